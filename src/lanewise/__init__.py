@@ -1,0 +1,1 @@
+"""Measure, predict and compose the data paths that feed GPUs."""

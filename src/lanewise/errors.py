@@ -1,0 +1,87 @@
+"""The tree of errors, and how one is shown.
+
+    LanewiseError
+    ├── InputError            what the user gave is wrong: file, line, cause, hint
+    │   ├── FormatError       not readable as the format it should be (YAML, JSON, a quantity)
+    │   ├── UnknownName       a part, device, parameter, system or study that does not exist
+    │   └── Contradiction     two statements that cannot both hold
+    ├── Unreachable           no route joins two devices, or policy forbids every one
+    └── MissingDependency     an optional piece that is not installed
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+EXIT_BAD_INPUT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a file something stands: `line` and `column` count from 1, 0 means unknown."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+class LanewiseError(Exception):
+    """Base of all errors: one cause, one place if known, one hint what to do next."""
+
+    def __init__(self, cause: str, *, place: Place | None = None, hint: str = "") -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.place = place
+        self.hint = hint
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        return f"{where}{self.cause}"
+
+    def show(self) -> str:
+        """The text for the terminal: an `error:` line and, if there is one, a `hint:` line."""
+        text = f"error: {self}"
+        return f"{text}\nhint:  {self.hint}" if self.hint else text
+
+
+class InputError(LanewiseError):
+    """What the user gave is wrong."""
+
+
+class FormatError(InputError):
+    """Not readable as the format it should be."""
+
+
+class UnknownName(InputError):
+    """A name that nothing bears."""
+
+
+class Contradiction(InputError):
+    """Two statements that cannot both hold."""
+
+
+class Unreachable(LanewiseError):
+    """No route joins two devices, or policy forbids every one."""
+
+
+class MissingDependency(LanewiseError):
+    """An optional piece that is not installed."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str], place: Place | None = None) -> UnknownName:
+    """An UnknownName for `kind` whose hint offers the closest of the `known` names."""
+    names = sorted(known)
+    close = get_close_matches(name, names, n=3, cutoff=0.5)
+    if close:
+        hint = f"did you mean {' or '.join(close)}?"
+    else:
+        hint = f"known: {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}" if names else ""
+    return UnknownName(f"unknown {kind} '{name}'", place=place, hint=hint)

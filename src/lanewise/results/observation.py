@@ -1,0 +1,65 @@
+"""What we saw: one type for published, predicted, measured and extrapolated values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Source(StrEnum):
+    """Where a value comes from."""
+
+    PUBLISHED = "published"
+    PREDICTED = "predicted"
+    MEASURED = "measured"
+    EXTRAPOLATED = "extrapolated"
+
+
+class Basis(StrEnum):
+    """What a prediction rests on, weakest claim last."""
+
+    PHYSICS = "physics"
+    CALIBRATED = "calibrated"
+    FITTED = "fitted"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One value of one metric of one flow in one scenario, in `unit` (GB/s, us, QPS, %).
+
+    `limit` names what holds the value down, `rests_on` the figures and sources it comes from, `low` and `high`
+    the interval where a prediction is one, `links` the use (0..1) of each shared resource, `published` the value
+    it is laid beside. `value` None means unknown, and `note` says why.
+    """
+
+    scenario: str
+    flow: str
+    metric: str
+    value: float | None
+    unit: str
+    source: Source
+    study: str = ""
+    system: str = ""
+    table: str = ""
+    settings: Mapping[str, int] = field(default_factory=dict)
+    basis: Basis | None = None
+    limit: str = ""
+    rests_on: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    use: Mapping[str, float] = field(default_factory=dict)
+    published: float | None = None
+    extrapolated: bool = False
+    note: str = ""
+    samples: tuple[float, ...] = ()
+
+    @property
+    def residual_pct(self) -> float | None:
+        """100 * (value - published) / published, None where either is missing or published is zero."""
+        if self.value is None or not self.published:
+            return None
+        return 100.0 * (self.value - self.published) / self.published

@@ -1,0 +1,70 @@
+"""Which way: a route is the links that the data of one flow crosses, in order, with its class and whether it is allowed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lanewise.topology.model import Link
+
+
+class Via(StrEnum):
+    """How the data travels."""
+
+    PCIE = "pcie"
+    NVLINK = "nvlink"
+    STAGED = "staged"
+    NETWORK = "network"
+    LOCAL = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One link crossed in one direction: from its end `a` to `b` if `down`, else from `b` to `a`."""
+
+    link: Link
+    down: bool
+
+    @property
+    def start(self) -> str:
+        """The device the data leaves."""
+        return self.link.a if self.down else self.link.b
+
+    @property
+    def end(self) -> str:
+        """The device the data enters."""
+        return self.link.b if self.down else self.link.a
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What two routes share when they share this link in this direction."""
+        return (self.start, self.end, self.link.port)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A route from `src` to `dst`: `cls` is PIX, PXB, PHB, NODE, SYS, NV#, NET or LOC, as nvidia-smi and NCCL say.
+
+    A staged route has `stages` (its copies through host memory, one after the other) and the hops of all of them.
+    `why` says what forbids a route that is not `allowed`.
+    """
+
+    src: str
+    dst: str
+    via: Via
+    cls: str
+    hops: tuple[Hop, ...]
+    allowed: bool = True
+    why: str = ""
+    stages: tuple[Route, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Every device on the way, ends included."""
+        return (self.src, *(hop.end for hop in self.hops)) if self.hops else (self.src,)
+
+    def show(self) -> str:
+        """The devices in order, for people."""
+        return " - ".join(self.nodes)

@@ -1,0 +1,207 @@
+"""What exists: a system as devices and links, with the domains, volumes and policies laid over them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lanewise.errors import Place, unknown_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lanewise.catalog import Catalog, Part
+
+
+class Kind(StrEnum):
+    """What a device is; a CPU stands for its socket: root complexes, memory controllers and memory."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+    SWITCH = "switch"
+    NVSWITCH = "nvswitch"
+    NIC = "nic"
+    SSD = "ssd"
+    RAID = "raid"
+    NETSWITCH = "netswitch"
+
+
+class LinkKind(StrEnum):
+    """What joins two devices."""
+
+    PCIE = "pcie"
+    FABRIC = "fabric"
+    SOCKET = "socket"
+    NVLINK = "nvlink"
+    NETWORK = "network"
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One device; `host` is the host it is bound to (None: unbound in its box), `numa` counts within the host.
+
+    `partitions` (switches only) are groups of neighbour names that the chip joins; empty means one group.
+    """
+
+    name: str
+    kind: Kind
+    part: str | None = None
+    host: str | None = None
+    numa: int | None = None
+    partitions: tuple[frozenset[str], ...] = ()
+    place: Place | None = None
+
+    def joins(self, one: str, other: str) -> bool:
+        """Whether this switch forwards between its neighbours `one` and `other`."""
+        return not self.partitions or any(one in group and other in group for group in self.partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A full-duplex link between devices `a` and `b`; for PCIe `a` is the upstream end.
+
+    gen and lanes apply to PCIe; `rate` is the raw rate of one direction in B/s where it is stated outright;
+    `count` is the number of bonded links (NVLink, UPI). `port` and `bridge` name the root port and the host
+    bridge (root complex) at a CPU. `max_payload` (B) and `length` (m) are None when unknown.
+    """
+
+    a: str
+    b: str
+    kind: LinkKind
+    gen: int | None = None
+    lanes: int | None = None
+    rate: float | None = None
+    count: int = 1
+    port: str = ""
+    bridge: str = ""
+    max_payload: float | None = None
+    length: float | None = None
+    place: Place | None = None
+
+    @property
+    def name(self) -> str:
+        """The name shown to people, upstream end first."""
+        return f"{self.a}--{self.b}"
+
+    def other(self, end: str) -> str:
+        """The end that is not `end`."""
+        return self.b if end == self.a else self.a
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A virtual PCIe domain: the endpoints that the root port at CPU `root` sees as one plain tree."""
+
+    name: str
+    root: str
+    devices: frozenset[str]
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A logical volume over drives; `raid` is 0, 5 or 10, `chunk` the stripe unit in bytes."""
+
+    name: str
+    raid: int
+    drives: tuple[str, ...]
+    controller: str | None = None
+    chunk: float | None = None
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """What is allowed: peer scope by CPU (none, root-complex, socket, system; absent: the CPU part's own),
+    switches and CPUs whose ACS redirects peer traffic upstream, IOMMU mode, peers across virtual domains."""
+
+    peer_scope: Mapping[str, str] = field(default_factory=dict)
+    acs_redirect: frozenset[str] = frozenset()
+    iommu: str = "off"
+    cross_domain_p2p: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A number that a study may sweep; `values` lists the allowed ones (empty: any from minimum to maximum)."""
+
+    name: str
+    default: int
+    values: tuple[int, ...] = ()
+    minimum: int = 0
+    maximum: int = 4096
+    help: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Hosts, devices, links, domains, volumes and policies, with the parts catalogue it rests on."""
+
+    name: str
+    devices: Mapping[str, Device]
+    links: tuple[Link, ...]
+    catalog: Catalog
+    title: str = ""
+    source: str = ""
+    hosts: tuple[str, ...] = ()
+    domains: tuple[Domain, ...] = ()
+    volumes: Mapping[str, Volume] = field(default_factory=dict)
+    policies: Policies = field(default_factory=Policies)
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    settings: Mapping[str, int] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
+
+    def device(self, name: str) -> Device:
+        """The device of that name; UnknownName with the nearest names otherwise."""
+        try:
+            return self.devices[name]
+        except KeyError:
+            raise unknown_name(f"device of {self.name}", name, [*self.devices, *self.volumes]) from None
+
+    def part(self, name: str) -> Part | None:
+        """The catalogue part of a device, None where the description names none."""
+        part = self.device(name).part
+        return self.catalog.get(part) if part else None
+
+    def number(self, name: str, key: str) -> float | None:
+        """The figure `key` of a device's part as an SI number, None where unknown."""
+        part = self.part(name)
+        return part.number(key) if part else None
+
+    def of_kind(self, *kinds: Kind, host: str | None = None) -> list[str]:
+        """Names of the devices of those kinds, in the order of the description; of one host if given."""
+        return [d.name for d in self.devices.values() if d.kind in kinds and (host is None or d.host == host)]
+
+    def links_at(self, name: str) -> tuple[Link, ...]:
+        """The links that end at a device, in the order of the description."""
+        return self._adjacent.get(name, ())
+
+    def links_between(self, one: str, other: str) -> tuple[Link, ...]:
+        """The links whose two ends are these devices."""
+        return tuple(link for link in self.links_at(one) if link.other(one) == other)
+
+    def domain_of(self, name: str) -> Domain | None:
+        """The explicit virtual domain that holds a device, None if the system states none for it."""
+        return self._domains.get(name)
+
+    def with_catalog(self, catalog: Catalog) -> System:
+        """The same system resting on another catalogue."""
+        return replace(self, catalog=catalog)
+
+    @cached_property
+    def _adjacent(self) -> dict[str, tuple[Link, ...]]:
+        table: dict[str, list[Link]] = defaultdict(list)
+        for link in self.links:
+            table[link.a].append(link)
+            table[link.b].append(link)
+        return {name: tuple(links) for name, links in table.items()}
+
+    @cached_property
+    def _domains(self) -> dict[str, Domain]:
+        return {device: domain for domain in self.domains for device in domain.devices}
+
+
+__all__ = ["Device", "Domain", "Kind", "Link", "LinkKind", "Parameter", "Policies", "System", "Volume"]

@@ -1,0 +1,84 @@
+"""Units: SI in memory (bytes, seconds, bytes per second, queries per second), formatted here and nowhere else.
+
+GB is 1e9 bytes and GiB is 2**30 bytes, always; b is a bit, B is a byte.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lanewise.errors import FormatError
+
+_SCALE: dict[str, tuple[str, float]] = {
+    "B": ("B", 1.0), "kB": ("B", 1e3), "KB": ("B", 1e3), "MB": ("B", 1e6), "GB": ("B", 1e9), "TB": ("B", 1e12),
+    "KiB": ("B", 2.0**10), "MiB": ("B", 2.0**20), "GiB": ("B", 2.0**30), "TiB": ("B", 2.0**40),
+    "B/s": ("B/s", 1.0), "kB/s": ("B/s", 1e3), "MB/s": ("B/s", 1e6), "GB/s": ("B/s", 1e9), "TB/s": ("B/s", 1e12),
+    "KiB/s": ("B/s", 2.0**10), "MiB/s": ("B/s", 2.0**20), "GiB/s": ("B/s", 2.0**30),
+    "b/s": ("B/s", 0.125), "Mb/s": ("B/s", 0.125e6), "Gb/s": ("B/s", 0.125e9), "Tb/s": ("B/s", 0.125e12),
+    "s": ("s", 1.0), "ms": ("s", 1e-3), "us": ("s", 1e-6), "µs": ("s", 1e-6), "ns": ("s", 1e-9),
+    "min": ("s", 60.0),
+    "1/s": ("1/s", 1.0), "Hz": ("1/s", 1.0), "QPS": ("1/s", 1.0), "T/s": ("T/s", 1.0), "GT/s": ("T/s", 1e9),
+    "%": ("1", 0.01), "1": ("1", 1.0), "x": ("1", 1.0), "m": ("m", 1.0),
+}  # fmt: skip
+
+_QUANTITY = re.compile(r"^\s*([+-]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/0-9]*)\s*$")
+
+
+def dimension(unit: str) -> str:
+    """The SI unit that `unit` scales: 'B', 'B/s', 's', '1/s', 'T/s', 'm' or '1'; FormatError if unknown."""
+    return _lookup(unit)[0]
+
+
+def to_si(value: float, unit: str) -> float:
+    """`value` in `unit` as an SI number; FormatError if the unit is unknown."""
+    return value * _lookup(unit)[1]
+
+
+def from_si(value: float, unit: str) -> float:
+    """An SI number expressed in `unit`; FormatError if the unit is unknown."""
+    return value / _lookup(unit)[1]
+
+
+def parse(text: str | float | int, expect: str) -> float:
+    """Read a quantity such as '25.1 GB/s', '105 ns' or '256 B' as SI; a bare number is taken as SI already.
+
+    `expect` is the SI unit it must have; FormatError if the text or its dimension is wrong.
+    """
+    if isinstance(text, (int, float)) and not isinstance(text, bool):
+        return float(text)
+    match = _QUANTITY.match(str(text))
+    if not match:
+        raise FormatError(f"'{text}' is not a quantity", hint=f"write a number and a unit, such as {_sample(expect)}")
+    number, unit = float(match[1].replace(",", "").replace("_", "")), match[2] or expect
+    if dimension(unit) != expect:
+        raise FormatError(f"'{text}' is in {unit}, which is not a kind of {expect}", hint=f"for example {_sample(expect)}")
+    return to_si(number, unit)
+
+
+def show(value: float | None, unit: str, digits: int = 4) -> str:
+    """`value` (SI) written in `unit` with that many significant digits; 'unknown' for None."""
+    if value is None:
+        return "unknown"
+    suffix = "" if unit == "1" else f" {unit}"
+    return number(from_si(value, unit), digits) + suffix
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number with `digits` significant digits, thousands separated, no exponent between 1e-4 and 1e12."""
+    if value == 0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e12:
+        return f"{value:.{digits}g}"
+    before_point = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    return f"{value:,.{max(0, digits - max(1, before_point))}f}"
+
+
+def _lookup(unit: str) -> tuple[str, float]:
+    try:
+        return _SCALE[unit]
+    except KeyError:
+        raise FormatError(f"unknown unit '{unit}'", hint="units: B KiB GB B/s GB/s GiB/s Gb/s s ms us ns QPS % GT/s m") from None
+
+
+def _sample(expect: str) -> str:
+    return {"B": "'256 B'", "B/s": "'25.1 GB/s'", "s": "'105 ns'", "1/s": "'64000 QPS'", "m": "'2 m'"}.get(expect, "'0.9'")
