@@ -1,0 +1,116 @@
+"""The table of legal figure keys: which kinds of part may state them, in which unit, and what they mean."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import NamedTuple
+
+from lanewise.errors import UnknownName, unknown_name
+
+KINDS = ("gpu", "cpu", "switch", "nic", "ssd", "raid", "nvlink", "adapter")
+BASES = ("physics", "calibrated", "fitted")
+GENERATIONS = (1, 2, 3, 4, 5, 6)
+TEXT = "text"
+
+
+class Key(NamedTuple):
+    """One legal key: the kinds it applies to, its SI unit ('text' for words), its meaning, its legal words."""
+
+    kinds: tuple[str, ...]
+    unit: str
+    meaning: str
+    choices: tuple[str, ...] = ()
+
+
+_PCIE = ("gpu", "cpu", "switch", "nic", "ssd", "raid", "adapter")
+_DISK = ("ssd", "raid")
+_YES_NO = ("yes", "no")
+
+_PLAIN: dict[str, Key] = {
+    "pcie.gen": Key(_PCIE, "1", "highest PCIe generation"),
+    "pcie.lanes": Key(_PCIE, "1", "lanes of the device, of one switch in all, or of one socket"),
+    "pcie.max_payload": Key(_PCIE, "B", "largest max payload size the part supports"),
+    "pcie.max_read_request": Key(_PCIE, "B", "max read request size as usually set"),
+    "pcie.tags": Key(_PCIE, "1", "reads that may be outstanding at once"),
+    "memory.size": Key(("gpu",), "B", "device memory"),
+    "memory.rate": Key(("gpu", "cpu"), "B/s", "memory bandwidth of the device, or of one socket"),
+    "nvlink.part": Key(("gpu",), TEXT, "name of the NVLink part its links are"),
+    "nvlink.links": Key(("gpu",), "1", "number of NVLinks"),
+    "nvlink.rate": Key(("gpu",), "B/s", "raw rate of all its NVLinks together, one direction"),
+    "engine.nvlink": Key(("gpu",), "B/s", "goodput of a copy over all NVLinks, one direction"),
+    "latency.api_p2p": Key(("gpu",), "s", "small CUDA copy between two GPUs, peer access on, as measured in full"),
+    "latency.api_staged": Key(("gpu",), "s", "the same with peer access off, so staged through the host"),
+    "latency.chase_host": Key(("gpu",), "s", "pointer chase from a GPU through host memory, one load"),
+    "latency.chase_peer": Key(("gpu",), "s", "pointer chase from a GPU through a peer's memory, one load"),
+    "bar.above_4g": Key(("gpu",), TEXT, "whether BAR1 is mapped above 4 GiB as delivered", _YES_NO),
+    "bar.size": Key(("gpu",), "B", "size of BAR1, the window peers reach its memory through"),
+    "cpu.host_bridges": Key(("cpu",), TEXT, "how root ports are grouped", ("per-socket", "per-port")),
+    "cpu.sockets_max": Key(("cpu",), "1", "sockets that work without a node controller"),
+    "completion.payload": Key(("cpu",), "B", "payload of the read completions the root complex returns"),
+    "peer.payload": Key(("cpu",), "B", "payload to which the root ports split peer-to-peer writes"),
+    "peer.scope": Key(
+        ("cpu",), TEXT, "how far peer writes are forwarded", ("root-complex", "socket", "system", "none")
+    ),
+    "intersocket.kind": Key(("cpu",), TEXT, "the link between sockets", ("qpi", "upi", "xgmi", "none")),
+    "intersocket.links": Key(("cpu",), "1", "inter-socket links of one socket"),
+    "intersocket.raw": Key(("cpu",), "B/s", "raw rate of one inter-socket link, one direction"),
+    "intersocket.rate": Key(("cpu",), "B/s", "what I/O traffic gets between sockets, one direction"),
+    "latency.root_complex": Key(("cpu",), "s", "forwarding between two root ports, one way"),
+    "latency.memory_read": Key(("cpu",), "s", "a root port's read of host memory, there and back"),
+    "latency.intersocket": Key(("cpu",), "s", "crossing to the other socket, one way"),
+    "switch.ports": Key(("switch",), "1", "ports of the switch"),
+    "switch.cut_through": Key(("switch", "adapter"), "s", "time from a packet's head coming in to going out"),
+    "switch.window_tags": Key(("switch", "adapter"), "1", "reads a fabric keeps open where it proxies requesters"),
+    "switch.window_payload": Key(("switch", "adapter"), "B", "bytes one such read carries"),
+    "net.kind": Key(("nic",), TEXT, "the network's kind", ("infiniband", "ethernet")),
+    "net.rate": Key(("nic",), "B/s", "data rate of one port after line encoding, one direction"),
+    "net.ports": Key(("nic",), "1", "network ports"),
+    "net.latency": Key(("nic",), "s", "small message from port to port, one way"),
+    "net.message_rate": Key(("nic",), "1/s", "small messages a second"),
+    "read.rate": Key(_DISK, "B/s", "sequential read"),
+    "write.rate": Key(_DISK, "B/s", "sequential write"),
+    "read.latency": Key(_DISK, "s", "one 4 KiB read at queue depth 1"),
+    "read.iops": Key(_DISK, "1/s", "random 4 KiB reads a second"),
+    "nvlink.link_rate": Key(("nvlink",), "B/s", "raw rate of one link, one direction"),
+    "nvlink.practical": Key(("nvlink",), "B/s", "planning figure of one link, one direction"),
+}
+
+# One key per generation of the slot the part runs in: the same GPU is slower in an older host.
+_PER_GENERATION: dict[str, Key] = {
+    "engine.h2d": Key(("gpu",), "B/s", "ceiling of a pinned host-to-device copy"),
+    "engine.d2h": Key(("gpu",), "B/s", "ceiling of a device-to-host copy into pinned memory"),
+    "engine.p2p_write": Key(("gpu",), "B/s", "ceiling of a peer-to-peer write over PCIe"),
+    "engine.p2p_read": Key(("gpu",), "B/s", "ceiling of a peer-to-peer read over PCIe"),
+    "engine.duplex": Key(("gpu",), "B/s", "both directions together while H2D and D2H copies run at once"),
+    "engine.duplex_h2d": Key(("gpu",), "B/s", "the H2D share of a duplex copy"),
+    "engine.duplex_d2h": Key(("gpu",), "B/s", "the D2H share of a duplex copy"),
+    "peer.rate": Key(("cpu",), "B/s", "peer-to-peer writes through this root complex, x16 ports"),
+}
+
+
+def _table() -> dict[str, Key]:
+    table = dict(_PLAIN)
+    for stem, key in _PER_GENERATION.items():
+        for gen in GENERATIONS:
+            table[f"{stem}.gen{gen}"] = key._replace(meaning=f"{key.meaning}, PCIe Gen{gen}")
+    return dict(sorted(table.items()))
+
+
+KEYS: MappingProxyType[str, Key] = MappingProxyType(_table())
+
+
+def keys_of(kind: str) -> list[str]:
+    """The legal keys of one kind of part, sorted."""
+    return [name for name, key in KEYS.items() if kind in key.kinds]
+
+
+def check_key(kind: str, name: str) -> Key:
+    """The Key of that name; UnknownName if a part of this kind cannot state it."""
+    key = KEYS.get(name)
+    if key is None or kind not in key.kinds:
+        raise _illegal(kind, name)
+    return key
+
+
+def _illegal(kind: str, name: str) -> UnknownName:
+    return unknown_name(f"{kind} figure", name, keys_of(kind))

@@ -1,0 +1,160 @@
+"""What a figure, a part and a catalogue are; nothing here touches a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from types import MappingProxyType
+
+from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
+from lanewise.errors import Contradiction, FormatError, unknown_name
+
+NOT_THERE = "not in the catalogue"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value in SI (B, s, B/s, T/s, a plain number) or a word, with its source and the condition it holds under.
+
+    `value` None means unknown, and then `source` says why.
+    """
+
+    value: float | str | None
+    unit: str
+    source: str
+    condition: str = ""
+    basis: str = "physics"
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a value."""
+        return self.value is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that can be bought: its names and its figures by key."""
+
+    name: str
+    kind: str
+    title: str
+    aliases: tuple[str, ...] = ()
+    figures: Mapping[str, Figure] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise unknown_name("kind of part", self.kind, KINDS)
+        for key, figure in self.figures.items():
+            check_figure(self.kind, key, figure)
+        ordered = {key: self.figures[key] for key in sorted(self.figures)}
+        object.__setattr__(self, "figures", MappingProxyType(ordered))
+
+    def __reduce__(self) -> tuple[type[Part], tuple[str, str, str, tuple[str, ...], dict[str, Figure]]]:
+        # A mapping proxy cannot be pickled, and parts travel to worker processes.
+        return Part, (self.name, self.kind, self.title, self.aliases, dict(self.figures))
+
+    def figure(self, key: str) -> Figure:
+        """The figure `key`, unknown if the part does not state it; UnknownName if this kind never has it."""
+        legal = check_key(self.kind, key)
+        return self.figures.get(key) or Figure(None, legal.unit, NOT_THERE)
+
+    def number(self, key: str) -> float | None:
+        """The SI value of `key`, None if unknown; UnknownName as for `figure`, FormatError if it is a word."""
+        value = self.figure(key).value
+        if isinstance(value, str):
+            raise FormatError(f"'{key}' of part '{self.name}' is the word '{value}', not a number")
+        return value
+
+    def text(self, key: str) -> str | None:
+        """The word of `key`, None if unknown; UnknownName as for `figure`, FormatError if it is a number."""
+        value = self.figure(key).value
+        if isinstance(value, float):
+            raise FormatError(f"'{key}' of part '{self.name}' is a number, not a word")
+        return value
+
+    def with_figure(self, key: str, figure: Figure) -> Part:
+        """A copy that states `key` as `figure`; UnknownName or FormatError if it may not."""
+        return replace(self, figures={**self.figures, key: figure})
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Parts by name, found by name or alias without regard to case; Contradiction if two parts share a name."""
+
+    parts: Mapping[str, Part] = field(default_factory=dict, hash=False)
+    _index: Mapping[str, str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", MappingProxyType(dict(sorted(self.parts.items()))))
+        object.__setattr__(self, "_index", _index_names(self.parts))
+
+    def __reduce__(self) -> tuple[Callable[..., Catalog], tuple[dict[str, Part]]]:
+        return Catalog, (dict(self.parts),)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and _plain(name) in self._index
+
+    def get(self, name: str) -> Part:
+        """The part of that name or alias; UnknownName with the closest names if there is none."""
+        found = self._index.get(_plain(name))
+        if found is None:
+            raise unknown_name("part", name, self._index)
+        return self.parts[found]
+
+    def names(self, kind: str | None = None) -> list[str]:
+        """The names of all parts, or of one kind, sorted; UnknownName for a kind that does not exist."""
+        if kind is not None and kind not in KINDS:
+            raise unknown_name("kind of part", kind, KINDS)
+        return [name for name, part in self.parts.items() if kind in (None, part.kind)]
+
+    def with_part(self, part: Part) -> Catalog:
+        """A copy with `part` added, or put in place of the one of that name; Contradiction if an alias is taken."""
+        return Catalog({**self.parts, part.name: part})
+
+    def merge(self, other: Catalog) -> Catalog:
+        """Both together; where both have a name, `other` wins; Contradiction if an alias is taken."""
+        return Catalog({**self.parts, **other.parts})
+
+
+def check_figure(kind: str, name: str, figure: Figure) -> None:
+    """UnknownName or FormatError unless `figure` may stand under the key `name` in a part of this kind."""
+    key = check_key(kind, name)
+    if figure.unit != key.unit:
+        raise FormatError(f"'{name}' is in {figure.unit}, it must be in {key.unit}")
+    if figure.basis not in BASES:
+        raise unknown_name("basis", figure.basis, BASES)
+    if not figure.source.strip():
+        raise FormatError(f"'{name}' has no source", hint="add `source:` and say where the value is from")
+    if figure.value is not None:
+        _check_value(name, key.unit, figure.value, key.choices)
+
+
+def _check_value(name: str, unit: str, value: float | str, choices: tuple[str, ...]) -> None:
+    if unit == TEXT:
+        if not isinstance(value, str) or not value.strip():
+            raise FormatError(f"'{name}' must be a word, not {value!r}")
+        if choices and value not in choices:
+            raise FormatError(f"'{name}' cannot be '{value}'", hint=f"one of: {', '.join(choices)}")
+        return
+    if isinstance(value, (str, bool)) or not isfinite(value) or value < 0:
+        raise FormatError(f"'{name}' must be a number that is finite and not negative, not {value!r}")
+
+
+def _plain(name: str) -> str:
+    return name.strip().casefold()
+
+
+def _index_names(parts: Mapping[str, Part]) -> dict[str, str]:
+    index: dict[str, str] = {}
+    for key, part in parts.items():
+        if key != part.name:
+            raise Contradiction(f"part '{part.name}' is filed under '{key}'")
+        for name in (part.name, *part.aliases):
+            owner = index.setdefault(_plain(name), part.name)
+            if owner != part.name:
+                raise Contradiction(
+                    f"parts '{owner}' and '{part.name}' are both called '{name}'",
+                    hint="rename one, or drop the alias",
+                )
+    return index

@@ -1,0 +1,96 @@
+"""YAML nodes with their places: the few shapes a part file is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lanewise.errors import Contradiction, FormatError, LanewiseError, Place, unknown_name
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import yaml
+
+_NULL = "tag:yaml.org,2002:null"
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """One YAML node and the file it stands in."""
+
+    node: yaml.Node
+    file: str
+
+    @property
+    def place(self) -> Place:
+        """Where the node begins."""
+        mark = self.node.start_mark
+        return Place(self.file, mark.line + 1, mark.column + 1)
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it says null, or nothing at all."""
+        return self.node.tag == _NULL
+
+    @property
+    def is_map(self) -> bool:
+        """Whether it is a mapping."""
+        return self.node.id == "mapping"
+
+    def text(self, what: str) -> str:
+        """Its words as written; FormatError if it is not a scalar, or empty."""
+        if self.node.id != "scalar" or self.is_null or not str(self.node.value).strip():
+            raise FormatError(f"{what} must be a text", place=self.place, hint=f"write {what}: <text>")
+        return str(self.node.value)
+
+    def items(self, what: str) -> list[Spot]:
+        """The members of a list; FormatError if it is none."""
+        if self.node.id != "sequence":
+            raise FormatError(f"{what} must be a list", place=self.place, hint="start each member with a dash")
+        return [Spot(member, self.file) for member in self.node.value]
+
+    def fields(self, what: str, known: Collection[str] = ()) -> dict[str, Spot]:
+        """The members of a mapping; FormatError, Contradiction (a name twice) or UnknownName if not in `known`."""
+        if not self.is_map:
+            raise FormatError(f"{what} must be `name: value` lines", place=self.place)
+        found: dict[str, Spot] = {}
+        for key_node, value_node in self.node.value:
+            key = Spot(key_node, self.file)
+            name = key.text(f"a name in {what}")
+            if known and name not in known:
+                raise unknown_name(f"entry in {what}", name, known, key.place)
+            if name in found:
+                cause = f"'{name}' stands twice in {what}, first in line {found[name].place.line}"
+                raise Contradiction(cause, place=key.place, hint="keep one of the two")
+            found[name] = Spot(value_node, self.file)
+        return found
+
+
+def compose(text: str, file: str) -> Spot:
+    """The root node of a YAML text; FormatError with the line where it stops being YAML, or if it is empty."""
+    import yaml  # here, so that importing the catalogue stays cheap
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        root = yaml.compose(text, Loader=loader)
+    except yaml.YAMLError as error:
+        raise _broken(error, file) from None
+    if root is None:
+        raise FormatError("the file holds no parts", place=Place(file, 1), hint="start it with `parts:`")
+    return Spot(root, file)
+
+
+def placed(error: LanewiseError, place: Place) -> LanewiseError:
+    """The same error with a place, if it had none."""
+    if error.place is None:
+        error.place = place
+    return error
+
+
+def _broken(error: Exception, file: str) -> FormatError:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
+    hint = "the file may be cut off here, or an indent, a quote or a bracket is wrong"
+    return FormatError(f"not YAML: {problem}", place=place, hint=hint)

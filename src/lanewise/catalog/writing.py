@@ -1,0 +1,76 @@
+"""From a catalogue to the text of a part file that reads back as the same catalogue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lanewise import units
+from lanewise.catalog.keys import TEXT
+
+if TYPE_CHECKING:
+    from lanewise.catalog.model import Catalog, Figure, Part
+
+# The prefixes a person would write, largest first; the first that reads back as the same float is taken.
+_PREFIXES = {
+    "B": ("GB", "GiB", "MiB", "KiB", "B"),
+    "B/s": ("GB/s", "MB/s", "B/s"),
+    "s": ("ms", "us", "ns", "s"),
+    "T/s": ("GT/s", "T/s"),
+    "1/s": ("1/s",),
+    "1": ("1",),
+}
+
+
+def write_parts(catalog: Catalog) -> str:
+    """The catalogue as YAML: figures that share source, condition and basis stand in one block."""
+    import yaml  # here, so that importing the catalogue stays cheap
+
+    document = {"parts": [_part(part) for part in catalog.parts.values()]}
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _part(part: Part) -> dict[str, object]:
+    entry: dict[str, object] = {"part": part.name, "kind": part.kind, "title": part.title}
+    if part.aliases:
+        entry["aliases"] = list(part.aliases)
+    if part.figures:
+        entry["from"] = _blocks(part)
+    return entry
+
+
+def _blocks(part: Part) -> list[dict[str, object]]:
+    groups: dict[tuple[str, str, str], dict[str, object]] = {}
+    for key, figure in part.figures.items():
+        shared = (figure.source, figure.condition, figure.basis)
+        groups.setdefault(shared, {})[key] = _value(figure)
+    return [_block(shared, figures) for shared, figures in groups.items()]
+
+
+def _block(shared: tuple[str, str, str], figures: dict[str, object]) -> dict[str, object]:
+    source, condition, basis = shared
+    block: dict[str, object] = {"source": source, "basis": basis}
+    if condition.strip():
+        block["condition"] = condition
+    block["figures"] = figures
+    return block
+
+
+def _value(figure: Figure) -> object:
+    if figure.value is None or isinstance(figure.value, str) or figure.unit == TEXT:
+        return figure.value
+    if figure.unit == "1":
+        return _digits(figure.value)
+    best = min((_written(figure.value, unit, figure.unit) for unit in _PREFIXES[figure.unit]), key=len)
+    return best or f"{_digits(figure.value)} {figure.unit}"
+
+
+def _written(value: float, unit: str, expect: str) -> str:
+    text = f"{_digits(units.from_si(value, unit))} {unit}"
+    exact = units.parse(text, expect) == value
+    # A rounding that changes the value is worse than an ugly number.
+    return text if exact else f"{_digits(value)} {expect}"
+
+
+def _digits(value: float) -> str:
+    text = repr(float(value))
+    return text.removesuffix(".0")

@@ -1,0 +1,118 @@
+"""What one run of studies holds: plain data that can be saved, loaded, rendered and compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lanewise.results.observation import Observation
+    from lanewise.results.outline import Outline
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """A statement tested on the rows: `holds` None means it could not be evaluated, `shown` the figures behind it."""
+
+    says: str
+    holds: bool | None
+    shown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FittedValue:
+    """A value fitted to observations: `key` is part.figure, `used` how many rows, `loo_rms_pct` the residual left out."""
+
+    key: str
+    value: float
+    unit: str
+    used: int
+    start: float | None = None
+    spread: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """An alternative explanation tried on the same rows, with the residual it leaves."""
+
+    name: str
+    says: str
+    rms_pct: float | None
+    worst_pct: float | None
+    fitted: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Rows predicted by a fit that did not see them: `group` names what was left out."""
+
+    group: str
+    rows: int
+    rms_pct: float
+    worst_pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line or set of bars of a chart; `source` is published or predicted; a None y is a gap."""
+
+    name: str
+    source: str
+    points: tuple[tuple[float | str, float | None], ...]
+    extrapolated: tuple[bool, ...] = ()
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart of the source redrawn: `kind` is line or bar; series of one `group` share a colour."""
+
+    title: str
+    kind: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A system drawn with the load of one scenario on its links."""
+
+    title: str
+    outline: Outline
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRun:
+    """One study's outcome: the finding in a sentence, rows, conclusions, fits, charts and drawings."""
+
+    name: str
+    title: str
+    source: str
+    finding: str
+    rows: tuple[Observation, ...]
+    conclusions: tuple[Conclusion, ...] = ()
+    fitted: tuple[FittedValue, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    hypotheses: tuple[Hypothesis, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    drawings: tuple[Drawing, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    method: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """All studies of one command, with when, where and with which version it ran."""
+
+    studies: tuple[StudyRun, ...]
+    created: str
+    version: str
+    command: str = ""
+    machine: Mapping[str, str] = field(default_factory=dict)
