@@ -14,7 +14,7 @@ TEXT = "text"
 
 
 class Key(NamedTuple):
-    """One legal key: the kinds it applies to, its SI unit ('text' for words), its meaning, its legal words."""
+    """One legal key: the kinds it applies to, its SI unit ('text' for words), meaning, legal words."""
 
     kinds: tuple[str, ...]
     unit: str
@@ -38,7 +38,7 @@ _PLAIN: dict[str, Key] = {
     "nvlink.links": Key(("gpu",), "1", "number of NVLinks"),
     "nvlink.rate": Key(("gpu",), "B/s", "raw rate of all its NVLinks together, one direction"),
     "engine.nvlink": Key(("gpu",), "B/s", "goodput of a copy over all NVLinks, one direction"),
-    "latency.api_p2p": Key(("gpu",), "s", "small CUDA copy between two GPUs, peer access on, as measured in full"),
+    "latency.api_p2p": Key(("gpu",), "s", "small CUDA copy between two GPUs, peer access on, whole figure"),
     "latency.api_staged": Key(("gpu",), "s", "the same with peer access off, so staged through the host"),
     "latency.chase_host": Key(("gpu",), "s", "pointer chase from a GPU through host memory, one load"),
     "latency.chase_peer": Key(("gpu",), "s", "pointer chase from a GPU through a peer's memory, one load"),
@@ -60,7 +60,9 @@ _PLAIN: dict[str, Key] = {
     "latency.intersocket": Key(("cpu",), "s", "crossing to the other socket, one way"),
     "switch.ports": Key(("switch",), "1", "ports of the switch"),
     "switch.cut_through": Key(("switch", "adapter"), "s", "time from a packet's head coming in to going out"),
-    "switch.window_tags": Key(("switch", "adapter"), "1", "reads a fabric keeps open where it proxies requesters"),
+    "switch.window_tags": Key(
+        ("switch", "adapter"), "1", "reads a fabric that proxies requesters keeps open"
+    ),
     "switch.window_payload": Key(("switch", "adapter"), "B", "bytes one such read carries"),
     "net.kind": Key(("nic",), TEXT, "the network's kind", ("infiniband", "ethernet")),
     "net.rate": Key(("nic",), "B/s", "data rate of one port after line encoding, one direction"),

@@ -22,5 +22,5 @@ def builtin() -> Catalog:
 
 
 def read_parts(text: str, file: str) -> Catalog:
-    """The parts of one part file, where `extends` may name any part that ships; InputError with file and line."""
+    """The parts of one part file; `extends` may name any part that ships; InputError with file and line."""
     return Resolver(read_drafts(text, file), builtin).catalog()

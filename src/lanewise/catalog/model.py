@@ -15,7 +15,7 @@ NOT_THERE = "not in the catalogue"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value in SI (B, s, B/s, T/s, a plain number) or a word, with its source and the condition it holds under.
+    """A value in SI (B, s, B/s, T/s, a plain number) or a word, its source and the condition it holds under.
 
     `value` None means unknown, and then `source` says why.
     """
@@ -45,6 +45,8 @@ class Part:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise unknown_name("kind of part", self.kind, KINDS)
+        if not all(text.strip() for text in (self.name, self.title, *self.aliases)):
+            raise FormatError(f"a name, alias or title of part '{self.name}' is blank")
         for key, figure in self.figures.items():
             check_figure(self.kind, key, figure)
         ordered = {key: self.figures[key] for key in sorted(self.figures)}
@@ -60,14 +62,14 @@ class Part:
         return self.figures.get(key) or Figure(None, legal.unit, NOT_THERE)
 
     def number(self, key: str) -> float | None:
-        """The SI value of `key`, None if unknown; UnknownName as for `figure`, FormatError if it is a word."""
+        """The SI value of `key`, None if unknown; UnknownName as `figure`, FormatError if it is a word."""
         value = self.figure(key).value
         if isinstance(value, str):
             raise FormatError(f"'{key}' of part '{self.name}' is the word '{value}', not a number")
         return value
 
     def text(self, key: str) -> str | None:
-        """The word of `key`, None if unknown; UnknownName as for `figure`, FormatError if it is a number."""
+        """The word of `key`, None if unknown; UnknownName as `figure`, FormatError if it is a number."""
         value = self.figure(key).value
         if isinstance(value, float):
             raise FormatError(f"'{key}' of part '{self.name}' is a number, not a word")
@@ -80,7 +82,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Parts by name, found by name or alias without regard to case; Contradiction if two parts share a name."""
+    """Parts by name, found by name or alias in any case; Contradiction if two share one."""
 
     parts: Mapping[str, Part] = field(default_factory=dict, hash=False)
     _index: Mapping[str, str] = field(init=False, repr=False, compare=False)
@@ -109,7 +111,7 @@ class Catalog:
         return [name for name, part in self.parts.items() if kind in (None, part.kind)]
 
     def with_part(self, part: Part) -> Catalog:
-        """A copy with `part` added, or put in place of the one of that name; Contradiction if an alias is taken."""
+        """A copy with `part` added or replaced; Contradiction if another part has one of its names."""
         return Catalog({**self.parts, part.name: part})
 
     def merge(self, other: Catalog) -> Catalog:
@@ -126,6 +128,8 @@ def check_figure(kind: str, name: str, figure: Figure) -> None:
         raise unknown_name("basis", figure.basis, BASES)
     if not figure.source.strip():
         raise FormatError(f"'{name}' has no source", hint="add `source:` and say where the value is from")
+    if figure.condition and not figure.condition.strip():
+        raise FormatError(f"the condition of '{name}' is blank", hint="leave `condition:` out")
     if figure.value is not None:
         _check_value(name, key.unit, figure.value, key.choices)
 

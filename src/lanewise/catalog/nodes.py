@@ -31,27 +31,27 @@ class Spot:
     @property
     def is_null(self) -> bool:
         """Whether it says null, or nothing at all."""
-        return self.node.tag == _NULL
+        return str(self.node.tag) == _NULL
 
     @property
     def is_map(self) -> bool:
         """Whether it is a mapping."""
-        return self.node.id == "mapping"
+        return _kind(self.node) == "mapping"
 
     def text(self, what: str) -> str:
         """Its words as written; FormatError if it is not a scalar, or empty."""
-        if self.node.id != "scalar" or self.is_null or not str(self.node.value).strip():
+        if _kind(self.node) != "scalar" or self.is_null or not str(self.node.value).strip():
             raise FormatError(f"{what} must be a text", place=self.place, hint=f"write {what}: <text>")
         return str(self.node.value)
 
     def items(self, what: str) -> list[Spot]:
         """The members of a list; FormatError if it is none."""
-        if self.node.id != "sequence":
-            raise FormatError(f"{what} must be a list", place=self.place, hint="start each member with a dash")
+        if _kind(self.node) != "sequence":
+            raise FormatError(f"{what} must be a list", place=self.place, hint="start each with a dash")
         return [Spot(member, self.file) for member in self.node.value]
 
     def fields(self, what: str, known: Collection[str] = ()) -> dict[str, Spot]:
-        """The members of a mapping; FormatError, Contradiction (a name twice) or UnknownName if not in `known`."""
+        """The members of a mapping; Contradiction if one stands twice, UnknownName if not in `known`."""
         if not self.is_map:
             raise FormatError(f"{what} must be `name: value` lines", place=self.place)
         found: dict[str, Spot] = {}
@@ -68,7 +68,7 @@ class Spot:
 
 
 def compose(text: str, file: str) -> Spot:
-    """The root node of a YAML text; FormatError with the line where it stops being YAML, or if it is empty."""
+    """The root node of a YAML text; FormatError with the line where it stops being YAML, or if empty."""
     import yaml  # here, so that importing the catalogue stays cheap
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -86,6 +86,10 @@ def placed(error: LanewiseError, place: Place) -> LanewiseError:
     if error.place is None:
         error.place = place
     return error
+
+
+def _kind(node: yaml.Node) -> str:
+    return str(getattr(node, "id", ""))  # the type stubs leave it out
 
 
 def _broken(error: Exception, file: str) -> FormatError:

@@ -1,4 +1,4 @@
-"""From the text of a part file to drafts, and from drafts to parts (docs/reference/catalogue.md has the format)."""
+"""From the text of a part file to drafts, from drafts to parts; docs/reference/catalogue.md has the format."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ class Resolver:
         """All drafts as parts; Contradiction if a name stands twice or `extends` runs in a circle."""
         for draft in self.drafts:
             self._claim(draft)
-        return Catalog({draft.name: self._part(draft) for draft in self.drafts})
+        parts = [self._part(draft) for draft in self.drafts]
+        return Catalog({part.name: part for part in parts})
 
     def _claim(self, draft: Draft) -> None:
         for name in (draft.name, *draft.aliases):
@@ -118,7 +119,8 @@ def _kind(fields: dict[str, Spot], name: str, place: Place, extends: str) -> str
     if "kind" not in fields:
         if extends:
             return ""
-        raise FormatError(f"part '{name}' has no kind", place=place, hint=f"add `kind:`, one of {', '.join(KINDS)}")
+        hint = f"add `kind:`, one of {', '.join(KINDS)}"
+        raise FormatError(f"part '{name}' has no kind", place=place, hint=hint)
     kind = fields["kind"].text("kind")
     if kind not in KINDS:
         raise unknown_name("kind of part", kind, KINDS, fields["kind"].place)
@@ -188,7 +190,8 @@ def _figure(kind: str, key: str, spot: Spot, shared: Shared) -> Figure:
                 hint = "write `value: null` and why in `source:` if it is unknown"
                 raise FormatError(f"figure '{key}' has no value", place=spot.place, hint=hint)
             value_spot, shared = fields["value"], _shared(fields, shared)
-        figure = Figure(_value(value_spot, unit, key), unit, shared.source, shared.condition, shared.basis or "physics")
+        value = _value(value_spot, unit, key)
+        figure = Figure(value, unit, shared.source, shared.condition, shared.basis or "physics")
         check_figure(kind, key, figure)
     except LanewiseError as error:
         raise placed(error, spot.place) from None

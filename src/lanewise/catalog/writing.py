@@ -10,7 +10,7 @@ from lanewise.catalog.keys import TEXT
 if TYPE_CHECKING:
     from lanewise.catalog.model import Catalog, Figure, Part
 
-# The prefixes a person would write, largest first; the first that reads back as the same float is taken.
+# The prefixes a person would write; the shortest text that reads back as the same float is taken.
 _PREFIXES = {
     "B": ("GB", "GiB", "MiB", "KiB", "B"),
     "B/s": ("GB/s", "MB/s", "B/s"),
@@ -49,7 +49,7 @@ def _blocks(part: Part) -> list[dict[str, object]]:
 def _block(shared: tuple[str, str, str], figures: dict[str, object]) -> dict[str, object]:
     source, condition, basis = shared
     block: dict[str, object] = {"source": source, "basis": basis}
-    if condition.strip():
+    if condition:
         block["condition"] = condition
     block["figures"] = figures
     return block
@@ -59,9 +59,9 @@ def _value(figure: Figure) -> object:
     if figure.value is None or isinstance(figure.value, str) or figure.unit == TEXT:
         return figure.value
     if figure.unit == "1":
-        return _digits(figure.value)
-    best = min((_written(figure.value, unit, figure.unit) for unit in _PREFIXES[figure.unit]), key=len)
-    return best or f"{_digits(figure.value)} {figure.unit}"
+        return int(figure.value) if figure.value.is_integer() and figure.value < 2**53 else figure.value
+    # The shortest reads best: 25.1 GB/s rather than 25100000000 B/s.
+    return min((_written(figure.value, unit, figure.unit) for unit in _PREFIXES[figure.unit]), key=len)
 
 
 def _written(value: float, unit: str, expect: str) -> str:

@@ -1,0 +1,115 @@
+// Finite transfers over shared resources, event by event.
+// All flows of a class get the same rate, so a class keeps one virtual clock (bytes served to each of its flows) and a
+// heap of the clock readings at which its flows end; an event solves the rates of one component, however many flows
+// overlap. The virtual clock is that of fair queueing: Demers, Keshav and Shenker, SIGCOMM 1989, section 2.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "sim/heap.hpp"
+#include "sim/maxmin.hpp"
+
+namespace lanewise::sim {
+
+// The rates that hold from `time` on, for one flow of each class; 0 where a class has no flow.
+struct RateChange {
+  double time;
+  std::vector<double> rates;
+};
+
+// Steps through transfers. Use: add flows at now(); ask next_event_time(); then either advance() to that end, or
+// advance_to() an earlier time at which more flows begin. Ids are the caller's and only order ties.
+class FlowEngine {
+ public:
+  explicit FlowEngine(std::shared_ptr<const Network> network);
+
+  double now() const noexcept { return now_; }
+  std::size_t active() const noexcept { return active_; }
+
+  // Begins a transfer of `bytes` at now(). Throws BadInput for an unknown class or bytes not in 0 .. 1e60.
+  void add(std::int32_t flow_class, double bytes, std::int64_t id);
+
+  // When the next transfer ends; infinity when none is under way.
+  double next_event_time();
+
+  // Moves to next_event_time() and returns the ids that end then, ascending; valid until the next call, empty when idle.
+  std::span<const std::int64_t> advance();
+
+  // Moves the clock without ending anything. Throws BadInput if `time` is before now() or after next_event_time().
+  void advance_to(double time);
+
+  // The rate of one flow of a class from now() on, B/s.
+  double rate(std::int32_t flow_class);
+
+  // Keeps the first `most` changes of rates from here on.
+  void keep_rates(std::size_t most) { keep_ = most; }
+  const std::vector<RateChange>& rates() const noexcept { return changes_; }
+  bool rates_complete() const noexcept { return complete_; }
+
+ private:
+  struct Lane {  // one class
+    double served = 0.0;  // virtual clock at time `since`: bytes
+    double since = 0.0;
+    double rate = 0.0;
+    double due;  // when its next flow ends
+    std::size_t ends = 0;  // since the clock's origin was last moved
+    TagHeap flows;
+  };
+  struct Part {  // one component
+    MaxMin solver;
+    std::size_t first;                // of its lanes
+    std::vector<double> counts;       // now
+    std::vector<double> solved;       // counts for which the rates hold
+    std::vector<double> rates;        // result of the last solve
+    std::vector<std::int32_t> limits;
+    std::size_t differ = 0;           // how many entries of counts and solved differ
+    bool stale = false;               // listed in stale_
+  };
+
+  void count(std::size_t lane, double change);
+  void touch(std::size_t part);
+  void settle();
+  void solve(Part& part);
+  void refresh_due(std::size_t part);
+  void run_clock(Lane& lane) const;
+  void set_due(Lane& lane) const;
+  void end_flows(std::size_t lane);
+  void record();
+
+  std::shared_ptr<const Network> network_;
+  std::vector<std::size_t> lane_of_class_;
+  std::vector<std::size_t> part_of_lane_;
+  std::vector<Lane> lanes_;  // grouped by part
+  std::vector<Part> parts_;
+  std::vector<double> first_due_;      // tournament over parts: node i holds the least of nodes 2i and 2i + 1
+  std::size_t leaves_ = 1;
+  std::vector<std::size_t> stale_;     // parts that changed since the last settle()
+  std::vector<std::int64_t> ended_;
+  std::vector<std::int64_t> instant_;  // flows of no bytes, waiting for advance()
+  std::vector<RateChange> changes_;
+  std::size_t keep_ = 0;
+  bool complete_ = true;
+  bool changed_ = false;  // some rate since the last record()
+  std::size_t active_ = 0;
+  double now_ = 0.0;
+};
+
+// Transfers as columns of one length.
+struct Transfers {
+  std::span<const std::int32_t> flow_class;
+  std::span<const double> bytes;
+  std::span<const double> start;
+};
+
+struct Outcome {
+  std::vector<double> finishes;  // of each transfer, seconds
+  std::vector<RateChange> rates;
+  bool rates_complete;
+};
+
+// Runs all transfers to their ends. Throws BadInput for unknown classes and negative or unusable sizes and starts.
+Outcome run_flows(std::shared_ptr<const Network> network, const Transfers& transfers, std::size_t keep_rates);
+
+}  // namespace lanewise::sim

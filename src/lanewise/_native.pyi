@@ -1,0 +1,39 @@
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+class BadInput(ValueError):  # noqa: N818
+    args: tuple[str, str]
+
+class Network:
+    def __init__(
+        self,
+        capacities: Sequence[float],
+        uses: Sequence[Sequence[tuple[int, float]]],
+        weights: Sequence[float],
+        caps: Sequence[float],
+    ) -> None: ...
+    @property
+    def components(self) -> int: ...
+
+class FlowEngine:
+    def __init__(self, network: Network) -> None: ...
+    @property
+    def now(self) -> float: ...
+    @property
+    def active(self) -> int: ...
+    def add(self, flow_class: int, size: float, id: int) -> None: ...
+    def next_event_time(self) -> float: ...
+    def advance(self) -> list[int]: ...
+    def advance_to(self, time: float) -> None: ...
+    def rate(self, flow_class: int) -> float: ...
+
+def share(network: Network, counts: Sequence[float]) -> tuple[list[float], list[int], list[float]]: ...
+def run_flows(
+    network: Network,
+    flow_class: NDArray[np.int32],
+    sizes: NDArray[np.float64],
+    starts: NDArray[np.float64],
+    keep_rates: int = 0,
+) -> tuple[NDArray[np.float64], list[tuple[float, list[float]]], bool]: ...

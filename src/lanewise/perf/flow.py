@@ -1,0 +1,91 @@
+"""Flows: what is to be moved from where to where, and the one-line notation users write them in."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from lanewise import units
+from lanewise.errors import FormatError
+
+_FLOW = re.compile(
+    r"^\s*(?P<src>[\w.:\-]+?)\s*(?P<arrow><->|->|<-)\s*(?P<dst>[\w.:\-]+)\s*(?P<rest>(?:\s+\S.*)?)$"
+)
+_WORDS = "use words after the flow: read, 1 GiB, @0.5 ms (start), x2 (weight), cap 5 GB/s"
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Bytes from `src` to `dst`: endless if `size` is None, `start` in s, `cap` in B/s with its name and basis.
+
+    `read` makes the destination GPU pull peer data instead of the source pushing it; without `p2p` two GPUs
+    exchange data through host memory.
+    """
+
+    src: str
+    dst: str
+    size: float | None = None
+    start: float = 0.0
+    weight: float = 1.0
+    cap: float = math.inf
+    cap_name: str = ""
+    cap_basis: str = "physics"
+    cap_rests_on: str = "stated with the flow"
+    read: bool = False
+    p2p: bool = True
+
+    @property
+    def name(self) -> str:
+        """The flow as users write it."""
+        return f"{self.src}->{self.dst}"
+
+
+def parse_flows(text: str, p2p: bool = True) -> tuple[Flow, ...]:
+    """Read 'gpu0->gpu4, host0->gpu1 1 GiB @2 ms'; `<->` makes two flows; FormatError names the piece it cannot read."""
+    flows: list[Flow] = []
+    for piece in text.split(","):
+        if piece.strip():
+            flows.extend(_parse_one(piece, p2p))
+    if not flows:
+        raise FormatError("no flow given", hint="write flows as 'gpu0->gpu4, host0->gpu1'")
+    return tuple(flows)
+
+
+def _parse_one(piece: str, p2p: bool) -> list[Flow]:
+    match = _FLOW.match(piece)
+    if not match:
+        raise FormatError(f"'{piece.strip()}' is not a flow", hint="write source->destination, such as gpu0->gpu4 or host0->gpu1")
+    src, dst, options = match["src"], match["dst"], _options(piece, match["rest"])
+    ends = {"->": [(src, dst)], "<-": [(dst, src)], "<->": [(src, dst), (dst, src)]}[match["arrow"]]
+    if src == dst:
+        raise FormatError(f"'{piece.strip()}' goes nowhere: both ends are {src}", hint="name two different ends")
+    return [Flow(a, b, p2p=p2p, **options) for a, b in ends]  # type: ignore[arg-type]
+
+
+def _options(piece: str, rest: str) -> dict[str, float | bool]:
+    options: dict[str, float | bool] = {}
+    for word in re.findall(r"@\s*\S+(?:\s+(?:s|ms|us|ns)\b)?|cap\s+\S+(?:\s*[kKMGT]i?B/s)?|x[\d.]+|read|\d\S*(?:\s*[kKMGT]?i?B\b)?|\S+", rest):
+        try:
+            options.update(_option(word))
+        except FormatError as error:
+            raise FormatError(f"'{piece.strip()}': {error.cause}", hint=_WORDS) from None
+    return options
+
+
+def _option(word: str) -> dict[str, float | bool]:
+    if word == "read":
+        return {"read": True}
+    if word.startswith("@"):
+        return {"start": _positive(units.parse(word[1:], "s"), word, zero=True)}
+    if word.startswith("cap"):
+        return {"cap": _positive(units.parse(word[3:], "B/s"), word)}
+    if word.startswith("x"):
+        return {"weight": _positive(units.parse(word[1:], "1"), word)}
+    return {"size": _positive(units.parse(word, "B"), word, zero=True)}
+
+
+def _positive(value: float, word: str, zero: bool = False) -> float:
+    if value < 0 or (value == 0 and not zero) or not math.isfinite(value):
+        raise FormatError(f"'{word}' must be {'zero or more' if zero else 'above zero'}")
+    return value

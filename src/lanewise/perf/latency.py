@@ -1,0 +1,49 @@
+"""Latency: wire nanoseconds and API microseconds, which are different quantities and kept apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lanewise.perf.moves import one_way
+from lanewise.perf.resources import cite, weakest
+from lanewise.routes.find import endpoint
+from lanewise.routes.find import route as find_route
+from lanewise.routes.model import Via
+from lanewise.topology.model import Kind
+
+if TYPE_CHECKING:
+    from lanewise.routes.model import Route
+    from lanewise.topology.model import System
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """A small copy from `src` to `dst`: `wire` in s (one way), `api` in s as CUDA's own sample times it, or None."""
+
+    src: str
+    dst: str
+    route: Route
+    wire: float
+    api: float | None
+    basis: str
+    limit: str
+    rests_on: tuple[str, ...]
+    note: str = ""
+
+
+def latency(system: System, src: str, dst: str, p2p: bool = True) -> Latency:
+    """The latency of a small copy; the API figure is None where the catalogue has none for that GPU."""
+    a, b = endpoint(system, src, dst), endpoint(system, dst, src)
+    found = find_route(system, a, b, p2p)
+    wire = one_way(system, found.hops)
+    gpu = next((name for name in (a, b) if system.device(name).kind is Kind.GPU), None)
+    key = "latency.api_staged" if found.via is Via.STAGED else "latency.api_p2p"
+    part = system.part(gpu) if gpu else None
+    figure = part.figure(key) if part else None
+    if part is None or figure is None or not isinstance(figure.value, float):
+        note = f"no figure {key} for {part.name if part else 'these ends'}: only the wire time is known"
+        return Latency(a, b, found, wire, None, "physics", "wire", ("switch and root-complex latencies",), note)
+    limit = "CUDA API (staged copy)" if found.via is Via.STAGED else "CUDA API (peer copy)"
+    basis = weakest(["calibrated", figure.basis])
+    return Latency(a, b, found, wire, figure.value + wire, basis, limit, (cite(part, key, figure),))

@@ -1,0 +1,73 @@
+"""Matrices over all pairs of devices, each pair alone: goodput one way or both ways, peers on or off, and latency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lanewise.errors import Unreachable
+from lanewise.perf.flow import Flow
+from lanewise.perf.latency import latency
+from lanewise.perf.predict import predict
+from lanewise.topology.model import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lanewise.topology.model import System
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """`cells[i][j]` is the value from names[i] to names[j] in B/s or s; None on the diagonal and where there is no way."""
+
+    names: tuple[str, ...]
+    cells: tuple[tuple[float | None, ...], ...]
+    limits: tuple[tuple[str, ...], ...]
+    unit: str
+    title: str
+
+
+def bandwidth_matrix(
+    system: System, names: Sequence[str] | None = None, both_ways: bool = False, p2p: bool = True
+) -> Matrix:
+    """Goodput in B/s of every pair alone; `both_ways` gives the sum of the two directions, as the CUDA sample does."""
+    ends = _ends(system, names)
+    cells, limits = [], []
+    for a in ends:
+        row = [_pair(system, a, b, both_ways, p2p) for b in ends]
+        cells.append(tuple(value for value, _ in row))
+        limits.append(tuple(limit for _, limit in row))
+    way = "both ways, sum" if both_ways else "one way"
+    return Matrix(tuple(ends), tuple(cells), tuple(limits), "B/s", f"goodput, {way}, P2P {'on' if p2p else 'off'}")
+
+
+def latency_matrix(system: System, names: Sequence[str] | None = None, p2p: bool = True) -> Matrix:
+    """Small-copy time in s of every pair as CUDA's sample times it; None where the API figure is unknown."""
+    ends = _ends(system, names)
+    rows = [[None if a == b else latency(system, a, b, p2p) for b in ends] for a in ends]
+    return Matrix(
+        tuple(ends),
+        tuple(tuple(cell.api if cell else None for cell in row) for row in rows),
+        tuple(tuple(cell.limit if cell else "" for cell in row) for row in rows),
+        "s",
+        f"latency of a small copy, P2P {'on' if p2p else 'off'}",
+    )
+
+
+def _ends(system: System, names: Sequence[str] | None) -> list[str]:
+    ends = list(names) if names else system.of_kind(Kind.GPU)
+    for name in ends:
+        system.device(name)
+    return ends
+
+
+def _pair(system: System, a: str, b: str, both_ways: bool, p2p: bool) -> tuple[float | None, str]:
+    if a == b:
+        return None, ""
+    flows = [Flow(a, b, p2p=p2p)] + ([Flow(b, a, p2p=p2p)] if both_ways else [])
+    try:
+        found = predict(system, flows)
+    except Unreachable as error:
+        return None, error.cause
+    return found.total, found.flows[0].limit

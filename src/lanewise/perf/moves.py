@@ -1,0 +1,271 @@
+"""From a route to what a flow uses: who reads or writes, in packets of which size, over which engines and windows.
+
+Posted traffic (writes) costs header bytes in its own direction. Non-posted traffic (reads) comes back as
+completions and costs one request per max read request in the other direction; reads alone occupy windows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lanewise.perf import packets
+from lanewise.perf.resources import Resource, Use, cite, engine, figure_resource, link_resource
+from lanewise.routes.model import Hop
+from lanewise.topology.model import Kind, LinkKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from lanewise.routes.model import Route
+    from lanewise.topology.model import Link, System
+
+_TREE = (LinkKind.PCIE, LinkKind.FABRIC, LinkKind.SOCKET)
+_PACKETS = (LinkKind.PCIE, LinkKind.FABRIC)
+WIRE_S_PER_M = 5e-9  # signal speed in copper and fibre is about two thirds of light's
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Contiguous hops of one transport; `read` if the receiving end fetches the data, else the sending end pushes it."""
+
+    hops: tuple[Hop, ...]
+    read: bool
+
+    @property
+    def src(self) -> str:
+        """Where the data leaves."""
+        return self.hops[0].start
+
+    @property
+    def dst(self) -> str:
+        """Where the data goes."""
+        return self.hops[-1].end
+
+    @property
+    def requester(self) -> str:
+        """The device that issues the reads or writes."""
+        return self.dst if self.read else self.src
+
+
+def uses(system: System, route: Route, read: bool = False) -> list[Use]:
+    """Everything that one byte of goodput over `route` takes, one Use for each resource."""
+    amounts: dict[tuple[str, ...], Use] = {}
+    for use in _all_uses(system, route, read):
+        known = amounts.get(use.resource.key)
+        amounts[use.resource.key] = use if known is None else Use(known.resource, known.amount + use.amount)
+    return list(amounts.values())
+
+
+def segments(system: System, route: Route, read: bool = False) -> list[Segment]:
+    """The route cut where the transport changes: PCIe with inter-socket links, NVLink, network."""
+    groups: list[list[Hop]] = []
+    for hop in route.hops:
+        if groups and _transport(groups[-1][-1]) == _transport(hop):
+            groups[-1].append(hop)
+        else:
+            groups.append([hop])
+    return [Segment(tuple(group), _is_read(system, group, read)) for group in groups]
+
+
+def payloads(system: System, segment: Segment) -> list[tuple[Hop, float, float]]:
+    """For each PCIe hop of a segment: the hop, the payload in B and the packet overhead in B."""
+    limit = _max_payload(system, segment.hops)
+    source = system.device(segment.src)
+    if segment.read and source.kind is Kind.CPU:
+        limit = min(limit, system.number(segment.src, "completion.payload") or limit)
+    overhead = packets.COMPLETION if segment.read else _write_overhead(system, segment.dst)
+    sized: list[tuple[Hop, float, float]] = []
+    for index, hop in enumerate(segment.hops):
+        if index and system.device(hop.start).kind is Kind.CPU:
+            limit = min(limit, system.number(hop.start, "peer.payload") or limit)
+        if hop.link.kind in _PACKETS:
+            sized.append((hop, limit, overhead))
+    return sized
+
+
+def round_trip(system: System, segment: Segment) -> float | None:
+    """Time of one read without load in s: the way there and back and the completer; None if the completer is unknown."""
+    completer = system.number(segment.src, "latency.memory_read") if _is_cpu(system, segment.src) else None
+    return None if completer is None else completer + 2 * one_way(system, segment.hops)
+
+
+def one_way(system: System, hops: Sequence[Hop]) -> float:
+    """Wire time of a small packet in s: cables, switches' cut-through, root complexes and inter-socket links passed."""
+    wires = sum((hop.link.length or 0.0) * WIRE_S_PER_M for hop in hops)
+    passed = (hop.end for hop in hops[:-1])
+    return wires + sum(_forwarding(system, name) for name in passed) + _sockets(system, hops)
+
+
+def _forwarding(system: System, name: str) -> float:
+    kind = system.device(name).kind
+    key = {Kind.SWITCH: "switch.cut_through", Kind.CPU: "latency.root_complex"}.get(kind)
+    return (system.number(name, key) or 0.0) if key else 0.0
+
+
+def _sockets(system: System, hops: Sequence[Hop]) -> float:
+    crossed = [hop.start for hop in hops if hop.link.kind is LinkKind.SOCKET]
+    return sum(system.number(name, "latency.intersocket") or 0.0 for name in crossed)
+
+
+def _all_uses(system: System, route: Route, read: bool) -> Iterator[Use]:
+    for segment in segments(system, route, read):
+        yield from _links(system, segment)
+        if segment.hops[0].link.kind in _TREE:
+            yield from _root_complexes(system, segment)
+            yield from _engines(system, segment)
+            yield from _memory(system, segment)
+            yield from _windows(system, segment)
+    yield from _drives(system, route)
+
+
+def _links(system: System, segment: Segment) -> Iterator[Use]:
+    sized = {hop.key: (payload, overhead) for hop, payload, overhead in payloads(system, segment)}
+    for hop in segment.hops:
+        resource = link_resource(system, hop)
+        if resource is None:
+            continue
+        payload, overhead = sized.get(hop.key, (1.0, 0.0))
+        yield Use(resource, packets.wire_bytes(payload, overhead))
+        back = link_resource(system, Hop(hop.link, not hop.down)) if segment.read and hop.key in sized else None
+        if back is not None:
+            request = system.number(segment.requester, "pcie.max_read_request") or packets.DEFAULT_READ_REQUEST
+            yield Use(back, packets.REQUEST_64BIT / request)
+
+
+def _root_complexes(system: System, segment: Segment) -> Iterator[Use]:
+    if _is_cpu(system, segment.src) or _is_cpu(system, segment.dst):
+        return
+    for into, out in zip(segment.hops, segment.hops[1:], strict=False):
+        if not _is_cpu(system, out.start) or out.link.kind is LinkKind.SOCKET or out.link.gen is None:
+            continue
+        speeds = [hop.link for hop in (into, out) if hop.link.gen is not None]
+        slowest = min(speeds, key=_speed)
+        key = f"peer.rate.gen{slowest.gen}"
+        found = figure_resource(system, out.start, key, "peer writes through the root complex", (slowest.lanes or 16) / 16)
+        if found is not None:
+            port = (found.key[0], *out.key)
+            yield Use(Resource(port, f"{found.name} at {out.link.port or out.end}", found.capacity, found.basis, found.rests_on), 1.0)
+
+
+def _engines(system: System, segment: Segment) -> Iterator[Use]:
+    slowest = min((hop.link for hop in segment.hops if hop.link.gen is not None), key=_speed, default=None)
+    if slowest is None:
+        return
+    for device, kinds in _engine_kinds(system, segment):
+        for kind in kinds:
+            resource = engine(system, device, kind, slowest)
+            if resource is not None:
+                yield Use(resource, 1.0)
+
+
+def _engine_kinds(system: System, segment: Segment) -> list[tuple[str, tuple[str, ...]]]:
+    src, dst = system.device(segment.src).kind, system.device(segment.dst).kind
+    if src is Kind.CPU and dst is Kind.GPU:
+        return [(segment.dst, ("h2d", "duplex"))]
+    if src is Kind.GPU and dst is Kind.CPU:
+        return [(segment.src, ("d2h", "duplex"))]
+    if src is Kind.GPU and dst is Kind.GPU:
+        return [(segment.requester, ("p2p_read",) if segment.read else ("p2p_write",))]
+    return []
+
+
+def _memory(system: System, segment: Segment) -> Iterator[Use]:
+    for end in (segment.src, segment.dst):
+        if _is_cpu(system, end):
+            resource = figure_resource(system, end, "memory.rate", "memory")
+            if resource is not None:
+                yield Use(resource, 1.0)
+
+
+def _windows(system: System, segment: Segment) -> Iterator[Use]:
+    trip = round_trip(system, segment) if segment.read else None
+    if trip is None:
+        return
+    for hop in segment.hops[:-1]:
+        window = _window(system, hop.end)
+        if window is not None:
+            yield Use(window, trip)
+
+
+def _window(system: System, name: str) -> Resource | None:
+    """The reads that a fabric keeps open for all requesters behind it together (it proxies their IDs)."""
+    if system.device(name).kind is not Kind.SWITCH:
+        return None
+    part = system.part(name)
+    if part is None:
+        return None
+    tags, payload = part.figure("switch.window_tags"), part.figure("switch.window_payload")
+    if not isinstance(tags.value, float) or not isinstance(payload.value, float):
+        return None
+    rests = f"{cite(part, 'switch.window_tags', tags)}; {cite(part, 'switch.window_payload', payload)}"
+    # All switches of a fabric share the window of its host link, so the key names the part and not the switch.
+    key = ("window", part.name, system.device(name).host or "")
+    label = f"read window of {name} ({tags.value:.0f} reads x {payload.value:.0f} B)"
+    return Resource(key, label, tags.value * payload.value, tags.basis, rests)
+
+
+def _drives(system: System, route: Route) -> Iterator[Use]:
+    for name, key, what in ((route.src, "read.rate", "drive reads"), (route.dst, "write.rate", "drive writes")):
+        if system.device(name).kind in (Kind.SSD, Kind.RAID):
+            resource = figure_resource(system, name, key, what)
+            if resource is not None:
+                yield Use(resource, 1.0)
+    for name in route.nodes[1:-1]:
+        if system.device(name).kind is Kind.RAID:
+            resource = figure_resource(system, name, "read.rate", "RAID controller")
+            if resource is not None:
+                yield Use(resource, 1.0)
+
+
+def _is_read(system: System, hops: list[Hop], read: bool) -> bool:
+    """Whether the receiving end fetches: GPUs, NICs and drives read memory; a NIC or drive reads a GPU; GPUs push."""
+    src, dst = system.device(hops[0].start).kind, system.device(hops[-1].end).kind
+    if hops[0].link.kind not in _TREE:
+        return False
+    if src is Kind.CPU:
+        return dst is not Kind.CPU
+    if src is Kind.GPU and dst is Kind.GPU:
+        return read
+    return dst in (Kind.NIC, Kind.SSD, Kind.RAID)
+
+
+def _max_payload(system: System, hops: Iterable[Hop]) -> float:
+    limits = [hop.link.max_payload for hop in hops if hop.link.max_payload is not None]
+    for hop in hops:
+        if hop.link.kind in _PACKETS:
+            limits += [size for end in (hop.start, hop.end) if (size := _part_payload(system, end))]
+    return min(limits, default=packets.DEFAULT_PAYLOAD)
+
+
+def _part_payload(system: System, name: str) -> float | None:
+    part = system.part(name)
+    return part.number("pcie.max_payload") if part is not None and part.kind != "nvlink" else None
+
+
+def _write_overhead(system: System, target: str) -> float:
+    """A request below 4 GiB must use the three-word header (PCIe base specification 2.2.4.1)."""
+    part = system.part(target)
+    low = part is not None and part.kind == "gpu" and part.figure("bar.above_4g").value == "no"
+    return packets.REQUEST_32BIT if low else packets.REQUEST_64BIT
+
+
+def _transport(hop: Hop) -> LinkKind:
+    return LinkKind.PCIE if hop.link.kind in _TREE else hop.link.kind
+
+
+def _speed(link: Link) -> float:
+    return packets.raw_rate(link.gen, link.lanes) if link.gen and link.lanes else float("inf")
+
+
+def _is_cpu(system: System, name: str) -> bool:
+    return system.device(name).kind is Kind.CPU
+
+
+def by_key(all_uses: Iterable[Use]) -> dict[tuple[str, ...], list[Use]]:
+    """Uses grouped by the resource they take."""
+    table: dict[tuple[str, ...], list[Use]] = defaultdict(list)
+    for use in all_uses:
+        table[use.resource.key].append(use)
+    return dict(table)

@@ -1,0 +1,177 @@
+"""What flows compete for: each link direction, engine, window, drive and memory as one capacity with its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lanewise.perf import packets
+from lanewise.topology.model import LinkKind
+from lanewise.units import show
+
+if TYPE_CHECKING:
+    from lanewise.catalog import Figure, Part
+    from lanewise.routes.model import Hop
+    from lanewise.topology.model import Link, System
+
+# An InfiniBand data packet of 4,096 B carries LRH 8, BTH 12, RETH 16, ICRC 4 and VCRC 2 bytes beside its payload
+# (InfiniBand Architecture Specification, vol. 1, ch. 5-9).
+NETWORK_SHARE = 4096 / (4096 + 42)
+# An NVLink packet carries up to 256 B behind a header and an address-extension flit of 16 B each (V100 white paper).
+NVLINK_SHARE = 256 / (256 + 32)
+
+BASIS_ORDER = ("physics", "calibrated", "fitted")
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A capacity that flows share: `capacity` in B/s, or in B for a window (then a use is in s).
+
+    `basis` is physics, calibrated or fitted; `rests_on` says what the capacity comes from; `place` is the
+    device or link it stands at; `doubt` is what a reader must know before trusting it.
+    """
+
+    key: tuple[str, ...]
+    name: str
+    capacity: float
+    basis: str
+    rests_on: str
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What one byte of goodput takes of a resource: wire bytes per byte, or seconds for a window."""
+
+    resource: Resource
+    amount: float
+
+
+def weakest(bases: list[str]) -> str:
+    """The weakest of several bases: fitted before calibrated before physics."""
+    return max(bases, key=BASIS_ORDER.index, default="physics")
+
+
+def cite(part: Part, key: str, figure: Figure) -> str:
+    """One line that says where a figure comes from."""
+    condition = f", {figure.condition}" if figure.condition else ""
+    value = figure.value if isinstance(figure.value, str) else show(figure.value, _readable(figure.unit))
+    return f"{part.name} {key} = {value}{condition} ({figure.source})"
+
+
+def link_resource(system: System, hop: Hop) -> Resource | None:
+    """The capacity of a link in the direction of `hop`, None where neither description nor part states a rate."""
+    makers = {
+        LinkKind.PCIE: _pcie, LinkKind.FABRIC: _pcie, LinkKind.SOCKET: _socket,
+        LinkKind.NVLINK: _nvlink, LinkKind.NETWORK: _network,
+    }  # fmt: skip
+    return makers[hop.link.kind](system, hop)
+
+
+def _pcie(system: System, hop: Hop) -> Resource | None:
+    link = hop.link
+    if link.rate is not None:
+        return _link(hop, "stated rate", link.rate * packets.PACKET_SHARE, "physics", "the description")
+    if link.gen is None or link.lanes is None:
+        return None
+    capacity = packets.raw_rate(link.gen, link.lanes) * packets.PACKET_SHARE
+    return _link(hop, f"Gen{link.gen} x{link.lanes}", capacity, "physics", "PCIe base specification")
+
+
+def _socket(system: System, hop: Hop) -> Resource | None:
+    part = system.part(hop.start)
+    if part is None:
+        return None
+    kind = part.figure("intersocket.kind").value or "inter-socket"
+    rate = part.figure("intersocket.rate")
+    if isinstance(rate.value, float):
+        return _link(hop, str(kind), rate.value, rate.basis, cite(part, "intersocket.rate", rate))
+    raw = part.figure("intersocket.raw")
+    if isinstance(raw.value, float):
+        return _link(hop, str(kind), raw.value * hop.link.count, raw.basis, cite(part, "intersocket.raw", raw),
+                     "raw rate: what I/O traffic gets of it is unknown")  # fmt: skip
+    return None
+
+
+def _nvlink(system: System, hop: Hop) -> Resource | None:
+    gpu = hop.start if _is_gpu(system, hop.start) else hop.end
+    part = system.part(gpu)
+    if part is None:
+        return None
+    engine, links = part.figure("engine.nvlink"), part.number("nvlink.links")
+    if isinstance(engine.value, float) and links:
+        rate = engine.value * hop.link.count / links
+        return _link(hop, f"NVLink x{hop.link.count}", rate, engine.basis, cite(part, "engine.nvlink", engine))
+    name = part.figure("nvlink.part").value
+    if not isinstance(name, str):
+        return None
+    generation = system.catalog.get(name)
+    raw = generation.figure("nvlink.link_rate")
+    if not isinstance(raw.value, float):
+        return None
+    rate = raw.value * hop.link.count * NVLINK_SHARE
+    return _link(hop, f"NVLink x{hop.link.count}", rate, raw.basis, cite(generation, "nvlink.link_rate", raw))
+
+
+def _network(system: System, hop: Hop) -> Resource | None:
+    rate = hop.link.rate
+    if rate is not None:
+        return _link(hop, show(rate, "GB/s"), rate * NETWORK_SHARE, "physics", "the description's data rate")
+    for end in (hop.start, hop.end):
+        part = system.part(end)
+        if part is not None and part.kind == "nic":
+            figure = part.figure("net.rate")
+            if isinstance(figure.value, float):
+                return _link(hop, "network", figure.value * NETWORK_SHARE, figure.basis, cite(part, "net.rate", figure))
+    return None
+
+
+def _link(hop: Hop, label: str, capacity: float, basis: str, rests_on: str, doubt: str = "") -> Resource:
+    key = ("link", *hop.key, hop.link.kind.value)
+    return Resource(key, f"link {hop.start}->{hop.end} ({label})", capacity, basis, rests_on, doubt)
+
+
+def figure_resource(system: System, device: str, key: str, what: str, scale: float = 1.0) -> Resource | None:
+    """The capacity that figure `key` of a device's part states, None where it is unknown."""
+    part = system.part(device)
+    if part is None:
+        return None
+    figure = part.figure(key)
+    if not isinstance(figure.value, float):
+        return None
+    return Resource((what, device), f"{what} of {device}", figure.value * scale, figure.basis, cite(part, key, figure))
+
+
+def engine(system: System, device: str, kind: str, link: Link) -> Resource | None:
+    """The ceiling of a GPU's engine for `kind` (h2d, d2h, p2p_write, p2p_read, duplex) over a path of `link`'s speed.
+
+    A figure of another generation is scaled by the ratio of raw rates: an engine that keeps 80 % of a Gen4 link
+    busy is taken to keep 80 % of a Gen3 link busy. None where the part states none.
+    """
+    part = system.part(device)
+    if part is None or part.kind != "gpu" or link.gen is None or link.lanes is None:
+        return None
+    for gen in sorted(range(1, 7), key=lambda g: (abs(g - (link.gen or 0)), -g)):
+        key = f"engine.{kind}.gen{gen}"
+        figure = part.figure(key)
+        if isinstance(figure.value, float):
+            scale = packets.raw_rate(link.gen, link.lanes) / packets.raw_rate(gen, 16)
+            rests = cite(part, key, figure) + ("" if scale == 1 else f", scaled by {scale:.3g} to Gen{link.gen} x{link.lanes}")
+            basis = weakest([figure.basis, "physics" if scale == 1 else "calibrated"])
+            return Resource(("engine", device, kind), f"{_ENGINE[kind]} of {device}", figure.value * scale, basis, rests)
+    return None
+
+
+_ENGINE = {
+    "h2d": "copy engine (host to device)", "d2h": "copy engine (device to host)",
+    "p2p_write": "copy engine (peer write)", "p2p_read": "copy engine (peer read)",
+    "duplex": "copy engines (both ways together)",
+}  # fmt: skip
+
+
+def _is_gpu(system: System, name: str) -> bool:
+    return system.device(name).kind.value == "gpu"
+
+
+def _readable(unit: str) -> str:
+    return {"B/s": "GB/s", "s": "ns", "T/s": "GT/s"}.get(unit, unit)

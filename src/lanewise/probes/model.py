@@ -1,0 +1,145 @@
+"""The first probe: the performance model answers a plan with predicted observations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lanewise import units
+from lanewise.errors import unknown_name
+from lanewise.perf.latency import latency
+from lanewise.perf.predict import predict
+from lanewise.perf.resources import weakest
+from lanewise.results.observation import Basis, Observation, Source
+from lanewise.results.plan import Copies, Metric, Plan, Service
+from lanewise.serving import steady
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lanewise.perf.predict import Prediction
+
+COPY_METRICS = {
+    "goodput": "payload bytes a second of all flows together",
+    "flow_goodput": "payload bytes a second of the first flow",
+    "raw": "bytes a second on the busiest wire, packet headers included",
+    "raw_ratio": "raw over goodput on the busiest wire",
+    "latency": "small copy as CUDA's sample times it",
+    "wire_latency": "small packet, wire and switches only",
+    "link_share": "goodput over the raw rate of the slowest link crossed",
+}
+SERVICE_METRICS = {
+    "qps": "queries answered a second",
+    "goodput": "queries a second times the bytes of a query",
+    "share": "queries a second as a share of the Closed division's",
+    "link_share": "goodput over the raw rate of the busiest link crossed",
+}
+
+
+class ModelProbe:
+    """Predicts instead of measuring; absent hardware is this probe, not a special case."""
+
+    source = Source.PREDICTED
+
+    def run(self, plan: Plan) -> list[Observation]:
+        """One predicted observation for each metric; UnknownName for a metric it does not know."""
+        if isinstance(plan.scenario, Copies):
+            return _copies(plan, plan.scenario)
+        return _service(plan, plan.scenario)
+
+
+def _copies(plan: Plan, copies: Copies) -> list[Observation]:
+    cache: list[Prediction] = []
+
+    def found() -> Prediction:
+        if not cache:
+            cache.append(predict(plan.system, copies.flows))
+        return cache[0]
+
+    return [_copy_metric(plan, copies, metric, found) for metric in plan.metrics]
+
+
+def _copy_metric(plan: Plan, copies: Copies, metric: Metric, found: Callable[[], Prediction]) -> Observation:
+    if metric.name not in COPY_METRICS:
+        raise unknown_name("metric", metric.name, COPY_METRICS)
+    first = copies.flows[0]
+    name = ", ".join(flow.name for flow in copies.flows)
+    if metric.name in ("latency", "wire_latency"):
+        seen = latency(plan.system, first.src, first.dst, first.p2p)
+        value = seen.api if metric.name == "latency" else seen.wire
+        return _observation(plan, metric, name, value, limit=seen.limit, basis=seen.basis, rests_on=seen.rests_on,
+                            note=seen.note)  # fmt: skip
+    result = found()
+    slowest = min(result.flows, key=lambda flow: flow.rate)
+    value, low, high = _copy_value(metric.name, result)
+    return _observation(
+        plan, metric, name, value, low=low, high=high, limit=slowest.limit, rests_on=slowest.rests_on,
+        basis=weakest([flow.basis for flow in result.flows]), note=slowest.doubt, use=_busy(result),
+    )  # fmt: skip
+
+
+def _copy_value(metric: str, found: Prediction) -> tuple[float, float | None, float | None]:
+    if metric == "goodput":
+        low, high = sum(f.low for f in found.flows), sum(f.high for f in found.flows)
+        return found.total, low, high
+    if metric == "flow_goodput":
+        return found.flows[0].rate, found.flows[0].low, found.flows[0].high
+    if metric == "link_share":
+        return _link_share(found), None, None
+    busiest = max(found.raw, key=lambda link: found.raw[link])
+    raw = found.raw[busiest]
+    return (raw if metric == "raw" else raw / found.loads[busiest]), None, None
+
+
+def _service(plan: Plan, service: Service) -> list[Observation]:
+    ask = steady.network if service.division == "network" else steady.closed
+    found = ask(plan.system, service.workload, service.mode, service.host)
+    made: list[Observation] = []
+    for metric in plan.metrics:
+        if metric.name not in SERVICE_METRICS:
+            raise unknown_name("metric", metric.name, SERVICE_METRICS)
+        value = {"qps": found.qps, "goodput": found.goodput}.get(metric.name)
+        if metric.name == "link_share":
+            value = _link_share(found.prediction)
+        if metric.name == "share":
+            value = found.qps / steady.closed(plan.system, service.workload, service.mode, service.host).qps
+        made.append(
+            _observation(
+                plan, metric, f"{len(found.prediction.flows)} GPUs", value, limit=found.limit, basis=found.basis,
+                rests_on=found.rests_on, use=_busy(found.prediction),
+            )
+        )  # fmt: skip
+    return made
+
+
+def _link_share(found: Prediction) -> float:
+    """Goodput on the busiest PCIe link as a share of its raw rate (what the sources call % of 32 GB/s)."""
+    from lanewise.perf.packets import raw_rate
+
+    shares = [0.0]
+    for link in found.system.links:
+        if link.gen and link.lanes:
+            goodput = max(found.loads.get((link.a, link.b), 0.0), found.loads.get((link.b, link.a), 0.0))
+            shares.append(goodput / raw_rate(link.gen, link.lanes))
+    return max(shares)
+
+
+def _busy(found: Prediction) -> dict[str, float]:
+    busiest = sorted(found.use.items(), key=lambda item: -item[1])[:4]
+    return {name: round(use, 4) for name, use in busiest}
+
+
+def _observation(plan: Plan, metric: Metric, flow: str, value: float | None, basis: str, **rest: Any) -> Observation:
+    def scaled(number: float | None) -> float | None:
+        return None if number is None else units.from_si(number, metric.unit)
+
+    low, high = scaled(rest.pop("low", None)), scaled(rest.pop("high", None))
+    shown = scaled(value)
+    if shown is not None and low is not None and high is not None and high - low < 1e-9 * abs(shown):
+        low = high = None
+    return Observation(
+        scenario=plan.scenario.name, flow=flow, metric=metric.name, value=shown, unit=metric.unit,
+        source=Source.PREDICTED, system=plan.system.name, settings=dict(plan.system.settings),
+        basis=Basis(basis), low=low, high=high, **rest,
+    )  # fmt: skip
+
+

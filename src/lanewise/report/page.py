@@ -1,0 +1,262 @@
+"""What the HTML page shows, prepared as plain text and numbers; the template only places it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lanewise import units
+from lanewise.results import statistics
+from lanewise.results.observation import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lanewise.results.observation import Observation
+    from lanewise.results.run import Run, StudyRun
+    from lanewise.results.statistics import Residuals
+
+MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
+_BASES = ("physics", "calibrated", "fitted")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One row of a table: texts as they are printed; `grade` is '', 'off' (> 5 %) or 'far' (> 10 %)."""
+
+    scenario: str
+    flow: str
+    metric: str
+    settings: str
+    published: str
+    value: str
+    interval: str
+    source: str
+    residual: str
+    grade: str
+    limit: str
+    basis: str
+    rests: tuple[int, ...]
+    extrapolated: bool
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of one table of the source in one unit; `columns` are the optional columns that carry something."""
+
+    anchor: str
+    title: str
+    unit: str
+    value_head: str
+    cells: tuple[Cell, ...]
+    columns: frozenset[str]
+    summary: str
+
+
+@dataclass
+class StudyPage:
+    """One study as the template needs it."""
+
+    study: StudyRun
+    anchor: str
+    total: Residuals
+    bases: dict[str, Residuals]
+    limits: dict[str, Residuals]
+    verdict: str
+    tables: list[Table] = field(default_factory=list)
+    rests: list[str] = field(default_factory=list)
+    charts: list[tuple[str, str, str]] = field(default_factory=list)
+    drawings: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+def study_pages(run: Run) -> list[StudyPage]:
+    """Every study prepared, without charts and drawings."""
+    return [_study_page(study) for study in run.studies]
+
+
+def _study_page(study: StudyRun) -> StudyPage:
+    rests = list(dict.fromkeys(text for row in study.rows for text in row.rests_on))
+    return StudyPage(
+        study=study,
+        anchor=anchor(study.name),
+        total=statistics.residuals(study.rows),
+        bases=statistics.by_basis(study.rows),
+        limits=statistics.by_limit(study.rows),
+        verdict=verdict_text([study]),
+        tables=_tables(study, rests),
+        rests=rests,
+    )
+
+
+def anchor(*names: str) -> str:
+    """Names joined as an HTML id."""
+    text = "-".join(names).lower()
+    return "".join(letter if letter.isalnum() else "-" for letter in text).strip("-") or "part"
+
+
+def verdict_text(studies: Iterable[StudyRun]) -> str:
+    """'5 of 6 hold, 1 not evaluated', empty where there are no conclusions."""
+    yes, no, open_ = statistics.verdicts(studies)
+    if not yes + no + open_:
+        return ""
+    text = f"{yes} of {yes + no + open_} hold"
+    return f"{text}, {open_} not evaluated" if open_ else text
+
+
+def headline(run: Run) -> str:
+    """The finding over all studies in two or three sentences."""
+    total = statistics.overall(run)
+    yes, no, open_ = statistics.verdicts(run.studies)
+    count = len(run.studies)
+    text = f"{total.rows} rows in {count} {'study' if count == 1 else 'studies'}"
+    if total.rms_pct is None:
+        return f"{text}; none stands beside a published value."
+    text += f"; {total.compared} stand beside a published value and lie within {percent(total.rms_pct)} of it (rms)"
+    text += f", {total.close} of them within 5 %"
+    if total.far:
+        text += f", {total.far} further off than 10 %"
+    text += f"; the worst is off by {signed(total.worst_pct)} %."
+    if yes + no + open_:
+        text += f" Of {yes + no + open_} published conclusions, {yes} hold in these rows"
+        text += f", {no} {'does' if no == 1 else 'do'} not" if no else ""
+        text += f", {open_} could not be evaluated" if open_ else ""
+        text += "."
+    return text
+
+
+def percent(value: float | None) -> str:
+    """'3.2 %', or a dash for None."""
+    return NONE if value is None else f"{value:.1f} %"
+
+
+def signed(value: float | None) -> str:
+    """'+3.2' with a true minus sign, or a dash for None."""
+    if value is None:
+        return NONE
+    text = f"{abs(value):.1f}"
+    if text == "0.0":
+        return "0.0"
+    return ("+" if value > 0 else MINUS) + text
+
+
+def grade(residual: float | None) -> str:
+    """'' up to 5 %, 'off' up to 10 %, 'far' beyond."""
+    if residual is None or abs(residual) <= statistics.CLOSE_PCT:
+        return ""
+    return "far" if abs(residual) > statistics.FAR_PCT else "off"
+
+
+def settings_text(row: Observation) -> str:
+    """'gpus 4, path 3'."""
+    return ", ".join(f"{key} {value}" for key, value in row.settings.items())
+
+
+def places(values: Iterable[float]) -> int:
+    """How many decimals a column needs so that its published figures keep theirs, at most 3."""
+    most = 0
+    for value in values:
+        text = repr(float(value))
+        if "e" not in text and not text.endswith(".0"):
+            most = max(most, len(text.split(".")[1]))
+    return min(most, 3)
+
+
+def plain(value: float | None, decimals: int) -> str:
+    """A number with thousands separated and a fixed count of decimals; 'unknown' for None."""
+    if value is None:
+        return "unknown"
+    if value and (abs(value) >= 1e12 or abs(value) < 0.5 * 10.0**-decimals):
+        return units.number(value, 3)
+    return f"{value:,.{decimals}f}".replace("-", MINUS)
+
+
+def _tables(study: StudyRun, rests: Sequence[str]) -> list[Table]:
+    groups: dict[tuple[str, str], list[Observation]] = {}
+    for row in _without_repeats(study.rows):
+        groups.setdefault((row.table, row.unit), []).append(row)
+    seen: dict[str, int] = {}
+    tables = []
+    for (name, unit), rows in groups.items():
+        title = name or "Rows"
+        if sum(other == name for other, _ in groups) > 1:
+            title += f", {unit}"
+        base = anchor(study.name, "table", title)
+        seen[base] = seen.get(base, 0) + 1
+        unique = base if seen[base] == 1 else f"{base}-{seen[base]}"
+        tables.append(_table(unique, title, unit, rows, rests))
+    return tables
+
+
+def _without_repeats(rows: Sequence[Observation]) -> list[Observation]:
+    # A published row says nothing new where a prediction already stands beside the same figure.
+    beside = {
+        _identity(row) for row in rows if row.source is not Source.PUBLISHED and row.published is not None
+    }
+    return [row for row in rows if row.source is not Source.PUBLISHED or _identity(row) not in beside]
+
+
+def _identity(row: Observation) -> tuple[object, ...]:
+    settings = tuple(sorted(row.settings.items()))
+    return (row.system, row.table, row.scenario, row.flow, row.metric, row.unit, settings)
+
+
+def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests: Sequence[str]) -> Table:
+    figures = [v for row in rows for v in (row.published,) if v is not None]
+    sample = figures or [row.value for row in rows if row.value is not None]
+    decimals = places(figures) if figures else _by_size(sample)
+    many = len({row.metric for row in rows}) > 1
+    cells = tuple(_cell(row, decimals, rests) for row in rows)
+    sources = {row.source for row in rows if row.source is not Source.PUBLISHED}
+    optional = ("flow", "settings", "interval", "limit", "basis", "rests", "note", "published", "residual")
+    columns = {key for key in optional if any(getattr(cell, key) not in ("", ()) for cell in cells)}
+    columns |= {"metric"} if many else set()
+    columns |= {"source"} if len(sources) > 1 else set()
+    only = next(iter(sources)).value if len(sources) == 1 else "value"
+    metric = "" if many or not rows[0].metric else f": {rows[0].metric}"
+    return Table(name, title + metric, unit, only, cells, frozenset(columns), _summary(rows))
+
+
+def _by_size(values: Sequence[float]) -> int:
+    largest = max((abs(value) for value in values), default=0.0)
+    return 0 if largest >= 1000 else 1 if largest >= 100 else 2 if largest >= 1 else 3
+
+
+def _summary(rows: Sequence[Observation]) -> str:
+    found = statistics.residuals(rows)
+    if found.rms_pct is None:
+        return ""
+    return f"rms {percent(found.rms_pct)}, worst {signed(found.worst_pct)} %, {found.compared} of {found.rows} compared"
+
+
+def _cell(row: Observation, decimals: int, rests: Sequence[str]) -> Cell:
+    published_row = row.source is Source.PUBLISHED
+    published = row.value if published_row else row.published
+    low, high = row.low, row.high
+    interval = (
+        f"{plain(low, decimals)} to {plain(high, decimals)}" if low is not None and high is not None else ""
+    )
+    note = row.note or ("no reason given" if row.value is None else "")
+    return Cell(
+        scenario=row.scenario,
+        flow=row.flow,
+        metric=row.metric,
+        settings=settings_text(row),
+        published="" if published is None else plain(published, decimals),
+        value="" if published_row else plain(row.value, decimals),
+        interval=interval,
+        source=row.source.value,
+        residual="" if row.residual_pct is None else signed(row.residual_pct),
+        grade=grade(row.residual_pct),
+        limit=row.limit,
+        basis=row.basis.value if row.basis else "",
+        rests=tuple(rests.index(text) + 1 for text in row.rests_on),
+        extrapolated=row.extrapolated or row.source is Source.EXTRAPOLATED,
+        note=note,
+    )
+
+
+def basis_names(pages: Iterable[StudyPage]) -> list[str]:
+    """The bases that occur, weakest claim last, then other sources such as measured."""
+    found = {name for page in pages for name, group in page.bases.items() if group.compared}
+    return [*(name for name in _BASES if name in found), *sorted(found - set(_BASES))]

@@ -1,0 +1,201 @@
+"""A run as JSON text and back, led by the dataclasses themselves: one definition, no second list of fields.
+
+Numbers are numbers, a missing value is null (its note says why), and the first key names the version.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any, TypeVar, Union, cast
+
+from lanewise.errors import FormatError, Place
+from lanewise.results.observation import Observation
+from lanewise.results.outline import Outline
+from lanewise.results.run import Run
+
+SCHEMA = "lanewise.run/1"
+T = TypeVar("T")
+
+_NAMES = {"Mapping": Mapping, "Observation": Observation, "Outline": Outline}
+_RERUN = "write it again with the command that made it"
+
+
+def run_to_json(run: Run) -> str:
+    """The run as indented JSON text, ending in a newline; FormatError if a number that must be finite is not."""
+    body = {"schema": SCHEMA, **cast("dict[str, Any]", encode(run, "run"))}
+    return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def run_from_json(text: str, file: str) -> Run:
+    """The run in `text`; FormatError (place `file`) if it is cut short, of another schema or a wrong type."""
+    data = _parse(text, file)
+    found = data.get("schema") if isinstance(data, dict) else None
+    if found != SCHEMA:
+        said = f"its schema is {json.dumps(found)}" if found is not None else "it names no schema"
+        raise FormatError(
+            f"not a run that this version reads: {said}", place=Place(file), hint=_other_schema(found)
+        )
+    return decode(Run, data, "run", file)
+
+
+def _parse(text: str, file: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        place = Place(file, error.lineno, error.colno)
+        if error.pos >= len(text.rstrip()):
+            cause = "the file is empty" if not text.strip() else "the file ends in the middle of a run"
+            raise FormatError(cause, place=place, hint=f"the write was cut short; {_RERUN}") from None
+        raise FormatError(f"not JSON: {error.msg}", place=place, hint=_RERUN) from None
+    except _NotFiniteError as error:
+        raise FormatError(
+            f"{error} is not a JSON number", place=Place(file), hint="use null and a note"
+        ) from None
+    except RecursionError:
+        raise FormatError("nested too deeply to be a run", place=Place(file), hint=_RERUN) from None
+
+
+class _NotFiniteError(Exception):
+    """A NaN or Infinity literal, which Python's reader would let through."""
+
+
+def _no_constant(literal: str) -> float:
+    raise _NotFiniteError(literal)
+
+
+def _other_schema(found: object) -> str:
+    if isinstance(found, str) and found.startswith("lanewise.run/"):
+        return f"this version reads {SCHEMA}; use the version of lanewise that wrote the file, or run again"
+    return f'give a file written by lanewise, with "schema": "{SCHEMA}"'
+
+
+def encode(value: object, path: str) -> object:
+    """`value` as plain JSON data; `path` names it in errors."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return _encode_dataclass(value, path)
+    if isinstance(value, Mapping):
+        return {str(key): encode(item, f"{path}.{key}") for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [encode(item, f"{path}[{index}]") for index, item in enumerate(value)]
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, float) and not math.isfinite(value):
+        raise FormatError(
+            f"{path} is {value}, and JSON has no such number", hint="give null and a note instead"
+        )
+    return value
+
+
+def _encode_dataclass(value: Any, path: str) -> dict[str, object]:
+    kinds: dict[str, Any] = hints(type(value))
+    out: dict[str, object] = {}
+    lost: list[str] = []
+    for item in fields(value):
+        plain = getattr(value, item.name)
+        if isinstance(plain, float) and not math.isfinite(plain) and _nullable(kinds[item.name]):
+            lost.append(f"{item.name} was {plain}")
+            plain = None
+        out[item.name] = encode(plain, f"{path}.{item.name}")
+    if lost and "note" in out:
+        out["note"] = "; ".join([*filter(None, [str(out["note"])]), *lost])
+    if isinstance(value, Observation):
+        residual = value.residual_pct
+        out["residual_pct"] = residual if residual is None or math.isfinite(residual) else None
+    return out
+
+
+def decode(kind: type[T], data: object, path: str, file: str) -> T:
+    """`data` as a `kind`, unknown keys passed over; FormatError names the path of what is wrong."""
+    return cast("T", _decode(kind, data, path, file))
+
+
+def _decode(kind: Any, data: Any, path: str, file: str) -> Any:
+    origin = typing.get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return _decode_union(typing.get_args(kind), data, path, file)
+    if origin is tuple:
+        return _decode_tuple(typing.get_args(kind), data, path, file)
+    if origin is Mapping:
+        _expect(isinstance(data, dict), "an object", data, path, file)
+        item = typing.get_args(kind)[1]
+        return {key: _decode(item, value, f"{path}.{key}", file) for key, value in data.items()}
+    if is_dataclass(kind):
+        return _decode_dataclass(kind, data, path, file)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        known = [member.value for member in kind]
+        _expect(data in known, f"one of {', '.join(known)}", data, path, file)
+        return kind(data)
+    return _decode_plain(kind, data, path, file)
+
+
+def _decode_plain(kind: Any, data: Any, path: str, file: str) -> Any:
+    if kind is float:
+        _expect(isinstance(data, (int, float)) and not isinstance(data, bool), "a number", data, path, file)
+        try:
+            return float(data)
+        except OverflowError:
+            raise FormatError(f"{path} is too large a number", place=Place(file), hint=_RERUN) from None
+    if kind is int:
+        _expect(isinstance(data, int) and not isinstance(data, bool), "a whole number", data, path, file)
+    elif kind is bool:
+        _expect(isinstance(data, bool), "true or false", data, path, file)
+    elif kind is str:
+        _expect(isinstance(data, str), "text", data, path, file)
+    return data
+
+
+def _decode_union(kinds: tuple[Any, ...], data: Any, path: str, file: str) -> Any:
+    if data is None and type(None) in kinds:
+        return None
+    rest = [kind for kind in kinds if kind is not type(None)]
+    if len(rest) > 1 and isinstance(data, str) and str in rest:
+        return data
+    return _decode(next(kind for kind in rest if len(rest) == 1 or kind is not str), data, path, file)
+
+
+def _decode_tuple(kinds: tuple[Any, ...], data: Any, path: str, file: str) -> tuple[Any, ...]:
+    _expect(isinstance(data, list), "a list", data, path, file)
+    if len(kinds) == 2 and kinds[1] is Ellipsis:
+        return tuple(_decode(kinds[0], item, f"{path}[{index}]", file) for index, item in enumerate(data))
+    _expect(len(data) == len(kinds), f"a list of {len(kinds)}", data, path, file)
+    return tuple(
+        _decode(kind, item, f"{path}[{i}]", file)
+        for i, (kind, item) in enumerate(zip(kinds, data, strict=True))
+    )
+
+
+def _decode_dataclass(kind: Any, data: Any, path: str, file: str) -> Any:
+    _expect(isinstance(data, dict), "an object", data, path, file)
+    kinds, values = hints(kind), {}
+    for item in fields(kind):
+        if item.name in data:
+            values[item.name] = _decode(kinds[item.name], data[item.name], f"{path}.{item.name}", file)
+        elif item.default is MISSING and item.default_factory is MISSING:
+            raise FormatError(f"{path} lacks '{item.name}'", place=Place(file), hint=_RERUN)
+    return kind(**values)
+
+
+def _expect(fine: bool, wanted: str, data: object, path: str, file: str) -> None:
+    if not fine:
+        shown = json.dumps(data)[:40]
+        raise FormatError(f"{path} should be {wanted}, not {shown}", place=Place(file), hint=_RERUN)
+
+
+@cache
+def hints(kind: type) -> dict[str, Any]:
+    """The types of a dataclass's fields, names imported only for the type checker resolved."""
+    return typing.get_type_hints(kind, localns=_NAMES)
+
+
+def _nullable(kind: Any) -> bool:
+    return typing.get_origin(kind) in (Union, types.UnionType) and type(None) in typing.get_args(kind)
+
+
+__all__ = ["SCHEMA", "decode", "encode", "hints", "run_from_json", "run_to_json"]

@@ -1,0 +1,106 @@
+"""How far predictions and measurements lie from what was published: rms, worst and mean of residuals, by group."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lanewise.results.observation import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from lanewise.results.observation import Observation
+    from lanewise.results.run import Run, StudyRun
+
+CLOSE_PCT, FAR_PCT = 5.0, 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """Residuals in %: `rows` were looked at, `compared` have both values; the rest is None if none has.
+
+    `worst_pct` keeps its sign, `mean_pct` is the bias, `close` and `far` count |residual| <= 5 % and > 10 %.
+    """
+
+    rows: int
+    compared: int
+    rms_pct: float | None = None
+    worst_pct: float | None = None
+    mean_pct: float | None = None
+    close: int = 0
+    far: int = 0
+    worst: Observation | None = None
+
+
+def residuals(rows: Iterable[Observation]) -> Residuals:
+    """The residuals of all rows that are not themselves the published value."""
+    own = [row for row in rows if row.source is not Source.PUBLISHED]
+    pairs = [(row.residual_pct, row) for row in own]
+    known = [(value, row) for value, row in pairs if value is not None and math.isfinite(value)]
+    if not known:
+        return Residuals(len(own), 0)
+    values = [value for value, _ in known]
+    worst, row = max(known, key=lambda pair: abs(pair[0]))
+    return Residuals(
+        rows=len(own),
+        compared=len(known),
+        rms_pct=math.hypot(*values) / math.sqrt(len(values)),
+        worst_pct=worst,
+        mean_pct=math.fsum(values) / len(values),
+        close=sum(abs(value) <= CLOSE_PCT for value in values),
+        far=sum(abs(value) > FAR_PCT for value in values),
+        worst=row,
+    )
+
+
+def by(rows: Iterable[Observation], key: Callable[[Observation], str]) -> dict[str, Residuals]:
+    """Residuals by group, groups in the order they first appear."""
+    groups: dict[str, list[Observation]] = {}
+    for row in rows:
+        if row.source is not Source.PUBLISHED:
+            groups.setdefault(key(row), []).append(row)
+    return {name: residuals(group) for name, group in groups.items()}
+
+
+def by_basis(rows: Iterable[Observation]) -> dict[str, Residuals]:
+    """Residuals by what the prediction rests on: physics, calibrated, fitted, or the source where there is none."""
+    found = by(rows, lambda row: row.basis.value if row.basis else row.source.value)
+    order = ("physics", "calibrated", "fitted")
+    return {
+        name: found[name]
+        for name in [*(n for n in order if n in found), *(n for n in found if n not in order)]
+    }
+
+
+def by_limit(rows: Iterable[Observation]) -> dict[str, Residuals]:
+    """Residuals by what holds the value down; 'not stated' where a row names no limit."""
+    return by(rows, lambda row: row.limit or "not stated")
+
+
+def by_table(rows: Iterable[Observation]) -> dict[str, Residuals]:
+    """Residuals by table of the source."""
+    return by(rows, lambda row: row.table or "other")
+
+
+def by_study(run: Run) -> dict[str, Residuals]:
+    """Residuals of each study of a run."""
+    return {study.name: residuals(study.rows) for study in run.studies}
+
+
+def overall(run: Run) -> Residuals:
+    """Residuals of all rows of a run."""
+    return residuals(row for study in run.studies for row in study.rows)
+
+
+def verdicts(studies: Iterable[StudyRun]) -> tuple[int, int, int]:
+    """How many conclusions hold, do not hold, and could not be evaluated."""
+    found = [conclusion.holds for study in studies for conclusion in study.conclusions]
+    return found.count(True), found.count(False), found.count(None)
+
+
+__all__ = [
+    "CLOSE_PCT", "FAR_PCT", "Residuals", "by", "by_basis", "by_limit", "by_study", "by_table", "overall",
+    "residuals", "verdicts",
+]  # fmt: skip

@@ -1,0 +1,141 @@
+"""Root ports, host bridges and hosts: what a description need not say because the cabling does."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from lanewise.errors import Contradiction
+from lanewise.topology.expand_devices import ENDPOINTS
+from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind
+from lanewise.topology.trees import COHERENT, TREE, Graph
+
+if TYPE_CHECKING:
+    from lanewise.catalog import Catalog
+    from lanewise.topology.problems import Problems
+
+ONE_BRIDGE = "rc0"
+_T = TypeVar("_T")
+
+
+def name_ports(
+    devices: Mapping[str, Device], links: Sequence[Link], catalog: Catalog, problems: Problems
+) -> list[Link]:
+    """The links with a root port and a host bridge named at every CPU; collects a port that is used twice."""
+    taken: dict[str, set[str]] = defaultdict(set)
+    for link in links:
+        if link.port:
+            if link.port in taken[link.a]:
+                cause = f"root port '{link.port}' of {link.a} has two links"
+                hint = "a root port has one link; leave port: out to have them numbered"
+                problems.add(Contradiction(cause, place=link.place, hint=hint))
+            taken[link.a].add(link.port)
+    return [_named(link, devices, taken, catalog) for link in links]
+
+
+def _named(link: Link, devices: Mapping[str, Device], taken: dict[str, set[str]], catalog: Catalog) -> Link:
+    cpu = devices[link.a]
+    if link.kind is not LinkKind.PCIE or cpu.kind is not Kind.CPU:
+        return link
+    port = link.port or next_port(taken[cpu.name])
+    taken[cpu.name].add(port)
+    return replace(link, port=port, bridge=link.bridge or default_bridge(cpu, port, catalog))
+
+
+def next_port(taken: Collection[str]) -> str:
+    """The first of rp0, rp1, ... that is free."""
+    number = 0
+    while f"rp{number}" in taken:
+        number += 1
+    return f"rp{number}"
+
+
+def default_bridge(cpu: Device, port: str, catalog: Catalog) -> str:
+    """The host bridge that a root port belongs to, as the CPU part groups them; one per socket if it is silent."""
+    part = catalog.get(cpu.part) if cpu.part else None
+    return port if part and part.text("cpu.host_bridges") == "per-port" else ONE_BRIDGE
+
+
+def settle_hosts(
+    devices: Mapping[str, Device],
+    links: Sequence[Link],
+    domains: Sequence[Domain],
+    unbound: Collection[str],
+    problems: Problems,
+) -> dict[str, Device]:
+    """The devices with host and NUMA node settled from domains and cabling; collects hosts that do not reach theirs.
+
+    `unbound` names the devices that the description says are bound to no host.
+    """
+    roots = {name: domain.root for domain in domains for name in domain.devices}
+    reached = reached_by(devices, links, COHERENT)
+    trees = reached_by(devices, links, TREE)
+    found = _number_cpus(devices)
+    for name, device in devices.items():
+        if device.kind in (Kind.CPU, Kind.NETSWITCH):
+            continue
+        cpus = reached.get(name, [])
+        host = device.host
+        if host is None and name not in unbound:
+            host = _single({devices[cpu].host for cpu in ([roots[name]] if name in roots else cpus)})
+        found[name] = replace(device, host=host)
+        if host and cpus and device.kind in ENDPOINTS and host not in {devices[cpu].host for cpu in cpus}:
+            others = " and ".join(sorted({str(devices[cpu].host) for cpu in cpus}))
+            cause = f"'{name}' is bound to {host}, but only {others} reaches it"
+            problems.add(
+                Contradiction(cause, place=device.place, hint=f"write host: {others}, or cable it to {host}")
+            )
+        if device.numa is None and host is not None:
+            near = [roots[name]] if name in roots else trees.get(name) or cpus
+            found[name] = replace(found[name], numa=home_numa([found[cpu] for cpu in near], host))
+    _bind_nvswitches(found, links, unbound)
+    return found
+
+
+def reached_by(
+    devices: Mapping[str, Device], links: Sequence[Link], kinds: Sequence[LinkKind]
+) -> dict[str, list[str]]:
+    """For every device the CPUs that reach it over links of these kinds."""
+    graph = Graph(devices, links, kinds)
+    found: dict[str, list[str]] = defaultdict(list)
+    for cpu, device in devices.items():
+        if device.kind is Kind.CPU:
+            for name in graph.reach(cpu):
+                found[name].append(cpu)
+    return found
+
+
+def home_numa(cpus: Sequence[Device], host: str) -> int | None:
+    """The NUMA node of a device that these CPUs are near to, None unless they agree within the host."""
+    return _single({cpu.numa for cpu in cpus if cpu.host == host})
+
+
+def _single(values: set[_T]) -> _T | None:
+    return next(iter(values)) if len(values) == 1 else None
+
+
+def _number_cpus(devices: Mapping[str, Device]) -> dict[str, Device]:
+    """The devices, where CPUs without a NUMA node take their number within the host, unless one states its own."""
+    found = dict(devices)
+    by_host: dict[str | None, list[Device]] = defaultdict(list)
+    for device in devices.values():
+        if device.kind is Kind.CPU:
+            by_host[device.host].append(device)
+    for cpus in by_host.values():
+        if all(cpu.numa is None for cpu in cpus):
+            found.update({cpu.name: replace(cpu, numa=number) for number, cpu in enumerate(cpus)})
+    return found
+
+
+def _bind_nvswitches(found: dict[str, Device], links: Sequence[Link], unbound: Collection[str]) -> None:
+    """Give every NVSwitch the host of the GPUs it joins, if they have one in common."""
+    near: dict[str, set[str | None]] = defaultdict(set)
+    for link in links:
+        if link.kind is LinkKind.NVLINK:
+            near[link.a].add(found[link.b].host)
+            near[link.b].add(found[link.a].host)
+    for name, device in list(found.items()):
+        if device.kind is Kind.NVSWITCH and device.host is None and name not in unbound:
+            found[name] = replace(device, host=_single(near[name]))

@@ -1,0 +1,106 @@
+"""From the `devices:` entries to devices: ranges, conditions, parts and hosts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lanewise.errors import Contradiction, FormatError, unknown_name
+from lanewise.topology.model import Device, Kind
+
+if TYPE_CHECKING:
+    from lanewise.topology.form import DeviceForm, SystemForm
+    from lanewise.topology.scope import Scope
+
+# What a word of the format makes, and the kinds of part it may be.
+WORDS: dict[str, tuple[Kind, tuple[str, ...]]] = {
+    "cpu": (Kind.CPU, ("cpu",)),
+    "gpu": (Kind.GPU, ("gpu",)),
+    "switch": (Kind.SWITCH, ("switch",)),
+    "adapter": (Kind.SWITCH, ("adapter", "switch")),
+    "nvswitch": (Kind.NVSWITCH, ("nvlink", "switch")),
+    "nic": (Kind.NIC, ("nic",)),
+    "ssd": (Kind.SSD, ("ssd",)),
+    "raid": (Kind.RAID, ("raid",)),
+    "netswitch": (Kind.NETSWITCH, ("switch",)),
+}
+ENDPOINTS = frozenset({Kind.GPU, Kind.NIC, Kind.SSD, Kind.RAID})
+# Volume controllers forward to the drives cabled below them.
+FORWARDING = frozenset({Kind.SWITCH, Kind.RAID})
+
+
+def read_devices(form: SystemForm, hosts: tuple[str, ...], scope: Scope) -> dict[str, Device]:
+    """All devices by name, hosts only where stated; problems go to the scope."""
+    found: dict[str, Device] = {}
+    for pattern, entry in form.devices.items():
+        place = scope.place("devices", pattern)
+        with scope.problems.at(place):
+            if not scope.included(entry.when):
+                continue
+            for index, name in enumerate(scope.names(pattern)):
+                if name in found:
+                    first = found[name].place
+                    cause = f"device '{name}' stands twice, first in line {first.line if first else '?'}"
+                    raise Contradiction(cause, place=place, hint="rename one, or let the ranges not overlap")
+                found[name] = _device(name, index, pattern, entry, hosts, scope)
+    if not found and not scope.problems.found:
+        hint = "name one under devices:, such as cpu0: {cpu: null}"
+        raise FormatError("the system has no devices", place=scope.document.place("devices"), hint=hint)
+    return found
+
+
+def _device(
+    name: str, index: int, pattern: str, entry: DeviceForm, hosts: tuple[str, ...], scope: Scope
+) -> Device:
+    words = [word for word in WORDS if word in entry.model_fields_set]
+    if len(words) != 1:
+        what = f"is both {' and '.join(words)}" if words else "does not say what it is"
+        hint = f"write one of {', '.join(WORDS)}, such as {name}: {{gpu: l40s}}"
+        raise FormatError(f"device '{name}' {what}", hint=hint)
+    word = words[0]
+    kind = WORDS[word][0]
+    if entry.partitions and kind is not Kind.SWITCH:
+        place = scope.place("devices", pattern, "partitions")
+        raise Contradiction(f"'{name}' is no switch and has no partitions", place=place, hint="take them out")
+    return Device(
+        name=name,
+        kind=kind,
+        part=_part(word, getattr(entry, word), pattern, scope),
+        host=_host(name, kind, entry, pattern, hosts, scope),
+        numa=None if entry.numa is None else scope.whole(entry.numa, index),
+        partitions=tuple(frozenset(scope.names(group)) for group in entry.partitions),
+        place=scope.place("devices", pattern),
+    )
+
+
+def _part(word: str, stated: str | None, pattern: str, scope: Scope) -> str | None:
+    if stated is None:
+        return None
+    place = scope.document.place("devices", pattern, word)
+    name = scope.text(stated)
+    legal = WORDS[word][1]
+    if name not in scope.catalog:
+        known = [other for kind in legal for other in scope.catalog.names(kind)]
+        raise unknown_name(f"{word} part", name, known, place)
+    part = scope.catalog.get(name)
+    if part.kind not in legal:
+        fitting = next((other for other, (_, kinds) in WORDS.items() if part.kind in kinds), "")
+        hint = f"write {fitting}: {name}, or name a part of kind {' or '.join(legal)}" if fitting else ""
+        raise Contradiction(f"part '{name}' is a {part.kind}, not a {word}", place=place, hint=hint)
+    return part.name
+
+
+def _host(
+    name: str, kind: Kind, entry: DeviceForm, pattern: str, hosts: tuple[str, ...], scope: Scope
+) -> str | None:
+    place = scope.document.place("devices", pattern, "host")
+    if entry.host is not None:
+        host = scope.text(entry.host)
+        if host not in hosts:
+            raise unknown_name("host", host, hosts, place)
+        return host
+    if kind is not Kind.CPU:
+        return None
+    if len(hosts) != 1:
+        cause = f"'{name}' does not say which host it is in"
+        raise FormatError(cause, place=place, hint=f"add host: {hosts[0] if hosts else 'host0'}")
+    return hosts[0]

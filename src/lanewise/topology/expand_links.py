@@ -1,0 +1,178 @@
+"""From the `links:` entries to links: chains, stars, pairs and meshes, with the speeds they state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import combinations, pairwise, product
+from typing import TYPE_CHECKING
+
+from lanewise.errors import Contradiction, FormatError, LanewiseError, Place, unknown_name
+from lanewise.topology import speeds
+from lanewise.topology.expand_devices import FORWARDING
+from lanewise.topology.limits import bonded, network_speed, pcie_speed
+from lanewise.topology.model import Device, Kind, Link, LinkKind
+
+if TYPE_CHECKING:
+    from lanewise.catalog import Part
+    from lanewise.topology.form import LinkForm, SystemForm
+    from lanewise.topology.scope import Scope
+
+SHAPES = ("chain", "from_", "mesh")
+MEDIA = ("pcie", "fabric", "socket", "nvlink", "network")
+_CPU, _GPU, _NV, _NIC, _NET = Kind.CPU, Kind.GPU, Kind.NVSWITCH, Kind.NIC, Kind.NETSWITCH
+# Which kinds of device each medium may end at, and what to write where it may not.
+ENDS: dict[LinkKind, tuple[frozenset[Kind], str]] = {
+    LinkKind.FABRIC: (frozenset({Kind.SWITCH}), "fabric: joins two switches; elsewhere write pcie:"),
+    LinkKind.SOCKET: (frozenset({_CPU}), "socket: joins two CPUs"),
+    LinkKind.NVLINK: (frozenset({_GPU, _NV, _CPU}), "nvlink: joins GPUs, NVSwitches and CPUs"),
+    LinkKind.NETWORK: (frozenset({_NIC, _NET}), "network: joins network cards and network switches"),
+    LinkKind.PCIE: (
+        frozenset({_CPU, _GPU, _NIC, Kind.SWITCH, Kind.SSD, Kind.RAID}),
+        "pcie: joins CPUs, switches and endpoints; for a network write network:, for NVSwitches nvlink:",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What one entry says about all its links, as SI."""
+
+    entry: LinkForm
+    index: int
+    rate: float | None
+    max_payload: float | None
+    length: float | None
+    port: str
+    bridge: str
+
+
+def read_links(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> list[Link]:
+    """All links in the order of the description, `auto` settled from the parts; problems go to the scope."""
+    found: list[Link] = []
+    for index, entry in enumerate(form.links):
+        with scope.problems.at(scope.document.place("links", index)):
+            if scope.included(entry.when):
+                medium = _only(entry, MEDIA, "says no speed", "pcie: gen4 x16")
+                words = _words(entry, index, scope)
+                for one, other in _ends(entry, index, scope):
+                    _check_ends(one, other, LinkKind(medium), devices)
+                    found.append(_link(one, other, LinkKind(medium), words, devices, scope))
+    return found
+
+
+def _only(entry: LinkForm, names: Iterable[str], lacking: str, example: str) -> str:
+    stated = [name for name in names if name in entry.model_fields_set]
+    shown = [name.removesuffix("_") for name in stated]
+    if len(stated) != 1:
+        what = f"has both {' and '.join(shown)}" if stated else lacking
+        options = ", ".join(name.removesuffix("_") for name in names)
+        raise FormatError(f"the link {what}", hint=f"state one of {options}, such as {example}")
+    return stated[0]
+
+
+def _ends(entry: LinkForm, index: int, scope: Scope) -> list[tuple[str, str]]:
+    shape = _only(entry, SHAPES, "does not say what it joins", "from: cpu0, to: gpu0")
+    if (shape == "from_") != (entry.to is not None):
+        raise FormatError("'from' and 'to' go together", hint="write from: cpu0, to: gpu0")
+    if entry.pairs and shape != "from_":
+        raise FormatError(
+            "'pairs' goes with 'from' and 'to'", hint="write from: 'a[0-3]', to: 'b[0-3]', pairs: true"
+        )
+    if shape == "chain":
+        return list(pairwise(scope.names(entry.chain or [])))
+    if shape == "mesh":
+        return list(combinations(scope.names(entry.mesh or []), 2))
+    above, below = scope.names(entry.from_ or []), scope.names(entry.to or [])
+    if not entry.pairs:
+        return list(product(above, below))
+    if len(above) != len(below):
+        cause = f"pairs need as many ends above as below: {len(above)} and {len(below)}"
+        raise Contradiction(
+            cause, place=scope.document.place("links", index, "to"), hint="make the ranges equal"
+        )
+    return list(zip(above, below, strict=True))
+
+
+def _check_ends(one: str, other: str, kind: LinkKind, devices: Mapping[str, Device]) -> None:
+    for end in (one, other):
+        if end not in devices:
+            raise unknown_name("device", end, devices)
+    if one == other:
+        raise Contradiction(f"'{one}' is linked to itself", hint="name two devices")
+    legal, hint = ENDS[kind]
+    for end in (one, other):
+        if devices[end].kind not in legal:
+            raise Contradiction(f"a {kind} link cannot end at '{end}', a {devices[end].kind}", hint=hint)
+    kinds = {devices[one].kind, devices[other].kind}
+    if kind is LinkKind.PCIE and not kinds & {Kind.CPU, *FORWARDING}:
+        raise Contradiction(
+            f"'{one}' and '{other}' are both endpoints", hint="put a switch or a CPU between them"
+        )
+    if kind is LinkKind.PCIE and kinds == {Kind.CPU}:
+        raise Contradiction(f"'{one}' and '{other}' are both CPUs", hint="join CPUs with socket:")
+    if kind is LinkKind.SOCKET and devices[one].host != devices[other].host:
+        cause = f"'{one}' is in {devices[one].host} and '{other}' in {devices[other].host}"
+        raise Contradiction(f"{cause}: no socket link joins them", hint="join hosts with network: or fabric:")
+
+
+def _words(entry: LinkForm, index: int, scope: Scope) -> Words:
+    def quantity(name: str, unit: str) -> float | None:
+        stated = getattr(entry, name)
+        if stated is None:
+            return None
+        with _placed(scope.document.place("links", index, name)):
+            return speeds.read_positive(scope.text(stated) if isinstance(stated, str) else stated, unit)
+
+    return Words(
+        entry=entry,
+        index=index,
+        rate=quantity("rate", "B/s"),
+        max_payload=quantity("max_payload", "B"),
+        length=quantity("length", "m"),
+        port=scope.text(entry.port or ""),
+        bridge=scope.text(entry.bridge or ""),
+    )
+
+
+def _link(
+    one: str, other: str, kind: LinkKind, words: Words, devices: Mapping[str, Device], scope: Scope
+) -> Link:
+    at_cpu = kind is LinkKind.PCIE and Kind.CPU in (devices[one].kind, devices[other].kind)
+    if (words.port or words.bridge) and not at_cpu:
+        cause = f"'{one}' to '{other}' has no root port"
+        raise Contradiction(cause, hint="port: and bridge: go with a PCIe link at a CPU; take them out")
+    link = Link(
+        a=one,
+        b=other,
+        kind=kind,
+        rate=words.rate,
+        port=words.port,
+        bridge=words.bridge,
+        max_payload=words.max_payload,
+        length=words.length,
+        place=scope.place("links", words.index),
+    )
+    with _placed(scope.document.place("links", words.index, kind.value)):
+        stated = getattr(words.entry, kind.value)
+        parts = (_part(devices[one], scope), _part(devices[other], scope))
+        if kind in (LinkKind.PCIE, LinkKind.FABRIC):
+            return pcie_speed(link, speeds.read_pcie(scope.text(stated)), parts)
+        if kind is LinkKind.NETWORK:
+            return network_speed(link, scope.text(stated), parts)
+        auto = isinstance(stated, str) and stated.strip() == speeds.AUTO
+        return bonded(link, None if auto else scope.whole(stated), parts)
+
+
+def _part(device: Device, scope: Scope) -> Part | None:
+    return scope.catalog.get(device.part) if device.part else None
+
+
+@contextmanager
+def _placed(place: Place) -> Iterator[None]:
+    try:
+        yield
+    except LanewiseError as error:
+        error.place = error.place or place
+        raise

@@ -1,0 +1,187 @@
+"""Domains, volumes and policies: what lies over the devices and links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from lanewise.errors import Contradiction, FormatError, Place, unknown_name
+from lanewise.topology import speeds
+from lanewise.topology.expand_devices import ENDPOINTS
+from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind, Policies, Volume
+from lanewise.topology.ranges import check_name
+
+if TYPE_CHECKING:
+    from lanewise.topology.form import DomainForm, SystemForm, VolumeForm
+    from lanewise.topology.scope import Scope
+
+SCOPES = ("none", "root-complex", "socket", "system")
+
+
+def read_domains(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> tuple[Domain, ...]:
+    """The virtual domains; problems (no CPU as root, a device in two) go to the scope."""
+    found: list[Domain] = []
+    owner: dict[str, str] = {}
+    for name, entry in form.domains.items():
+        with scope.problems.at(scope.place("domains", name)):
+            check_name(name)
+            domain = _domain(name, entry, devices, scope)
+            for member in sorted(domain.devices):
+                if member in owner:
+                    cause = f"'{member}' is in two domains, {owner[member]} and {name}"
+                    raise Contradiction(
+                        cause, place=scope.place("domains", name, "devices"), hint="keep one of the two"
+                    )
+                owner[member] = name
+            found.append(domain)
+    return tuple(found)
+
+
+def _domain(name: str, entry: DomainForm, devices: Mapping[str, Device], scope: Scope) -> Domain:
+    root = scope.text(entry.root)
+    at_root, at_devices = scope.place("domains", name, "root"), scope.place("domains", name, "devices")
+    if _known(root, devices, at_root).kind is not Kind.CPU:
+        cpus = ", ".join(other.name for other in devices.values() if other.kind is Kind.CPU)
+        cause = f"the root of domain '{name}' is {root}, a {devices[root].kind}"
+        raise Contradiction(cause, place=at_root, hint=f"the root is a CPU: {cpus or 'this system has none'}")
+    members = scope.names(entry.devices)
+    for member in members:
+        device = _known(member, devices, at_devices)
+        if device.kind not in ENDPOINTS:
+            cause = f"'{member}' in domain '{name}' is a {device.kind}, not an endpoint"
+            raise Contradiction(
+                cause, place=at_devices, hint="name GPUs, network cards, drives and controllers only"
+            )
+        if device.host not in (None, devices[root].host):
+            cause = (
+                f"'{member}' is bound to {device.host}, but domain '{name}' is rooted in {devices[root].host}"
+            )
+            raise Contradiction(
+                cause, place=at_devices, hint=f"take host: out of '{member}', or change the domain"
+            )
+    return Domain(name, root, frozenset(members), scope.place("domains", name))
+
+
+def check_reach(domains: Sequence[Domain], reached: Mapping[str, list[str]], scope: Scope) -> None:
+    """Collect a Contradiction for every domain whose root does not reach one of its devices."""
+    for domain in domains:
+        for member in sorted(domain.devices):
+            if domain.root not in reached.get(member, []):
+                cause = (
+                    f"no PCIe or fabric link leads from {domain.root} to '{member}' of domain '{domain.name}'"
+                )
+                hint = "add the link, or take the device out of the domain"
+                scope.problems.add(Contradiction(cause, place=domain.place, hint=hint))
+
+
+def read_volumes(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> dict[str, Volume]:
+    """The logical volumes; problems (no drive, too few, an odd count) go to the scope."""
+    found: dict[str, Volume] = {}
+    for name, entry in form.volumes.items():
+        place = scope.place("volumes", name)
+        with scope.problems.at(place):
+            check_name(name)
+            if name in devices:
+                raise Contradiction(f"'{name}' is a device and a volume", hint="rename one of the two")
+            found[name] = _volume(name, entry, devices, scope)
+    return found
+
+
+def _volume(name: str, entry: VolumeForm, devices: Mapping[str, Device], scope: Scope) -> Volume:
+    at_drives = scope.place("volumes", name, "drives")
+    drives = scope.names(entry.drives)
+    for drive in drives:
+        _check_kind(drive, Kind.SSD, "a drive", devices, at_drives)
+        if drives.count(drive) > 1:
+            raise Contradiction(
+                f"'{drive}' stands twice in volume '{name}'", place=at_drives, hint="name it once"
+            )
+    count = len(drives)
+    if count < (needed := {0: 1, 5: 3, 10: 4}[entry.raid]):
+        cause = f"volume '{name}' has {count} drive{'s' * (count != 1)}; RAID-{entry.raid} needs {needed}"
+        raise Contradiction(cause, place=at_drives, hint="add drives, or choose another level")
+    if entry.raid == 10 and count % 2:
+        cause = f"volume '{name}' has {count} drives; RAID-10 needs an even number"
+        raise Contradiction(cause, place=at_drives, hint="add or take out one drive")
+    controller = scope.text(entry.controller) if entry.controller else None
+    if controller:
+        _check_kind(
+            controller, Kind.RAID, "a RAID controller", devices, scope.place("volumes", name, "controller")
+        )
+    try:
+        chunk = speeds.read_positive(entry.chunk, "B") if entry.chunk is not None else None
+    except FormatError as error:
+        error.place = scope.place("volumes", name, "chunk")
+        raise
+    return Volume(name, entry.raid, tuple(drives), controller, chunk, scope.place("volumes", name))
+
+
+def read_policies(
+    form: SystemForm, devices: Mapping[str, Device], links: Sequence[Link], scope: Scope
+) -> Policies:
+    """The policies; problems (an unknown scope, a switch that is none) go to the scope."""
+    entry = form.policies
+    policies = Policies()
+    with scope.problems.at(scope.place("policies", "peers")):
+        policies = Policies(peer_scope=_peers(entry.peers, devices, scope))
+    redirect: frozenset[str] = frozenset()
+    with scope.problems.at(scope.place("policies", "acs_redirect")):
+        redirect = _redirect(entry.acs_redirect, devices, scope)
+    cross = False
+    with scope.problems.at(scope.place("policies", "cross_domain_p2p")):
+        cross = bool(scope.whole(entry.cross_domain_p2p))
+        if cross and not form.domains and not any(link.kind is LinkKind.FABRIC for link in links):
+            hint = "add domains: or a fabric: link, or take cross_domain_p2p out"
+            raise Contradiction(
+                "cross_domain_p2p is on, but the system has no domains and no fabric", hint=hint
+            )
+    return Policies(policies.peer_scope, redirect, entry.iommu or "off", cross)
+
+
+def _peers(stated: str | dict[str, str], devices: Mapping[str, Device], scope: Scope) -> dict[str, str]:
+    cpus = [device.name for device in devices.values() if device.kind is Kind.CPU]
+    if isinstance(stated, str):
+        return dict.fromkeys(cpus, _scope(scope.text(stated), scope.place("policies", "peers")))
+    found: dict[str, str] = {}
+    for pattern, word in stated.items():
+        place = scope.place("policies", "peers", pattern)
+        for name in scope.names(pattern):
+            _check_kind(name, Kind.CPU, "a CPU", devices, place)
+            if name in found:
+                raise Contradiction(
+                    f"peers through '{name}' are stated twice", place=place, hint="keep one of the two"
+                )
+            found[name] = _scope(scope.text(word), place)
+    return found
+
+
+def _scope(word: str, place: Place) -> str:
+    if word not in SCOPES:
+        raise unknown_name("peer scope", word, SCOPES, place)
+    return word
+
+
+def _redirect(stated: bool | str | list[str], devices: Mapping[str, Device], scope: Scope) -> frozenset[str]:
+    if isinstance(stated, bool):
+        return frozenset(device.name for device in devices.values() if stated and device.kind is Kind.SWITCH)
+    place = scope.place("policies", "acs_redirect")
+    names = scope.names(stated)
+    for name in names:
+        if _known(name, devices, place).kind not in (Kind.SWITCH, Kind.CPU):
+            cause = f"'{name}' is a {devices[name].kind}; only switches and CPUs redirect peer traffic"
+            raise Contradiction(cause, place=place, hint="name switches, or write true for all of them")
+    return frozenset(names)
+
+
+def _known(name: str, devices: Mapping[str, Device], place: Place) -> Device:
+    if name not in devices:
+        raise unknown_name("device", name, devices, place)
+    return devices[name]
+
+
+def _check_kind(name: str, kind: Kind, what: str, devices: Mapping[str, Device], place: Place) -> None:
+    device = _known(name, devices, place)
+    if device.kind is not kind:
+        known = ", ".join(other.name for other in devices.values() if other.kind is kind)
+        hint = f"{what} would be {known}" if known else f"the system has none; add one with {kind}:"
+        raise Contradiction(f"'{name}' is a {device.kind}, not {what}", place=place, hint=hint)

@@ -1,0 +1,139 @@
+"""What the parts at the two ends of a link can do: settles `auto`, and refuses what no part supports."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lanewise import units
+from lanewise.errors import Contradiction, FormatError
+from lanewise.topology import speeds
+from lanewise.topology.model import Device, Kind, Link, LinkKind
+
+if TYPE_CHECKING:
+    from lanewise.catalog import Catalog, Part
+    from lanewise.topology.problems import Problems
+
+Ends = tuple["Part | None", "Part | None"]
+_WIDEST = 16
+
+
+def figure(part: Part | None, key: str) -> int | None:
+    """A figure of a part as a whole number, None if there is no part or the figure is unknown."""
+    value = part.number(key) if part else None
+    return None if value is None else int(value)
+
+
+def pcie_speed(link: Link, stated: speeds.Pcie, parts: Ends) -> Link:
+    """The link with its generation and lanes; Contradiction if either part cannot train that high."""
+    gens = {part.name: gen for part in parts if part and (gen := figure(part, "pcie.gen"))}
+    widths = {part.name: width for part in parts if part and (width := _width(part))}
+    _check(stated.gen, gens, "Gen{}", "gen{}")
+    _check(stated.lanes, widths, "x{}", "x{}")
+    return replace(
+        link,
+        gen=min(gens.values(), default=None) if stated.auto_gen else stated.gen,
+        lanes=min(widths.values(), default=None) if stated.auto_lanes else stated.lanes,
+    )
+
+
+def _width(part: Part) -> int | None:
+    lanes = figure(part, "pcie.lanes")
+    # The lanes of a CPU or a switch are those of all its ports together; one port has 16 at most.
+    return None if lanes is None else min(lanes, _WIDEST)
+
+
+def _check(stated: int | None, limits: Mapping[str, int], people: str, words: str) -> None:
+    for name, limit in limits.items():
+        if stated is not None and stated > limit:
+            cause = f"{name} is {people.format(limit)}; the link cannot be {people.format(stated)}"
+            raise Contradiction(
+                cause, hint=f"write {words.format(limit)}, or leave it out: it then follows the parts"
+            )
+
+
+def network_speed(link: Link, stated: str, parts: Ends) -> Link:
+    """The link with its data rate in B/s; Contradiction if a card's port is slower."""
+    limits = {
+        part.name: rate for part in parts if part and part.kind == "nic" and (rate := part.number("net.rate"))
+    }
+    if stated.strip().lower() == speeds.AUTO:
+        return link if link.rate else replace(link, rate=min(limits.values(), default=None))
+    if link.rate:
+        raise Contradiction("the link states its rate twice", hint="write network: auto, or take out rate:")
+    rate = speeds.read_network(stated)
+    for name, limit in limits.items():
+        # Vendors round the data rate of a port by up to 3 %.
+        if rate > limit * 1.03:
+            shown = f"{units.show(limit, 'Gb/s')}; the link cannot be {units.show(rate, 'Gb/s')}"
+            raise Contradiction(
+                f"a port of {name} does {shown}", hint="write network: auto to follow the parts"
+            )
+    return replace(link, rate=rate)
+
+
+def bonded(link: Link, stated: int | None, parts: Ends) -> Link:
+    """The link with its number of bonded links (None: as many as the parts have); Contradiction if they have fewer."""
+    key, word = (
+        ("intersocket.links", "inter-socket links")
+        if link.kind is LinkKind.SOCKET
+        else ("nvlink.links", "NVLinks")
+    )
+    kind = "cpu" if link.kind is LinkKind.SOCKET else "gpu"
+    limits = {
+        part.name: count
+        for part in parts
+        if part and part.kind == kind and (count := figure(part, key)) is not None
+    }
+    if stated is None:
+        if not limits:
+            hint = f"write {link.kind}: <number>"
+            raise FormatError(f"the parts do not say how many {word} they have", hint=hint)
+        stated = min(limits.values())
+    if stated < 1:
+        raise FormatError(f"a link of {stated} {word} is none", hint="take the link out, or write 1 or more")
+    for name, limit in limits.items():
+        if stated > limit:
+            raise Contradiction(
+                f"{name} has {limit} {word}; the link cannot bond {stated}", hint=f"write {limit} or less"
+            )
+    return replace(link, count=stated)
+
+
+def check_sums(
+    devices: Mapping[str, Device], links: Iterable[Link], catalog: Catalog, problems: Problems
+) -> None:
+    """Collect a Contradiction for every device whose links together need more lanes, NVLinks or ports than it has."""
+    used: dict[tuple[str, str, str], list[tuple[Link, int]]] = defaultdict(list)
+    for link in links:
+        for end in (link.a, link.b):
+            counted = _counted(link, devices[end])
+            if counted:
+                key, word, amount = counted
+                used[end, key, word].append((link, amount))
+    for (name, key, word), uses in used.items():
+        part = catalog.get(known) if (known := devices[name].part) else None
+        # An adapter and a RAID controller state the lanes of their host side only.
+        limit = None if part is None or part.kind in ("adapter", "raid") else figure(part, key)
+        total = 0
+        for link, amount in uses:
+            total += amount
+            if limit is not None and total > limit:
+                cause = f"'{name}' ({known}) has {limit} {word}; its links need {sum(n for _, n in uses)}"
+                hint = f"make links narrower, or use fewer of them at '{name}'"
+                problems.add(Contradiction(cause, place=link.place, hint=hint))
+                break
+
+
+def _counted(link: Link, device: Device) -> tuple[str, str, int] | None:
+    if link.kind in (LinkKind.PCIE, LinkKind.FABRIC) and device.kind not in (Kind.NVSWITCH, Kind.NETSWITCH):
+        return "pcie.lanes", "PCIe lanes", link.lanes or 0
+    if link.kind is LinkKind.NVLINK and device.kind is Kind.GPU:
+        return "nvlink.links", "NVLinks", link.count
+    if link.kind is LinkKind.SOCKET:
+        return "intersocket.links", "inter-socket links", link.count
+    if link.kind is LinkKind.NETWORK and device.kind is Kind.NIC:
+        return "net.ports", "network ports", 1
+    return None

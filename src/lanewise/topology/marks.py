@@ -1,0 +1,152 @@
+"""A YAML text as plain data that remembers the line of every value and key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lanewise.errors import Contradiction, FormatError, Place
+
+if TYPE_CHECKING:
+    import yaml
+
+Path = tuple[str | int, ...]
+
+MAX_VALUES = 200_000
+_TAG = "tag:yaml.org,2002:"
+_WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+_FLOAT = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
+
+
+@dataclass(slots=True)
+class Document:
+    """Plain data (dict, list, str, int, float, bool, None) and the places of its values and keys."""
+
+    file: str
+    data: object = None
+    values: dict[Path, Place] = field(default_factory=dict)
+    keys: dict[Path, Place] = field(default_factory=dict)
+
+    def at(self, path: Path) -> object:
+        """The value at `path`, None if there is none."""
+        value = self.data
+        for step in path:
+            if (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value)):
+                value = value[step]
+            else:
+                return None
+        return value
+
+    def place(self, *path: str | int) -> Place:
+        """Where the value at `path` stands, or the nearest thing around it."""
+        return self._nearest(path, self.values)
+
+    def key_place(self, *path: str | int) -> Place:
+        """Where the key or list entry at `path` stands, or the nearest thing around it."""
+        return self.keys.get(path) or self._nearest(path, self.values)
+
+    def _nearest(self, path: Path, table: Mapping[Path, Place]) -> Place:
+        for length in range(len(path), -1, -1):
+            found = table.get(path[:length])
+            if found:
+                return found
+        return Place(self.file)
+
+
+def load(text: str, file: str) -> Document:
+    """The document in `text`; FormatError where it stops being YAML, Contradiction for a key that stands twice."""
+    import yaml  # here, so that importing the model stays cheap
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        root = yaml.compose(text, Loader=loader)
+    except yaml.YAMLError as error:
+        raise _broken(error, file, text) from None
+    except RecursionError:
+        raise FormatError(
+            "not readable: nested too deep", place=Place(file), hint="a description is flat"
+        ) from None
+    document = Document(file)
+    if root is not None:
+        document.data = _Filler(document).value(root, ())
+    return document
+
+
+class _Filler:
+    """Turns nodes into data; refuses texts whose aliases unfold without end."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.open: set[int] = set()
+        self.count = 0
+
+    def value(self, node: yaml.Node, path: Path) -> object:
+        import yaml
+
+        place = _place(node, self.document.file)
+        self.document.values[path] = place
+        self.count += 1
+        if self.count > MAX_VALUES or id(node) in self.open or len(path) > 50:
+            raise FormatError(
+                "the text unfolds without end", place=place, hint="write the entries out, without & and *"
+            )
+        self.open.add(id(node))
+        try:
+            if isinstance(node, yaml.MappingNode):
+                return self._mapping(node, path)
+            if isinstance(node, yaml.SequenceNode):
+                return [self.value(child, (*path, index)) for index, child in enumerate(node.value)]
+        finally:
+            self.open.discard(id(node))
+        return _scalar(node)
+
+    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, object]:
+        import yaml
+
+        found: dict[str, object] = {}
+        for key_node, value_node in node.value:
+            place = _place(key_node, self.document.file)
+            if not isinstance(key_node, yaml.ScalarNode):
+                hint = "put quotes around a name that has brackets or braces"
+                raise FormatError("a key must be plain text", place=place, hint=hint)
+            key = str(key_node.value)
+            if key in found:
+                first = self.document.keys[(*path, key)]
+                raise Contradiction(
+                    f"'{key}' stands twice, first in line {first.line}",
+                    place=place,
+                    hint="keep one of the two",
+                )
+            self.document.keys[(*path, key)] = place
+            found[key] = self.value(value_node, (*path, key))
+        return found
+
+
+def _scalar(node: yaml.Node) -> object:
+    # Words stay words (off, on, no, 1:30, +0): YAML 1.1 would turn them into booleans and numbers.
+    text = str(node.value)
+    if node.tag == _TAG + "null":
+        return None
+    if node.tag == _TAG + "bool" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if node.tag == _TAG + "int" and _WHOLE.fullmatch(text):
+        return int(text)
+    if node.tag == _TAG + "float" and _FLOAT.fullmatch(text):
+        return float(text)
+    return text
+
+
+def _place(node: yaml.Node, file: str) -> Place:
+    return Place(file, node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+def _broken(error: yaml.YAMLError, file: str, text: str) -> FormatError:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
+    place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
+    cut = mark is not None and mark.line >= len(text.rstrip().splitlines()) - 1
+    end = "the file seems to be cut off here; " if cut else ""
+    hint = f"{end}look for an open bracket or quote, an indent, or a name with [ ] {{ }} that lacks quotes"
+    return FormatError(f"not YAML: {problem}", place=place, hint=hint)

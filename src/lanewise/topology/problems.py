@@ -1,0 +1,47 @@
+"""Several errors at once: the first is raised, the others stand in its hint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from lanewise.errors import LanewiseError
+
+if TYPE_CHECKING:
+    from lanewise.errors import Place
+
+MAX_SHOWN = 4
+
+
+class Problems:
+    """Collects errors, in the order they are found."""
+
+    def __init__(self) -> None:
+        self.found: list[LanewiseError] = []
+
+    def add(self, error: LanewiseError) -> None:
+        """Keep an error for later, unless the same was kept before."""
+        if str(error) not in {str(known) for known in self.found}:
+            self.found.append(error)
+
+    @contextmanager
+    def at(self, place: Place) -> Iterator[None]:
+        """Keep any error raised inside, giving it `place` if it has none."""
+        try:
+            yield
+        except LanewiseError as error:
+            if error.place is None:
+                error.place = place
+            self.add(error)
+
+    def finish(self) -> None:
+        """Raise the first error, if any, with the others in its hint."""
+        if not self.found:
+            return
+        first, *others = self.found
+        lines = [f"also:  {error}" for error in others[:MAX_SHOWN]]
+        if len(others) > MAX_SHOWN:
+            lines.append(f"also:  {len(others) - MAX_SHOWN} more")
+        first.hint = "\n".join(line for line in (first.hint, *lines) if line)
+        raise first

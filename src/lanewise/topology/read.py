@@ -1,0 +1,115 @@
+"""From the text of a description to a System (docs/reference/system-format.md has the format)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from lanewise.errors import Contradiction
+from lanewise.topology.binding import name_ports, reached_by, settle_hosts
+from lanewise.topology.expand_devices import ENDPOINTS, read_devices
+from lanewise.topology.expand_links import read_links
+from lanewise.topology.layers import check_reach, read_domains, read_policies, read_volumes
+from lanewise.topology.limits import check_sums
+from lanewise.topology.marks import load
+from lanewise.topology.model import Device, Link, System
+from lanewise.topology.problems import Problems
+from lanewise.topology.scope import Scope, read_hosts, read_parameters, settle
+from lanewise.topology.trees import FABRIC, check_forest, orient
+from lanewise.topology.validate import validate
+
+if TYPE_CHECKING:
+    from lanewise.catalog import Catalog
+    from lanewise.topology.form import SystemForm
+
+_NONE: Mapping[str, int] = {}
+
+
+def read_system(
+    text: str, file: str, settings: Mapping[str, int] = _NONE, catalog: Catalog | None = None
+) -> System:
+    """The system that a description states, at these parameter values; `catalog` None means the built-in parts.
+
+    InputError with file, line and hint for anything that cannot be used; further problems stand in the hint.
+    """
+    document = load(text, file)
+    form = validate(document)
+    parameters = read_parameters(form, document)
+    chosen = settle(parameters, form.settings, settings, document)
+    scope = Scope(document, chosen, catalog if catalog is not None else _builtin())
+    hosts = read_hosts(form, scope)
+    devices = read_devices(form, hosts, scope)
+    scope.problems.finish()
+    links = _links(form, devices, scope)
+    domains = read_domains(form, devices, scope)
+    volumes = read_volumes(form, devices, scope)
+    policies = read_policies(form, devices, links, scope)
+    check_reach(domains, reached_by(devices, links, FABRIC), scope)
+    settled = settle_hosts(devices, links, domains, _unbound(form, scope), scope.problems)
+    scope.problems.finish()
+    return System(
+        name=form.system,
+        devices=settled,
+        links=tuple(links),
+        catalog=scope.catalog,
+        title=form.title,
+        source=form.source,
+        hosts=hosts,
+        domains=domains,
+        volumes=volumes,
+        policies=policies,
+        parameters=parameters,
+        settings=chosen,
+        assumptions=tuple(form.assumptions),
+    )
+
+
+def _builtin() -> Catalog:
+    from lanewise.catalog import builtin
+
+    return builtin()
+
+
+def _links(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> list[Link]:
+    """All links, checked as a whole, upstream ends first and root ports named."""
+    links = read_links(form, devices, scope)
+    scope.problems.finish()
+    _check_linked(devices, links, scope.problems)
+    _check_partitions(devices, links, scope.problems)
+    scope.problems.finish()
+    check_forest(devices, links)
+    check_sums(devices, links, scope.catalog, scope.problems)
+    return name_ports(devices, orient(devices, links), scope.catalog, scope.problems)
+
+
+def _check_linked(devices: Mapping[str, Device], links: Sequence[Link], problems: Problems) -> None:
+    linked = {end for link in links for end in (link.a, link.b)}
+    for device in devices.values():
+        if device.kind in ENDPOINTS and device.name not in linked:
+            hint = f"add a link, such as {{from: cpu0, to: {device.name}, pcie: auto}}"
+            problems.add(Contradiction(f"'{device.name}' has no link", place=device.place, hint=hint))
+
+
+def _check_partitions(devices: Mapping[str, Device], links: Sequence[Link], problems: Problems) -> None:
+    for device in devices.values():
+        if not device.partitions:
+            continue
+        near = {link.other(device.name) for link in links if device.name in (link.a, link.b)}
+        named = frozenset().union(*device.partitions)
+        for name in sorted(named - near):
+            cause = f"a partition of '{device.name}' names '{name}', which is not linked to it"
+            hint = f"its neighbours: {', '.join(sorted(near)) or 'none'}"
+            problems.add(Contradiction(cause, place=device.place, hint=hint))
+        for name in sorted(near - named):
+            cause = f"'{name}' is linked to '{device.name}' but is in none of its partitions"
+            problems.add(Contradiction(cause, place=device.place, hint=f"add '{name}' to a partition"))
+
+
+def _unbound(form: SystemForm, scope: Scope) -> set[str]:
+    """The devices whose entry says `host: null`."""
+    return {
+        name
+        for pattern, entry in form.devices.items()
+        if "host" in entry.model_fields_set and entry.host is None and scope.included(entry.when)
+        for name in scope.names(pattern)
+    }

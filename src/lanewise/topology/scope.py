@@ -1,0 +1,142 @@
+"""What an expansion rests on: parameter values, the marked text, the catalogue, and the problems found so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lanewise.errors import Contradiction, FormatError, Place, UnknownName, unknown_name
+from lanewise.topology.expressions import evaluate, fill, holds
+from lanewise.topology.model import Parameter
+from lanewise.topology.problems import Problems
+from lanewise.topology.ranges import check_name, expand
+
+if TYPE_CHECKING:
+    from lanewise.catalog import Catalog
+    from lanewise.topology.form import ParameterForm, SystemForm
+    from lanewise.topology.marks import Document
+
+
+@dataclass(slots=True)
+class Scope:
+    """Reads words of the description in the light of the settings."""
+
+    document: Document
+    settings: Mapping[str, int]
+    catalog: Catalog
+    problems: Problems = field(default_factory=Problems)
+
+    def text(self, words: str) -> str:
+        """The words with every brace replaced by its value; FormatError or UnknownName."""
+        return fill(words, self.settings)
+
+    def names(self, patterns: str | list[str]) -> list[str]:
+        """The names that one or more patterns stand for; FormatError or Contradiction."""
+        found: list[str] = []
+        for pattern in [patterns] if isinstance(patterns, str) else patterns:
+            found += expand(self.text(pattern))
+        return found
+
+    def whole(self, value: int | str, index: int = 0) -> int:
+        """A whole number: given, calculated, or '+k' counting up from k by `index`; FormatError or UnknownName."""
+        if isinstance(value, int):
+            return value
+        words = self.text(value).strip()
+        number = evaluate(words.removeprefix("+"), self.settings)
+        return number + index if words.startswith("+") else number
+
+    def included(self, when: str | None) -> bool:
+        """Whether the condition of an entry holds; FormatError or UnknownName."""
+        return when is None or holds(self.text(when), self.settings)
+
+    def place(self, *path: str | int) -> Place:
+        """Where a key or a list entry stands."""
+        return self.document.key_place(*path)
+
+
+def read_parameters(form: SystemForm, document: Document) -> dict[str, Parameter]:
+    """The parameters; Contradiction if a default is not an allowed value, FormatError for a name that is none."""
+    problems = Problems()
+    found: dict[str, Parameter] = {}
+    for name, entry in form.parameters.items():
+        with problems.at(document.key_place("parameters", name)):
+            if not name.isidentifier():
+                raise FormatError(f"'{name}' cannot be a parameter", hint="use letters, digits and _")
+            found[name] = _parameter(name, entry, document)
+    problems.finish()
+    return found
+
+
+def _parameter(name: str, entry: ParameterForm, document: Document) -> Parameter:
+    parameter = Parameter(name, entry.default, tuple(entry.values), entry.min, entry.max, entry.help)
+    if entry.min > entry.max:
+        cause = f"parameter '{name}' has min {entry.min} above max {entry.max}"
+        raise Contradiction(cause, place=document.place("parameters", name, "min"), hint="swap the two")
+    if not allows(parameter, entry.default):
+        cause = f"the default of parameter '{name}' is {entry.default}, which is not an allowed value"
+        place = document.place("parameters", name, "default")
+        raise Contradiction(cause, place=place, hint=f"allowed: {allowed(parameter)}")
+    return parameter
+
+
+def allows(parameter: Parameter, value: int) -> bool:
+    """Whether a parameter may take this value."""
+    return parameter.minimum <= value <= parameter.maximum and (
+        not parameter.values or value in parameter.values
+    )
+
+
+def allowed(parameter: Parameter) -> str:
+    """The values a parameter may take, in words."""
+    if parameter.values:
+        return ", ".join(str(value) for value in parameter.values if allows(parameter, value))
+    return f"{parameter.minimum} to {parameter.maximum}"
+
+
+def settle(
+    parameters: Mapping[str, Parameter],
+    fixed: Mapping[str, int],
+    chosen: Mapping[str, int],
+    document: Document,
+) -> dict[str, int]:
+    """The value of every parameter: chosen, else fixed by the text, else its default.
+
+    UnknownName for a parameter that does not exist, Contradiction for a value not allowed or fixed otherwise.
+    """
+    for name, value in fixed.items():
+        _check_setting(parameters, name, value, document.place("settings", name))
+    place = Place(document.file)
+    for name, value in chosen.items():
+        _check_setting(parameters, name, value, place)
+        if fixed.get(name, value) != value:
+            cause = f"this text was written out with {name} = {fixed[name]}; it cannot be set to {value}"
+            raise Contradiction(
+                cause, place=document.place("settings", name), hint="set it on the description this came from"
+            )
+    return {name: chosen.get(name, fixed.get(name, known.default)) for name, known in parameters.items()}
+
+
+def _check_setting(parameters: Mapping[str, Parameter], name: str, value: int, place: Place) -> None:
+    if name not in parameters:
+        if not parameters:
+            hint = "this system has no parameters"
+            raise UnknownName(f"unknown parameter '{name}'", place=place, hint=hint)
+        raise unknown_name("parameter", name, parameters, place)
+    parameter = parameters[name]
+    if isinstance(value, bool) or not isinstance(value, int) or not allows(parameter, value):
+        cause = f"parameter '{name}' cannot be {value}"
+        raise Contradiction(cause, place=place, hint=f"allowed: {allowed(parameter)}")
+
+
+def read_hosts(form: SystemForm, scope: Scope) -> tuple[str, ...]:
+    """The hosts; Contradiction if one stands twice."""
+    hosts: list[str] = []
+    for index, pattern in enumerate(form.hosts):
+        with scope.problems.at(scope.document.place("hosts", index)):
+            for name in scope.names(pattern):
+                check_name(name)
+                if name in hosts:
+                    raise Contradiction(f"host '{name}' stands twice", hint="keep one of the two")
+                hosts.append(name)
+    return tuple(hosts)

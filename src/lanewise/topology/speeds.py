@@ -1,0 +1,90 @@
+"""Link speeds as people write them: `gen4 x16`, `hdr`, `100gbe`, `100 Gb/s`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lanewise import units
+from lanewise.errors import FormatError, unknown_name
+
+GENERATIONS = (1, 2, 3, 4, 5, 6)
+LANES = (1, 2, 4, 8, 16)
+AUTO = "auto"
+_WORD = re.compile(r"(gen|x)(\d{1,3}|\?)")
+_HINT = "write 'gen4 x16', 'gen4', 'x8' or 'auto'; gen? and x? say unknown"
+
+# Data rates after line encoding, Gb/s, one direction, 4x ports. InfiniBand: IBTA roadmap (FDR is 56.25 Gb/s on the
+# wire with 64b/66b, QDR 40 Gb/s with 8b/10b). Ethernet: IEEE 802.3 names a port by its data rate.
+NETWORKS: dict[str, float] = {
+    "qdr": 32.0,
+    "fdr": 56.25 * 64 / 66,
+    "edr": 100.0,
+    "hdr100": 100.0,
+    "hdr": 200.0,
+    "ndr200": 200.0,
+    "ndr": 400.0,
+    "xdr": 800.0,
+    **{f"{rate}gbe": float(rate) for rate in (10, 25, 40, 50, 100, 200, 400, 800)},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pcie:
+    """A stated PCIe speed: None means unknown, and what is `auto` comes from the parts at the two ends."""
+
+    gen: int | None = None
+    lanes: int | None = None
+    auto_gen: bool = True
+    auto_lanes: bool = True
+
+
+def read_pcie(text: str) -> Pcie:
+    """The speed in words such as 'gen4 x16'; FormatError if it is none, or no legal one."""
+    if text.strip().lower() == AUTO:
+        return Pcie()
+    found: dict[str, int | None] = {}
+    for word in text.lower().split():
+        match = _WORD.fullmatch(word)
+        if not match or match[1] in found:
+            raise FormatError(f"'{text}' is not a PCIe speed", hint=_HINT)
+        found[match[1]] = None if match[2] == "?" else int(match[2])
+    if not found:
+        raise FormatError("the PCIe speed is empty", hint=_HINT)
+    gen, lanes = found.get("gen"), found.get("x")
+    if gen is not None and gen not in GENERATIONS:
+        raise FormatError(f"there is no PCIe Gen{gen}", hint="generations are 1 to 6")
+    if lanes is not None and lanes not in LANES:
+        raise FormatError(
+            f"a PCIe link cannot have {lanes} lanes", hint=f"lanes are {', '.join(map(str, LANES))}"
+        )
+    return Pcie(gen, lanes, "gen" not in found, "x" not in found)
+
+
+def write_pcie(gen: int | None, lanes: int | None) -> str:
+    """The words that `read_pcie` reads back to exactly this speed."""
+    return f"gen{gen if gen else '?'} x{lanes if lanes else '?'}"
+
+
+def read_network(text: str) -> float:
+    """The data rate of a named network or of a quantity such as '100 Gb/s', in B/s; UnknownName or FormatError."""
+    word = text.strip().lower()
+    if word in NETWORKS:
+        return units.to_si(NETWORKS[word], "Gb/s")
+    if not word[:1].isdigit() or word.endswith("gbe"):
+        raise unknown_name("network", word, [*NETWORKS, AUTO])
+    return read_positive(text, "B/s")
+
+
+def read_positive(value: str | float, unit: str) -> float:
+    """A quantity above zero as SI in `unit`; FormatError otherwise."""
+    number = units.parse(value, unit)
+    if not 0 < number < float("inf"):
+        raise FormatError(f"'{value}' must be more than zero", hint="leave it out if it is unknown")
+    return number
+
+
+def write_quantity(value: float, unit: str) -> str:
+    """An SI number with its unit, exact enough to read back as the same number."""
+    digits = repr(float(value)).removesuffix(".0")
+    return f"{digits} {unit}"

@@ -1,0 +1,121 @@
+"""From a marked document to the validated form, with errors in the words of the format."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lanewise.errors import FormatError, LanewiseError, unknown_name
+from lanewise.topology.problems import Problems
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+    from lanewise.topology.form import Form, SystemForm
+    from lanewise.topology.marks import Document, Path
+
+VERSION = 1
+_START = "start it with 'lanewise: 1' and 'system: <name>'"
+
+
+def validate(document: Document) -> SystemForm:
+    """The document as a SystemForm; InputError at the first line that breaks the format, the others in its hint."""
+    from pydantic import ValidationError  # here, so that importing the model stays cheap
+
+    from lanewise.topology.form import SystemForm
+
+    _check_top(document)
+    problems = Problems()
+    try:
+        return SystemForm.model_validate(document.data)
+    except ValidationError as error:
+        seen: set[Path] = set()
+        for detail in error.errors(include_url=False):
+            path = _path(document, detail)
+            if path not in seen:
+                seen.add(path)
+                problems.add(_explain(document, path, detail))
+    problems.finish()
+    raise AssertionError("a validation error without details")
+
+
+def _check_top(document: Document) -> None:
+    place = document.place()
+    if document.data is None:
+        raise FormatError("the description is empty", place=place, hint=_START)
+    if not isinstance(document.data, dict):
+        raise FormatError("a description is made of 'name: value' lines", place=place, hint=_START)
+    if "lanewise" not in document.data:
+        hint = "put 'lanewise: 1' at its top, if this is a system description"
+        raise FormatError("the format version is missing", place=place, hint=hint)
+    version = document.data["lanewise"]
+    if version != VERSION or isinstance(version, bool):
+        hint = f"this Lanewise reads version {VERSION}: write 'lanewise: {VERSION}', or update Lanewise"
+        raise FormatError(
+            f"format version {version} is not known", place=document.place("lanewise"), hint=hint
+        )
+
+
+def _path(document: Document, detail: ErrorDetails) -> Path:
+    """Where the error is, without the steps that name pydantic's own types."""
+    path: Path = ()
+    for step in detail["loc"]:
+        if (*path, step) in document.values:
+            path = (*path, step)
+    return (*path, detail["loc"][-1]) if detail["type"] == "missing" else path
+
+
+def _explain(document: Document, path: Path, detail: ErrorDetails) -> LanewiseError:
+    if detail["type"] == "missing":
+        cause = f"{_thing(path[:-1])} has no '{path[-1]}'"
+        hint = f"add '{path[-1]}:', {_meaning(path)}"
+        return FormatError(cause, place=document.key_place(*path[:-1]), hint=hint)
+    if detail["type"] == "extra_forbidden":
+        form, _ = _form(path)
+        known = [field.alias or name for name, field in form.model_fields.items()]
+        return unknown_name(f"key in {_thing(path[:-1])}", str(path[-1]), known, document.key_place(*path))
+    value = document.at(path)
+    shown = "nothing" if value is None else f"'{value}'" if isinstance(value, (str, int, float)) else "this"
+    subject = f"'{path[-1]}'" if path and isinstance(path[-1], str) else _thing(path)
+    meaning = _meaning(path)
+    return FormatError(
+        f"{shown} will not do as {subject}",
+        place=document.place(*path),
+        hint=f"it is {meaning}" if meaning else "",
+    )
+
+
+def _form(path: Path) -> tuple[type[Form], int]:
+    """The form that holds the field at `path`, and how many steps lead to it."""
+    from lanewise.topology import form
+
+    inner: dict[str | int, type[Form]] = {
+        "parameters": form.ParameterForm,
+        "devices": form.DeviceForm,
+        "links": form.LinkForm,
+        "domains": form.DomainForm,
+        "volumes": form.VolumeForm,
+    }
+    if len(path) > 2 and path[0] in inner:
+        return inner[path[0]], 2
+    if len(path) > 1 and path[0] == "policies":
+        return form.PoliciesForm, 1
+    return form.SystemForm, 0
+
+
+def _meaning(path: Path) -> str:
+    form, steps = _form(path)
+    for name, field in form.model_fields.items():
+        if len(path) > steps and path[steps] == (field.alias or name):
+            return field.description or ""
+    return ""
+
+
+def _thing(path: Path) -> str:
+    if not path:
+        return "the description"
+    if path[0] == "policies":
+        return "policies"
+    if len(path) == 1:
+        return f"'{path[0]}'"
+    kind = str(path[0]).removesuffix("s")
+    return f"a {kind}" if isinstance(path[1], int) else f"{kind} '{path[1]}'"

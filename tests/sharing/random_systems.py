@@ -1,0 +1,51 @@
+"""Random systems for hypothesis: figures over the ranges that machines have, with ties made likely."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from hypothesis import strategies as st
+from oracles.slow_maxmin import Flow
+
+from lanewise.perf.sharing import FlowClass, Transfer
+
+RELATIVE = 1e-9
+
+_round_rates = st.sampled_from([1e9, 2e9, 12e9, 24e9])
+_any_rates = st.floats(3, 12).map(lambda power: 10.0**power)
+rates = st.one_of(_round_rates, _any_rates)
+_factors = st.one_of(st.sampled_from([0.25, 0.5, 1.0, 1.0, 2.0]), st.floats(0.05, 20))
+_caps = st.one_of(st.just(math.inf), rates)
+
+
+@st.composite
+def systems(draw, most_resources=6, most_classes=7, most_flows=4):
+    """(capacities, classes): every class has a cap or a use, so all of them are bounded."""
+    capacities = draw(st.lists(rates, min_size=1, max_size=most_resources))
+    count = draw(st.integers(1, most_classes))
+    classes = []
+    for _ in range(count):
+        used = draw(st.sets(st.integers(0, len(capacities) - 1), max_size=4))
+        uses = tuple((r, draw(_factors)) for r in sorted(used))
+        cap = draw(_caps if uses else rates)
+        classes.append(FlowClass(uses, draw(_factors), cap, draw(st.integers(1, most_flows))))
+    return capacities, classes
+
+
+@st.composite
+def workloads(draw, most_transfers=9):
+    """(capacities, classes, transfers) with sizes such that transfers overlap, some at once and some empty."""
+    capacities, classes = draw(systems(most_resources=4, most_classes=4))
+    sizes = st.one_of(st.just(0.0), st.sampled_from([1e6, 4e6, 64e6]), st.floats(1.0, 1e9))
+    starts = st.one_of(st.sampled_from([0.0, 1e-3, 2e-3]), st.floats(0.0, 1.0))
+    each = st.builds(Transfer, st.integers(0, len(classes) - 1), sizes, starts)
+    return capacities, classes, draw(st.lists(each, min_size=1, max_size=most_transfers))
+
+
+def oracle_flow(each: FlowClass) -> Flow:
+    """One flow of a class, in exact fractions, for the oracles."""
+    uses: dict[int, Fraction] = {}
+    for r, a in each.uses:
+        uses[r] = uses.get(r, Fraction(0)) + Fraction(a)
+    return Flow(uses, Fraction(each.weight), None if math.isinf(each.cap) else Fraction(each.cap))
