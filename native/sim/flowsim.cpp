@@ -25,7 +25,8 @@ FlowEngine::FlowEngine(std::shared_ptr<const Network> network)
   for (const Component& component : network_->components()) {
     const std::size_t size = component.classes.size();
     parts_.push_back({MaxMin(*network_, component), lane, std::vector<double>(size), std::vector<double>(size),
-                      std::vector<double>(size), std::vector<std::int32_t>(size)});
+                      {}, {}, std::vector<double>(size), std::vector<std::int32_t>(size)});
+    parts_.back().active.reserve(size);
     for (const auto k : component.classes) {
       lane_of_class_[static_cast<std::size_t>(k)] = lane;
       part_of_lane_[lane] = parts_.size() - 1;
@@ -74,7 +75,8 @@ std::span<const std::int64_t> FlowEngine::advance() {
     std::size_t node = 1;
     while (node < leaves_) node = first_due_[2 * node] <= first_due_[2 * node + 1] ? 2 * node : 2 * node + 1;
     const Part& part = parts_[node - leaves_];
-    for (std::size_t lane = part.first; lane < part.first + part.counts.size(); ++lane) {
+    for (std::size_t i = part.active.size(); i-- > 0;) {  // backwards: a class without flows leaves the list
+      const std::size_t lane = part.first + static_cast<std::size_t>(part.active[i]);
       if (lanes_[lane].due <= now_) end_flows(lane);
     }
     // The rest of this part is solved anew before the next event; until then nothing of it is due.
@@ -124,21 +126,24 @@ void FlowEngine::end_flows(std::size_t where) {
 }
 
 void FlowEngine::count(std::size_t where, double change) {
+  Lane& lane = lanes_[where];
   const std::size_t index = part_of_lane_[where];
   Part& part = parts_[index];
   const std::size_t k = where - part.first;
-  const bool differed = part.counts[k] != part.solved[k];
-  part.counts[k] += change;
-  const bool differs = part.counts[k] != part.solved[k];
-  part.differ += static_cast<std::size_t>(differs) - static_cast<std::size_t>(differed);
-  set_due(lanes_[where]);
-  touch(index);
-}
-
-void FlowEngine::touch(std::size_t part) {
-  if (parts_[part].stale) return;
-  parts_[part].stale = true;
-  stale_.push_back(part);
+  const double before = part.counts[k];
+  const double after = part.counts[k] = before + change;
+  part.differ += static_cast<std::size_t>(after != part.solved[k]) - static_cast<std::size_t>(before != part.solved[k]);
+  if (before == 0.0 || after == 0.0) {
+    const auto local = static_cast<std::int32_t>(k);
+    const auto place = std::lower_bound(part.active.begin(), part.active.end(), local);
+    if (before == 0.0) part.active.insert(place, local);
+    if (after == 0.0) part.active.erase(place);
+  }
+  part.touched.push_back(static_cast<std::int32_t>(k));
+  set_due(lane);
+  if (part.stale) return;
+  part.stale = true;
+  stale_.push_back(index);
 }
 
 // Brings rates and due times up to date after flows came or went.
@@ -149,6 +154,7 @@ void FlowEngine::settle() {
     part.stale = false;
     // One flow ended and a like one began at the same instant: the rates still hold.
     if (part.differ > 0) solve(part);
+    part.touched.clear();
     refresh_due(index);
   }
   stale_.clear();
@@ -156,14 +162,21 @@ void FlowEngine::settle() {
 }
 
 void FlowEngine::solve(Part& part) {
-  part.solver.solve(part.counts, part.rates, part.limits);
-  part.solved = part.counts;
+  part.solver.solve(part.active, part.counts, part.rates, part.limits);
   part.differ = 0;
-  for (std::size_t k = 0; k < part.rates.size(); ++k) {
-    Lane& lane = lanes_[part.first + k];
-    if (lane.rate == part.rates[k]) continue;
+  for (const auto k : part.touched) {
+    const auto at = static_cast<std::size_t>(k);
+    part.solved[at] = part.counts[at];
+    if (part.counts[at] > 0.0 || lanes_[part.first + at].rate == 0.0) continue;
+    lanes_[part.first + at].rate = 0.0;
+    changed_ = true;
+  }
+  for (const auto k : part.active) {
+    Lane& lane = lanes_[part.first + static_cast<std::size_t>(k)];
+    const double rate = part.rates[static_cast<std::size_t>(k)];
+    if (lane.rate == rate) continue;
     run_clock(lane);
-    lane.rate = part.rates[k];
+    lane.rate = rate;
     set_due(lane);
     changed_ = true;
   }
@@ -172,9 +185,7 @@ void FlowEngine::solve(Part& part) {
 void FlowEngine::refresh_due(std::size_t index) {
   const Part& part = parts_[index];
   double least = kInfinity;
-  for (std::size_t lane = part.first; lane < part.first + part.counts.size(); ++lane) {
-    least = lanes_[lane].due < least ? lanes_[lane].due : least;
-  }
+  for (const auto k : part.active) least = std::min(least, lanes_[part.first + static_cast<std::size_t>(k)].due);
   std::size_t node = leaves_ + index;
   first_due_[node] = least;
   for (node /= 2; node > 0; node /= 2) first_due_[node] = std::min(first_due_[2 * node], first_due_[2 * node + 1]);

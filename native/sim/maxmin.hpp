@@ -10,18 +10,21 @@
 namespace lanewise::sim {
 
 inline constexpr std::int32_t kOwnCap = -1;  // a limit: the class runs at its cap
-inline constexpr std::int32_t kIdle = -2;    // a limit: the class has no flow
+inline constexpr std::int32_t kIdle = -2;    // a limit in Shares: the class has no flow
 
-// Solves one component for any number of flows per class; indices are local to the component.
+// Solves one component for any number of flows per class. Indices are local: places in the component's lists, so
+// classes come by ascending cap level.
 class MaxMin {
  public:
   MaxMin(const Network& network, const Component& component);
 
   std::size_t classes() const noexcept { return weight_.size(); }
 
-  // Writes the rate of one flow of each class, and what froze it: a local resource, kOwnCap or kIdle.
-  // `counts` are whole numbers >= 0. The cost does not depend on how large they are. No allocation.
-  void solve(std::span<const double> counts, std::span<double> rates, std::span<std::int32_t> limits);
+  // Writes the rate of one flow of each class in `active`, and what froze it: a local resource or kOwnCap.
+  // `active` ascends and names the classes that have flows; `counts` (of all classes) are whole numbers. The cost
+  // depends on the active classes and their resources alone: not on idle ones, nor on how many flows there are.
+  void solve(std::span<const std::int32_t> active, std::span<const double> counts, std::span<double> rates,
+             std::span<std::int32_t> limits);
 
  private:
   struct Load {
@@ -29,37 +32,40 @@ class MaxMin {
     double coefficient;
     double weighted;  // coefficient * weight
   };
-  // One resource while filling: all flows still rising meet its limit at level `left / demand`.
-  struct Resource {
-    double left;       // capacity not taken by frozen classes
-    double demand;     // sum of count * coefficient * weight of the rising classes
-    double resum;      // below this, `demand` has lost digits to subtraction and is summed again
-    std::int32_t rising;  // how many classes still rise
+  // A resource while filling: its rising flows meet its limit at level `left / demand`.
+  struct Filling {
+    double left;           // capacity not taken by frozen classes
+    double demand;         // sum of count * coefficient * weight of the rising classes
+    double resum;          // at or below this, `demand` has lost digits to subtraction and is summed again
+    std::int32_t rising;   // how many classes still rise
+    std::int32_t resource;
   };
 
-  void open(std::span<const double> counts, std::span<double> rates, std::span<std::int32_t> limits);
+  void open(std::span<const std::int32_t> active, std::span<const double> counts);
   void freeze(std::size_t flow_class, double rate, std::size_t full);
-  void sum_demand(std::size_t resource);
-  std::size_t next_capped();
+  void sum_demand(Filling& filling);
+  std::size_t next_rising(std::span<const std::int32_t> active);
   double lowest_level() const;
+  std::size_t first_at(double level) const;
 
   std::vector<double> capacity_;
   std::vector<double> weight_;
   std::vector<double> cap_;
-  std::vector<double> cap_level_;           // cap / weight
-  std::vector<std::int32_t> by_cap_level_;  // capped classes, lowest first
+  std::vector<double> cap_level_;         // cap / weight, ascending
   std::vector<std::int32_t> load_start_;    // of class k: loads_[load_start_[k] .. load_start_[k+1])
   std::vector<Load> loads_;
   std::vector<std::int32_t> user_start_;  // of resource r: users_[user_start_[r] .. user_start_[r+1])
   std::vector<std::int32_t> users_;
-  std::vector<double> user_weighted_;  // beside users_: coefficient * weight
+  std::vector<double> user_weighted_;      // beside users_: coefficient * weight
 
-  // Scratch of one solve.
-  std::vector<Resource> resource_;
-  std::vector<double> level_;  // of each resource; infinity when nothing rises on it
-  std::vector<double> count_;  // of each class while it rises, 0 once frozen
+  // Scratch of one solve. Resources in use are packed into slots, so that idle ones cost nothing.
+  std::vector<std::int32_t> slot_;  // of each resource, -1 when idle
+  std::vector<Filling> filling_;    // of each slot
+  std::vector<double> level_;       // of each slot; infinity when nothing rises on it
+  std::vector<double> count_;       // of each class while it rises, else 0
+  std::size_t slots_ = 0;
   std::size_t rising_ = 0;
-  std::size_t cap_cursor_ = 0;
+  std::size_t cursor_ = 0;  // in the active classes: all before it are frozen
 };
 
 // Rates, limits and use of a whole network.

@@ -120,6 +120,13 @@ void Network::find_components() {
     const auto where = place[static_cast<std::size_t>(root_of(parent, static_cast<std::int32_t>(r)))];
     if (where >= 0) components_[static_cast<std::size_t>(where)].resources.push_back(static_cast<std::int32_t>(r));
   }
+  const auto cap_level = [this](std::int32_t k) {
+    const FlowClass& flow = classes_[static_cast<std::size_t>(k)];
+    return flow.cap / flow.weight;
+  };
+  for (Component& part : components_) {
+    std::stable_sort(part.classes.begin(), part.classes.end(), [&](auto a, auto b) { return cap_level(a) < cap_level(b); });
+  }
 }
 
 }  // namespace lanewise::sim

@@ -38,8 +38,8 @@ struct FlowClass {
 
 // A part of the network that shares no resource with the rest, so it can be solved alone.
 struct Component {
-  std::vector<std::int32_t> classes;    // indices in the network
-  std::vector<std::int32_t> resources;  // indices in the network
+  std::vector<std::int32_t> classes;    // indices in the network, by ascending cap / weight
+  std::vector<std::int32_t> resources;  // indices in the network, ascending
 };
 
 // Checked resources and classes; throws BadInput when a figure is out of range or a class is unbounded.

@@ -1,6 +1,6 @@
 """Parts with sourced figures: GPUs, CPUs, switches, NICs, SSDs, NVLinks and adapters, kept as data files."""
 
-from lanewise.catalog.keys import BASES, KEYS, KINDS, Key
+from lanewise.catalog.keys import BASES, KEYS, KINDS, Key, unit_of
 from lanewise.catalog.library import builtin, read_parts
 from lanewise.catalog.model import Catalog, Figure, Part
 from lanewise.catalog.writing import write_parts
@@ -15,5 +15,6 @@ __all__ = [
     "Part",
     "builtin",
     "read_parts",
+    "unit_of",
     "write_parts",
 ]

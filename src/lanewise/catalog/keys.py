@@ -64,6 +64,9 @@ _PLAIN: dict[str, Key] = {
         ("switch", "adapter"), "1", "reads a fabric that proxies requesters keeps open"
     ),
     "switch.window_payload": Key(("switch", "adapter"), "B", "bytes one such read carries"),
+    "switch.read_rate": Key(
+        ("switch", "adapter"), "B/s", "all reads that cross a fabric's host link together"
+    ),
     "net.kind": Key(("nic",), TEXT, "the network's kind", ("infiniband", "ethernet")),
     "net.rate": Key(("nic",), "B/s", "data rate of one port after line encoding, one direction"),
     "net.ports": Key(("nic",), "1", "network ports"),
@@ -108,10 +111,26 @@ def keys_of(kind: str) -> list[str]:
 
 def check_key(kind: str, name: str) -> Key:
     """The Key of that name; UnknownName if a part of this kind cannot state it."""
-    key = KEYS.get(name)
+    key = KEYS.get(name) or _workload_key(name)
     if key is None or kind not in key.kinds:
         raise _illegal(kind, name)
     return key
+
+
+def unit_of(name: str) -> str | None:
+    """The SI unit of a figure key, None if no part can state it."""
+    key = KEYS.get(name) or _workload_key(name)
+    return key.unit if key else None
+
+
+def _workload_key(name: str) -> Key | None:
+    """Keys that carry a workload's name: service.NAME.server, service.NAME.offline, software.NAME."""
+    stem, _, rest = name.partition(".")
+    if stem == "service" and rest.rpartition(".")[2] in ("server", "offline") and rest.rpartition(".")[0]:
+        return Key(("gpu",), "1/s", "queries of that workload one GPU answers a second")
+    if stem == "software" and rest:
+        return Key(("gpu",), "s", "time a query's handling on the host adds when it comes over the network")
+    return None
 
 
 def _illegal(kind: str, name: str) -> UnknownName:

@@ -95,11 +95,11 @@ class Catalog:
         return Catalog, (dict(self.parts),)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and _plain(name) in self._index
+        return isinstance(name, str) and plain_name(name) in self._index
 
     def get(self, name: str) -> Part:
         """The part of that name or alias; UnknownName with the closest names if there is none."""
-        found = self._index.get(_plain(name))
+        found = self._index.get(plain_name(name))
         if found is None:
             raise unknown_name("part", name, self._index)
         return self.parts[found]
@@ -145,7 +145,8 @@ def _check_value(name: str, unit: str, value: float | str, choices: tuple[str, .
         raise FormatError(f"'{name}' must be a number that is finite and not negative, not {value!r}")
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A name as it is looked up: without outer blanks, in one case."""
     return name.strip().casefold()
 
 
@@ -155,7 +156,7 @@ def _index_names(parts: Mapping[str, Part]) -> dict[str, str]:
         if key != part.name:
             raise Contradiction(f"part '{part.name}' is filed under '{key}'")
         for name in (part.name, *part.aliases):
-            owner = index.setdefault(_plain(name), part.name)
+            owner = index.setdefault(plain_name(name), part.name)
             if owner != part.name:
                 raise Contradiction(
                     f"parts '{owner}' and '{part.name}' are both called '{name}'",

@@ -75,7 +75,7 @@ def compose(text: str, file: str) -> Spot:
     try:
         root = yaml.compose(text, Loader=loader)
     except yaml.YAMLError as error:
-        raise _broken(error, file) from None
+        raise _broken(error, file, last_line=len(text.splitlines())) from None
     if root is None:
         raise FormatError("the file holds no parts", place=Place(file, 1), hint="start it with `parts:`")
     return Spot(root, file)
@@ -92,9 +92,10 @@ def _kind(node: yaml.Node) -> str:
     return str(getattr(node, "id", ""))  # the type stubs leave it out
 
 
-def _broken(error: Exception, file: str) -> FormatError:
+def _broken(error: Exception, file: str, last_line: int) -> FormatError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
+    # A file that is cut off ends for the parser on the line after its last.
+    place = Place(file, min(mark.line + 1, last_line), mark.column + 1) if mark else Place(file)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
     hint = "the file may be cut off here, or an indent, a quote or a bracket is wrong"
     return FormatError(f"not YAML: {problem}", place=place, hint=hint)

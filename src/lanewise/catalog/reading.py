@@ -1,4 +1,4 @@
-"""From the text of a part file to drafts, from drafts to parts; docs/reference/catalogue.md has the format."""
+"""From a part file's text to drafts, from drafts to parts; docs/reference/catalogue.md has the format."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lanewise import units
 from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
-from lanewise.catalog.model import Catalog, Figure, Part, check_figure
+from lanewise.catalog.model import Catalog, Figure, Part, check_figure, plain_name
 from lanewise.catalog.nodes import Spot, compose, placed
 from lanewise.errors import Contradiction, FormatError, LanewiseError, Place, unknown_name
 
@@ -65,7 +65,7 @@ class Resolver:
 
     def _claim(self, draft: Draft) -> None:
         for name in (draft.name, *draft.aliases):
-            other = self._by_name.setdefault(name.casefold(), draft)
+            other = self._by_name.setdefault(plain_name(name), draft)
             if other is not draft:
                 cause = f"the name '{name}' is taken by part '{other.name}' ({other.place})"
                 raise Contradiction(cause, place=draft.place, hint="rename one, or drop the alias")
@@ -75,7 +75,8 @@ class Resolver:
             return self._done[draft.name]
         if draft.name in self._under_way:
             circle = " -> ".join([*self._under_way, draft.name])
-            raise Contradiction(f"parts extend each other in a circle: {circle}", place=draft.place)
+            cause = f"parts extend each other in a circle: {circle}"
+            raise Contradiction(cause, place=draft.place, hint="drop one `extends:`")
         self._under_way.append(draft.name)
         try:
             self._done[draft.name] = _build(draft, self._parent(draft))
@@ -86,7 +87,7 @@ class Resolver:
     def _parent(self, draft: Draft) -> Part | None:
         if not draft.extends:
             return None
-        sibling = self._by_name.get(draft.extends.casefold())
+        sibling = self._by_name.get(plain_name(draft.extends))
         # A part that extends its own name revises the part of that name in the base.
         if sibling is not None and sibling is not draft:
             return self._part(sibling)
@@ -174,7 +175,7 @@ def _build(draft: Draft, parent: Part | None) -> Part:
     for key, spot, shared in draft.own:
         figures[key] = _figure(kind, key, spot, shared)
     # Revising a part of the same name keeps what it is called; a new part takes figures only.
-    same = parent if parent and parent.name.casefold() == draft.name.casefold() else None
+    same = parent if parent and plain_name(parent.name) == plain_name(draft.name) else None
     aliases = draft.aliases or (same.aliases if same else ())
     title = draft.title or (parent.title if parent else draft.name)
     return Part(same.name if same else draft.name, kind, title, aliases, figures)

@@ -26,7 +26,8 @@ def write_parts(catalog: Catalog) -> str:
     import yaml  # here, so that importing the catalogue stays cheap
 
     document = {"parts": [_part(part) for part in catalog.parts.values()]}
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
+    # Letters beyond ASCII are escaped: PyYAML writes some of them (U+0085) so that they read back changed.
+    return yaml.safe_dump(document, sort_keys=False, width=110)
 
 
 def _part(part: Part) -> dict[str, object]:

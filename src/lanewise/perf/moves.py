@@ -180,13 +180,24 @@ def _memory(system: System, segment: Segment) -> Iterator[Use]:
 
 
 def _windows(system: System, segment: Segment) -> Iterator[Use]:
-    trip = round_trip(system, segment) if segment.read else None
-    if trip is None:
+    if not segment.read:
         return
-    for hop in segment.hops[:-1]:
-        window = _window(system, hop.end)
-        if window is not None:
+    trip = round_trip(system, segment)
+    for name in (hop.end for hop in segment.hops[:-1]):
+        window = _window(system, name)
+        if window is not None and trip is not None:
             yield Use(window, trip)
+        if system.device(name).kind is Kind.SWITCH:
+            ceiling = figure_resource(system, name, "switch.read_rate", "reads over the host link")
+            if ceiling is not None:
+                yield Use(_fabric_wide(system, name, ceiling), 1.0)
+
+
+def _fabric_wide(system: System, name: str, found: Resource) -> Resource:
+    """All switches of a fabric stand behind one host link, so their equal ceilings are one resource."""
+    part = system.part(name)
+    key = ("host link", part.name if part else name, system.device(name).host or "")
+    return Resource(key, f"host link of the fabric at {name} (reads)", found.capacity, found.basis, found.rests_on)
 
 
 def _window(system: System, name: str) -> Resource | None:

@@ -146,11 +146,22 @@ def engine(system: System, device: str, kind: str, link: Link) -> Resource | Non
     """The ceiling of a GPU's engine for `kind` (h2d, d2h, p2p_write, p2p_read, duplex) over a path of `link`'s speed.
 
     A figure of another generation is scaled by the ratio of raw rates: an engine that keeps 80 % of a Gen4 link
-    busy is taken to keep 80 % of a Gen3 link busy. None where the part states none.
+    busy is taken to keep 80 % of a Gen3 link busy. Peer writes leave through the engine that writes to the host, and
+    peer reads through the one that reads it, so those figures stand in. None where the part states none.
     """
     part = system.part(device)
     if part is None or part.kind != "gpu" or link.gen is None or link.lanes is None:
         return None
+    stand_in = _STAND_IN.get(kind)
+    found = _known_engine(part, device, kind, link)
+    if found is None and stand_in:
+        found = _known_engine(part, device, stand_in, link)
+    return found and Resource(("engine", device, kind), f"{_ENGINE[kind]} of {device}", found.capacity, found.basis, found.rests_on)
+
+
+def _known_engine(part: Part, device: str, kind: str, link: Link) -> Resource | None:
+    assert link.gen is not None
+    assert link.lanes is not None
     for gen in sorted(range(1, 7), key=lambda g: (abs(g - (link.gen or 0)), -g)):
         key = f"engine.{kind}.gen{gen}"
         figure = part.figure(key)
@@ -162,6 +173,7 @@ def engine(system: System, device: str, kind: str, link: Link) -> Resource | Non
     return None
 
 
+_STAND_IN = {"p2p_write": "d2h", "p2p_read": "h2d"}
 _ENGINE = {
     "h2d": "copy engine (host to device)", "d2h": "copy engine (device to host)",
     "p2p_write": "copy engine (peer write)", "p2p_read": "copy engine (peer read)",

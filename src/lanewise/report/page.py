@@ -24,6 +24,7 @@ _BASES = ("physics", "calibrated", "fitted")
 class Cell:
     """One row of a table: texts as they are printed; `grade` is '', 'off' (> 5 %) or 'far' (> 10 %)."""
 
+    system: str
     scenario: str
     flow: str
     metric: str
@@ -211,6 +212,7 @@ def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests:
     optional = ("flow", "settings", "interval", "limit", "basis", "rests", "note", "published", "residual")
     columns = {key for key in optional if any(getattr(cell, key) not in ("", ()) for cell in cells)}
     columns |= {"metric"} if many else set()
+    columns |= {"system"} if len({row.system for row in rows}) > 1 else set()
     columns |= {"source"} if len(sources) > 1 else set()
     only = next(iter(sources)).value if len(sources) == 1 else "value"
     metric = "" if many or not rows[0].metric else f": {rows[0].metric}"
@@ -238,6 +240,7 @@ def _cell(row: Observation, decimals: int, rests: Sequence[str]) -> Cell:
     )
     note = row.note or ("no reason given" if row.value is None else "")
     return Cell(
+        system=row.system,
         scenario=row.scenario,
         flow=row.flow,
         metric=row.metric,

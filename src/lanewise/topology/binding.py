@@ -53,7 +53,7 @@ def next_port(taken: Collection[str]) -> str:
 
 
 def default_bridge(cpu: Device, port: str, catalog: Catalog) -> str:
-    """The host bridge that a root port belongs to, as the CPU part groups them; one per socket if it is silent."""
+    """The host bridge that a root port belongs to, as the CPU part groups them; one per socket by default."""
     part = catalog.get(cpu.part) if cpu.part else None
     return port if part and part.text("cpu.host_bridges") == "per-port" else ONE_BRIDGE
 
@@ -65,7 +65,7 @@ def settle_hosts(
     unbound: Collection[str],
     problems: Problems,
 ) -> dict[str, Device]:
-    """The devices with host and NUMA node settled from domains and cabling; collects hosts that do not reach theirs.
+    """The devices, host and NUMA node settled from domains and cabling; collects hosts that do not reach theirs.
 
     `unbound` names the devices that the description says are bound to no host.
     """
@@ -117,7 +117,7 @@ def _single(values: set[_T]) -> _T | None:
 
 
 def _number_cpus(devices: Mapping[str, Device]) -> dict[str, Device]:
-    """The devices, where CPUs without a NUMA node take their number within the host, unless one states its own."""
+    """The devices, with CPUs numbered as NUMA nodes of their host where none of its CPUs states one."""
     found = dict(devices)
     by_host: dict[str | None, list[Device]] = defaultdict(list)
     for device in devices.values():

@@ -32,7 +32,7 @@ _COMPARISON: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
 
 
 def fill(text: str, values: Mapping[str, int]) -> str:
-    """`text` with every `{expression}` replaced by its value; FormatError or UnknownName if one cannot be read."""
+    """`text` with every `{expression}` replaced by its value; FormatError or UnknownName if it cannot."""
     filled = _BRACES.sub(lambda match: str(evaluate(match[1], values)), text)
     if "{" in filled or "}" in filled:
         raise FormatError(f"a brace in '{text}' has no partner", hint="write {parameter} or {parameter-1}")

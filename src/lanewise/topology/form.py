@@ -136,5 +136,5 @@ class SystemForm(Form):
     links: list[LinkForm] = Field([], description="what joins them")
     domains: dict[str, DomainForm] = Field({}, description="virtual PCIe domains of a fabric")
     volumes: dict[str, VolumeForm] = Field({}, description="logical volumes over drives")
-    policies: PoliciesForm = Field(default_factory=lambda: PoliciesForm(), description="what is allowed")
+    policies: PoliciesForm = Field(PoliciesForm.model_construct(), description="what is allowed")
     assumptions: list[StrictStr] = Field([], description="what is assumed, not published")

@@ -75,7 +75,7 @@ def network_speed(link: Link, stated: str, parts: Ends) -> Link:
 
 
 def bonded(link: Link, stated: int | None, parts: Ends) -> Link:
-    """The link with its number of bonded links (None: as many as the parts have); Contradiction if they have fewer."""
+    """The link with its number of bonded links, None for all the parts have; Contradiction if they have fewer."""
     key, word = (
         ("intersocket.links", "inter-socket links")
         if link.kind is LinkKind.SOCKET
@@ -105,7 +105,7 @@ def bonded(link: Link, stated: int | None, parts: Ends) -> Link:
 def check_sums(
     devices: Mapping[str, Device], links: Iterable[Link], catalog: Catalog, problems: Problems
 ) -> None:
-    """Collect a Contradiction for every device whose links together need more lanes, NVLinks or ports than it has."""
+    """Collect a Contradiction for every device whose links need more lanes, NVLinks or ports than it has."""
     used: dict[tuple[str, str, str], list[tuple[Link, int]]] = defaultdict(list)
     for link in links:
         for end in (link.a, link.b):

@@ -33,8 +33,10 @@ class Document:
         """The value at `path`, None if there is none."""
         value = self.data
         for step in path:
-            if (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value)):
-                value = value[step]
+            if isinstance(value, dict):
+                value = value.get(step)
+            elif isinstance(value, list) and isinstance(step, int):
+                value = value[step] if 0 <= step < len(value) else None
             else:
                 return None
         return value
@@ -56,7 +58,7 @@ class Document:
 
 
 def load(text: str, file: str) -> Document:
-    """The document in `text`; FormatError where it stops being YAML, Contradiction for a key that stands twice."""
+    """The document in `text`; FormatError where it is no YAML, Contradiction for a key given twice."""
     import yaml  # here, so that importing the model stays cheap
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

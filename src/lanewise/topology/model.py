@@ -41,7 +41,7 @@ class LinkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One device; `host` is the host it is bound to (None: unbound in its box), `numa` counts within the host.
+    """One device; `host` is the host it is bound to (None: unbound in its box), `numa` counts within a host.
 
     `partitions` (switches only) are groups of neighbour names that the chip joins; empty means one group.
     """
@@ -126,7 +126,7 @@ class Policies:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number that a study may sweep; `values` lists the allowed ones (empty: any from minimum to maximum)."""
+    """A number that a study may sweep; `values` lists the allowed ones (empty: minimum to maximum)."""
 
     name: str
     default: int

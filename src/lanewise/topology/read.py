@@ -28,7 +28,7 @@ _NONE: Mapping[str, int] = {}
 def read_system(
     text: str, file: str, settings: Mapping[str, int] = _NONE, catalog: Catalog | None = None
 ) -> System:
-    """The system that a description states, at these parameter values; `catalog` None means the built-in parts.
+    """The system that a description states, at these parameter values, on the built-in parts by default.
 
     InputError with file, line and hint for anything that cannot be used; further problems stand in the hint.
     """

@@ -1,4 +1,4 @@
-"""What an expansion rests on: parameter values, the marked text, the catalogue, and the problems found so far."""
+"""What an expansion rests on: parameter values, the marked text, the catalogue, the problems so far."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Scope:
         return found
 
     def whole(self, value: int | str, index: int = 0) -> int:
-        """A whole number: given, calculated, or '+k' counting up from k by `index`; FormatError or UnknownName."""
+        """A whole number: given, calculated, or '+k' for k + `index`; FormatError or UnknownName."""
         if isinstance(value, int):
             return value
         words = self.text(value).strip()
@@ -56,7 +56,7 @@ class Scope:
 
 
 def read_parameters(form: SystemForm, document: Document) -> dict[str, Parameter]:
-    """The parameters; Contradiction if a default is not an allowed value, FormatError for a name that is none."""
+    """The parameters; Contradiction if a default is not allowed, FormatError for a bad name."""
     problems = Problems()
     found: dict[str, Parameter] = {}
     for name, entry in form.parameters.items():

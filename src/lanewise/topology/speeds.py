@@ -14,8 +14,8 @@ AUTO = "auto"
 _WORD = re.compile(r"(gen|x)(\d{1,3}|\?)")
 _HINT = "write 'gen4 x16', 'gen4', 'x8' or 'auto'; gen? and x? say unknown"
 
-# Data rates after line encoding, Gb/s, one direction, 4x ports. InfiniBand: IBTA roadmap (FDR is 56.25 Gb/s on the
-# wire with 64b/66b, QDR 40 Gb/s with 8b/10b). Ethernet: IEEE 802.3 names a port by its data rate.
+# Data rates after line encoding, Gb/s, one direction, 4x ports. InfiniBand: IBTA roadmap (FDR is 56.25 Gb/s on
+# the wire with 64b/66b, QDR 40 Gb/s with 8b/10b). Ethernet: IEEE 802.3 names a port by its data rate.
 NETWORKS: dict[str, float] = {
     "qdr": 32.0,
     "fdr": 56.25 * 64 / 66,
@@ -67,7 +67,7 @@ def write_pcie(gen: int | None, lanes: int | None) -> str:
 
 
 def read_network(text: str) -> float:
-    """The data rate of a named network or of a quantity such as '100 Gb/s', in B/s; UnknownName or FormatError."""
+    """The data rate in B/s of a named network or a quantity such as '100 Gb/s'; UnknownName or FormatError."""
     word = text.strip().lower()
     if word in NETWORKS:
         return units.to_si(NETWORKS[word], "Gb/s")

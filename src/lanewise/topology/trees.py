@@ -1,4 +1,4 @@
-"""The PCIe trees of a system: which end of a link is upstream, where a tree is none, and which hosts reach what."""
+"""The PCIe trees of a system: which end of a link is upstream, what is no tree, and who reaches what."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Graph:
 
 
 def orient(devices: Mapping[str, Device], links: Sequence[Link]) -> list[Link]:
-    """The links with the upstream end of every PCIe link as its `a`; fabric links keep the order described."""
+    """The links with the upstream end of every PCIe link as its `a`; fabric links stay as described."""
     depth = _depths(devices, links)
 
     def turned(link: Link) -> Link:
@@ -65,7 +65,7 @@ def orient(devices: Mapping[str, Device], links: Sequence[Link]) -> list[Link]:
 
 
 def _depths(devices: Mapping[str, Device], links: Sequence[Link]) -> dict[str, int]:
-    """How far below a CPU every device lies: first along plain PCIe, then, for what is left, over fabric links too."""
+    """How far below a CPU each device lies: along plain PCIe first, then, for what is left, over fabric too."""
     depth = {name: 0 for name, device in devices.items() if device.kind is Kind.CPU}
     for kinds in (TREE, FABRIC):
         graph = Graph(devices, links, kinds)

@@ -18,7 +18,7 @@ _START = "start it with 'lanewise: 1' and 'system: <name>'"
 
 
 def validate(document: Document) -> SystemForm:
-    """The document as a SystemForm; InputError at the first line that breaks the format, the others in its hint."""
+    """The document as a SystemForm; InputError where it breaks the format, further breaches in its hint."""
     from pydantic import ValidationError  # here, so that importing the model stays cheap
 
     from lanewise.topology.form import SystemForm

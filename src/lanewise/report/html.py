@@ -1,0 +1,63 @@
+"""One offline HTML page of a run: no script, no request, readable in the dark and on paper."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from lanewise import units
+from lanewise.report import page as prepared
+from lanewise.report.draw import STYLE, draw
+from lanewise.report.plots import plot
+from lanewise.results import statistics
+
+if TYPE_CHECKING:
+    from lanewise.results.run import Run
+
+
+def report_html(run: Run, title: str = "Predicted against published") -> str:
+    """The page as text; charts need matplotlib, and MissingDependency says so if it is not there."""
+    from jinja2 import Environment, StrictUndefined
+
+    folder = resources.files("lanewise.report") / "templates"
+    environment = Environment(autoescape=True, trim_blocks=True, undefined=StrictUndefined)
+    template = environment.from_string((folder / "report.html.j2").read_text(encoding="utf-8"))
+    pages = [_illustrated(page) for page in prepared.study_pages(run)]
+    rows = [row for study in run.studies for row in study.rows]
+    return template.render(
+        run=run,
+        title=title,
+        css=_safe_css((folder / "page.css").read_text(encoding="utf-8") + STYLE),
+        pages=pages,
+        headline=prepared.headline(run),
+        bases=prepared.basis_names(pages),
+        total=statistics.overall(run),
+        total_bases=statistics.by_basis(rows),
+        verdict_all=prepared.verdict_text(run.studies),
+        percent=prepared.percent,
+        signed=prepared.signed,
+        grade=prepared.grade,
+        number=_number,
+    )
+
+
+def _illustrated(page: prepared.StudyPage) -> prepared.StudyPage:
+    for index, chart in enumerate(page.study.charts):
+        page.charts.append((chart.title, plot(chart, salt=f"{page.anchor}-{index}"), chart.note))
+    for drawing in page.study.drawings:
+        page.drawings.append((drawing.title, draw(drawing.outline, alone=False), drawing.caption))
+    return page
+
+
+def _number(value: float | None) -> str:
+    return prepared.NONE if value is None else units.number(value, 4)
+
+
+def _safe_css(text: str) -> object:
+    from markupsafe import Markup
+
+    # Our own package data, not user text: escaping would break the quotes of font names.
+    return Markup(text)  # noqa: S704
+
+
+__all__ = ["report_html"]

@@ -1,0 +1,292 @@
+"""Charts of a study as small static SVG: published as markers, predicted as lines or solid bars.
+
+matplotlib is imported on first use. Text stays text, laid out with the metrics of matplotlib's own DejaVu Sans
+(wider than what browsers will show, so nothing runs over) and the output holds no date and no random id.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lanewise.errors import MissingDependency
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lanewise.results.run import Chart, Series
+
+# Okabe and Ito's colours, without yellow (too pale on white) and black; they keep apart for colour-blind readers.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#6b6b6b")
+FONTS = "'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
+# Stand-ins for the page's own ink and rules, so that a chart inside a page follows light and dark.
+_INK, _SOFT, _RULE, _PAPER = "#010203", "#040506", "#070809", "#fefdfc"
+_CSS = {
+    _INK: "var(--ink, #1c2127)",
+    _SOFT: "var(--soft, #5b6570)",
+    _RULE: "var(--rule, #d5dae0)",
+    _PAPER: "var(--paper, #ffffff)",
+}
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The series that share a colour."""
+
+    name: str
+    colour: str
+    marker: str
+    series: tuple[Series, ...]
+
+
+def plot(chart: Chart, salt: str = "lanewise") -> str:
+    """The chart as an <svg> element; `salt` keeps the ids of several charts on a page apart.
+
+    MissingDependency if matplotlib is not installed.
+    """
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingDependency("charts need matplotlib", hint="pip install matplotlib") from None
+    with matplotlib.rc_context(_settings(salt)):
+        figure = Figure(figsize=_size(chart), layout=None)
+        FigureCanvasSVG(figure)
+        axes = figure.add_axes(_frame(chart))
+        groups = _groups(chart.series)
+        if chart.kind == "bar":
+            _bars(axes, chart, groups)
+        else:
+            _lines(axes, chart, groups)
+        _dress(axes, chart)
+        _legend(figure, chart, groups)
+        buffer = io.StringIO()
+        figure.savefig(
+            buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
+        )
+    return _clean(buffer.getvalue(), chart)
+
+
+def _settings(salt: str) -> dict[str, Any]:
+    return {
+        "svg.fonttype": "none", "svg.hashsalt": salt, "font.family": "DejaVu Sans", "font.size": 9.0,
+        "text.color": _INK, "axes.labelcolor": _INK, "axes.edgecolor": _SOFT, "xtick.color": _SOFT,
+        "ytick.color": _SOFT, "xtick.labelcolor": _INK, "ytick.labelcolor": _INK, "hatch.linewidth": 0.8,
+        "axes.linewidth": 0.8, "path.simplify": True, "axes.unicode_minus": True,
+    }  # fmt: skip
+
+
+def _categories(chart: Chart) -> list[str]:
+    names = dict.fromkeys(x for series in chart.series for x, _ in series.points if isinstance(x, str))
+    return list(names)
+
+
+def _size(chart: Chart) -> tuple[float, float]:
+    if chart.kind != "bar":
+        return (6.6, 3.7)
+    bars = len(_categories_or_numbers(chart)) * max(1, len(chart.series))
+    return (6.6, min(9.0, 1.25 + 0.19 * bars + 0.16 * len(_categories_or_numbers(chart))))
+
+
+def _frame(chart: Chart) -> tuple[float, float, float, float]:
+    width, height = _size(chart)
+    if chart.kind != "bar":
+        longest = max((len(group.name) for group in _groups(chart.series)), default=0)
+        right = min(2.0, 0.2 + 0.078 * longest)
+        return (0.62 / width, 0.55 / height, (width - 0.62 - right) / width, (height - 0.95) / height)
+    longest = max((len(name) for name in _categories_or_numbers(chart)), default=0)
+    left = min(2.6, 0.25 + 0.076 * longest)
+    return (left / width, 0.52 / height, (width - left - 0.62) / width, (height - 0.92) / height)
+
+
+def _groups(series: Sequence[Series]) -> tuple[_Group, ...]:
+    names = dict.fromkeys(one.group or one.name for one in series)
+    return tuple(
+        _Group(
+            name,
+            COLOURS[index % len(COLOURS)],
+            _MARKERS[index % len(_MARKERS)],
+            tuple(one for one in series if (one.group or one.name) == name),
+        )
+        for index, name in enumerate(names)
+    )
+
+
+def _lines(axes: Any, chart: Chart, groups: Sequence[_Group]) -> None:
+    names = _categories(chart)
+    place = {name: float(index) for index, name in enumerate(names)}
+    ends: list[tuple[float, float, _Group]] = []
+    for group in groups:
+        for series in group.series:
+            points = [
+                (place[x] if isinstance(x, str) else float(x), y, _flag(series, index))
+                for index, (x, y) in enumerate(series.points)
+            ]
+            _one_line(axes, points, group, series.source)
+        last = [p for s in group.series for p in _known(s, place)]
+        if last:
+            ends.append((*max(last, key=lambda point: point[0]), group))
+    if names:
+        axes.set_xticks(range(len(names)), names)
+        axes.set_xlim(-0.25, len(names) - 0.75)
+    axes.set_ylim(*_from_zero(axes.get_ylim()))
+    _label_ends(axes, ends)
+
+
+def _flag(series: Series, index: int) -> bool:
+    return index < len(series.extrapolated) and series.extrapolated[index]
+
+
+def _known(series: Series, place: dict[str, float]) -> list[tuple[float, float]]:
+    return [(place[x] if isinstance(x, str) else float(x), y) for x, y in series.points if y is not None]
+
+
+def _one_line(axes: Any, points: list[tuple[float, float | None, bool]], group: _Group, source: str) -> None:
+    xs = [x for x, _, _ in points]
+    ys = [float("nan") if y is None else y for _, y, _ in points]
+    if source == "published":
+        for hollow in (False, True):
+            chosen = [(x, y) for (x, y, flag) in points if y is not None and flag is hollow]
+            if chosen:
+                face = _PAPER if hollow else group.colour
+                axes.plot(*zip(*chosen, strict=True), linestyle="none", marker=group.marker, markersize=5.5,
+                          markerfacecolor=face, markeredgecolor=group.colour, markeredgewidth=1.2, zorder=4)  # fmt: skip
+        return
+    dashes = {"measured": (0, (4, 1.5)), "extrapolated": (0, (1, 1.5))}.get(source, "solid")
+    axes.plot(xs, ys, color=group.colour, linewidth=1.7, linestyle=dashes, zorder=3)
+    hollow_points = [(x, y) for (x, y, flag) in points if flag and y is not None]
+    if hollow_points:
+        axes.plot(*zip(*hollow_points, strict=True), linestyle="none", marker=".", markersize=6,
+                  markerfacecolor=_PAPER, markeredgecolor=group.colour, zorder=3)  # fmt: skip
+
+
+def _from_zero(limits: tuple[float, float]) -> tuple[float, float]:
+    # A rate that starts anywhere but at zero exaggerates every difference.
+    low, high = limits
+    return (0.0, high) if low >= 0 or abs(low) < 0.2 * high else (low, high)
+
+
+def _label_ends(axes: Any, ends: list[tuple[float, float, _Group]]) -> None:
+    low, high = axes.get_ylim()
+    step = (high - low) * 0.056
+    wanted = sorted(ends, key=lambda end: end[1])
+    spots: list[float] = []
+    for _, y, _ in wanted:
+        spots.append(max(y, spots[-1] + step) if spots else y)
+    over = max(0.0, spots[-1] - high) if spots else 0.0
+    right = axes.get_xlim()[1]
+    for (_, y, group), spot in zip(wanted, spots, strict=True):
+        axes.annotate(group.name, xy=(right, y), xytext=(right, spot - over), annotation_clip=False, va="center",
+                      ha="left", color=_INK, fontsize=8.6, textcoords="data",
+                      xycoords="data", bbox={"boxstyle": "square,pad=0.1", "fc": "none", "ec": "none"})  # fmt: skip
+        axes.plot([right], [spot - over], marker=group.marker, color=group.colour, markersize=4.2, clip_on=False,
+                  zorder=5)  # fmt: skip
+
+
+def _bars(axes: Any, chart: Chart, groups: Sequence[_Group]) -> None:
+    names = _categories_or_numbers(chart)
+    count = sum(len(group.series) for group in groups)
+    height = 0.82 / max(1, count)
+    index, widest = 0, 0.0
+    for group in groups:
+        for series in group.series:
+            shift = -0.41 + height * (index + 0.5)
+            for spot, (x, y) in enumerate(series.points):
+                if y is not None:
+                    where = names.index(_as_name(x)) + shift
+                    widest = max(widest, y)
+                    hollow = _flag(series, spot)
+                    _one_bar(axes, where, y, height, group.colour, series.source, hollow)
+            index += 1
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xlim(0, widest * 1.02 if widest else 1)
+
+
+def _one_bar(
+    axes: Any, where: float, y: float, height: float, colour: str, source: str, hollow: bool
+) -> None:
+    outline = source == "published"
+    style = {"facecolor": _PAPER if outline or hollow else colour, "edgecolor": colour, "linewidth": 0.9}
+    if outline and not hollow:
+        style["hatch"] = "////"
+    if hollow:
+        style["linestyle"] = (0, (3, 1.5))
+    axes.barh(where, y, height=height * 0.9, zorder=3, **style)
+    axes.annotate(_short(y), xy=(y, where), xytext=(3, 0), textcoords="offset points", va="center", ha="left",
+                  fontsize=7.4, color=_INK, annotation_clip=False)  # fmt: skip
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _as_name(x: float | str) -> str:
+    return x if isinstance(x, str) else f"{x:g}"
+
+
+def _categories_or_numbers(chart: Chart) -> list[str]:
+    return list(dict.fromkeys(_as_name(x) for series in chart.series for x, _ in series.points))
+
+
+def _dress(axes: Any, chart: Chart) -> None:
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    bar = chart.kind == "bar"
+    axes.set_xlabel(chart.y_label if bar else chart.x_label, labelpad=4)
+    # The quantity stands above its axis, level and readable, instead of turned on its side.
+    axes.annotate(chart.x_label if bar else chart.y_label, xy=(0, 1), xycoords="axes fraction",
+                  xytext=(0, 8), textcoords="offset points", ha="right" if bar else "center",
+                  va="bottom", color=_INK, annotation_clip=False)  # fmt: skip
+    axes.grid(axis="x" if bar else "y", color=_RULE, linewidth=0.7, zorder=0)
+    axes.set_axisbelow(True)
+    axes.tick_params(length=3, width=0.8)
+    if bar:
+        axes.tick_params(axis="y", length=0)
+
+
+def _legend(figure: Any, chart: Chart, groups: Sequence[_Group]) -> None:
+    """A line of keys above the axes, where it can cover nothing."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    sources = dict.fromkeys(series.source for series in chart.series)
+    hollow = any(any(series.extrapolated) for series in chart.series)
+    keys: list[Any] = []
+    for source in sources:
+        if chart.kind == "bar":
+            filled = source != "published"
+            keys.append(Patch(facecolor=_SOFT if filled else _PAPER, edgecolor=_SOFT, label=source,
+                              hatch=None if filled else "////"))  # fmt: skip
+        elif source == "published":
+            keys.append(Line2D([], [], color=_SOFT, marker="o", linestyle="none", markersize=5, label=source))
+        else:
+            dashes = {"measured": (0, (4, 1.5)), "extrapolated": (0, (1, 1.5))}.get(source, "solid")
+            keys.append(Line2D([], [], color=_SOFT, linewidth=1.7, linestyle=dashes, label=source))
+    if hollow:
+        shape: dict[str, Any] = {"markerfacecolor": _PAPER, "markeredgecolor": _SOFT, "markersize": 5.5}
+        keys.append(Line2D([], [], marker="o", linestyle="none", label="extrapolated", **shape))
+    if chart.kind == "bar" and len(groups) > 1:
+        keys.extend(Patch(facecolor=group.colour, label=group.name) for group in groups)
+    figure.legend(handles=keys, loc="upper right", bbox_to_anchor=(1.0, 1.0), ncols=len(keys), frameon=False,
+                  fontsize=8.2, handlelength=1.6, columnspacing=1.2, handletextpad=0.5, borderaxespad=0.2)  # fmt: skip
+
+
+def _clean(svg: str, chart: Chart) -> str:
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
+    svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.S)
+    for colour, variable in _CSS.items():
+        svg = svg.replace(colour, variable)
+    svg = svg.replace("'DejaVu Sans'", FONTS)
+    svg = re.sub(r"\n\s*", "\n", svg)
+    label = f"{chart.title}: {chart.y_label} against {chart.x_label}"
+    title = label.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1).strip()
+
+
+__all__ = ["COLOURS", "FONTS", "plot"]

@@ -1,0 +1,154 @@
+"""Runs a study: fits what it declares, asks the probe for every row, derives, concludes, charts and draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lanewise.errors import LanewiseError
+from lanewise.perf.flow import parse_flows
+from lanewise.results.observation import Observation
+from lanewise.results.plan import Copies, Metric, Plan, Service
+from lanewise.results.run import StudyRun
+from lanewise.studies import calibrate
+from lanewise.studies.conclude import conclude, derive
+from lanewise.studies.form import RowForm, ScenarioForm, StudyForm, placed
+from lanewise.studies.hypotheses import try_hypothesis
+from lanewise.studies.illustrate import charts, drawings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from lanewise.catalog import Catalog
+    from lanewise.results.plan import Probe
+    from lanewise.topology.model import System
+
+    Progress = Callable[[str], None]
+
+
+class Systems(Protocol):
+    """Gives a system by reference (a ready name or a file) and settings."""
+
+    def __call__(self, ref: str, settings: Mapping[str, int], catalog: Catalog) -> System: ...
+
+
+@dataclass
+class Bench:
+    """What a running study needs: its form, the probe, the parts, and the systems already read."""
+
+    form: StudyForm
+    probe: Probe
+    catalog: Catalog
+    read_system: Systems
+    known: dict[tuple[Any, ...], System] = field(default_factory=dict)
+
+    def system(self, name: str, settings: Mapping[str, int]) -> System:
+        """The system of that short name with those settings, resting on the bench's catalogue."""
+        ref = self.form.systems[name]
+        chosen = {**ref.settings, **settings}
+        key = (ref.system, tuple(sorted(chosen.items())), id(self.catalog))
+        if key not in self.known:
+            self.known[key] = self.read_system(ref.system, chosen, self.catalog)
+        return self.known[key]
+
+    def plan(self, row: RowForm) -> Plan:
+        """The question that a row asks."""
+        try:
+            system = self.system(row.system, row.settings)
+            return Plan(system, scenario(row.scenario, row.label), (Metric(row.metric, row.unit),))
+        except LanewiseError as error:
+            raise placed(error, row.place) from None
+
+
+def run_study(
+    form: StudyForm, probe: Probe, catalog: Catalog, read_system: Systems, say: Progress = lambda _: None
+) -> StudyRun:
+    """The whole outcome of a study; LanewiseError with the place of the row that cannot be answered."""
+    bench = Bench(form, probe, catalog, read_system)
+    fit, left = _fit(bench, say)
+    if fit is not None:
+        bench = replace(bench, catalog=fit.catalog, known={})
+    rows: list[Observation] = []
+    for row in form.rows:
+        rows.append(derive(row, rows) if row.derive else _ask(bench, row))
+    say("conclusions")
+    return StudyRun(
+        name=form.name, title=form.title, source=form.source, finding=_finding(form, rows), rows=tuple(rows),
+        conclusions=tuple(conclude(entry, rows) for entry in form.conclusions),
+        fitted=fit.values if fit else (), left_out=left,
+        hypotheses=tuple(try_hypothesis(bench, h, fit_rows(form), catalog) for h in form.hypotheses),
+        charts=charts(form, rows), drawings=drawings(bench), method=form.method,
+        assumptions=_assumptions(bench, form),
+    )  # fmt: skip
+
+
+def scenario(form: ScenarioForm, name: str) -> Copies | Service:
+    """The scenario that a form describes; FormatError where its flows cannot be read."""
+    if form.service:
+        return Service(form.service, form.mode, form.division, form.host, name)
+    flows = parse_flows(form.flows, form.p2p)
+    if form.demand is not None:
+        share = form.demand / len(flows)
+        flows = tuple(
+            replace(f, cap=share, cap_name="the work itself", cap_rests_on="the published data rate") for f in flows
+        )
+    return Copies(flows, name)
+
+
+def fit_rows(form: StudyForm) -> list[RowForm]:
+    """The rows that the study fits to: published, not extrapolated, not derived, of its fit tables."""
+    return [
+        row for row in form.rows
+        if row.table in form.fit_tables and row.published is not None and not row.extrapolated and not row.derive
+    ]  # fmt: skip
+
+
+def targets(bench: Bench, rows: Sequence[RowForm]) -> list[calibrate.Target]:
+    """Fit targets of rows, grouped by the rows' group."""
+    return [calibrate.Target(bench.plan(row), row.published or 0.0, row.group) for row in rows]
+
+
+def _fit(bench: Bench, say: Progress) -> tuple[calibrate.Fit | None, tuple[Any, ...]]:
+    form = bench.form
+    if not form.fit:
+        return None, ()
+    chosen = targets(bench, fit_rows(form))
+    say(f"fitting {len(form.fit)} values to {len(chosen)} rows")
+    fit = calibrate.calibrate(bench.probe, bench.catalog, form.fit, chosen)
+    if not form.leave_out:
+        return fit, ()
+    kept = [t for t in chosen if t.group]
+    rest = [replace(t, group="") for t in chosen if not t.group]
+    return fit, calibrate.leave_out(bench.probe, bench.catalog, form.fit, kept + rest, say)
+
+
+def _ask(bench: Bench, row: RowForm) -> Observation:
+    try:
+        seen = bench.probe.run(bench.plan(row))[0]
+    except LanewiseError as error:
+        raise placed(error, row.place) from None
+    note = "; ".join(text for text in (row.note, seen.note) if text)
+    return replace(
+        seen, study=bench.form.name, table=row.table, scenario=row.label, settings=dict(row.settings), note=note,
+        published=row.published, extrapolated=row.extrapolated,
+    )  # fmt: skip
+
+
+def _finding(form: StudyForm, rows: Sequence[Observation]) -> str:
+    """The study's own sentence with the figures of this run put in: {rows}, {rms}, {worst}."""
+    from lanewise.results.statistics import residual_summary
+
+    found = residual_summary(rows)
+    values = {"rows": len(rows), "rms": f"{found.rms_pct:.1f}", "worst": f"{found.worst_pct:+.1f}"}
+    return form.finding.format(**values) if form.finding else ""
+
+
+def _assumptions(bench: Bench, form: StudyForm) -> tuple[str, ...]:
+    made = list(form.assumptions)
+    for name in form.systems:
+        row = next((r for r in form.rows if r.system == name), None)
+        if row is not None:
+            made += [f"{form.systems[name].system}: {text}" for text in bench.system(name, row.settings).assumptions]
+    return tuple(dict.fromkeys(made))
+
+

@@ -1,0 +1,277 @@
+"""Part files: what is read, what `extends` does, and how each mistake is reported."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanewise.catalog import KEYS, KINDS, Catalog, Figure, Part, builtin, read_parts, write_parts
+from lanewise.catalog.keys import BASES, TEXT, keys_of
+from lanewise.errors import Contradiction, FormatError, InputError, UnknownName
+
+
+def one_gpu(figures: str, head: str = "kind: gpu") -> str:
+    """A part file of one part `x` with these lines in its `figures`."""
+    body = "\n".join(f"      {line}" for line in figures.strip().splitlines())
+    return f"parts:\n  - part: x\n    {head}\n    figures:\n{body}\n"
+
+
+def test_a_figure_carries_value_unit_source_condition_and_basis() -> None:
+    text = one_gpu(
+        'engine.h2d.gen4: {value: 25.1 GB/s, source: my bench, condition: "pinned", basis: calibrated}'
+    )
+    assert read_parts(text, "mine.yaml").get("X").figure("engine.h2d.gen4") == Figure(
+        25.1e9, "B/s", "my bench", "pinned", "calibrated"
+    )
+
+
+def test_a_block_lends_its_source_and_a_figure_may_overrule_it() -> None:
+    text = """
+parts:
+  - part: x
+    kind: gpu
+    from:
+      - source: data sheet
+        condition: new
+        figures:
+          pcie.gen: 4
+          memory.rate: {value: 300 GB/s, source: me, basis: calibrated}
+"""
+    part = read_parts(text, "mine.yaml").get("x")
+    assert part.figure("pcie.gen") == Figure(4.0, "1", "data sheet", "new", "physics")
+    assert part.figure("memory.rate") == Figure(300e9, "B/s", "me", "new", "calibrated")
+
+
+def test_null_is_unknown_and_keeps_its_reason() -> None:
+    part = read_parts(one_gpu("engine.h2d.gen4: {value: null, source: nobody measured it}"), "f").get("x")
+    assert part.number("engine.h2d.gen4") is None
+    assert part.figure("engine.h2d.gen4").source == "nobody measured it"
+
+
+def test_a_legal_key_that_is_not_stated_is_unknown() -> None:
+    part = read_parts(one_gpu("pcie.gen: {value: 4, source: s}"), "f").get("x")
+    assert part.figure("memory.rate") == Figure(None, "B/s", "not in the catalogue")
+
+
+def test_an_illegal_key_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UnknownName) as caught:
+        builtin().get("l40s").figure("engine.h2d.gen7")
+    assert "engine.h2d.gen" in caught.value.hint
+    with pytest.raises(UnknownName, match=r"gpu figure 'net\.rate'"):
+        builtin().get("l40s").number("net.rate")
+
+
+def test_a_word_is_not_a_number() -> None:
+    gpu = builtin().get("h200")
+    assert gpu.text("nvlink.part") == "nvlink4"
+    with pytest.raises(FormatError, match="not a number"):
+        gpu.number("nvlink.part")
+    with pytest.raises(FormatError, match="not a word"):
+        gpu.text("pcie.gen")
+
+
+def test_yes_and_no_need_no_quotes() -> None:
+    assert (
+        read_parts(one_gpu("bar.above_4g: {value: no, source: s}"), "f").get("x").text("bar.above_4g") == "no"
+    )
+
+
+def test_extends_takes_all_figures_and_overrules_some() -> None:
+    text = one_gpu("engine.h2d.gen4: {value: 26 GB/s, source: me, basis: calibrated}", "extends: l40s")
+    part = read_parts(text, "mine.yaml").get("x")
+    assert part.kind == "gpu"
+    assert part.aliases == ()
+    assert part.number("engine.h2d.gen4") == 26e9
+    assert part.figure("memory.rate") == builtin().get("l40s").figure("memory.rate")
+
+
+def test_a_part_that_extends_its_own_name_revises_the_shipped_one() -> None:
+    text = "parts:\n  - part: K40\n    extends: k40\n    figures:\n      pcie.tags: {value: 32, source: me}\n"
+    merged = builtin().merge(read_parts(text, "mine.yaml"))
+    assert merged.names() == builtin().names()
+    assert merged.get("tesla-k40m").number("pcie.tags") == 32
+
+
+def test_extends_may_name_a_part_further_down() -> None:
+    text = """
+parts:
+  - {part: b, extends: a}
+  - part: a
+    kind: ssd
+    figures: {read.rate: {value: 3 GB/s, source: s}}
+"""
+    assert read_parts(text, "f").get("b").number("read.rate") == 3e9
+
+
+def test_with_part_replaces_and_with_figure_leaves_the_first_untouched() -> None:
+    part = builtin().get("l40s")
+    fitted = part.with_figure("engine.h2d.gen4", Figure(26e9, "B/s", "my box", "", "fitted"))
+    catalog = builtin().with_part(fitted)
+    assert catalog.get("l40s").number("engine.h2d.gen4") == 26e9
+    assert builtin().get("l40s").number("engine.h2d.gen4") is None
+
+
+def test_with_figure_checks_the_unit_and_the_key() -> None:
+    with pytest.raises(FormatError, match="it must be in B/s"):
+        builtin().get("l40s").with_figure("engine.h2d.gen4", Figure(1.0, "s", "me"))
+    with pytest.raises(UnknownName):
+        builtin().get("l40s").with_figure("read.rate", Figure(1.0, "B/s", "me"))
+
+
+def test_an_alias_that_another_part_has_is_refused_on_merging() -> None:
+    with pytest.raises(Contradiction, match="both called"):
+        builtin().with_part(Part("mine", "gpu", "Mine", ("l40s",)))
+
+
+HEAD = "parts:\n  - part: x\n    kind: gpu\n"
+
+
+def figure(line: str) -> str:
+    """A part file whose line 5 is this figure."""
+    return f"{HEAD}    figures:\n      {line}\n"
+
+
+def block(line: str) -> str:
+    """A part file whose line 5 begins a `from` block with this entry."""
+    return f"{HEAD}    from:\n      - {line}\n"
+
+
+TWICE = figure("pcie.gen: {value: 4, source: s}") + "    from: [{source: s, figures: {pcie.gen: 5}}]\n"
+CIRCLE = "parts:\n  - {part: a, extends: b}\n  - {part: b, extends: a}\n"
+NAMESAKE = HEAD + "  - {part: y, kind: gpu, aliases: [x]}\n"
+BAD = {
+    "an empty file": ("", 1, FormatError, "holds no parts", "parts:"),
+    "no parts": ("{}", 1, FormatError, "holds no parts", "parts:"),
+    "a list at the top": ("- a", 1, FormatError, "name: value", ""),
+    "an unknown entry at the top": ("part: []", 1, UnknownName, "unknown entry in the file 'part'", "parts"),
+    "parts that are no list": ("parts: 3", 1, FormatError, "must be a list", "dash"),
+    "a cut-off file": (HEAD + "    figures: {pcie.gen: {value: 4", 4, FormatError, "not YAML", "cut off"),
+    "a bad indent": (HEAD + "   title: x\n", 4, FormatError, "not YAML", "indent"),
+    "a control character": (HEAD + "    title: a\x00b\n", 0, FormatError, "not YAML", ""),
+    "no name": ("parts:\n  - kind: gpu\n", 2, FormatError, "no name", "part: <name>"),
+    "no kind": ("parts:\n  - part: x\n", 2, FormatError, "no kind", "gpu"),
+    "a wrong kind": ("parts:\n  - {part: x, kind: gpux}\n", 2, UnknownName, "kind of part 'gpux'", "gpu"),
+    "an unknown entry": (HEAD + "    alias: [y]\n", 4, UnknownName, "entry in a part 'alias'", "aliases"),
+    "an entry twice": (HEAD + "    kind: cpu\n", 4, Contradiction, "stands twice", "keep one"),
+    "a wrong key": (figure("pcie.gn: {value: 4, source: s}"), 5, UnknownName, "pcie.gn", "pcie.gen"),
+    "another kind's key": (figure("net.rate: {value: 4, source: s}"), 5, UnknownName, "net.rate", ""),
+    "a wrong unit": (
+        figure("memory.rate: {value: 3 GB, source: s}"),
+        5,
+        FormatError,
+        "'3 GB' is in GB",
+        "GB/s",
+    ),
+    "an unknown unit": (
+        figure("memory.rate: {value: 3 GX, source: s}"),
+        5,
+        FormatError,
+        "unit 'GX'",
+        "units:",
+    ),
+    "no number": (figure("pcie.gen: {value: four, source: s}"), 5, FormatError, "not a quantity", "number"),
+    "a negative number": (figure("pcie.gen: {value: -4, source: s}"), 5, FormatError, "not negative", ""),
+    "an infinite number": (figure("pcie.gen: {value: 1e999, source: s}"), 5, FormatError, "finite", ""),
+    "no source": (figure("pcie.gen: 4"), 5, FormatError, "has no source", "source:"),
+    "a blank source": (
+        figure("pcie.gen: {value: 4, source: ' '}"),
+        5,
+        FormatError,
+        "must be a text",
+        "source",
+    ),
+    "no value": (figure("pcie.gen: {source: s}"), 5, FormatError, "has no value", "null"),
+    "a wrong word": (
+        figure("bar.above_4g: {value: x, source: s}"),
+        5,
+        FormatError,
+        "cannot be 'x'",
+        "yes, no",
+    ),
+    "a wrong basis": (figure("pcie.gen: {value: 4, basis: x}"), 5, UnknownName, "basis 'x'", "physics"),
+    "a misspelt field": (figure("pcie.gen: {value: 4, sorce: s}"), 5, UnknownName, "'sorce'", "source"),
+    "a block without source": (block("figures: {pcie.gen: 4}"), 5, FormatError, "no source", "source"),
+    "a block without figures": (block("source: s"), 5, FormatError, "no figures", "figures"),
+    "a figure twice": (TWICE, 6, Contradiction, "stands twice in this part, first in line 5", "keep"),
+    "a part twice": (
+        HEAD + "  - {part: X, kind: gpu}\n",
+        4,
+        Contradiction,
+        "part 'x' (bad.yaml:2)",
+        "rename",
+    ),
+    "an alias twice": (NAMESAKE, 4, Contradiction, "'x' is taken", "rename"),
+    "an unknown parent": (HEAD + "    extends: l40z\n", 2, UnknownName, "unknown part 'l40z'", "l40s"),
+    "a parent of another kind": (HEAD + "    extends: rome\n", 2, Contradiction, "a gpu but extends", "kind"),
+    "a circle": (CIRCLE, 2, Contradiction, "a -> b -> a", "extends"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "kind", "cause", "hint"), BAD.values(), ids=BAD)
+def test_a_mistake_is_reported_with_file_line_cause_and_hint(
+    text: str, line: int, kind: type[InputError], cause: str, hint: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        read_parts(text, "bad.yaml")
+    error = caught.value
+    assert error.place is not None
+    assert (error.place.file, error.place.line) == ("bad.yaml", line)
+    assert cause in error.cause
+    assert hint in error.hint
+
+
+def test_the_shipped_catalogue_survives_writing_and_reading() -> None:
+    assert read_parts(write_parts(builtin()), "again.yaml") == builtin()
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "catalogue.md"
+
+
+def test_the_reference_page_lists_every_key() -> None:
+    page = DOCS.read_text(encoding="utf-8")
+    assert not [key for key in KEYS if f"| `{re.sub('gen[1-6]$', 'genN', key)}` |" not in page]
+
+
+def test_the_examples_on_the_reference_page_read() -> None:
+    examples = re.findall(r"```yaml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.S)
+    assert len(examples) == 3
+    for text in examples:
+        assert builtin().merge(read_parts(text, "catalogue.md")).names()
+
+
+WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20).filter(str.strip)
+
+
+@st.composite
+def figures_of(draw: st.DrawFn, kind: str) -> dict[str, Figure]:
+    """Some figures of a part of this kind, known and unknown."""
+    found: dict[str, Figure] = {}
+    for name in draw(st.lists(st.sampled_from(keys_of(kind)), max_size=6, unique=True)):
+        key = KEYS[name]
+        words = st.sampled_from(key.choices) if key.choices else WORDS
+        value = draw(words) if key.unit == TEXT else draw(st.floats(0, 1e18, allow_subnormal=False))
+        known = value if draw(st.booleans()) else None
+        found[name] = Figure(
+            known, key.unit, draw(WORDS), draw(st.just("") | WORDS), draw(st.sampled_from(BASES))
+        )
+    return found
+
+
+@st.composite
+def catalogs(draw: st.DrawFn) -> Catalog:
+    """A few parts with names that do not clash."""
+    names = draw(st.lists(WORDS, max_size=4, unique_by=lambda name: name.strip().casefold()))
+    parts: dict[str, Part] = {}
+    for name in names:
+        kind = draw(st.sampled_from(KINDS))
+        parts[name] = Part(name, kind, draw(WORDS), (), draw(figures_of(kind)))
+    return Catalog(parts)
+
+
+@given(catalogs())
+def test_any_catalogue_survives_writing_and_reading(catalog: Catalog) -> None:
+    assert read_parts(write_parts(catalog), "again.yaml") == catalog
