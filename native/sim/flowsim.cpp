@@ -22,11 +22,9 @@ FlowEngine::FlowEngine(std::shared_ptr<const Network> network)
   lanes_.resize(network_->classes().size());
   part_of_lane_.resize(lanes_.size());
   std::size_t lane = 0;
+  parts_.reserve(network_->components().size());
   for (const Component& component : network_->components()) {
-    const std::size_t size = component.classes.size();
-    parts_.push_back({MaxMin(*network_, component), lane, std::vector<double>(size), std::vector<double>(size),
-                      {}, {}, std::vector<double>(size), std::vector<std::int32_t>(size)});
-    parts_.back().active.reserve(size);
+    parts_.push_back({MaxMin(*network_, component), lane, std::vector<double>(component.classes.size()), {}});
     for (const auto k : component.classes) {
       lane_of_class_[static_cast<std::size_t>(k)] = lane;
       part_of_lane_[lane] = parts_.size() - 1;
@@ -75,8 +73,9 @@ std::span<const std::int64_t> FlowEngine::advance() {
     std::size_t node = 1;
     while (node < leaves_) node = first_due_[2 * node] <= first_due_[2 * node + 1] ? 2 * node : 2 * node + 1;
     const Part& part = parts_[node - leaves_];
-    for (std::size_t i = part.active.size(); i-- > 0;) {  // backwards: a class without flows leaves the list
-      const std::size_t lane = part.first + static_cast<std::size_t>(part.active[i]);
+    const auto& active = part.solver.active();
+    for (std::size_t i = active.size(); i-- > 0;) {  // backwards: a class without flows leaves the list
+      const std::size_t lane = part.first + static_cast<std::size_t>(active[i]);
       if (lanes_[lane].due <= now_) end_flows(lane);
     }
     // The rest of this part is solved anew before the next event; until then nothing of it is due.
@@ -130,15 +129,9 @@ void FlowEngine::count(std::size_t where, double change) {
   const std::size_t index = part_of_lane_[where];
   Part& part = parts_[index];
   const std::size_t k = where - part.first;
-  const double before = part.counts[k];
-  const double after = part.counts[k] = before + change;
+  const double before = part.solver.count(k), after = before + change;
+  part.solver.set_count(k, after);
   part.differ += static_cast<std::size_t>(after != part.solved[k]) - static_cast<std::size_t>(before != part.solved[k]);
-  if (before == 0.0 || after == 0.0) {
-    const auto local = static_cast<std::int32_t>(k);
-    const auto place = std::lower_bound(part.active.begin(), part.active.end(), local);
-    if (before == 0.0) part.active.insert(place, local);
-    if (after == 0.0) part.active.erase(place);
-  }
   part.touched.push_back(static_cast<std::int32_t>(k));
   set_due(lane);
   if (part.stale) return;
@@ -162,21 +155,22 @@ void FlowEngine::settle() {
 }
 
 void FlowEngine::solve(Part& part) {
-  part.solver.solve(part.active, part.counts, part.rates, part.limits);
+  part.solver.solve();
   part.differ = 0;
-  for (const auto k : part.touched) {
-    const auto at = static_cast<std::size_t>(k);
-    part.solved[at] = part.counts[at];
-    if (part.counts[at] > 0.0 || lanes_[part.first + at].rate == 0.0) continue;
-    lanes_[part.first + at].rate = 0.0;
+  for (const auto index : part.touched) {
+    const auto k = static_cast<std::size_t>(index);
+    part.solved[k] = part.solver.count(k);
+    Lane& lane = lanes_[part.first + k];
+    if (part.solved[k] > 0.0 || lane.rate == 0.0) continue;
+    lane.rate = 0.0;
     changed_ = true;
   }
-  for (const auto k : part.active) {
-    Lane& lane = lanes_[part.first + static_cast<std::size_t>(k)];
-    const double rate = part.rates[static_cast<std::size_t>(k)];
-    if (lane.rate == rate) continue;
+  for (const auto index : part.solver.active()) {
+    const auto k = static_cast<std::size_t>(index);
+    Lane& lane = lanes_[part.first + k];
+    if (lane.rate == part.solver.rate(k)) continue;
     run_clock(lane);
-    lane.rate = rate;
+    lane.rate = part.solver.rate(k);
     set_due(lane);
     changed_ = true;
   }
@@ -185,7 +179,7 @@ void FlowEngine::solve(Part& part) {
 void FlowEngine::refresh_due(std::size_t index) {
   const Part& part = parts_[index];
   double least = kInfinity;
-  for (const auto k : part.active) least = std::min(least, lanes_[part.first + static_cast<std::size_t>(k)].due);
+  for (const auto k : part.solver.active()) least = std::min(least, lanes_[part.first + static_cast<std::size_t>(k)].due);
   std::size_t node = leaves_ + index;
   first_due_[node] = least;
   for (node /= 2; node > 0; node /= 2) first_due_[node] = std::min(first_due_[2 * node], first_due_[2 * node + 1]);

@@ -59,15 +59,11 @@ class FlowEngine {
   };
   struct Part {  // one component
     MaxMin solver;
-    std::size_t first;                // of its lanes
-    std::vector<double> counts;         // flows of each class now
+    std::size_t first;                  // of its lanes
     std::vector<double> solved;         // counts for which the rates hold
-    std::vector<std::int32_t> active;   // classes that have flows, ascending
     std::vector<std::int32_t> touched;  // classes whose count changed since the last settle()
-    std::vector<double> rates;          // result of the last solve
-    std::vector<std::int32_t> limits;
-    std::size_t differ = 0;           // how many entries of counts and solved differ
-    bool stale = false;               // listed in stale_
+    std::size_t differ = 0;             // how many counts are not those in `solved`
+    bool stale = false;                 // listed in stale_
   };
 
   void count(std::size_t lane, double change);

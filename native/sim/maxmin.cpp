@@ -10,12 +10,22 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Levels this close are one level: which of two equal limits is named must not hang on rounding.
 constexpr double kTie = 1.0 + 1e-12;
-// Demand is summed anew once subtraction has left this part of it, which bounds the lost digits.
-constexpr double kResum = 1e-3;
+// Demand is summed anew once subtraction has left this part of it, or after so many changes: that bounds the digits
+// lost to 1e-15 / kResum, and 1e-16 times the changes.
+constexpr double kResum = 1e-2;
+constexpr std::int32_t kChanges = 64;
 // Flows per class: beyond 2^53 a double no longer counts.
 constexpr double kMostFlows = 9007199254740992.0;
 
 std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+
+void insert_sorted(std::vector<std::int32_t>& list, std::int32_t value) {
+  list.insert(std::lower_bound(list.begin(), list.end(), value), value);
+}
+
+void erase_sorted(std::vector<std::int32_t>& list, std::int32_t value) {
+  list.erase(std::lower_bound(list.begin(), list.end(), value));
+}
 
 }  // namespace
 
@@ -48,140 +58,131 @@ MaxMin::MaxMin(const Network& network, const Component& component) {
     }
     user_start_.push_back(static_cast<std::int32_t>(users_.size()));
   }
-  slot_.assign(capacity_.size(), -1);
-  filling_.resize(capacity_.size());
-  level_.resize(capacity_.size());
-  count_.resize(weight_.size());
+  const std::size_t classes = weight_.size(), resources = capacity_.size();
+  for (auto* column : {&count_, &rate_, &rising_}) column->resize(classes);
+  limit_.resize(classes, kOwnCap);
+  active_.reserve(classes);
+  demand_.resize(resources);
+  used_.reserve(resources);
+  filling_.resize(resources);
+  level_.resize(resources);
+  live_.resize(resources);
 }
 
-void MaxMin::solve(std::span<const std::int32_t> active, std::span<const double> counts, std::span<double> rates,
-                   std::span<std::int32_t> limits) {
-  open(active, counts);
+void MaxMin::set_count(std::size_t k, double count) {
+  const double before = count_[k];
+  if (count == before) return;
+  count_[k] = count;
+  const std::int32_t comes = (before == 0.0) - (count == 0.0);  // 1, or -1 when it goes
+  if (comes > 0) insert_sorted(active_, static_cast<std::int32_t>(k));
+  if (comes < 0) erase_sorted(active_, static_cast<std::int32_t>(k));
+  for (auto i = at(load_start_[k]); i < at(load_start_[k + 1]); ++i) {
+    const std::int32_t r = loads_[i].resource;
+    Demand& demand = demand_[at(r)];
+    if (comes > 0 && demand.classes == 0) insert_sorted(used_, r);
+    demand.classes += comes;
+    if (comes < 0 && demand.classes == 0) erase_sorted(used_, r);
+    demand.sum += (count - before) * loads_[i].weighted;
+    demand.resum = std::max(demand.resum, kResum * demand.sum);
+    if (demand.sum <= demand.resum || ++demand.changes >= kChanges) sum(at(r), count_, demand);
+  }
+}
+
+void MaxMin::solve() {
+  for (const auto k : active_) rising_[at(k)] = count_[at(k)];
+  for (std::size_t i = 0; i < used_.size(); ++i) {
+    const std::size_t r = at(live_[i] = used_[i]);
+    filling_[r] = {capacity_[r], demand_[r]};
+    level_[r] = capacity_[r] / demand_[r].sum;
+  }
+  live_count_ = used_.size();
+  rising_count_ = active_.size();
+  cursor_ = 0;
   double reached = 0.0;  // levels only rise; rounding must not make one fall
-  while (rising_ > 0) {
+  while (rising_count_ > 0) {
     const double lowest = std::max(reached, lowest_level());
-    const std::size_t next = next_rising(active);
+    const std::size_t next = next_rising();
     if (cap_level_[next] <= lowest * kTie && cap_level_[next] != kInfinity) {
       reached = std::max(reached, std::min(lowest, cap_level_[next]));
-      rates[next] = cap_[next];
-      limits[next] = kOwnCap;
-      freeze(next, cap_[next], slots_);
+      limit_[next] = kOwnCap;
+      freeze(next, cap_[next], capacity_.size());
       continue;
     }
     reached = lowest;
-    const std::size_t full = first_at(lowest * kTie);
-    const std::size_t resource = at(filling_[full].resource);
-    for (auto i = at(user_start_[resource]); i < at(user_start_[resource + 1]); ++i) {
+    std::size_t place = 0;
+    while (level_[at(live_[place])] > lowest * kTie) ++place;
+    const std::size_t full = at(live_[place]);
+    for (auto i = at(user_start_[full]); i < at(user_start_[full + 1]); ++i) {
       const std::size_t k = at(users_[i]);
-      if (count_[k] == 0.0) continue;
-      rates[k] = weight_[k] * lowest;
-      limits[k] = static_cast<std::int32_t>(resource);
-      freeze(k, rates[k], full);
+      if (rising_[k] == 0.0) continue;
+      limit_[k] = static_cast<std::int32_t>(full);
+      freeze(k, weight_[k] * lowest, full);
     }
     level_[full] = kInfinity;
   }
-  for (std::size_t slot = 0; slot < slots_; ++slot) slot_[at(filling_[slot].resource)] = -1;
 }
 
-// Sums the demand of the active classes and finds the first level of each resource they use.
-void MaxMin::open(std::span<const std::int32_t> active, std::span<const double> counts) {
-  slots_ = 0;
-  cursor_ = 0;
-  rising_ = active.size();
-  for (const auto index : active) {
-    const std::size_t k = at(index);
-    const double count = count_[k] = counts[k];
-    for (auto i = at(load_start_[k]); i < at(load_start_[k + 1]); ++i) {
-      auto& slot = slot_[at(loads_[i].resource)];
-      if (slot < 0) {
-        slot = static_cast<std::int32_t>(slots_);
-        filling_[slots_++] = {capacity_[at(loads_[i].resource)], 0.0, 0.0, 0, loads_[i].resource};
-      }
-      Filling& filling = filling_[at(slot)];
-      filling.demand += count * loads_[i].weighted;
-      ++filling.rising;
-    }
-  }
-  for (std::size_t slot = 0; slot < slots_; ++slot) {
-    filling_[slot].resum = kResum * filling_[slot].demand;
-    level_[slot] = filling_[slot].left / filling_[slot].demand;
-  }
-}
-
-// Takes class k out; the resource in slot `full` has nothing left and is not kept up to date.
+// Ends the rise of class k; the resource `full` has nothing left and is not kept up to date.
 void MaxMin::freeze(std::size_t k, double rate, std::size_t full) {
-  const double count = count_[k];
-  count_[k] = 0.0;
-  --rising_;
+  const double count = rising_[k];
+  rate_[k] = rate;
+  rising_[k] = 0.0;
+  --rising_count_;
   for (auto i = at(load_start_[k]); i < at(load_start_[k + 1]); ++i) {
-    const std::size_t slot = at(slot_[at(loads_[i].resource)]);
-    if (slot == full) continue;
-    Filling& filling = filling_[slot];
+    const std::size_t r = at(loads_[i].resource);
+    if (r == full) continue;
+    Filling& filling = filling_[r];
     filling.left -= count * loads_[i].coefficient * rate;
-    filling.demand -= count * loads_[i].weighted;
-    if (--filling.rising == 0) {
-      level_[slot] = kInfinity;
+    filling.demand.sum -= count * loads_[i].weighted;
+    if (--filling.demand.classes == 0) {
+      level_[r] = kInfinity;
       continue;
     }
-    if (filling.demand <= filling.resum) sum_demand(filling);
-    level_[slot] = std::max(filling.left, 0.0) / filling.demand;
+    if (filling.demand.sum <= filling.demand.resum) sum(r, rising_, filling.demand);
+    level_[r] = std::max(filling.left, 0.0) / filling.demand.sum;
   }
 }
 
-void MaxMin::sum_demand(Filling& filling) {
-  const std::size_t r = at(filling.resource);
-  filling.demand = 0.0;
+void MaxMin::sum(std::size_t r, const std::vector<double>& counts, Demand& demand) const {
+  demand.sum = 0.0;
   for (auto i = at(user_start_[r]); i < at(user_start_[r + 1]); ++i) {
-    filling.demand += count_[at(users_[i])] * user_weighted_[i];
+    demand.sum += counts[at(users_[i])] * user_weighted_[i];
   }
-  filling.resum = kResum * filling.demand;
+  demand.resum = kResum * demand.sum;
+  demand.changes = 0;
 }
 
 // The rising class of lowest cap level; active classes ascend by it.
-std::size_t MaxMin::next_rising(std::span<const std::int32_t> active) {
-  while (count_[at(active[cursor_])] == 0.0) ++cursor_;
-  return at(active[cursor_]);
+std::size_t MaxMin::next_rising() {
+  while (rising_[at(active_[cursor_])] == 0.0) ++cursor_;
+  return at(active_[cursor_]);
 }
 
-double MaxMin::lowest_level() const {
-  // Four minima side by side, or each comparison waits for the one before.
-  double a = kInfinity, b = kInfinity, c = kInfinity, d = kInfinity;
-  std::size_t slot = 0;
-  for (; slot + 4 <= slots_; slot += 4) {
-    a = std::min(a, level_[slot]);
-    b = std::min(b, level_[slot + 1]);
-    c = std::min(c, level_[slot + 2]);
-    d = std::min(d, level_[slot + 3]);
+// The lowest level of all resources; on the way drops those on which nothing rises any more.
+double MaxMin::lowest_level() {
+  double lowest = kInfinity;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < live_count_; ++i) {
+    const double level = level_[at(live_[i])];
+    live_[kept] = live_[i];
+    kept += level != kInfinity;
+    lowest = std::min(lowest, level);
   }
-  for (; slot < slots_; ++slot) a = std::min(a, level_[slot]);
-  return std::min(std::min(a, b), std::min(c, d));
-}
-
-// The slot of the resource of lowest index that is full at `level`.
-std::size_t MaxMin::first_at(double level) const {
-  std::size_t first = slots_;
-  for (std::size_t slot = 0; slot < slots_; ++slot) {
-    if (level_[slot] > level) continue;
-    if (first == slots_ || filling_[slot].resource < filling_[first].resource) first = slot;
-  }
-  return first;
+  live_count_ = kept;
+  return lowest;
 }
 
 namespace {
 
 void share_part(const Network& network, const Component& part, const std::vector<double>& counts, Shares& out) {
-  const std::size_t size = part.classes.size();
-  std::vector<double> count(size), rate(size);
-  std::vector<std::int32_t> limit(size), active;
-  for (std::size_t i = 0; i < size; ++i) {
-    count[i] = counts[at(part.classes[i])];
-    if (count[i] > 0.0) active.push_back(static_cast<std::int32_t>(i));
-  }
-  MaxMin(network, part).solve(active, count, rate, limit);
-  for (const auto i : active) {
+  MaxMin solver(network, part);
+  for (std::size_t i = 0; i < part.classes.size(); ++i) solver.set_count(i, counts[at(part.classes[i])]);
+  solver.solve();
+  for (const auto i : solver.active()) {
     const std::size_t k = at(part.classes[at(i)]);
-    out.rates[k] = rate[at(i)];
-    out.limits[k] = limit[at(i)] == kOwnCap ? kOwnCap : part.resources[at(limit[at(i)])];
+    const std::int32_t limit = solver.limit(at(i));
+    out.rates[k] = solver.rate(at(i));
+    out.limits[k] = limit == kOwnCap ? kOwnCap : part.resources[at(limit)];
     for (const Use& use : network.classes()[k].uses) {
       out.use[at(use.resource)] += counts[k] * use.coefficient * out.rates[k];
     }

@@ -3,8 +3,6 @@
 // caps, coefficients and classes of many identical flows.
 #pragma once
 
-#include <span>
-
 #include "sim/network.hpp"
 
 namespace lanewise::sim {
@@ -12,19 +10,24 @@ namespace lanewise::sim {
 inline constexpr std::int32_t kOwnCap = -1;  // a limit: the class runs at its cap
 inline constexpr std::int32_t kIdle = -2;    // a limit in Shares: the class has no flow
 
-// Solves one component for any number of flows per class. Indices are local: places in the component's lists, so
-// classes come by ascending cap level.
+// Solves one component. Set the number of flows of classes, solve, read rates and limits; then change some numbers and
+// solve again. Indices are local: places in the component's lists, so classes come by ascending cap level.
 class MaxMin {
  public:
   MaxMin(const Network& network, const Component& component);
 
-  std::size_t classes() const noexcept { return weight_.size(); }
+  // How many flows a class has: a whole number >= 0. The cost depends on the class's own resources alone.
+  void set_count(std::size_t flow_class, double count);
+  double count(std::size_t flow_class) const { return count_[flow_class]; }
+  // Classes that have flows, ascending.
+  const std::vector<std::int32_t>& active() const noexcept { return active_; }
 
-  // Writes the rate of one flow of each class in `active`, and what froze it: a local resource or kOwnCap.
-  // `active` ascends and names the classes that have flows; `counts` (of all classes) are whole numbers. The cost
-  // depends on the active classes and their resources alone: not on idle ones, nor on how many flows there are.
-  void solve(std::span<const std::int32_t> active, std::span<const double> counts, std::span<double> rates,
-             std::span<std::int32_t> limits);
+  // Finds the rates for the present counts. The cost depends on the active classes and their resources: not on idle
+  // ones, nor on how many flows there are. No allocation.
+  void solve();
+  // The rate of one flow, and what froze it: a local resource or kOwnCap. Of active classes only, as last solved.
+  double rate(std::size_t flow_class) const { return rate_[flow_class]; }
+  std::int32_t limit(std::size_t flow_class) const { return limit_[flow_class]; }
 
  private:
   struct Load {
@@ -32,40 +35,50 @@ class MaxMin {
     double coefficient;
     double weighted;  // coefficient * weight
   };
-  // A resource while filling: its rising flows meet its limit at level `left / demand`.
+  // The sum of count * coefficient * weight over classes on a resource, kept up to date by additions: it is summed
+  // anew before these have cost it digits, that is when it is down to `resum` or `changes` are many.
+  struct Demand {
+    double sum = 0.0;
+    double resum = 0.0;
+    std::int32_t classes = 0;
+    std::int32_t changes = 0;
+  };
+  // A resource while rates rise: its flows meet its limit at level `left / demand.sum`.
   struct Filling {
-    double left;           // capacity not taken by frozen classes
-    double demand;         // sum of count * coefficient * weight of the rising classes
-    double resum;          // at or below this, `demand` has lost digits to subtraction and is summed again
-    std::int32_t rising;   // how many classes still rise
-    std::int32_t resource;
+    double left;  // capacity not taken by frozen classes
+    Demand demand;
   };
 
-  void open(std::span<const std::int32_t> active, std::span<const double> counts);
   void freeze(std::size_t flow_class, double rate, std::size_t full);
-  void sum_demand(Filling& filling);
-  std::size_t next_rising(std::span<const std::int32_t> active);
-  double lowest_level() const;
-  std::size_t first_at(double level) const;
+  void sum(std::size_t resource, const std::vector<double>& counts, Demand& demand) const;
+  std::size_t next_rising();
+  double lowest_level();
 
   std::vector<double> capacity_;
   std::vector<double> weight_;
   std::vector<double> cap_;
   std::vector<double> cap_level_;         // cap / weight, ascending
-  std::vector<std::int32_t> load_start_;    // of class k: loads_[load_start_[k] .. load_start_[k+1])
+  std::vector<std::int32_t> load_start_;  // of class k: loads_[load_start_[k] .. load_start_[k+1])
   std::vector<Load> loads_;
   std::vector<std::int32_t> user_start_;  // of resource r: users_[user_start_[r] .. user_start_[r+1])
   std::vector<std::int32_t> users_;
-  std::vector<double> user_weighted_;      // beside users_: coefficient * weight
+  std::vector<double> user_weighted_;  // beside users_: coefficient * weight
 
-  // Scratch of one solve. Resources in use are packed into slots, so that idle ones cost nothing.
-  std::vector<std::int32_t> slot_;  // of each resource, -1 when idle
-  std::vector<Filling> filling_;    // of each slot
-  std::vector<double> level_;       // of each slot; infinity when nothing rises on it
-  std::vector<double> count_;       // of each class while it rises, else 0
-  std::size_t slots_ = 0;
-  std::size_t rising_ = 0;
-  std::size_t cursor_ = 0;  // in the active classes: all before it are frozen
+  std::vector<double> count_;
+  std::vector<std::int32_t> active_;
+  std::vector<Demand> demand_;      // of each resource
+  std::vector<std::int32_t> used_;  // resources with active classes, ascending
+  std::vector<double> rate_;
+  std::vector<std::int32_t> limit_;
+
+  // Scratch of one solve.
+  std::vector<double> rising_;      // of each class: its count while it rises, else 0
+  std::vector<Filling> filling_;    // of each resource
+  std::vector<double> level_;       // of each resource; infinity once nothing rises on it
+  std::vector<std::int32_t> live_;  // resources on which something may rise, ascending
+  std::size_t live_count_ = 0;
+  std::size_t rising_count_ = 0;
+  std::size_t cursor_ = 0;  // in active_: all before it are frozen
 };
 
 // Rates, limits and use of a whole network.

@@ -12,9 +12,15 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # Late, so that `import lanewise` costs nothing until a verb is used.
-    from lanewise import api
+    # Late, so that `import lanewise` costs nothing until a verb is used. `from lanewise import units` asks here
+    # first as well, and api itself does so while it loads: names that are modules must not lead back to api.
+    import sys
+    from importlib import import_module
+    from importlib.util import find_spec
 
-    if name in api.__all__:
+    api = sys.modules.get("lanewise.api")
+    if api is None and find_spec(f"lanewise.{name}") is None:
+        api = import_module("lanewise.api")
+    if api is not None and name in getattr(api, "__all__", ()):
         return getattr(api, name)
     raise AttributeError(f"module 'lanewise' has no attribute '{name}'")

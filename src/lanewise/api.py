@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "attach", "calibrate", "class_matrix", "detach", "finish_times", "load_catalog", "load_run", "load_study",
-    "load_system", "matrix", "predict", "ready_studies", "ready_systems", "report", "route", "routes", "run_studies",
+    "load_system", "matrix", "predict", "ready_studies", "ready_systems", "render_report", "route", "all_routes", "run_studies",
     "save_run", "serve", "write_parts",
 ]  # fmt: skip
 
@@ -91,7 +91,7 @@ def route(system: System, src: str, dst: str, p2p: bool = True) -> Route:
     return find(system, src, dst, p2p)
 
 
-def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
+def all_routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
     """Every sensible route from `src` to `dst`, best first, each with its class and whether it is allowed."""
     from lanewise.routes.find import routes as find
 
@@ -174,7 +174,7 @@ def calibrate(
     return calibrate_to_studies(forms, [parse_unknown(text) for text in unknowns], tables, parts, ModelProbe(), say)
 
 
-def report(run: Run) -> str:
+def render_report(run: Run) -> str:
     """One offline HTML page of a run."""
     from lanewise.report.html import render
 

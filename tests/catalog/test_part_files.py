@@ -46,6 +46,25 @@ parts:
     assert part.figure("memory.rate") == Figure(300e9, "B/s", "me", "new", "calibrated")
 
 
+def test_a_note_is_added_to_the_condition_of_the_block() -> None:
+    text = """
+parts:
+  - part: x
+    kind: gpu
+    from:
+      - source: me
+        condition: near
+        figures:
+          pcie.gen: {value: 4, note: cold}
+          pcie.lanes: {value: 16, condition: far, note: cold}
+    figures:
+      memory.rate: {value: 300 GB/s, source: me, note: cold}
+"""
+    part = read_parts(text, "mine.yaml").get("x")
+    seen = [part.figure(key).condition for key in ("pcie.gen", "pcie.lanes", "memory.rate")]
+    assert seen == ["near; cold", "far; cold", "cold"]
+
+
 def test_null_is_unknown_and_keeps_its_reason() -> None:
     part = read_parts(one_gpu("engine.h2d.gen4: {value: null, source: nobody measured it}"), "f").get("x")
     assert part.number("engine.h2d.gen4") is None

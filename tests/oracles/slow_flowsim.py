@@ -1,4 +1,4 @@
-"""Finite transfers in a plain event loop: at every event all rates are computed anew and every transfer is advanced."""
+"""Finite transfers in a plain event loop: every event computes all rates anew and advances every transfer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def finishes(capacities: Sequence[Any], transfers: Sequence[tuple[Flow, Any, Any
     while None in done:
         open_ = [i for i, end in enumerate(done) if end is None]
         active = [i for i in open_ if transfers[i][2] <= now]
-        rates = dict(zip(active, (s.rate for s in max_min(capacities, [transfers[i][0] for i in active])), strict=True))
+        rates = dict(
+            zip(active, (s.rate for s in max_min(capacities, [transfers[i][0] for i in active])), strict=True)
+        )
         ends = {i: now + left[i] / rates[i] for i in active}
         starts = [transfers[i][2] for i in open_ if transfers[i][2] > now]
         then = min([*ends.values(), *starts])

@@ -1,4 +1,4 @@
-"""Weighted max-min by textbook progressive filling, flow by flow: slow, plain, and written apart from the C++.
+"""Weighted max-min by textbook progressive filling, flow by flow: slow, and written apart from the C++.
 
 Source: Bertsekas and Gallager, Data Networks, 2nd ed., section 6.5.2. Any number type will do; with
 fractions.Fraction every result is exact.

@@ -1,4 +1,4 @@
-"""Weighted max-min rates: closed forms, what must hold for every system, and agreement with an exact oracle."""
+"""Weighted max-min rates: closed forms, what holds for every system, and agreement with an exact oracle."""
 
 import math
 from dataclasses import replace
@@ -128,7 +128,9 @@ def _binds(capacities, classes, shares, each, rate, limit) -> bool:
 @given(systems(), st.floats(-6, 6).map(lambda power: 10.0**power))
 def test_scaling_all_capacities_and_caps_scales_all_rates(system, factor):
     capacities, classes = system
-    scaled = share([c * factor for c in capacities], [replace(each, cap=each.cap * factor) for each in classes])
+    scaled = share(
+        [c * factor for c in capacities], [replace(each, cap=each.cap * factor) for each in classes]
+    )
     assert scaled.rates == close(tuple(x * factor for x in share(capacities, classes).rates))
 
 
@@ -153,7 +155,8 @@ def test_a_class_of_n_is_n_classes_of_one(system):
     split = [replace(each, count=1) for each in classes for _ in range(each.count)]
     whole = share(capacities, classes)
     singles = share(capacities, split)
-    assert singles.rates == close(tuple(x for x, c in zip(whole.rates, classes, strict=True) for _ in range(c.count)))
+    expected = [x for x, each in zip(whole.rates, classes, strict=True) for _ in range(each.count)]
+    assert singles.rates == close(tuple(expected))
     assert singles.use == close(whole.use)
 
 

@@ -41,7 +41,8 @@ def test_the_shorter_transfer_leaves_its_share_to_the_longer():
 
 def test_staggered_arrivals_by_hand():
     # C = 12. A 24 B at 0, B 12 B at 1, C 4 B at 2.
-    # 0..1: A at 12, 12 left. 1..2: A and B at 6: A 6, B 6 left. From 2: three at 4: C ends at 3; A and B have 2 left.
+    # 0..1: A at 12, 12 left. 1..2: A and B at 6: A 6, B 6 left. From 2 on three at 4: C ends at 3;
+    # A and B have 2 left.
     # Then A and B at 6: both end at 3 + 2 / 6.
     timeline = run([12.0], [LINK], [Transfer(0, 24.0), Transfer(0, 12.0, 1.0), Transfer(0, 4.0, 2.0)])
     assert timeline.finishes == (close(3 + 1 / 3), close(3 + 1 / 3), close(3.0))
@@ -49,7 +50,7 @@ def test_staggered_arrivals_by_hand():
 
 def test_parking_lot_in_time():
     # C = (10, 30): long 10 B, short0 5 B, short1 50 B. Rates (5, 5, 25): short0 ends at 1, long has 5 left.
-    # Then long alone on link 0 with short1 on link 1: x_long = 10, x_short1 = 20: long ends at 1.5, short1 has 15 left.
+    # Then long has link 0 alone and shares link 1: x_long = 10, x_short1 = 20; long ends at 1.5, short1 has 15 left.
     # Then short1 at 30: ends at 1.5 + 15 / 30 = 2
     classes = [FlowClass(((0, 1.0), (1, 1.0))), FlowClass(((0, 1.0),)), FlowClass(((1, 1.0),))]
     timeline = run([10.0, 30.0], classes, [Transfer(0, 10.0), Transfer(1, 5.0), Transfer(2, 50.0)])
@@ -172,7 +173,7 @@ def test_stepping_gives_the_same_as_running(workload):
 
 
 def test_a_flow_replaced_at_the_instant_it_ends_keeps_the_rates():
-    # C = 10, two flows at 5: one of 5 B ends at 1 and a like one follows; the other ends at 2, and so does the new one.
+    # C = 10, two flows at 5: one of 5 B ends at 1 and a like one follows; the other and the new one end at 2.
     engine = _native.FlowEngine(_native.Network([10.0], [[(0, 1.0)]], [1.0], [math.inf]))
     engine.add(0, 5.0, 1)
     engine.add(0, 10.0, 2)

@@ -13,7 +13,7 @@ from lanewise.errors import Contradiction, FormatError, LanewiseError, Place, un
 
 _PART_FIELDS = ("part", "kind", "title", "aliases", "extends", "figures", "from")
 _BLOCK_FIELDS = ("source", "condition", "basis", "figures")
-_FIGURE_FIELDS = ("value", "source", "condition", "basis")
+_FIGURE_FIELDS = ("value", "source", "condition", "note", "basis")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +159,12 @@ def _shared(fields: dict[str, Spot], above: Shared) -> Shared:
     basis = fields["basis"].text("basis") if "basis" in fields else above.basis
     if basis and basis not in BASES:
         raise unknown_name("basis", basis, BASES, fields["basis"].place)
+    condition = fields["condition"].text("condition") if "condition" in fields else above.condition
+    if "note" in fields:  # narrows the block's condition, where `condition:` replaces it
+        condition = "; ".join(filter(None, (condition, fields["note"].text("note"))))
     return Shared(
         source=fields["source"].text("source") if "source" in fields else above.source,
-        condition=fields["condition"].text("condition") if "condition" in fields else above.condition,
+        condition=condition,
         basis=basis,
     )
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from lanewise import units
 from lanewise.errors import FormatError
+from lanewise.topology.ranges import expand
 
-_FLOW = re.compile(
-    r"^\s*(?P<src>[\w.:\-]+?)\s*(?P<arrow><->|->|<-)\s*(?P<dst>[\w.:\-]+)\s*(?P<rest>(?:\s+\S.*)?)$"
-)
+_END = r"[\w.:\-]+(?:\[[\d,\-]+\][\w.:\-]*)*"
+_FLOW = re.compile(rf"^\s*(?P<src>{_END}?)\s*(?P<arrow><->|->|<-)\s*(?P<dst>{_END})\s*(?P<rest>(?:\s+\S.*)?)$")
+_COMMA = re.compile(r",(?![^\[]*\])")
 _WORDS = "use words after the flow: read, 1 GiB, @0.5 ms (start), x2 (weight), cap 5 GB/s"
 
 
@@ -42,9 +43,12 @@ class Flow:
 
 
 def parse_flows(text: str, p2p: bool = True) -> tuple[Flow, ...]:
-    """Read 'gpu0->gpu4, host0->gpu1 1 GiB @2 ms'; `<->` makes two flows; FormatError names the piece it cannot read."""
+    """Read 'gpu0->gpu4, host0->gpu[0-3] 1 GiB @2 ms'; FormatError names the piece it cannot read.
+
+    `<->` makes two flows. One end and a range make a star, two ranges of equal length make pairs.
+    """
     flows: list[Flow] = []
-    for piece in text.split(","):
+    for piece in _COMMA.split(text):
         if piece.strip():
             flows.extend(_parse_one(piece, p2p))
     if not flows:
@@ -56,11 +60,22 @@ def _parse_one(piece: str, p2p: bool) -> list[Flow]:
     match = _FLOW.match(piece)
     if not match:
         raise FormatError(f"'{piece.strip()}' is not a flow", hint="write source->destination, such as gpu0->gpu4 or host0->gpu1")
-    src, dst, options = match["src"], match["dst"], _options(piece, match["rest"])
-    ends = {"->": [(src, dst)], "<-": [(dst, src)], "<->": [(src, dst), (dst, src)]}[match["arrow"]]
-    if src == dst:
-        raise FormatError(f"'{piece.strip()}' goes nowhere: both ends are {src}", hint="name two different ends")
+    options = _options(piece, match["rest"])
+    pairs = _pairs(piece, expand(match["src"]), expand(match["dst"]))
+    if any(a == b for a, b in pairs):
+        raise FormatError(f"'{piece.strip()}' goes nowhere: both ends are the same", hint="name two different ends")
+    there, back = match["arrow"] != "<-", match["arrow"] != "->"
+    ends = [end for a, b in pairs for end in ([(a, b)] * there + [(b, a)] * back)]
     return [Flow(a, b, p2p=p2p, **options) for a, b in ends]  # type: ignore[arg-type]
+
+
+def _pairs(piece: str, sources: list[str], targets: list[str]) -> list[tuple[str, str]]:
+    if len(sources) == len(targets):
+        return list(zip(sources, targets, strict=True))
+    if 1 in (len(sources), len(targets)):
+        return [(a, b) for a in sources for b in targets]
+    cause = f"'{piece.strip()}' joins {len(sources)} ends to {len(targets)}"
+    raise FormatError(cause, hint="use ranges of equal length (pairs), or a single end on one side (a star)")
 
 
 def _options(piece: str, rest: str) -> dict[str, float | bool]:

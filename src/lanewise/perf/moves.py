@@ -183,14 +183,32 @@ def _windows(system: System, segment: Segment) -> Iterator[Use]:
     if not segment.read:
         return
     trip = round_trip(system, segment)
-    for name in (hop.end for hop in segment.hops[:-1]):
+    if trip is not None:
+        own = _requester_window(system, segment.requester)
+        yield from [Use(own, trip)] if own is not None else []
+    # All switches of a fabric stand behind one host link: a read passes its window and its ceiling once.
+    switches = [hop.end for hop in segment.hops[:-1] if system.device(hop.end).kind is Kind.SWITCH]
+    fabrics = {part.name: name for name in reversed(switches) if (part := system.part(name)) is not None}
+    for name in fabrics.values():
         window = _window(system, name)
         if window is not None and trip is not None:
             yield Use(window, trip)
-        if system.device(name).kind is Kind.SWITCH:
-            ceiling = figure_resource(system, name, "switch.read_rate", "reads over the host link")
-            if ceiling is not None:
-                yield Use(_fabric_wide(system, name, ceiling), 1.0)
+        ceiling = figure_resource(system, name, "switch.read_rate", "reads over the host link")
+        if ceiling is not None:
+            yield Use(_fabric_wide(system, name, ceiling), 1.0)
+
+
+def _requester_window(system: System, name: str) -> Resource | None:
+    """The reads that one device keeps open: its tags times its max read request."""
+    part = system.part(name)
+    if part is None or part.kind == "cpu":
+        return None
+    tags, request = part.figure("pcie.tags"), part.figure("pcie.max_read_request")
+    if not isinstance(tags.value, float):
+        return None
+    size = request.value if isinstance(request.value, float) else packets.DEFAULT_READ_REQUEST
+    label = f"read tags of {name} ({tags.value:.0f} x {size:.0f} B)"
+    return Resource(("tags", name), label, tags.value * size, tags.basis, cite(part, "pcie.tags", tags))
 
 
 def _fabric_wide(system: System, name: str, found: Resource) -> Resource:
@@ -202,8 +220,6 @@ def _fabric_wide(system: System, name: str, found: Resource) -> Resource:
 
 def _window(system: System, name: str) -> Resource | None:
     """The reads that a fabric keeps open for all requesters behind it together (it proxies their IDs)."""
-    if system.device(name).kind is not Kind.SWITCH:
-        return None
     part = system.part(name)
     if part is None:
         return None

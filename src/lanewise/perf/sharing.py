@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lanewise import _native
+import lanewise._native as _native
 from lanewise.errors import InputError
 
 _OWN_CAP = -1
@@ -39,8 +39,8 @@ class FlowClass:
 class Shares:
     """What each class gets (`rates`, B/s for each of its flows) and why.
 
-    `limits` holds the index of the resource that froze a class, None where its own cap did; of limits that are
-    met at once the cap is named, else the resource of lowest index. `use` is load / capacity of each resource.
+    `limits` holds the index of the resource that froze a class, None where its own cap did; of limits met at
+    once the cap is named, else the resource of lowest index. `use` is load / capacity of each resource.
     """
 
     rates: tuple[float, ...]
@@ -89,7 +89,7 @@ def run(
     transfers: Sequence[Transfer],
     keep_rates: int = 1000,
 ) -> Timeline:
-    """Run transfers to their ends (s), keeping at most `keep_rates` changes of rates; InputError as in `share`.
+    """Run transfers to their ends, keeping at most `keep_rates` changes of rates; InputError as in `share`.
 
     The flows of a class are its transfers under way: `count` of the classes is not looked at.
     """

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 COPY_METRICS = {
     "goodput": "payload bytes a second of all flows together",
     "flow_goodput": "payload bytes a second of the first flow",
+    "slowest": "payload bytes a second of the slowest flow",
     "raw": "bytes a second on the busiest wire, packet headers included",
     "raw_ratio": "raw over goodput on the busiest wire",
     "latency": "small copy as CUDA's sample times it",
@@ -83,6 +84,9 @@ def _copy_value(metric: str, found: Prediction) -> tuple[float, float | None, fl
         return found.total, low, high
     if metric == "flow_goodput":
         return found.flows[0].rate, found.flows[0].low, found.flows[0].high
+    if metric == "slowest":
+        slowest = min(found.flows, key=lambda flow: flow.rate)
+        return slowest.rate, slowest.low, slowest.high
     if metric == "link_share":
         return _link_share(found), None, None
     busiest = max(found.raw, key=lambda link: found.raw[link])

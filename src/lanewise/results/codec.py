@@ -12,7 +12,6 @@ import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
-from functools import cache
 from typing import Any, TypeVar, Union, cast
 
 from lanewise.errors import FormatError, Place
@@ -24,6 +23,7 @@ SCHEMA = "lanewise.run/1"
 T = TypeVar("T")
 
 _NAMES = {"Mapping": Mapping, "Observation": Observation, "Outline": Outline}
+_HINTS: dict[type, dict[str, Any]] = {}
 _RERUN = "write it again with the command that made it"
 
 
@@ -188,10 +188,11 @@ def _expect(fine: bool, wanted: str, data: object, path: str, file: str) -> None
         raise FormatError(f"{path} should be {wanted}, not {shown}", place=Place(file), hint=_RERUN)
 
 
-@cache
 def hints(kind: type) -> dict[str, Any]:
     """The types of a dataclass's fields, names imported only for the type checker resolved."""
-    return typing.get_type_hints(kind, localns=_NAMES)
+    if kind not in _HINTS:
+        _HINTS[kind] = typing.get_type_hints(kind, localns=_NAMES)
+    return _HINTS[kind]
 
 
 def _nullable(kind: Any) -> bool:

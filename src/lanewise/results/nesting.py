@@ -24,6 +24,7 @@ class Group:
     kind: str
     title: str
     roots: list[str] = field(default_factory=list)
+    bars: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -159,7 +160,11 @@ def _place_roots(system: System, plan: Nest) -> None:
         _add(plan, f"pool/{roots[0]}", Group("pool", _pool_title(system, plan, roots), roots))
     for name in system.devices:
         if name in plan.barred and plan.shown(name) == name:
-            _add(plan, f"bar/{name}", Group("bar", name, [name]))
+            host = system.devices[name].host
+            if system.devices[name].kind is Kind.NVSWITCH and host in plan.hosts:
+                plan.groups[host].bars.append(name)
+            else:
+                _add(plan, f"bar/{name}", Group("bar", name, [name]))
 
 
 def _add(plan: Nest, name: str, group: Group) -> None:

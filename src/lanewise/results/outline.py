@@ -131,14 +131,19 @@ def _container(system: System, plan: Nest, top: str) -> Box:
     if group.kind == "bar":
         return _device(system, plan, group.roots[0])
     if group.kind == "host" and len(group.roots) > 1:
-        numbered = ((root, system.devices[root]) for root in group.roots)
         children = tuple(
-            Box(f"{top}/{root}", "numa", _numa_title(device), children=(_device(system, plan, root),))
-            for root, device in numbered
+            Box(
+                f"{top}/{root}",
+                "numa",
+                _numa_title(system.devices[root]),
+                children=(_device(system, plan, root),),
+            )
+            for root in group.roots
         )
     else:
         children = tuple(_device(system, plan, root) for root in group.roots)
-    return Box(top, group.kind, group.title, children=children)
+    bars = tuple(_device(system, plan, bar) for bar in group.bars)
+    return Box(top, group.kind, group.title, children=children + bars)
 
 
 def _numa_title(device: Device) -> str:
@@ -158,7 +163,11 @@ def _device(system: System, plan: Nest, name: str) -> Box:
         detail=_part_title(system, name),
         bound=bound if bound in plan.hosts else "",
         unbound=device.host is None and device.kind.value not in ("netswitch", "switch", "nvswitch", "cpu"),
-        children=tuple(_device(system, plan, child) for child in plan.children.get(name, ())),
+        children=tuple(
+            _device(system, plan, child)
+            for child in plan.children.get(name, ())
+            if plan.pooled(child) == plan.pooled(name)
+        ),
         members=members if len(members) > 1 else (),
     )
 
@@ -226,16 +235,16 @@ def _highest(table: Mapping[tuple[str, str], float], keys: Sequence[tuple[str, s
 
 def _link_label(links: Sequence[Link]) -> str:
     first, count = links[0], sum(link.count for link in links)
+    kind = first.kind.value
+    times = f"{count}x " if count > 1 else ""
     if first.gen or first.lanes:
         words = [f"Gen{first.gen}" if first.gen else "", f"x{first.lanes}" if first.lanes else ""]
-    elif first.kind.value == "network":
-        words = [f"{first.rate * 8 / 1e9:.0f} Gb/s" if first.rate else "network"]
-    else:
-        words = [
-            {"nvlink": "NVLink", "socket": "socket", "fabric": "fabric", "pcie": "PCIe"}[first.kind.value]
-        ]
-    times = f"{count}x " if count > 1 else ""
-    return times + " ".join(word for word in words if word)
+        return times + " ".join(word for word in words if word)
+    if kind == "socket":
+        return f"{count} links" if count > 1 else ""
+    if kind == "network":
+        return times + (f"{first.rate * 8 / 1e9:.0f} Gb/s" if first.rate else "network")
+    return times + {"nvlink": "NVLink", "fabric": "fabric"}.get(kind, "PCIe")
 
 
 def _volume_label(name: str, raid: int, drives: int) -> str:

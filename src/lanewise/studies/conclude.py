@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 
+from typing import TYPE_CHECKING, Any
+
 from lanewise import units
 from lanewise.errors import LanewiseError
 from lanewise.perf.resources import weakest

@@ -10,6 +10,7 @@ from lanewise.perf.flow import parse_flows
 from lanewise.results.observation import Observation
 from lanewise.results.plan import Copies, Metric, Plan, Service
 from lanewise.results.run import StudyRun
+from lanewise.results.statistics import residuals
 from lanewise.studies import calibrate
 from lanewise.studies.conclude import conclude, derive
 from lanewise.studies.form import RowForm, ScenarioForm, StudyForm, placed
@@ -136,9 +137,7 @@ def _ask(bench: Bench, row: RowForm) -> Observation:
 
 def _finding(form: StudyForm, rows: Sequence[Observation]) -> str:
     """The study's own sentence with the figures of this run put in: {rows}, {rms}, {worst}."""
-    from lanewise.results.statistics import residual_summary
-
-    found = residual_summary(rows)
+    found = residuals(rows)
     values = {"rows": len(rows), "rms": f"{found.rms_pct:.1f}", "worst": f"{found.worst_pct:+.1f}"}
     return form.finding.format(**values) if form.finding else ""
 

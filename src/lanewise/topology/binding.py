@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from lanewise.errors import Contradiction
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
 ONE_BRIDGE = "rc0"
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """The devices whose host or NUMA node the description states, be it as null."""
+
+    hosts: frozenset[str] = frozenset()
+    numas: frozenset[str] = frozenset()
 
 
 def name_ports(
@@ -62,36 +70,55 @@ def settle_hosts(
     devices: Mapping[str, Device],
     links: Sequence[Link],
     domains: Sequence[Domain],
-    unbound: Collection[str],
+    stated: Stated,
     problems: Problems,
 ) -> dict[str, Device]:
-    """The devices, host and NUMA node settled from domains and cabling; collects hosts that do not reach theirs.
-
-    `unbound` names the devices that the description says are bound to no host.
-    """
+    """The devices, host and NUMA node settled from domains and cabling; collects hosts that do not reach."""
     roots = {name: domain.root for domain in domains for name in domain.devices}
-    reached = reached_by(devices, links, COHERENT)
-    trees = reached_by(devices, links, TREE)
-    found = _number_cpus(devices)
+    near = Near(devices, links)
+    found = _number_cpus(devices, stated)
     for name, device in devices.items():
         if device.kind in (Kind.CPU, Kind.NETSWITCH):
             continue
-        cpus = reached.get(name, [])
         host = device.host
-        if host is None and name not in unbound:
-            host = _single({devices[cpu].host for cpu in ([roots[name]] if name in roots else cpus)})
+        cpus = [roots[name]] if name in roots else near.reached.get(name, [])
+        if name not in stated.hosts:
+            host = _single({devices[cpu].host for cpu in cpus})
         found[name] = replace(device, host=host)
-        if host and cpus and device.kind in ENDPOINTS and host not in {devices[cpu].host for cpu in cpus}:
-            others = " and ".join(sorted({str(devices[cpu].host) for cpu in cpus}))
-            cause = f"'{name}' is bound to {host}, but only {others} reaches it"
-            problems.add(
-                Contradiction(cause, place=device.place, hint=f"write host: {others}, or cable it to {host}")
-            )
-        if device.numa is None and host is not None:
-            near = [roots[name]] if name in roots else trees.get(name) or cpus
-            found[name] = replace(found[name], numa=home_numa([found[cpu] for cpu in near], host))
-    _bind_nvswitches(found, links, unbound)
+        if host is not None:
+            _check_host(found[name], near, problems)
+            if name not in stated.numas:
+                found[name] = replace(found[name], numa=near.numa(name, host, roots.get(name), found))
+    _bind_nvswitches(found, links, stated)
     return found
+
+
+def _check_host(device: Device, near: Near, problems: Problems) -> None:
+    hosts = sorted({str(near.devices[cpu].host) for cpu in near.reached.get(device.name, [])})
+    if hosts and device.kind in ENDPOINTS and device.host not in hosts:
+        others = " and ".join(hosts)
+        cause = f"'{device.name}' is bound to {device.host}, but only {others} reaches it"
+        hint = f"write host: {hosts[0]}, or cable it to {device.host}"
+        problems.add(Contradiction(cause, place=device.place, hint=hint))
+
+
+class Near:
+    """Which CPUs reach which devices, over plain PCIe trees and over everything coherent."""
+
+    def __init__(self, devices: Mapping[str, Device], links: Sequence[Link]) -> None:
+        self.devices = devices
+        self.reached = reached_by(devices, links, COHERENT)
+        self.trees = reached_by(devices, links, TREE)
+
+    def numa(self, name: str, host: str, root: str | None, numbered: Mapping[str, Device]) -> int | None:
+        """The NUMA node of a device bound to `host`: its domain root's, else that of its tree's CPU."""
+        if root is not None:
+            return numbered[root].numa
+        for table in (self.trees, self.reached):
+            own = [cpu for cpu in table.get(name, []) if self.devices[cpu].host == host]
+            if own:
+                return _single({numbered[cpu].numa for cpu in own})
+        return None
 
 
 def reached_by(
@@ -107,16 +134,11 @@ def reached_by(
     return found
 
 
-def home_numa(cpus: Sequence[Device], host: str) -> int | None:
-    """The NUMA node of a device that these CPUs are near to, None unless they agree within the host."""
-    return _single({cpu.numa for cpu in cpus if cpu.host == host})
-
-
 def _single(values: set[_T]) -> _T | None:
     return next(iter(values)) if len(values) == 1 else None
 
 
-def _number_cpus(devices: Mapping[str, Device]) -> dict[str, Device]:
+def _number_cpus(devices: Mapping[str, Device], stated: Stated) -> dict[str, Device]:
     """The devices, with CPUs numbered as NUMA nodes of their host where none of its CPUs states one."""
     found = dict(devices)
     by_host: dict[str | None, list[Device]] = defaultdict(list)
@@ -124,12 +146,12 @@ def _number_cpus(devices: Mapping[str, Device]) -> dict[str, Device]:
         if device.kind is Kind.CPU:
             by_host[device.host].append(device)
     for cpus in by_host.values():
-        if all(cpu.numa is None for cpu in cpus):
+        if all(cpu.name not in stated.numas for cpu in cpus):
             found.update({cpu.name: replace(cpu, numa=number) for number, cpu in enumerate(cpus)})
     return found
 
 
-def _bind_nvswitches(found: dict[str, Device], links: Sequence[Link], unbound: Collection[str]) -> None:
+def _bind_nvswitches(found: dict[str, Device], links: Sequence[Link], stated: Stated) -> None:
     """Give every NVSwitch the host of the GPUs it joins, if they have one in common."""
     near: dict[str, set[str | None]] = defaultdict(set)
     for link in links:
@@ -137,5 +159,5 @@ def _bind_nvswitches(found: dict[str, Device], links: Sequence[Link], unbound: C
             near[link.a].add(found[link.b].host)
             near[link.b].add(found[link.a].host)
     for name, device in list(found.items()):
-        if device.kind is Kind.NVSWITCH and device.host is None and name not in unbound:
+        if device.kind is Kind.NVSWITCH and name not in stated.hosts:
             found[name] = replace(device, host=_single(near[name]))

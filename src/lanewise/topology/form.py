@@ -52,7 +52,7 @@ class DeviceForm(Form):
     raid: StrictStr | None = Field(None, description="a RAID controller; its part, or null if unknown")
     netswitch: StrictStr | None = Field(None, description="a network switch; its part, or null if unknown")
     host: StrictStr | None = Field(None, description="the host it is bound to; null says unbound")
-    numa: Whole | None = Field(None, description="NUMA node within the host; '+0' counts up over a range")
+    numa: Whole | None = Field(None, description="the NUMA node within the host; '+0' counts up over a range")
     partitions: list[Names] = Field([], description="groups of neighbours that a switch joins")
     when: StrictStr | None = Field(None, description="a condition such as 'path >= 3'")
 
@@ -101,7 +101,7 @@ class DomainForm(Form):
 class VolumeForm(Form):
     """A logical volume over drives."""
 
-    raid: Literal[0, 5, 10] = Field(description="RAID level")
+    raid: Literal[0, 5, 10] = Field(description="the RAID level: 0, 5 or 10")
     drives: Names = Field(description="the SSDs it lies on")
     controller: StrictStr | None = Field(None, description="the RAID controller; leave out for software RAID")
     chunk: Quantity | None = Field(None, description="stripe unit, such as '64 KiB'")
@@ -116,7 +116,9 @@ class PoliciesForm(Form):
     acs_redirect: StrictBool | Names = Field(
         False, description="switches and CPUs whose ACS sends peer traffic up; true for all switches"
     )
-    iommu: Literal["off", "passthrough", "translate", False] = Field("off", description="IOMMU mode")
+    iommu: Literal["off", "passthrough", "translate", False] = Field(
+        "off", description="the IOMMU mode: off, passthrough or translate"
+    )
     cross_domain_p2p: StrictBool | Whole = Field(
         False, description="peers across virtual domains in the fabric"
     )

@@ -12,6 +12,7 @@ from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind, Polici
 from lanewise.topology.ranges import check_name
 
 if TYPE_CHECKING:
+    from lanewise.topology.binding import Stated
     from lanewise.topology.form import DomainForm, SystemForm, VolumeForm
     from lanewise.topology.scope import Scope
 
@@ -52,13 +53,6 @@ def _domain(name: str, entry: DomainForm, devices: Mapping[str, Device], scope: 
             raise Contradiction(
                 cause, place=at_devices, hint="name GPUs, network cards, drives and controllers only"
             )
-        if device.host not in (None, devices[root].host):
-            cause = (
-                f"'{member}' is bound to {device.host}, but domain '{name}' is rooted in {devices[root].host}"
-            )
-            raise Contradiction(
-                cause, place=at_devices, hint=f"take host: out of '{member}', or change the domain"
-            )
     return Domain(name, root, frozenset(members), scope.place("domains", name))
 
 
@@ -72,6 +66,20 @@ def check_reach(domains: Sequence[Domain], reached: Mapping[str, list[str]], sco
                 )
                 hint = "add the link, or take the device out of the domain"
                 scope.problems.add(Contradiction(cause, place=domain.place, hint=hint))
+
+
+def check_bound(
+    domains: Sequence[Domain], devices: Mapping[str, Device], stated: Stated, scope: Scope
+) -> None:
+    """Collect a Contradiction for every device of a domain that is stated to be bound elsewhere."""
+    for domain in domains:
+        host = devices[domain.root].host
+        for member in sorted(domain.devices & stated.hosts):
+            if devices[member].host != host:
+                bound = f"bound to {devices[member].host}" if devices[member].host else "unbound"
+                cause = f"'{member}' is {bound}, but its domain '{domain.name}' is rooted in {host}"
+                hint = f"take host: out of '{member}', or take it out of the domain"
+                scope.problems.add(Contradiction(cause, place=devices[member].place, hint=hint))
 
 
 def read_volumes(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> dict[str, Volume]:

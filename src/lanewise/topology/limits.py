@@ -59,6 +59,8 @@ def network_speed(link: Link, stated: str, parts: Ends) -> Link:
     limits = {
         part.name: rate for part in parts if part and part.kind == "nic" and (rate := part.number("net.rate"))
     }
+    if stated.strip() == speeds.UNKNOWN:
+        return link
     if stated.strip().lower() == speeds.AUTO:
         return link if link.rate else replace(link, rate=min(limits.values(), default=None))
     if link.rate:
@@ -75,7 +77,7 @@ def network_speed(link: Link, stated: str, parts: Ends) -> Link:
 
 
 def bonded(link: Link, stated: int | None, parts: Ends) -> Link:
-    """The link with its number of bonded links, None for all the parts have; Contradiction if they have fewer."""
+    """The link with its number of bonded links, None for all; Contradiction if the parts have fewer."""
     key, word = (
         ("intersocket.links", "inter-socket links")
         if link.kind is LinkKind.SOCKET
@@ -105,7 +107,7 @@ def bonded(link: Link, stated: int | None, parts: Ends) -> Link:
 def check_sums(
     devices: Mapping[str, Device], links: Iterable[Link], catalog: Catalog, problems: Problems
 ) -> None:
-    """Collect a Contradiction for every device whose links need more lanes, NVLinks or ports than it has."""
+    """Collect a Contradiction for every device whose links need more lanes, links or ports than it has."""
     used: dict[tuple[str, str, str], list[tuple[Link, int]]] = defaultdict(list)
     for link in links:
         for end in (link.a, link.b):
@@ -122,7 +124,7 @@ def check_sums(
             total += amount
             if limit is not None and total > limit:
                 cause = f"'{name}' ({known}) has {limit} {word}; its links need {sum(n for _, n in uses)}"
-                hint = f"make links narrower, or use fewer of them at '{name}'"
+                hint = f"use fewer{' or narrower' * (key == 'pcie.lanes')} links at '{name}'"
                 problems.add(Contradiction(cause, place=link.place, hint=hint))
                 break
 
@@ -135,5 +137,5 @@ def _counted(link: Link, device: Device) -> tuple[str, str, int] | None:
     if link.kind is LinkKind.SOCKET:
         return "intersocket.links", "inter-socket links", link.count
     if link.kind is LinkKind.NETWORK and device.kind is Kind.NIC:
-        return "net.ports", "network ports", 1
+        return "net.ports", "network port(s)", 1
     return None

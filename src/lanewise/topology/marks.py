@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Path = tuple[str | int, ...]
 
 MAX_VALUES = 200_000
+MAX_DEPTH = 50
 _TAG = "tag:yaml.org,2002:"
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _FLOAT = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
@@ -63,17 +64,29 @@ def load(text: str, file: str) -> Document:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
+        _check_depth(yaml.parse(text, Loader=loader), file)
         root = yaml.compose(text, Loader=loader)
     except yaml.YAMLError as error:
         raise _broken(error, file, text) from None
-    except RecursionError:
-        raise FormatError(
-            "not readable: nested too deep", place=Place(file), hint="a description is flat"
-        ) from None
     document = Document(file)
     if root is not None:
         document.data = _Filler(document).value(root, ())
     return document
+
+
+def _check_depth(events: Iterable[yaml.Event], file: str) -> None:
+    # PyYAML's composer recurses in C and takes the whole process down on a deep text; its parser does not.
+    import yaml
+
+    depth = 0
+    for event in events:
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            place = Place(file, event.start_mark.line + 1, event.start_mark.column + 1)
+            raise FormatError("the text is nested too deep", place=place, hint="close a bracket left open")
 
 
 class _Filler:
@@ -90,7 +103,7 @@ class _Filler:
         place = _place(node, self.document.file)
         self.document.values[path] = place
         self.count += 1
-        if self.count > MAX_VALUES or id(node) in self.open or len(path) > 50:
+        if self.count > MAX_VALUES or id(node) in self.open or len(path) > MAX_DEPTH:
             raise FormatError(
                 "the text unfolds without end", place=place, hint="write the entries out, without & and *"
             )
@@ -147,8 +160,15 @@ def _place(node: yaml.Node, file: str) -> Place:
 def _broken(error: yaml.YAMLError, file: str, text: str) -> FormatError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
-    place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
-    cut = mark is not None and mark.line >= len(text.rstrip().splitlines()) - 1
-    end = "the file seems to be cut off here; " if cut else ""
-    hint = f"{end}look for an open bracket or quote, an indent, or a name with [ ] {{ }} that lacks quotes"
-    return FormatError(f"not YAML: {problem}", place=place, hint=hint)
+    hint = "look for a bracket or quote left open, a wrong indent, or a name with [ ] { } that lacks quotes"
+    if mark is None:
+        return FormatError(f"not YAML: {problem}", place=Place(file), hint=hint)
+    lines = max(1, len(text.rstrip().splitlines()))
+    if mark.line >= lines or mark.index >= len(text.rstrip()):
+        hint = "the file ends too early, as if cut off: close what is open, or get the whole file"
+    opened = getattr(error, "context_mark", None)
+    if opened is not None and opened.line < min(mark.line, lines - 1):
+        problem += f"; what is open began in line {opened.line + 1}"
+    return FormatError(
+        f"not YAML: {problem}", place=Place(file, min(mark.line + 1, lines), mark.column + 1), hint=hint
+    )

@@ -16,7 +16,7 @@ _NUMBERED = re.compile(r"(.*?)(0|[1-9]\d{0,8})")
 
 
 def expand(pattern: str) -> list[str]:
-    """The names a pattern stands for, the last range fastest; FormatError, or Contradiction if it runs backwards.
+    """The names a pattern stands for, the last range fastest; FormatError, Contradiction if it is backwards.
 
     A range that ends one below its start, such as `gpu[0--1]`, is empty.
     """

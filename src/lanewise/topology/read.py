@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lanewise.errors import Contradiction
-from lanewise.topology.binding import name_ports, reached_by, settle_hosts
+from lanewise.topology.binding import Stated, name_ports, reached_by, settle_hosts
 from lanewise.topology.expand_devices import ENDPOINTS, read_devices
 from lanewise.topology.expand_links import read_links
-from lanewise.topology.layers import check_reach, read_domains, read_policies, read_volumes
+from lanewise.topology.layers import check_bound, check_reach, read_domains, read_policies, read_volumes
 from lanewise.topology.limits import check_sums
 from lanewise.topology.marks import load
 from lanewise.topology.model import Device, Link, System
@@ -45,7 +45,9 @@ def read_system(
     volumes = read_volumes(form, devices, scope)
     policies = read_policies(form, devices, links, scope)
     check_reach(domains, reached_by(devices, links, FABRIC), scope)
-    settled = settle_hosts(devices, links, domains, _unbound(form, scope), scope.problems)
+    stated = _stated(form, scope)
+    check_bound(domains, devices, stated, scope)
+    settled = settle_hosts(devices, links, domains, stated, scope.problems)
     scope.problems.finish()
     return System(
         name=form.system,
@@ -105,11 +107,11 @@ def _check_partitions(devices: Mapping[str, Device], links: Sequence[Link], prob
             problems.add(Contradiction(cause, place=device.place, hint=f"add '{name}' to a partition"))
 
 
-def _unbound(form: SystemForm, scope: Scope) -> set[str]:
-    """The devices whose entry says `host: null`."""
-    return {
-        name
-        for pattern, entry in form.devices.items()
-        if "host" in entry.model_fields_set and entry.host is None and scope.included(entry.when)
-        for name in scope.names(pattern)
-    }
+def _stated(form: SystemForm, scope: Scope) -> Stated:
+    """The devices whose entry has `host:` or `numa:`."""
+    found: dict[str, set[str]] = {"host": set(), "numa": set()}
+    for pattern, entry in form.devices.items():
+        for key, names in found.items():
+            if key in entry.model_fields_set and scope.included(entry.when):
+                names.update(scope.names(pattern))
+    return Stated(frozenset(found["host"]), frozenset(found["numa"]))

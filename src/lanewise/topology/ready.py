@@ -41,7 +41,9 @@ def ready_text(name: str) -> tuple[str, str]:
     return files("lanewise").joinpath("data", "systems", file).read_text(encoding="utf-8"), file
 
 
-def ready_system(name: str, settings: Mapping[str, int] | None = None, catalog: Catalog | None = None) -> System:
+def ready_system(
+    name: str, settings: Mapping[str, int] | None = None, catalog: Catalog | None = None
+) -> System:
     """A ready system at these parameter values; UnknownName, or InputError as `read_system` raises it."""
     from lanewise.topology.read import read_system
 

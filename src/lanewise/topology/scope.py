@@ -105,10 +105,10 @@ def settle(
     UnknownName for a parameter that does not exist, Contradiction for a value not allowed or fixed otherwise.
     """
     for name, value in fixed.items():
-        _check_setting(parameters, name, value, document.place("settings", name))
+        _check_setting(parameters, name, value, document.place("settings", name), document)
     place = Place(document.file)
     for name, value in chosen.items():
-        _check_setting(parameters, name, value, place)
+        _check_setting(parameters, name, value, place, document)
         if fixed.get(name, value) != value:
             cause = f"this text was written out with {name} = {fixed[name]}; it cannot be set to {value}"
             raise Contradiction(
@@ -117,13 +117,16 @@ def settle(
     return {name: chosen.get(name, fixed.get(name, known.default)) for name, known in parameters.items()}
 
 
-def _check_setting(parameters: Mapping[str, Parameter], name: str, value: int, place: Place) -> None:
+def _check_setting(
+    parameters: Mapping[str, Parameter], name: str, value: int, place: Place, document: Document
+) -> None:
     if name not in parameters:
         if not parameters:
             hint = "this system has no parameters"
             raise UnknownName(f"unknown parameter '{name}'", place=place, hint=hint)
         raise unknown_name("parameter", name, parameters, place)
     parameter = parameters[name]
+    place = place if place.line else document.key_place("parameters", name)
     if isinstance(value, bool) or not isinstance(value, int) or not allows(parameter, value):
         cause = f"parameter '{name}' cannot be {value}"
         raise Contradiction(cause, place=place, hint=f"allowed: {allowed(parameter)}")

@@ -11,10 +11,12 @@ from lanewise.errors import FormatError, unknown_name
 GENERATIONS = (1, 2, 3, 4, 5, 6)
 LANES = (1, 2, 4, 8, 16)
 AUTO = "auto"
+UNKNOWN = "?"
+_PREFIXES = {"B": ("KiB", "MiB", "GiB"), "B/s": ("Gb/s", "GB/s", "MB/s")}
 _WORD = re.compile(r"(gen|x)(\d{1,3}|\?)")
 _HINT = "write 'gen4 x16', 'gen4', 'x8' or 'auto'; gen? and x? say unknown"
 
-# Data rates after line encoding, Gb/s, one direction, 4x ports. InfiniBand: IBTA roadmap (FDR is 56.25 Gb/s on
+# Data rates after line encoding, Gb/s, one direction, 4x ports. InfiniBand: IBTA roadmap (FDR 56.25 Gb/s on
 # the wire with 64b/66b, QDR 40 Gb/s with 8b/10b). Ethernet: IEEE 802.3 names a port by its data rate.
 NETWORKS: dict[str, float] = {
     "qdr": 32.0,
@@ -67,7 +69,7 @@ def write_pcie(gen: int | None, lanes: int | None) -> str:
 
 
 def read_network(text: str) -> float:
-    """The data rate in B/s of a named network or a quantity such as '100 Gb/s'; UnknownName or FormatError."""
+    """The data rate in B/s of a named network or a quantity like '100 Gb/s'; UnknownName, FormatError."""
     word = text.strip().lower()
     if word in NETWORKS:
         return units.to_si(NETWORKS[word], "Gb/s")
@@ -85,6 +87,11 @@ def read_positive(value: str | float, unit: str) -> float:
 
 
 def write_quantity(value: float, unit: str) -> str:
-    """An SI number with its unit, exact enough to read back as the same number."""
-    digits = repr(float(value)).removesuffix(".0")
-    return f"{digits} {unit}"
+    """An SI number in the prefix that writes it shortest, and that reads back as exactly the same number."""
+    texts = [f"{_digits(units.from_si(value, prefix))} {prefix}" for prefix in _PREFIXES.get(unit, ())]
+    exact = [text for text in texts if units.parse(text, unit) == value]
+    return min([*exact, f"{_digits(value)} {unit}"], key=len)
+
+
+def _digits(value: float) -> str:
+    return repr(float(value)).removesuffix(".0")

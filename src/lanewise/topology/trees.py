@@ -65,7 +65,7 @@ def orient(devices: Mapping[str, Device], links: Sequence[Link]) -> list[Link]:
 
 
 def _depths(devices: Mapping[str, Device], links: Sequence[Link]) -> dict[str, int]:
-    """How far below a CPU each device lies: along plain PCIe first, then, for what is left, over fabric too."""
+    """How far below a CPU a device lies: along plain PCIe first, then, for what is left, over fabric too."""
     depth = {name: 0 for name, device in devices.items() if device.kind is Kind.CPU}
     for kinds in (TREE, FABRIC):
         graph = Graph(devices, links, kinds)

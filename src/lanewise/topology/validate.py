@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from lanewise.topology.marks import Document, Path
 
 VERSION = 1
+_EXAMPLES: dict[str | int, str] = {
+    "parameters": "{default: 4, min: 1, max: 8}",
+    "devices": "{gpu: l40s}, with what it is and its part",
+    "links": "{from: cpu0, to: gpu0, pcie: auto}",
+    "domains": "{root: cpu0, devices: 'gpu[0-1]'}",
+    "volumes": "{raid: 0, drives: 'ssd[0-3]'}",
+}
 _START = "start it with 'lanewise: 1' and 'system: <name>'"
 
 
@@ -29,7 +36,9 @@ def validate(document: Document) -> SystemForm:
         return SystemForm.model_validate(document.data)
     except ValidationError as error:
         seen: set[Path] = set()
-        for detail in error.errors(include_url=False):
+        # A misspelt key first: what is missing is often what it was meant to be.
+        details = error.errors(include_url=False)
+        for detail in sorted(details, key=lambda detail: detail["type"] != "extra_forbidden"):
             path = _path(document, detail)
             if path not in seen:
                 seen.add(path)
@@ -72,16 +81,21 @@ def _explain(document: Document, path: Path, detail: ErrorDetails) -> LanewiseEr
     if detail["type"] == "extra_forbidden":
         form, _ = _form(path)
         known = [field.alias or name for name, field in form.model_fields.items()]
-        return unknown_name(f"key in {_thing(path[:-1])}", str(path[-1]), known, document.key_place(*path))
+        unknown = unknown_name("key", str(path[-1]), known, document.key_place(*path))
+        unknown.cause += f" in {_thing(path[:-1])}"
+        return unknown
     value = document.at(path)
-    shown = "nothing" if value is None else f"'{value}'" if isinstance(value, (str, int, float)) else "this"
-    subject = f"'{path[-1]}'" if path and isinstance(path[-1], str) else _thing(path)
-    meaning = _meaning(path)
-    return FormatError(
-        f"{shown} will not do as {subject}",
-        place=document.place(*path),
-        hint=f"it is {meaning}" if meaning else "",
+    shown = (
+        "nothing" if value is None else f"'{value}'" if isinstance(value, (str, int, float)) else "this value"
     )
+    subject = f"'{path[-1]}'" if path and isinstance(path[-1], str) else _thing(path)
+    if len(path) == 2 and path[0] in _EXAMPLES:
+        hint = f"write {path[1] if isinstance(path[1], str) else '-'}: {_EXAMPLES[path[0]]}".replace(
+            "-: ", "- "
+        )
+    else:
+        hint = f"it is {_meaning(path)}"
+    return FormatError(f"{shown} will not do as {subject}", place=document.place(*path), hint=hint)
 
 
 def _form(path: Path) -> tuple[type[Form], int]:

@@ -1,0 +1,115 @@
+"""The command `lanewise`: its verbs, and what happens to errors, Ctrl-C and readers that leave early."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lanewise.cli import calibrate, compare, doctor, parts, predict, report, route, study, system, terminal
+from lanewise.errors import EXIT_BAD_INPUT, LanewiseError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="lanewise",
+    help="Measure, predict and compose the data paths that feed GPUs.",
+    epilog="Exit codes: 0 fine, 1 a verdict asked for with --check is negative, 2 bad input, 130 interrupted.",
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: nothing to import, the same on every terminal
+    pretty_exceptions_enable=False,
+)
+app.command("route")(route.route)
+app.command("predict")(predict.predict)
+app.add_typer(study.app, name="study")
+app.command("calibrate")(calibrate.calibrate)
+app.command("report")(report.report)
+app.command("compare")(compare.compare)
+app.add_typer(system.app, name="system")
+app.add_typer(parts.app, name="parts")
+app.command("doctor")(doctor.doctor)
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", is_eager=True, callback=lambda on: _version() if on else None,
+                                          help="Show the version and exit.")] = False,
+) -> None:  # fmt: skip
+    """What holds for every verb."""
+
+
+def main() -> int:
+    """Run the command line and return its exit code."""
+    try:
+        code = _run(sys.argv[1:])
+        sys.stdout.flush()
+    except LanewiseError as error:
+        terminal.fail(error.show())
+        return EXIT_BAD_INPUT
+    except (KeyboardInterrupt, typer.Abort):
+        terminal.note("interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, less) has what it wanted. Python would complain once more while it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
+    if "_LANEWISE_COMPLETE" in os.environ:
+        app(prog_name="lanewise")
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("lanewise", list(arguments)) as context:
+            command.invoke(context)
+    except typer.Exit as stop:
+        return int(stop.exit_code)
+    except Exception as error:
+        if not _is_usage(error):
+            raise
+        return _usage(error, arguments)
+    return 0
+
+
+def _is_usage(error: Exception) -> bool:
+    # Typer has carried Click's exceptions under its own name since 0.26; both have these two.
+    return hasattr(error, "format_message") and hasattr(error, "exit_code")
+
+
+def _usage(error: Any, arguments: Sequence[str]) -> int:
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        sys.stdout.write(f"{context.get_help()}\n")
+        return 0 if not arguments else EXIT_BAD_INPUT
+    text = str(error.format_message()).rstrip(".")
+    path = context.command_path if context else "lanewise"
+    cause, hint = text[:1].lower() + text[1:], f"see {path} --help"
+    if context is not None and cause.startswith("no such command"):
+        cause, hint = _unknown_verb(context, cause, hint)
+    terminal.fail(f"error: {cause}\nhint:  {hint}")
+    return EXIT_BAD_INPUT
+
+
+def _unknown_verb(context: Any, cause: str, hint: str) -> tuple[str, str]:
+    from lanewise.errors import unknown_name
+
+    name = cause.split("'")[1]
+    found = unknown_name("verb", name, context.command.list_commands(context))
+    return found.cause, f"{found.hint}; {hint}"
+
+
+def _version() -> None:
+    from lanewise.cli.terminal import version
+
+    sys.stdout.write(f"lanewise {version()}\n")
+    raise typer.Exit
+
+
+if __name__ == "__main__":
+    sys.exit(main())

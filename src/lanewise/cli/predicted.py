@@ -1,0 +1,138 @@
+"""What `lanewise predict` answers, as text for people and as data for programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lanewise.cli import terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lanewise.perf.matrix import Matrix
+    from lanewise.perf.predict import FlowRate, Prediction
+    from lanewise.perf.transfers import Finished
+    from lanewise.serving.steady import ServiceRate
+    from lanewise.topology.model import System
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer in both shapes."""
+
+    text: str
+    data: dict[str, Any]
+
+
+def rates(found: Prediction) -> Answer:
+    """Flows together: goodput, interval, limit, basis and what it rests on."""
+    from lanewise import units
+
+    notes = terminal.Footnotes()
+    rows = [_flow_row(flow, notes) for flow in found.flows]
+    if len(rows) > 1:
+        rows.append(("all together", "", units.number(found.total / 1e9), "", "", "", ""))
+    heads = ("flow", "route", "GB/s", "interval", "limit", "basis", "rests on")
+    text = [heading(found.system), terminal.table(heads, rows, right=("GB/s",)), "", notes.show()]
+    data = {**_head(found.system), "total": found.total, "unit": "B/s", "flows": [_flow_data(flow) for flow in found.flows]}
+    return Answer("\n".join(text), data)
+
+
+def transfers(system: System, found: Sequence[Finished]) -> Answer:
+    """Finite transfers: who ends when, and at which average rate."""
+    from lanewise import units
+
+    rows = []
+    for one in found:
+        size = units.show(one.flow.size, "GiB" if (one.flow.size or 0) >= 2**30 else "MiB")
+        times = (units.show(one.start, "ms"), units.show(one.finish, "ms"))
+        rows.append((one.flow.name, size, *times, units.number(one.rate / 1e9)))
+    heads = ("flow", "size", "start", "end", "average GB/s")
+    data = [
+        {"flow": f.flow.name, "size": f.flow.size, "start": f.start, "finish": f.finish, "goodput": f.rate} for f in found
+    ]
+    text = f"{heading(system)}\n{terminal.table(heads, rows, right=heads[1:])}"
+    return Answer(text, {**_head(system), "units": {"size": "B", "start": "s", "finish": "s", "goodput": "B/s"},
+                         "transfers": data})  # fmt: skip
+
+
+def matrix(system: System, found: Matrix) -> Answer:
+    """All pairs, each alone."""
+    from lanewise import units
+
+    unit = "GB/s" if found.unit == "B/s" else "us"
+    rows = []
+    for i, (name, cells) in enumerate(zip(found.names, found.cells, strict=True)):
+        shown = ["-" if j == i else "none" if c is None else units.number(units.from_si(c, unit), 3) for j, c in enumerate(cells)]
+        rows.append((name, *shown))
+    text = [f"{heading(system)}: {found.title}, {unit}", terminal.table(("", *found.names), rows, right=found.names)]
+    text += _why_none(found)
+    data = {**_head(system), "title": found.title, "unit": found.unit, "names": list(found.names),
+            "cells": [list(row) for row in found.cells], "limits": [list(row) for row in found.limits]}  # fmt: skip
+    return Answer("\n".join(text), data)
+
+
+def service(system: System, found: ServiceRate, mode: str, division: str) -> Answer:
+    """A service in steady state: queries a second, goodput, limit."""
+    from lanewise import units
+
+    gpus = len(found.prediction.flows)
+    rows = [
+        ("queries", units.show(found.qps, "QPS", 6)),
+        ("goodput", units.show(found.goodput, "GB/s")),
+        ("limit", found.limit),
+        ("basis", found.basis),
+        *(("rests on", text) for text in found.rests_on),
+    ]
+    head = f"{heading(system)}: {found.workload.name}, {mode}, {division} division, {gpus} GPU{'s' * (gpus != 1)}"
+    lines = [head, *(f"  {name:9} {text}" for name, text in rows)]
+    lines.append("  note      steady state: the ceiling that a latency bound lowers")
+    data = {
+        **_head(system), "workload": found.workload.name, "mode": mode, "division": division, "gpus": gpus,
+        "qps": found.qps, "goodput": found.goodput, "unit": "B/s", "limit": found.limit, "basis": found.basis,
+        "rests_on": list(found.rests_on),
+    }  # fmt: skip
+    return Answer("\n".join(lines), data)
+
+
+def heading(system: System) -> str:
+    """The system's name with its settings."""
+    chosen = ", ".join(f"{name} {value}" for name, value in system.settings.items())
+    return f"{system.name} ({chosen})" if chosen else system.name
+
+
+def _head(system: System) -> dict[str, Any]:
+    return {"system": system.name, "settings": dict(system.settings)}
+
+
+def _flow_row(flow: FlowRate, notes: terminal.Footnotes) -> tuple[str, ...]:
+    from lanewise import units
+
+    apart = flow.high - flow.low > 1e-9 * flow.high
+    interval = f"{units.number(flow.low / 1e9)} to {units.number(flow.high / 1e9)}" if apart else ""
+    marks = notes.mark([*flow.rests_on, flow.doubt])
+    return (flow.flow.name, _way(flow), units.number(flow.rate / 1e9), interval, flow.limit, flow.basis, marks)
+
+
+def _way(flow: FlowRate) -> str:
+    first = flow.routes[0]
+    more = f" and {len(flow.routes) - 1} more" if len(flow.routes) > 1 else ""
+    return f"{first.cls} {first.via}{more}"
+
+
+def _flow_data(flow: FlowRate) -> dict[str, Any]:
+    from lanewise.cli.route import plain
+
+    return {
+        "flow": flow.flow.name, "goodput": flow.rate, "low": flow.low, "high": flow.high, "raw": flow.raw,
+        "limit": flow.limit, "basis": flow.basis, "rests_on": list(flow.rests_on), "doubt": flow.doubt or None,
+        "routes": [plain(route) for route in flow.routes],
+    }  # fmt: skip
+
+
+def _why_none(found: Matrix) -> list[str]:
+    reasons = {
+        found.limits[i][j] for i, row in enumerate(found.cells) for j, cell in enumerate(row) if cell is None and i != j
+    }
+    return [f"none: {why}" for why in sorted(reasons) if why]

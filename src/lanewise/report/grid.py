@@ -1,0 +1,315 @@
+"""Where the boxes of a drawing go: every device owns a column, its children stand inside it, one row a level.
+
+A column is nobody else's all the way down, so a link to a child is one straight vertical line and nothing crosses it
+unless it must.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lanewise.report.metrics import text_width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lanewise.results.outline import Box, Line, Outline
+
+NAME, SMALL, LABEL = 10.5, 9.0, 9.0  # font sizes in px
+LEAF, STEP, CLEAR = 70.0, 11.0, 5.0  # narrowest leaf, line of text, text to border
+PAD_NUMA, PAD_HOST, PAD_POOL = 9.0, 11.0, 13.0
+GAP_LEAF, GAP_TREE, GAP_TOP = 7.0, 13.0, 26.0
+ROUTE = 5.0  # between two routes side by side
+BARS = ("nvswitch", "netswitch")
+
+
+@dataclass
+class Cell:
+    """One device box in the grid; `drops` are thin columns at its right where other links leave downward."""
+
+    box: Box
+    parent: Cell | None = None
+    children: list[Cell] = field(default_factory=list)
+    drops: dict[Line, float] = field(default_factory=dict)
+    wide: dict[str, float] = field(default_factory=dict)
+    pooled: bool = False
+    row: int = 0
+    x: float = 0.0
+    y: float = 0.0
+    w: float = 0.0
+    h: float = 0.0
+    port: float = 0.0
+    drop_at: dict[Line, float] = field(default_factory=dict)
+
+    @property
+    def leaf(self) -> bool:
+        """Whether nothing hangs under it."""
+        return not self.children and not self.drops
+
+    def walk(self) -> Iterator[Cell]:
+        """This cell and all beneath it, left to right."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass
+class Grid:
+    """All cells with their columns placed: `tops` in order, rows counted from the hosts' CPUs down."""
+
+    cells: dict[str, Cell]
+    tops: list[tuple[Box, list[Cell]]]
+    bars: list[Box]
+    routes: int
+    first_pool_row: int
+    width: float = 0.0
+
+    def rows(self) -> dict[int, list[Cell]]:
+        """Cells by row, left to right."""
+        found: dict[int, list[Cell]] = {}
+        for _, roots in self.tops:
+            for root in roots:
+                for cell in root.walk():
+                    found.setdefault(cell.row, []).append(cell)
+        return {row: sorted(cells, key=lambda cell: cell.x) for row, cells in sorted(found.items())}
+
+
+def place_columns(outline: Outline) -> Grid:
+    """The grid of an outline: rows and x positions, no y yet."""
+    grid = _cells(outline)
+    _find_drops(outline, grid)
+    gaps = _lateral_gaps(outline, grid)
+    x = PAD_HOST
+    for box, roots in grid.tops:
+        x = _place_top(box, roots, x, gaps, grid) + GAP_TOP
+    grid.width = x - GAP_TOP + PAD_HOST
+    for cell in grid.cells.values():
+        _set_port(cell, grid.routes)
+    return grid
+
+
+def lateral(outline: Outline, grid: Grid) -> list[Line]:
+    """Links between neighbours in one row: drawn as one level line."""
+    order = _row_order(grid)
+    found = []
+    for line in outline.lines:
+        one, other = grid.cells.get(line.a), grid.cells.get(line.b)
+        if one is None or other is None or line.tree or line.kind in ("nvlink", "network"):
+            continue
+        if one.row == other.row and abs(order[line.a] - order[line.b]) == 1:
+            found.append(line)
+    return found
+
+
+def label_lines(line: Line, down: str = "↓", up: str = "↑") -> list[str]:
+    """The texts beside a link: what it is, then the goodput of each loaded direction in GB/s."""
+    texts = [line.label] if line.label else []
+    for arrow, load in ((down, line.load_ab), (up, line.load_ba)):
+        if load is not None:
+            texts.append(f"{arrow} {load / 1e9:.1f} GB/s")
+    return texts
+
+
+def label_width(line: Line) -> float:
+    """The widest of those texts, px."""
+    return max((text_width(text, LABEL, bold=True) for text in label_lines(line)), default=0.0)
+
+
+def _cells(outline: Outline) -> Grid:
+    cells: dict[str, Cell] = {}
+    tops: list[tuple[Box, list[Cell]]] = []
+    bars: list[Box] = []
+    for top in outline.boxes:
+        roots: list[Cell] = []
+        for box in _devices(top):
+            if box.kind in BARS:
+                bars.append(box)
+            else:
+                roots.append(_cell(box, None, cells, 0))
+        if roots:
+            tops.append((top, roots))
+    above = {line.b: line.a for line in outline.lines if line.tree}
+    hanging = [cell for _, roots in tops for cell in roots if above.get(cell.box.name) in cells]
+    base = 1 + max((cell.row for cell in cells.values() if _root(cell) not in hanging), default=0)
+    for cell in hanging:
+        parent = cells[above[cell.box.name]]
+        cell.parent = parent
+        parent.children.append(cell)
+        for inner in cell.walk():
+            inner.pooled, inner.row = True, inner.row + base
+    kept = [(box, [cell for cell in roots if cell.parent is None]) for box, roots in tops]
+    grid = Grid(cells, [(box, roots) for box, roots in kept if roots], bars, len(outline.paths), base)
+    for cell in cells.values():
+        cell.wide = {}
+    for line in outline.lines:
+        if line.tree and line.b in cells:
+            cells[line.b].wide["top"] = label_width(line)
+        elif not line.tree:
+            for end in (line.a, line.b):
+                if end in cells:
+                    cells[end].wide["bottom"] = max(cells[end].wide.get("bottom", 0.0), label_width(line))
+    return grid
+
+
+def _devices(top: Box) -> list[Box]:
+    if not top.container:
+        return [top]
+    return [device for child in top.children for device in _devices(child)]
+
+
+def _cell(box: Box, parent: Cell | None, cells: dict[str, Cell], row: int) -> Cell:
+    cell = Cell(box, parent, row=row)
+    cells[box.name] = cell
+    cell.children = [_cell(child, cell, cells, row + 1) for child in box.children]
+    return cell
+
+
+def _root(cell: Cell) -> Cell:
+    while cell.parent is not None:
+        cell = cell.parent
+    return cell
+
+
+def _find_drops(outline: Outline, grid: Grid) -> None:
+    """Give every link that leaves a box with children downward a column of its own."""
+    level = set(lateral(outline, grid))
+    for line in outline.lines:
+        if line.tree or line in level:
+            continue
+        ends = [grid.cells[end] for end in (line.a, line.b) if end in grid.cells]
+        upper = min((cell.row for cell in ends), default=0)
+        for cell in ends:
+            enters_top = len(ends) == 2 and cell.row > upper
+            if cell.children and not enters_top:
+                cell.drops[line] = label_width(line) + 14 + ROUTE * grid.routes
+
+
+def _row_order(grid: Grid) -> dict[str, int]:
+    count: dict[int, int] = {}
+    order = {}
+    for _, roots in grid.tops:
+        for root in roots:
+            for cell in root.walk():
+                order[cell.box.name] = count.get(cell.row, 0)
+                count[cell.row] = order[cell.box.name] + 1
+    return order
+
+
+def _lateral_gaps(outline: Outline, grid: Grid) -> dict[tuple[str, str], float]:
+    """How far apart the columns of two level neighbours must stand so that the label fits between them."""
+    gaps: dict[tuple[str, str], float] = {}
+    for line in lateral(outline, grid):
+        one, other = _meet(grid.cells[line.a], grid.cells[line.b])
+        room = label_width(line) + 22 + ROUTE * grid.routes
+        for key in ((one, other), (other, one)):
+            gaps[key] = max(gaps.get(key, 0.0), room)
+    return gaps
+
+
+def _meet(one: Cell, other: Cell) -> tuple[str, str]:
+    above_one, above_other = [one], [other]
+    for chain in (above_one, above_other):
+        while chain[-1].parent is not None:
+            chain.append(chain[-1].parent)
+    while len(above_one) > 1 and len(above_other) > 1 and above_one[-2] is above_other[-2]:
+        above_one.pop(), above_other.pop()
+    if above_one[-1] is above_other[-1]:
+        above_one.pop(), above_other.pop()
+    return above_one[-1].box.name, above_other[-1].box.name
+
+
+def _place_top(
+    box: Box, roots: list[Cell], x: float, gaps: dict[tuple[str, str], float], grid: Grid
+) -> float:
+    """Place the columns of one host or pool from `x` on; the x where it ends."""
+    split = any(child.kind == "numa" for child in box.children)
+    inner = PAD_NUMA if split else 0.0
+    x += PAD_HOST if box.container else 0.0
+    for index, root in enumerate(roots):
+        if index:
+            wanted = gaps.get((roots[index - 1].box.name, root.box.name), 0.0)
+            x += max(GAP_TREE, wanted)
+        x += inner
+        x += _place(root, x, gaps, grid) + inner
+    return x + (PAD_HOST if box.container else 0.0)
+
+
+def _place(cell: Cell, x: float, gaps: dict[tuple[str, str], float], grid: Grid) -> float:
+    """Place a cell and all beneath it with its left edge at `x`; its width."""
+    pad = PAD_POOL if cell.pooled and not (cell.parent and cell.parent.pooled) else 0.0
+    if cell.leaf:
+        cell.x, cell.w = x + pad, _leaf_width(cell, grid)
+        return cell.w + 2 * pad
+    inset = 5.0
+    at = x + pad + inset
+    for index, child in enumerate(cell.children):
+        if index:
+            before = cell.children[index - 1]
+            both = before.leaf and child.leaf
+            at += max(GAP_LEAF if both else GAP_TREE, gaps.get((before.box.name, child.box.name), 0.0))
+        at += _place(child, at, gaps, grid)
+    for line, width in cell.drops.items():
+        at += GAP_LEAF if cell.children else 0.0
+        cell.drop_at[line] = at + 6 + ROUTE * grid.routes
+        at += width
+    inside = at - (x + pad + inset)
+    own = max(inside + 2 * inset, _own_width(cell, grid))
+    if own > inside + 2 * inset:
+        _shift(cell, (own - inside - 2 * inset) / 2 if len(cell.children) > 1 else 0.0)
+    cell.x, cell.w = x + pad, own
+    return own + 2 * pad
+
+
+def _shift(cell: Cell, by: float) -> None:
+    for child in cell.children:
+        for inner in child.walk():
+            inner.x += by
+            inner.drop_at = {line: at + by for line, at in inner.drop_at.items()}
+    cell.drop_at = {line: at + by for line, at in cell.drop_at.items()}
+
+
+def inset_of(routes: int) -> float:
+    """How far a leaf's link stands from its left border: room for the routes beside it."""
+    return 11.0 + ROUTE * routes
+
+
+def text_inset(cell: Cell, routes: int) -> float:
+    """How far a device's text stands from its left border: clear of the routes that may pass a leaf."""
+    return inset_of(routes) - 1 if routes and cell.leaf else CLEAR
+
+
+def _leaf_width(cell: Cell, grid: Grid) -> float:
+    name = text_width(cell.box.title, NAME, bold=True) + text_inset(cell, grid.routes) + CLEAR
+    beside = max((inset_of(grid.routes) + 7 + width for width in cell.wide.values()), default=0.0)
+    return max(LEAF + ROUTE * grid.routes, min(name, 130.0), beside)
+
+
+def _own_width(cell: Cell, grid: Grid) -> float:
+    name = text_width(cell.box.title, NAME, bold=True) + 2 * CLEAR
+    beside = inset_of(grid.routes) + 7 + cell.wide.get("top", 0.0)
+    return max(LEAF + 40, min(name, 160.0), beside)
+
+
+def _set_port(cell: Cell, routes: int) -> None:
+    """The x of the link to the parent: in line with an only child, else near the middle."""
+    last = cell
+    while len(last.children) == 1 and not last.drops:
+        last = last.children[0]
+    if last.leaf:
+        cell.port = last.x + inset_of(routes)
+    else:
+        cell.port = cell.x + max(inset_of(routes), min(cell.w / 2 - 20, cell.w - 80))
+
+
+__all__ = [
+    "BARS",
+    "Cell",
+    "Grid",
+    "inset_of",
+    "label_lines",
+    "label_width",
+    "lateral",
+    "place_columns",
+    "text_inset",
+]

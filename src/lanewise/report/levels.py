@@ -1,0 +1,395 @@
+"""The y side of the grid: rows, the corridors between them, the zones of brackets and bars, and every link's way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lanewise.report import grid as g
+from lanewise.report.metrics import text_width, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lanewise.report.grid import Cell, Grid
+    from lanewise.results.outline import Box, Line, Outline, Span
+
+Point = tuple[float, float]
+LANE, SPAN, BAR, TITLE = 19.0, 26.0, 22.0, 17.0
+
+
+@dataclass
+class BarPlace:
+    """A switch that joins links from above: a wide low box."""
+
+    box: Box
+    x: float
+    w: float
+    tier: int
+    lane: int = 0
+    y: float = 0.0
+    h: float = BAR
+
+
+@dataclass
+class Way:
+    """The course of a link from its `a` to its `b`, and where its label starts."""
+
+    line: Line
+    points: list[Point]
+    label: Point
+    level: bool = False
+    laned: bool = False
+
+
+@dataclass
+class Levels:
+    """Everything placed: cells have their y, bars and brackets too, `ways` tells how every link runs."""
+
+    grid: Grid
+    bars: dict[str, BarPlace] = field(default_factory=dict)
+    ways: list[Way] = field(default_factory=list)
+    spans: list[tuple[Span, list[Cell], float]] = field(default_factory=list)
+    tiers: dict[int, tuple[float, float]] = field(default_factory=dict)
+    lanes: dict[tuple[str, int], float] = field(default_factory=dict)
+    height: float = 0.0
+
+
+def detail_lines(cell: Cell, routes: int) -> list[str]:
+    """The part and the binding under a device's name, broken to fit its box."""
+    room = cell.w - g.text_inset(cell, routes) - g.CLEAR
+    lines = wrap(cell.box.detail, g.SMALL, room, 3 if cell.leaf else 1)
+    if cell.box.bound:
+        lines.append(f"for {cell.box.bound}")
+    elif cell.box.unbound:
+        lines.append("not bound")
+    return lines
+
+
+def one_line(cell: Cell) -> bool:
+    """Whether name and part stand side by side in a wide box."""
+    name = text_width(cell.box.title, g.NAME, bold=True)
+    rest = text_width(cell.box.detail, g.SMALL)
+    return not cell.leaf and name + rest + 2 * g.CLEAR + 10 <= cell.w and not cell.box.bound
+
+
+def place_levels(outline: Outline, grid: Grid) -> Levels:
+    """Give every row, lane, bracket and bar its y, and every link its way."""
+    out = Levels(grid)
+    plan = _Lanes(outline, grid)
+    _place_bars(outline, grid, out)
+    y, rows = 6.0 + TITLE + _numa_room(outline), grid.rows()
+    last = max(rows, default=0)
+    out.tiers[0] = (6.0, 0.0)
+    for row, cells in rows.items():
+        if row == grid.first_pool_row:
+            y = _end_tier(out, plan, 0, y)
+            y = _lanes_at(out, "gap", row, plan.count("gap", row), y) + (
+                LANE if plan.count("gap", row) else 14
+            )
+            out.tiers[1] = (y, 0.0)
+            y += TITLE + 4
+        y = _place_row(outline, out, plan, row, cells, y)
+    y = _end_tier(out, plan, 1 if last >= grid.first_pool_row else 0, y)
+    out.height = _place_network(out, y)
+    _run_ways(outline, out, plan)
+    return out
+
+
+def _numa_room(outline: Outline) -> float:
+    return 20.0 if any(child.kind == "numa" for box in outline.boxes for child in box.children) else 2.0
+
+
+def _place_row(outline: Outline, out: Levels, plan: _Lanes, row: int, cells: list[Cell], y: float) -> float:
+    routes = out.grid.routes
+    through = g.ROUTE * routes + (4 if routes else 0)
+    for cell in cells:
+        cell.y, cell.h = y, 18 + g.STEP * (0 if one_line(cell) else len(detail_lines(cell, routes))) + through
+    # Leaves of a row are equally high; boxes with children stay slim, their links just run longer.
+    leaves = [cell for cell in cells if cell.leaf]
+    for cell in leaves:
+        cell.h = max(leaf.h for leaf in leaves)
+    y += max(cell.h for cell in cells)
+    texts = max((len(g.label_lines(line)) for cell in cells for line in plan.below(cell)), default=0)
+    y += 5 + g.STEP * texts
+    y = _lanes_at(out, "row", row, plan.count("row", row), y)
+    return y + (13 if texts else 4)
+
+
+def _lanes_at(out: Levels, kind: str, row: int, count: int, y: float) -> float:
+    for lane in range(count):
+        y += LANE
+        out.lanes[(f"{kind}{row}", lane)] = y
+    return y
+
+
+def _end_tier(out: Levels, plan: _Lanes, tier: int, y: float) -> float:
+    """Brackets, NVLink lanes and NVSwitch bars under the rows of a tier; the y of its lower border."""
+    for lane in range(plan.spans[tier]):
+        for span, cells, at in plan.spans_in(tier):
+            if at == lane:
+                out.spans.append((span, cells, y + 7))
+        y += SPAN
+    y = _lanes_at(out, "zone", tier, plan.count("zone", tier), y)
+    y += 8 if plan.count("zone", tier) else 0
+    inside = [bar for bar in out.bars.values() if bar.box.kind == "nvswitch" and bar.tier == tier]
+    for lane in sorted({bar.lane for bar in inside}):
+        for bar in inside:
+            if bar.lane == lane:
+                bar.y = y + 2
+        y += bar_height(out) + 10
+    y += 4
+    out.tiers[tier] = (out.tiers[tier][0], y)
+    return y
+
+
+def _place_network(out: Levels, y: float) -> float:
+    bars = [bar for bar in out.bars.values() if bar.box.kind == "netswitch"]
+    y += 26 if bars else 0
+    for lane in sorted({bar.lane for bar in bars}):
+        linked = any(bar.lane > lane for bar in bars)
+        for bar in bars:
+            if bar.lane == lane:
+                bar.y = y
+        y += bar_height(out) + (32 if linked else 8)
+    return y
+
+
+def bar_height(out: Levels) -> float:
+    """How high a bar is: its name, and the routes that turn in it."""
+    return BAR + g.ROUTE * out.grid.routes
+
+
+class _Lanes:
+    """Which links need a lane of their own, and in which corridor or zone it runs."""
+
+    def __init__(self, outline: Outline, grid: Grid) -> None:
+        self.grid = grid
+        self.level = set(g.lateral(outline, grid))
+        self.lane: dict[Line, tuple[str, int, int]] = {}
+        self._below: dict[str, list[Line]] = {}
+        self.spans = {0: 0, 1: 0}
+        self._spans: list[tuple[Span, list[Cell], int, int]] = []
+        self._assign(outline)
+        self._assign_spans(outline)
+
+    def below(self, cell: Cell) -> list[Line]:
+        """The links whose label stands under a cell."""
+        return self._below.get(cell.box.name, [])
+
+    def bottoms(self, cell: Cell) -> list[Line]:
+        """The links that leave a leaf downward, in the order of their ports."""
+        return [line for line in self.below(cell) if not (line.tree and line.a == cell.box.name)]
+
+    def count(self, kind: str, row: int) -> int:
+        """How many lanes a corridor needs."""
+        used = [lane for where, at, lane in self.lane.values() if (where, at) == (kind, row)]
+        return 1 + max(used, default=-1)
+
+    def spans_in(self, tier: int) -> list[tuple[Span, list[Cell], int]]:
+        """The brackets of a tier with their lane."""
+        return [(span, cells, lane) for span, cells, at, lane in self._spans if at == tier]
+
+    def _assign(self, outline: Outline) -> None:
+        busy: dict[tuple[str, int], list[tuple[float, float, int]]] = {}
+        for line in outline.lines:
+            ends = [self.grid.cells[end] for end in (line.a, line.b) if end in self.grid.cells]
+            if line in self.level or not ends:
+                continue
+            upper = min(ends, key=lambda cell: cell.row)
+            for cell in ends:
+                if cell is upper or cell.row == upper.row:
+                    self._below.setdefault(cell.box.name, []).append(line)
+            if line.tree or len(ends) < 2:
+                continue
+            where = self._where(line, ends)
+            left, right = sorted(self._x(line, cell) for cell in ends)
+            half = text_width(_flat_label(line), g.LABEL, bold=True) / 2 + 4
+            middle = (left + right) / 2
+            span = (min(left, middle - half), max(right, middle + half))
+            lane = _free_lane(busy.setdefault(where, []), *span)
+            self.lane[line] = (*where, lane)
+
+    def _where(self, line: Line, ends: list[Cell]) -> tuple[str, int]:
+        low = max(cell.row for cell in ends)
+        if line.kind == "nvlink":
+            return ("zone", 1 if any(cell.pooled for cell in ends) else 0)
+        if ends[0].row == ends[1].row:
+            return ("row", low)
+        return ("gap", low) if low == self.grid.first_pool_row else ("row", low - 1)
+
+    def _x(self, line: Line, cell: Cell) -> float:
+        return cell.drop_at.get(line, cell.port)
+
+    def _assign_spans(self, outline: Outline) -> None:
+        busy: dict[tuple[str, int], list[tuple[float, float, int]]] = {}
+        for span in outline.spans:
+            cells = sorted(
+                (self.grid.cells[m] for m in span.members if m in self.grid.cells), key=lambda c: c.x
+            )
+            if not cells:
+                continue
+            tier = 1 if cells[0].pooled else 0
+            half = text_width(span.label, g.LABEL, bold=True) / 2 + 3
+            left, right = cells[0].x, cells[-1].x + cells[-1].w
+            middle = (left + right) / 2
+            ends = (min(left, middle - half), max(right, middle + half))
+            lane = _free_lane(busy.setdefault(("span", tier), []), *ends)
+            self._spans.append((span, cells, tier, lane))
+            self.spans[tier] = max(self.spans[tier], lane + 1)
+
+
+def _free_lane(busy: list[tuple[float, float, int]], left: float, right: float) -> int:
+    taken = {lane for start, end, lane in busy if start < right + 4 and end > left - 4}
+    lane = next(index for index in range(len(taken) + 1) if index not in taken)
+    busy.append((left, right, lane))
+    return lane
+
+
+def _flat_label(line: Line) -> str:
+    return "  ".join(g.label_lines(line, "→", "←"))
+
+
+def _place_bars(outline: Outline, grid: Grid, out: Levels) -> None:
+    lanes: dict[tuple[str, int], list[tuple[float, float, int]]] = {}
+    names = {box.name for box in grid.bars}
+    waiting = []
+    for box in grid.bars:
+        ends = _ends_above(outline, grid, box.name)
+        between = [
+            line for line in outline.lines if box.name in (line.a, line.b) and {line.a, line.b} <= names
+        ]
+        if not ends:
+            waiting.append((box, between))
+            continue
+        left = min(x for x, _ in ends) - g.inset_of(grid.routes)
+        right = max(x for x, _ in ends) + 62 + sum(g.label_width(line) + 24 for line in between)
+        _add_bar(out, lanes, box, left, right, 1 if any(cell.pooled for _, cell in ends) else 0)
+    for box, between in waiting:
+        others = [
+            out.bars[o] for line in between for o in (line.a, line.b) if o in out.bars and o != box.name
+        ]
+        left = min((bar.x for bar in others), default=g.PAD_HOST)
+        right = max((bar.x + bar.w for bar in others), default=left + 140)
+        _add_bar(out, lanes, box, left, right, 1 if others else 0)
+        if others:
+            out.bars[box.name].lane = 1 + max(bar.lane for bar in others)
+
+
+def _ends_above(outline: Outline, grid: Grid, name: str) -> list[tuple[float, Cell]]:
+    found = []
+    for line in outline.lines:
+        if name in (line.a, line.b):
+            other = grid.cells.get(line.b if line.a == name else line.a)
+            if other is not None:
+                found.append((other.drop_at.get(line, other.port), other))
+    return found
+
+
+def _add_bar(
+    out: Levels,
+    lanes: dict[tuple[str, int], list[tuple[float, float, int]]],
+    box: Box,
+    left: float,
+    right: float,
+    tier: int,
+) -> None:
+    wanted = (
+        text_width(box.title, g.NAME, True) + text_width(box.detail, g.SMALL) + 40 + g.ROUTE * out.grid.routes
+    )
+    right = max(right, left + wanted)
+    kind = (box.kind, tier if box.kind == "nvswitch" else 9)
+    lane = _free_lane(lanes.setdefault(kind, []), left, right)
+    out.bars[box.name] = BarPlace(box, left, right - left, tier, lane, h=bar_height(out))
+    out.grid.width = max(out.grid.width, right + g.PAD_HOST)
+
+
+def _run_ways(outline: Outline, out: Levels, plan: _Lanes) -> None:
+    tops: dict[str, int] = {}
+    drawn: dict[frozenset[str], int] = {}
+    for line in outline.lines:
+        way = _way(out, plan, line, tops, drawn)
+        if way is not None:
+            out.ways.append(way)
+
+
+def _way(
+    out: Levels, plan: _Lanes, line: Line, tops: dict[str, int], drawn: dict[frozenset[str], int]
+) -> Way | None:
+    cells, bars = out.grid.cells, out.bars
+    one, other = cells.get(line.a), cells.get(line.b)
+    if one is None and other is None:
+        return _between_bars(bars.get(line.a), bars.get(line.b), line)
+    if one is None or other is None:
+        cell, bar = one or other, bars.get(line.a if one is None else line.b)
+        return _to_bar(plan, line, cell, bar, one is None) if cell and bar else None
+    if line in plan.level:
+        return _level(one, other, line, drawn, out.grid.routes)
+    if line.tree:
+        x, start = other.port, one.y + one.h
+        return Way(line, [(x, start), (x, other.y)], (x, start))
+    return _by_lane(out, plan, line, one, other, tops)
+
+
+def _bottom(plan: _Lanes, line: Line, cell: Cell) -> Point:
+    if line in cell.drop_at:
+        return (cell.drop_at[line], cell.y + cell.h)
+    bottoms = plan.bottoms(cell)
+    index = bottoms.index(line) if line in bottoms else 0
+    step = min(9.0, (cell.w - 20) / max(1, len(bottoms)))
+    return (cell.port + step * index, cell.y + cell.h)
+
+
+def _to_bar(plan: _Lanes, line: Line, cell: Cell, bar: BarPlace, flipped: bool) -> Way:
+    x, y = _bottom(plan, line, cell)
+    points = [(x, y), (x, bar.y)]
+    return Way(line, points[::-1] if flipped else points, (x, y))
+
+
+def _between_bars(one: BarPlace | None, other: BarPlace | None, line: Line) -> Way | None:
+    if one is None or other is None:
+        return None
+    upper, lower = (one, other) if one.y <= other.y else (other, one)
+    x = min(upper.x + upper.w, lower.x + lower.w) - g.label_width(line) - 16
+    points = [(x, upper.y + upper.h), (x, lower.y)]
+    return Way(line, points if upper is one else points[::-1], (x, upper.y + upper.h))
+
+
+def _level(one: Cell, other: Cell, line: Line, drawn: dict[frozenset[str], int], routes: int) -> Way:
+    left, right = (one, other) if one.x < other.x else (other, one)
+    key = frozenset((line.a, line.b))
+    index = drawn[key] = drawn.get(key, -1) + 1
+    h = min(left.h, right.h)
+    # With routes beside it the link keeps low, so that they pass under the names.
+    y = left.y + (h - 4 if routes else min(h - 5, h / 2 + 12 * index))
+    points = [(left.x + left.w, y), (right.x, y)]
+    middle = ((points[0][0] + points[1][0]) / 2, y)
+    return Way(line, points if left is one else points[::-1], middle, level=True)
+
+
+def _by_lane(out: Levels, plan: _Lanes, line: Line, one: Cell, other: Cell, tops: dict[str, int]) -> Way:
+    kind, row, lane = plan.lane[line]
+    y = out.lanes[(f"{kind}{row}", lane)]
+    flipped = one.row > other.row
+    upper, lower = (other, one) if flipped else (one, other)
+    x, start = _bottom(plan, line, upper)
+    if upper.row == lower.row:
+        end = _bottom(plan, line, lower)
+    else:
+        tops[lower.box.name] = tops.get(lower.box.name, 0) + 1
+        inside = lower.x + 4 <= x <= lower.x + lower.w - 4 and abs(x - lower.port) > 12
+        side = lower.x + lower.w - 12.0 * tops[lower.box.name] if x > lower.port else lower.x + 7
+        end = (x if inside else side, lower.y)
+    points = [(x, start), end] if end[0] == x else [(x, start), (x, y), (end[0], y), end]
+    straight = upper.row != lower.row
+    label = (x, start) if straight else ((x + end[0]) / 2, y)
+    return Way(line, points[::-1] if flipped else points, label, laned=not straight)
+
+
+def shown_cells(cells: Iterable[Cell]) -> tuple[float, float]:
+    """The left and right ends of cells and all beneath them."""
+    every = [inner for cell in cells for inner in cell.walk()]
+    return min(cell.x for cell in every), max(cell.x + cell.w for cell in every)
+
+
+__all__ = ["BarPlace", "Levels", "Way", "detail_lines", "one_line", "place_levels", "shown_cells"]

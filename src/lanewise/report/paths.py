@@ -1,0 +1,110 @@
+"""Highlighted routes: one coloured line each, beside the links it follows and through the boxes it passes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lanewise.report import grid as g
+from lanewise.report.shapes import LineShape, MarkerShape, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lanewise.report.levels import Levels
+    from lanewise.results.outline import Outline, Path
+
+Point = tuple[float, float]
+ROUTE_COLOURS = 6
+_WIDTH = 2.6
+
+
+def route_shapes(outline: Outline, out: Levels) -> list[Shape]:
+    """The lines and end marks of all routes; a route whose boxes no link joins is left out."""
+    shapes: list[Shape] = []
+    for index, path in enumerate(outline.paths):
+        points = _course(out, path, index)
+        if len(points) < 2:
+            continue
+        look = f"route r{path.colour % ROUTE_COLOURS}"
+        shapes.append(LineShape(tuple(points), f"{look} under", _WIDTH + 2.2))
+        shapes.append(LineShape(tuple(points), look, _WIDTH, path.label))
+        shapes.append(MarkerShape(*points[0], 0, 0, 3.4, look))
+        (x0, y0), (x1, y1) = points[-2], points[-1]
+        length = max(1e-6, abs(x1 - x0) + abs(y1 - y0))
+        shapes.append(MarkerShape(x1, y1, (x1 - x0) / length, (y1 - y0) / length, 7.0, look))
+    return shapes
+
+
+def _course(out: Levels, path: Path, index: int) -> list[Point]:
+    """The points of a route: each link's own course, moved aside, joined inside every box."""
+    legs = []
+    for start, end in zip(path.nodes, path.nodes[1:], strict=False):
+        way = next((w for w in out.ways if {w.line.a, w.line.b} == {start, end}), None)
+        if way is None:
+            return []
+        points = way.points if way.line.a == start else way.points[::-1]
+        legs.append(_aside(points, 6.0 + g.ROUTE * index))
+    if not legs:
+        return []
+    legs[0][0] = _inside(out, path.nodes[0], legs[0][0])
+    legs[-1][-1] = _inside(out, path.nodes[-1], legs[-1][-1])
+    course: list[Point] = []
+    for position, leg in enumerate(legs):
+        if position:
+            course.extend(_join(out, path.nodes[position], course[-1], leg[0], index))
+        course.extend(leg)
+    return _tidy(course)
+
+
+def _aside(points: Sequence[Point], by: float) -> list[Point]:
+    level = all(y == points[0][1] for _, y in points)
+    upright = all(x == points[0][0] for x, _ in points)
+    dx, dy = (0.0 if level else -by), (0.0 if upright else -by if level else -by)
+    return [(x + dx, y + dy) for x, y in points]
+
+
+def _rect(out: Levels, name: str) -> tuple[float, float, float, float]:
+    if name in out.bars:
+        bar = out.bars[name]
+        return bar.x, bar.y, bar.w, bar.h
+    cell = out.grid.cells[name]
+    return cell.x, cell.y, cell.w, cell.h
+
+
+def _lane(out: Levels, name: str, index: int) -> float:
+    _, y, _, h = _rect(out, name)
+    if name in out.bars:
+        return y + h - 4 - g.ROUTE * index
+    return y + h - 5 - g.ROUTE * index
+
+
+def _inside(out: Levels, name: str, point: Point) -> Point:
+    """Where a route ends: on the border of its box, so that its mark covers no name."""
+    x, y, w, h = _rect(out, name)
+    if not x < point[0] < x + w:
+        return (x + w if point[0] >= x + w else x, point[1])
+    return (point[0], y if abs(point[1] - y) < abs(point[1] - y - h) else y + h)
+
+
+def _join(out: Levels, name: str, last: Point, first: Point, index: int) -> list[Point]:
+    x, _, w, _ = _rect(out, name)
+    level = _lane(out, name, index)
+    sideways = [not x < point[0] < x + w for point in (last, first)]
+    if all(sideways):
+        return []
+    if sideways[0]:
+        return [(first[0], last[1])]
+    if sideways[1]:
+        return [(last[0], first[1])]
+    return [(last[0], level), (first[0], level)]
+
+
+def _tidy(points: list[Point]) -> list[Point]:
+    out: list[Point] = []
+    for point in points:
+        if not out or point != out[-1]:
+            out.append(point)
+    return out
+
+
+__all__ = ["ROUTE_COLOURS", "route_shapes"]

@@ -1,0 +1,181 @@
+"""Attach and detach: which host a device is bound to, and where its cable goes, always as a new System."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lanewise.errors import Contradiction, LanewiseError, Unreachable, unknown_name
+from lanewise.topology import speeds
+from lanewise.topology.binding import Near, default_bridge, next_port
+from lanewise.topology.expand_devices import ENDPOINTS, FORWARDING
+from lanewise.topology.limits import check_sums, pcie_speed
+from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind, System
+from lanewise.topology.problems import Problems
+from lanewise.topology.trees import FABRIC, Graph
+
+Ways = dict[str, tuple[str, ...]]
+
+
+def attach(system: System, device: str, host: str, at: str | None = None) -> System:
+    """The system with `device` bound to `host`; with `at`, its PCIe link moves below that switch or CPU.
+
+    UnknownName for a name that does not exist, Contradiction if it is bound already or cannot be moved,
+    Unreachable, naming what is in the way, if no PCIe or fabric path joins them.
+    """
+    target = _endpoint(system, device, "attached")
+    if host not in system.hosts:
+        raise unknown_name(f"host of {system.name}", host, system.hosts)
+    if target.host is not None:
+        already = "already" if target.host == host else "still"
+        hint = f"detach it first: detach {device}" if target.host != host or at else ""
+        raise Contradiction(f"'{device}' is {already} bound to {target.host}", place=target.place, hint=hint)
+    moved = system if at is None else _recable(system, device, at)
+    ways = _ways(moved, device, host)
+    if not ways:
+        raise _blocked(moved, device, host)
+    domains, root = _join(moved, device, host, ways)
+    numa = Near(moved.devices, moved.links).numa(device, host, root, moved.devices)
+    bound = replace(moved.devices[device], host=host, numa=numa)
+    return replace(moved, devices={**moved.devices, device: bound}, domains=domains)
+
+
+def detach(system: System, device: str) -> System:
+    """The system with `device` bound to no host and out of every domain; its cable stays.
+
+    UnknownName if there is no such device, Contradiction if it is not bound.
+    """
+    target = _endpoint(system, device, "detached")
+    if target.host is None:
+        hint = f"attach it to one of {', '.join(system.hosts)}"
+        raise Contradiction(f"'{device}' is bound to no host", place=target.place, hint=hint)
+    domains = tuple(
+        replace(domain, devices=domain.devices - {device}) if device in domain.devices else domain
+        for domain in system.domains
+    )
+    free = replace(target, host=None, numa=None)
+    return replace(system, devices={**system.devices, device: free}, domains=domains)
+
+
+def _endpoint(system: System, name: str, verb: str) -> Device:
+    device = system.device(name)
+    if device.kind not in ENDPOINTS:
+        cause = f"'{name}' is a {device.kind} and cannot be {verb}"
+        raise Contradiction(
+            cause, place=device.place, hint="name a GPU, a network card, a drive or a controller"
+        )
+    return device
+
+
+def _ways(system: System, device: str, host: str) -> Ways:
+    """For every CPU of the host that reaches the device over PCIe and fabric, the devices on the way."""
+    graph = Graph(system.devices, system.links, FABRIC)
+    found: Ways = {}
+    for cpu in system.of_kind(Kind.CPU, host=host):
+        way = graph.reach(cpu).get(device)
+        if way:
+            found[cpu] = way
+    return found
+
+
+def _join(system: System, device: str, host: str, ways: Ways) -> tuple[tuple[Domain, ...], str | None]:
+    """The domains with the device in the nearest one of the host, and its root; None if none are stated."""
+    if not system.domains:
+        return system.domains, None
+    fitting = [domain for domain in system.domains if domain.root in ways]
+    if not fitting:
+        cause = f"{host} has no domain that could hold '{device}', and {system.name} states its domains"
+        hint = f"add one to the description: {host}: {{root: {next(iter(ways))}, devices: []}}"
+        raise Contradiction(cause, place=system.domains[0].place, hint=hint)
+    nearest = min(fitting, key=lambda domain: len(ways[domain.root]))
+    joined = replace(nearest, devices=nearest.devices | {device})
+    return tuple(joined if domain is nearest else domain for domain in system.domains), nearest.root
+
+
+def _recable(system: System, name: str, at: str) -> System:
+    above = system.device(at)
+    if above.kind not in (Kind.SWITCH, Kind.CPU):
+        known = ", ".join(system.of_kind(Kind.SWITCH)) or "none"
+        cause = f"'{at}' is a {above.kind}; nothing can be cabled below it"
+        raise Contradiction(cause, place=above.place, hint=f"name a CPU or a switch; switches: {known}")
+    cables = [link for link in system.links_at(name) if link.kind is LinkKind.PCIE]
+    if len(cables) != 1:
+        cause = f"'{name}' has {len(cables)} PCIe links; only a device with one can be moved"
+        raise Contradiction(cause, place=system.device(name).place, hint="change the description instead")
+    old = cables[0]
+    for switch in (above, system.device(old.a)):
+        if switch.partitions:
+            cause = f"'{switch.name}' is partitioned, and a cable does not say which partition '{name}' joins"
+            raise Contradiction(cause, place=switch.place, hint="change its partitions in the description")
+    new = _cable(system, old, above, system.device(name))
+    links = tuple(new if link is old else link for link in system.links)
+    problems = Problems()
+    check_sums(system.devices, links, system.catalog, problems)
+    problems.finish()
+    return replace(system, links=links)
+
+
+def _cable(system: System, old: Link, above: Device, below: Device) -> Link:
+    """The link between its new ends, as fast as both parts train, or as before where neither part says."""
+    bare = replace(old, a=above.name, b=below.name, port="", bridge="", length=None)
+    fast = pcie_speed(bare, speeds.Pcie(), (system.part(above.name), system.part(below.name)))
+    new = replace(fast, gen=fast.gen or old.gen, lanes=fast.lanes or old.lanes)
+    if above.kind is not Kind.CPU:
+        return new
+    taken = {link.port for link in system.links_at(above.name) if link is not old}
+    port = next_port(taken)
+    return replace(new, port=port, bridge=default_bridge(above, port, system.catalog))
+
+
+def _blocked(system: System, device: str, host: str) -> LanewiseError:
+    """The error that says what lies between a device and a host."""
+    cpus = system.of_kind(Kind.CPU, host=host)
+    place = system.device(device).place
+    if not cpus:
+        return Unreachable(
+            f"{host} has no CPU, so it cannot reach '{device}'", place=place, hint=f"add a CPU to {host}"
+        )
+    ways = [way for way in (_any_way(system, cpu, device) for cpu in cpus) if way]
+    reached = sorted(
+        {name for cpu in cpus for name in Graph(system.devices, system.links, FABRIC).reach(cpu)}
+    )
+    switches = [name for name in reached if system.devices[name].kind is Kind.SWITCH]
+    hint = f"move its cable, as in: attach {device} {host} --at {(switches or cpus)[0]}"
+    if not ways:
+        return Unreachable(f"no cable joins '{device}' and {host}", place=place, hint=hint)
+    way = min(ways, key=len)
+    cause = f"no PCIe or fabric path leads from {host} to '{device}': {_obstacle(system, way)} is in the way"
+    return Unreachable(f"{cause} ({' - '.join(way)})", place=place, hint=hint)
+
+
+def _any_way(system: System, start: str, goal: str) -> tuple[str, ...]:
+    """The devices on a shortest way over links of any kind and through any device, empty if there is none."""
+    before: dict[str, str] = {start: ""}
+    queue = deque([start])
+    while queue and goal not in before:
+        here = queue.popleft()
+        for link in system.links_at(here):
+            if link.other(here) not in before:
+                before[link.other(here)] = here
+                queue.append(link.other(here))
+    if goal not in before:
+        return ()
+    way = [goal]
+    while way[-1] != start:
+        way.append(before[way[-1]])
+    return tuple(reversed(way))
+
+
+def _obstacle(system: System, way: Sequence[str]) -> str:
+    for index, here in enumerate(way[:-1]):
+        there = way[index + 1]
+        device = system.devices[here]
+        if index and device.kind not in FORWARDING:
+            return f"the {device.kind} {here}"
+        if index and not device.joins(way[index - 1], there):
+            return f"a partition of {here}"
+        kinds = {link.kind for link in system.links_between(here, there)}
+        if not kinds & set(FABRIC):
+            return f"the {min(kinds)} link {here}--{there}"
+    return "nothing known"

@@ -1,0 +1,231 @@
+"""From a System to the text of a description that reads back as the same system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from lanewise.errors import LanewiseError
+from lanewise.topology import speeds
+from lanewise.topology.binding import Stated, default_bridge, name_ports, settle_hosts
+from lanewise.topology.model import Device, Kind, Link, LinkKind, Parameter, Policies, System, Volume
+from lanewise.topology.problems import Problems
+from lanewise.topology.ranges import check_name, fold
+
+if TYPE_CHECKING:
+    import yaml
+
+Plain = dict[str, Any]
+_WIDTH = 120
+
+
+class Flow(dict[str, Any]):
+    """A mapping that is written on one line."""
+
+
+def write_system(system: System) -> str:
+    """The description of a system as YAML, ranges folded; FormatError for a name the format cannot hold.
+
+    It states the system as it is: its parameters stand there with the values they had, fixed.
+    """
+    import yaml  # here, so that importing the model stays cheap
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    Dumper.add_representer(Flow, _flow)
+    Dumper.ignore_aliases = lambda *_: True  # type: ignore[method-assign]
+    text: str = yaml.dump(_document(system), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
+    return text
+
+
+def _flow(dumper: yaml.SafeDumper, data: Flow) -> yaml.Node:
+    return dumper.represent_mapping("tag:yaml.org,2002:map", data.items(), flow_style=True)
+
+
+def _document(system: System) -> Plain:
+    document: Plain = {"lanewise": 1, "system": system.name, "title": system.title, "source": system.source}
+    document["parameters"] = {name: _parameter(entry) for name, entry in system.parameters.items()}
+    document["settings"] = Flow(system.settings) if system.parameters else None
+    document["hosts"] = list(system.hosts) if system.hosts != ("host0",) else None
+    document["devices"] = _devices(system)
+    document["links"] = _links(system)
+    document["domains"] = {
+        domain.name: Flow(root=domain.root, devices=_folded(_in_order(system, domain.devices)))
+        for domain in system.domains
+    }
+    document["volumes"] = {name: _volume(volume) for name, volume in system.volumes.items()}
+    document["policies"] = _policies(system, system.policies)
+    document["assumptions"] = list(system.assumptions)
+    return {key: value for key, value in document.items() if value or key in ("lanewise", "devices")}
+
+
+def _parameter(entry: Parameter) -> Flow:
+    found = Flow(default=entry.default)
+    if entry.values:
+        found["values"] = list(entry.values)
+    if entry.minimum:
+        found["min"] = entry.minimum
+    if entry.maximum != Parameter("", 0).maximum:
+        found["max"] = entry.maximum
+    if entry.help:
+        found["help"] = entry.help
+    return found
+
+
+def _devices(system: System) -> Plain:
+    """Entries by name or range; hosts and NUMA nodes only where the cabling does not give them."""
+    stated = _to_state(system)
+    entries: list[tuple[str, Flow]] = []
+    for device in system.devices.values():
+        check_name(device.name)
+        entries.append((device.name, _device(system, device, stated)))
+    found: Plain = {}
+    for _, run in groupby(entries, key=lambda entry: repr(entry[1])):
+        group = list(run)
+        for pattern in fold([name for name, _ in group]):
+            found[pattern] = group[0][1]
+    return found
+
+
+def _to_state(system: System) -> Stated:
+    """The devices whose host or NUMA node the reader would not settle as it is."""
+    hosts = _unlike(system, Stated(), "host")
+    # The CPUs of a host are numbered together, so they state their NUMA nodes together.
+    wrong = {system.devices[name].host for name in _unlike(system, Stated(hosts), "numa") & _cpus(system)}
+    cpus = frozenset(name for name in _cpus(system) if system.devices[name].host in wrong)
+    return Stated(hosts, cpus | _unlike(system, Stated(hosts, cpus), "numa"))
+
+
+def _unlike(system: System, stated: Stated, what: str) -> frozenset[str]:
+    bare = {
+        name: replace(
+            device,
+            host=device.host if device.kind is Kind.CPU or name in stated.hosts else None,
+            numa=device.numa if name in stated.numas else None,
+        )
+        for name, device in system.devices.items()
+    }
+    settled = settle_hosts(bare, system.links, system.domains, stated, Problems())
+    return frozenset(
+        name
+        for name, device in system.devices.items()
+        if getattr(settled[name], what) != getattr(device, what)
+    )
+
+
+def _cpus(system: System) -> frozenset[str]:
+    return frozenset(system.of_kind(Kind.CPU))
+
+
+def _device(system: System, device: Device, stated: Stated) -> Flow:
+    found = Flow({_word(system, device): device.part})
+    many_hosts = device.kind is Kind.CPU and len(system.hosts) != 1
+    if device.name in stated.hosts or many_hosts:
+        found["host"] = device.host
+    if device.name in stated.numas:
+        found["numa"] = device.numa
+    if device.partitions:
+        found["partitions"] = [fold(sorted(group)) for group in device.partitions]
+    return found
+
+
+def _word(system: System, device: Device) -> str:
+    if device.kind is Kind.SWITCH and device.part:
+        try:
+            return "adapter" if system.catalog.get(device.part).kind == "adapter" else "switch"
+        except LanewiseError:
+            return "switch"
+    return device.kind.value
+
+
+def _links(system: System) -> list[Flow]:
+    """Entries with neighbouring links alike folded into stars, from one end to many or from many to one."""
+    silent = _silent_ports(system)
+    entries = [(link.a, link.b, _link(system, link, link.a in silent)) for link in system.links]
+    found: list[Flow] = []
+    start = 0
+    while start < len(entries):
+        above, below, words = entries[start]
+        down, up = (_alike(entries, start, end) for end in (0, 1))
+        run = entries[start : start + max(down, up)]
+        many = [entry[1] if down >= up else entry[0] for entry in run]
+        ends = {"from": above, "to": _folded(many)} if down >= up else {"from": _folded(many), "to": below}
+        found.append(Flow({**ends, **words}))
+        start += len(run)
+    return found
+
+
+def _alike(entries: Sequence[tuple[str, str, Flow]], start: int, end: int) -> int:
+    """How many entries from `start` on share that end and say the same."""
+    first = entries[start]
+    count = 1
+    for entry in entries[start + 1 :]:
+        if entry[end] != first[end] or entry[2] != first[2]:
+            break
+        count += 1
+    return count
+
+
+def _silent_ports(system: System) -> set[str]:
+    """The CPUs whose root ports have the names that the reader would give them."""
+    bare = [replace(link, port="", bridge="") for link in system.links]
+    named = name_ports(system.devices, bare, system.catalog, Problems())
+    odd = {link.a for link, plain in zip(system.links, named, strict=True) if link.port != plain.port}
+    return set(system.devices) - odd
+
+
+def _link(system: System, link: Link, silent: bool) -> Flow:
+    found = Flow({link.kind.value: _speed(link)})
+    if link.rate is not None and link.kind is not LinkKind.NETWORK:
+        found["rate"] = speeds.write_quantity(link.rate, "B/s")
+    if link.port and not silent:
+        found["port"] = link.port
+    if link.bridge and link.bridge != default_bridge(system.device(link.a), link.port, system.catalog):
+        found["bridge"] = link.bridge
+    if link.max_payload is not None:
+        found["max_payload"] = speeds.write_quantity(link.max_payload, "B")
+    if link.length is not None:
+        found["length"] = speeds.write_quantity(link.length, "m")
+    return found
+
+
+def _speed(link: Link) -> str | int:
+    if link.kind in (LinkKind.PCIE, LinkKind.FABRIC):
+        return speeds.write_pcie(link.gen, link.lanes)
+    if link.kind is LinkKind.NETWORK:
+        return speeds.UNKNOWN if link.rate is None else speeds.write_quantity(link.rate, "B/s")
+    return link.count
+
+
+def _volume(volume: Volume) -> Flow:
+    found = Flow(raid=volume.raid, drives=_folded(list(volume.drives)))
+    if volume.controller:
+        found["controller"] = volume.controller
+    if volume.chunk is not None:
+        found["chunk"] = speeds.write_quantity(volume.chunk, "B")
+    return found
+
+
+def _policies(system: System, policies: Policies) -> Plain:
+    found: Plain = {}
+    if policies.peer_scope:
+        found["peers"] = Flow(policies.peer_scope)
+    if policies.acs_redirect:
+        found["acs_redirect"] = _folded(_in_order(system, policies.acs_redirect))
+    if policies.iommu != "off":
+        found["iommu"] = policies.iommu
+    if policies.cross_domain_p2p:
+        found["cross_domain_p2p"] = True
+    return found
+
+
+def _in_order(system: System, names: frozenset[str]) -> list[str]:
+    return [name for name in system.devices if name in names]
+
+
+def _folded(names: list[str]) -> str | list[str]:
+    patterns = fold(names)
+    return patterns[0] if len(patterns) == 1 else patterns
