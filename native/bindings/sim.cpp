@@ -33,7 +33,8 @@ std::span<const T> view(const Column<T>& column) {
 std::shared_ptr<Network> make_network(std::vector<double> capacities, const std::vector<Uses>& uses,
                                       const std::vector<double>& weights, const std::vector<double>& caps) {
   if (weights.size() != uses.size() || caps.size() != uses.size()) {
-    throw sim::BadInput("uses, weights and caps of the flow classes differ in number", "give one of each for each class");
+    throw sim::BadInput("uses, weights and caps of the flow classes differ in number",
+                        "give one of each for each class");
   }
   std::vector<sim::FlowClass> classes(uses.size());
   for (std::size_t k = 0; k < uses.size(); ++k) {
@@ -91,13 +92,15 @@ void bind_sim(nb::module_& m) {
         sim::Shares out = sim::share(network, counts);
         return std::make_tuple(std::move(out.rates), std::move(out.limits), std::move(out.use));
       },
-      "network"_a, "counts"_a, "Weighted max-min: rates, limits (resource, -1 own cap, -2 no flow) and use of resources.");
+      "network"_a, "counts"_a,
+      "Weighted max-min: rates, limits (resource, -1 own cap, -2 no flow) and use of resources.");
   m.def("run_flows", &run, "network"_a, "flow_class"_a, "sizes"_a, "starts"_a, "keep_rates"_a = 0,
         "Finish times, kept changes of rates, and whether all changes were kept.");
 
   nb::class_<FlowEngine>(m, "FlowEngine", "Steps through transfers; the same that C++ code embeds.")
       .def("__init__",
-           [](FlowEngine* self, std::shared_ptr<Network> network) { new (self) FlowEngine(std::move(network)); }, "network"_a)
+           [](FlowEngine* self, std::shared_ptr<Network> network) { new (self) FlowEngine(std::move(network)); },
+           "network"_a)
       .def_prop_ro("now", &FlowEngine::now)
       .def_prop_ro("active", &FlowEngine::active)
       .def("add", &FlowEngine::add, "flow_class"_a, "size"_a, "id"_a)

@@ -43,7 +43,8 @@ void FlowEngine::add(std::int32_t flow_class, double bytes, std::int64_t id) {
                    "flow classes count from 0 in the order they are given");
   }
   if (!(bytes >= 0.0 && bytes <= kLargest)) {
-    throw BadInput("transfer " + std::to_string(id) + " has a size of " + show(bytes) + " B", "sizes are bytes from 0 to 1e60");
+    throw BadInput("transfer " + std::to_string(id) + " has a size of " + show(bytes) + " B",
+                   "sizes are bytes from 0 to 1e60");
   }
   ++active_;
   if (bytes == 0.0) {
@@ -89,9 +90,12 @@ std::span<const std::int64_t> FlowEngine::advance() {
 }
 
 void FlowEngine::advance_to(double time) {
-  if (!(time >= now_)) throw BadInput("time cannot go back from " + show(now_) + " s to " + show(time) + " s", "advance to a later time");
+  if (!(time >= now_)) {
+    throw BadInput("time cannot go back from " + show(now_) + " s to " + show(time) + " s", "advance to a later time");
+  }
   if (time > next_event_time()) {
-    throw BadInput("a transfer ends at " + show(next_event_time()) + " s, before " + show(time) + " s", "call advance() first");
+    throw BadInput("a transfer ends at " + show(next_event_time()) + " s, before " + show(time) + " s",
+                   "call advance() first");
   }
   now_ = time;
 }
@@ -179,7 +183,9 @@ void FlowEngine::solve(Part& part) {
 void FlowEngine::refresh_due(std::size_t index) {
   const Part& part = parts_[index];
   double least = kInfinity;
-  for (const auto k : part.solver.active()) least = std::min(least, lanes_[part.first + static_cast<std::size_t>(k)].due);
+  for (const auto k : part.solver.active()) {
+    least = std::min(least, lanes_[part.first + static_cast<std::size_t>(k)].due);
+  }
   std::size_t node = leaves_ + index;
   first_due_[node] = least;
   for (node /= 2; node > 0; node /= 2) first_due_[node] = std::min(first_due_[2 * node], first_due_[2 * node + 1]);
@@ -225,10 +231,12 @@ void check(const Network& network, const Transfers& transfers) {
                      "flow classes count from 0 in the order they are given");
     }
     if (!(transfers.bytes[i] >= 0.0 && transfers.bytes[i] <= kLargest)) {
-      throw BadInput(who + std::to_string(i) + " has a size of " + show(transfers.bytes[i]) + " B", "sizes are bytes from 0 to 1e60");
+      throw BadInput(who + std::to_string(i) + " has a size of " + show(transfers.bytes[i]) + " B",
+                     "sizes are bytes from 0 to 1e60");
     }
     if (!(transfers.start[i] >= 0.0 && transfers.start[i] <= kLargest)) {
-      throw BadInput(who + std::to_string(i) + " starts at " + show(transfers.start[i]) + " s", "starts are seconds from 0 to 1e60");
+      throw BadInput(who + std::to_string(i) + " starts at " + show(transfers.start[i]) + " s",
+                     "starts are seconds from 0 to 1e60");
     }
   }
 }

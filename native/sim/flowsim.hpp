@@ -34,7 +34,8 @@ class FlowEngine {
   // When the next transfer ends; infinity when none is under way.
   double next_event_time();
 
-  // Moves to next_event_time() and returns the ids that end then, ascending; valid until the next call, empty when idle.
+  // Moves to next_event_time() and returns the ids that end then, ascending; empty when idle. Valid until the next
+  // call.
   std::span<const std::int64_t> advance();
 
   // Moves the clock without ending anything. Throws BadInput if `time` is before now() or after next_event_time().

@@ -58,7 +58,8 @@ Network::Network(std::vector<double> capacities, std::vector<FlowClass> classes)
 void Network::check_resources() const {
   for (std::size_t r = 0; r < capacities_.size(); ++r) {
     if (in_range(capacities_[r])) continue;
-    throw BadInput("resource " + std::to_string(r) + " has capacity " + show(capacities_[r]) + "; it must be positive and finite",
+    throw BadInput("resource " + std::to_string(r) + " has capacity " + show(capacities_[r]) +
+                       "; it must be positive and finite",
                    std::string(kRangeHint) + "; leave out a resource that limits nothing");
   }
 }
@@ -78,7 +79,9 @@ void Network::check_class(std::size_t index) {
                      kRangeHint);
     }
   }
-  if (!in_range(flow.weight)) throw BadInput(who + " has weight " + show(flow.weight) + "; it must be positive and finite", kRangeHint);
+  if (!in_range(flow.weight)) {
+    throw BadInput(who + " has weight " + show(flow.weight) + "; it must be positive and finite", kRangeHint);
+  }
   if (!in_range(flow.cap) && !(std::isinf(flow.cap) && flow.cap > 0)) {
     throw BadInput(who + " has cap " + show(flow.cap) + "; it must be positive",
                    std::string(kRangeHint) + "; infinity means no cap");
@@ -125,7 +128,8 @@ void Network::find_components() {
     return flow.cap / flow.weight;
   };
   for (Component& part : components_) {
-    std::stable_sort(part.classes.begin(), part.classes.end(), [&](auto a, auto b) { return cap_level(a) < cap_level(b); });
+    std::stable_sort(part.classes.begin(), part.classes.end(),
+                     [&](auto a, auto b) { return cap_level(a) < cap_level(b); });
   }
 }
 

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     Progress = Callable[[str], None]
 
 __all__ = [
-    "attach", "calibrate", "class_matrix", "detach", "finish_times", "load_catalog", "load_run", "load_study",
-    "load_system", "matrix", "predict", "ready_studies", "ready_systems", "render_report", "route", "all_routes", "run_studies",
+    "all_routes", "attach", "calibrate", "class_matrix", "detach", "finish_times", "load_catalog", "load_run", "load_study",
+    "load_system", "matrix", "predict", "ready_studies", "ready_systems", "render_report", "route", "run_studies",
     "save_run", "serve", "write_parts",
 ]  # fmt: skip
 
@@ -176,9 +176,9 @@ def calibrate(
 
 def render_report(run: Run) -> str:
     """One offline HTML page of a run."""
-    from lanewise.report.html import render
+    from lanewise.report.html import report_html
 
-    return render(run)
+    return report_html(run)
 
 
 def save_run(run: Run, path: str | Path) -> None:

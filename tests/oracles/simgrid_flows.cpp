@@ -53,7 +53,8 @@ static std::vector<Path> read_platform(std::ifstream& in, s4u::NetZone* zone) {
       in >> r;
       route.emplace_back(links[r]);
     }
-    paths[k] = {zone->add_host("from" + std::to_string(k), 1e9)->seal(), zone->add_host("to" + std::to_string(k), 1e9)->seal()};
+    paths[k] = {zone->add_host("from" + std::to_string(k), 1e9)->seal(),
+                zone->add_host("to" + std::to_string(k), 1e9)->seal()};
     zone->add_route(paths[k].from, paths[k].to, route, false);
   }
   return paths;
@@ -61,7 +62,8 @@ static std::vector<Path> read_platform(std::ifstream& in, s4u::NetZone* zone) {
 
 // Starts each transfer at its time. SimGrid reports the end of a transfer only while someone holds it, so it is held
 // until then and let go afterwards.
-static void feed(const std::vector<Path>& paths, const std::vector<Transfer>& transfers, std::vector<double>& finishes) {
+static void feed(const std::vector<Path>& paths, const std::vector<Transfer>& transfers,
+                 std::vector<double>& finishes) {
   std::vector<s4u::CommPtr> held(transfers.size());
   std::vector<std::size_t> ended;
   for (std::size_t i = 0; i < transfers.size(); ++i) {

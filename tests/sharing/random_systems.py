@@ -35,7 +35,7 @@ def systems(draw, most_resources=6, most_classes=7, most_flows=4):
 
 @st.composite
 def workloads(draw, most_transfers=9):
-    """(capacities, classes, transfers) with sizes such that transfers overlap, some at once and some empty."""
+    """(capacities, classes, transfers) with sizes that make transfers overlap, some at once, some empty."""
     capacities, classes = draw(systems(most_resources=4, most_classes=4))
     sizes = st.one_of(st.just(0.0), st.sampled_from([1e6, 4e6, 64e6]), st.floats(1.0, 1e9))
     starts = st.one_of(st.sampled_from([0.0, 1e-3, 2e-3]), st.floats(0.0, 1.0))

@@ -95,7 +95,7 @@ def test_rates_and_limits_are_those_of_the_exact_oracle(system):
         for _ in range(each.count):
             exact = next(expected)
         assert rate == close(float(exact.rate))
-        # Limits that differ by less than rounding are one limit to the solver; here they are looked at in turn.
+        # Limits apart by less than rounding are one limit to the solver; the oracle tells them apart.
         name = OWN_CAP if limit is None else limit
         assert name in exact.limits or _binds(capacities, classes, shares, each, rate, limit)
 

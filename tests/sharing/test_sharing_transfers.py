@@ -1,4 +1,4 @@
-"""Finite transfers over shared links: closed forms, conservation, and agreement with a plain exact event loop."""
+"""Finite transfers over shared links: closed forms, conservation, agreement with a plain exact event loop."""
 
 import itertools
 import math
@@ -50,7 +50,8 @@ def test_staggered_arrivals_by_hand():
 
 def test_parking_lot_in_time():
     # C = (10, 30): long 10 B, short0 5 B, short1 50 B. Rates (5, 5, 25): short0 ends at 1, long has 5 left.
-    # Then long has link 0 alone and shares link 1: x_long = 10, x_short1 = 20; long ends at 1.5, short1 has 15 left.
+    # Then long has link 0 alone and shares link 1: x_long = 10, x_short1 = 20; long ends at 1.5, when
+    # short1 has 15 left.
     # Then short1 at 30: ends at 1.5 + 15 / 30 = 2
     classes = [FlowClass(((0, 1.0), (1, 1.0))), FlowClass(((0, 1.0),)), FlowClass(((1, 1.0),))]
     timeline = run([10.0, 30.0], classes, [Transfer(0, 10.0), Transfer(1, 5.0), Transfer(2, 50.0)])
@@ -59,7 +60,8 @@ def test_parking_lot_in_time():
 
 def test_caps_and_weights_hold_over_time():
     # C = 12: capped flow at 2, weights 1 and 4 share 10 as 2 and 8. Sizes 8, 8, 8:
-    # the heavy one ends at 1; then the light one gets 10: 8 - 2 = 6 left, ends at 1.6; the capped one at 8 / 2 = 4
+    # the heavy one ends at 1; then the light one gets 10: 8 - 2 = 6 left, ends at 1.6;
+    # the capped one ends at 8 / 2 = 4
     classes = [FlowClass(((0, 1.0),), cap=2.0), LINK, FlowClass(((0, 1.0),), weight=4.0)]
     timeline = run([12.0], classes, [Transfer(0, 8.0), Transfer(1, 8.0), Transfer(2, 8.0)])
     assert timeline.finishes == (close(4.0), close(1.6), close(1.0))

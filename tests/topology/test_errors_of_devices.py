@@ -1,4 +1,5 @@
 """How wrong devices are refused."""
+# ruff: noqa: E501 - what users see stands here as they see it
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from lanewise.cli import calibrate, compare, doctor, parts, predict, report, route, study, system, terminal
 from lanewise.errors import EXIT_BAD_INPUT, LanewiseError
@@ -16,30 +17,53 @@ if TYPE_CHECKING:
 
 EXIT_INTERRUPTED = 130
 
+VERBS = ("route", "predict", "study", "calibrate", "report", "compare", "system", "parts", "doctor")
+
+
+class Verbs(TyperGroup):
+    """The verbs in the order in which one meets them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names."""
+        return list(VERBS)
+
+
 app = typer.Typer(
     name="lanewise",
+    cls=Verbs,
     help="Measure, predict and compose the data paths that feed GPUs.",
     epilog="Exit codes: 0 fine, 1 a verdict asked for with --check is negative, 2 bad input, 130 interrupted.",
     no_args_is_help=True,
     rich_markup_mode=None,  # plain help: nothing to import, the same on every terminal
     pretty_exceptions_enable=False,
 )
-app.command("route")(route.route)
-app.command("predict")(predict.predict)
-app.add_typer(study.app, name="study")
-app.command("calibrate")(calibrate.calibrate)
-app.command("report")(report.report)
-app.command("compare")(compare.compare)
-app.add_typer(system.app, name="system")
-app.add_typer(parts.app, name="parts")
-app.command("doctor")(doctor.doctor)
+app.command("route", short_help="Show the way between two devices, or all pairs and their peers.")(
+    route.route
+)
+app.command("predict", short_help="Predict flows, transfers, all pairs, or an inference service.")(
+    predict.predict
+)
+app.add_typer(study.app, name="study", short_help="Run studies: published tables beside predictions.")
+app.command("calibrate", short_help="Fit unknown figures of parts to rows of studies.")(calibrate.calibrate)
+app.command("report", short_help="Write a saved run as one HTML page.")(report.report)
+app.command("compare", short_help="Lay two runs, sources or systems side by side.")(compare.compare)
+app.add_typer(system.app, name="system", short_help="List, show, draw systems; attach and detach devices.")
+app.add_typer(parts.app, name="parts", short_help="List and show parts, each figure with its source.")
+app.command("doctor", short_help="Say what is installed and what is missing.")(doctor.doctor)
 
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", is_eager=True, callback=lambda on: _version() if on else None,
-                                          help="Show the version and exit.")] = False,
-) -> None:  # fmt: skip
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            is_eager=True,
+            callback=lambda on: _version() if on else None,
+            help="Show the version and exit.",
+        ),
+    ] = False,
+) -> None:
     """What holds for every verb."""
 
 
@@ -101,7 +125,7 @@ def _unknown_verb(context: Any, cause: str, hint: str) -> tuple[str, str]:
 
     name = cause.split("'")[1]
     found = unknown_name("verb", name, context.command.list_commands(context))
-    return found.cause, f"{found.hint}; {hint}"
+    return found.cause, f"{found.hint} {hint}" if found.hint.endswith("?") else f"{found.hint}; {hint}"
 
 
 def _version() -> None:

@@ -30,14 +30,21 @@ def _studies(incomplete: str) -> list[str]:
 
 SystemName = Annotated[
     str,
-    typer.Argument(metavar="SYSTEM", autocompletion=_systems, help="A ready system (lanewise system list) or a file."),
+    typer.Argument(
+        metavar="SYSTEM", autocompletion=_systems, help="A ready system (lanewise system list) or a file."
+    ),
 ]
 StudyNames = Annotated[
     list[str],
-    typer.Argument(metavar="STUDY...", autocompletion=_studies, help="Ready studies (lanewise study list), files, or all."),
+    typer.Argument(
+        metavar="STUDY...",
+        autocompletion=_studies,
+        help="Ready studies (lanewise study list), files, or all.",
+    ),
 ]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="Set a parameter of the system; may be repeated.")
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=NUMBER", help="Set a parameter of the system; may be repeated."),
 ]
 Parts = Annotated[
     list[Path] | None,

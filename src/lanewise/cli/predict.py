@@ -15,12 +15,25 @@ if TYPE_CHECKING:
 
 def predict(
     system: options.SystemName,
-    flows: Annotated[str | None, typer.Option(help="Flows at once: 'gpu0->gpu4, host0->gpu1', or with sizes: "
-                                                   "'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms'.")] = None,
-    matrix: Annotated[str | None, typer.Option(metavar="goodput|latency", help="All pairs, each alone.")] = None,
-    both_ways: Annotated[bool, typer.Option("--both-ways", help="With --matrix goodput: both directions, their sum.")] = False,
-    devices: Annotated[str | None, typer.Option(metavar="gpu[0-3]", help="With --matrix: these devices only.")] = None,
-    service: Annotated[str | None, typer.Option(metavar="WORKLOAD", help="An inference service: resnet50, bert-99, ...")] = None,
+    flows: Annotated[
+        str | None,
+        typer.Option(
+            help="Flows at once: 'gpu0->gpu4, host0->gpu1', or with sizes: "
+            "'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms'."
+        ),
+    ] = None,
+    matrix: Annotated[
+        str | None, typer.Option(metavar="goodput|latency", help="All pairs, each alone.")
+    ] = None,
+    both_ways: Annotated[
+        bool, typer.Option("--both-ways", help="With --matrix goodput: both directions, their sum.")
+    ] = False,
+    devices: Annotated[
+        str | None, typer.Option(metavar="gpu[0-3]", help="With --matrix: these devices only.")
+    ] = None,
+    service: Annotated[
+        str | None, typer.Option(metavar="WORKLOAD", help="An inference service: resnet50, bert-99, ...")
+    ] = None,
     mode: Annotated[str, typer.Option(metavar="server|offline", help="With --service.")] = "server",
     division: Annotated[str, typer.Option(metavar="closed|network", help="With --service.")] = "closed",
     host: Annotated[str | None, typer.Option(help="With --service: the host whose GPUs serve.")] = None,
@@ -28,9 +41,13 @@ def predict(
     settings: options.Settings = None,
     parts: options.Parts = None,
     as_json: options.Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Predict how fast: flows together, all pairs, or a service; each rate with its limit and what it rests on."""
-    asked = [name for name, value in (("--flows", flows), ("--matrix", matrix), ("--service", service)) if value is not None]
+    asked = [
+        name
+        for name, value in (("--flows", flows), ("--matrix", matrix), ("--service", service))
+        if value is not None
+    ]
     if len(asked) != 1:
         cause = f"{' and '.join(asked)} cannot be asked together" if asked else "nothing to predict"
         raise InputError(cause, hint="give one of --flows 'gpu0->gpu1', --matrix goodput, --service resnet50")
@@ -64,7 +81,10 @@ def _service(system: System, workload: str, mode: str, division: str, host: str 
     from lanewise import api
     from lanewise.errors import unknown_name
 
-    for kind, value, known in (("mode", mode, ("server", "offline")), ("division", division, ("closed", "network"))):
+    for kind, value, known in (
+        ("mode", mode, ("server", "offline")),
+        ("division", division, ("closed", "network")),
+    ):
         if value not in known:
             raise unknown_name(kind, value, known)
     return predicted.service(system, api.serve(system, workload, mode, division, host), mode, division)
@@ -76,4 +96,4 @@ def names(pattern: str | None) -> list[str] | None:
         return None
     from lanewise.topology.ranges import expand
 
-    return [name for piece in pattern.split(",") for name in expand(piece.strip(), {})]
+    return [name for piece in pattern.split(",") for name in expand(piece.strip())]

@@ -35,7 +35,12 @@ def rates(found: Prediction) -> Answer:
         rows.append(("all together", "", units.number(found.total / 1e9), "", "", "", ""))
     heads = ("flow", "route", "GB/s", "interval", "limit", "basis", "rests on")
     text = [heading(found.system), terminal.table(heads, rows, right=("GB/s",)), "", notes.show()]
-    data = {**_head(found.system), "total": found.total, "unit": "B/s", "flows": [_flow_data(flow) for flow in found.flows]}
+    data = {
+        **_head(found.system),
+        "total": found.total,
+        "unit": "B/s",
+        "flows": [_flow_data(flow) for flow in found.flows],
+    }
     return Answer("\n".join(text), data)
 
 
@@ -50,11 +55,18 @@ def transfers(system: System, found: Sequence[Finished]) -> Answer:
         rows.append((one.flow.name, size, *times, units.number(one.rate / 1e9)))
     heads = ("flow", "size", "start", "end", "average GB/s")
     data = [
-        {"flow": f.flow.name, "size": f.flow.size, "start": f.start, "finish": f.finish, "goodput": f.rate} for f in found
+        {"flow": f.flow.name, "size": f.flow.size, "start": f.start, "finish": f.finish, "goodput": f.rate}
+        for f in found
     ]
     text = f"{heading(system)}\n{terminal.table(heads, rows, right=heads[1:])}"
-    return Answer(text, {**_head(system), "units": {"size": "B", "start": "s", "finish": "s", "goodput": "B/s"},
-                         "transfers": data})  # fmt: skip
+    return Answer(
+        text,
+        {
+            **_head(system),
+            "units": {"size": "B", "start": "s", "finish": "s", "goodput": "B/s"},
+            "transfers": data,
+        },
+    )
 
 
 def matrix(system: System, found: Matrix) -> Answer:
@@ -64,12 +76,24 @@ def matrix(system: System, found: Matrix) -> Answer:
     unit = "GB/s" if found.unit == "B/s" else "us"
     rows = []
     for i, (name, cells) in enumerate(zip(found.names, found.cells, strict=True)):
-        shown = ["-" if j == i else "none" if c is None else units.number(units.from_si(c, unit), 3) for j, c in enumerate(cells)]
+        shown = [
+            "-" if j == i else "none" if c is None else units.number(units.from_si(c, unit), 3)
+            for j, c in enumerate(cells)
+        ]
         rows.append((name, *shown))
-    text = [f"{heading(system)}: {found.title}, {unit}", terminal.table(("", *found.names), rows, right=found.names)]
+    text = [
+        f"{heading(system)}: {found.title}, {unit}",
+        terminal.table(("", *found.names), rows, right=found.names),
+    ]
     text += _why_none(found)
-    data = {**_head(system), "title": found.title, "unit": found.unit, "names": list(found.names),
-            "cells": [list(row) for row in found.cells], "limits": [list(row) for row in found.limits]}  # fmt: skip
+    data = {
+        **_head(system),
+        "title": found.title,
+        "unit": found.unit,
+        "names": list(found.names),
+        "cells": [list(row) for row in found.cells],
+        "limits": [list(row) for row in found.limits],
+    }
     return Answer("\n".join(text), data)
 
 
@@ -89,10 +113,18 @@ def service(system: System, found: ServiceRate, mode: str, division: str) -> Ans
     lines = [head, *(f"  {name:9} {text}" for name, text in rows)]
     lines.append("  note      steady state: the ceiling that a latency bound lowers")
     data = {
-        **_head(system), "workload": found.workload.name, "mode": mode, "division": division, "gpus": gpus,
-        "qps": found.qps, "goodput": found.goodput, "unit": "B/s", "limit": found.limit, "basis": found.basis,
+        **_head(system),
+        "workload": found.workload.name,
+        "mode": mode,
+        "division": division,
+        "gpus": gpus,
+        "qps": found.qps,
+        "goodput": found.goodput,
+        "unit": "B/s",
+        "limit": found.limit,
+        "basis": found.basis,
         "rests_on": list(found.rests_on),
-    }  # fmt: skip
+    }
     return Answer("\n".join(lines), data)
 
 
@@ -112,7 +144,15 @@ def _flow_row(flow: FlowRate, notes: terminal.Footnotes) -> tuple[str, ...]:
     apart = flow.high - flow.low > 1e-9 * flow.high
     interval = f"{units.number(flow.low / 1e9)} to {units.number(flow.high / 1e9)}" if apart else ""
     marks = notes.mark([*flow.rests_on, flow.doubt])
-    return (flow.flow.name, _way(flow), units.number(flow.rate / 1e9), interval, flow.limit, flow.basis, marks)
+    return (
+        flow.flow.name,
+        _way(flow),
+        units.number(flow.rate / 1e9),
+        interval,
+        flow.limit,
+        flow.basis,
+        marks,
+    )
 
 
 def _way(flow: FlowRate) -> str:
@@ -125,14 +165,24 @@ def _flow_data(flow: FlowRate) -> dict[str, Any]:
     from lanewise.cli.route import plain
 
     return {
-        "flow": flow.flow.name, "goodput": flow.rate, "low": flow.low, "high": flow.high, "raw": flow.raw,
-        "limit": flow.limit, "basis": flow.basis, "rests_on": list(flow.rests_on), "doubt": flow.doubt or None,
+        "flow": flow.flow.name,
+        "goodput": flow.rate,
+        "low": flow.low,
+        "high": flow.high,
+        "raw": flow.raw,
+        "limit": flow.limit,
+        "basis": flow.basis,
+        "rests_on": list(flow.rests_on),
+        "doubt": flow.doubt or None,
         "routes": [plain(route) for route in flow.routes],
-    }  # fmt: skip
+    }
 
 
 def _why_none(found: Matrix) -> list[str]:
     reasons = {
-        found.limits[i][j] for i, row in enumerate(found.cells) for j, cell in enumerate(row) if cell is None and i != j
+        found.limits[i][j]
+        for i, row in enumerate(found.cells)
+        for j, cell in enumerate(row)
+        if cell is None and i != j
     }
     return [f"none: {why}" for why in sorted(reasons) if why]

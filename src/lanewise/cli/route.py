@@ -17,9 +17,13 @@ Pair = dict[str, Any]
 
 def route(
     system: options.SystemName,
-    src: Annotated[str | None, typer.Argument(metavar="FROM", help="Device, host, or host:NUMA; none for all pairs.")] = None,
+    src: Annotated[
+        str | None, typer.Argument(metavar="FROM", help="Device, host, or host:NUMA; none for all pairs.")
+    ] = None,
     dst: Annotated[str | None, typer.Argument(metavar="TO", help="Device, host, or host:NUMA.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every sensible route, also those that policy forbids.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every sensible route, also those that policy forbids.")
+    ] = False,
     no_p2p: options.NoP2p = False,
     settings: options.Settings = None,
     parts: options.Parts = None,
@@ -37,7 +41,9 @@ def route(
         raise InputError(f"a route from {src} needs an end", hint=f"lanewise route {system} {src} TO")
     found = api.all_routes(loaded, src, dst) if every else (api.route(loaded, src, dst, not no_p2p),)
     if as_json:
-        return terminal.out_json({"system": loaded.name, "settings": dict(loaded.settings), "routes": [plain(r) for r in found]})
+        return terminal.out_json(
+            {"system": loaded.name, "settings": dict(loaded.settings), "routes": [plain(r) for r in found]}
+        )
     terminal.out(_list(found) if every else _one(found[0]))
     return None
 
@@ -45,10 +51,16 @@ def route(
 def plain(found: Route) -> dict[str, Any]:
     """A route as data."""
     return {
-        "from": found.src, "to": found.dst, "class": found.cls, "via": str(found.via), "way": list(found.nodes),
-        "allowed": found.allowed, "why_not": found.why or None, "stages": [plain(stage) for stage in found.stages],
+        "from": found.src,
+        "to": found.dst,
+        "class": found.cls,
+        "via": str(found.via),
+        "way": list(found.nodes),
+        "allowed": found.allowed,
+        "why_not": found.why or None,
+        "stages": [plain(stage) for stage in found.stages],
         "hops": [{"from": hop.start, "to": hop.end, "link": speed(hop.link)} for hop in found.hops],
-    }  # fmt: skip
+    }
 
 
 def speed(link: Link) -> str:
@@ -74,7 +86,10 @@ def _one(found: Route) -> str:
 
 
 def _list(found: tuple[Route, ...]) -> str:
-    rows = [(str(i), r.cls, str(r.via), "yes" if r.allowed else f"no: {r.why}", r.show()) for i, r in enumerate(found, 1)]
+    rows = [
+        (str(i), r.cls, str(r.via), "yes" if r.allowed else f"no: {r.why}", r.show())
+        for i, r in enumerate(found, 1)
+    ]
     return terminal.table(("", "class", "via", "allowed", "way"), rows)
 
 
@@ -84,10 +99,15 @@ def _overview(system: System, as_json: bool) -> None:
     classes = api.class_matrix(system)
     pairs = _peer_pairs(system)
     if as_json:
-        return terminal.out_json({
-            "system": system.name, "settings": dict(system.settings), "names": list(classes.names),
-            "classes": [list(row) for row in classes.cells], "gpu_pairs": pairs,
-        })  # fmt: skip
+        return terminal.out_json(
+            {
+                "system": system.name,
+                "settings": dict(system.settings),
+                "names": list(classes.names),
+                "classes": [list(row) for row in classes.cells],
+                "gpu_pairs": pairs,
+            }
+        )
     rows = [(name, *cells) for name, cells in zip(classes.names, classes.cells, strict=True)]
     terminal.out(f"{system.title or system.name}")
     terminal.out(terminal.table(("", *classes.names), rows))

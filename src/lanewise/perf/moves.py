@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lanewise.perf import packets
-from lanewise.perf.resources import Resource, Use, cite, engine, figure_resource, link_resource
+from lanewise.perf.resources import (
+    NETWORK_SHARE,
+    Resource,
+    Use,
+    cite,
+    engine,
+    figure_resource,
+    link_resource,
+    weakest,
+)
 from lanewise.routes.model import Hop
 from lanewise.topology.model import Kind, LinkKind
 
@@ -190,7 +199,7 @@ def _windows(system: System, segment: Segment) -> Iterator[Use]:
     switches = [hop.end for hop in segment.hops[:-1] if system.device(hop.end).kind is Kind.SWITCH]
     fabrics = {part.name: name for name in reversed(switches) if (part := system.part(name)) is not None}
     for name in fabrics.values():
-        window = _window(system, name)
+        window = _window(system, name, segment.src)
         if window is not None and trip is not None:
             yield Use(window, trip)
         ceiling = figure_resource(system, name, "switch.read_rate", "reads over the host link")
@@ -218,19 +227,26 @@ def _fabric_wide(system: System, name: str, found: Resource) -> Resource:
     return Resource(key, f"host link of the fabric at {name} (reads)", found.capacity, found.basis, found.rests_on)
 
 
-def _window(system: System, name: str) -> Resource | None:
-    """The reads that a fabric keeps open for all requesters behind it together (it proxies their IDs)."""
+def _window(system: System, name: str, completer: str) -> Resource | None:
+    """The reads that a fabric keeps open for all requesters behind it together (it proxies their IDs).
+
+    How much they carry depends on the round trip, so the window rests on the completer's latency too.
+    """
     part = system.part(name)
     if part is None:
         return None
     tags, payload = part.figure("switch.window_tags"), part.figure("switch.window_payload")
     if not isinstance(tags.value, float) or not isinstance(payload.value, float):
         return None
-    rests = f"{cite(part, 'switch.window_tags', tags)}; {cite(part, 'switch.window_payload', payload)}"
+    figures = [(part, "switch.window_tags"), (part, "switch.window_payload")]
+    memory = system.part(completer)
+    figures += [(memory, "latency.memory_read")] if memory is not None and memory.kind == "cpu" else []
+    rests = "; ".join(cite(owner, key, owner.figure(key)) for owner, key in figures)
+    basis = weakest([owner.figure(key).basis for owner, key in figures])
     # All switches of a fabric share the window of its host link, so the key names the part and not the switch.
     key = ("window", part.name, system.device(name).host or "")
     label = f"read window of {name} ({tags.value:.0f} reads x {payload.value:.0f} B)"
-    return Resource(key, label, tags.value * payload.value, tags.basis, rests)
+    return Resource(key, label, tags.value * payload.value, basis, rests)
 
 
 def _drives(system: System, route: Route) -> Iterator[Use]:
@@ -239,6 +255,12 @@ def _drives(system: System, route: Route) -> Iterator[Use]:
             resource = figure_resource(system, name, key, what)
             if resource is not None:
                 yield Use(resource, 1.0)
+    for name in (route.src, route.dst):
+        if system.device(name).kind is Kind.NIC:
+            ports = system.number(name, "net.ports") or 1.0
+            port = figure_resource(system, name, "net.rate", "network ports", ports * NETWORK_SHARE)
+            if port is not None:
+                yield Use(port, 1.0)
     for name in route.nodes[1:-1]:
         if system.device(name).kind is Kind.RAID:
             resource = figure_resource(system, name, "read.rate", "RAID controller")

@@ -106,9 +106,9 @@ def _place_row(outline: Outline, out: Levels, plan: _Lanes, row: int, cells: lis
     for cell in cells:
         cell.y, cell.h = y, 18 + g.STEP * (0 if one_line(cell) else len(detail_lines(cell, routes))) + through
     # Leaves of a row are equally high; boxes with children stay slim, their links just run longer.
-    leaves = [cell for cell in cells if cell.leaf]
-    for cell in leaves:
-        cell.h = max(leaf.h for leaf in leaves)
+    for alike in ([c for c in cells if c.leaf], [c for c in cells if not c.leaf and routes]):
+        for cell in alike:
+            cell.h = max(other.h for other in alike)
     y += max(cell.h for cell in cells)
     texts = max((len(g.label_lines(line)) for cell in cells for line in plan.below(cell)), default=0)
     y += 5 + g.STEP * texts

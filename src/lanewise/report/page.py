@@ -53,6 +53,7 @@ class Table:
     cells: tuple[Cell, ...]
     columns: frozenset[str]
     summary: str
+    common: str = ""
 
 
 @dataclass
@@ -73,10 +74,11 @@ class StudyPage:
 
 def study_pages(run: Run) -> list[StudyPage]:
     """Every study prepared, without charts and drawings."""
-    return [_study_page(study) for study in run.studies]
+    return [study_page(study) for study in run.studies]
 
 
-def _study_page(study: StudyRun) -> StudyPage:
+def study_page(study: StudyRun) -> StudyPage:
+    """One study prepared, without charts and drawings."""
     rests = list(dict.fromkeys(text for row in study.rows for text in row.rests_on))
     return StudyPage(
         study=study,
@@ -209,14 +211,44 @@ def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests:
     many = len({row.metric for row in rows}) > 1
     cells = tuple(_cell(row, decimals, rests) for row in rows)
     sources = {row.source for row in rows if row.source is not Source.PUBLISHED}
-    optional = ("flow", "settings", "interval", "limit", "basis", "rests", "note", "published", "residual")
+    optional = (
+        "scenario",
+        "flow",
+        "settings",
+        "interval",
+        "limit",
+        "basis",
+        "rests",
+        "note",
+        "published",
+        "residual",
+    )
     columns = {key for key in optional if any(getattr(cell, key) not in ("", ()) for cell in cells)}
     columns |= {"metric"} if many else set()
     columns |= {"system"} if len({row.system for row in rows}) > 1 else set()
     columns |= {"source"} if len(sources) > 1 else set()
+    common = _common(cells, columns, many)
+    columns -= set(common)
     only = next(iter(sources)).value if len(sources) == 1 else "value"
     metric = "" if many or not rows[0].metric else f": {rows[0].metric}"
-    return Table(name, title + metric, unit, only, cells, frozenset(columns), _summary(rows))
+    return Table(
+        name,
+        title + metric,
+        unit,
+        only,
+        cells,
+        frozenset(columns),
+        _summary(rows),
+        ", ".join(common.values()),
+    )
+
+
+def _common(cells: Sequence[Cell], columns: set[str], many: bool) -> dict[str, str]:
+    """What is the same in every row and can be said once above the table, as long as something else tells rows."""
+    keys = [key for key in ("flow", "scenario", "system", "settings") if key in columns]
+    same = {key: getattr(cells[0], key) for key in keys if len({getattr(cell, key) for cell in cells}) == 1}
+    told = many or len(same) < len(keys)
+    return same if len(cells) > 1 and told else {}
 
 
 def _by_size(values: Sequence[float]) -> int:

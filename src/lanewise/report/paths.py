@@ -59,7 +59,7 @@ def _course(out: Levels, path: Path, index: int) -> list[Point]:
 def _aside(points: Sequence[Point], by: float) -> list[Point]:
     level = all(y == points[0][1] for _, y in points)
     upright = all(x == points[0][0] for x, _ in points)
-    dx, dy = (0.0 if level else -by), (0.0 if upright else -by if level else -by)
+    dx, dy = (0.0 if level else -by), (0.0 if upright else -by)
     return [(x + dx, y + dy) for x, y in points]
 
 

@@ -53,7 +53,8 @@ def plot(chart: Chart, salt: str = "lanewise") -> str:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingDependency("charts need matplotlib", hint="pip install matplotlib") from None
-    with matplotlib.rc_context(_settings(salt)):
+    settings: Any = _settings(salt)
+    with matplotlib.rc_context(settings):
         figure = Figure(figsize=_size(chart), layout=None)
         FigureCanvasSVG(figure)
         axes = figure.add_axes(_frame(chart))
@@ -134,6 +135,7 @@ def _lines(axes: Any, chart: Chart, groups: Sequence[_Group]) -> None:
         axes.set_xticks(range(len(names)), names)
         axes.set_xlim(-0.25, len(names) - 0.75)
     axes.set_ylim(*_from_zero(axes.get_ylim()))
+    axes.set_xlim(*axes.get_xlim())
     _label_ends(axes, ends)
 
 
@@ -171,20 +173,21 @@ def _from_zero(limits: tuple[float, float]) -> tuple[float, float]:
 
 
 def _label_ends(axes: Any, ends: list[tuple[float, float, _Group]]) -> None:
+    """Name each group in its colour's row at the right, apart from the others, beside where its line ends."""
     low, high = axes.get_ylim()
-    step = (high - low) * 0.056
+    step = (high - low) * 0.062
     wanted = sorted(ends, key=lambda end: end[1])
     spots: list[float] = []
     for _, y, _ in wanted:
         spots.append(max(y, spots[-1] + step) if spots else y)
     over = max(0.0, spots[-1] - high) if spots else 0.0
     right = axes.get_xlim()[1]
-    for (_, y, group), spot in zip(wanted, spots, strict=True):
-        axes.annotate(group.name, xy=(right, y), xytext=(right, spot - over), annotation_clip=False, va="center",
-                      ha="left", color=_INK, fontsize=8.6, textcoords="data",
-                      xycoords="data", bbox={"boxstyle": "square,pad=0.1", "fc": "none", "ec": "none"})  # fmt: skip
-        axes.plot([right], [spot - over], marker=group.marker, color=group.colour, markersize=4.2, clip_on=False,
-                  zorder=5)  # fmt: skip
+    for (x, y, group), spot in zip(wanted, spots, strict=True):
+        at = spot - over
+        style = {"color": group.colour, "linewidth": 0.7, "clip_on": False, "zorder": 2, "alpha": 0.55}
+        axes.plot([x, right], [y, at], linestyle=(0, (1, 2)), **style)
+        axes.annotate(group.name, xy=(right, at), xytext=(5, 0), textcoords="offset points", va="center",
+                      ha="left", color=_INK, fontsize=8.6, annotation_clip=False)  # fmt: skip
 
 
 def _bars(axes: Any, chart: Chart, groups: Sequence[_Group]) -> None:
@@ -265,7 +268,7 @@ def _legend(figure: Any, chart: Chart, groups: Sequence[_Group]) -> None:
         elif source == "published":
             keys.append(Line2D([], [], color=_SOFT, marker="o", linestyle="none", markersize=5, label=source))
         else:
-            dashes = {"measured": (0, (4, 1.5)), "extrapolated": (0, (1, 1.5))}.get(source, "solid")
+            dashes: Any = {"measured": (0, (4, 1.5)), "extrapolated": (0, (1, 1.5))}.get(source, "solid")
             keys.append(Line2D([], [], color=_SOFT, linewidth=1.7, linestyle=dashes, label=source))
     if hollow:
         shape: dict[str, Any] = {"markerfacecolor": _PAPER, "markeredgecolor": _SOFT, "markersize": 5.5}

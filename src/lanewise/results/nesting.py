@@ -160,9 +160,9 @@ def _place_roots(system: System, plan: Nest) -> None:
         _add(plan, f"pool/{roots[0]}", Group("pool", _pool_title(system, plan, roots), roots))
     for name in system.devices:
         if name in plan.barred and plan.shown(name) == name:
-            host = system.devices[name].host
-            if system.devices[name].kind is Kind.NVSWITCH and host in plan.hosts:
-                plan.groups[host].bars.append(name)
+            owner = system.devices[name].host
+            if system.devices[name].kind is Kind.NVSWITCH and owner in plan.groups:
+                plan.groups[owner].bars.append(name)
             else:
                 _add(plan, f"bar/{name}", Group("bar", name, [name]))
 

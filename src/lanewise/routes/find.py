@@ -2,183 +2,166 @@
 
 from __future__ import annotations
 
-from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lanewise.errors import Unreachable, unknown_name
+from lanewise.errors import Unreachable
+from lanewise.routes import paths, policy
+from lanewise.routes.classify import classify
+from lanewise.routes.endpoints import endpoint
 from lanewise.routes.model import Hop, Route, Via
-from lanewise.topology.model import Kind, LinkKind
+from lanewise.routes.network import card_pairs
+from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from lanewise.topology.model import System
 
-
-def endpoint(system: System, text: str, peer: str = "") -> str:
-    if text in system.devices:
-        return text
-    host, _, numa = text.partition(":")
-    if host == "host" and host not in system.hosts and len(system.hosts) == 1:
-        host = system.hosts[0]
-    if host not in system.hosts:
-        raise unknown_name(f"device of {system.name}", text, [*system.devices, *system.hosts, *system.volumes])
-    cpus = system.of_kind(Kind.CPU, host=host)
-    if numa:
-        for c in cpus:
-            if system.device(c).numa == int(numa):
-                return c
-        raise unknown_name("NUMA node", text, [f"{host}:{system.device(c).numa}" for c in cpus])
-    if peer in system.devices and system.device(peer).host == host:
-        up = _up(system, peer)
-        if up:
-            return up[-1].end
-    return cpus[0]
-
-
-def _forward(system, node, prev, nxt):
-    d = system.device(node)
-    if d.kind is Kind.SWITCH:
-        return d.joins(prev, nxt)
-    return d.kind is Kind.RAID
-
-
-def _bfs(system, src, goal, kinds, fabric=True):
-    start = (src, "")
-    seen = {start: None}
-    q = deque([start])
-    while q:
-        node, prev = q.popleft()
-        if node != src and goal(node):
-            hops = []
-            key = (node, prev)
-            while seen[key] is not None:
-                parent, hop = seen[key]
-                hops.append(hop)
-                key = parent
-            return list(reversed(hops))
-        for link in system.links_at(node):
-            if link.kind not in kinds:
-                continue
-            nxt = link.other(node)
-            if node != src and not _forward(system, node, prev, nxt):
-                continue
-            if (nxt, node) not in seen and nxt != src:
-                seen[nxt, node] = ((node, prev), Hop(link, link.a == node))
-                q.append((nxt, node))
-    return None
-
-
-_P = (LinkKind.PCIE, LinkKind.FABRIC)
-
-
-def _up(system, name):
-    domain = system.domain_of(name)
-    host = system.device(name).host
-    if host is None:
-        raise Unreachable(f"{name} is bound to no host", hint=f"attach it first: lanewise system attach {system.name} {name} HOST")
-    goal = (lambda n: n == domain.root) if domain else (lambda n: system.device(n).kind is Kind.CPU and system.device(n).host == host)
-    return _bfs(system, name, goal, _P)
-
-
-def _down(system, name):
-    up = _up(system, name)
-    return [Hop(h.link, not h.down) for h in reversed(up)] if up else None
-
-
-def _socket(system, a, b):
-    if a == b:
-        return []
-    for link in system.links_between(a, b):
-        if link.kind is LinkKind.SOCKET:
-            return [Hop(link, link.a == a)]
-    raise Unreachable(f"no inter-socket link between {a} and {b}")
-
-
-def _pcie(system, a, b):
-    ka, kb = system.device(a).kind, system.device(b).kind
-    if ka is Kind.CPU and kb is Kind.CPU:
-        return _socket(system, a, b)
-    if ka is Kind.CPU:
-        down = _down(system, b)
-        return _socket(system, a, down[0].start) + down
-    if kb is Kind.CPU:
-        up = _up(system, a)
-        return up + _socket(system, up[-1].end, b)
-    da, db = system.domain_of(a), system.domain_of(b)
-    same = da is db or system.policies.cross_domain_p2p
-    if same:
-        direct = _bfs(system, a, lambda n: n == b, _P)
-        if direct and not any(h.end in system.policies.acs_redirect for h in direct[:-1]):
-            return direct
-    up, down = _up(system, a), _down(system, b)
-    return up + _socket(system, up[-1].end, down[0].start) + down
-
-
-def _nvlink(system, a, b):
-    for link in system.links_between(a, b):
-        if link.kind is LinkKind.NVLINK:
-            return [Hop(link, link.a == a)]
-    for link in system.links_at(a):
-        if link.kind is LinkKind.NVLINK and system.device(link.other(a)).kind is Kind.NVSWITCH:
-            for second in system.links_between(link.other(a), b):
-                return [Hop(link, link.a == a), Hop(second, second.a == second.other(b))]
-    return None
-
-
-def _cls(system, hops):
-    cpus = [h.end for h in hops if system.device(h.end).kind is Kind.CPU]
-    if any(h.link.kind is LinkKind.SOCKET for h in hops):
-        return "SYS"
-    if cpus:
-        return "PHB"
-    return "PIX" if len(hops) <= 2 else "PXB"
-
-
-def _scope(system, cpu):
-    scope = system.policies.peer_scope.get(cpu)
-    if scope is None:
-        part = system.part(cpu)
-        scope = part.figure("peer.scope").value if part else None
-    return scope or "root-complex"
+__all__ = ["endpoint", "route", "routes"]
 
 
 def route(system: System, src: str, dst: str, p2p: bool = True) -> Route:
+    """The route that data takes from `src` to `dst` by default; Unreachable or UnknownName if there is none.
+
+    GPUs use NVLink, else PCIe where peers are allowed, else a copy staged in the memory of the source's socket.
+    """
     a, b = endpoint(system, src, dst), endpoint(system, dst, src)
-    da, db = system.device(a), system.device(b)
-    if da.kind is Kind.GPU and db.kind is Kind.GPU:
-        nv = _nvlink(system, a, b)
-        if nv and p2p:
-            return Route(a, b, Via.NVLINK, f"NV{nv[0].link.count}", tuple(nv))
-        hops = _pcie(system, a, b)
-        cls = _cls(system, hops)
-        sockets = [h for h in hops if h.link.kind is LinkKind.SOCKET]
-        cpus = [h.end for h in hops if system.device(h.end).kind is Kind.CPU]
-        ok = p2p and (not cpus or {"none": False, "root-complex": not sockets, "socket": not sockets, "system": True}[_scope(system, cpus[0])])
-        if ok:
-            return Route(a, b, Via.PCIE, cls, tuple(hops))
-        mem = _up(system, a)[-1].end
-        s1, s2 = route(system, a, mem), route(system, mem, b)
-        return Route(a, b, Via.STAGED, cls, s1.hops + s2.hops, stages=(s1, s2))
-    if da.host != db.host and da.host and db.host:
-        return _net(system, a, b)
-    hops = _pcie(system, a, b)
-    return Route(a, b, Via.PCIE, _cls(system, hops), tuple(hops))
+    key = (a, b, p2p, policy.scopes(system))
+    found = system.route_memo.get(key)
+    if found is None:
+        found = system.route_memo[key] = _default(system, a, b, p2p)
+    return found
 
 
-def _net(system, a, b):
-    def nics(x):
-        out = []
-        for n in system.of_kind(Kind.NIC, host=system.device(x).host):
-            out.append((len(_pcie(system, x, n)), n))
-        return [n for _, n in sorted(out, key=lambda t: t[0])]
-    nb = nics(b)[0]
-    idx = system.of_kind(Kind.NIC, host=system.device(b).host).index(nb)
-    mine = system.of_kind(Kind.NIC, host=system.device(a).host)
-    na = mine[idx % len(mine)]
-    l1 = next(l for l in system.links_at(na) if l.kind is LinkKind.NETWORK)
-    l2 = next(l for l in system.links_at(nb) if l.kind is LinkKind.NETWORK)
-    hops = _pcie(system, a, na) + [Hop(l1, l1.a == na), Hop(l2, l2.b == nb)] + _pcie(system, nb, b)
-    return Route(a, b, Via.NETWORK, "NET", tuple(hops))
+def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
+    """Every sensible route, the default one first, each with its class and, if forbidden, the reason."""
+    a, b = endpoint(system, src, dst), endpoint(system, dst, src)
+    default = route(system, a, b)
+    found = {(default.via, default.nodes): default}
+    for other in _alternatives(system, a, b):
+        found.setdefault((other.via, other.nodes), other)
+    rest = sorted(list(found.values())[1:], key=lambda r: (not r.allowed, r.via is Via.STAGED, len(r.hops)))
+    return (default, *rest)
 
 
-def routes(system, src, dst):
-    return (route(system, src, dst),)
+def _default(system: System, a: str, b: str, p2p: bool) -> Route:
+    if a == b:
+        return Route(a, b, Via.LOCAL, "LOC", ())
+    _check_bound(system, a, b)
+    hosts = (system.device(a).host, system.device(b).host)
+    if hosts[0] != hosts[1]:
+        return _over_cards(system, a, b, *card_pairs(system, a, b)[0])
+    if not _is_gpu(system, a) or not _is_gpu(system, b):
+        return _not_between_gpus(system, a, b)
+    links = paths.over_nvlink(system, a, b)
+    if links is not None and p2p:
+        return Route(a, b, Via.NVLINK, classify(system, links), links)
+    direct = _pcie(system, a, b)
+    if p2p and direct.allowed:
+        return direct
+    why = direct.why or "peer access is switched off"
+    return replace(staged(system, a, b, paths.root_of(system, a)), why=f"staged because {why}")
+
+
+def _not_between_gpus(system: System, a: str, b: str) -> Route:
+    found = _pcie(system, a, b)
+    if found.allowed:
+        return found
+    return replace(staged(system, a, b, paths.root_of(system, a)), why=f"bounced through host memory because {found.why}")
+
+
+def _pcie(system: System, a: str, b: str) -> Route:
+    """The PCIe route between two devices of a host, allowed or not; memory is a CPU."""
+    if _is_cpu(system, a) or _is_cpu(system, b):
+        hops = paths.through_root(system, a, b)
+        return Route(a, b, Via.PCIE, classify(system, hops), hops)
+    direct = paths.through_switches(system, a, b) if not policy.why_not_in_fabric(system, a, b) else None
+    why = policy.redirected(system, direct) if direct is not None else ""
+    hops = direct if direct is not None and not why else paths.through_root(system, a, b)
+    refused = _refused(system, a, b, hops)
+    return Route(a, b, Via.PCIE, classify(system, hops), hops, allowed=not refused, why=refused or why)
+
+
+def _refused(system: System, a: str, b: str, hops: Sequence[Hop]) -> str:
+    """GPUs are peers only as far as the CPU says; a drive or card that writes to a GPU is stopped by scope none alone."""
+    refused = policy.why_not_peers(system, hops)
+    both = _is_gpu(system, a) and _is_gpu(system, b)
+    return refused if both or "forwards no peer" in refused else ""
+
+
+def staged(system: System, a: str, b: str, memory: str) -> Route:
+    """The route by way of host memory at CPU `memory`: two copies, one after the other; it keeps the direct class."""
+    stages = tuple(
+        Route(x, y, Via.PCIE, classify(system, hops), hops)
+        for x, y in ((a, memory), (memory, b))
+        if (hops := paths.through_root(system, x, y)) is not None
+    )
+    direct = _pcie(system, a, b)
+    return Route(a, b, Via.STAGED, direct.cls, (*stages[0].hops, *stages[1].hops), stages=stages)
+
+
+def _over_cards(system: System, a: str, b: str, near: str, far: str) -> Route:
+    """Between hosts: to the near card, over the network, from the far card, by GPUDirect RDMA where an end is a GPU."""
+    wires = paths.over_network(system, near, far)
+    if wires is None:
+        raise Unreachable(f"no network joins {near} and {far}", hint="link both cards to a network switch")
+    hops = (*_pcie(system, a, near).hops, *wires, *_pcie(system, far, b).hops)
+    return Route(a, b, Via.NETWORK, "NET", hops)
+
+
+def _alternatives(system: System, a: str, b: str) -> Iterator[Route]:
+    if a == b:
+        return
+    if system.device(a).host != system.device(b).host:
+        for pair in card_pairs(system, a, b):
+            yield _over_cards(system, a, b, *pair)
+        return
+    links = paths.over_nvlink(system, a, b)
+    if links is not None:
+        yield Route(a, b, Via.NVLINK, classify(system, links), links)
+    yield _pcie(system, a, b)
+    if _is_cpu(system, a) or _is_cpu(system, b):
+        return
+    yield from _forbidden_in_fabric(system, a, b)
+    yield _rooted(system, a, b)
+    for memory in dict.fromkeys((paths.root_of(system, a), paths.root_of(system, b))):
+        yield staged(system, a, b, memory)
+
+
+def _forbidden_in_fabric(system: System, a: str, b: str) -> Iterator[Route]:
+    """The short way through switches that policy keeps traffic off."""
+    direct = paths.through_switches(system, a, b)
+    if direct is None:
+        return
+    why = policy.why_not_in_fabric(system, a, b) or policy.redirected(system, direct)
+    yield Route(a, b, Via.PCIE, classify(system, direct), direct, allowed=not why, why=why)
+
+
+def _rooted(system: System, a: str, b: str) -> Route:
+    """The long way through the root ports, which packets take only if something redirects them."""
+    hops = paths.through_root(system, a, b)
+    refused = _refused(system, a, b, hops)
+    direct = paths.through_switches(system, a, b)
+    shorter = direct is not None and not policy.why_not_in_fabric(system, a, b) and not policy.redirected(system, direct)
+    why = refused or ("the switches forward peer traffic on a shorter way" if shorter else "")
+    return Route(a, b, Via.PCIE, classify(system, hops), hops, allowed=not why, why=why)
+
+
+def _check_bound(system: System, a: str, b: str) -> None:
+    for name in (a, b):
+        device = system.device(name)
+        if device.kind in (Kind.SWITCH, Kind.NVSWITCH, Kind.NETSWITCH):
+            raise Unreachable(f"{name} is a switch: nothing starts or ends there", hint="name a device or host memory")
+        if device.host is None:
+            paths.to_root(system, name)
+
+
+def _is_gpu(system: System, name: str) -> bool:
+    return system.device(name).kind is Kind.GPU
+
+
+def _is_cpu(system: System, name: str) -> bool:
+    return system.device(name).kind is Kind.CPU
+
+

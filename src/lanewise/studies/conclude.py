@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 def derive(row: RowForm, before: Sequence[Observation]) -> Observation:
     """A row computed from rows above it, with the weakest basis of those; its names are `label` and the settings."""
+    unknown = _unknown(row, before)
+    if unknown is not None:
+        return unknown
     rows = Rows(before, lambda seen: seen.value)
     published = Rows(before, lambda seen: seen.published)
     names: dict[str, Any] = {"label": row.label, "pub": published.value, **row.settings}
@@ -42,10 +45,27 @@ def derive(row: RowForm, before: Sequence[Observation]) -> Observation:
     )  # fmt: skip
 
 
+def _unknown(row: RowForm, before: Sequence[Observation]) -> Observation | None:
+    """The row without a value, where a row that it is computed from has none."""
+    probe = Rows(before, lambda seen: 1.0)
+    try:
+        probe.evaluate(row.derive, {"label": row.label, "pub": probe.value, **row.settings})
+    except LanewiseError:
+        return None
+    missing = [seen for seen in probe.touched if seen.value is None]
+    if not missing:
+        return None
+    return Observation(
+        scenario=row.label, flow="", metric=row.metric, value=None, unit=row.unit, source=Source.PREDICTED,
+        table=row.table, settings=dict(row.settings), published=row.published, extrapolated=row.extrapolated,
+        study=missing[0].study, system=missing[0].system, note=f"unknown, as {missing[0].table} is: {missing[0].note}",
+    )  # fmt: skip
+
+
 def conclude(entry: Mapping[str, Any], rows: Sequence[Observation]) -> Conclusion:
     """Whether a statement holds on the predicted values; what the published ones say and the figures go beside it."""
-    predicted = _test(entry, Rows(rows, lambda seen: seen.value))
-    published = _test(entry, Rows(rows, lambda seen: seen.published))
+    predicted = _test(entry, Rows(rows, lambda seen: seen.value), strict=True)
+    published = _test(entry, Rows(rows, lambda seen: seen.published), strict=False)
     shown = [f"published values: {_word(published)}"]
     if entry.get("shows"):
         figure = _value(str(entry["shows"]), Rows(rows, lambda seen: seen.value))
@@ -54,11 +74,12 @@ def conclude(entry: Mapping[str, Any], rows: Sequence[Observation]) -> Conclusio
     return Conclusion(" ".join(str(entry["says"]).split()), predicted, "; ".join(shown))
 
 
-def _test(entry: Mapping[str, Any], rows: Rows) -> bool | None:
+def _test(entry: Mapping[str, Any], rows: Rows, strict: bool) -> bool | None:
+    """None where a row that the test needs has no value; a test that is wrong in itself is an error if `strict`."""
     try:
         return bool(rows.evaluate(str(entry["test"])))
     except LanewiseError as error:
-        if any(seen.value is not None for seen in (view.seen for view in rows.views)) and "row of table" not in error.cause:
+        if strict and not error.cause.startswith("unknown row"):
             raise placed(error, entry["_place"]) from None
         return None
 

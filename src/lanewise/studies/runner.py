@@ -138,7 +138,12 @@ def _ask(bench: Bench, row: RowForm) -> Observation:
 def _finding(form: StudyForm, rows: Sequence[Observation]) -> str:
     """The study's own sentence with the figures of this run put in: {rows}, {rms}, {worst}."""
     found = residuals(rows)
-    values = {"rows": len(rows), "rms": f"{found.rms_pct:.1f}", "worst": f"{found.worst_pct:+.1f}"}
+    rms, worst = found.rms_pct, found.worst_pct
+    values = {
+        "rows": len(rows),
+        "rms": "unknown" if rms is None else f"{rms:.1f}",
+        "worst": "unknown" if worst is None else f"{worst:+.1f}",
+    }
     return form.finding.format(**values) if form.finding else ""
 
 

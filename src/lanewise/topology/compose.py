@@ -137,16 +137,21 @@ def _blocked(system: System, device: str, host: str) -> LanewiseError:
             f"{host} has no CPU, so it cannot reach '{device}'", place=place, hint=f"add a CPU to {host}"
         )
     ways = [way for way in (_any_way(system, cpu, device) for cpu in cpus) if way]
-    reached = sorted(
-        {name for cpu in cpus for name in Graph(system.devices, system.links, FABRIC).reach(cpu)}
-    )
-    switches = [name for name in reached if system.devices[name].kind is Kind.SWITCH]
-    hint = f"move its cable, as in: attach {device} {host} --at {(switches or cpus)[0]}"
+    hint = f"move its cable, as in: attach {device} {host} --at {_place_for(system, cpus)}"
     if not ways:
         return Unreachable(f"no cable joins '{device}' and {host}", place=place, hint=hint)
     way = min(ways, key=len)
     cause = f"no PCIe or fabric path leads from {host} to '{device}': {_obstacle(system, way)} is in the way"
     return Unreachable(f"{cause} ({' - '.join(way)})", place=place, hint=hint)
+
+
+def _place_for(system: System, cpus: Sequence[str]) -> str:
+    """The switch furthest below these CPUs that takes a cable, or else the first of the CPUs."""
+    graph = Graph(system.devices, system.links, FABRIC)
+    found = {name: len(way) for cpu in cpus for name, way in graph.reach(cpu).items()}
+    switches = [name for name in found if system.devices[name].kind is Kind.SWITCH]
+    free = [name for name in switches if not system.devices[name].partitions]
+    return max(free, key=found.__getitem__, default=cpus[0])
 
 
 def _any_way(system: System, start: str, goal: str) -> tuple[str, ...]:

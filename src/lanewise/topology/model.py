@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lanewise.errors import Place, unknown_name
 
@@ -188,8 +188,15 @@ class System:
         return self._domains.get(name)
 
     def with_catalog(self, catalog: Catalog) -> System:
-        """The same system resting on another catalogue."""
-        return replace(self, catalog=catalog)
+        """The same system resting on another catalogue; what is known of its routes goes along."""
+        other = replace(self, catalog=catalog)
+        other.__dict__["route_memo"] = self.route_memo
+        return other
+
+    @cached_property
+    def route_memo(self) -> dict[object, Any]:
+        """Routes found so far: a system never changes, so neither do they (the routes room fills this)."""
+        return {}
 
     @cached_property
     def _adjacent(self) -> dict[str, tuple[Link, ...]]:

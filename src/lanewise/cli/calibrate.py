@@ -1,0 +1,123 @@
+"""`lanewise calibrate`: fit unknown figures of parts to the rows of studies, and say how well what was left out is met."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lanewise.cli import options, terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lanewise.results.run import FittedValue, LeftOut
+    from lanewise.studies.calibrate import Fit
+
+
+def calibrate(
+    studies: options.StudyNames,
+    fit: Annotated[
+        list[str],
+        typer.Option(
+            "--fit",
+            metavar="'PART FIGURE LOW..HIGH UNIT'",
+            help="An unknown, such as 'l40s engine.h2d.gen4 15..30 GB/s'; may be repeated.",
+        ),
+    ],
+    table: Annotated[
+        list[str] | None, typer.Option("--table", help="Fit to the rows of this table only; may be repeated.")
+    ] = None,
+    output: options.Output = None,
+    parts: options.Parts = None,
+    as_json: options.Json = False,
+) -> None:
+    """Fit figures to published or measured rows; -o writes a part file for --parts."""
+    from lanewise import api
+    from lanewise.cli import running
+
+    running.writable(output)
+    found, left = api.calibrate(studies, fit, table or (), terminal.status, options.catalog(parts))
+    terminal.done()
+    used = _used(studies, table or ())
+    terminal.out_json(_data(found, left, used)) if as_json else terminal.out(_text(found, left, used))
+    if output is not None:
+        api.write_file(output, _part_file(found))
+        terminal.note(f"wrote {output}; use it with --parts {output}")
+
+
+def _used(studies: Sequence[str], tables: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Study, table and label of the rows that were fitted to, in the order of the residuals."""
+    from lanewise import api
+
+    used = []
+    for ref in studies:
+        form = api.load_study(ref)
+        for row in form.rows:
+            if (
+                (not tables or row.table in tables)
+                and row.published
+                and not row.derive
+                and not row.extrapolated
+            ):
+                settings = " ".join(
+                    f"{key}={value}" for key, value in row.settings.items() if key not in row.label
+                )
+                used.append((form.name, row.table, f"{row.label} {settings}".strip()))
+    return used
+
+
+def _text(found: Fit, left: Sequence[LeftOut], used: Sequence[tuple[str, str, str]]) -> str:
+    residuals = [f"{100 * value:+.1f} %" for value in found.residuals]
+    lines = [
+        terminal.table(
+            ("figure", "value", "spread", "start", "note"),
+            [_value(v) for v in found.values],
+            right=("value", "spread", "start"),
+        )
+    ]
+    lines += ["", f"fitted to {len(residuals)} rows, rms residual {found.rms_pct:.1f} %"]
+    rows = [(*where, residual) for where, residual in zip(used, residuals, strict=True)]
+    lines.append(terminal.table(("study", "table", "row", "residual"), rows, right=("residual",)))
+    if left:
+        lines += ["", "left out, fitted to the rest, then predicted:"]
+        groups = [(g.group, str(g.rows), f"{g.rms_pct:.1f} %", f"{g.worst_pct:+.1f} %") for g in left]
+        heads = ("left out", "rows", "rms", "worst")
+        lines.append(terminal.table(heads, groups, right=heads[1:]))
+    return "\n".join(lines)
+
+
+def _value(value: FittedValue) -> tuple[str, ...]:
+    spread = "unknown" if value.spread is None else f"+-{100 * value.spread:.1f} %"
+    return (value.key, _show(value.value, value.unit), spread, _show(value.start, value.unit), value.note)
+
+
+def _show(value: float | None, unit: str) -> str:
+    from lanewise import units
+
+    return units.show(value, {"B/s": "GB/s", "1/s": "QPS", "s": "us"}.get(unit, unit))
+
+
+def _data(found: Fit, left: Sequence[LeftOut], used: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
+    from lanewise.results.codec import encode
+
+    rows = [
+        {"study": study, "table": table, "row": row, "residual_pct": 100 * residual}
+        for (study, table, row), residual in zip(used, found.residuals, strict=True)
+    ]
+    return {
+        "fitted": [encode(value, "fitted") for value in found.values],
+        "rms_pct": found.rms_pct,
+        "used": rows,
+        "left_out": [encode(group, "left_out") for group in left],
+    }
+
+
+def _part_file(found: Fit) -> str:
+    """Only the parts that were fitted, so that the file stays short and the rest comes from the catalogue."""
+    from lanewise import api
+    from lanewise.catalog import Catalog
+
+    names = [value.key.split()[0] for value in found.values]
+    parts = [found.catalog.get(name) for name in names]
+    return api.write_parts(Catalog({part.name: part for part in parts}))

@@ -1,0 +1,142 @@
+"""`lanewise compare`: two runs, two sources of one run, or two systems of one run, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lanewise.cli import terminal
+from lanewise.cli.options import Json
+from lanewise.errors import InputError
+
+if TYPE_CHECKING:
+    from lanewise.results.compare import Comparison, Pair
+    from lanewise.results.run import Run
+
+
+def compare(
+    left: Annotated[Path, typer.Argument(metavar="RUN.json", help="Written by lanewise study run --json.")],
+    right: Annotated[Path | None, typer.Argument(metavar="[OTHER.json]", help="A second run.")] = None,
+    sources: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="ONE OTHER", help="published, predicted, measured, extrapolated."),
+    ] = None,
+    systems: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="ONE OTHER", help="Two systems that answer the same rows."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Lay two runs, two sources, or two systems side by side and say how far they lie apart."""
+    from lanewise import api
+
+    if sum(x is not None for x in (right, sources, systems)) != 1:
+        raise InputError(
+            "nothing to compare with" if not (right or sources or systems) else "too much to compare at once",
+            hint="give a second RUN.json, or --sources published predicted, or --systems ONE OTHER",
+        )
+    run = api.load_run(left)
+    found = _compare(run, (str(left), str(right)), api.load_run(right) if right else None, sources, systems)
+    if not found.pairs:
+        raise InputError(f"no row of {found.left_name} has its like in {found.right_name}", hint=_offer(run))
+    terminal.out_json(_data(found)) if as_json else terminal.out(_text(found))
+
+
+def _compare(
+    run: Run,
+    files: tuple[str, str],
+    other: Run | None,
+    sources: tuple[str, str] | None,
+    systems: tuple[str, str] | None,
+) -> Comparison:
+    from lanewise.errors import unknown_name
+    from lanewise.results import compare as lay
+    from lanewise.results.observation import Source
+
+    if other is not None:
+        return lay.compare_runs(run, other, files)
+    if sources is not None:
+        for name in sources:
+            if name not in list(Source):
+                raise unknown_name("source", name, [str(source) for source in Source])
+        return lay.compare_sources(run, Source(sources[0]), Source(sources[1]))
+    known = {row.system for study in run.studies for row in study.rows}
+    for name in systems or ():
+        if name not in known:
+            raise unknown_name("system of this run", name, known)
+    assert systems is not None
+    return lay.compare_systems(run, *systems)
+
+
+def _text(found: Comparison) -> str:
+    heads = (
+        "study",
+        "table",
+        "row",
+        "metric",
+        "unit",
+        found.left_name,
+        found.right_name,
+        "difference",
+        "limit",
+    )
+    lines = [terminal.table(heads, [_row(pair) for pair in found.pairs], right=heads[5:8])]
+    known = [pair.difference_pct for pair in found.pairs if pair.difference_pct is not None]
+    if known:
+        rms = (sum(value * value for value in known) / len(known)) ** 0.5
+        lines.append(
+            f"\n{len(known)} pairs: rms difference {rms:.1f} %, largest {max(known, key=abs):+.1f} %"
+        )
+    for name, rows in ((found.left_name, found.only_left), (found.right_name, found.only_right)):
+        if rows:
+            lines.append(f"{len(rows)} rows of {name} have no like on the other side")
+    return "\n".join(lines)
+
+
+def _row(pair: Pair) -> tuple[str, ...]:
+    from lanewise import units
+
+    seen = pair.left
+    settings = " ".join(
+        f"{key}={value}" for key, value in seen.settings.items() if str(value) not in seen.scenario
+    )
+    values = [units.number(v) if v is not None else "unknown" for v in (pair.left_value, pair.right_value)]
+    difference = pair.note if pair.difference_pct is None else f"{pair.difference_pct:+.1f} %"
+    limits = dict.fromkeys(row.limit for row in (pair.left, pair.right) if row.limit)
+    label = f"{seen.scenario} {settings}".strip()
+    return (seen.study, seen.table, label, seen.metric, pair.unit, *values, difference, " / ".join(limits))
+
+
+def _data(found: Comparison) -> dict[str, Any]:
+    from lanewise.results.codec import encode
+
+    pairs = [
+        {
+            "study": p.left.study,
+            "table": p.left.table,
+            "row": p.left.scenario,
+            "settings": dict(p.left.settings),
+            "metric": p.left.metric,
+            "unit": p.unit,
+            "left": p.left_value,
+            "right": p.right_value,
+            "difference_pct": p.difference_pct,
+            "left_limit": p.left.limit,
+            "right_limit": p.right.limit,
+            "note": p.note,
+        }
+        for p in found.pairs
+    ]
+    alone = {
+        side: [encode(row, side) for row in rows]
+        for side, rows in (("only_left", found.only_left), ("only_right", found.only_right))
+    }
+    return {"left": found.left_name, "right": found.right_name, "pairs": pairs, **alone}
+
+
+def _offer(run: Run) -> str:
+    rows = [row for study in run.studies for row in study.rows]
+    systems = ", ".join(sorted({row.system for row in rows if row.system}))
+    return f"systems of the run: {systems}; sources: {', '.join(sorted({row.source for row in rows}))}"

@@ -1,0 +1,76 @@
+"""Runs studies one after the other so that neither Ctrl-C nor an error loses a finished one."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lanewise.cli import terminal
+from lanewise.errors import InputError, LanewiseError, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lanewise.catalog import Catalog
+    from lanewise.results.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The finished studies, the names of those that are missing, and what stopped the rest."""
+
+    run: Run | None
+    missing: tuple[str, ...] = ()
+    stopped: LanewiseError | KeyboardInterrupt | None = None
+
+
+def run_each(names: Sequence[str], catalog: Catalog, json: Path | None) -> Outcome:
+    """Run each study; after each one the JSON file holds all that is finished."""
+    from lanewise import api
+
+    for name in names:
+        api.load_study(name)  # a typing error in the last name shows before the first study runs
+    made: Run | None = None
+    for i, name in enumerate(names):
+        try:
+            one = api.run_studies([name], terminal.status, catalog)
+        except (LanewiseError, KeyboardInterrupt) as error:
+            terminal.done()
+            return Outcome(made, tuple(names[i:]), error)
+        made = one if made is None else replace(made, studies=made.studies + one.studies)
+        if json is not None:
+            api.save_run(made, json)
+    terminal.done()
+    return Outcome(made)
+
+
+def writable(*paths: Path | None) -> None:
+    """InputError for a file that could not be written, before any work is done."""
+    for path in paths:
+        if path is None:
+            continue
+        folder = next((p for p in [path, *path.parents] if p.exists() and p != path), Path())
+        if path.is_dir():
+            raise InputError(
+                "is a folder, not a file", place=Place(str(path)), hint=f"for example {path / 'report.html'}"
+            )
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise InputError(
+                "cannot be written", place=Place(str(path)), hint="choose a folder that you may write to"
+            )
+
+
+def write(run: Run, html: Path | None, json: Path | None) -> None:
+    """Write the report and the run where asked, and say so."""
+    from lanewise import api
+
+    if html is not None:
+        terminal.status("writing the report")
+        api.write_file(html, api.render_report(run))
+    if json is not None:
+        api.save_run(run, json)
+    for path in (html, json):
+        if path is not None:
+            terminal.note(f"wrote {path}")

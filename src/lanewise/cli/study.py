@@ -1,0 +1,117 @@
+"""`lanewise study`: run ready or own studies, start a new one, list the ready ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lanewise.cli import options, terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lanewise.results.run import Run
+
+app = typer.Typer(help="Run studies: a published table beside what is predicted.", no_args_is_help=True)
+
+
+@app.command("run")
+def run(
+    names: options.StudyNames,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the report, one HTML page.")
+    ] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Write everything found, for report and compare."),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit with 1 unless every conclusion holds.")
+    ] = False,
+    parts: options.Parts = None,
+) -> None:
+    """Run studies and show every row beside its published value; Ctrl-C keeps what is finished."""
+    from lanewise.cli import running
+
+    wanted = _expand(names)
+    running.writable(output, json)
+    outcome = running.run_each(wanted, options.catalog(parts), json)
+    if outcome.run is not None:
+        _show(outcome.run)
+        running.write(outcome.run, output, json)
+    if outcome.missing:
+        terminal.note(f"not finished: {', '.join(outcome.missing)}")
+    if outcome.stopped is not None:
+        raise outcome.stopped
+    if check and outcome.run is not None and not _holds(outcome.run):
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_(as_json: options.Json = False) -> None:
+    """List the ready studies."""
+    from lanewise import api
+
+    forms = [(name, api.load_study(name)) for name in api.ready_studies()]
+    if as_json:
+        return terminal.out_json(
+            [{"name": n, "title": f.title, "rows": len(f.rows), "source": f.source} for n, f in forms]
+        )
+    rows = [(name, str(len(form.rows)), form.title) for name, form in forms]
+    terminal.out(terminal.table(("study", "rows", "title"), rows, right=("rows",)))
+    return None
+
+
+@app.command("new")
+def new(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Letters, digits and '-'; the files are called after it.")
+    ],
+) -> None:
+    """Write a commented study and its system to the current folder; both run as they are."""
+    from lanewise.cli import starter
+
+    for path in starter.write(name):
+        terminal.out(str(path))
+    terminal.note(f"now: lanewise study run {name}.yaml")
+
+
+@app.command("accuracy")
+def accuracy(
+    run: Annotated[Path, typer.Argument(metavar="RUN.json", help="Written by lanewise study run --json.")],
+    output: options.Output = None,
+) -> None:
+    """Write the residuals of a run as a Markdown page."""
+    from lanewise import api
+    from lanewise.report.accuracy import accuracy_page
+
+    text = accuracy_page(api.load_run(run))
+    if output is None:
+        return terminal.out(text.rstrip("\n"))
+    api.write_file(output, text)
+    terminal.note(f"wrote {output}")
+    return None
+
+
+def _expand(names: Sequence[str]) -> list[str]:
+    """`all` stands for the ready studies; each study runs once."""
+    from lanewise import api
+
+    wanted = [each for name in names for each in (api.ready_studies() if name == "all" else [name])]
+    return list(dict.fromkeys(wanted))
+
+
+def _show(run: Run) -> None:
+    from lanewise.report.console import print_run
+
+    print_run(run)
+
+
+def _holds(run: Run) -> bool:
+    failed = [c for s in run.studies for c in s.conclusions if not c.holds]
+    for conclusion in failed:
+        word = "could not be evaluated" if conclusion.holds is None else "does not hold"
+        terminal.note(f"{word}: {conclusion.says} ({conclusion.shown})")
+    return not failed

@@ -1,0 +1,122 @@
+"""docs/accuracy.md from a run: residuals by study, by what a prediction rests on, by limit, and every row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lanewise import units
+from lanewise.results import statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from lanewise.results.observation import Observation
+    from lanewise.results.run import Run, StudyRun
+    from lanewise.results.statistics import Residuals
+
+
+def accuracy_page(run: Run) -> str:
+    """The Markdown text; every number in it comes from the run."""
+    rows = [row for study in run.studies for row in study.rows]
+    total = statistics.overall(run)
+    parts = [
+        "# Accuracy",
+        "How far predictions lie from published values. This page is made by `make accuracy`; do not edit it.",
+        f"lanewise {run.version}, {len(run.studies)} studies, {total.rows} rows, of which {total.compared} stand beside a "
+        "published value. A residual is (predicted - published) / published. No row is left out.",
+        "## By study",
+        _residuals("study", statistics.by_study(run)),
+        "## By what the prediction rests on",
+        "`physics`: specifications alone. `calibrated`: a figure measured elsewhere. `fitted`: a figure fitted to the very "
+        "table it stands in; its residual shows how well the mechanism fits, not how well it predicts.",
+        _residuals("basis", statistics.by_basis(rows)),
+        *(line for study in run.studies for line in _study(study)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _study(study: StudyRun) -> list[str]:
+    lines = [
+        f"## {study.title}",
+        f"Source: {study.source}",
+        study.finding,
+        _residuals("table", statistics.by_table(study.rows)),
+    ]
+    if study.fitted:
+        found = [
+            (v.key, _figure(v.value, v.unit), _spread(v.spread), str(v.used), v.note) for v in study.fitted
+        ]
+        lines += ["Fitted:", _table(("figure", "value", "spread", "rows used", "note"), found)]
+    if study.left_out:
+        left = [(g.group, str(g.rows), f"{g.rms_pct:.1f}", f"{g.worst_pct:+.1f}") for g in study.left_out]
+        lines += [
+            "Left out, fitted to the rest, then predicted:",
+            _table(("left out", "rows", "rms %", "worst %"), left),
+        ]
+    if study.hypotheses:
+        tried = [
+            (h.name, h.says, _number(h.rms_pct), _number(h.worst_pct), str(h.fitted))
+            for h in study.hypotheses
+        ]
+        heads = ("explanation", "which says", "rms %", "worst %", "values fitted")
+        lines += ["Explanations tried on the same rows:", _table(heads, tried)]
+    rows = [_row(row) for row in study.rows]
+    heads = ("table", "row", "unit", "published", "predicted", "residual %", "basis", "limit")
+    return [*lines, "Every row:", _table(heads, rows)]
+
+
+def _residuals(head: str, groups: Mapping[str, Residuals]) -> str:
+    rows = [
+        (
+            name,
+            str(r.rows),
+            str(r.compared),
+            _number(r.rms_pct),
+            _number(r.worst_pct),
+            _number(r.mean_pct),
+            str(r.close),
+            str(r.far),
+        )
+        for name, r in groups.items()
+    ]
+    heads = (head, "rows", "compared", "rms %", "worst %", "mean %", "within 5 %", "beyond 10 %")
+    return _table(heads, rows)
+
+
+def _row(row: Observation) -> tuple[str, ...]:
+    settings = " ".join(f"{key}={value}" for key, value in row.settings.items() if key not in row.scenario)
+    published = "" if row.published is None else units.number(row.published)
+    value = "unknown" if row.value is None else units.number(row.value)
+    marked = " (extrapolated)" if row.extrapolated else ""
+    residual = "" if row.residual_pct is None else f"{row.residual_pct:+.1f}"
+    basis = str(row.basis) if row.basis else str(row.source)
+    return (
+        row.table,
+        f"{row.scenario} {settings}".strip(),
+        row.unit,
+        published + marked,
+        value,
+        residual,
+        basis,
+        row.limit,
+    )
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def _figure(value: float, unit: str) -> str:
+    return units.show(value, {"B/s": "GB/s", "1/s": "QPS", "s": "ns"}.get(unit, unit))
+
+
+def _spread(spread: float | None) -> str:
+    return "unknown" if spread is None else f"±{100 * spread:.1f} %"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
+
+
+__all__ = ["accuracy_page"]
