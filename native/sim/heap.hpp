@@ -1,4 +1,4 @@
-// A 4-ary min-heap: half the levels of a binary one, and the four children share a cache line.
+// A 4-ary min-heap: half the levels of a binary one, and the four children lie side by side.
 #pragma once
 
 #include <algorithm>

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lanewise.results.plan import Probe
     from lanewise.results.run import Run
     from lanewise.routes.matrix import Matrix as ClassMatrix
+    from lanewise.routes.matrix import Peers
     from lanewise.routes.model import Route
     from lanewise.serving.steady import ServiceRate
     from lanewise.studies.calibrate import Fit, LeftOut
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "all_routes", "attach", "calibrate", "class_matrix", "detach", "finish_times", "load_catalog", "load_run", "load_study",
-    "load_system", "matrix", "predict", "ready_studies", "ready_systems", "render_report", "route", "run_studies",
+    "load_system", "matrix", "peers", "predict", "ready_studies", "ready_systems", "render_report", "route", "run_studies",
     "save_run", "serve", "write_parts",
 ]  # fmt: skip
 
@@ -103,6 +104,13 @@ def class_matrix(system: System, names: Sequence[str] | None = None) -> ClassMat
     from lanewise.routes.matrix import class_matrix as make
 
     return make(system, names)
+
+
+def peers(system: System) -> tuple[Peers, ...]:
+    """Every pair of GPUs: whether the two can be peers, and if not, why."""
+    from lanewise.routes.matrix import peers as find
+
+    return find(system)
 
 
 def predict(system: System, flows: str | Sequence[Flow], p2p: bool = True) -> Prediction:

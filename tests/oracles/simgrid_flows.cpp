@@ -3,8 +3,6 @@
 // INPUT, text: resource count and capacities; class count, then for each class its resource count and their indices
 // (coefficient 1, in the order of the path); transfer count, then "class bytes start" for each, by start.
 // OUTPUT, text: seconds of wall time in the event loop, peak memory before and after it in KiB, then each finish.
-#include <sys/resource.h>
-
 #include <chrono>
 #include <cstdint>
 #include <fstream>
@@ -26,10 +24,15 @@ struct Transfer {
   double start;
 };
 
+// Not ru_maxrss: that starts at the peak of the process that started this one.
 static long peak_kib() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word && word != "VmHWM:") {
+  }
+  long kib = 0;
+  status >> kib;
+  return kib;
 }
 
 // Each class gets two hosts of its own, joined by a route over the shared links.

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from lanewise.results.observation import Basis, Observation, Source
-from lanewise.results.run import Chart, Conclusion, Drawing, FittedValue, Hypothesis, LeftOut, Run, Series, StudyRun
+from lanewise.results.run import (
+    Chart,
+    Conclusion,
+    Drawing,
+    FittedValue,
+    Hypothesis,
+    LeftOut,
+    Run,
+    Series,
+    StudyRun,
+)
 
 GEN4 = {
     "TX2550 M7": (25.67, 18.95, 13.21, 6.60),
@@ -73,8 +83,12 @@ def composable(drawings: tuple[Drawing, ...] = ()) -> StudyRun:
         "what the box without switches does; with 4 GPUs the longest path loses a fifth.",
         rows=tuple(rows),
         conclusions=(
-            Conclusion("Up to 3 GPUs on Gen4 path length does not matter", True, "largest gap 2.1 % (3 GPUs, path 4)"),
-            Conclusion("At saturation path 4 is about 20 % below path 3", False, "23.06 against 22.04 GB/s: 4.6 %"),
+            Conclusion(
+                "Up to 3 GPUs on Gen4 path length does not matter", True, "largest gap 2.1 % (3 GPUs, path 4)"
+            ),
+            Conclusion(
+                "At saturation path 4 is about 20 % below path 3", False, "23.06 against 22.04 GB/s: 4.6 %"
+            ),
             Conclusion("Training needs at most 4 GB/s", None, "no training rows in this run"),
         ),
         fitted=(
@@ -84,7 +98,9 @@ def composable(drawings: tuple[Drawing, ...] = ()) -> StudyRun:
         left_out=(LeftOut("path 4", 4, 8.2, -13.4), LeftOut("4 GPUs", 5, 3.9, 6.1)),
         hypotheses=(
             Hypothesis("window", "a fixed number of bytes in flight on the host link", 2.4, -7.4, 1, "kept"),
-            Hypothesis("credits", "each switch has its own credits", 9.6, 21.0, 2, "paths 1 to 3 come out alike"),
+            Hypothesis(
+                "credits", "each switch has its own credits", 9.6, 21.0, 2, "paths 1 to 3 come out alike"
+            ),
             Hypothesis("ordering", "reads wait for writes", None, None, 0, "nothing to test it on"),
         ),
         charts=(_paths_chart(), _gpus_chart()),
@@ -131,7 +147,10 @@ def _paths_chart() -> Chart:
         gpus = f"{4 - column} GPU{'s' if column < 3 else ''}"
         points = tuple((path.removeprefix("CDI v1.0 "), values[column]) for path, values in GEN4.items())
         guess = tuple((x, predicted(y, 1.5 if index % 2 else -3.0)) for index, (x, y) in enumerate(points))
-        series += [Series(gpus, "published", points, group=gpus), Series(gpus, "predicted", guess, group=gpus)]
+        series += [
+            Series(gpus, "published", points, group=gpus),
+            Series(gpus, "predicted", guess, group=gpus),
+        ]
     return Chart("Throughput against path length, Gen4, L40S", "line", "path", "GB/s", tuple(series))
 
 
@@ -157,5 +176,8 @@ def _hosts_chart() -> Chart:
     for index, host in enumerate(("Xeon Gold 5120T, Gen3", "EPYC 7452, Gen4")):
         points = tuple((name, values[index]) for name, values in HOSTS.items())
         guess = tuple((name, predicted(value, 3 - 4 * index)) for name, value in points)
-        series += [Series(host, "published", points, group=host), Series(host, "predicted", guess, group=host)]
+        series += [
+            Series(host, "published", points, group=host),
+            Series(host, "predicted", guess, group=host),
+        ]
     return Chart("Peak rates on two hosts", "bar", "test", "GB/s", tuple(series))

@@ -38,6 +38,9 @@ _PLAIN: dict[str, Key] = {
     "nvlink.links": Key(("gpu",), "1", "number of NVLinks"),
     "nvlink.rate": Key(("gpu",), "B/s", "raw rate of all its NVLinks together, one direction"),
     "engine.nvlink": Key(("gpu",), "B/s", "goodput of a copy over all NVLinks, one direction"),
+    "staging.rate": Key(
+        ("gpu",), "B/s", "what the gaps between the chunks of a staged copy amount to: 1/x = max(1/B1, 1/B2) + 1/this"
+    ),
     "latency.api_p2p": Key(("gpu",), "s", "small CUDA copy between two GPUs, peer access on, whole figure"),
     "latency.api_staged": Key(("gpu",), "s", "the same with peer access off, so staged through the host"),
     "latency.chase_host": Key(("gpu",), "s", "pointer chase from a GPU through host memory, one load"),

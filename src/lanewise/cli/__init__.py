@@ -1,1 +1,1 @@
-"""The command line: one short file a verb, each a thin wrap around the function of that name in lanewise.api."""
+"""The command line: one short file a verb, each a thin wrap around its function in lanewise.api."""

@@ -1,4 +1,4 @@
-"""`lanewise calibrate`: fit unknown figures of parts to the rows of studies, and say how well what was left out is met."""
+"""`lanewise calibrate`: fit unknown figures of parts to rows of studies, and predict what was left out."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from lanewise.cli.options import Json
 from lanewise.errors import InputError
 
 if TYPE_CHECKING:
-    from lanewise.results.compare import Comparison, Pair
+    from lanewise.results.compare import Comparison
     from lanewise.results.run import Run
 
 
@@ -41,7 +41,7 @@ def compare(
     found = _compare(run, (str(left), str(right)), api.load_run(right) if right else None, sources, systems)
     if not found.pairs:
         raise InputError(f"no row of {found.left_name} has its like in {found.right_name}", hint=_offer(run))
-    terminal.out_json(_data(found)) if as_json else terminal.out(_text(found))
+    terminal.out_json(_data(found)) if as_json else _show(found)
 
 
 def _compare(
@@ -70,43 +70,15 @@ def _compare(
     return lay.compare_systems(run, *systems)
 
 
-def _text(found: Comparison) -> str:
-    heads = (
-        "study",
-        "table",
-        "row",
-        "metric",
-        "unit",
-        found.left_name,
-        found.right_name,
-        "difference",
-        "limit",
-    )
-    lines = [terminal.table(heads, [_row(pair) for pair in found.pairs], right=heads[5:8])]
+def _show(found: Comparison) -> None:
+    from lanewise.report.console import show_comparison
+
+    show_comparison(found)
     known = [pair.difference_pct for pair in found.pairs if pair.difference_pct is not None]
     if known:
         rms = (sum(value * value for value in known) / len(known)) ** 0.5
-        lines.append(
-            f"\n{len(known)} pairs: rms difference {rms:.1f} %, largest {max(known, key=abs):+.1f} %"
-        )
-    for name, rows in ((found.left_name, found.only_left), (found.right_name, found.only_right)):
-        if rows:
-            lines.append(f"{len(rows)} rows of {name} have no like on the other side")
-    return "\n".join(lines)
-
-
-def _row(pair: Pair) -> tuple[str, ...]:
-    from lanewise import units
-
-    seen = pair.left
-    settings = " ".join(
-        f"{key}={value}" for key, value in seen.settings.items() if str(value) not in seen.scenario
-    )
-    values = [units.number(v) if v is not None else "unknown" for v in (pair.left_value, pair.right_value)]
-    difference = pair.note if pair.difference_pct is None else f"{pair.difference_pct:+.1f} %"
-    limits = dict.fromkeys(row.limit for row in (pair.left, pair.right) if row.limit)
-    label = f"{seen.scenario} {settings}".strip()
-    return (seen.study, seen.table, label, seen.metric, pair.unit, *values, difference, " / ".join(limits))
+        worst = max(known, key=abs)
+        terminal.out(f"{len(known)} pairs: rms difference {rms:.1f} %, largest {worst:+.1f} %")
 
 
 def _data(found: Comparison) -> dict[str, Any]:

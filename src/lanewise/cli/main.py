@@ -32,7 +32,7 @@ app = typer.Typer(
     name="lanewise",
     cls=Verbs,
     help="Measure, predict and compose the data paths that feed GPUs.",
-    epilog="Exit codes: 0 fine, 1 a verdict asked for with --check is negative, 2 bad input, 130 interrupted.",
+    epilog="Exit codes: 0 fine, 1 a verdict asked for (--check) is negative, 2 bad input, 130 interrupted.",
     no_args_is_help=True,
     rich_markup_mode=None,  # plain help: nothing to import, the same on every terminal
     pretty_exceptions_enable=False,
@@ -107,7 +107,7 @@ def _is_usage(error: Exception) -> bool:
 
 
 def _usage(error: Any, arguments: Sequence[str]) -> int:
-    context = getattr(error, "ctx", None)
+    context: Any = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         sys.stdout.write(f"{context.get_help()}\n")
         return 0 if not arguments else EXIT_BAD_INPUT

@@ -1,4 +1,4 @@
-"""`lanewise predict`: the rates of concurrent flows, when transfers end, all pairs, or an inference service."""
+"""`lanewise predict`: rates of concurrent flows, ends of transfers, all pairs, or an inference service."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def predict(
     parts: options.Parts = None,
     as_json: options.Json = False,
 ) -> None:
-    """Predict how fast: flows together, all pairs, or a service; each rate with its limit and what it rests on."""
+    """Predict flows together, all pairs, or a service; each rate with its limit and what it rests on."""
     asked = [
         name
         for name, value in (("--flows", flows), ("--matrix", matrix), ("--service", service))
@@ -58,7 +58,7 @@ def predict(
         answer = _matrix(loaded, matrix, devices, both_ways, not no_p2p)
     else:
         answer = _service(loaded, str(service), mode, division, host)
-    terminal.out_json(answer.data) if as_json else terminal.out(answer.text)
+    terminal.out_json(answer.data) if as_json else answer.show()
 
 
 def _flows(system: System, flows: str, p2p: bool) -> predicted.Answer:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lanewise.cli import terminal
+from lanewise.cli.terminal import heading
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lanewise.perf.matrix import Matrix
     from lanewise.perf.predict import FlowRate, Prediction
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer in both shapes."""
+    """One answer as data, and how it is shown to people."""
 
-    text: str
     data: dict[str, Any]
+    show: Callable[[], None]
 
 
 def rates(found: Prediction) -> Answer:
@@ -41,7 +42,7 @@ def rates(found: Prediction) -> Answer:
         "unit": "B/s",
         "flows": [_flow_data(flow) for flow in found.flows],
     }
-    return Answer("\n".join(text), data)
+    return Answer(data, lambda: terminal.out("\n".join(text)))
 
 
 def transfers(system: System, found: Sequence[Finished]) -> Answer:
@@ -58,15 +59,15 @@ def transfers(system: System, found: Sequence[Finished]) -> Answer:
         {"flow": f.flow.name, "size": f.flow.size, "start": f.start, "finish": f.finish, "goodput": f.rate}
         for f in found
     ]
-    text = f"{heading(system)}\n{terminal.table(heads, rows, right=heads[1:])}"
-    return Answer(
-        text,
-        {
-            **_head(system),
-            "units": {"size": "B", "start": "s", "finish": "s", "goodput": "B/s"},
-            "transfers": data,
-        },
-    )
+    units_of = {"size": "B", "start": "s", "finish": "s", "goodput": "B/s"}
+
+    def show() -> None:
+        from lanewise.report.matrices import Transfer, show_timeline
+
+        terminal.out(f"{heading(system)}\n{terminal.table(heads, rows, right=heads[1:])}\n")
+        show_timeline([Transfer(f.flow.name, f.start, f.finish, f.flow.size) for f in found])
+
+    return Answer({**_head(system), "units": units_of, "transfers": data}, show)
 
 
 def matrix(system: System, found: Matrix) -> Answer:
@@ -74,18 +75,6 @@ def matrix(system: System, found: Matrix) -> Answer:
     from lanewise import units
 
     unit = "GB/s" if found.unit == "B/s" else "us"
-    rows = []
-    for i, (name, cells) in enumerate(zip(found.names, found.cells, strict=True)):
-        shown = [
-            "-" if j == i else "none" if c is None else units.number(units.from_si(c, unit), 3)
-            for j, c in enumerate(cells)
-        ]
-        rows.append((name, *shown))
-    text = [
-        f"{heading(system)}: {found.title}, {unit}",
-        terminal.table(("", *found.names), rows, right=found.names),
-    ]
-    text += _why_none(found)
     data = {
         **_head(system),
         "title": found.title,
@@ -94,7 +83,16 @@ def matrix(system: System, found: Matrix) -> Answer:
         "cells": [list(row) for row in found.cells],
         "limits": [list(row) for row in found.limits],
     }
-    return Answer("\n".join(text), data)
+
+    def show() -> None:
+        from lanewise.report.matrices import show_bandwidths
+
+        cells = [[None if cell is None else units.from_si(cell, unit) for cell in row] for row in found.cells]
+        show_bandwidths(found.names, cells, f"{heading(system)}: {found.title}, {unit}, from row to column")
+        for line in _why_none(found):
+            terminal.out(line)
+
+    return Answer(data, show)
 
 
 def service(system: System, found: ServiceRate, mode: str, division: str) -> Answer:
@@ -109,7 +107,8 @@ def service(system: System, found: ServiceRate, mode: str, division: str) -> Ans
         ("basis", found.basis),
         *(("rests on", text) for text in found.rests_on),
     ]
-    head = f"{heading(system)}: {found.workload.name}, {mode}, {division} division, {gpus} GPU{'s' * (gpus != 1)}"
+    count = f"{gpus} GPU{'s' * (gpus != 1)}"
+    head = f"{heading(system)}: {found.workload.name}, {mode}, {division} division, {count}"
     lines = [head, *(f"  {name:9} {text}" for name, text in rows)]
     lines.append("  note      steady state: the ceiling that a latency bound lowers")
     data = {
@@ -125,13 +124,7 @@ def service(system: System, found: ServiceRate, mode: str, division: str) -> Ans
         "basis": found.basis,
         "rests_on": list(found.rests_on),
     }
-    return Answer("\n".join(lines), data)
-
-
-def heading(system: System) -> str:
-    """The system's name with its settings."""
-    chosen = ", ".join(f"{name} {value}" for name, value in system.settings.items())
-    return f"{system.name} ({chosen})" if chosen else system.name
+    return Answer(data, lambda: terminal.out("\n".join(lines)))
 
 
 def _head(system: System) -> dict[str, Any]:
@@ -185,4 +178,4 @@ def _why_none(found: Matrix) -> list[str]:
         for j, cell in enumerate(row)
         if cell is None and i != j
     }
-    return [f"none: {why}" for why in sorted(reasons) if why]
+    return [f"--: {why}" for why in sorted(reasons) if why]

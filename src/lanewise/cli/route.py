@@ -1,4 +1,4 @@
-"""`lanewise route`: the way data takes between two devices, or the class of every pair and who can be peers."""
+"""`lanewise route`: the way data takes between two devices, or all classes and who can be peers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lanewise.cli import options, terminal
+from lanewise.cli.terminal import heading
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lanewise.routes.matrix import Peers
     from lanewise.routes.model import Route
     from lanewise.topology.model import Link, System
-
-Pair = dict[str, Any]
 
 
 def route(
@@ -96,54 +98,39 @@ def _list(found: tuple[Route, ...]) -> str:
 def _overview(system: System, as_json: bool) -> None:
     from lanewise import api
 
-    classes = api.class_matrix(system)
-    pairs = _peer_pairs(system)
+    classes, pairs = api.class_matrix(system), api.peers(system)
     if as_json:
         return terminal.out_json(
             {
                 "system": system.name,
                 "settings": dict(system.settings),
                 "names": list(classes.names),
+                "numa": list(classes.numa),
                 "classes": [list(row) for row in classes.cells],
-                "gpu_pairs": pairs,
+                "peers": [
+                    {"pair": [p.one, p.other], "allowed": p.allowed, "why_not": p.why or None} for p in pairs
+                ],
             }
         )
-    rows = [(name, *cells) for name, cells in zip(classes.names, classes.cells, strict=True)]
-    terminal.out(f"{system.title or system.name}")
-    terminal.out(terminal.table(("", *classes.names), rows))
-    terminal.out()
-    terminal.out(_peers(pairs))
+    from lanewise.report.matrices import show_classes
+
+    terminal.out(heading(system))
+    cells = [["" if cell == "-" else cell for cell in row] for row in classes.cells]
+    numa = ["-" if node is None else str(node) for node in classes.numa]
+    show_classes(classes.names, cells, {"NUMA": numa})
+    terminal.out(f"\n{_peers(pairs)}")
     return None
 
 
-def _peer_pairs(system: System) -> list[Pair]:
-    """Every pair of GPUs: whether they can be peers, over which class, and if not, why."""
-    from itertools import combinations
-
-    from lanewise import api
-    from lanewise.topology.model import Kind
-
-    found: list[Pair] = []
-    for a, b in combinations(system.of_kind(Kind.GPU), 2):
-        ways = [r for r in api.all_routes(system, a, b) if not r.stages]
-        best = next((r for r in ways if r.allowed), ways[0] if ways else None)
-        peers = best is not None and best.allowed
-        why = None if peers else (best.why if best else "no path joins them")
-        found.append({"pair": [a, b], "peers": peers, "class": best.cls if best else None, "why_not": why})
-    return found
-
-
-def _peers(pairs: list[Pair]) -> str:
+def _peers(pairs: Sequence[Peers]) -> str:
     if not pairs:
         return "fewer than two GPUs: no peers"
-    can = sum(pair["peers"] for pair in pairs)
-    lines = [f"peers: {can} of {len(pairs)} pairs of GPUs"]
-    reasons: dict[str, list[Pair]] = {}
+    lines = [f"peers: {sum(pair.allowed for pair in pairs)} of {len(pairs)} pairs of GPUs"]
+    reasons: dict[str, list[str]] = {}
     for pair in pairs:
-        if not pair["peers"]:
-            reasons.setdefault(pair["why_not"], []).append(pair)
+        if not pair.allowed:
+            reasons.setdefault(pair.why, []).append(f"{pair.one}-{pair.other}")
     for why, group in reasons.items():
-        shown = ", ".join("-".join(pair["pair"]) for pair in group[:6])
         more = f" and {len(group) - 6} more" if len(group) > 6 else ""
-        lines.append(f"not peers, {why}: {shown}{more}")
+        lines.append(f"not peers: {', '.join(group[:6])}{more}: {why}")
     return "\n".join(lines)

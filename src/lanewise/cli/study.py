@@ -104,9 +104,9 @@ def _expand(names: Sequence[str]) -> list[str]:
 
 
 def _show(run: Run) -> None:
-    from lanewise.report.console import print_run
+    from lanewise.report.console import show_run
 
-    print_run(run)
+    show_run(run, rows=True)
 
 
 def _holds(run: Run) -> bool:

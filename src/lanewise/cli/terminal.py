@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from lanewise.topology.model import System
+
 _RED, _BOLD, _OFF = "\033[31m", "\033[1m", "\033[0m"
 
 
@@ -59,7 +61,7 @@ def colours(stream: Any) -> bool:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[str] = ()) -> str:
-    """Columns two blanks apart, those named in `right` flush right; columns that are empty throughout are left out."""
+    """Columns two blanks apart, those in `right` flush right; a column that is empty is left out."""
     lines = [list(row) for row in rows]
     kept = [i for i, _ in enumerate(heads) if any(line[i] for line in lines)]
     widths = {i: max(len(heads[i]), *(len(line[i]) for line in lines)) for i in kept}
@@ -94,6 +96,12 @@ class Footnotes:
     def show(self) -> str:
         """One line a text."""
         return "\n".join(f"[{i}] {text}" for i, text in enumerate(self.texts, 1))
+
+
+def heading(system: System) -> str:
+    """The system's name with its settings."""
+    chosen = ", ".join(f"{name} {value}" for name, value in system.settings.items())
+    return f"{system.name} ({chosen})" if chosen else system.name
 
 
 def version() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import deque
 from dataclasses import dataclass
 
 from lanewise import units
@@ -80,24 +81,34 @@ def _pairs(piece: str, sources: list[str], targets: list[str]) -> list[tuple[str
 
 def _options(piece: str, rest: str) -> dict[str, float | bool]:
     options: dict[str, float | bool] = {}
-    for word in re.findall(r"@\s*\S+(?:\s+(?:s|ms|us|ns)\b)?|cap\s+\S+(?:\s*[kKMGT]i?B/s)?|x[\d.]+|read|\d\S*(?:\s*[kKMGT]?i?B\b)?|\S+", rest):
-        try:
-            options.update(_option(word))
-        except FormatError as error:
-            raise FormatError(f"'{piece.strip()}': {error.cause}", hint=_WORDS) from None
+    words = deque(rest.replace("@", " @ ").split())
+    try:
+        while words:
+            name, value = _option(words.popleft(), words)
+            options[name] = value
+    except FormatError as error:
+        raise FormatError(f"'{piece.strip()}': {error.cause}", hint=_WORDS) from None
     return options
 
 
-def _option(word: str) -> dict[str, float | bool]:
+def _option(word: str, rest: deque[str]) -> tuple[str, float | bool]:
     if word == "read":
-        return {"read": True}
-    if word.startswith("@"):
-        return {"start": _positive(units.parse(word[1:], "s"), word, zero=True)}
-    if word.startswith("cap"):
-        return {"cap": _positive(units.parse(word[3:], "B/s"), word)}
-    if word.startswith("x"):
-        return {"weight": _positive(units.parse(word[1:], "1"), word)}
-    return {"size": _positive(units.parse(word, "B"), word, zero=True)}
+        return "read", True
+    if word == "@":
+        return "start", _quantity("", rest, "s", zero=True)
+    if word == "cap":
+        return "cap", _quantity("", rest, "B/s")
+    if word.startswith("x") and len(word) > 1:
+        return "weight", _positive(units.parse(word[1:], "1"), word)
+    return "size", _quantity(word, rest, "B", zero=True)
+
+
+def _quantity(word: str, rest: deque[str], expect: str, zero: bool = False) -> float:
+    """A number and its unit, which may stand apart."""
+    text = word or (rest.popleft() if rest else "")
+    if rest and text[-1:].isdigit() and rest[0][0].isalpha() and rest[0] not in ("read", "cap") and rest[0][0] != "x":
+        text += f" {rest.popleft()}"
+    return _positive(units.parse(text, expect), text, zero=zero)
 
 
 def _positive(value: float, word: str, zero: bool = False) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import Unreachable
 from lanewise.perf import moves
-from lanewise.perf.resources import Resource, Use, weakest
+from lanewise.perf.resources import Resource, Use, cite, weakest
 from lanewise.perf.sharing import FlowClass, share
 from lanewise.perf.volumes import expand
 from lanewise.routes.find import route as find_route
@@ -65,24 +65,42 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
+class Staging:
+    """Seconds a byte of a staged copy takes: alone, with its stages in turn, and with its stages fully overlapped."""
+
+    resource: Resource
+    lone: float
+    in_turn: float
+    overlapped: float
+
+    def use(self, how: str) -> Use:
+        """The use for 'lone', 'in_turn' or 'overlapped'."""
+        return Use(self.resource, {"lone": self.lone, "in_turn": self.in_turn}.get(how, self.overlapped))
+
+
+@dataclass(frozen=True, slots=True)
 class Planned:
-    """A flow with its routes, what one byte of it uses, and the serial step that a staged copy adds."""
+    """A flow with its routes, what one byte of it uses, and the step that staging adds."""
 
     flow: Flow
     routes: tuple[Route, ...]
     uses: tuple[Use, ...]
-    serial: tuple[Use, ...] = ()
+    staging: Staging | None = None
     doubt: str = ""
+
+    def all_uses(self, how: str) -> tuple[Use, ...]:
+        """The uses with the staging step taken `how`: lone, in_turn or overlapped."""
+        return (*self.uses, self.staging.use(how)) if self.staging is not None else self.uses
 
 
 def predict(system: System, flows: Sequence[Flow]) -> Prediction:
     """The rates that `flows` reach together; Unreachable or UnknownName if one of them cannot run."""
     planned = [plan(system, flow) for flow in flows]
-    steady, shares = _solve(planned, serial=True)
-    high = shares
-    if any(item.serial for item in planned):
-        _, high = _solve(planned, serial=False)
-    rates = [_flow_rate(item, i, shares, high, steady) for i, item in enumerate(planned)]
+    steady, shares = _solve(planned, [staging_mode(item, planned) for item in planned])
+    bounds = [shares]
+    if any(item.staging for item in planned):
+        bounds += [_solve(planned, [how] * len(planned))[1] for how in ("in_turn", "overlapped")]
+    rates = [_flow_rate(item, i, bounds, steady) for i, item in enumerate(planned)]
     return Prediction(
         system=system,
         flows=tuple(rates),
@@ -96,7 +114,7 @@ def plan(system: System, flow: Flow) -> Planned:
     pieces = expand(system, flow)
     uses: dict[tuple[str, ...], Use] = {}
     routes: list[Route] = []
-    serial: list[Use] = []
+    staging: Staging | None = None
     for source, target, part in pieces.parts:
         found = find_route(system, source, target, flow.p2p)
         routes.append(found)
@@ -104,10 +122,10 @@ def plan(system: System, flow: Flow) -> Planned:
             known = uses.get(use.resource.key)
             uses[use.resource.key] = Use(use.resource, use.amount * part + (known.amount if known else 0.0))
         if found.via is Via.STAGED:
-            serial.append(_serial_step(system, flow, found))
+            staging = _staging(system, flow, found)
     for use in pieces.extra:
         uses[use.resource.key] = use
-    return Planned(flow, tuple(routes), tuple(uses.values()), tuple(serial[:1]), _doubt(system, routes, uses))
+    return Planned(flow, tuple(routes), tuple(uses.values()), staging, _doubt(system, routes, uses))
 
 
 def _route_uses(system: System, route: Route, read: bool) -> list[Use]:
@@ -121,27 +139,44 @@ def _route_uses(system: System, route: Route, read: bool) -> list[Use]:
     return list(merged.values())
 
 
-def _serial_step(system: System, flow: Flow, route: Route) -> Use:
-    """Stages one after the other: 1/x = sum(1/B_i), written as a resource of capacity 1 that each byte takes time of."""
-    seconds, bases, rests = 0.0, ["physics"], []
+def _staging(system: System, flow: Flow, route: Route) -> Staging:
+    """How long the stages of a copy through host memory take for each byte, overlapped and one after the other.
+
+    A lone copy is pipelined in chunks, 1/x = max(1/B1, 1/B2) + 1/S with S the gaps between chunks (staging.rate);
+    without a figure for S its stages are taken in turn. Two opposite copies between the same GPUs run in lockstep, so
+    each takes its stages in turn: 1/x = 1/B1 + 1/B2. Written as a resource of capacity 1 that each byte takes time of.
+    """
+    times, bases, rests = [], [], []
     for stage in route.stages:
-        uses = moves.uses(system, stage)
-        slowest = min(uses, key=lambda use: use.resource.capacity / use.amount, default=None)
-        if slowest is not None:
-            seconds += slowest.amount / slowest.resource.capacity
-            bases.append(slowest.resource.basis)
-            rests.append(f"stage {stage.show()}: {slowest.resource.name}, {slowest.resource.rests_on}")
-    name = f"staging of {flow.name} (copies through host memory, one after the other)"
-    return Use(Resource(("serial", flow.name), name, 1.0, weakest(bases), "; ".join(rests)), seconds)
+        slowest = max(moves.uses(system, stage), key=lambda use: use.amount / use.resource.capacity)
+        times.append(slowest.amount / slowest.resource.capacity)
+        bases.append(slowest.resource.basis)
+        rests.append(f"{stage.show()}: {slowest.resource.name}, {slowest.resource.rests_on}")
+    part = system.part(route.src)
+    gaps = part.figure("staging.rate") if part is not None and part.kind == "gpu" else None
+    lone = sum(times)
+    if part is not None and gaps is not None and isinstance(gaps.value, float):
+        lone = min(lone, max(times) + 1.0 / gaps.value)
+        bases.append(gaps.basis)
+        rests.append(cite(part, "staging.rate", gaps))
+    made = Resource(("staging", flow.name), f"staging of {flow.name} through host memory", 1.0, weakest(bases), "; ".join(rests))
+    return Staging(made, lone=lone, in_turn=sum(times), overlapped=max(times))
 
 
-def _solve(planned: Sequence[Planned], serial: bool) -> tuple[list[Resource], Shares]:
+def staging_mode(item: Planned, planned: Sequence[Planned]) -> str:
+    """How a flow's staging runs beside the others: in turn if the opposite copy runs too, else as a lone copy."""
+    ends = (item.flow.dst, item.flow.src)
+    opposite = any(other.staging and (other.flow.src, other.flow.dst) == ends for other in planned)
+    return "in_turn" if opposite else "lone"
+
+
+def _solve(planned: Sequence[Planned], modes: Sequence[str]) -> tuple[list[Resource], Shares]:
     index: dict[tuple[str, ...], int] = {}
     resources: list[Resource] = []
     classes: list[FlowClass] = []
-    for item in planned:
+    for item, how in zip(planned, modes, strict=True):
         pairs: list[tuple[int, float]] = []
-        for use in (*item.uses, *(item.serial if serial else ())):
+        for use in item.all_uses(how):
             if use.resource.key not in index:
                 index[use.resource.key] = len(resources)
                 resources.append(use.resource)
@@ -155,13 +190,15 @@ def _solve(planned: Sequence[Planned], serial: bool) -> tuple[list[Resource], Sh
     return resources, share([resource.capacity for resource in resources], classes)
 
 
-def _flow_rate(item: Planned, i: int, shares: Shares, high: Shares, resources: Sequence[Resource]) -> FlowRate:
+def _flow_rate(item: Planned, i: int, bounds: Sequence[Shares], resources: Sequence[Resource]) -> FlowRate:
+    shares = bounds[0]
     limit = shares.limits[i]
+    possible = [each.rates[i] for each in bounds]
     wires = [use.amount for use in item.uses if use.resource.key[0] == "link"]
     rate = shares.rates[i]
     common = {
         "flow": item.flow, "routes": item.routes, "rate": rate,
-        "low": min(rate, high.rates[i]), "high": max(rate, high.rates[i]), "raw": rate * max(wires, default=1.0),
+        "low": min(possible), "high": max(possible), "raw": rate * max(wires, default=1.0),
     }  # fmt: skip
     if limit is None:
         cap = item.flow.cap_name or "its own cap"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError
-from lanewise.perf.predict import Planned, plan
+from lanewise.perf.predict import Planned, plan, staging_mode
 from lanewise.perf.sharing import FlowClass, Transfer, run
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _classes(planned: Sequence[Planned]) -> tuple[list[float], list[FlowClass], 
     member: list[int] = []
     for item in planned:
         pairs = []
-        for use in (*item.uses, *item.serial):
+        for use in item.all_uses(staging_mode(item, planned)):
             if use.resource.key not in index:
                 index[use.resource.key] = len(capacities)
                 capacities.append(use.resource.capacity)

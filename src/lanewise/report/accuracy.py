@@ -21,14 +21,14 @@ def accuracy_page(run: Run) -> str:
     total = statistics.overall(run)
     parts = [
         "# Accuracy",
-        "How far predictions lie from published values. This page is made by `make accuracy`; do not edit it.",
-        f"lanewise {run.version}, {len(run.studies)} studies, {total.rows} rows, of which {total.compared} stand beside a "
-        "published value. A residual is (predicted - published) / published. No row is left out.",
+        "How far predictions lie from published values. Made by `make accuracy`; do not edit it.",
+        f"lanewise {run.version}, {len(run.studies)} studies, {total.rows} rows, of which {total.compared} "
+        "stand beside a published value. A residual is (predicted - published) / published. No row is left out.",
         "## By study",
         _residuals("study", statistics.by_study(run)),
         "## By what the prediction rests on",
-        "`physics`: specifications alone. `calibrated`: a figure measured elsewhere. `fitted`: a figure fitted to the very "
-        "table it stands in; its residual shows how well the mechanism fits, not how well it predicts.",
+        "`physics`: specifications alone. `calibrated`: a figure measured elsewhere. `fitted`: a figure fitted "
+        "to the very table it stands in; its residual says how well the mechanism fits, not how it predicts.",
         _residuals("basis", statistics.by_basis(rows)),
         *(line for study in run.studies for line in _study(study)),
     ]
@@ -58,8 +58,8 @@ def _study(study: StudyRun) -> list[str]:
             (h.name, h.says, _number(h.rms_pct), _number(h.worst_pct), str(h.fitted))
             for h in study.hypotheses
         ]
-        heads = ("explanation", "which says", "rms %", "worst %", "values fitted")
-        lines += ["Explanations tried on the same rows:", _table(heads, tried)]
+        columns = ("explanation", "which says", "rms %", "worst %", "values fitted")
+        lines += ["Explanations tried on the same rows:", _table(columns, tried)]
     rows = [_row(row) for row in study.rows]
     heads = ("table", "row", "unit", "published", "predicted", "residual %", "basis", "limit")
     return [*lines, "Every row:", _table(heads, rows)]

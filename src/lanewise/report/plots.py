@@ -55,9 +55,9 @@ def plot(chart: Chart, salt: str = "lanewise") -> str:
         raise MissingDependency("charts need matplotlib", hint="pip install matplotlib") from None
     settings: Any = _settings(salt)
     with matplotlib.rc_context(settings):
-        figure = Figure(figsize=_size(chart), layout=None)
+        figure = Figure(figsize=_size(chart), facecolor="none")
         FigureCanvasSVG(figure)
-        axes = figure.add_axes(_frame(chart))
+        axes = figure.add_axes(_frame(chart), facecolor="none")
         groups = _groups(chart.series)
         if chart.kind == "bar":
             _bars(axes, chart, groups)
@@ -283,13 +283,15 @@ def _clean(svg: str, chart: Chart) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.S)
+    # matplotlib's own style sheet says `*`, which would reach the whole page.
+    svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", svg, flags=re.S)
     for colour, variable in _CSS.items():
         svg = svg.replace(colour, variable)
     svg = svg.replace("'DejaVu Sans'", FONTS)
     svg = re.sub(r"\n\s*", "\n", svg)
     label = f"{chart.title}: {chart.y_label} against {chart.x_label}"
     title = label.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1).strip()
+    return svg.replace("<svg ", f'<svg role="img" stroke-linejoin="round" aria-label="{title}" ', 1).strip()
 
 
 __all__ = ["COLOURS", "FONTS", "plot"]

@@ -1,54 +1,105 @@
-"""The class of a route, in the words of nvidia-smi topo -m and NCCL."""
+"""The class of a way, in the words of nvidia-smi and NCCL: what is the widest thing that it crosses?"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lanewise.routes.model import turned
+from lanewise.routes.ways import NVLINKS, Way, reach, root_of, shortest, sockets, turns_at_cpu
 from lanewise.topology.model import Kind, LinkKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.routes.model import Hop
     from lanewise.topology.model import System
 
-CLASSES = ("NV", "PIX", "PXB", "PHB", "NODE", "SYS", "NET")
+LOCAL, PIX, PXB, PHB, NODE, SYS, NET = "LOC", "PIX", "PXB", "PHB", "NODE", "SYS", "NET"
+MEANING = {
+    LOCAL: "the same device or memory",
+    "NV#": "# bonded NVLinks",
+    PIX: "at most one PCIe switch",
+    PXB: "several PCIe switches, no host bridge",
+    PHB: "one PCIe host bridge",
+    NODE: "two host bridges of one NUMA node",
+    SYS: "the link between two NUMA nodes",
+    NET: "the network",
+}
+_NEAREST_FIRST = (LOCAL, "NV", PIX, PXB, PHB, NODE, SYS, NET)
 
 
-def classify(system: System, hops: Sequence[Hop]) -> str:
-    """NV#, NET, SYS, NODE, PHB, PXB or PIX by what the hops cross; LOC for no hop at all.
+def rank(cls: str) -> int:
+    """The place of a class from near (LOC) to far (NET)."""
+    return _NEAREST_FIRST.index("NV" if cls.startswith("NV") else cls)
 
-    PIX passes at most one PCIe switch, PXB several, PHB one host bridge, NODE two host bridges of one NUMA node, SYS
-    the link between NUMA nodes.
-    """
-    if not hops:
-        return "LOC"
+
+def class_of(system: System, hops: Way) -> str:
+    """The class of contiguous `hops`: LOC, NV#, PIX, PXB, PHB, NODE, SYS or NET."""
     kinds = {hop.link.kind for hop in hops}
-    if LinkKind.NVLINK in kinds:
-        return f"NV{min(hop.link.count for hop in hops)}"
+    if not hops:
+        return LOCAL
     if LinkKind.NETWORK in kinds:
-        return "NET"
-    if LinkKind.SOCKET in kinds:
-        return "SYS"
-    bridges = _bridges(system, hops)
-    if bridges:
-        return _through_cpu(system, bridges)
-    switches = [hop.end for hop in hops[:-1] if system.device(hop.end).kind is Kind.SWITCH]
-    return "PIX" if len(switches) <= 1 else "PXB"
+        return NET
+    if kinds == {LinkKind.NVLINK} and not turns_at_cpu(system, hops):
+        return f"NV{bonds(system, hops[0].start, hops[-1].end)}"
+    names = [hops[0].start, *(hop.end for hop in hops)]
+    cpus = {name for name in names if system.device(name).kind is Kind.CPU}
+    if not cpus:
+        return PIX if len(hops) <= 2 else PXB
+    if len(cpus) > 1:
+        nodes = {system.device(cpu).numa for cpu in cpus}
+        return NODE if len(nodes) == 1 and None not in nodes else SYS
+    return PHB if len(set(bridges(system, hops))) <= 1 else NODE
 
 
-def _bridges(system: System, hops: Sequence[Hop]) -> list[tuple[str, str, str]]:
-    """(CPU, host bridge, root port) of every hop that ends or starts at a CPU."""
+def bridges(system: System, hops: Way) -> tuple[str, ...]:
+    """The host bridges by which a way enters and leaves CPUs, in order."""
     found = []
     for hop in hops:
-        for end in (hop.start, hop.end):
+        if hop.link.kind is not LinkKind.SOCKET:
+            end = hop.start if hop.down else hop.end
             if system.device(end).kind is Kind.CPU:
-                found.append((end, hop.link.bridge, hop.link.port))
-    return found
+                found.append(hop.link.bridge)
+    return tuple(found)
 
 
-def _through_cpu(system: System, bridges: list[tuple[str, str, str]]) -> str:
-    nodes = {(system.device(cpu).host, system.device(cpu).numa) for cpu, _, _ in bridges}
-    if len(nodes) > 1:
-        return "SYS"
-    return "PHB" if len({(cpu, bridge) for cpu, bridge, _ in bridges}) == 1 else "NODE"
+def bonds(system: System, a: str, b: str) -> int:
+    """How many NVLinks join `a` and `b`, directly or through NVSwitches: the fewer of what the two ends have."""
+
+    def of(one: str, other: str) -> int:
+        links = [link for link in system.links_at(one) if link.kind is LinkKind.NVLINK]
+        near = [link for link in links if link.other(one) == other]
+        leading = near or [
+            link for link in links
+            if system.device(link.other(one)).kind is Kind.NVSWITCH and other in reach(system, link.other(one), NVLINKS)
+        ]  # fmt: skip
+        return sum(link.count for link in leading)
+
+    return min(of(a, b), of(b, a))
+
+
+def seen_class(system: System, a: str, b: str) -> str:
+    """The class by where two devices of one host sit in the trees below their root ports, as nvidia-smi prints it.
+
+    It knows nothing of ACS, of the IOMMU and of what a fabric does beside the trees; Unreachable as `root_of`.
+    """
+    if a == b:
+        return LOCAL
+    nvlink = shortest(system, a, b, NVLINKS)
+    if nvlink is not None:
+        return class_of(system, nvlink)
+    return class_of(system, tree_way(system, a, b))
+
+
+def tree_way(system: System, a: str, b: str) -> Way:
+    """The way from `a` up to where the tree of `b` is met, and down; Unreachable as `root_of` and `sockets`."""
+    (one, up), (other, down) = root_of(system, a), root_of(system, b)
+    above, beside = [hop.end for hop in up], [hop.end for hop in down]
+    if b in above:
+        return up[: above.index(b) + 1]
+    if a in beside:
+        return turned(down[: beside.index(a) + 1])
+    for index, name in enumerate(above):
+        device = system.device(name)
+        if device.kind is Kind.SWITCH and name in beside:
+            place = beside.index(name)
+            if device.joins(up[index].start, down[place].start):
+                return (*up[: index + 1], *turned(down[: place + 1]))
+    return (*up, *sockets(system, one, other), *turned(down))

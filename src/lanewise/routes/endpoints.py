@@ -1,48 +1,83 @@
-"""Ends of a flow: devices, sockets, and host memory by name (host0, host:1, cpu0)."""
+"""The names that a route may start or end at: devices, and memory as `host0`, `host:1` or `cpu0`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.errors import Unreachable, unknown_name
-from lanewise.routes.paths import root_of
+from lanewise.errors import InputError, Unreachable, unknown_name
+from lanewise.routes.network import nearest_memory
+from lanewise.routes.ways import root_of
 from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
     from lanewise.topology.model import System
 
+ANY_HOST = "host"
+_PASSED = {
+    Kind.SWITCH: "a PCIe switch",
+    Kind.NVSWITCH: "an NVSwitch",
+    Kind.NETSWITCH: "a network switch",
+}
+
 
 def endpoint(system: System, text: str, peer: str = "") -> str:
-    """The device that `text` names; host memory becomes its socket, the one nearest to `peer` if no node is given.
+    """The device that `text` names as one end when the other end is `peer`; UnknownName if there is none.
 
-    UnknownName with the closest names if nothing bears that name.
+    A host stands for its memory at the NUMA node nearest to the other end, `host0:1` for that at its node 1, and
+    `host` for the other end's host, or the only one.
     """
     if text in system.devices:
         return text
-    host, _, node = text.partition(":")
-    if host == "host" and host not in system.hosts and len(system.hosts) == 1:
-        host = system.hosts[0]
-    if host not in system.hosts:
-        known = [*system.devices, *system.hosts, *system.volumes, *(["host"] if len(system.hosts) == 1 else [])]
-        raise unknown_name(f"end in {system.name}", text, known)
-    sockets = system.of_kind(Kind.CPU, host=host)
-    if not sockets:
-        raise Unreachable(f"{host} of {system.name} has no CPU, so no host memory", hint="describe its sockets as devices")
-    return _of_node(system, sockets, text, node) if node else _nearest(system, sockets, host, peer)
+    word, colon, node = text.partition(":")
+    host = _host(system, word, peer)
+    if host is None:
+        raise unknown_name(f"device of {system.name}", text, [*system.devices, *system.hosts, *system.volumes])
+    cpus = system.of_kind(Kind.CPU, host=host)
+    if colon:
+        return _at_node(system, text, host, node, cpus)
+    if not cpus:
+        raise Unreachable(f"{host} has no CPU, so no memory", hint=f"add one: cpu0: {{cpu: null, host: {host}}}")
+    return _nearest(system, host, peer) or cpus[0]
 
 
-def _of_node(system: System, sockets: list[str], text: str, node: str) -> str:
-    by_node = {str(system.device(name).numa): name for name in sockets}
-    if node not in by_node:
-        raise unknown_name("NUMA node", text, [f"{text.partition(':')[0]}:{known}" for known in by_node])
-    return by_node[node]
+def ends(system: System, src: str, dst: str) -> tuple[str, str]:
+    """The devices that two names stand for; UnknownName, or InputError for a device that only passes data on."""
+    a, b = endpoint(system, src, dst), endpoint(system, dst, src)
+    for name in (a, b):
+        kind = system.device(name).kind
+        if kind in _PASSED:
+            raise InputError(
+                f"no data starts or ends at {name}, {_PASSED[kind]}",
+                hint="name a GPU, drive, network card, CPU or host",
+            )
+    return a, b
 
 
-def _nearest(system: System, sockets: list[str], host: str, peer: str) -> str:
-    """The socket whose root port the other end hangs from; the first one where that says nothing."""
-    device = system.devices.get(peer)
-    if device is not None and device.host == host and device.kind is not Kind.NETSWITCH:
-        root = root_of(system, peer)
-        if root in sockets:
-            return root
-    return sockets[0]
+def _host(system: System, word: str, peer: str) -> str | None:
+    if word in system.hosts:
+        return word
+    if word != ANY_HOST:
+        return None
+    if peer in system.devices and system.device(peer).host is not None:
+        return system.device(peer).host
+    return system.hosts[0] if len(system.hosts) == 1 else None
+
+
+def _at_node(system: System, text: str, host: str, node: str, cpus: list[str]) -> str:
+    for cpu in cpus:
+        if str(system.device(cpu).numa) == node:
+            return cpu
+    known = [f"{host}:{system.device(cpu).numa}" for cpu in cpus if system.device(cpu).numa is not None]
+    raise unknown_name(f"NUMA node of {system.name}", text, known)
+
+
+def _nearest(system: System, host: str, peer: str) -> str | None:
+    if peer not in system.devices:
+        return None
+    bound = system.device(peer).host
+    try:
+        if bound == host:
+            return root_of(system, peer)[0]
+        return nearest_memory(system, host, peer) if bound is not None else None
+    except Unreachable:
+        return None  # the search for the route itself says what is missing

@@ -1,167 +1,205 @@
-"""Finds routes: the way data takes by default, and every sensible way between two ends."""
+"""Finds routes: the one that data takes by default, and every sensible one between two ends."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lanewise.errors import Unreachable
-from lanewise.routes import paths, policy
-from lanewise.routes.classify import classify
-from lanewise.routes.endpoints import endpoint
-from lanewise.routes.model import Hop, Route, Via
-from lanewise.routes.network import card_pairs
-from lanewise.topology.model import Kind
+from lanewise.routes.classify import LOCAL, NET, class_of, rank, seen_class
+from lanewise.routes.endpoints import endpoint, ends
+from lanewise.routes.memo import remembered
+from lanewise.routes.model import Route, Via
+from lanewise.routes.network import Cards, pairs
+from lanewise.routes.rules import domain_key, peer_way, refusal, why_not_below_root
+from lanewise.routes.ways import (
+    FABRIC,
+    NVLINKS,
+    SOCKETS,
+    Way,
+    every,
+    over_roots,
+    root_of,
+    shortest,
+    sockets,
+    turns_at_cpu,
+)
+from lanewise.topology.model import Kind, LinkKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from lanewise.topology.model import System
 
-__all__ = ["endpoint", "route", "routes"]
+OFF = "P2P is off"
+MOST_CARDS = 4
 
 
 def route(system: System, src: str, dst: str, p2p: bool = True) -> Route:
-    """The route that data takes from `src` to `dst` by default; Unreachable or UnknownName if there is none.
+    """The route that data takes by default from `src` to `dst`; without `p2p` devices exchange it through memory.
 
-    GPUs use NVLink, else PCIe where peers are allowed, else a copy staged in the memory of the source's socket.
+    UnknownName or InputError for a name that is no end, Unreachable if nothing joins them or policy forbids all.
     """
-    a, b = endpoint(system, src, dst), endpoint(system, dst, src)
-    key = (a, b, p2p, policy.scopes(system))
-    found = system.route_memo.get(key)
-    if found is None:
-        found = system.route_memo[key] = _default(system, a, b, p2p)
-    return found
+    return _route(system, *ends(system, src, dst), p2p)
 
 
 def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
-    """Every sensible route, the default one first, each with its class and, if forbidden, the reason."""
-    a, b = endpoint(system, src, dst), endpoint(system, dst, src)
-    default = route(system, a, b)
-    found = {(default.via, default.nodes): default}
-    for other in _alternatives(system, a, b):
-        found.setdefault((other.via, other.nodes), other)
-    rest = sorted(list(found.values())[1:], key=lambda r: (not r.allowed, r.via is Via.STAGED, len(r.hops)))
-    return (default, *rest)
-
-
-def _default(system: System, a: str, b: str, p2p: bool) -> Route:
+    """Every sensible route: the default first, then others that are allowed, then those that are not, and why."""
+    a, b = ends(system, src, dst)
+    first = _route(system, a, b, True)
     if a == b:
-        return Route(a, b, Via.LOCAL, "LOC", ())
-    _check_bound(system, a, b)
-    hosts = (system.device(a).host, system.device(b).host)
-    if hosts[0] != hosts[1]:
-        return _over_cards(system, a, b, *card_pairs(system, a, b)[0])
-    if not _is_gpu(system, a) or not _is_gpu(system, b):
-        return _not_between_gpus(system, a, b)
-    links = paths.over_nvlink(system, a, b)
-    if links is not None and p2p:
-        return Route(a, b, Via.NVLINK, classify(system, links), links)
-    direct = _pcie(system, a, b)
-    if p2p and direct.allowed:
-        return direct
-    why = direct.why or "peer access is switched off"
-    return replace(staged(system, a, b, paths.root_of(system, a)), why=f"staged because {why}")
+        return (first,)
+    found: dict[tuple[object, ...], Route] = {}
+    for each in (first, *_candidates(system, a, b)):
+        found.setdefault((each.hops, each.via, len(each.stages)), each)
+    return tuple(sorted(found.values(), key=lambda each: (each is not first, not each.allowed, _preference(each))))
 
 
-def _not_between_gpus(system: System, a: str, b: str) -> Route:
-    found = _pcie(system, a, b)
-    if found.allowed:
-        return found
-    return replace(staged(system, a, b, paths.root_of(system, a)), why=f"bounced through host memory because {found.why}")
-
-
-def _pcie(system: System, a: str, b: str) -> Route:
-    """The PCIe route between two devices of a host, allowed or not; memory is a CPU."""
-    if _is_cpu(system, a) or _is_cpu(system, b):
-        hops = paths.through_root(system, a, b)
-        return Route(a, b, Via.PCIE, classify(system, hops), hops)
-    direct = paths.through_switches(system, a, b) if not policy.why_not_in_fabric(system, a, b) else None
-    why = policy.redirected(system, direct) if direct is not None else ""
-    hops = direct if direct is not None and not why else paths.through_root(system, a, b)
-    refused = _refused(system, a, b, hops)
-    return Route(a, b, Via.PCIE, classify(system, hops), hops, allowed=not refused, why=refused or why)
-
-
-def _refused(system: System, a: str, b: str, hops: Sequence[Hop]) -> str:
-    """GPUs are peers only as far as the CPU says; a drive or card that writes to a GPU is stopped by scope none alone."""
-    refused = policy.why_not_peers(system, hops)
-    both = _is_gpu(system, a) and _is_gpu(system, b)
-    return refused if both or "forwards no peer" in refused else ""
-
-
-def staged(system: System, a: str, b: str, memory: str) -> Route:
-    """The route by way of host memory at CPU `memory`: two copies, one after the other; it keeps the direct class."""
-    stages = tuple(
-        Route(x, y, Via.PCIE, classify(system, hops), hops)
-        for x, y in ((a, memory), (memory, b))
-        if (hops := paths.through_root(system, x, y)) is not None
-    )
-    direct = _pcie(system, a, b)
-    return Route(a, b, Via.STAGED, direct.cls, (*stages[0].hops, *stages[1].hops), stages=stages)
-
-
-def _over_cards(system: System, a: str, b: str, near: str, far: str) -> Route:
-    """Between hosts: to the near card, over the network, from the far card, by GPUDirect RDMA where an end is a GPU."""
-    wires = paths.over_network(system, near, far)
-    if wires is None:
-        raise Unreachable(f"no network joins {near} and {far}", hint="link both cards to a network switch")
-    hops = (*_pcie(system, a, near).hops, *wires, *_pcie(system, far, b).hops)
-    return Route(a, b, Via.NETWORK, "NET", hops)
-
-
-def _alternatives(system: System, a: str, b: str) -> Iterator[Route]:
+@remembered
+def _route(system: System, a: str, b: str, p2p: bool) -> Route:
+    one, other = system.device(a), system.device(b)
     if a == b:
-        return
-    if system.device(a).host != system.device(b).host:
-        for pair in card_pairs(system, a, b):
-            yield _over_cards(system, a, b, *pair)
-        return
-    links = paths.over_nvlink(system, a, b)
-    if links is not None:
-        yield Route(a, b, Via.NVLINK, classify(system, links), links)
-    yield _pcie(system, a, b)
-    if _is_cpu(system, a) or _is_cpu(system, b):
-        return
-    yield from _forbidden_in_fabric(system, a, b)
-    yield _rooted(system, a, b)
-    for memory in dict.fromkeys((paths.root_of(system, a), paths.root_of(system, b))):
-        yield staged(system, a, b, memory)
-
-
-def _forbidden_in_fabric(system: System, a: str, b: str) -> Iterator[Route]:
-    """The short way through switches that policy keeps traffic off."""
-    direct = paths.through_switches(system, a, b)
-    if direct is None:
-        return
-    why = policy.why_not_in_fabric(system, a, b) or policy.redirected(system, direct)
-    yield Route(a, b, Via.PCIE, classify(system, direct), direct, allowed=not why, why=why)
-
-
-def _rooted(system: System, a: str, b: str) -> Route:
-    """The long way through the root ports, which packets take only if something redirects them."""
-    hops = paths.through_root(system, a, b)
-    refused = _refused(system, a, b, hops)
-    direct = paths.through_switches(system, a, b)
-    shorter = direct is not None and not policy.why_not_in_fabric(system, a, b) and not policy.redirected(system, direct)
-    why = refused or ("the switches forward peer traffic on a shorter way" if shorter else "")
-    return Route(a, b, Via.PCIE, classify(system, hops), hops, allowed=not why, why=why)
-
-
-def _check_bound(system: System, a: str, b: str) -> None:
+        return Route(a, b, Via.LOCAL, LOCAL, ())
     for name in (a, b):
-        device = system.device(name)
-        if device.kind in (Kind.SWITCH, Kind.NVSWITCH, Kind.NETSWITCH):
-            raise Unreachable(f"{name} is a switch: nothing starts or ends there", hint="name a device or host memory")
-        if device.host is None:
-            paths.to_root(system, name)
+        root_of(system, name)
+    nvlink = next(_nvlinks(system, a, b), None) if p2p else None
+    if nvlink is not None:
+        return nvlink
+    if one.host != other.host:
+        return _by_network(system, a, b, p2p)
+    if Kind.CPU in (one.kind, other.kind):
+        return _made(system, a, b, over_roots(system, a, b))
+    direct = _peer(system, a, b)
+    if direct.allowed and p2p:
+        return direct
+    return _staged(system, a, b, (root_of(system, a)[0],), direct.cls, direct.why or OFF)
 
 
-def _is_gpu(system: System, name: str) -> bool:
-    return system.device(name).kind is Kind.GPU
+def _preference(each: Route) -> tuple[int, int, int]:
+    """Copies first (fewer are better), then the class, then the hops."""
+    return (len(each.stages), rank(each.cls), len(each.hops))
 
 
-def _is_cpu(system: System, name: str) -> bool:
-    return system.device(name).kind is Kind.CPU
+def _made(system: System, a: str, b: str, hops: Way, why: str = "", note: str = "") -> Route:
+    nvlink = any(hop.link.kind is LinkKind.NVLINK for hop in hops)
+    via = Via.NVLINK if nvlink else Via.PCIE
+    return Route(a, b, via, class_of(system, hops), hops, not why, why, (), note)
 
 
+def _peer(system: System, a: str, b: str) -> Route:
+    """Straight from device to device over PCIe, allowed or not."""
+    hops, note = peer_way(system, a, b)
+    if note:
+        shown = seen_class(system, a, b)
+        if shown != class_of(system, hops):
+            note += f"; nvidia-smi shows {shown}"
+    return _made(system, a, b, hops, refusal(system, a, b, hops), note)
+
+
+def _nvlinks(system: System, a: str, b: str) -> Iterator[Route]:
+    """Every NVLink of two GPUs' own, and the way through every NVSwitch that joins them."""
+    if {system.device(a).kind, system.device(b).kind} != {Kind.GPU}:
+        return
+    least = shortest(system, a, b, NVLINKS)
+    for way in every(system, a, b, NVLINKS) if least else ():
+        if len(way) == len(least or ()):
+            yield _made(system, a, b, way)
+
+
+def _staged(system: System, a: str, b: str, memories: Sequence[str], cls: str, note: str) -> Route:
+    """Copies through the memory of these sockets, one after the other."""
+    stages = tuple(
+        _made(system, x, y, over_roots(system, x, y)) for x, y in pairwise((a, *memories, b))
+    )
+    hops = tuple(hop for stage in stages for hop in stage.hops)
+    return Route(a, b, Via.STAGED, cls, hops, stages=stages, note=note)
+
+
+def _by_network(system: System, a: str, b: str, p2p: bool) -> Route:
+    found = pairs(system, a, b)
+    if not found:
+        raise _no_network(system, a, b)
+    return _over_cards(system, a, b, found[0], p2p)
+
+
+def _over_cards(system: System, a: str, b: str, cards: Cards, p2p: bool) -> Route:
+    """Over a pair of cards; at an end where the card may not reach the device, through host memory."""
+    why = [_card_refusal(system, a, cards.first, cards.leaving, p2p), _card_refusal(system, b, cards.second, cards.arriving, p2p)]
+    x = root_of(system, a)[0] if why[0] else a
+    y = root_of(system, b)[0] if why[1] else b
+    if x == a and y == b:
+        return Route(a, b, Via.NETWORK, NET, cards.hops)
+    leaving = over_roots(system, x, cards.first) if why[0] else cards.leaving
+    arriving = over_roots(system, cards.second, y) if why[1] else cards.arriving
+    stages = [Route(x, y, Via.NETWORK, NET, (*leaving, *cards.between, *arriving))]
+    if why[0]:
+        stages.insert(0, _made(system, a, x, over_roots(system, a, x)))
+    if why[1]:
+        stages.append(_made(system, y, b, over_roots(system, y, b)))
+    hops = tuple(hop for stage in stages for hop in stage.hops)
+    note = "; ".join(dict.fromkeys(each for each in why if each))
+    return Route(a, b, Via.STAGED, NET, hops, stages=tuple(stages), note=note)
+
+
+def _card_refusal(system: System, end: str, card: str, way: Way, p2p: bool) -> str:
+    if end == card or system.device(end).kind is Kind.CPU:
+        return ""
+    return refusal(system, end, card, way) if p2p else OFF
+
+
+def _no_network(system: System, a: str, b: str) -> Unreachable:
+    one, other = system.device(a).host, system.device(b).host
+    cause = f"{a} is on {one} and {b} on {other}, and no network joins the two hosts"
+    if shortest(system, a, b, FABRIC):
+        cause += "; the PCIe fabric between them keeps hosts apart"
+    hint = "join a network card of each host with network: links, or bind both to one host"
+    return Unreachable(cause, hint=hint)
+
+
+def _candidates(system: System, a: str, b: str) -> Iterator[Route]:
+    one, other = system.device(a), system.device(b)
+    yield from _nvlinks(system, a, b)
+    memory = Kind.CPU in (one.kind, other.kind)
+    if one.host == other.host:
+        yield from _to_memory(system, a, b) if memory else _between_devices(system, a, b)
+    if one.host != other.host or not memory:
+        for number, cards in enumerate(pairs(system, a, b)[:MOST_CARDS]):
+            direct = _over_cards(system, a, b, cards, True)
+            yield direct
+            if number == 0 and not memory_only(system, a, b):
+                yield _over_cards(system, a, b, cards, False)
+
+
+def memory_only(system: System, a: str, b: str) -> bool:
+    """Whether both ends are host memory."""
+    return {system.device(a).kind, system.device(b).kind} == {Kind.CPU}
+
+
+def _to_memory(system: System, a: str, b: str) -> Iterator[Route]:
+    """Redundant ways between a device and its root, and redundant ways between sockets."""
+    (one, up), (other, down) = root_of(system, a), root_of(system, b)
+    ups = every(system, a, one, FABRIC) if up else ((),)
+    downs = every(system, other, b, FABRIC) if down else ((),)
+    across = every(system, one, other, SOCKETS) if one != other else ((),)
+    for first in ups:
+        for middle in across:
+            for last in downs:
+                yield _made(system, a, b, (*first, *middle, *last))
+
+
+def _between_devices(system: System, a: str, b: str) -> Iterator[Route]:
+    direct = _peer(system, a, b)
+    yield direct
+    for way in every(system, a, b, FABRIC):
+        why = why_not_below_root(system, a, b, way)
+        yield _made(system, a, b, way, why or refusal(system, a, b, way))
+    if not turns_at_cpu(system, direct.hops) and domain_key(system, a) != domain_key(system, b):
+        hops = over_roots(system, a, b)
+        why = "cross-domain P2P is on, so peer traffic takes the fabric"
+        yield _made(system, a, b, hops, refusal(system, a, b, hops) or why)
+    near, far = root_of(system, a)[0], root_of(system, b)[0]
+    for memories in dict.fromkeys([(near,), (far,), (near, far)] if near != far else [(near,)]):
+        yield _staged(system, a, b, memories, direct.cls, "")
+
+
+__all__ = ["endpoint", "route", "routes", "sockets"]

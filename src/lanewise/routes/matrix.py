@@ -1,14 +1,16 @@
-"""The class of every pair, as nvidia-smi topo -m shows it, and who can be peers."""
+"""The class of every pair as `nvidia-smi topo -m` prints it, what that hides, and which GPUs are peers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from lanewise.errors import Unreachable
-from lanewise.routes import paths
-from lanewise.routes.find import route
-from lanewise.routes.model import Via
+from lanewise.routes.classify import NET, seen_class
+from lanewise.routes.find import route, routes
+from lanewise.routes.ways import root_of
 from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
@@ -16,63 +18,105 @@ if TYPE_CHECKING:
 
     from lanewise.topology.model import System
 
+SELF, APART = "X", "-"
+
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """`cells[i][j]` is the class of the way from names[i] to names[j], X for itself, - where there is none."""
+    """`cells[i][j]` is the class between names[i] and names[j]: X on the diagonal, '-' where there is no way.
+
+    `cpus` and `numas` are the affinity of each name (None if unbound); `notes` say where data takes another way
+    than the class tells.
+    """
 
     names: tuple[str, ...]
     cells: tuple[tuple[str, ...], ...]
-    sockets: tuple[str, ...]
-    numa: tuple[int | None, ...]
+    cpus: tuple[str | None, ...]
+    numas: tuple[int | None, ...]
+    notes: tuple[str, ...] = ()
+
+    def cell(self, a: str, b: str) -> str:
+        """The class between two of the names."""
+        return self.cells[self.names.index(a)][self.names.index(b)]
+
+    def show(self) -> str:
+        """The matrix as aligned text, with the CPU and NUMA affinity as its last columns."""
+        rows = [["", *self.names, "CPU", "NUMA"]]
+        for name, cells, cpu, numa in zip(self.names, self.cells, self.cpus, self.numas, strict=True):
+            rows.append([name, *cells, cpu or APART, APART if numa is None else str(numa)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """Two GPUs, whether they may be peers, and why not."""
+    """Which GPUs are peers: groups in which all are, the allowed pairs, and why each other pair is not."""
 
-    one: str
-    other: str
-    allowed: bool
-    why: str
+    groups: tuple[tuple[str, ...], ...]
+    allowed: tuple[tuple[str, str], ...]
+    refused: Mapping[tuple[str, str], str]
 
 
 def class_matrix(system: System, names: Sequence[str] | None = None) -> Matrix:
-    """The classes between GPUs and network cards, or between the named devices; UnknownName for an unknown one."""
-    ends = list(names) if names else system.of_kind(Kind.GPU, Kind.NIC)
-    sockets = tuple(_socket(system, name) for name in ends)
-    numa = tuple(system.device(socket).numa if socket != "-" else None for socket in sockets)
-    cells = tuple(tuple(_cell(system, a, b) for b in ends) for a in ends)
-    return Matrix(tuple(ends), cells, sockets, numa)
+    """The class of every pair of `names` (by default GPUs and network cards); UnknownName for one that is not there."""
+    chosen = tuple(names) if names is not None else tuple(system.of_kind(Kind.GPU, Kind.NIC))
+    for name in chosen:
+        system.device(name)
+    known = {pair: _cell(system, *pair) for pair in combinations(chosen, 2)}
+    both = {**known, **{(b, a): cls for (a, b), cls in known.items()}}
+    cells = tuple(tuple(SELF if a == b else both[a, b] for b in chosen) for a in chosen)
+    notes = dict.fromkeys(note for a, b in known if (note := _note(system, a, b, known[a, b])))
+    cpus = tuple(_cpu(system, name) for name in chosen)
+    numas = tuple(system.device(cpu).numa if cpu else None for cpu in cpus)
+    return Matrix(chosen, cells, cpus, numas, tuple(notes))
 
 
-def peers(system: System) -> tuple[Peers, ...]:
-    """Every pair of GPUs with its verdict."""
+def peers(system: System) -> Peers:
+    """Which GPUs may reach each other's memory, over NVLink or PCIe, and why the others may not."""
     gpus = system.of_kind(Kind.GPU)
-    return tuple(_verdict(system, a, b) for i, a in enumerate(gpus) for b in gpus[i + 1 :])
+    refused = {pair: why for pair in combinations(gpus, 2) if (why := _why_not_peers(system, *pair))}
+    allowed = tuple(pair for pair in combinations(gpus, 2) if pair not in refused)
+    groups: list[list[str]] = []
+    for gpu in gpus:
+        home = next((group for group in groups if all((mate, gpu) not in refused for mate in group)), None)
+        if home is None:
+            groups.append([gpu])
+        else:
+            home.append(gpu)
+    return Peers(tuple(map(tuple, groups)), allowed, refused)
 
 
-def _verdict(system: System, a: str, b: str) -> Peers:
+def _why_not_peers(system: System, a: str, b: str) -> str:
     try:
-        found = route(system, a, b)
+        first = route(system, a, b)
+        if not first.stages and system.device(a).host == system.device(b).host or first.cls.startswith("NV"):
+            return ""
+        return first.note or f"{a} and {b} are on different hosts"
     except Unreachable as error:
-        return Peers(a, b, False, error.cause)
-    if found.via is Via.NETWORK:
-        return Peers(a, b, False, "they are in different hosts")
-    return Peers(a, b, found.via is not Via.STAGED, found.why.removeprefix("staged because "))
+        return error.cause
 
 
 def _cell(system: System, a: str, b: str) -> str:
-    if a == b:
-        return "X"
     try:
-        return route(system, a, b).cls
+        if system.device(a).host == system.device(b).host:
+            return seen_class(system, a, b)
+        found = route(system, a, b).cls
     except Unreachable:
-        return "-"
+        return APART
+    return found
 
 
-def _socket(system: System, name: str) -> str:
+def _note(system: System, a: str, b: str, shown: str) -> str:
+    if shown in (APART, NET):
+        return ""
+    direct = next((each for each in routes(system, a, b) if not each.stages and each.cls != NET), None)
+    if direct is None or direct.cls == shown:
+        return ""
+    return f"{a} - {b} is shown as {shown}, but its data takes {direct.show()} ({direct.cls})"
+
+
+def _cpu(system: System, name: str) -> str | None:
     try:
-        return paths.root_of(system, name)
+        return root_of(system, name)[0]
     except Unreachable:
-        return "-"
+        return None

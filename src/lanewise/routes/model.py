@@ -42,13 +42,19 @@ class Hop:
         """What two routes share when they share this link in this direction."""
         return (self.start, self.end, self.link.port)
 
+    @property
+    def back(self) -> Hop:
+        """The same link crossed the other way."""
+        return Hop(self.link, not self.down)
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
     """A route from `src` to `dst`: `cls` is PIX, PXB, PHB, NODE, SYS, NV#, NET or LOC, as nvidia-smi and NCCL say.
 
-    A staged route has `stages` (its copies through host memory, one after the other) and the hops of all of them.
-    `why` says what forbids a route that is not `allowed`.
+    The class is that of the links crossed. A staged route has `stages` (its copies through host memory, one after
+    the other), the hops of all of them, and the class of the direct way that it stands in for. `why` says what
+    forbids a route that is not `allowed`; `note` says why an allowed one goes where one would not expect it.
     """
 
     src: str
@@ -59,6 +65,7 @@ class Route:
     allowed: bool = True
     why: str = ""
     stages: tuple[Route, ...] = ()
+    note: str = ""
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -68,3 +75,8 @@ class Route:
     def show(self) -> str:
         """The devices in order, for people."""
         return " - ".join(self.nodes)
+
+
+def turned(hops: tuple[Hop, ...]) -> tuple[Hop, ...]:
+    """The same links from the other end."""
+    return tuple(hop.back for hop in reversed(hops))

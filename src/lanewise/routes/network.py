@@ -1,66 +1,129 @@
-"""Which network cards carry traffic between two hosts: the nearest at each end, spread over equals."""
+"""Over the network: which network cards a flow between two hosts (or two sockets) takes."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lanewise.errors import Unreachable
-from lanewise.routes import paths
-from lanewise.routes.classify import CLASSES, classify
-from lanewise.topology.model import Kind, LinkKind
+from lanewise.routes.classify import class_of, rank
+from lanewise.routes.memo import remembered
+from lanewise.routes.rules import peer_way
+from lanewise.routes.ways import NETWORK, Way, over_roots, reach, shortest
+from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
     from lanewise.topology.model import System
 
 
-def card_pairs(system: System, a: str, b: str) -> list[tuple[str, str]]:
-    """Pairs (card of a's host, card of b's host) that a network joins, the one used by default first.
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """A pair of network cards and the ways from one end to the first, between them, and on to the other end."""
 
-    The end that is a GPU chooses its nearest card, and GPUs with the same nearest cards take them in turn; the other
-    end uses the card of the same rank (rail). Unreachable if no network joins the hosts.
-    """
-    chooser, other = (b, a) if system.device(b).kind is Kind.GPU else (a, b)
-    mine, theirs = _cards(system, chooser), _cards(system, other)
-    pairs = []
-    for card in _by_distance(system, chooser, mine):
-        for partner in _partners(card, mine, theirs):
-            if paths.over_network(system, card, partner) is not None:
-                pairs.append((partner, card) if chooser == b else (card, partner))
-                break
-    if not pairs:
-        hosts = f"{system.device(a).host} and {system.device(b).host}"
-        raise Unreachable(f"no network joins {hosts}, so {a} cannot reach {b}", hint="describe network cards and link them")
-    return pairs
+    first: str
+    second: str
+    leaving: Way
+    between: Way
+    arriving: Way
+
+    @property
+    def hops(self) -> Way:
+        """All three ways in order."""
+        return (*self.leaving, *self.between, *self.arriving)
 
 
-def _cards(system: System, name: str) -> list[str]:
-    cards = system.of_kind(Kind.NIC, host=system.device(name).host)
-    return [card for card in cards if any(link.kind is LinkKind.NETWORK for link in system.links_at(card))]
+@remembered
+def cards_of(system: System, host: str) -> tuple[str, ...]:
+    """The network cards of a host that have a network link, in the order of the description."""
+    return tuple(name for name in system.of_kind(Kind.NIC, host=host) if reach(system, name, NETWORK))
 
 
-def _by_distance(system: System, name: str, cards: list[str]) -> list[str]:
-    """Cards from near to far; the nearest ones turned so that devices which share them start at different ones."""
-    if system.device(name).kind is Kind.CPU:
-        return cards
-    near = {card: _distance(system, name, card) for card in cards}
-    ordered = sorted(cards, key=lambda card: near[card])
-    best = [card for card in ordered if near[card] == near[ordered[0]]] if ordered else []
-    alike = [
-        other for other in system.of_kind(Kind.GPU, host=system.device(name).host)
-        if best and all(_distance(system, other, card) == near[best[0]] for card in best)
-    ]  # fmt: skip
-    turn = alike.index(name) % len(best) if name in alike else 0
-    return [*best[turn:], *best[:turn], *ordered[len(best) :]]
+def local_way(system: System, a: str, b: str) -> Way:
+    """The way between two ends of one host, devices or memory; Unreachable as `root_of` and `sockets`."""
+    if a == b:
+        return ()
+    if Kind.CPU in (system.device(a).kind, system.device(b).kind):
+        return over_roots(system, a, b)
+    return peer_way(system, a, b)[0]
 
 
-def _distance(system: System, name: str, card: str) -> tuple[int, int]:
-    hops = paths.through_switches(system, name, card) or paths.through_root(system, name, card)
-    return CLASSES.index(classify(system, hops)), len(hops)
+@remembered
+def _distances(system: System, end: str) -> dict[str, tuple[int, int]]:
+    """The cards that an end of a route can use, each with (rank of the class, hops) of the way there."""
+    device = system.device(end)
+    if device.kind is Kind.NIC:
+        return {end: (0, 0)} if reach(system, end, NETWORK) else {}
+    found = {}
+    for card in cards_of(system, device.host or ""):
+        try:
+            way = local_way(system, end, card)
+        except Unreachable:
+            continue
+        found[card] = (rank(class_of(system, way)), len(way))
+    return found
 
 
-def _partners(card: str, mine: list[str], theirs: list[str]) -> list[str]:
-    """The other side's cards, the one of the same rank first."""
-    if not theirs:
-        return []
-    rank = mine.index(card) % len(theirs)
-    return [*theirs[rank:], *theirs[:rank]]
+@remembered
+def nearest(system: System, end: str) -> tuple[str, ...]:
+    """The cards at the least distance from an end, in the order of the description."""
+    distances = _distances(system, end)
+    least = min(distances.values(), default=None)
+    return tuple(card for card, distance in distances.items() if distance == least)
+
+
+@remembered
+def own(system: System, end: str) -> str | None:
+    """The card that falls to a device: devices of one kind that are as near to the same cards take turns."""
+    device, near = system.device(end), nearest(system, end)
+    if not near or device.kind is Kind.CPU:
+        return None
+    mates = [name for name in system.of_kind(device.kind, host=device.host) if nearest(system, name) == near]
+    return near[mates.index(end) % len(near)]
+
+
+def rail(system: System, end: str, partner: str) -> str | None:
+    """The card for memory `end` when the other side uses `partner`: the one of the same number, if it is near."""
+    near = nearest(system, end)
+    if not near:
+        return None
+    mine = cards_of(system, system.device(end).host or "")
+    number = cards_of(system, system.device(partner).host or "").index(partner)
+    level = mine[number % len(mine)]
+    return level if level in near else near[number % len(near)]
+
+
+@remembered
+def pairs(system: System, a: str, b: str) -> tuple[Cards, ...]:
+    """The pairs of cards that join `a` and `b`, best first: nearest to both ends, then spread evenly over the cards."""
+    ranked = sorted(
+        (_cost(system, a, b, first, second), first, second)
+        for first in _distances(system, a)
+        for second in _distances(system, b)
+        if first != second and shortest(system, first, second, NETWORK)
+    )
+    return tuple(_cards(system, a, b, first, second) for _, first, second in ranked)
+
+
+def _cost(system: System, a: str, b: str, first: str, second: str) -> tuple[int, ...]:
+    one, other = _distances(system, a)[first], _distances(system, b)[second]
+    liked = own(system, a) or rail(system, a, second), own(system, b) or rail(system, b, first)
+    odd = (first != liked[0]) + (second != liked[1])
+    between = len(shortest(system, first, second, NETWORK) or ())
+    place = cards_of(system, system.device(first).host or "").index(first)
+    return (one[0] + other[0], one[1] + other[1] + between, odd, place)
+
+
+def _cards(system: System, a: str, b: str, first: str, second: str) -> Cards:
+    between = shortest(system, first, second, NETWORK) or ()
+    return Cards(first, second, local_way(system, a, first), between, local_way(system, second, b))
+
+
+@remembered
+def nearest_memory(system: System, host: str, peer: str) -> str | None:
+    """The CPU of `host` whose memory has the best pair of cards to `peer` on another host, None if there is none."""
+    best: list[tuple[tuple[int, ...], int, str]] = []
+    for place, cpu in enumerate(system.of_kind(Kind.CPU, host=host)):
+        found = pairs(system, cpu, peer)
+        if found:
+            best.append((_cost(system, cpu, peer, found[0].first, found[0].second), place, cpu))
+    return min(best)[2] if best else None

@@ -151,7 +151,7 @@ def _place_for(system: System, cpus: Sequence[str]) -> str:
     found = {name: len(way) for cpu in cpus for name, way in graph.reach(cpu).items()}
     switches = [name for name in found if system.devices[name].kind is Kind.SWITCH]
     free = [name for name in switches if not system.devices[name].partitions]
-    return max(free, key=found.__getitem__, default=cpus[0])
+    return max(reversed(free), key=found.__getitem__, default=cpus[0])
 
 
 def _any_way(system: System, start: str, goal: str) -> tuple[str, ...]:

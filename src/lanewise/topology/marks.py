@@ -68,6 +68,8 @@ def load(text: str, file: str) -> Document:
         root = yaml.compose(text, Loader=loader)
     except yaml.YAMLError as error:
         raise _broken(error, file, text) from None
+    except UnicodeEncodeError:
+        raise FormatError("not a text in Unicode", place=Place(file), hint="save the file as UTF-8") from None
     document = Document(file)
     if root is not None:
         document.data = _Filler(document).value(root, ())
@@ -85,7 +87,8 @@ def _check_depth(events: Iterable[yaml.Event], file: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > MAX_DEPTH:
-            place = Place(file, event.start_mark.line + 1, event.start_mark.column + 1)
+            mark = event.start_mark
+            place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
             raise FormatError("the text is nested too deep", place=place, hint="close a bracket left open")
 
 

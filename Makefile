@@ -1,0 +1,73 @@
+# make study     install into .venv, run the ready studies, write out/report.html
+# make test      linters, types, layers, tests
+# make examples  run every example
+# make accuracy  write docs/accuracy.md from a fresh run
+# make bench     benchmarks
+# make clean     remove what the build made (make distclean: .venv as well)
+# Needs Python 3.11 or newer, a C++20 compiler and make. PYTHON=python3.12 chooses another interpreter.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+NATIVE := $(shell find native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt \))
+PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.PHONY: study test examples accuracy bench clean distclean install dev
+.DELETE_ON_ERROR:
+
+study: install
+	@$(BIN)/lanewise study run all -o out/report.html --json out/run.json
+	@echo "report: $(CURDIR)/out/report.html"
+
+test: dev
+	$(BIN)/ruff check
+	$(BIN)/mypy --strict
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n 2
+
+examples: install
+	@for each in examples/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
+	@for each in examples/*.sh; do echo "== $$each"; PATH="$(CURDIR)/$(BIN):$$PATH" sh $$each || exit 1; done
+
+accuracy: install
+	$(BIN)/lanewise study run all --json out/run.json
+	$(BIN)/lanewise study accuracy out/run.json -o docs/accuracy.md
+
+bench: dev
+	$(BIN)/python -m pytest benchmarks --benchmark-only -p no:xdist
+
+install: $(VENV)/.installed
+dev: $(VENV)/.dev
+
+# Sources are used in place; only a change of the project file or of C++ installs again.
+$(VENV)/.installed: $(VENV)/.tools pyproject.toml CMakeLists.txt $(NATIVE)
+	@echo "installing lanewise into $(VENV)"
+	@$(PIP) install --no-build-isolation -C editable.mode=redirect -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.installed
+	@echo "installing what tests need"
+	@$(PIP) install --no-build-isolation -C editable.mode=redirect -e '.[dev]'
+	@touch $@
+
+# Build requirements live in the venv, so that a second build reuses the first one's objects.
+$(VENV)/.tools: pyproject.toml | $(BIN)/python
+	@c++ --version >/dev/null 2>&1 || $${CXX:-c++} --version >/dev/null || { echo "error: no C++ compiler; install g++ 11 or clang 14 or newer, or set CXX" >&2; exit 1; }
+	@$(BIN)/python -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"]))' > $(VENV)/build-requires.txt
+	@$(PIP) install -r $(VENV)/build-requires.txt
+	@touch $@
+
+# Debian splits venv from python3; then virtualenv, or pip of the system, fills the new environment.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $(PYTHON) is older than 3.11; set PYTHON=" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null && test -x $(BIN)/pip \
+	|| { rm -rf $(VENV); $(PYTHON) -m virtualenv -q $(VENV) 2>/dev/null; } \
+	|| { $(PYTHON) -m venv --without-pip $(VENV) && $(PYTHON) -m pip -q --python $(VENV)/bin/python install pip; } \
+	|| { echo "error: no virtual environment can be made; install python3-venv or virtualenv" >&2; rm -rf $(VENV); exit 1; }
+
+clean:
+	rm -rf build out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .benchmarks
+	rm -f src/lanewise/_native.*.so $(VENV)/.installed $(VENV)/.dev
+
+distclean: clean
+	rm -rf $(VENV)

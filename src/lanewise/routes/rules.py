@@ -1,0 +1,104 @@
+"""What is allowed: where peer traffic turns (domains, ACS, IOMMU), and which pairs may reach each other's memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lanewise.routes.classify import bridges
+from lanewise.routes.memo import remembered
+from lanewise.routes.ways import FABRIC, Way, over_roots, root_of, shortest, turns_at_cpu
+from lanewise.topology.model import Kind, LinkKind
+
+if TYPE_CHECKING:
+    from lanewise.topology.model import System
+
+DEFAULT_SCOPE = "root-complex"
+_WITHIN = {"root-complex": "one host bridge", "socket": "one socket"}
+
+
+def scope(system: System, cpu: str) -> str:
+    """How far a CPU forwards traffic between GPUs: none, root-complex, socket or system."""
+    stated = system.policies.peer_scope.get(cpu)
+    if stated is None:
+        part = system.part(cpu)
+        figure = part.figure("peer.scope").value if part else None
+        stated = figure if isinstance(figure, str) else None
+    return stated or DEFAULT_SCOPE
+
+
+@remembered
+def domain_key(system: System, name: str) -> tuple[str, str]:
+    """What two devices share if they are in one virtual domain: its name, or the host where none is stated.
+
+    A device that no domain names belongs to the only domain at its own root, if there is just one.
+    """
+    stated = system.domain_of(name)
+    if stated is None and system.domains:
+        at_root = [domain for domain in system.domains if domain.root == root_of(system, name)[0]]
+        stated = at_root[0] if len(at_root) == 1 else None
+    return ("domain", stated.name) if stated else ("host", system.device(name).host or "")
+
+
+@remembered
+def peer_way(system: System, a: str, b: str) -> tuple[Way, str]:
+    """The links that traffic between two devices of one host crosses, and why if it is not the shortest way.
+
+    Unreachable as `root_of` and `sockets`.
+    """
+    direct = shortest(system, a, b, FABRIC)
+    if direct is None:
+        return over_roots(system, a, b), ""
+    turn = why_not_below_root(system, a, b, direct)
+    return (over_roots(system, a, b), turn) if turn else (direct, "")
+
+
+def why_not_below_root(system: System, a: str, b: str, way: Way) -> str:
+    """What keeps traffic from `a` to `b` off a way through switches alone; empty if nothing does."""
+    if domain_key(system, a) != domain_key(system, b) and not system.policies.cross_domain_p2p:
+        return (
+            f"cross-domain P2P is off, so {domain_key(system, a)[1]} and {domain_key(system, b)[1]}"
+            " meet only above their root ports"
+        )
+    turns = [into.end for into, out in zip(way, way[1:], strict=False) if _turns(into.down, out.down, out.link.kind)]
+    if turns and system.policies.iommu == "translate":
+        return f"the IOMMU translates peer traffic, so {turns[0]} sends it up to the root port and back"
+    for name in turns:
+        if name in system.policies.acs_redirect:
+            return f"ACS at {name} sends peer traffic up to the root port and back"
+    return ""
+
+
+def _turns(came_down: bool, leaves_down: bool, kind: LinkKind) -> bool:
+    """Whether traffic that came up a tree does not go further up it: it turns down, or aside into the fabric."""
+    return not came_down and (leaves_down or kind is LinkKind.FABRIC)
+
+
+def refusal(system: System, a: str, b: str, way: Way) -> str:
+    """Why `a` may not reach `b` directly over this way; empty if it may.
+
+    The peer scope of a CPU governs GPUs that reach each other's memory. Drives and network cards that reach a
+    GPU's memory are stopped by the scope `none` alone.
+    """
+    kinds = {system.device(a).kind, system.device(b).kind}
+    if not kinds & {Kind.GPU, Kind.RAID}:
+        return f"neither {a} nor {b} has memory that the other can reach"
+    cpus = turns_at_cpu(system, way)
+    scopes = {cpu: scope(system, cpu) for cpu in cpus}
+    for cpu, word in scopes.items():
+        if word == "none":
+            return f"{cpu} forwards no peer traffic (peer scope none)"
+    if kinds != {Kind.GPU}:
+        return ""
+    for cpu, word in scopes.items():
+        if len(cpus) > 1 and word != "system":
+            return (
+                f"{a} and {b} hang from {cpus[0]} and {cpus[-1]}, "
+                f"and {cpu} forwards between peers of {_WITHIN[word]} only (peer scope {word})"
+            )
+        used = bridges(system, way)
+        if len(set(used)) > 1 and word == "root-complex":
+            return (
+                f"{a} and {b} hang from host bridges {used[0]} and {used[-1]} of {cpu}, "
+                f"which forwards between peers of one host bridge only (peer scope {word})"
+            )
+    return ""

@@ -1,0 +1,162 @@
+"""Every kind of error: exit code 2, nothing on stdout, and two lines that say what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+SYSTEM = """\
+lanewise: 1
+system: small
+devices:
+  cpu0: {cpu: xeon-gold-6454s}
+  sw0: {switch: pex88096}
+  "gpu[0-1]": {gpu: a100-pcie-40gb}
+links:
+  - {from: cpu0, to: sw0, pcie: gen4 x16}
+  - {from: sw0, to: "gpu[0-1]", pcie: gen4 x16}
+"""
+
+
+def broken(tmp_path: Path, old: str, new: str) -> str:
+    assert old in SYSTEM
+    (tmp_path / "small.yaml").write_text(SYSTEM.replace(old, new))
+    return "small.yaml"
+
+
+def complaint(lanewise, *arguments: str) -> str:
+    done = lanewise(*arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    return done.stderr
+
+
+def test_an_unknown_part_names_its_line_and_the_nearest_parts(lanewise, tmp_path):
+    path = broken(tmp_path, "a100-pcie-40gb", "a100-pcie-4gb")
+    assert complaint(lanewise, "system", "show", path) == snapshot()
+
+
+def test_a_link_to_nowhere(lanewise, tmp_path):
+    path = broken(tmp_path, "{from: cpu0, to: sw0,", "{from: cpu0, to: sw1,")
+    assert complaint(lanewise, "system", "show", path) == snapshot()
+
+
+def test_a_cycle_of_pcie_links(lanewise, tmp_path):
+    path = broken(
+        tmp_path,
+        '  - {from: sw0, to: "gpu[0-1]", pcie: gen4 x16}\n',
+        '  - {from: sw0, to: "gpu[0-1]", pcie: gen4 x16}\n  - {from: cpu0, to: gpu1, pcie: gen4 x16}\n',
+    )
+    assert complaint(lanewise, "system", "show", path) == snapshot()
+
+
+def test_zero_lanes(lanewise, tmp_path):
+    path = broken(tmp_path, "{from: cpu0, to: sw0, pcie: gen4 x16}", "{from: cpu0, to: sw0, pcie: gen4 x0}")
+    assert complaint(lanewise, "system", "show", path) == snapshot()
+
+
+def test_a_policy_that_contradicts_itself(lanewise, tmp_path):
+    (tmp_path / "small.yaml").write_text(SYSTEM + "policies: {peer_scope: none, cross_domain_p2p: true}\n")
+    assert complaint(lanewise, "system", "show", "small.yaml") == snapshot()
+
+
+def test_a_wrong_key_in_a_system(lanewise, tmp_path):
+    path = broken(tmp_path, "links:", "link:")
+    assert complaint(lanewise, "system", "show", path) == snapshot()
+
+
+def test_an_empty_study(lanewise, tmp_path):
+    (tmp_path / "empty.yaml").write_text("")
+    assert complaint(lanewise, "study", "run", "empty.yaml") == snapshot()
+
+
+def test_a_pair_that_no_way_joins(lanewise):
+    done = complaint(lanewise, "route", "composable-server-two-hosts", "host0", "gpu5")
+    assert done == snapshot()
+
+
+def test_a_truncated_run(lanewise, tmp_path):
+    (tmp_path / "run.json").write_text('{"schema": "lanewise.run/1", "studies": [')
+    assert complaint(lanewise, "report", "run.json") == snapshot()
+
+
+def test_a_run_that_is_something_else(lanewise, tmp_path):
+    (tmp_path / "run.json").write_text('{"name": "other"}\n')
+    assert complaint(lanewise, "compare", "run.json", "run.json") == snapshot()
+
+
+def test_an_unknown_verb(lanewise):
+    assert complaint(lanewise, "predicct") == snapshot()
+
+
+def test_an_unknown_option(lanewise):
+    stderr = complaint(lanewise, "doctor", "--colour")
+    assert "no such option: --colour" in stderr.lower()
+    assert stderr.endswith("hint:  see lanewise doctor --help\n")
+
+
+def test_a_missing_argument(lanewise):
+    assert complaint(lanewise, "route") == snapshot()
+
+
+def test_a_missing_file(lanewise):
+    assert complaint(lanewise, "predict", "nowhere.yaml", "--flows", "a->b") == snapshot()
+
+
+def test_a_folder_where_a_file_is_needed(lanewise, tmp_path):
+    (tmp_path / "folder.yaml").mkdir()
+    assert complaint(lanewise, "system", "show", "folder.yaml") == snapshot()
+
+
+def test_a_folder_where_a_report_should_go_is_refused_before_the_study_runs(lanewise, tmp_path):
+    (tmp_path / "out").mkdir()
+    assert complaint(lanewise, "study", "run", "all", "-o", "out") == snapshot()
+
+
+def test_a_binary_file(lanewise, tmp_path):
+    (tmp_path / "small.yaml").write_bytes(b"\xff\xfe\x00lanewise")
+    assert complaint(lanewise, "system", "show", "small.yaml") == snapshot()
+
+
+def test_yaml_that_is_none(lanewise, tmp_path):
+    (tmp_path / "small.yaml").write_text("lanewise: 1\nsystem: [\n")
+    assert complaint(lanewise, "system", "show", "small.yaml") == snapshot()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cause"),
+    [
+        (("predict", "rack-16gpu"), "nothing to predict"),
+        (("predict", "rack-16gpu", "--flows", "gpu0"), "'gpu0' is not a flow"),
+        (("predict", "rack-16gpu", "--flows", "gpu0->gpu99"), "unknown device of rack-16gpu 'gpu99'"),
+        (
+            ("predict", "rack-16gpu", "--flows", "gpu0->gpu1", "--matrix", "goodput"),
+            "cannot be asked together",
+        ),
+        (("predict", "rack-16gpu", "--matrix", "speed"), "unknown metric 'speed'"),
+        (("predict", "rack-16gpu", "--service", "resnet51"), "unknown workload 'resnet51'"),
+        (("predict", "rack-16gpu", "--service", "resnet50", "--mode", "fast"), "unknown mode 'fast'"),
+        (
+            ("predict", "rack-16gpu", "--flows", "gpu0->gpu1", "--set", "path"),
+            "'path' does not set a parameter",
+        ),
+        (("predict", "rack-16gpu", "--flows", "gpu0->gpu1", "--set", "path=x"), "'x' is not a whole number"),
+        (("predict", "rack-16gpu", "--flows", "gpu0->gpu1", "--parts", "no.yaml"), "no.yaml: cannot be read"),
+        (("route", "rack-16gpu", "gpu0"), "a route from gpu0 needs an end"),
+        (("route", "rack-16"), "unknown system 'rack-16'"),
+        (("study", "run", "composable"), "unknown study 'composable'"),
+        (("study", "new", "a/b"), "'a/b' cannot name a study"),
+        (("parts", "show", "l40"), "unknown part 'l40'"),
+        (("parts", "list", "--kind", "fpga"), "unknown kind of part 'fpga'"),
+        (("compare", "a.json"), "nothing to compare with"),
+        (("calibrate", "composable-server", "--fit", "l40s"), "'l40s' is not an unknown to fit"),
+        (("system", "detach", "rack-16gpu", "sw0"), "'sw0' is a switch and cannot be detached"),
+    ],
+)
+def test_bad_input_says_its_cause_and_a_hint(lanewise, arguments, cause):
+    stderr = complaint(lanewise, *arguments)
+    assert cause in stderr
+    assert "\nhint:  " in stderr

@@ -1,0 +1,276 @@
+"""What each verb gives: data on stdout, progress on stderr, JSON that parses, exit codes 0 and 1."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from cli_binary import BINARY
+from inline_snapshot import snapshot
+
+OWN = """\
+lanewise: 1
+study: own
+systems: {mine: rack-16gpu}
+tables:
+  - name: copies
+    system: mine
+    metric: goodput
+    unit: GB/s
+    rows:
+      - {label: one, scenario: {flows: "gpu0->gpu1"}, published: 25}
+conclusions:
+  - {says: faster than light, test: "v('copies', 'one') > 1000"}
+"""
+
+
+def answer(done) -> object:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_help_lists_the_verbs_and_what_they_are_for(lanewise):
+    done = lanewise("--help")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    verbs = done.stdout.partition("Commands:\n")[2].partition("\n\n")[0]
+    assert verbs == snapshot()
+
+
+@pytest.mark.parametrize(
+    "verb", ["route", "predict", "study", "calibrate", "report", "compare", "system", "parts", "doctor"]
+)
+def test_every_verb_explains_itself(lanewise, verb):
+    done = lanewise(verb, "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"Usage: lanewise {verb}")
+
+
+def test_the_version_stands_on_one_line(lanewise):
+    assert lanewise("--version").stdout == snapshot()
+
+
+def test_help_version_and_argument_errors_start_quickly(lanewise):
+    """The budget is 250 ms on an idle machine; the best of five, with room for a busy one."""
+
+    def best(*arguments: str) -> float:
+        marks = [time.perf_counter()]
+        for _ in range(5):
+            lanewise(*arguments)
+            marks.append(time.perf_counter())
+        return min(after - before for before, after in pairwise(marks))
+
+    for arguments in (("--version",), ("--help",), ("predict", "--nope"), ("nope",)):
+        assert best(*arguments) < 0.4
+
+
+def test_help_loads_nothing_heavy(clean_env):
+    code = (
+        "import sys; from lanewise.cli import main; sys.argv = ['lanewise', '--help']; main.main();"
+        "print([m for m in ('numpy','scipy','pydantic','matplotlib','rich','yaml','jinja2') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [BINARY.with_name("python"), "-c", code], env=clean_env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_route_names_its_class_and_every_link(lanewise):
+    assert lanewise("route", "rack-16gpu", "gpu0", "gpu4").stdout == snapshot()
+
+
+def test_a_system_without_two_ends_gives_all_classes_and_peers(lanewise):
+    assert lanewise("route", "cirrascale-1cpu").stdout == snapshot()
+
+
+def test_concurrent_flows_name_their_limits(lanewise):
+    done = lanewise(
+        "predict", "composable-server-gen4", "--set", "path=2", "--flows", "host0->gpu0, host0->gpu1"
+    )
+    assert done.returncode == 0
+    assert "link cpu0->hba" in done.stdout or "read" in done.stdout
+    assert "all together" in done.stdout
+
+
+def test_transfers_of_two_sizes_end_at_two_times(lanewise):
+    found = answer(
+        lanewise("predict", "rack-16gpu", "--flows", "gpu0->gpu1 1 GiB, gpu0->gpu1 2 GiB", "--json")
+    )
+    first, second = found["transfers"]
+    assert first["finish"] < second["finish"]
+
+
+def test_a_matrix_of_chosen_devices(lanewise):
+    found = answer(
+        lanewise("predict", "rack-16gpu", "--matrix", "goodput", "--devices", "gpu[0-1],gpu4", "--json")
+    )
+    assert found["names"] == ["gpu0", "gpu1", "gpu4"]
+    assert found["cells"][0][0] is None
+    assert found["cells"][0][1] == found["cells"][1][0] > 1e9
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("route", "rack-16gpu"),
+        ("route", "rack-16gpu", "gpu0", "gpu15", "--all"),
+        ("predict", "rack-16gpu", "--flows", "gpu0->gpu1"),
+        ("predict", "rack-16gpu", "--matrix", "goodput", "--devices", "gpu[0-2]", "--both-ways", "--no-p2p"),
+        ("predict", "falcon-4010-epyc", "--matrix", "latency"),
+        ("system", "list"),
+        ("system", "show", "pax-storage-fabric"),
+        ("study", "list"),
+        ("parts", "list"),
+        ("parts", "show", "l40s"),
+        ("doctor",),
+    ],
+)
+def test_json_is_json_and_nothing_else(lanewise, arguments):
+    done = lanewise(*arguments, "--json")
+    answer(done)
+    assert done.stderr == ""
+
+
+def test_attached_devices_survive_the_file(lanewise, tmp_path):
+    moved = lanewise("system", "attach", "composable-server-two-hosts", "gpu7", "host1", "-o", "moved.yaml")
+    assert moved.returncode == 0
+    assert moved.stdout == ""
+    shown = answer(lanewise("system", "show", "moved.yaml", "--json"))
+    assert next(d["host"] for d in shown["devices"] if d["name"] == "gpu7") == "host1"
+    freed = lanewise("system", "detach", "moved.yaml", "gpu7")
+    assert freed.returncode == 0
+    assert "gpu7" in freed.stdout
+
+
+def test_a_drawing_is_svg(lanewise):
+    done = lanewise("system", "draw", "rack-16gpu", "--flows", "gpu0->gpu4")
+    assert done.returncode == 0
+    assert done.stdout.startswith("<svg")
+
+
+def test_a_new_study_runs_as_it_is_written_and_is_not_overwritten(lanewise, tmp_path):
+    assert lanewise("study", "new", "mine").stdout == "mine.yaml\nmine-system.yaml\n"
+    done = lanewise("study", "run", "mine.yaml", "-o", "mine.html", "--json", "mine.json", "--check")
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "<html" in (tmp_path / "mine.html").read_text()
+    again = lanewise("study", "new", "mine")
+    assert again.returncode == 2
+    assert "exists already" in again.stderr
+
+
+def test_check_turns_a_conclusion_that_does_not_hold_into_exit_code_1(lanewise, tmp_path):
+    (tmp_path / "own.yaml").write_text(OWN)
+    assert lanewise("study", "run", "own.yaml").returncode == 0
+    done = lanewise("study", "run", "own.yaml", "--check")
+    assert done.returncode == 1
+    assert "does not hold: faster than light" in done.stderr
+
+
+def test_data_goes_to_stdout_and_progress_to_stderr(lanewise, tmp_path):
+    (tmp_path / "own.yaml").write_text(OWN)
+    done = lanewise("study", "run", "own.yaml", "--json", "own.json")
+    assert "own.yaml" in done.stderr
+    assert "wrote own.json" in done.stderr
+    assert "wrote" not in done.stdout
+    assert "faster than light" in done.stdout
+
+
+def test_two_runs_two_sources_and_the_accuracy_page(lanewise, tmp_path):
+    (tmp_path / "own.yaml").write_text(OWN)
+    lanewise("study", "run", "own.yaml", "--json", "own.json")
+    same = answer(lanewise("compare", "own.json", "own.json", "--json"))
+    assert [pair["difference_pct"] for pair in same["pairs"]] == [0.0]
+    sources = answer(lanewise("compare", "own.json", "--sources", "published", "predicted", "--json"))
+    assert sources["pairs"][0]["left"] == 25
+    assert "| own | 1 | 1 |" in lanewise("study", "accuracy", "own.json").stdout
+
+
+def test_a_fitted_figure_can_be_used_as_a_part(lanewise, tmp_path):
+    fit = ("--fit", "l40s service.resnet50.server 10000..100000 QPS", "--table", "gen4")
+    done = lanewise("calibrate", "composable-server", *fit, "-o", "fitted.yaml", "--json")
+    found = answer(done)
+    assert found["fitted"][0]["key"] == "l40s service.resnet50.server"
+    assert len(found["used"]) == 20
+    ask = ("predict", "tx2550-m7-l40s", "--service", "resnet50", "--json")
+    assert lanewise(*ask).returncode == 2
+    served = answer(lanewise(*ask, "--parts", "fitted.yaml"))
+    assert served["qps"] == pytest.approx(4 * found["fitted"][0]["value"], rel=1e-6)
+    assert served["basis"] == "fitted"
+
+
+def test_doctor_promises_no_verb_that_does_not_exist(lanewise):
+    done = lanewise("doctor")
+    assert done.returncode == 0
+    for verb in ("measure", "loadtest", "discover", "director"):
+        assert f"lanewise {verb}" not in done.stdout
+
+
+def test_a_reader_that_leaves_early_is_no_error(clean_env, tmp_path):
+    command = f"'{BINARY}' system show rack-16gpu --yaml | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], env=clean_env, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] == "0"
+
+
+def _on_a_terminal(env: dict[str, str], *arguments: str) -> str:
+    """What the binary writes when stdout and stderr are a terminal."""
+    parent, child = pty.openpty()
+    process = subprocess.Popen([BINARY, *arguments], env=env, stdin=child, stdout=child, stderr=child)
+    os.close(child)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(parent, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        seen += piece
+    process.wait(timeout=60)
+    os.close(parent)
+    return seen.decode()
+
+
+def test_colours_only_on_a_terminal_and_only_if_wanted(clean_env, lanewise):
+    terminal = {**clean_env, "TERM": "xterm"}
+    assert "\033[31m" in _on_a_terminal(terminal, "parts", "show", "nope")
+    assert "\033[3" not in _on_a_terminal({**terminal, "NO_COLOR": "1"}, "parts", "show", "nope")
+    assert "\033" not in lanewise("parts", "show", "nope", TERM="xterm").stderr
+    assert "\033[3" not in _on_a_terminal({**terminal, "NO_COLOR": "1"}, "route", "rack-16gpu")
+
+
+def test_completion_offers_verbs(clean_env):
+    env = {
+        **clean_env,
+        "_LANEWISE_COMPLETE": "complete_bash",
+        "COMP_WORDS": "lanewise pre",
+        "COMP_CWORD": "1",
+    }
+    done = subprocess.run([BINARY], env=env, capture_output=True, text=True, check=False)
+    assert "predict" in done.stdout
+
+
+def test_the_package_hands_out_every_function_of_the_api(clean_env):
+    code = (
+        "import lanewise; from lanewise import api, units;"
+        "print([n for n in api.__all__ if not callable(getattr(lanewise, n))], units.__name__)"
+    )
+    done = subprocess.run(
+        [BINARY.with_name("python"), "-c", code], env=clean_env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[] lanewise.units\n"
+
+
+def test_no_name_of_the_api_is_also_a_room():
+    import lanewise
+    from lanewise import api
+
+    rooms = {path.stem for path in Path(lanewise.__file__).parent.iterdir()}
+    assert not rooms & set(api.__all__)

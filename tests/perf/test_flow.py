@@ -1,0 +1,50 @@
+"""The one-line notation of flows."""
+
+import pytest
+
+from lanewise.errors import FormatError
+from lanewise.perf.flow import parse_flows
+
+
+def names(text: str) -> list[str]:
+    return [flow.name for flow in parse_flows(text)]
+
+
+def test_flows_are_read_in_order() -> None:
+    assert names("gpu0->gpu4, host0->gpu1") == ["gpu0->gpu4", "host0->gpu1"]
+
+
+def test_a_double_arrow_is_two_flows_and_a_backward_one_is_turned() -> None:
+    assert names("gpu0<->gpu1, gpu2<-gpu3") == ["gpu0->gpu1", "gpu1->gpu0", "gpu3->gpu2"]
+
+
+def test_one_end_and_a_range_make_a_star_and_two_ranges_make_pairs() -> None:
+    assert names("host0->gpu[0-2]") == ["host0->gpu0", "host0->gpu1", "host0->gpu2"]
+    assert names("gpu[0-2]->gpu[1,2,0]") == ["gpu0->gpu1", "gpu1->gpu2", "gpu2->gpu0"]
+
+
+def test_options_are_size_start_weight_cap_and_read() -> None:
+    (flow,) = parse_flows("gpu0->gpu1 1 GiB @2 ms x3 cap 5 GB/s read")
+    assert (flow.size, flow.start, flow.weight, flow.cap, flow.read) == (2.0**30, 0.002, 3.0, 5e9, True)
+    (plain,) = parse_flows("host:1->gpu0")
+    assert plain.size is None
+    assert plain.src == "host:1"
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("", "no flow given"),
+        ("gpu0", "'gpu0' is not a flow"),
+        ("gpu0->gpu0", "both ends are the same"),
+        ("gpu[0-1]->gpu[2-4]", "joins 2 ends to 3"),
+        ("gpu0->gpu1 3 apples", "unknown unit|not a quantity"),
+        ("gpu0->gpu1 -1 B", "above|zero|not a quantity"),
+        ("gpu0->gpu1 x0", "above zero"),
+        ("gpu0->gpu1 cap 5 ms", "not a kind of B/s"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_a_hint(text: str, cause: str) -> None:
+    with pytest.raises(FormatError, match=cause) as caught:
+        parse_flows(text)
+    assert caught.value.hint

@@ -1,0 +1,143 @@
+"""The page: the finding first, every row in it, readable offline, and the same each time."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from report_samples import GEN4, composable, sample_run
+
+from lanewise.report import page
+from lanewise.report.html import report_html
+from lanewise.report.plots import plot
+from lanewise.results.outline import outline
+from lanewise.results.run import Chart, Drawing, Run, Series
+from lanewise.topology.ready import ready_system, ready_systems
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+class Outliner(HTMLParser):
+    """Checks nesting and collects ids and links."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.targets: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        for key, value in attrs:
+            if key == "id" and value:
+                self.ids.append(value)
+            if key == "href" and value and value.startswith("#"):
+                self.targets.append(value[1:])
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.fixture
+def html(run: Run) -> str:
+    return report_html(run)
+
+
+def text_of(html: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html.split("</style>")[-1]))
+
+
+def test_the_page_is_well_nested_and_every_anchor_leads_somewhere(html: str) -> None:
+    reader = Outliner()
+    reader.feed(html)
+    assert reader.open == []
+    assert set(reader.targets) <= set(reader.ids)
+    own = [name for name in reader.ids if name.startswith(("composable", "expansion"))]
+    assert len(own) == len(set(own))
+
+
+def test_the_finding_comes_first_then_the_studies_then_their_rows(html: str) -> None:
+    marks = ["41 rows in 2 studies", "<tfoot>", 'id="composable-server"', "-conclusions", "-charts", "-rows", "-fits",
+             "-hypotheses", "-assumptions", "-sources", "-method", 'id="expansion-chassis"', 'id="machine"']  # fmt: skip
+    places = [html.index(mark) if mark.startswith(("4", "<", "id")) else html.index(f'id="composable-server{mark}"')
+              for mark in marks]  # fmt: skip
+    assert places == sorted(places)
+
+
+def test_the_page_asks_nothing_of_the_network_and_runs_no_script(html: str) -> None:
+    assert "<script" not in html
+    assert not re.search(r'(?:src|href)="(?!#)', html)
+    assert "@import" not in html
+    assert not re.search(r"url\((?!#)", html)
+
+
+def test_every_published_figure_of_a_table_is_printed_as_it_was_published(html: str) -> None:
+    text = text_of(html)
+    for values in GEN4.values():
+        for value in values:
+            assert f" {value:.2f} " in text
+    assert " 511,458 " in text
+
+
+def test_residuals_are_coloured_only_beyond_five_and_ten_percent(html: str) -> None:
+    assert page.grade(5.0) == page.grade(-5.0) == page.grade(None) == ""
+    assert page.grade(-7.4) == page.grade(10.0) == "off"
+    assert page.grade(12.5) == "far"
+    assert '<td class="num far"><span>+12.5</span>' in html
+    assert '<td class="num off"><span>−7.4</span>' in html
+
+
+def test_an_unknown_value_says_so_with_its_reason(html: str) -> None:
+    assert "unknown" in text_of(html)
+    assert "kept, not predicted" in html
+
+
+def test_a_missing_reason_is_not_passed_over() -> None:
+    study = composable()
+    bare = replace(study, rows=tuple(replace(row, note="") for row in study.rows))
+    assert "no reason given" in report_html(Run((bare,), "now", "1"))
+
+
+def test_text_of_a_run_cannot_become_markup(run: Run) -> None:
+    study = replace(run.studies[0], title="<script>alert(1)</script>", finding="a < b & c")
+    html = report_html(replace(run, studies=(study,)))
+    assert "<script" not in html
+    assert "a &lt; b &amp; c" in html
+
+
+def test_the_page_is_the_same_each_time(run: Run) -> None:
+    assert report_html(run) == report_html(run)
+
+
+def test_all_ready_systems_together_stay_under_the_budget() -> None:
+    drawings = [Drawing(name, outline(ready_system(name))) for name in ready_systems()]
+    assert len(report_html(sample_run(*drawings)).encode()) < 1_500_000
+
+
+def test_an_empty_run_still_makes_a_page() -> None:
+    assert "0 rows in 0 studies" in report_html(Run((), "now", "1"))
+
+
+def test_a_chart_is_small_static_and_the_same_each_time(run: Run) -> None:
+    for chart in run.studies[0].charts + run.studies[1].charts:
+        svg = plot(chart)
+        assert svg == plot(chart)
+        assert len(svg) < 60_000
+        assert "<metadata" not in svg
+        assert "#010203" not in svg
+        assert chart.y_label in svg
+
+
+@pytest.mark.parametrize("kind", ["line", "bar"])
+def test_gaps_and_empty_series_do_not_stop_a_chart(kind: str) -> None:
+    series = (Series("a", "published", (("x", None), ("y", 1.0))), Series("b", "predicted", ()))
+    assert plot(Chart("t", kind, "x", "GB/s", series)).startswith("<svg")
+    assert plot(Chart("t", kind, "x", "GB/s", ())).startswith("<svg")

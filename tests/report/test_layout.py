@@ -1,0 +1,306 @@
+"""What a prepared drawing promises: boxes apart, children inside, no text on text, nothing beyond the canvas."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from xml.etree import ElementTree
+
+import pytest
+
+from lanewise.catalog import Catalog
+from lanewise.errors import UnknownName
+from lanewise.report.draw import draw
+from lanewise.report.layout import prepare
+from lanewise.report.shapes import BoxShape, LineShape, Prepared, TextShape
+from lanewise.results.outline import Outline, outline
+from lanewise.topology.model import Device, Kind, Link, LinkKind, System, Volume
+from lanewise.topology.ready import ready_system, ready_systems
+
+
+def system(name: str, devices: list[Device], links: list[Link], **more: object) -> System:
+    return System(name, {d.name: d for d in devices}, tuple(links), Catalog(), **more)  # type: ignore[arg-type]
+
+
+def pcie(a: str, b: str, gen: int = 4, lanes: int = 16) -> Link:
+    return Link(a, b, LinkKind.PCIE, gen=gen, lanes=lanes)
+
+
+def chain() -> System:
+    """One GPU behind four switches."""
+    names = ["cpu0", "sw0", "sw1", "sw2", "sw3", "gpu0"]
+    kinds = [Kind.CPU, *[Kind.SWITCH] * 4, Kind.GPU]
+    devices = [
+        Device(n, k, host="h", part="some long part name 96 GB") for n, k in zip(names, kinds, strict=True)
+    ]
+    return system("chain", devices, [pcie(a, b, 5) for a, b in zip(names, names[1:], strict=False)])
+
+
+def server(gpus: int, switches: int = 4) -> System:
+    """GPUs behind switches on two sockets, with a network card at each socket."""
+    devices = [Device(f"cpu{i}", Kind.CPU, host="h", numa=i) for i in range(2)]
+    links = [Link("cpu0", "cpu1", LinkKind.SOCKET, count=3)]
+    for s in range(switches):
+        devices.append(Device(f"sw{s}", Kind.SWITCH, host="h"))
+        links.append(pcie(f"cpu{s * 2 // switches}", f"sw{s}"))
+    for i in range(gpus):
+        devices.append(Device(f"gpu{i}", Kind.GPU, host="h", part="L40S"))
+        links.append(pcie(f"sw{i * switches // gpus}", f"gpu{i}"))
+    for i in range(2):
+        devices.append(Device(f"mlx5_{i}", Kind.NIC, host="h"))
+        links.append(pcie(f"cpu{i}", f"mlx5_{i}"))
+    return system(f"server-{gpus}", devices, links)
+
+
+def dgx() -> System:
+    """Eight GPUs, eight network cards, and six NVSwitches that join all GPUs."""
+    base = server(8)
+    devices = [d for d in base.devices.values() if d.kind is not Kind.NIC]
+    links = [link for link in base.links if not link.b.startswith("mlx")]
+    for i in range(8):
+        devices.append(Device(f"mlx5_{i}", Kind.NIC, host="h"))
+        links.append(pcie(f"sw{i // 2}", f"mlx5_{i}"))
+    for s in range(6):
+        devices.append(Device(f"nvswitch{s}", Kind.NVSWITCH, host="h"))
+        links += [Link(f"gpu{i}", f"nvswitch{s}", LinkKind.NVLINK, count=2) for i in range(8)]
+    return system("dgx", devices, links)
+
+
+def rails() -> System:
+    """Two hosts, each rail with its own leaf switch, and a spine above the leaves."""
+    devices, links = [Device("spine", Kind.NETSWITCH)], []
+    for h in ("a", "b"):
+        devices.append(Device(f"{h}cpu", Kind.CPU, host=h))
+        for i in range(3):
+            devices.append(Device(f"{h}nic{i}", Kind.NIC, host=h))
+            links += [
+                pcie(f"{h}cpu", f"{h}nic{i}"),
+                Link(f"{h}nic{i}", f"leaf{i}", LinkKind.NETWORK, rate=5e10),
+            ]
+    for i in range(3):
+        devices.append(Device(f"leaf{i}", Kind.NETSWITCH))
+        links.append(Link(f"leaf{i}", "spine", LinkKind.NETWORK, rate=5e10, count=4))
+    return system("rails", devices, links)
+
+
+def mesh() -> System:
+    """Four sockets all joined, and GPUs bridged directly: links that need lanes of their own."""
+    devices = [Device(f"cpu{i}", Kind.CPU, host="h", numa=i) for i in range(4)]
+    devices += [Device(f"gpu{i}", Kind.GPU, host="h") for i in range(4)]
+    links = [pcie(f"cpu{i}", f"gpu{i}") for i in range(4)]
+    links += [Link(f"cpu{i}", f"cpu{j}", LinkKind.SOCKET) for i, j in combinations(range(4), 2)]
+    links += [Link(f"gpu{i}", f"gpu{j}", LinkKind.NVLINK, count=2) for i, j in combinations(range(4), 2)]
+    return system("mesh", devices, links)
+
+
+def storage() -> System:
+    """Nine drives and a controller behind one of two fabric switches, with two volumes."""
+    devices = [Device(f"cpu{i}", Kind.CPU, host="h", numa=i) for i in range(2)]
+    devices += [Device(f"pax{i}", Kind.SWITCH) for i in range(2)]
+    devices += [Device(f"gpu{i}", Kind.GPU, host="h") for i in range(2)]
+    devices += [
+        Device("roc0", Kind.RAID, host="h"),
+        *(Device(f"ssd{i}", Kind.SSD, host="h") for i in range(9)),
+    ]
+    links = [Link("cpu0", "cpu1", LinkKind.SOCKET, count=2), pcie("cpu0", "pax0"), pcie("cpu1", "pax1")]
+    links += [Link("pax0", "pax1", LinkKind.FABRIC, gen=4, lanes=16), pcie("pax1", "roc0")]
+    links += [pcie("pax0", f"gpu{i}") for i in range(2)] + [pcie("pax1", f"ssd{i}", 3, 4) for i in range(9)]
+    drives = [tuple(f"ssd{i}" for i in numbers) for numbers in ((0, 2, 4, 6), (1, 3, 5, 7))]
+    volumes = {f"vol{i}": Volume(f"vol{i}", 0, names) for i, names in enumerate(drives)}
+    return system("storage", devices, links, volumes=volumes)
+
+
+def loaded(one: System) -> Outline:
+    """Both directions of every link loaded, which is the most text a drawing can hold."""
+    keys = [(link.a, link.b) for link in one.links] + [(link.b, link.a) for link in one.links]
+    return outline(one, dict.fromkeys(keys, 123.4e9), dict.fromkeys(keys, 0.8))
+
+
+BUILT = [chain(), server(8), server(16), dgx(), rails(), mesh(), storage()]
+ALL = [*BUILT, *(ready_system(name) for name in ready_systems())]
+
+
+def plain(one: System) -> Outline:
+    return outline(one)
+
+
+def routed(one: System) -> Outline:
+    """With the first three device-to-device trees highlighted: routes take room of their own."""
+    chains = []
+    for leaf in one.of_kind(Kind.GPU, Kind.SSD)[:3]:
+        nodes = [leaf]
+        while above := [link.a for link in one.links_at(nodes[-1]) if link.b == nodes[-1]]:
+            nodes.append(above[0])
+            if len(nodes) > 12:
+                break
+        chains.append((f"{leaf} to its root", nodes))
+    return outline(one, routes=chains)
+
+
+@pytest.fixture(params=ALL, ids=lambda one: one.name)
+def any_system(request: pytest.FixtureRequest) -> System:
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture(params=[plain, loaded, routed], ids=["plain", "loaded", "routed"])
+def drawing(request: pytest.FixtureRequest, any_system: System) -> Prepared:
+    return prepare(request.param(any_system))
+
+
+def boxes_of(drawing: Prepared) -> list[BoxShape]:
+    return [shape for shape in drawing.flat() if isinstance(shape, BoxShape) and shape.name]
+
+
+def texts_of(drawing: Prepared) -> list[TextShape]:
+    return [shape for shape in drawing.flat() if isinstance(shape, TextShape)]
+
+
+def overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    slack = 0.5
+    return (
+        one[0] < other[2] - slack
+        and other[0] < one[2] - slack
+        and one[1] < other[3] - slack
+        and other[1] < one[3] - slack
+    )
+
+
+def edges(box: BoxShape) -> tuple[float, float, float, float]:
+    return (box.x, box.y, box.x + box.w, box.y + box.h)
+
+
+def test_every_device_stands_in_the_drawing_once(any_system: System) -> None:
+    drawn = outline(any_system)
+    names = [box.name for box in boxes_of(prepare(drawn))]
+    hidden = {m for box in _every(drawn) for m in box.members[1:]}
+    assert sorted(name for name in names if name in any_system.devices) == sorted(
+        set(any_system.devices) - hidden
+    )
+
+
+def _every(drawn: Outline) -> list:  # type: ignore[type-arg]
+    stack, found = list(drawn.boxes), []
+    while stack:
+        found.append(stack.pop())
+        stack.extend(found[-1].children)
+    return found
+
+
+def test_device_boxes_do_not_touch(drawing: Prepared) -> None:
+    devices = [box for box in boxes_of(drawing) if box.look.startswith("device")]
+    clash = [(a.name, b.name) for a, b in combinations(devices, 2) if overlap(edges(a), edges(b))]
+    assert not clash
+
+
+def test_containers_of_one_kind_do_not_touch(drawing: Prepared) -> None:
+    for kinds in (("host", "pool"), ("numa",)):
+        alike = [box for box in boxes_of(drawing) if box.look in kinds]
+        clash = [(a.name, b.name) for a, b in combinations(alike, 2) if overlap(edges(a), edges(b))]
+        assert not clash
+
+
+def test_children_stand_inside_their_parents(drawing: Prepared) -> None:
+    boxes = {box.name: box for box in boxes_of(drawing)}
+    for box in boxes.values():
+        if box.inside:
+            left, top, right, bottom = edges(boxes[box.inside])
+            assert left <= box.x, box.name
+            assert top <= box.y, box.name
+            assert box.x + box.w <= right + 0.01, box.name
+            assert box.y + box.h <= bottom + 0.01, box.name
+
+
+def test_no_text_lies_on_another_text(drawing: Prepared) -> None:
+    texts = texts_of(drawing)
+    clash = [(a.text, b.text) for a, b in combinations(texts, 2) if overlap(a.bounds, b.bounds)]
+    assert not clash
+
+
+def test_names_stay_inside_their_boxes(drawing: Prepared) -> None:
+    devices = [box for box in boxes_of(drawing) if box.look.startswith("device")]
+    names = {box.name for box in devices}
+    for text in texts_of(drawing):
+        if text.text in names and text.bold:
+            home = next(box for box in devices if box.name == text.text)
+            left, top, right, bottom = text.bounds
+            assert home.x <= left, text.text
+            assert right <= home.x + home.w + 0.5, text.text
+            assert home.y <= top, text.text
+            assert bottom <= home.y + home.h, text.text
+
+
+def test_link_labels_lie_on_no_device(drawing: Prepared) -> None:
+    devices = [box for box in boxes_of(drawing) if box.look.startswith("device") and "switch" not in box.look]
+    labels = [text for text in texts_of(drawing) if text.look == "label"]
+    clash = [(a.name, b.text) for a in devices for b in labels if overlap(edges(a), b.bounds)]
+    assert not clash
+
+
+def test_nothing_reaches_beyond_the_canvas(drawing: Prepared) -> None:
+    for shape in drawing.flat():
+        if isinstance(shape, TextShape):
+            left, top, right, bottom = shape.bounds
+        elif isinstance(shape, BoxShape):
+            left, top, right, bottom = edges(shape)
+        elif isinstance(shape, LineShape):
+            xs, ys = zip(*shape.points, strict=True)
+            left, top, right, bottom = min(xs), min(ys), max(xs), max(ys)
+        else:
+            continue
+        assert left >= 0, shape
+        assert top >= 0, shape
+        assert right <= drawing.width, shape
+        assert bottom <= drawing.height, shape
+
+
+def test_links_are_level_or_upright(drawing: Prepared) -> None:
+    for shape in drawing.flat():
+        if isinstance(shape, LineShape):
+            for (x0, y0), (x1, y1) in zip(shape.points, shape.points[1:], strict=False):
+                assert x0 == pytest.approx(x1) or y0 == pytest.approx(y1), shape
+
+
+def test_identical_nvswitches_become_one_box_and_loads_add_up() -> None:
+    drawn = outline(dgx(), {("gpu0", f"nvswitch{i}"): 1e9 for i in range(6)}, {("gpu0", "nvswitch3"): 0.7})
+    line = next(one for one in drawn.lines if {one.a, one.b} == {"gpu0", "nvswitch0"})
+    assert (line.label, line.load_ab, line.use_ab) == ("12x NVLink", 6e9, 0.7)
+    assert sum(one.kind == "nvlink" for one in drawn.lines) == 8
+
+
+def test_a_route_over_a_hidden_nvswitch_is_drawn_over_the_one_that_stands_for_it() -> None:
+    drawn = outline(dgx(), routes=[("NV12", ["gpu0", "nvswitch4", "gpu7"])])
+    assert drawn.paths[0].nodes == ("gpu0", "nvswitch0", "gpu7")
+    assert any(shape.look == "route r0" for shape in prepare(drawn).flat() if isinstance(shape, LineShape))
+
+
+def test_unbound_devices_are_told_apart_and_bound_ones_say_for_whom() -> None:
+    shapes = prepare(outline(ready_system("composable-server-two-hosts")))
+    assert any("unbound" in box.look for box in boxes_of(shapes))
+    said = {text.text for text in texts_of(shapes)}
+    assert {"for host0", "not bound", "not bound to a host"} <= said
+
+
+def test_a_load_is_printed_in_gigabytes_a_second_beside_its_link() -> None:
+    shapes = prepare(outline(chain(), {("cpu0", "sw0"): 24.1e9}))
+    assert "↓ 24.1 GB/s" in {text.text for text in texts_of(shapes)}
+
+
+def test_a_load_on_a_device_that_is_not_there_names_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="gpu9"):
+        outline(chain(), {("sw3", "gpu9"): 1.0})
+
+
+def test_a_system_of_no_devices_can_be_drawn() -> None:
+    assert draw(outline(system("empty", [], []))).startswith("<svg")
+
+
+def test_the_svg_is_well_formed_and_always_the_same(any_system: System) -> None:
+    first = draw(loaded(any_system))
+    assert first == draw(loaded(any_system))
+    ElementTree.fromstring(first)
+    assert not re.search(r"(href|src)=|url\(", first)
+
+
+def test_names_with_markup_stay_text() -> None:
+    devices = [Device("<b>&\"'", Kind.CPU, host="<h>")]
+    ElementTree.fromstring(draw(outline(system("<script>", devices, []))))
