@@ -80,7 +80,7 @@ def test_a_gpu_that_is_bound_already() -> None:
 def test_a_gpu_that_another_host_holds() -> None:
     assert refused(lambda: attach(TWO, "gpu0", "host1")) == snapshot("""\
 error: composable-server-two-hosts.yaml:18: 'gpu0' is still bound to host0
-hint:  detach it first: detach gpu0\
+hint:  detach 'gpu0' first\
 """)
 
 
@@ -129,7 +129,7 @@ hint:  name a CPU or a switch; switches: a_hba, b_hba, fabric, box\
 def test_a_place_the_host_does_not_reach() -> None:
     assert refused(lambda: attach(TWO, "gpu7", "host1", at="a_cpu0")) == snapshot("""\
 error: composable-server-two-hosts.yaml:19: no PCIe or fabric path leads from host1 to 'gpu7': the cpu a_cpu0 is in the way (b_cpu0 - b_hba - fabric - a_hba - a_cpu0 - gpu7)
-hint:  move its cable, as in: attach gpu7 host1 --at box\
+hint:  move its cable too, with --at box\
 """)
 
 
@@ -167,7 +167,7 @@ def test_a_network_in_the_way() -> None:
     nodes = read_system(NETWORK, "nodes.yaml")
     assert refused(lambda: attach(nodes, "gpu0", "b")) == snapshot("""\
 error: nodes.yaml:9: no PCIe or fabric path leads from b to 'gpu0': the nic nic1 is in the way (cpu1 - nic1 - nic0 - cpu0 - sw0 - gpu0)
-hint:  move its cable, as in: attach gpu0 b --at cpu1\
+hint:  move its cable too, with --at cpu1\
 """)
 
 
@@ -175,7 +175,7 @@ def test_a_partition_in_the_way() -> None:
     nodes = read_system(NETWORK, "nodes.yaml")
     assert refused(lambda: attach(nodes, "gpu1", "a")) == snapshot("""\
 error: nodes.yaml:9: no PCIe or fabric path leads from a to 'gpu1': a partition of sw0 is in the way (cpu0 - sw0 - gpu1)
-hint:  move its cable, as in: attach gpu1 a --at cpu0\
+hint:  move its cable too, with --at cpu0\
 """)
 
 
@@ -183,7 +183,7 @@ def test_no_cable_at_all() -> None:
     nodes = read_system(NETWORK, "nodes.yaml")
     assert refused(lambda: attach(nodes, "ssd0", "a")) == snapshot("""\
 error: nodes.yaml:11: no cable joins 'ssd0' and a
-hint:  move its cable, as in: attach ssd0 a --at cpu0\
+hint:  move its cable too, with --at cpu0\
 """)
 
 

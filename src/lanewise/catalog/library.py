@@ -21,6 +21,6 @@ def builtin() -> Catalog:
     return Resolver(drafts, Catalog).catalog()
 
 
-def read_parts(text: str, file: str) -> Catalog:
-    """The parts of one part file; `extends` may name any part that ships; InputError with file and line."""
-    return Resolver(read_drafts(text, file), builtin).catalog()
+def read_parts(text: str, file: str, base: Catalog | None = None) -> Catalog:
+    """The parts of one part file; `extends` may name any part of `base` (all that ship); InputError with its line."""
+    return Resolver(read_drafts(text, file), builtin if base is None else lambda: base).catalog()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lanewise.perf import packets
@@ -52,6 +53,7 @@ def weakest(bases: list[str]) -> str:
     return max(bases, key=BASIS_ORDER.index, default="physics")
 
 
+@lru_cache(maxsize=4096)
 def cite(part: Part, key: str, figure: Figure) -> str:
     """One line that says where a figure comes from."""
     condition = f", {figure.condition}" if figure.condition else ""

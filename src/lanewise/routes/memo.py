@@ -1,4 +1,4 @@
-"""Answers about a system, kept as long as the system lives: systems are frozen, so an answer never changes."""
+"""Answers about a system's layout, kept as long as it lives: layouts are frozen, so an answer never changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 from weakref import WeakKeyDictionary
 
-from lanewise.topology.model import System
+from lanewise.topology.model import Layout, System
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,13 +17,13 @@ _Answer = TypeVar("_Answer")
 
 def remembered(function: Callable[[System, *_Asked], _Answer]) -> Callable[[System, *_Asked], _Answer]:
     """A `function` of a system and hashable things that works out each answer once; errors are not kept."""
-    tables: WeakKeyDictionary[System, dict[tuple[object, ...], _Answer]] = WeakKeyDictionary()
+    tables: WeakKeyDictionary[Layout, dict[tuple[object, ...], _Answer]] = WeakKeyDictionary()
 
     @wraps(function)
     def asked(system: System, *args: *_Asked) -> _Answer:
-        table = tables.get(system)
+        table = tables.get(system.layout)
         if table is None:
-            table = tables.setdefault(system, {})
+            table = tables.setdefault(system.layout, {})
         if args not in table:
             table[args] = function(system, *args)
         return table[args]

@@ -61,8 +61,10 @@ def calibrate(probe: Probe, catalog: Catalog, unknowns: Sequence[FitForm], targe
     start = [math.log(u.start) for u in unknowns]
     bounds = ([math.log(u.low) - 1e-12 for u in unknowns], [math.log(u.high) + 1e-12 for u in unknowns])
 
+    known: dict[tuple[object, ...], float] = {}
+
     def residuals(x: Sequence[float]) -> list[float]:
-        return _residuals(probe, _with(catalog, unknowns, [math.exp(value) for value in x]), targets)
+        return _known_residuals(probe, catalog, unknowns, [math.exp(value) for value in x], targets, known)
 
     found = least_squares(residuals, start, bounds=bounds, diff_step=1e-4, xtol=1e-6, ftol=1e-8, max_nfev=40)
     values = [math.exp(value) for value in found.x]
@@ -112,6 +114,22 @@ def _residuals(probe: Probe, catalog: Catalog, targets: Sequence[Target]) -> lis
         seen = probe.run(replace(each.plan, system=system))[0]  # type: ignore[type-var]
         made.append((seen.value - each.value) / each.value if seen.value is not None else 1.0)
     return made
+
+
+def _known_residuals(
+    probe: Probe, catalog: Catalog, unknowns: Sequence[FitForm], values: Sequence[float], targets: Sequence[Target],
+    known: dict[tuple[object, ...], float],
+) -> list[float]:
+    """Residuals, asking the probe only for targets whose own parts have changed since it was last asked."""
+    changed = _with(catalog, unknowns, values)
+    keys = []
+    for index, each in enumerate(targets):
+        parts = {device.part for device in each.plan.system.devices.values()}
+        keys.append((index, *(v for u, v in zip(unknowns, values, strict=True) if u.part in parts)))
+    asked = [(key, t) for key, t in zip(keys, targets, strict=True) if key not in known]
+    for (key, _), value in zip(asked, _residuals(probe, changed, [t for _, t in asked]), strict=True):
+        known[key] = value
+    return [known[key] for key in keys]
 
 
 def _with(catalog: Catalog, unknowns: Sequence[FitForm], values: Sequence[float]) -> Catalog:

@@ -29,7 +29,7 @@ def attach(system: System, device: str, host: str, at: str | None = None) -> Sys
         raise unknown_name(f"host of {system.name}", host, system.hosts)
     if target.host is not None:
         already = "already" if target.host == host else "still"
-        hint = f"detach it first: detach {device}" if target.host != host or at else ""
+        hint = f"detach '{device}' first" if target.host != host or at else ""
         raise Contradiction(f"'{device}' is {already} bound to {target.host}", place=target.place, hint=hint)
     moved = system if at is None else _recable(system, device, at)
     ways = _ways(moved, device, host)
@@ -137,7 +137,7 @@ def _blocked(system: System, device: str, host: str) -> LanewiseError:
             f"{host} has no CPU, so it cannot reach '{device}'", place=place, hint=f"add a CPU to {host}"
         )
     ways = [way for way in (_any_way(system, cpu, device) for cpu in cpus) if way]
-    hint = f"move its cable, as in: attach {device} {host} --at {_place_for(system, cpus)}"
+    hint = f"move its cable too, with --at {_place_for(system, cpus)}"
     if not ways:
         return Unreachable(f"no cable joins '{device}' and {host}", place=place, hint=hint)
     way = min(ways, key=len)
