@@ -1,7 +1,7 @@
 """Two servers share one box of GPUs: move two GPUs to the other server and see what the shared cable gains.
 
-Expect: four GPUs fed through one cable get a quarter of it each; after two have moved, every GPU gets half of its
-server's cable, so each one's share doubles (as long as the cable is the limit).
+Expect: the slowest of four GPUs fed at once gains by the move if the server's own cable was the limit, and gains
+nothing if the cable between fabric and box was, because both servers still share that one. The limits say which.
 """
 
 import lanewise

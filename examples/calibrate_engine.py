@@ -1,8 +1,8 @@
 """Nobody has published how fast an L40S serves ResNet50 alone: fit that figure to a published table.
 
-Expect: the fitted queries per second with its spread, the residual of the rows used, and the residual of each path
-when the fit did not see it. Path 4 at four GPUs stays far off: it is a shared limit, and no figure of a GPU mends it.
-The calibrated part then predicts something the table does not hold.
+Expect: the fitted queries per second, the residual of the rows used, and the residual of each path when the fit did
+not see it. Path 4 stays far off: its limit is shared, and no figure of a GPU mends that. The calibrated part then
+predicts something else.
 """
 
 import lanewise
@@ -13,7 +13,7 @@ fit, left_out = lanewise.calibrate(["composable-server"], [unknown], ["gen4"])
 value = fit.values[0]
 print(f"{value.key} = {value.value:,.0f} QPS, fitted to {value.used} rows, rms residual {fit.rms_pct:.1f} %")
 for group in left_out:
-    print(f"  left out {group.group:11} {group.rows:2d} rows, rms {group.rms_pct:5.1f} %, worst {group.worst_pct:+6.1f} %")
+    print(f"  left out {group.group:11} {group.rows:2d} rows, rms {group.rms_pct:5.1f} %")
 
 box = lanewise.load_system("tx2550-m7-l40s", {"gpus": 2}, fit.catalog)
 print(f"two L40S without a switch: {lanewise.serve(box, 'resnet50').qps:,.0f} QPS (fitted)")

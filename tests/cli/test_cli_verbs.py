@@ -63,7 +63,7 @@ def test_every_verb_explains_itself(lanewise, verb):
 
 
 def test_the_version_stands_on_one_line(lanewise):
-    assert lanewise("--version").stdout == snapshot('lanewise 0.1.0\n')
+    assert lanewise("--version").stdout == snapshot("lanewise 0.1.0\n")
 
 
 def test_help_version_and_argument_errors_start_quickly(lanewise):
@@ -92,11 +92,11 @@ def test_help_loads_nothing_heavy(clean_env):
 
 
 def test_a_route_names_its_class_and_every_link(lanewise):
-    assert lanewise("route", "rack-16gpu", "gpu0", "gpu4").stdout == snapshot('')
+    assert lanewise("route", "rack-16gpu", "gpu0", "gpu4").stdout == snapshot("")
 
 
 def test_a_system_without_two_ends_gives_all_classes_and_peers(lanewise):
-    assert lanewise("route", "cirrascale-1cpu").stdout == snapshot('')
+    assert lanewise("route", "cirrascale-1cpu").stdout == snapshot("")
 
 
 def test_concurrent_flows_name_their_limits(lanewise):
@@ -155,7 +155,7 @@ def test_attached_devices_survive_the_file(lanewise, tmp_path):
     assert next(d["host"] for d in shown["devices"] if d["name"] == "gpu7") == "host1"
     freed = lanewise("system", "detach", "moved.yaml", "gpu7")
     assert freed.returncode == 0
-    assert "gpu7" in freed.stdout
+    assert "host: null" in freed.stdout
 
 
 def test_a_drawing_is_svg(lanewise):

@@ -53,12 +53,16 @@ def weakest(bases: list[str]) -> str:
     return max(bases, key=BASIS_ORDER.index, default="physics")
 
 
-@lru_cache(maxsize=4096)
 def cite(part: Part, key: str, figure: Figure) -> str:
     """One line that says where a figure comes from."""
+    return _cited(part.name, key, figure)
+
+
+@lru_cache(maxsize=4096)
+def _cited(name: str, key: str, figure: Figure) -> str:
     condition = f", {figure.condition}" if figure.condition else ""
     value = figure.value if isinstance(figure.value, str) else show(figure.value, _readable(figure.unit))
-    return f"{part.name} {key} = {value}{condition} ({figure.source})"
+    return f"{name} {key} = {value}{condition} ({figure.source})"
 
 
 def link_resource(system: System, hop: Hop) -> Resource | None:

@@ -22,13 +22,14 @@ def accuracy_page(run: Run) -> str:
     parts = [
         "# Accuracy",
         "How far predictions lie from published values. Made by `make accuracy`; do not edit it.",
-        f"lanewise {run.version}, {len(run.studies)} studies, {total.rows} rows, of which {total.compared} "
-        "stand beside a published value. A residual is (predicted - published) / published. No row is left out.",
+        f"lanewise {run.version}, {len(run.studies)} studies, {total.rows} rows, of which "
+        f"{total.compared} stand beside a published value. A residual is (predicted - published) / published. "
+        "No row is left out.",
         "## By study",
         _residuals("study", statistics.by_study(run)),
         "## By what the prediction rests on",
-        "`physics`: specifications alone. `calibrated`: a figure measured elsewhere. `fitted`: a figure fitted "
-        "to the very table it stands in; its residual says how well the mechanism fits, not how it predicts.",
+        "`physics`: specifications alone. `calibrated`: a figure measured elsewhere. `fitted`: a figure "
+        "fitted to the very table it stands in; the residual says how well the mechanism fits, no more.",
         _residuals("basis", statistics.by_basis(rows)),
         *(line for study in run.studies for line in _study(study)),
     ]

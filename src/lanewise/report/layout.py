@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from lanewise.report import grid as g
 from lanewise.report.legend import legend
-from lanewise.report.levels import detail_lines, one_line, place_levels, shown_cells
+from lanewise.report.fold import arrange
+from lanewise.report.levels import MIRRORED, detail_lines, one_line, shown_cells
 from lanewise.report.metrics import clip, text_width
 from lanewise.report.paths import route_shapes
 from lanewise.report.shapes import BoxShape, GroupShape, LineShape, MarkerShape, Prepared, Shape, TextShape
@@ -22,7 +23,7 @@ MARGIN = 8.0
 
 def prepare(outline: Outline) -> Prepared:
     """Every shape of the drawing in drawing order; sizes in px."""
-    out = place_levels(outline, g.place_columns(outline))
+    out = arrange(outline)
     containers = _containers(outline, out)
     edges = [shape for shape in containers if isinstance(shape, BoxShape)]
     width = max([out.grid.width, *(box.x + box.w for box in edges), 420.0]) + MARGIN
@@ -53,33 +54,40 @@ def _containers(outline: Outline, out: Levels) -> list[Shape]:
         cells = [out.grid.cells[name] for name in _names(box) if name in out.grid.cells]
         if not box.container or not cells:
             continue
-        tier = 1 if cells[0].pooled else 0
+        turned = cells[0].box.name in out.mirrored
+        tier = MIRRORED if turned else 1 if cells[0].pooled else 0
         top, bottom = out.tiers[tier]
         left, right = shown_cells([cell for cell in cells if cell.parent not in cells])
         bars = [out.bars[name] for name in _names(box) if name in out.bars]
         right = max([right, *(bar.x + bar.w for bar in bars)])
         split = any(child.kind == "numa" for child in box.children)
         pad = g.PAD_HOST + (g.PAD_NUMA if split else 0)
-        pad = min(pad, g.PAD_POOL - 3) if tier else pad
+        pad = min(pad, g.PAD_POOL - 3) if tier == 1 else pad
         wide = max(right - left + 2 * pad, text_width(box.title, g.NAME, True) + 2 * pad)
         shapes.append(BoxShape(left - pad, top, wide, bottom - top, box.kind, box.name))
-        shapes.append(TextShape(left - pad + 8, top + 14, box.title, g.NAME, "soft", bold=True))
-        shapes.extend(_numa_shapes(box, out, top))
+        shapes.append(
+            TextShape(left - pad + 8, bottom - 6 if tier else top + 14, box.title, g.NAME, "soft", bold=True)
+        )
+        shapes.extend(_numa_shapes(box, out, bottom if turned else top))
     return shapes
 
 
-def _numa_shapes(box: Box, out: Levels, top: float) -> list[Shape]:
+def _numa_shapes(box: Box, out: Levels, edge: float) -> list[Shape]:
     shapes: list[Shape] = []
     for child in box.children:
         cells = [out.grid.cells[name] for name in _names(child) if name in out.grid.cells]
         if child.kind != "numa" or not cells:
             continue
         left, right = shown_cells([cells[0]])
-        low = max(cell.y + cell.h for cell in cells[0].walk() if not cell.pooled)
-        y = top + 20
+        own = [cell for cell in cells[0].walk() if not cell.pooled]
+        if cells[0].box.name in out.mirrored:
+            y, low = min(cell.y for cell in own) - 6, edge - 20 - 6
+        else:
+            y, low = edge + 20, max(cell.y + cell.h for cell in own)
+        title = low if cells[0].box.name in out.mirrored else y + 12
         wide = right - left + 2 * g.PAD_NUMA
         shapes.append(BoxShape(left - g.PAD_NUMA, y, wide, low - y + 6, "numa", child.name, box.name))
-        shapes.append(TextShape(left - g.PAD_NUMA + 7, y + 12, child.title, g.SMALL, "soft"))
+        shapes.append(TextShape(left - g.PAD_NUMA + 7, title, child.title, g.SMALL, "soft"))
     return shapes
 
 
@@ -100,7 +108,11 @@ def _box_shapes(out: Levels, holders: dict[str, str]) -> list[Shape]:
 
 
 def _name_shapes(out: Levels) -> list[Shape]:
-    shapes = [shape for cell in out.grid.cells.values() for shape in _cell_texts(cell, out.grid.routes)]
+    shapes = [
+        shape
+        for cell in out.grid.cells.values()
+        for shape in _cell_texts(cell, out.grid.routes, cell.box.name in out.mirrored)
+    ]
     shapes += [shape for bar in out.bars.values() for shape in _bar_texts(bar, out.grid.routes)]
     for span, cells, y in out.spans:
         shapes.extend(_span_shapes(span.label, cells, y))
@@ -112,9 +124,10 @@ def _holders(box: Box) -> list[Box]:
     return [box, *(child for child in box.children if child.kind == "numa")] if box.container else []
 
 
-def _cell_texts(cell: Cell, routes: int) -> list[Shape]:
+def _cell_texts(cell: Cell, routes: int, turned: bool) -> list[Shape]:
     box, inset = cell.box, g.text_inset(cell, routes)
-    x, y = cell.x + inset, cell.y + 13
+    # Upside down, routes turn at the upper border, and the name stands below them.
+    x, y = cell.x + inset, cell.y + 13 + (g.ROUTE * routes + 2 if turned and routes and not cell.leaf else 0)
     name = clip(box.title, g.NAME, cell.w - inset - g.CLEAR, bold=True)
     shapes: list[Shape] = [TextShape(x, y, name, g.NAME, bold=True)]
     if one_line(cell):
@@ -236,8 +249,9 @@ def _label_shapes(way: Way, routes: int) -> list[Shape]:
     )
     down, up = ("↓", "↑") if way.points[0][1] <= way.points[-1][1] else ("↑", "↓")
     texts = g.label_lines(line, down, up)
+    start = y - 5 - g.STEP * (len(texts) - 1) if way.upward else y + 11
     return [
-        TextShape(x, y + 11 + g.STEP * index, text, g.LABEL, "label", bold=index > 0 or not line.label)
+        TextShape(x, start + g.STEP * index, text, g.LABEL, "label", bold=index > 0 or not line.label)
         for index, text in enumerate(texts)
     ]
 
@@ -252,8 +266,9 @@ def _level_label(way: Way, routes: int) -> list[Shape]:
     shapes: list[Shape] = []
     for index, text in enumerate(texts):
         kind = index == 0 and bool(way.line.label)
-        above = y - 6 - (3 + g.ROUTE * routes if routes else 0)
-        at = above if kind else y + 14 + g.STEP * (index - (1 if way.line.label else 0))
+        thick = max(use_width(way.line.use_ab), use_width(way.line.use_ba))
+        above = y - 5 - thick - (3 + g.ROUTE * routes if routes else 0)
+        at = above if kind else y + 10 + thick + g.STEP * (index - (1 if way.line.label else 0))
         shapes.append(TextShape(x, at, text, g.LABEL, "label", "middle", bold=not kind))
     return shapes
 

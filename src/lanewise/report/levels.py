@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 LANE, SPAN, BAR, TITLE = 19.0, 26.0, 22.0, 17.0
+MIRRORED = 2  # the tier of hosts drawn upside down
 
 
 @dataclass
@@ -40,6 +41,7 @@ class Way:
     label: Point
     level: bool = False
     laned: bool = False
+    upward: bool = False
 
 
 @dataclass
@@ -53,6 +55,7 @@ class Levels:
     tiers: dict[int, tuple[float, float]] = field(default_factory=dict)
     lanes: dict[tuple[str, int], float] = field(default_factory=dict)
     height: float = 0.0
+    mirrored: set[str] = field(default_factory=set)
 
 
 def detail_lines(cell: Cell, routes: int) -> list[str]:
@@ -88,7 +91,7 @@ def place_levels(outline: Outline, grid: Grid) -> Levels:
                 LANE if plan.count("gap", row) else 14
             )
             out.tiers[1] = (y, 0.0)
-            y += TITLE + 4
+            y += 7
         y = _place_row(outline, out, plan, row, cells, y)
     y = _end_tier(out, plan, 1 if last >= grid.first_pool_row else 0, y)
     out.height = _place_network(out, y)
@@ -138,7 +141,8 @@ def _end_tier(out: Levels, plan: _Lanes, tier: int, y: float) -> float:
             if bar.lane == lane:
                 bar.y = y + 2
         y += bar_height(out) + 10
-    y += 4
+    # A pool's title stands at its foot: links come in from above.
+    y += TITLE if tier else 4
     out.tiers[tier] = (out.tiers[tier][0], y)
     return y
 
@@ -207,7 +211,7 @@ class _Lanes:
             half = text_width(_flat_label(line), g.LABEL, bold=True) / 2 + 4
             middle = (left + right) / 2
             span = (min(left, middle - half), max(right, middle + half))
-            lane = _free_lane(busy.setdefault(where, []), *span)
+            lane = free_lane(busy.setdefault(where, []), *span)
             self.lane[line] = (*where, lane)
 
     def _where(self, line: Line, ends: list[Cell]) -> tuple[str, int]:
@@ -234,12 +238,13 @@ class _Lanes:
             left, right = cells[0].x, cells[-1].x + cells[-1].w
             middle = (left + right) / 2
             ends = (min(left, middle - half), max(right, middle + half))
-            lane = _free_lane(busy.setdefault(("span", tier), []), *ends)
+            lane = free_lane(busy.setdefault(("span", tier), []), *ends)
             self._spans.append((span, cells, tier, lane))
             self.spans[tier] = max(self.spans[tier], lane + 1)
 
 
-def _free_lane(busy: list[tuple[float, float, int]], left: float, right: float) -> int:
+def free_lane(busy: list[tuple[float, float, int]], left: float, right: float) -> int:
+    """The lowest lane where nothing overlaps `left` to `right`; it is taken from then on."""
     taken = {lane for start, end, lane in busy if start < right + 4 and end > left - 4}
     lane = next(index for index in range(len(taken) + 1) if index not in taken)
     busy.append((left, right, lane))
@@ -299,7 +304,7 @@ def _add_bar(
     )
     right = max(right, left + wanted)
     kind = (box.kind, tier if box.kind == "nvswitch" else 9)
-    lane = _free_lane(lanes.setdefault(kind, []), left, right)
+    lane = free_lane(lanes.setdefault(kind, []), left, right)
     out.bars[box.name] = BarPlace(box, left, right - left, tier, lane, h=bar_height(out))
     out.grid.width = max(out.grid.width, right + g.PAD_HOST)
 
@@ -319,7 +324,7 @@ def _way(
     cells, bars = out.grid.cells, out.bars
     one, other = cells.get(line.a), cells.get(line.b)
     if one is None and other is None:
-        return _between_bars(bars.get(line.a), bars.get(line.b), line)
+        return between_bars(bars.get(line.a), bars.get(line.b), line)
     if one is None or other is None:
         cell, bar = one or other, bars.get(line.a if one is None else line.b)
         return _to_bar(plan, line, cell, bar, one is None) if cell and bar else None
@@ -346,7 +351,8 @@ def _to_bar(plan: _Lanes, line: Line, cell: Cell, bar: BarPlace, flipped: bool) 
     return Way(line, points[::-1] if flipped else points, (x, y))
 
 
-def _between_bars(one: BarPlace | None, other: BarPlace | None, line: Line) -> Way | None:
+def between_bars(one: BarPlace | None, other: BarPlace | None, line: Line) -> Way | None:
+    """The way of a link that joins two bars, None if an end is none."""
     if one is None or other is None:
         return None
     upper, lower = (one, other) if one.y <= other.y else (other, one)
@@ -392,4 +398,16 @@ def shown_cells(cells: Iterable[Cell]) -> tuple[float, float]:
     return min(cell.x for cell in every), max(cell.x + cell.w for cell in every)
 
 
-__all__ = ["BarPlace", "Levels", "Way", "detail_lines", "one_line", "place_levels", "shown_cells"]
+__all__ = [
+    "MIRRORED",
+    "BarPlace",
+    "Levels",
+    "Way",
+    "bar_height",
+    "between_bars",
+    "free_lane",
+    "detail_lines",
+    "one_line",
+    "place_levels",
+    "shown_cells",
+]

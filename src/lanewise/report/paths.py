@@ -75,6 +75,8 @@ def _lane(out: Levels, name: str, index: int) -> float:
     _, y, _, h = _rect(out, name)
     if name in out.bars:
         return y + h - 4 - g.ROUTE * index
+    if name in out.mirrored:
+        return y + 5 + g.ROUTE * index
     return y + h - 5 - g.ROUTE * index
 
 

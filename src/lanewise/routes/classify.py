@@ -61,24 +61,25 @@ def bridges(system: System, hops: Way) -> tuple[str, ...]:
 
 
 def bonds(system: System, a: str, b: str) -> int:
-    """How many NVLinks join `a` and `b`, directly or through NVSwitches: the fewer of what the two ends have."""
+    """How many NVLinks join two GPUs, directly or through NVSwitches: the fewer of what the ends have."""
 
-    def of(one: str, other: str) -> int:
-        links = [link for link in system.links_at(one) if link.kind is LinkKind.NVLINK]
-        near = [link for link in links if link.other(one) == other]
-        leading = near or [
-            link for link in links
-            if system.device(link.other(one)).kind is Kind.NVSWITCH and other in reach(system, link.other(one), NVLINKS)
-        ]  # fmt: skip
-        return sum(link.count for link in leading)
+    return min(_bonds_of(system, a, b), _bonds_of(system, b, a))
 
-    return min(of(a, b), of(b, a))
+
+def _bonds_of(system: System, one: str, other: str) -> int:
+    links = [link for link in system.links_at(one) if link.kind is LinkKind.NVLINK]
+    straight = [link for link in links if link.other(one) == other]
+    return sum(link.count for link in straight or links if straight or _leads(system, link.other(one), other))
+
+
+def _leads(system: System, middle: str, end: str) -> bool:
+    return system.device(middle).kind is Kind.NVSWITCH and end in reach(system, middle, NVLINKS)
 
 
 def seen_class(system: System, a: str, b: str) -> str:
-    """The class by where two devices of one host sit in the trees below their root ports, as nvidia-smi prints it.
+    """The class by where two devices of one host sit below their root ports, as nvidia-smi prints it.
 
-    It knows nothing of ACS, of the IOMMU and of what a fabric does beside the trees; Unreachable as `root_of`.
+    It knows nothing of ACS, of the IOMMU and of fabric links beside the trees; Unreachable as `root_of`.
     """
     if a == b:
         return LOCAL
@@ -89,7 +90,7 @@ def seen_class(system: System, a: str, b: str) -> str:
 
 
 def tree_way(system: System, a: str, b: str) -> Way:
-    """The way from `a` up to where the tree of `b` is met, and down; Unreachable as `root_of` and `sockets`."""
+    """The way from `a` up to where it meets the tree of `b`, and down; Unreachable as `over_roots`."""
     (one, up), (other, down) = root_of(system, a), root_of(system, b)
     above, beside = [hop.end for hop in up], [hop.end for hop in down]
     if b in above:

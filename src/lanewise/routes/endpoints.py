@@ -23,25 +23,27 @@ _PASSED = {
 def endpoint(system: System, text: str, peer: str = "") -> str:
     """The device that `text` names as one end when the other end is `peer`; UnknownName if there is none.
 
-    A host stands for its memory at the NUMA node nearest to the other end, `host0:1` for that at its node 1, and
-    `host` for the other end's host, or the only one.
+    A host stands for its memory at the NUMA node nearest to the other end, `host0:1` for that at its node 1,
+    and `host` for the other end's host, or the only one.
     """
     if text in system.devices:
         return text
     word, colon, node = text.partition(":")
     host = _host(system, word, peer)
     if host is None:
-        raise unknown_name(f"device of {system.name}", text, [*system.devices, *system.hosts, *system.volumes])
+        known = [*system.devices, *system.hosts, *system.volumes]
+        raise unknown_name(f"device of {system.name}", text, known)
     cpus = system.of_kind(Kind.CPU, host=host)
     if colon:
         return _at_node(system, text, host, node, cpus)
     if not cpus:
-        raise Unreachable(f"{host} has no CPU, so no memory", hint=f"add one: cpu0: {{cpu: null, host: {host}}}")
+        hint = f"describe its sockets: cpu0: {{cpu: null, host: {host}}}"
+        raise Unreachable(f"{host} has no CPU, so no memory", hint=hint)
     return _nearest(system, host, peer) or cpus[0]
 
 
 def ends(system: System, src: str, dst: str) -> tuple[str, str]:
-    """The devices that two names stand for; UnknownName, or InputError for a device that only passes data on."""
+    """The devices that two names stand for; UnknownName, or InputError for one that only passes data on."""
     a, b = endpoint(system, src, dst), endpoint(system, dst, src)
     for name in (a, b):
         kind = system.device(name).kind

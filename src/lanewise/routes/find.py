@@ -21,7 +21,6 @@ from lanewise.routes.ways import (
     over_roots,
     root_of,
     shortest,
-    sockets,
     turns_at_cpu,
 )
 from lanewise.topology.model import Kind, LinkKind
@@ -36,15 +35,15 @@ MOST_CARDS = 4
 
 
 def route(system: System, src: str, dst: str, p2p: bool = True) -> Route:
-    """The route that data takes by default from `src` to `dst`; without `p2p` devices exchange it through memory.
+    """The route that data takes by default from `src` to `dst`; without `p2p` devices go through memory.
 
-    UnknownName or InputError for a name that is no end, Unreachable if nothing joins them or policy forbids all.
+    UnknownName or InputError for a name that is no end, Unreachable if nothing joins the two.
     """
     return _route(system, *ends(system, src, dst), p2p)
 
 
 def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
-    """Every sensible route: the default first, then others that are allowed, then those that are not, and why."""
+    """Every sensible route: the default, then others that are allowed, then those that are not, and why."""
     a, b = ends(system, src, dst)
     first = _route(system, a, b, True)
     if a == b:
@@ -52,7 +51,8 @@ def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
     found: dict[tuple[object, ...], Route] = {}
     for each in (first, *_candidates(system, a, b)):
         found.setdefault((each.hops, each.via, len(each.stages)), each)
-    return tuple(sorted(found.values(), key=lambda each: (each is not first, not each.allowed, _preference(each))))
+    rest = [each for each in found.values() if each is not first]
+    return (first, *sorted(rest, key=_preference))
 
 
 @remembered
@@ -75,9 +75,9 @@ def _route(system: System, a: str, b: str, p2p: bool) -> Route:
     return _staged(system, a, b, (root_of(system, a)[0],), direct.cls, direct.why or OFF)
 
 
-def _preference(each: Route) -> tuple[int, int, int]:
-    """Copies first (fewer are better), then the class, then the hops."""
-    return (len(each.stages), rank(each.cls), len(each.hops))
+def _preference(each: Route) -> tuple[bool, int, int, int]:
+    """Allowed before not; fewer copies, nearer classes, fewer hops first."""
+    return (not each.allowed, len(each.stages), rank(each.cls), len(each.hops))
 
 
 def _made(system: System, a: str, b: str, hops: Way, why: str = "", note: str = "") -> Route:
@@ -108,9 +108,7 @@ def _nvlinks(system: System, a: str, b: str) -> Iterator[Route]:
 
 def _staged(system: System, a: str, b: str, memories: Sequence[str], cls: str, note: str) -> Route:
     """Copies through the memory of these sockets, one after the other."""
-    stages = tuple(
-        _made(system, x, y, over_roots(system, x, y)) for x, y in pairwise((a, *memories, b))
-    )
+    stages = tuple(_made(system, x, y, over_roots(system, x, y)) for x, y in pairwise((a, *memories, b)))
     hops = tuple(hop for stage in stages for hop in stage.hops)
     return Route(a, b, Via.STAGED, cls, hops, stages=stages, note=note)
 
@@ -124,7 +122,10 @@ def _by_network(system: System, a: str, b: str, p2p: bool) -> Route:
 
 def _over_cards(system: System, a: str, b: str, cards: Cards, p2p: bool) -> Route:
     """Over a pair of cards; at an end where the card may not reach the device, through host memory."""
-    why = [_card_refusal(system, a, cards.first, cards.leaving, p2p), _card_refusal(system, b, cards.second, cards.arriving, p2p)]
+    why = (
+        _card_refusal(system, a, cards.first, cards.leaving, p2p),
+        _card_refusal(system, b, cards.second, cards.arriving, p2p),
+    )
     x = root_of(system, a)[0] if why[0] else a
     y = root_of(system, b)[0] if why[1] else b
     if x == a and y == b:
@@ -166,11 +167,11 @@ def _candidates(system: System, a: str, b: str) -> Iterator[Route]:
         for number, cards in enumerate(pairs(system, a, b)[:MOST_CARDS]):
             direct = _over_cards(system, a, b, cards, True)
             yield direct
-            if number == 0 and not memory_only(system, a, b):
+            if number == 0 and not _memory_only(system, a, b):
                 yield _over_cards(system, a, b, cards, False)
 
 
-def memory_only(system: System, a: str, b: str) -> bool:
+def _memory_only(system: System, a: str, b: str) -> bool:
     """Whether both ends are host memory."""
     return {system.device(a).kind, system.device(b).kind} == {Kind.CPU}
 
@@ -202,4 +203,4 @@ def _between_devices(system: System, a: str, b: str) -> Iterator[Route]:
         yield _staged(system, a, b, memories, direct.cls, "")
 
 
-__all__ = ["endpoint", "route", "routes", "sockets"]
+__all__ = ["endpoint", "route", "routes"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from lanewise.errors import Unreachable
 from lanewise.routes.classify import NET, seen_class
 from lanewise.routes.find import route, routes
+from lanewise.routes.model import Via
 from lanewise.routes.ways import root_of
 from lanewise.topology.model import Kind
 
@@ -25,14 +25,14 @@ SELF, APART = "X", "-"
 class Matrix:
     """`cells[i][j]` is the class between names[i] and names[j]: X on the diagonal, '-' where there is no way.
 
-    `cpus` and `numas` are the affinity of each name (None if unbound); `notes` say where data takes another way
-    than the class tells.
+    `sockets` and `numa` are the affinity of each name (None if unbound); `notes` say where data takes another
+    way than the class tells.
     """
 
     names: tuple[str, ...]
     cells: tuple[tuple[str, ...], ...]
-    cpus: tuple[str | None, ...]
-    numas: tuple[int | None, ...]
+    sockets: tuple[str | None, ...]
+    numa: tuple[int | None, ...]
     notes: tuple[str, ...] = ()
 
     def cell(self, a: str, b: str) -> str:
@@ -42,7 +42,7 @@ class Matrix:
     def show(self) -> str:
         """The matrix as aligned text, with the CPU and NUMA affinity as its last columns."""
         rows = [["", *self.names, "CPU", "NUMA"]]
-        for name, cells, cpu, numa in zip(self.names, self.cells, self.cpus, self.numas, strict=True):
+        for name, cells, cpu, numa in zip(self.names, self.cells, self.sockets, self.numa, strict=True):
             rows.append([name, *cells, cpu or APART, APART if numa is None else str(numa)])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
@@ -50,15 +50,16 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """Which GPUs are peers: groups in which all are, the allowed pairs, and why each other pair is not."""
+    """Two GPUs, whether they may reach each other's memory, and if not, why."""
 
-    groups: tuple[tuple[str, ...], ...]
-    allowed: tuple[tuple[str, str], ...]
-    refused: Mapping[tuple[str, str], str]
+    one: str
+    other: str
+    allowed: bool
+    why: str = ""
 
 
 def class_matrix(system: System, names: Sequence[str] | None = None) -> Matrix:
-    """The class of every pair of `names` (by default GPUs and network cards); UnknownName for one that is not there."""
+    """The class of every pair of `names` (default: GPUs and network cards); UnknownName for an unknown."""
     chosen = tuple(names) if names is not None else tuple(system.of_kind(Kind.GPU, Kind.NIC))
     for name in chosen:
         system.device(name)
@@ -71,29 +72,36 @@ def class_matrix(system: System, names: Sequence[str] | None = None) -> Matrix:
     return Matrix(chosen, cells, cpus, numas, tuple(notes))
 
 
-def peers(system: System) -> Peers:
-    """Which GPUs may reach each other's memory, over NVLink or PCIe, and why the others may not."""
-    gpus = system.of_kind(Kind.GPU)
-    refused = {pair: why for pair in combinations(gpus, 2) if (why := _why_not_peers(system, *pair))}
-    allowed = tuple(pair for pair in combinations(gpus, 2) if pair not in refused)
+def peers(system: System) -> tuple[Peers, ...]:
+    """Every pair of GPUs: whether the two are peers, over NVLink or PCIe, and if not, why."""
+    pairs = combinations(system.of_kind(Kind.GPU), 2)
+    verdicts = ((a, b, _why_not_peers(system, a, b)) for a, b in pairs)
+    return tuple(Peers(a, b, not why, why) for a, b, why in verdicts)
+
+
+def peer_groups(system: System) -> tuple[tuple[str, ...], ...]:
+    """The GPUs in groups of which all members are peers of each other, in the order of the description."""
+    apart = {(pair.one, pair.other) for pair in peers(system) if not pair.allowed}
     groups: list[list[str]] = []
-    for gpu in gpus:
-        home = next((group for group in groups if all((mate, gpu) not in refused for mate in group)), None)
+    for gpu in system.of_kind(Kind.GPU):
+        fitting = (group for group in groups if all((mate, gpu) not in apart for mate in group))
+        home = next(fitting, None)
         if home is None:
             groups.append([gpu])
         else:
             home.append(gpu)
-    return Peers(tuple(map(tuple, groups)), allowed, refused)
+    return tuple(map(tuple, groups))
 
 
 def _why_not_peers(system: System, a: str, b: str) -> str:
     try:
         first = route(system, a, b)
-        if not first.stages and system.device(a).host == system.device(b).host or first.cls.startswith("NV"):
-            return ""
-        return first.note or f"{a} and {b} are on different hosts"
     except Unreachable as error:
         return error.cause
+    if first.via is Via.NVLINK or first.via is Via.PCIE:
+        return ""
+    one, other = system.device(a).host, system.device(b).host
+    return first.note if one == other else f"{a} is on {one} and {b} on {other}"
 
 
 def _cell(system: System, a: str, b: str) -> str:

@@ -1,4 +1,4 @@
-"""Answers about a system's layout, kept as long as it lives: layouts are frozen, so an answer never changes."""
+"""Answers about a system's layout, kept as long as it lives: no answer changes, for layouts do not."""
 
 from __future__ import annotations
 

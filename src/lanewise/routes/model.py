@@ -1,4 +1,4 @@
-"""Which way: a route is the links that the data of one flow crosses, in order, with its class and whether it is allowed."""
+"""Which way: a route is the links that one flow crosses, in order, with its class and if it is allowed."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A route from `src` to `dst`: `cls` is PIX, PXB, PHB, NODE, SYS, NV#, NET or LOC, as nvidia-smi and NCCL say.
+    """A route from `src` to `dst`: `cls` is PIX, PXB, PHB, NODE, SYS, NV#, NET or LOC, as nvidia-smi says.
 
-    The class is that of the links crossed. A staged route has `stages` (its copies through host memory, one after
-    the other), the hops of all of them, and the class of the direct way that it stands in for. `why` says what
-    forbids a route that is not `allowed`; `note` says why an allowed one goes where one would not expect it.
+    The class is that of the links crossed. A staged route has `stages` (its copies through host memory, one
+    after the other), the hops of all of them, and the class of the direct way that it stands in for. `why`
+    says what forbids a route that is not `allowed`; `note` why an allowed one goes where it does.
     """
 
     src: str

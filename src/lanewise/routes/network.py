@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """A pair of network cards and the ways from one end to the first, between them, and on to the other end."""
+    """A pair of network cards, and the ways from one end to the first, between them, and to the other end."""
 
     first: str
     second: str
@@ -82,7 +82,7 @@ def own(system: System, end: str) -> str | None:
 
 
 def rail(system: System, end: str, partner: str) -> str | None:
-    """The card for memory `end` when the other side uses `partner`: the one of the same number, if it is near."""
+    """The card for memory `end` when the other side uses `partner`: the one of its number, if near."""
     near = nearest(system, end)
     if not near:
         return None
@@ -94,7 +94,7 @@ def rail(system: System, end: str, partner: str) -> str | None:
 
 @remembered
 def pairs(system: System, a: str, b: str) -> tuple[Cards, ...]:
-    """The pairs of cards that join `a` and `b`, best first: nearest to both ends, then spread evenly over the cards."""
+    """The pairs of cards that join `a` and `b`, best first: near to both ends, then spread over the cards."""
     ranked = sorted(
         (_cost(system, a, b, first, second), first, second)
         for first in _distances(system, a)
@@ -120,7 +120,7 @@ def _cards(system: System, a: str, b: str, first: str, second: str) -> Cards:
 
 @remembered
 def nearest_memory(system: System, host: str, peer: str) -> str | None:
-    """The CPU of `host` whose memory has the best pair of cards to `peer` on another host, None if there is none."""
+    """The CPU of `host` whose memory has the best cards to `peer` on another host, None if there is none."""
     best: list[tuple[tuple[int, ...], int, str]] = []
     for place, cpu in enumerate(system.of_kind(Kind.CPU, host=host)):
         found = pairs(system, cpu, peer)

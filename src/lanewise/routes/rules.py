@@ -1,7 +1,8 @@
-"""What is allowed: where peer traffic turns (domains, ACS, IOMMU), and which pairs may reach each other's memory."""
+"""What is allowed: where peer traffic turns (domains, ACS, IOMMU), and which pairs may be peers."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lanewise.routes.classify import bridges
@@ -10,6 +11,7 @@ from lanewise.routes.ways import FABRIC, Way, over_roots, root_of, shortest, tur
 from lanewise.topology.model import Kind, LinkKind
 
 if TYPE_CHECKING:
+    from lanewise.routes.model import Hop
     from lanewise.topology.model import System
 
 DEFAULT_SCOPE = "root-complex"
@@ -59,7 +61,7 @@ def why_not_below_root(system: System, a: str, b: str, way: Way) -> str:
             f"cross-domain P2P is off, so {domain_key(system, a)[1]} and {domain_key(system, b)[1]}"
             " meet only above their root ports"
         )
-    turns = [into.end for into, out in zip(way, way[1:], strict=False) if _turns(into.down, out.down, out.link.kind)]
+    turns = [into.end for into, out in pairwise(way) if _turns(into, out)]
     if turns and system.policies.iommu == "translate":
         return f"the IOMMU translates peer traffic, so {turns[0]} sends it up to the root port and back"
     for name in turns:
@@ -68,9 +70,13 @@ def why_not_below_root(system: System, a: str, b: str, way: Way) -> str:
     return ""
 
 
-def _turns(came_down: bool, leaves_down: bool, kind: LinkKind) -> bool:
-    """Whether traffic that came up a tree does not go further up it: it turns down, or aside into the fabric."""
-    return not came_down and (leaves_down or kind is LinkKind.FABRIC)
+def _turns(into: Hop, out: Hop) -> bool:
+    """Whether traffic that came up a tree turns: down again, or aside into the fabric."""
+    return _climbs(into) and not _climbs(out)
+
+
+def _climbs(hop: Hop) -> bool:
+    return hop.link.kind is LinkKind.PCIE and not hop.down
 
 
 def refusal(system: System, a: str, b: str, way: Way) -> str:

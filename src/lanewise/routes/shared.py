@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def shared_links(routes: Iterable[Route]) -> dict[tuple[str, str, str], tuple[Route, ...]]:
-    """For every link direction (`Hop.key`) that at least two of the routes cross, these routes; busiest first."""
+    """For every link direction (`Hop.key`) that two or more routes cross, those routes; busiest first."""
     users: dict[tuple[str, str, str], list[Route]] = {}
     for route in routes:
         for key in dict.fromkeys(hop.key for hop in route.hops):

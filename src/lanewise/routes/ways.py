@@ -1,7 +1,7 @@
-"""Shortest ways over the links of a system: through switches, up to a root port, between sockets, NVLink, network.
+"""Shortest ways over links: through switches, up to a root port, between sockets, NVLink, network.
 
-Switches (within a partition) forward; a RAID controller forwards between its drives and its host; no other endpoint
-does. Fewest hops win, then the order of the description. Ways back are ways there, reversed.
+Switches (within a partition) forward; a RAID controller forwards between its drives and its host; no other
+endpoint does. Fewest hops win, then the order of the description. Ways back are ways there, reversed.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def order(system: System) -> Mapping[str, int]:
 def root_of(system: System, name: str) -> tuple[str, Way]:
     """The CPU whose root port a device hangs from, and the hops up to it; Unreachable if unbound or cut off.
 
-    The tree of plain PCIe links comes first; fabric links are crossed where the tree does not lead to the root.
+    Plain PCIe links, a tree, come first; fabric links serve where the tree does not lead to the root.
     """
     device = system.device(name)
     if device.kind is Kind.CPU:
@@ -128,7 +128,7 @@ def root_of(system: System, name: str) -> tuple[str, Way]:
 
 
 def sockets(system: System, a: str, b: str) -> Way:
-    """The inter-socket links from CPU `a` to CPU `b`, none if they are the same; Unreachable if none join them."""
+    """The inter-socket links from CPU `a` to CPU `b` (none if the same); Unreachable if none join them."""
     way = () if a == b else shortest(system, a, b, SOCKETS)
     if way is None:
         raise Unreachable(
@@ -139,7 +139,7 @@ def sockets(system: System, a: str, b: str) -> Way:
 
 @remembered
 def over_roots(system: System, a: str, b: str) -> Way:
-    """The way up to the root port of `a`, over sockets if need be, and down to `b`; either end may be a CPU."""
+    """The way up to the root port of `a`, over sockets if need be, and down to `b`; an end may be a CPU."""
     one, up = root_of(system, a)
     other, down = root_of(system, b)
     return (*up, *sockets(system, one, other), *turned(down))
