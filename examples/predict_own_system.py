@@ -1,7 +1,7 @@
 """Sixteen GPUs on four switches below three root ports: what do 56 flows get when they all run at once?
 
-Expect: every GPU of a switch writes to every GPU of the next switch (48 flows) while host memory feeds eight GPUs
-(8 flows); the result names the links and engines that hold them down, and nothing carries more than it can.
+Every GPU of a switch writes to every GPU of the next switch (48 flows) while host memory feeds eight (8 flows).
+Expect: the links and engines that hold them down, and nothing that carries more than it can.
 Runs in about a second.
 """
 

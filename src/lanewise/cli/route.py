@@ -105,7 +105,7 @@ def _overview(system: System, as_json: bool) -> None:
                 "system": system.name,
                 "settings": dict(system.settings),
                 "names": list(classes.names),
-                "numa": list(classes.numas),
+                "numa": list(classes.numa),
                 "classes": [list(row) for row in classes.cells],
                 "peers": [
                     {"pair": [p.one, p.other], "allowed": p.allowed, "why_not": p.why or None} for p in pairs
@@ -116,7 +116,7 @@ def _overview(system: System, as_json: bool) -> None:
 
     terminal.out(heading(system))
     cells = [["" if cell == "-" else cell for cell in row] for row in classes.cells]
-    numa = ["-" if node is None else str(node) for node in classes.numas]
+    numa = ["-" if node is None else str(node) for node in classes.numa]
     show_classes(classes.names, cells, {"NUMA": numa})
     terminal.out(f"\n{_peers(pairs)}")
     return None

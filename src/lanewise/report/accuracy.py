@@ -22,7 +22,7 @@ def accuracy_page(run: Run) -> str:
     parts = [
         "# Accuracy",
         "How far predictions lie from published values. Made by `make accuracy`; do not edit it.",
-        f"lanewise {run.version}, {len(run.studies)} studies, {total.rows} rows, of which "
+        f"lanewise {run.version}, {len(run.studies)} studies, {total.rows} rows; "
         f"{total.compared} stand beside a published value. A residual is (predicted - published) / published. "
         "No row is left out.",
         "## By study",

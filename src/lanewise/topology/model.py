@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lanewise.errors import Place, unknown_name
 
@@ -136,6 +136,10 @@ class Parameter:
     help: str = ""
 
 
+class Layout:
+    """Stands for one arrangement of devices, links, domains and policies, whatever the parts' other figures."""
+
+
 @dataclass(frozen=True, eq=False)
 class System:
     """Hosts, devices, links, domains, volumes and policies, with the parts catalogue it rests on."""
@@ -191,13 +195,13 @@ class System:
         """The same system resting on another catalogue; routes known so far stay known unless a peer scope differs."""
         other = replace(self, catalog=catalog)
         if other._peer_scopes == self._peer_scopes:
-            other.__dict__["route_memo"] = self.route_memo
+            other.__dict__["layout"] = self.layout
         return other
 
     @cached_property
-    def route_memo(self) -> dict[object, Any]:
-        """Routes found so far: a system never changes, so neither do they (the routes room fills this)."""
-        return {}
+    def layout(self) -> Layout:
+        """What routes depend on, as an identity: equal layouts have equal routes."""
+        return Layout()
 
     @cached_property
     def _peer_scopes(self) -> tuple[object, ...]:
@@ -217,4 +221,4 @@ class System:
         return {device: domain for domain in self.domains for device in domain.devices}
 
 
-__all__ = ["Device", "Domain", "Kind", "Link", "LinkKind", "Parameter", "Policies", "System", "Volume"]
+__all__ = ["Device", "Domain", "Kind", "Layout", "Link", "LinkKind", "Parameter", "Policies", "System", "Volume"]
