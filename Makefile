@@ -42,12 +42,12 @@ dev: $(VENV)/.dev
 # Sources are used in place; only a change of the project file or of C++ installs again.
 $(VENV)/.installed: $(VENV)/.tools pyproject.toml CMakeLists.txt $(NATIVE)
 	@echo "installing lanewise into $(VENV)"
-	@$(PIP) install --no-build-isolation -C editable.mode=redirect -e .
+	@$(PIP) install --no-build-isolation --config-settings=editable.mode=redirect -e .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.installed
 	@echo "installing what tests need"
-	@$(PIP) install --no-build-isolation -C editable.mode=redirect -e '.[dev]'
+	@$(PIP) install --no-build-isolation --config-settings=editable.mode=redirect -e '.[dev]'
 	@touch $@
 
 # Build requirements live in the venv, so that a second build reuses the first one's objects.

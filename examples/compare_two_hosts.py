@@ -1,6 +1,6 @@
 """The same GPU chassis on a Gen3 and on a Gen4 host: what differs, and why?
 
-Expect: copies from and to the host follow the host's PCIe generation; copies between GPUs of the chassis do not.
+Expect: copies from and to the host follow the host's PCIe generation, copies between GPUs do not.
 """
 
 import lanewise

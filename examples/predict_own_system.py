@@ -1,6 +1,6 @@
 """Sixteen GPUs on four switches below three root ports: what do 56 flows get when they all run at once?
 
-Every GPU of a switch writes to every GPU of the next switch (48 flows) while host memory feeds eight (8 flows).
+Every GPU of a switch writes to every GPU of the next switch (48 flows) while the host feeds eight (8 flows).
 Expect: the links and engines that hold them down, and nothing that carries more than it can.
 Runs in about a second.
 """

@@ -48,15 +48,26 @@ def composable(drawings: tuple[Drawing, ...] = ()) -> StudyRun:
             off = (0.6, -1.2, 0.9, -7.4, 12.5)[row] if gpus == 4 else (0.4 * row - 0.8) / (column + 1)
             rows.append(
                 Observation(
-                    scenario=path, flow="ResNet50 Server", metric="ingress", value=predicted(value, off), unit="GB/s",
-                    source=Source.PREDICTED, study="composable-server", system="cdi-v1.0", table="Gen4, L40S",
-                    settings={"gpus": gpus, "path": row}, published=value,
+                    scenario=path,
+                    flow="ResNet50 Server",
+                    metric="ingress",
+                    value=predicted(value, off),
+                    unit="GB/s",
+                    source=Source.PREDICTED,
+                    study="composable-server",
+                    system="cdi-v1.0",
+                    table="Gen4, L40S",
+                    settings={"gpus": gpus, "path": row},
+                    published=value,
                     basis=Basis.FITTED if gpus == 4 else Basis.CALIBRATED,
-                    limit="link host0--fabric (window of the host bridge)" if gpus == 4 else "gpu0 (inference rate)",
+                    limit="link host0--fabric (window of the host bridge)"
+                    if gpus == 4
+                    else "gpu0 (inference rate)",
                     rests_on=(PART, LINK) if gpus == 4 else (PART,),
-                    low=predicted(value, off - 2), high=predicted(value, off + 2),
+                    low=predicted(value, off - 2),
+                    high=predicted(value, off + 2),
                 )
-            )  # fmt: skip
+            )
     for index, value in enumerate(BOX_H100):
         far = index >= 4
         rows.append(
@@ -78,9 +89,9 @@ def composable(drawings: tuple[Drawing, ...] = ()) -> StudyRun:
     return StudyRun(
         name="composable-server",
         title="Path length and inference throughput",
-        source='"PRIMERGY CDI: Performance Evaluation of CPU-GPU Interconnect in Servers", Fsas Technologies Inc.',
-        finding="Path length costs nothing until the shared link saturates: up to 3 GPUs on Gen4 every path delivers "
-        "what the box without switches does; with 4 GPUs the longest path loses a fifth.",
+        source='"PRIMERGY CDI: Performance Evaluation of CPU-GPU Interconnect in Servers", Fsas Technologies',
+        finding="Path length costs nothing until the shared link saturates: up to 3 GPUs on Gen4 every path "
+        "delivers what the box without switches does; with 4 GPUs the longest path loses a fifth.",
         rows=tuple(rows),
         conclusions=(
             Conclusion(
@@ -119,18 +130,33 @@ def chassis(drawings: tuple[Drawing, ...] = ()) -> StudyRun:
             for index, (system, value) in enumerate(zip(("xeon-5120t", "epyc-7452"), values, strict=True)):
                 rows.append(
                     Observation(
-                        scenario="p2pBandwidthLatencyTest", flow="gpu0->gpu1" if "GPU" in metric else "host0->gpu0",
-                        metric=metric, value=predicted(value, 3.0 - 4 * index), unit=unit, source=Source.PREDICTED,
-                        study="expansion-chassis", system=system, table="Two hosts", published=value,
-                        basis=Basis.PHYSICS, limit="link host0--adapter" if unit == "GB/s" else "", rests_on=(LINK,),
+                        scenario="p2pBandwidthLatencyTest",
+                        flow="gpu0->gpu1" if "GPU" in metric else "host0->gpu0",
+                        metric=metric,
+                        value=predicted(value, 3.0 - 4 * index),
+                        unit=unit,
+                        source=Source.PREDICTED,
+                        study="expansion-chassis",
+                        system=system,
+                        table="Two hosts",
+                        published=value,
+                        basis=Basis.PHYSICS,
+                        limit="link host0--adapter" if unit == "GB/s" else "",
+                        rests_on=(LINK,),
                     )
-                )  # fmt: skip
+                )
     return StudyRun(
-        "expansion-chassis", "A GPU expansion chassis on two hosts", "H3 Platform, 2020",
-        "Host-device copies follow the host's PCIe generation, peer copies the chassis'.", tuple(rows),
-        conclusions=(Conclusion("The chassis adds nothing to host-device bandwidth", True, "24.6 against 24.8 GB/s"),),
-        charts=(_hosts_chart(),), drawings=drawings,
-    )  # fmt: skip
+        "expansion-chassis",
+        "A GPU expansion chassis on two hosts",
+        "H3 Platform, 2020",
+        "Host-device copies follow the host's PCIe generation, peer copies the chassis'.",
+        tuple(rows),
+        conclusions=(
+            Conclusion("The chassis adds nothing to host-device bandwidth", True, "24.6 against 24.8 GB/s"),
+        ),
+        charts=(_hosts_chart(),),
+        drawings=drawings,
+    )
 
 
 def sample_run(*drawings: Drawing) -> Run:

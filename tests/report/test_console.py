@@ -92,8 +92,12 @@ def test_two_systems_stand_side_by_side(run: Run) -> None:
 
 
 def test_the_class_matrix_reads_like_nvidia_smi() -> None:
-    text = printed(show_classes, ["gpu0", "gpu1", "mlx5_0"], [["", "NV12", "SYS"], ["NV12", "", ""], ["SYS", "", ""]],
-                   {"NUMA": ["0", "0", "1"]})  # fmt: skip
+    text = printed(
+        show_classes,
+        ["gpu0", "gpu1", "mlx5_0"],
+        [["", "NV12", "SYS"], ["NV12", "", ""], ["SYS", "", ""]],
+        {"NUMA": ["0", "0", "1"]},
+    )
     lines = text.splitlines()
     assert lines[0].split() == ["gpu0", "gpu1", "mlx5_0", "NUMA"]
     assert lines[1].split() == ["gpu0", "X", "NV12", "SYS", "0"]

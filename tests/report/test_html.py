@@ -65,10 +65,25 @@ def test_the_page_is_well_nested_and_every_anchor_leads_somewhere(html: str) -> 
 
 
 def test_the_finding_comes_first_then_the_studies_then_their_rows(html: str) -> None:
-    marks = ["41 rows in 2 studies", "<tfoot>", 'id="composable-server"', "-conclusions", "-charts", "-rows", "-fits",
-             "-hypotheses", "-assumptions", "-sources", "-method", 'id="expansion-chassis"', 'id="machine"']  # fmt: skip
-    places = [html.index(mark) if mark.startswith(("4", "<", "id")) else html.index(f'id="composable-server{mark}"')
-              for mark in marks]  # fmt: skip
+    marks = [
+        "41 rows in 2 studies",
+        "<tfoot>",
+        'id="composable-server"',
+        "-conclusions",
+        "-charts",
+        "-rows",
+        "-fits",
+        "-hypotheses",
+        "-assumptions",
+        "-sources",
+        "-method",
+        'id="expansion-chassis"',
+        'id="machine"',
+    ]
+    places = [
+        html.index(mark) if mark.startswith(("4", "<", "id")) else html.index(f'id="composable-server{mark}"')
+        for mark in marks
+    ]
     assert places == sorted(places)
 
 

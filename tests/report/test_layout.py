@@ -1,9 +1,9 @@
-"""What a prepared drawing promises: boxes apart, children inside, no text on text, nothing beyond the canvas."""
+"""What a prepared drawing promises: boxes apart, children inside, no text on text, all on the canvas."""
 
 from __future__ import annotations
 
 import re
-from itertools import combinations
+from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -33,7 +33,7 @@ def chain() -> System:
     devices = [
         Device(n, k, host="h", part="some long part name 96 GB") for n, k in zip(names, kinds, strict=True)
     ]
-    return system("chain", devices, [pcie(a, b, 5) for a, b in zip(names, names[1:], strict=False)])
+    return system("chain", devices, [pcie(a, b, 5) for a, b in pairwise(names)])
 
 
 def server(gpus: int, switches: int = 4) -> System:
@@ -271,6 +271,14 @@ def test_a_route_over_a_hidden_nvswitch_is_drawn_over_the_one_that_stands_for_it
     drawn = outline(dgx(), routes=[("NV12", ["gpu0", "nvswitch4", "gpu7"])])
     assert drawn.paths[0].nodes == ("gpu0", "nvswitch0", "gpu7")
     assert any(shape.look == "route r0" for shape in prepare(drawn).flat() if isinstance(shape, LineShape))
+
+
+def test_two_wide_hosts_on_a_network_stand_above_and_below_its_switch() -> None:
+    shapes = prepare(outline(ready_system("dgx-a100-network")))
+    boxes = {box.name: box for box in boxes_of(shapes)}
+    assert boxes["frontend"].y < boxes["ibswitch"].y < boxes["accelerator"].y
+    assert boxes["nic0"].y < boxes["sw0"].y < boxes["cpu0"].y
+    assert shapes.width < 1500
 
 
 def test_unbound_devices_are_told_apart_and_bound_ones_say_for_whom() -> None:

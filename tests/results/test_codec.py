@@ -39,12 +39,27 @@ def tuples(of: st.SearchStrategy, size: int = 3) -> st.SearchStrategy:
 
 observations = st.builds(
     Observation,
-    scenario=texts, flow=texts, metric=texts, value=maybe, unit=texts, source=st.sampled_from(Source), study=texts,
-    system=texts, table=texts, settings=st.dictionaries(texts, counts, max_size=3),
-    basis=st.none() | st.sampled_from(Basis), limit=texts, rests_on=tuples(texts), low=maybe, high=maybe,
-    use=st.dictionaries(texts, numbers, max_size=3), published=maybe, extrapolated=st.booleans(), note=texts,
+    scenario=texts,
+    flow=texts,
+    metric=texts,
+    value=maybe,
+    unit=texts,
+    source=st.sampled_from(Source),
+    study=texts,
+    system=texts,
+    table=texts,
+    settings=st.dictionaries(texts, counts, max_size=3),
+    basis=st.none() | st.sampled_from(Basis),
+    limit=texts,
+    rests_on=tuples(texts),
+    low=maybe,
+    high=maybe,
+    use=st.dictionaries(texts, numbers, max_size=3),
+    published=maybe,
+    extrapolated=st.booleans(),
+    note=texts,
     samples=tuples(numbers),
-)  # fmt: skip
+)
 points = st.tuples(numbers | texts, maybe)
 charts = st.builds(
     Chart, texts, st.sampled_from(["line", "bar"]), texts, texts,

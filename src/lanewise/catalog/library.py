@@ -22,5 +22,5 @@ def builtin() -> Catalog:
 
 
 def read_parts(text: str, file: str, base: Catalog | None = None) -> Catalog:
-    """The parts of one file; `extends` may name any part of `base` (else: that ships); InputError with its line."""
+    """The parts of one file; `extends` may name any part of `base` (or that ships); InputError with line."""
     return Resolver(read_drafts(text, file), builtin if base is None else lambda: base).catalog()

@@ -26,6 +26,10 @@ class Figure:
     condition: str = ""
     basis: str = "physics"
 
+    def __post_init__(self) -> None:
+        if isinstance(self.value, int) and not isinstance(self.value, bool):
+            object.__setattr__(self, "value", float(self.value))
+
     @property
     def known(self) -> bool:
         """Whether there is a value."""

@@ -107,6 +107,7 @@ def _overview(system: System, as_json: bool) -> None:
                 "names": list(classes.names),
                 "numa": list(classes.numa),
                 "classes": [list(row) for row in classes.cells],
+                "notes": list(classes.notes),
                 "peers": [
                     {"pair": [p.one, p.other], "allowed": p.allowed, "why_not": p.why or None} for p in pairs
                 ],
@@ -118,7 +119,7 @@ def _overview(system: System, as_json: bool) -> None:
     cells = [["" if cell == "-" else cell for cell in row] for row in classes.cells]
     numa = ["-" if node is None else str(node) for node in classes.numa]
     show_classes(classes.names, cells, {"NUMA": numa})
-    terminal.out(f"\n{_peers(pairs)}")
+    terminal.out("\n".join(["", *classes.notes, _peers(pairs)]))
     return None
 
 
@@ -129,7 +130,8 @@ def _peers(pairs: Sequence[Peers]) -> str:
     reasons: dict[str, list[str]] = {}
     for pair in pairs:
         if not pair.allowed:
-            reasons.setdefault(pair.why, []).append(f"{pair.one}-{pair.other}")
+            why = pair.why.replace(f"{pair.one} and {pair.other}", "they")  # one reason for many pairs
+            reasons.setdefault(why, []).append(f"{pair.one}-{pair.other}")
     for why, group in reasons.items():
         more = f" and {len(group) - 6} more" if len(group) > 6 else ""
         lines.append(f"not peers: {', '.join(group[:6])}{more}: {why}")

@@ -23,8 +23,8 @@ def accuracy_page(run: Run) -> str:
         "# Accuracy",
         "How far predictions lie from published values. Made by `make accuracy`; do not edit it.",
         f"lanewise {run.version}, {len(run.studies)} studies, {total.rows} rows; "
-        f"{total.compared} stand beside a published value. A residual is (predicted - published) / published. "
-        "No row is left out.",
+        f"{total.compared} stand beside a published value. A residual is (predicted - "
+        "published) / published. No row is left out.",
         "## By study",
         _residuals("study", statistics.by_study(run)),
         "## By what the prediction rests on",

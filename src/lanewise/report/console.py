@@ -85,14 +85,21 @@ def _rows(table: page.Table) -> Sheet:
     unit = table.unit
     sheet = Sheet(
         [
-            Column("system", keep=2, elastic=True), Column("scenario", elastic=True),
-            Column("flow", keep=3, elastic=True), Column("metric", elastic=True),
-            Column("settings", keep=2, elastic=True), Column("source", keep=1), Column(f"published\n{unit}", True),
-            Column(f"{table.value_head}\n{unit}", True), Column("residual\n%", True),
-            Column("limited by", keep=4, elastic=True), Column("basis", keep=5), Column("note", keep=6, elastic=True),
+            Column("system", keep=2, elastic=True),
+            Column("scenario", elastic=True),
+            Column("flow", keep=3, elastic=True),
+            Column("metric", elastic=True),
+            Column("settings", keep=2, elastic=True),
+            Column("source", keep=1),
+            Column(f"published\n{unit}", True),
+            Column(f"{table.value_head}\n{unit}", True),
+            Column("residual\n%", True),
+            Column("limited by", keep=4, elastic=True),
+            Column("basis", keep=5),
+            Column("note", keep=6, elastic=True),
         ],
         title=f"{table.title} ({table.common})" if table.common else table.title,
-    )  # fmt: skip
+    )
     some = table.columns
     for cell in table.cells:
         mark = " *" if cell.extrapolated else ""
@@ -121,20 +128,34 @@ def show_predictions(
     """One line a flow: route class (by flow name, if given), value, limit and what it rests on."""
     sheet = Sheet(
         [
-            Column("flow", elastic=True), Column("class"), Column("metric", keep=2), Column("value", True),
-            Column("unit"), Column("interval", True, keep=3), Column("limited by", elastic=True),
-            Column("basis", keep=1), Column("rests on", keep=4, elastic=True), Column("note", keep=5, elastic=True),
+            Column("flow", elastic=True),
+            Column("class"),
+            Column("metric", keep=2),
+            Column("value", True),
+            Column("unit"),
+            Column("interval", True, keep=3),
+            Column("limited by", elastic=True),
+            Column("basis", keep=1),
+            Column("rests on", keep=4, elastic=True),
+            Column("note", keep=5, elastic=True),
         ]
-    )  # fmt: skip
+    )
     metrics = len({row.metric for row in rows}) > 1
     for row in rows:
         value = "unknown" if row.value is None else f"{row.value:,.{_decimals(row.value)}f}"
         interval = "" if row.low is None or row.high is None else f"{row.low:,.4g} to {row.high:,.4g}"
         sheet.add(
-            row.flow or row.scenario, (classes or {}).get(row.flow, ""), row.metric if metrics else "", value, row.unit,
-            interval, row.limit, row.basis.value if row.basis else "", "; ".join(row.rests_on),
+            row.flow or row.scenario,
+            (classes or {}).get(row.flow, ""),
+            row.metric if metrics else "",
+            value,
+            row.unit,
+            interval,
+            row.limit,
+            row.basis.value if row.basis else "",
+            "; ".join(row.rests_on),
             row.note or ("no reason given" if row.value is None else ""),
-        )  # fmt: skip
+        )
     print_sheet(console or make_console(), sheet)
 
 
@@ -147,13 +168,18 @@ def show_routes(
     rates: Sequence[float | None] | None = None,
     console: Console | None = None,
 ) -> None:
-    """One line a route: ends, class, whether it is allowed, the devices on the way; `rates` in GB/s beside them."""
+    """One line a route: ends, class, `rates` in GB/s, the devices on the way, and whether it is allowed."""
     sheet = Sheet(
         [
-            Column("from"), Column("to"), Column("class"), Column("via", keep=2), Column("predicted\nGB/s", True),
-            Column("route", elastic=True), Column("allowed", keep=1, elastic=True),
+            Column("from"),
+            Column("to"),
+            Column("class"),
+            Column("via", keep=2),
+            Column("predicted\nGB/s", True),
+            Column("route", elastic=True),
+            Column("allowed", keep=1, elastic=True),
         ]
-    )  # fmt: skip
+    )
     for index, route in enumerate(routes):
         rate = rates[index] if rates and index < len(rates) else None
         allowed: tuple[str, str] | str = "yes" if route.allowed else (f"no: {route.why}", "yellow")
@@ -168,12 +194,19 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
     left, right = comparison.left_name, comparison.right_name
     sheet = Sheet(
         [
-            Column("study", keep=3, elastic=True), Column("system", keep=2, elastic=True),
-            Column("scenario", elastic=True), Column("flow", keep=1, elastic=True), Column("metric", elastic=True),
-            Column("settings", keep=2, elastic=True), Column(left, True), Column(right, True), Column("unit"),
-            Column("difference\n%", True), Column("note", keep=4, elastic=True),
+            Column("study", keep=3, elastic=True),
+            Column("system", keep=2, elastic=True),
+            Column("scenario", elastic=True),
+            Column("flow", keep=1, elastic=True),
+            Column("metric", elastic=True),
+            Column("settings", keep=2, elastic=True),
+            Column(left, True),
+            Column(right, True),
+            Column("unit"),
+            Column("difference\n%", True),
+            Column("note", keep=4, elastic=True),
         ]
-    )  # fmt: skip
+    )
     for pair in comparison.pairs:
         row, difference = pair.left, pair.difference_pct
         sheet.add(
@@ -214,5 +247,11 @@ def _say(console: Console, text: str) -> None:
 
 
 __all__ = [
-    "make_console", "show_comparison", "show_predictions", "show_residuals", "show_routes", "show_run", "show_study",
-]  # fmt: skip
+    "make_console",
+    "show_comparison",
+    "show_predictions",
+    "show_residuals",
+    "show_routes",
+    "show_run",
+    "show_study",
+]

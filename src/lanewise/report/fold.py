@@ -1,6 +1,6 @@
-"""Many hosts on a network would stand in one endless row: fold the row, with the network's switches in the middle.
+"""Many hosts on a network would stand in one endless row: fold it, the network's switches in the middle.
 
-The lower hosts are drawn upside down, network cards first, so that every network link stays one straight line.
+The lower hosts are drawn upside down, network cards first, so that every network link stays straight.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.report import grid as g
 from lanewise.report import levels as lv
+from lanewise.report.lanes import free_lane
 
 if TYPE_CHECKING:
     from lanewise.report.grid import Grid
@@ -105,7 +106,7 @@ def _network_bars(
         links = sum(g.label_width(line) + 24 for line in peers if {line.a, line.b} <= _switches(outline))
         left = min(xs, default=own[0].x) - g.inset_of(upper.grid.routes)
         right = max(max(xs, default=left) + 62 + links, left + min(bar.w for bar in own))
-        lane = lv.free_lane(busy, left, right)
+        lane = free_lane(busy, left, right)
         height = lv.bar_height(upper)
         bars[box.name] = lv.BarPlace(box, left, right - left, 1, lane, y + lane * (height + 30), height)
     return bars, max((bar.y + bar.h for bar in bars.values()), default=y)

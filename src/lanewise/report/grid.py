@@ -1,7 +1,7 @@
 """Where the boxes of a drawing go: every device owns a column, its children stand inside it, one row a level.
 
-A column is nobody else's all the way down, so a link to a child is one straight vertical line and nothing crosses it
-unless it must.
+A column is nobody else's all the way down, so a link to a child is one straight vertical line, and nothing
+crosses it unless it must.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.report import page as prepared
-from lanewise.report.draw import STYLE, draw
+from lanewise.report.draw import draw, style
 from lanewise.report.plots import plot
 from lanewise.results import statistics
 
@@ -27,7 +27,7 @@ def report_html(run: Run, title: str = "Predicted against published") -> str:
     return template.render(
         run=run,
         title=title,
-        css=_safe_css((folder / "page.css").read_text(encoding="utf-8") + STYLE),
+        css=_safe_css((folder / "page.css").read_text(encoding="utf-8") + style()),
         pages=pages,
         headline=prepared.headline(run),
         bases=prepared.basis_names(pages),

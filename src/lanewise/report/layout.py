@@ -1,12 +1,12 @@
-"""Prepare a drawing: from an outline to boxes, lines, texts, markers and groups with every coordinate decided."""
+"""Prepare a drawing: from an outline to boxes, lines, texts, markers and groups, every coordinate decided."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from lanewise.report import grid as g
-from lanewise.report.legend import legend
 from lanewise.report.fold import arrange
+from lanewise.report.legend import legend
 from lanewise.report.levels import MIRRORED, detail_lines, one_line, shown_cells
 from lanewise.report.metrics import clip, text_width
 from lanewise.report.paths import route_shapes
@@ -31,7 +31,7 @@ def prepare(outline: Outline) -> Prepared:
     keys, height = legend(outline, out.height + 16, width)
     shapes = (
         GroupShape("containers", tuple(containers)),
-        # Bars lie under the links: a link to something further down is then seen to cross them, not to end there.
+        # Bars lie under the links: a link to something further down is then seen to cross, not to end there.
         GroupShape("bars", tuple(_bar_shape(bar, holders) for bar in out.bars.values())),
         GroupShape("links", tuple(shape for way in out.ways for shape in _way_shapes(way))),
         GroupShape("devices", tuple(_box_shapes(out, holders))),

@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from lanewise.results.outline import Box, Outline
 
 _KINDS = {
-    "pcie": "PCIe", "fabric": "fabric link", "socket": "between sockets", "nvlink": "NVLink", "network": "network",
-}  # fmt: skip
+    "pcie": "PCIe",
+    "fabric": "fabric link",
+    "socket": "between sockets",
+    "nvlink": "NVLink",
+    "network": "network",
+}
 _USES = (
     ("u0", "to 25 %", 2.2),
     ("u1", "to 50 %", 3.3),

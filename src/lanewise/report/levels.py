@@ -1,4 +1,4 @@
-"""The y side of the grid: rows, the corridors between them, the zones of brackets and bars, and every link's way."""
+"""The y side of the grid: rows, corridors between them, zones of brackets and bars, and every link's way."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lanewise.report import grid as g
+from lanewise.report.lanes import Lanes, free_lane
 from lanewise.report.metrics import text_width, wrap
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def one_line(cell: Cell) -> bool:
 def place_levels(outline: Outline, grid: Grid) -> Levels:
     """Give every row, lane, bracket and bar its y, and every link its way."""
     out = Levels(grid)
-    plan = _Lanes(outline, grid)
+    plan = Lanes(outline, grid)
     _place_bars(outline, grid, out)
     y, rows = 6.0 + TITLE + _numa_room(outline), grid.rows()
     last = max(rows, default=0)
@@ -103,7 +104,7 @@ def _numa_room(outline: Outline) -> float:
     return 20.0 if any(child.kind == "numa" for box in outline.boxes for child in box.children) else 2.0
 
 
-def _place_row(outline: Outline, out: Levels, plan: _Lanes, row: int, cells: list[Cell], y: float) -> float:
+def _place_row(outline: Outline, out: Levels, plan: Lanes, row: int, cells: list[Cell], y: float) -> float:
     routes = out.grid.routes
     through = g.ROUTE * routes + (4 if routes else 0)
     for cell in cells:
@@ -126,7 +127,7 @@ def _lanes_at(out: Levels, kind: str, row: int, count: int, y: float) -> float:
     return y
 
 
-def _end_tier(out: Levels, plan: _Lanes, tier: int, y: float) -> float:
+def _end_tier(out: Levels, plan: Lanes, tier: int, y: float) -> float:
     """Brackets, NVLink lanes and NVSwitch bars under the rows of a tier; the y of its lower border."""
     for lane in range(plan.spans[tier]):
         for span, cells, at in plan.spans_in(tier):
@@ -162,97 +163,6 @@ def _place_network(out: Levels, y: float) -> float:
 def bar_height(out: Levels) -> float:
     """How high a bar is: its name, and the routes that turn in it."""
     return BAR + g.ROUTE * out.grid.routes
-
-
-class _Lanes:
-    """Which links need a lane of their own, and in which corridor or zone it runs."""
-
-    def __init__(self, outline: Outline, grid: Grid) -> None:
-        self.grid = grid
-        self.level = set(g.lateral(outline, grid))
-        self.lane: dict[Line, tuple[str, int, int]] = {}
-        self._below: dict[str, list[Line]] = {}
-        self.spans = {0: 0, 1: 0}
-        self._spans: list[tuple[Span, list[Cell], int, int]] = []
-        self._assign(outline)
-        self._assign_spans(outline)
-
-    def below(self, cell: Cell) -> list[Line]:
-        """The links whose label stands under a cell."""
-        return self._below.get(cell.box.name, [])
-
-    def bottoms(self, cell: Cell) -> list[Line]:
-        """The links that leave a leaf downward, in the order of their ports."""
-        return [line for line in self.below(cell) if not (line.tree and line.a == cell.box.name)]
-
-    def count(self, kind: str, row: int) -> int:
-        """How many lanes a corridor needs."""
-        used = [lane for where, at, lane in self.lane.values() if (where, at) == (kind, row)]
-        return 1 + max(used, default=-1)
-
-    def spans_in(self, tier: int) -> list[tuple[Span, list[Cell], int]]:
-        """The brackets of a tier with their lane."""
-        return [(span, cells, lane) for span, cells, at, lane in self._spans if at == tier]
-
-    def _assign(self, outline: Outline) -> None:
-        busy: dict[tuple[str, int], list[tuple[float, float, int]]] = {}
-        for line in outline.lines:
-            ends = [self.grid.cells[end] for end in (line.a, line.b) if end in self.grid.cells]
-            if line in self.level or not ends:
-                continue
-            upper = min(ends, key=lambda cell: cell.row)
-            for cell in ends:
-                if cell is upper or cell.row == upper.row:
-                    self._below.setdefault(cell.box.name, []).append(line)
-            if line.tree or len(ends) < 2:
-                continue
-            where = self._where(line, ends)
-            left, right = sorted(self._x(line, cell) for cell in ends)
-            half = text_width(_flat_label(line), g.LABEL, bold=True) / 2 + 4
-            middle = (left + right) / 2
-            span = (min(left, middle - half), max(right, middle + half))
-            lane = free_lane(busy.setdefault(where, []), *span)
-            self.lane[line] = (*where, lane)
-
-    def _where(self, line: Line, ends: list[Cell]) -> tuple[str, int]:
-        low = max(cell.row for cell in ends)
-        if line.kind == "nvlink":
-            return ("zone", 1 if any(cell.pooled for cell in ends) else 0)
-        if ends[0].row == ends[1].row:
-            return ("row", low)
-        return ("gap", low) if low == self.grid.first_pool_row else ("row", low - 1)
-
-    def _x(self, line: Line, cell: Cell) -> float:
-        return cell.drop_at.get(line, cell.port)
-
-    def _assign_spans(self, outline: Outline) -> None:
-        busy: dict[tuple[str, int], list[tuple[float, float, int]]] = {}
-        for span in outline.spans:
-            cells = sorted(
-                (self.grid.cells[m] for m in span.members if m in self.grid.cells), key=lambda c: c.x
-            )
-            if not cells:
-                continue
-            tier = 1 if cells[0].pooled else 0
-            half = text_width(span.label, g.LABEL, bold=True) / 2 + 3
-            left, right = cells[0].x, cells[-1].x + cells[-1].w
-            middle = (left + right) / 2
-            ends = (min(left, middle - half), max(right, middle + half))
-            lane = free_lane(busy.setdefault(("span", tier), []), *ends)
-            self._spans.append((span, cells, tier, lane))
-            self.spans[tier] = max(self.spans[tier], lane + 1)
-
-
-def free_lane(busy: list[tuple[float, float, int]], left: float, right: float) -> int:
-    """The lowest lane where nothing overlaps `left` to `right`; it is taken from then on."""
-    taken = {lane for start, end, lane in busy if start < right + 4 and end > left - 4}
-    lane = next(index for index in range(len(taken) + 1) if index not in taken)
-    busy.append((left, right, lane))
-    return lane
-
-
-def _flat_label(line: Line) -> str:
-    return "  ".join(g.label_lines(line, "→", "←"))
 
 
 def _place_bars(outline: Outline, grid: Grid, out: Levels) -> None:
@@ -309,7 +219,7 @@ def _add_bar(
     out.grid.width = max(out.grid.width, right + g.PAD_HOST)
 
 
-def _run_ways(outline: Outline, out: Levels, plan: _Lanes) -> None:
+def _run_ways(outline: Outline, out: Levels, plan: Lanes) -> None:
     tops: dict[str, int] = {}
     drawn: dict[frozenset[str], int] = {}
     for line in outline.lines:
@@ -319,7 +229,7 @@ def _run_ways(outline: Outline, out: Levels, plan: _Lanes) -> None:
 
 
 def _way(
-    out: Levels, plan: _Lanes, line: Line, tops: dict[str, int], drawn: dict[frozenset[str], int]
+    out: Levels, plan: Lanes, line: Line, tops: dict[str, int], drawn: dict[frozenset[str], int]
 ) -> Way | None:
     cells, bars = out.grid.cells, out.bars
     one, other = cells.get(line.a), cells.get(line.b)
@@ -336,7 +246,7 @@ def _way(
     return _by_lane(out, plan, line, one, other, tops)
 
 
-def _bottom(plan: _Lanes, line: Line, cell: Cell) -> Point:
+def _bottom(plan: Lanes, line: Line, cell: Cell) -> Point:
     if line in cell.drop_at:
         return (cell.drop_at[line], cell.y + cell.h)
     bottoms = plan.bottoms(cell)
@@ -345,7 +255,7 @@ def _bottom(plan: _Lanes, line: Line, cell: Cell) -> Point:
     return (cell.port + step * index, cell.y + cell.h)
 
 
-def _to_bar(plan: _Lanes, line: Line, cell: Cell, bar: BarPlace, flipped: bool) -> Way:
+def _to_bar(plan: Lanes, line: Line, cell: Cell, bar: BarPlace, flipped: bool) -> Way:
     x, y = _bottom(plan, line, cell)
     points = [(x, y), (x, bar.y)]
     return Way(line, points[::-1] if flipped else points, (x, y))
@@ -373,7 +283,7 @@ def _level(one: Cell, other: Cell, line: Line, drawn: dict[frozenset[str], int],
     return Way(line, points if left is one else points[::-1], middle, level=True)
 
 
-def _by_lane(out: Levels, plan: _Lanes, line: Line, one: Cell, other: Cell, tops: dict[str, int]) -> Way:
+def _by_lane(out: Levels, plan: Lanes, line: Line, one: Cell, other: Cell, tops: dict[str, int]) -> Way:
     kind, row, lane = plan.lane[line]
     y = out.lanes[(f"{kind}{row}", lane)]
     flipped = one.row > other.row
@@ -405,7 +315,6 @@ __all__ = [
     "Way",
     "bar_height",
     "between_bars",
-    "free_lane",
     "detail_lines",
     "one_line",
     "place_levels",

@@ -1,4 +1,4 @@
-"""Matrices and time lines on the terminal: which class joins two devices, how fast, and when transfers run."""
+"""Matrices and time lines on the terminal: which class joins two devices, how fast, and when."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LEGEND = {
-    "X": "self", "NV#": "that many bonded NVLinks", "PIX": "at most one PCIe switch", "PXB": "several PCIe switches",
-    "PHB": "through the CPU's host bridge", "NODE": "between host bridges of one NUMA node",
-    "SYS": "between NUMA nodes, over the inter-socket link", "NET": "over the network", "LOC": "within one device",
-}  # fmt: skip
+    "X": "self",
+    "NV#": "that many bonded NVLinks",
+    "PIX": "at most one PCIe switch",
+    "PXB": "several PCIe switches",
+    "PHB": "through the CPU's host bridge",
+    "NODE": "between host bridges of one NUMA node",
+    "SYS": "between NUMA nodes, over the inter-socket link",
+    "NET": "over the network",
+    "LOC": "within one device",
+}
 _CLASS_STYLE = {"PHB": "yellow", "NODE": "yellow", "SYS": "red", "NET": "magenta", "--": "dim"}
 
 

@@ -1,4 +1,4 @@
-"""How wide text runs in a drawing: advance widths of Arial, with a margin for the fonts that may stand in for it."""
+"""How wide text runs in a drawing: advance widths of Arial, with a margin for fonts that stand in for it."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of one table of the source in one unit; `columns` are the optional columns that carry something."""
+    """Rows of one table of the source in one unit; `columns` are the optional ones that carry something."""
 
     anchor: str
     title: str
@@ -115,7 +115,8 @@ def headline(run: Run) -> str:
     text = f"{total.rows} rows in {count} {'study' if count == 1 else 'studies'}"
     if total.rms_pct is None:
         return f"{text}; none stands beside a published value."
-    text += f"; {total.compared} stand beside a published value and lie within {percent(total.rms_pct)} of it (rms)"
+    within = percent(total.rms_pct)
+    text += f"; {total.compared} stand beside a published value and lie within {within} of it (rms)"
     text += f", {total.close} of them within 5 %"
     if total.far:
         text += f", {total.far} further off than 10 %"
@@ -244,8 +245,8 @@ def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests:
 
 
 def _common(cells: Sequence[Cell], columns: set[str], many: bool) -> dict[str, str]:
-    """What is the same in every row and can be said once above the table, as long as something else tells rows."""
-    keys = [key for key in ("flow", "scenario", "system", "settings") if key in columns]
+    """What is the same in every row, said once above the table if something else tells rows apart."""
+    keys: list[str] = [key for key in ("flow", "scenario", "system", "settings") if key in columns]
     same = {key: getattr(cells[0], key) for key in keys if len({getattr(cell, key) for cell in cells}) == 1}
     told = many or len(same) < len(keys)
     return same if len(cells) > 1 and told else {}
@@ -260,7 +261,8 @@ def _summary(rows: Sequence[Observation]) -> str:
     found = statistics.residuals(rows)
     if found.rms_pct is None:
         return ""
-    return f"rms {percent(found.rms_pct)}, worst {signed(found.worst_pct)} %, {found.compared} of {found.rows} compared"
+    worst = signed(found.worst_pct)
+    return f"rms {percent(found.rms_pct)}, worst {worst} %, {found.compared} of {found.rows} compared"
 
 
 def _cell(row: Observation, decimals: int, rests: Sequence[str]) -> Cell:

@@ -1,7 +1,7 @@
 """Charts of a study as small static SVG: published as markers, predicted as lines or solid bars.
 
-matplotlib is imported on first use. Text stays text, laid out with the metrics of matplotlib's own DejaVu Sans
-(wider than what browsers will show, so nothing runs over) and the output holds no date and no random id.
+matplotlib is imported on first use. Text stays text, laid out by the metrics of matplotlib's DejaVu Sans
+(wider than what browsers will show, so nothing runs over); the output holds no date and no random id.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lanewise import units
 from lanewise.errors import MissingDependency
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from lanewise.results.run import Chart, Series
 
-# Okabe and Ito's colours, without yellow (too pale on white) and black; they keep apart for colour-blind readers.
+# Okabe and Ito's colours, which colour-blind readers can tell apart, without yellow (too pale) and black.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#6b6b6b")
 FONTS = "'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 # Stand-ins for the page's own ink and rules, so that a chart inside a page follows light and dark.
@@ -155,8 +156,16 @@ def _one_line(axes: Any, points: list[tuple[float, float | None, bool]], group: 
             chosen = [(x, y) for (x, y, flag) in points if y is not None and flag is hollow]
             if chosen:
                 face = _PAPER if hollow else group.colour
-                axes.plot(*zip(*chosen, strict=True), linestyle="none", marker=group.marker, markersize=5.5,
-                          markerfacecolor=face, markeredgecolor=group.colour, markeredgewidth=1.2, zorder=4)  # fmt: skip
+                axes.plot(
+                    *zip(*chosen, strict=True),
+                    linestyle="none",
+                    marker=group.marker,
+                    markersize=5.5,
+                    markerfacecolor=face,
+                    markeredgecolor=group.colour,
+                    markeredgewidth=1.2,
+                    zorder=4,
+                )
         return
     dashes = {"measured": (0, (4, 1.5)), "extrapolated": (0, (1, 1.5))}.get(source, "solid")
     axes.plot(xs, ys, color=group.colour, linewidth=1.7, linestyle=dashes, zorder=3)
@@ -206,7 +215,7 @@ def _bars(axes: Any, chart: Chart, groups: Sequence[_Group]) -> None:
                     _one_bar(axes, where, y, height, group.colour, series.source, hollow)
             index += 1
     axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_ylim(max(1, len(names)) - 0.5, -0.5)
     axes.set_xlim(0, widest * 1.02 if widest else 1)
 
 
@@ -225,7 +234,7 @@ def _one_bar(
 
 
 def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}" if abs(value) >= 100 else f"{value:.3g}"
+    return units.number(value, 4 if abs(value) >= 100 else 3)
 
 
 def _as_name(x: float | str) -> str:
@@ -243,7 +252,7 @@ def _dress(axes: Any, chart: Chart) -> None:
     axes.set_xlabel(chart.y_label if bar else chart.x_label, labelpad=4)
     # The quantity stands above its axis, level and readable, instead of turned on its side.
     axes.annotate(chart.x_label if bar else chart.y_label, xy=(0, 1), xycoords="axes fraction",
-                  xytext=(0, 8), textcoords="offset points", ha="right" if bar else "center",
+                  xytext=(0, 2 if bar else 8), textcoords="offset points", ha="right" if bar else "center",
                   va="bottom", color=_INK, annotation_clip=False)  # fmt: skip
     axes.grid(axis="x" if bar else "y", color=_RULE, linewidth=0.7, zorder=0)
     axes.set_axisbelow(True)
@@ -275,8 +284,18 @@ def _legend(figure: Any, chart: Chart, groups: Sequence[_Group]) -> None:
         keys.append(Line2D([], [], marker="o", linestyle="none", label="extrapolated", **shape))
     if chart.kind == "bar" and len(groups) > 1:
         keys.extend(Patch(facecolor=group.colour, label=group.name) for group in groups)
-    figure.legend(handles=keys, loc="upper right", bbox_to_anchor=(1.0, 1.0), ncols=len(keys), frameon=False,
-                  fontsize=8.2, handlelength=1.6, columnspacing=1.2, handletextpad=0.5, borderaxespad=0.2)  # fmt: skip
+    figure.legend(
+        handles=keys,
+        loc="upper right",
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=len(keys),
+        frameon=False,
+        fontsize=8.2,
+        handlelength=1.6,
+        columnspacing=1.2,
+        handletextpad=0.5,
+        borderaxespad=0.2,
+    )
 
 
 def _clean(svg: str, chart: Chart) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BoxShape:
-    """A rectangle (px); `look` is its class, `inside` the name of the box that encloses it, `tip` its tooltip."""
+    """A rectangle (px); `look` is its class, `inside` names the box around it, `tip` is its tooltip."""
 
     x: float
     y: float

@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
+    from rich.text import Text
 
 PIPE_WIDTH = 160  # columns, where nobody watches: files and other programs want whole rows
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: `keep` 0 is never dropped, higher numbers go first; `elastic` ones may be cut to 12 letters."""
+    """A column: `keep` 0 is never dropped, higher numbers go first; `elastic` may shrink to 12 letters."""
 
     title: str
     number: bool = False
@@ -118,7 +119,7 @@ def _plain(cell: str | tuple[str, str]) -> str:
     return cell if isinstance(cell, str) else cell[0]
 
 
-def _styled(cell: str | tuple[str, str]) -> object:
+def _styled(cell: str | tuple[str, str]) -> Text:
     from rich.text import Text
 
     return Text(cell) if isinstance(cell, str) else Text(cell[0], style=cell[1])

@@ -28,7 +28,7 @@ _RERUN = "write it again with the command that made it"
 
 
 def run_to_json(run: Run) -> str:
-    """The run as indented JSON text, ending in a newline; FormatError if a number that must be finite is not."""
+    """The run as indented JSON text; FormatError if a number that must be finite is not."""
     body = {"schema": SCHEMA, **cast("dict[str, Any]", encode(run, "run"))}
     return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 

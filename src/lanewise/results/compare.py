@@ -101,7 +101,7 @@ def compare_systems(run: Run, left: str, right: str, source: Source = Source.PRE
 
 
 def rows_of(run: Run, source: Source) -> tuple[Observation, ...]:
-    """The rows of one source; published values that only stand beside a prediction become rows of their own."""
+    """The rows of one source; published values beside a prediction become rows of their own."""
     rows = [row for study in run.studies for row in study.rows]
     found = [row for row in rows if row.source is source]
     if source is Source.PUBLISHED:

@@ -1,4 +1,4 @@
-"""How far predictions and measurements lie from what was published: rms, worst and mean of residuals, by group."""
+"""How far predictions and measurements lie from what was published: residuals, over all rows and by group."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def by(rows: Iterable[Observation], key: Callable[[Observation], str]) -> dict[s
 
 
 def by_basis(rows: Iterable[Observation]) -> dict[str, Residuals]:
-    """Residuals by what the prediction rests on: physics, calibrated, fitted, or the source where there is none."""
+    """Residuals by basis (physics, calibrated, fitted), or by source where a row has none."""
     found = by(rows, lambda row: row.basis.value if row.basis else row.source.value)
     order = ("physics", "calibrated", "fitted")
     return {

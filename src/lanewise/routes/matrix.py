@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import Unreachable
 from lanewise.routes.classify import NET, seen_class
-from lanewise.routes.find import route, routes
+from lanewise.routes.find import route
 from lanewise.routes.model import Via
 from lanewise.routes.ways import root_of
 from lanewise.topology.model import Kind
@@ -117,10 +117,11 @@ def _cell(system: System, a: str, b: str) -> str:
 def _note(system: System, a: str, b: str, shown: str) -> str:
     if shown in (APART, NET):
         return ""
-    direct = next((each for each in routes(system, a, b) if not each.stages and each.cls != NET), None)
-    if direct is None or direct.cls == shown:
+    found = route(system, a, b)
+    if found.cls == shown:
         return ""
-    return f"{a} - {b} is shown as {shown}, but its data takes {direct.show()} ({direct.cls})"
+    why = f": {found.note}" if found.note else ""
+    return f"{a} - {b} is shown as {shown}, but its data goes {found.show()} ({found.cls}){why}"
 
 
 def _cpu(system: System, name: str) -> str | None:

@@ -79,8 +79,7 @@ def _flow(system: System, load: Workload, mode: str, gpu: str, source: str, netw
 def service_rate(part: Part, name: str, mode: str, networked: bool = False) -> tuple[float, str, str]:
     """Queries/s that one GPU answers, with basis and source; InputError if nobody has measured it.
 
-    Over the network the host adds `software.<workload>` seconds to each query of a GPU's pipeline. A server run keeps
-    its GPU idle for a part of the time to hold the latency bound; the added time fills that part first.
+    Over the network the host adds `software.<workload>` seconds to each query of a GPU's pipeline.
     """
     key = f"service.{name}.{mode}"
     figure = part.figure(key)

@@ -1,0 +1,107 @@
+"""Who shares a corridor: lanes for links that run level between columns, and for the brackets of volumes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lanewise.report import grid as g
+from lanewise.report.metrics import text_width
+
+if TYPE_CHECKING:
+    from lanewise.report.grid import Cell, Grid
+    from lanewise.results.outline import Line, Outline, Span
+
+
+class Lanes:
+    """Which links need a lane of their own, and in which corridor or zone it runs."""
+
+    def __init__(self, outline: Outline, grid: Grid) -> None:
+        self.grid = grid
+        self.level = set(g.lateral(outline, grid))
+        self.lane: dict[Line, tuple[str, int, int]] = {}
+        self._below: dict[str, list[Line]] = {}
+        self.spans = {0: 0, 1: 0}
+        self._spans: list[tuple[Span, list[Cell], int, int]] = []
+        self._assign(outline)
+        self._assign_spans(outline)
+
+    def below(self, cell: Cell) -> list[Line]:
+        """The links whose label stands under a cell."""
+        return self._below.get(cell.box.name, [])
+
+    def bottoms(self, cell: Cell) -> list[Line]:
+        """The links that leave a leaf downward, in the order of their ports."""
+        return [line for line in self.below(cell) if not (line.tree and line.a == cell.box.name)]
+
+    def count(self, kind: str, row: int) -> int:
+        """How many lanes a corridor needs."""
+        used = [lane for where, at, lane in self.lane.values() if (where, at) == (kind, row)]
+        return 1 + max(used, default=-1)
+
+    def spans_in(self, tier: int) -> list[tuple[Span, list[Cell], int]]:
+        """The brackets of a tier with their lane."""
+        return [(span, cells, lane) for span, cells, at, lane in self._spans if at == tier]
+
+    def _assign(self, outline: Outline) -> None:
+        busy: dict[tuple[str, int], list[tuple[float, float, int]]] = {}
+        for line in outline.lines:
+            ends = [self.grid.cells[end] for end in (line.a, line.b) if end in self.grid.cells]
+            if line in self.level or not ends:
+                continue
+            upper = min(ends, key=lambda cell: cell.row)
+            for cell in ends:
+                if cell is upper or cell.row == upper.row:
+                    self._below.setdefault(cell.box.name, []).append(line)
+            if line.tree or len(ends) < 2:
+                continue
+            where = self._where(line, ends)
+            left, right = sorted(self._x(line, cell) for cell in ends)
+            half = text_width(flat_label(line), g.LABEL, bold=True) / 2 + 4
+            middle = (left + right) / 2
+            span = (min(left, middle - half), max(right, middle + half))
+            lane = free_lane(busy.setdefault(where, []), *span)
+            self.lane[line] = (*where, lane)
+
+    def _where(self, line: Line, ends: list[Cell]) -> tuple[str, int]:
+        low = max(cell.row for cell in ends)
+        if line.kind == "nvlink":
+            return ("zone", 1 if any(cell.pooled for cell in ends) else 0)
+        if ends[0].row == ends[1].row:
+            return ("row", low)
+        return ("gap", low) if low == self.grid.first_pool_row else ("row", low - 1)
+
+    def _x(self, line: Line, cell: Cell) -> float:
+        return cell.drop_at.get(line, cell.port)
+
+    def _assign_spans(self, outline: Outline) -> None:
+        busy: dict[tuple[str, int], list[tuple[float, float, int]]] = {}
+        for span in outline.spans:
+            cells = sorted(
+                (self.grid.cells[m] for m in span.members if m in self.grid.cells), key=lambda c: c.x
+            )
+            if not cells:
+                continue
+            tier = 1 if cells[0].pooled else 0
+            half = text_width(span.label, g.LABEL, bold=True) / 2 + 3
+            left, right = cells[0].x, cells[-1].x + cells[-1].w
+            middle = (left + right) / 2
+            ends = (min(left, middle - half), max(right, middle + half))
+            lane = free_lane(busy.setdefault(("span", tier), []), *ends)
+            self._spans.append((span, cells, tier, lane))
+            self.spans[tier] = max(self.spans[tier], lane + 1)
+
+
+def free_lane(busy: list[tuple[float, float, int]], left: float, right: float) -> int:
+    """The lowest lane where nothing overlaps `left` to `right`; it is taken from then on."""
+    taken = {lane for start, end, lane in busy if start < right + 4 and end > left - 4}
+    lane = next(index for index in range(len(taken) + 1) if index not in taken)
+    busy.append((left, right, lane))
+    return lane
+
+
+def flat_label(line: Line) -> str:
+    """All texts of a link on one line."""
+    return "  ".join(g.label_lines(line, "→", "←"))
+
+
+__all__ = ["Lanes", "flat_label", "free_lane"]

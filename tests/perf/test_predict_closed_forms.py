@@ -1,0 +1,131 @@
+"""Predictions whose value can be worked out by hand, on the ready systems."""
+
+from __future__ import annotations
+
+import pytest
+
+import lanewise
+from lanewise.perf import packets
+from lanewise.perf.latency import latency
+
+GEN3_X16 = 15.754e9
+SHARE = packets.PACKET_SHARE
+
+
+def rate(name: str, flows: str, p2p: bool = True, **settings: int) -> float:
+    return lanewise.predict(lanewise.load_system(name, settings), flows, p2p).total / 1e9
+
+
+def test_reads_over_a_shared_uplink_cost_completion_headers() -> None:
+    # Eight K40 behind four Gen3 x16 uplinks: two GPUs an uplink, completions of 256 B with 20 B around them.
+    # sum = 4 uplinks * 15.754 * 0.983 * 256 / 276, as two engines of 10.28 ask for more than an uplink gives.
+    expected = 4 * GEN3_X16 * SHARE * 256 / 276 / 1e9
+    assert rate("cirrascale-typical", "host0->gpu[0-7]") == pytest.approx(expected, rel=1e-3)
+
+
+def test_equal_flows_share_an_uplink_equally() -> None:
+    found = lanewise.predict(lanewise.load_system("cirrascale-typical"), "host0->gpu0, host0->gpu1")
+    assert found.flows[0].rate == pytest.approx(found.flows[1].rate)
+    assert "link cpu0->sw0" in found.flows[0].limit
+
+
+def test_a_weight_of_two_gets_twice_the_share() -> None:
+    system = lanewise.load_system("composable-server-gen4", {"path": 1, "gpus": 2})
+    found = lanewise.predict(system, "host0->gpu0 x2, host0->gpu1")
+    assert found.flows[0].rate == pytest.approx(2 * found.flows[1].rate)
+
+
+def test_a_cap_is_named_as_the_limit_and_its_rest_goes_to_others() -> None:
+    system = lanewise.load_system("composable-server-gen4", {"path": 1, "gpus": 2})
+    found = lanewise.predict(system, "host0->gpu0 cap 2 GB/s, host0->gpu1")
+    assert found.flows[0].rate == pytest.approx(2e9)
+    assert found.flows[0].limit == "its own cap"
+    assert found.flows[1].rate > 20e9
+
+
+def test_acs_redirection_halves_what_two_opposite_peers_get_and_shows_the_uplink() -> None:
+    text = """
+lanewise: 1
+system: acs
+devices:
+  cpu0: {cpu: genoa}
+  sw0: {switch: pex88096}
+  "gpu[0-3]": {gpu: t4}
+links:
+  - {from: cpu0, to: sw0, pcie: gen3 x16}
+  - {from: sw0, to: "gpu[0-3]", pcie: gen3 x16}
+policies: {acs_redirect: ACS}
+"""
+    from lanewise.topology.read import read_system
+
+    flows = "gpu0->gpu1, gpu2->gpu3"
+    direct, redirected = (
+        lanewise.predict(read_system(text.replace("ACS", on), "acs.yaml"), flows) for on in ("false", "true")
+    )
+    assert redirected.total <= 0.6 * direct.total
+    assert any("cpu0" in (flow.limit + flow.routes[0].show()) for flow in redirected.flows)
+
+
+def test_a_staged_copy_alone_is_pipelined_in_chunks_and_two_opposite_ones_take_turns() -> None:
+    # 1/x = max(1/B1, 1/B2) + 1/S;  both ways: 1/x = 1/B1 + 1/B2 each (H200: B1 55.44, B2 55.56, S 125 GB/s).
+    one = 1 / (1 / 55.44 + 1 / 125)
+    both = 2 / (1 / 55.44 + 1 / 55.56)
+    assert rate("h200-pair", "gpu0->gpu1", p2p=False) == pytest.approx(one, rel=1e-3)
+    assert rate("h200-pair", "gpu0<->gpu1", p2p=False) == pytest.approx(both, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("system", "flows", "p2p", "measured", "within"),
+    [
+        # Published runs of p2pBandwidthLatencyTest that no figure of the catalogue was taken from.
+        ("h200-pair", "gpu0<->gpu1", True, 784, 0.02),
+        ("h200-pair", "gpu0<->gpu1", False, 53, 0.06),
+        ("puget-wrx90", "gpu0<->gpu1", True, 52.1, 0.02),
+        ("puget-wrx90", "gpu0<->gpu1", False, 31.4, 0.17),
+    ],
+)
+def test_both_ways_on_machines_that_were_not_used(
+    system: str, flows: str, p2p: bool, measured: float, within: float
+) -> None:
+    assert rate(system, flows, p2p) == pytest.approx(measured, rel=within)
+
+
+def test_a_raid_0_volume_reads_as_fast_as_its_drives_together_until_the_path_is_full() -> None:
+    assert rate("pax-storage-fabric", "vol0->gpu0", cross_domain=1) == pytest.approx(14.0, rel=1e-6)
+    assert rate("pax-storage-fabric", "vol0->gpu0", cross_domain=0) == pytest.approx(10.0, rel=1e-6)
+
+
+def test_cross_domain_peers_take_the_fabric_link_only_if_allowed() -> None:
+    on, off = (lanewise.load_system("pax-storage-fabric", {"cross_domain": x}) for x in (1, 0))
+    assert lanewise.route(on, "ssd0", "gpu0").nodes == ("ssd0", "pax1", "pax0", "gpu0")
+    assert lanewise.route(off, "ssd0", "gpu0").nodes == ("ssd0", "pax1", "cpu1", "cpu0", "pax0", "gpu0")
+
+
+def test_finite_transfers_on_one_link_finish_as_worked_out_by_hand() -> None:
+    # QPI of rate B under two reads from the far socket. A: 2 s' worth of bytes from t = 0. B: 1 s' worth from t = 1.
+    # Until 1 s A runs alone (half done), then both get B/2: B and A both have 1 s' worth left and end at t = 3 s.
+    system = lanewise.load_system("cirrascale-typical")
+    link = lanewise.predict(system, "host:0->gpu4").total
+    assert lanewise.predict(system, "host:0->gpu4, host:0->gpu5").total == pytest.approx(link, rel=1e-9)
+    done = lanewise.finish_times(system, f"host:0->gpu4 {2 * link:.0f} B, host:0->gpu5 {link:.0f} B @1 s")
+    assert [d.finish for d in done] == pytest.approx([3.0, 3.0], rel=1e-6)
+
+
+def test_wire_latency_grows_by_two_cut_throughs_a_hop_and_api_time_is_kept_apart() -> None:
+    short, long = (lanewise.load_system("composable-server-gen4", {"path": p, "gpus": 1}) for p in (1, 4))
+    step = latency(long, "host0", "gpu0").wire - latency(short, "host0", "gpu0").wire
+    assert step == pytest.approx(3 * 105e-9)
+
+
+def test_routes_keep_their_order_of_speed() -> None:
+    pix, phb, sys = (rate("cirrascale-typical", f) for f in ("gpu0->gpu1", "gpu0->gpu2", "gpu0->gpu4"))
+    assert pix > phb > sys
+
+
+def test_a_matrix_holds_each_pair_alone() -> None:
+    system = lanewise.load_system("cirrascale-typical")
+    made = lanewise.matrix(system)
+    assert made.cells[0][0] is None
+    assert made.cells[0][1] == pytest.approx(lanewise.predict(system, "gpu0->gpu1").total)
+    both = lanewise.matrix(system, ["gpu0", "gpu1"], both_ways=True)
+    assert both.cells[0][1] == pytest.approx(2 * (made.cells[0][1] or 0))

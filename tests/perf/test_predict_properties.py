@@ -1,0 +1,107 @@
+"""What must hold of any prediction on any server: 500 random systems each."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "oracles"))
+
+import slow_maxmin
+from server_trees import SERVERS, flows_in
+
+from lanewise.perf.flow import Flow
+from lanewise.perf.predict import plan, predict, staging_mode
+from lanewise.perf.transfers import finish_times
+from lanewise.topology.model import Kind, System
+
+MANY = settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@MANY
+@given(SERVERS, st.integers(1, 8), st.integers(0, 10**6))
+def test_nothing_carries_more_than_it_can_and_every_flow_has_a_limit(system: System, count: int, seed: int) -> None:
+    found = predict(system, flows_in(system, count, seed))
+    assert max(found.use.values()) <= 1 + 1e-9
+    for flow in found.flows:
+        assert flow.rate > 0
+        assert flow.limit in found.use
+        assert found.use[flow.limit] == pytest.approx(1)
+        assert flow.low <= flow.rate * (1 + 1e-12)
+        assert flow.basis in ("physics", "calibrated", "fitted")
+        assert flow.rests_on[0]
+
+
+@MANY
+@given(SERVERS, st.integers(1, 6), st.integers(0, 10**6))
+def test_rates_agree_with_the_slow_solver(system: System, count: int, seed: int) -> None:
+    flows = flows_in(system, count, seed)
+    planned = [plan(system, flow) for flow in flows]
+    index: dict[tuple[str, ...], int] = {}
+    capacities: list[float] = []
+    uses = []
+    for item in planned:
+        row = []
+        for use in item.all_uses(staging_mode(item, planned)):
+            if use.resource.key not in index:
+                index[use.resource.key] = len(capacities)
+                capacities.append(use.resource.capacity)
+            row.append((index[use.resource.key], use.amount))  # each resource once: uses are merged
+        uses.append(row)
+    slow = [slow_maxmin.Flow(dict(row), flow.weight) for row, flow in zip(uses, flows, strict=True)]
+    expected = [share.rate for share in slow_maxmin.max_min(capacities, slow)]
+    assert [flow.rate for flow in predict(system, flows).flows] == pytest.approx(expected, rel=1e-9)
+
+
+@FEW
+@given(SERVERS, st.integers(1, 6), st.integers(0, 10**6))
+def test_the_order_of_flows_does_not_matter(system: System, count: int, seed: int) -> None:
+    flows = flows_in(system, count, seed)
+    forward = [flow.rate for flow in predict(system, flows).flows]
+    backward = [flow.rate for flow in predict(system, flows[::-1]).flows][::-1]
+    assert forward == pytest.approx(backward, rel=1e-9)
+
+
+@FEW
+@given(SERVERS, st.integers(0, 10**6))
+def test_a_flow_alone_is_never_slower_than_in_company(system: System, seed: int) -> None:
+    flows = flows_in(system, 4, seed)
+    together = predict(system, flows).flows
+    for flow, shared in zip(flows, together, strict=True):
+        assert predict(system, [flow]).flows[0].rate >= shared.rate * (1 - 1e-9)
+
+
+@FEW
+@given(SERVERS, st.integers(0, 10**6))
+def test_raw_is_never_below_goodput(system: System, seed: int) -> None:
+    for flow in predict(system, flows_in(system, 3, seed)).flows:
+        assert flow.raw >= flow.rate * (1 - 1e-12)
+
+
+@FEW
+@given(SERVERS, st.integers(1, 5), st.integers(0, 10**6))
+def test_finite_transfers_deliver_their_bytes_no_faster_than_alone(system: System, count: int, seed: int) -> None:
+    flows = [replace(flow, size=1e9, start=0.01 * i) for i, flow in enumerate(flows_in(system, count, seed))]
+    for done in finish_times(system, flows):
+        alone = predict(system, [replace(done.flow, weight=1.0)]).flows[0]
+        assert done.finish > done.start
+        assert done.rate <= max(alone.high, alone.rate) * (1 + 1e-9)
+
+
+@FEW
+@given(SERVERS)
+def test_peer_access_never_slows_a_copy_within_one_switch(system: System) -> None:
+    gpus = system.of_kind(Kind.GPU)
+    for a, b in zip(gpus, gpus[1:], strict=False):
+        if system.device(a).part != system.device(b).part or system.links_at(a)[0].lanes != system.links_at(b)[0].lanes:
+            continue  # two engines of different efficiency may serve a staged copy better than one serves a peer copy
+        on, off = (predict(system, [Flow(a, b, p2p=p2p)]).flows[0] for p2p in (True, False))
+        if on.routes[0].cls == "PIX":
+            assert on.rate >= off.rate * (1 - 1e-9)

@@ -1,0 +1,74 @@
+"""Services in steady state."""
+
+from __future__ import annotations
+
+import pytest
+
+import lanewise
+from lanewise.catalog import Catalog, Figure, builtin
+from lanewise.errors import InputError, UnknownName
+from lanewise.serving.workload import workload, workloads
+
+
+def with_rate(qps: float) -> Catalog:
+    figure = Figure(qps, "1/s", "this test")
+    part = builtin().get("l40s").with_figure("service.resnet50.server", figure)
+    return builtin().with_part(part)
+
+
+def rate(qps: float, **settings: int) -> float:
+    system = lanewise.load_system("composable-server-gen4", settings, with_rate(qps))
+    return lanewise.serve(system, "resnet50").qps
+
+
+def test_a_service_below_saturation_is_the_sum_of_its_gpus() -> None:
+    assert rate(10_000, path=4, gpus=4) == pytest.approx(40_000)
+
+
+def test_a_saturated_service_is_limited_by_the_shared_link_whatever_the_gpus_could_do() -> None:
+    assert rate(100_000, path=1, gpus=8) == pytest.approx(rate(200_000, path=1, gpus=8))
+
+
+def test_more_gpus_never_lower_the_rate_and_a_longer_path_never_raises_it() -> None:
+    by_path = [[rate(44_000, path=p, gpus=n) for n in range(1, 9)] for p in (1, 2, 3, 4)]
+    for rates in by_path:
+        assert all(more >= fewer * (1 - 1e-9) for fewer, more in zip(rates, rates[1:], strict=False))
+    for shorter, longer in zip(by_path, by_path[1:], strict=False):
+        assert all(b <= a * (1 + 1e-9) for a, b in zip(shorter, longer, strict=True))
+
+
+def test_bytes_are_queries_times_their_size() -> None:
+    system = lanewise.load_system("composable-server-gen4", {"gpus": 1}, with_rate(1000))
+    found = lanewise.serve(system, "resnet50")
+    assert found.goodput == pytest.approx(found.qps * 150_528)
+
+
+def test_a_gpu_with_no_known_rate_is_an_error_that_says_what_to_do() -> None:
+    system = lanewise.load_system("composable-server-gen4")
+    with pytest.raises(InputError, match="how many resnet50 queries") as caught:
+        lanewise.serve(system, "resnet50")
+    assert "service.resnet50.server" in caught.value.hint
+
+
+def test_an_unknown_workload_offers_the_nearest() -> None:
+    with pytest.raises(UnknownName) as caught:
+        workload("resnet")
+    assert "resnet50" in caught.value.hint
+
+
+def test_every_workload_states_its_source_and_a_bound() -> None:
+    for each in workloads().values():
+        assert each.source
+        assert each.bound > 0
+        assert 0 < each.percentile < 1
+        assert each.bytes_in > 0
+
+
+def test_software_time_lowers_the_network_rate_only() -> None:
+    slow = builtin().get("a100-sxm-80gb").with_figure("software.resnet50", Figure(10e-6, "s", "this test"))
+    system = lanewise.load_system("dgx-a100-network", catalog=builtin().with_part(slow))
+    closed = lanewise.serve(system, "resnet50", host="accelerator").qps
+    network = lanewise.serve(system, "resnet50", division="network", host="accelerator").qps
+    # 1 / (1 / 37,503.69 + 10 us) of each of eight GPUs
+    assert network == pytest.approx(8 / (1 / 37503.69 + 10e-6), rel=1e-6)
+    assert closed == pytest.approx(8 * 37503.69, rel=1e-6)
