@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-class BadInput(ValueError):  # noqa: N818
+class BadInput(ValueError):
     args: tuple[str, str]
 
 class Network:

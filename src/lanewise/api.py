@@ -1,8 +1,8 @@
 """Everything a user can do, as functions: the CLI's verbs under the same names, for Python programs and notebooks.
 
-    import lanewise
-    system = lanewise.load_system("composable-server-gen4", {"path": 4})
-    print(lanewise.predict(system, "host0->gpu0, host0->gpu1").total)
+import lanewise
+system = lanewise.load_system("composable-server-gen4", {"path": 4})
+print(lanewise.predict(system, "host0->gpu0, host0->gpu1").total)
 """
 
 from __future__ import annotations
@@ -25,22 +25,40 @@ if TYPE_CHECKING:
     from lanewise.perf.predict import Prediction
     from lanewise.perf.transfers import Finished
     from lanewise.results.plan import Probe
-    from lanewise.results.run import Run
+    from lanewise.results.run import LeftOut, Run
     from lanewise.routes.matrix import Matrix as ClassMatrix
     from lanewise.routes.matrix import Peers
     from lanewise.routes.model import Route
     from lanewise.serving.steady import ServiceRate
-    from lanewise.studies.calibrate import Fit, LeftOut
+    from lanewise.studies.calibrate import Fit
     from lanewise.studies.form import StudyForm
     from lanewise.topology.model import System
 
     Progress = Callable[[str], None]
 
 __all__ = [
-    "all_routes", "attach", "calibrate", "class_matrix", "detach", "finish_times", "load_catalog", "load_run", "load_study",
-    "load_system", "matrix", "peers", "predict", "ready_studies", "ready_systems", "render_report", "route", "run_studies",
-    "save_run", "serve", "write_parts",
-]  # fmt: skip
+    "all_routes",
+    "attach",
+    "calibrate",
+    "class_matrix",
+    "detach",
+    "finish_times",
+    "load_catalog",
+    "load_run",
+    "load_study",
+    "load_system",
+    "matrix",
+    "peers",
+    "predict",
+    "ready_studies",
+    "ready_systems",
+    "render_report",
+    "route",
+    "run_studies",
+    "save_run",
+    "serve",
+    "write_parts",
+]
 
 
 def ready_systems() -> list[str]:
@@ -65,9 +83,7 @@ def load_catalog(parts: Sequence[str | Path] = ()) -> Catalog:
     return catalog
 
 
-def load_system(
-    ref: str | Path, settings: Mapping[str, int] | None = None, catalog: Catalog | None = None
-) -> System:
+def load_system(ref: str | Path, settings: Mapping[str, int] | None = None, catalog: Catalog | None = None) -> System:
     """A ready system by name or a description file by path, with its parameters set; LanewiseError if it is wrong."""
     from lanewise.topology.read import read_system
     from lanewise.topology.ready import ready_text
@@ -128,7 +144,11 @@ def finish_times(system: System, flows: str | Sequence[Flow], p2p: bool = True) 
 
 
 def matrix(
-    system: System, names: Sequence[str] | None = None, metric: str = "goodput", both_ways: bool = False, p2p: bool = True
+    system: System,
+    names: Sequence[str] | None = None,
+    metric: str = "goodput",
+    both_ways: bool = False,
+    p2p: bool = True,
 ) -> Matrix:
     """A matrix over all pairs, each alone: metric goodput (B/s) or latency (s); UnknownName for another metric."""
     from lanewise.perf.matrix import bandwidth_matrix, latency_matrix
@@ -140,7 +160,9 @@ def matrix(
     raise unknown_name("metric", metric, ("goodput", "latency"))
 
 
-def serve(system: System, workload: str, mode: str = "server", division: str = "closed", host: str | None = None) -> ServiceRate:
+def serve(
+    system: System, workload: str, mode: str = "server", division: str = "closed", host: str | None = None
+) -> ServiceRate:
     """What an inference service reaches in steady state, and its limit."""
     from lanewise.serving import steady
 
@@ -149,7 +171,10 @@ def serve(system: System, workload: str, mode: str = "server", division: str = "
 
 
 def run_studies(
-    refs: Sequence[str | Path] = (), say: Progress = lambda _: None, catalog: Catalog | None = None, probe: Probe | None = None
+    refs: Sequence[str | Path] = (),
+    say: Progress = lambda _: None,
+    catalog: Catalog | None = None,
+    probe: Probe | None = None,
 ) -> Run:
     """Run studies (all ready ones if none is named) and return everything they found."""
     from lanewise.probes.model import ModelProbe
@@ -162,12 +187,15 @@ def run_studies(
         say(str(ref))
         form = load_study(ref)
         reader = _relative_reader(ref)
-        made.append(run_study(form, probe or ModelProbe(), parts, reader, lambda text, ref=ref: say(f"{ref}: {text}")))
-    return Run(tuple(made), _now(), version(), " ".join(sys.argv[:1] and ["lanewise", *sys.argv[1:]]), machine())
+        made.append(run_study(form, probe or ModelProbe(), parts, reader, _prefixed(say, f"{ref}: ")))
+    return Run(tuple(made), _now(), version(), " ".join(["lanewise", *sys.argv[1:]]), machine())
 
 
 def calibrate(
-    refs: Sequence[str | Path], unknowns: Sequence[str], tables: Sequence[str] = (), say: Progress = lambda _: None,
+    refs: Sequence[str | Path],
+    unknowns: Sequence[str],
+    tables: Sequence[str] = (),
+    say: Progress = lambda _: None,
     catalog: Catalog | None = None,
 ) -> tuple[Fit, tuple[LeftOut, ...]]:
     """Fit unknown figures ('l40s service.resnet50.server 10000..100000 QPS') to the published rows of studies.
@@ -208,7 +236,9 @@ def read_file(path: str | Path) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise InputError("not a text file (UTF-8)", place=Place(str(path)), hint=f"byte {error.start} is not text") from None
+        raise InputError(
+            "not a text file (UTF-8)", place=Place(str(path)), hint=f"byte {error.start} is not text"
+        ) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", place=Place(str(path)), hint="check the path") from None
 
@@ -223,7 +253,9 @@ def write_file(path: str | Path, text: str) -> None:
         partial.replace(target)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise InputError(f"cannot be written: {error.strerror}", place=Place(str(path)), hint="choose another path") from None
+        raise InputError(
+            f"cannot be written: {error.strerror}", place=Place(str(path)), hint="choose another path"
+        ) from None
 
 
 def version() -> str:
@@ -241,7 +273,16 @@ def machine() -> dict[str, str]:
     """What this machine is, for the record beside results: no names, no addresses."""
     import os
 
-    return {"python": platform.python_version(), "system": platform.system(), "cpu": platform.machine(), "cores": str(os.cpu_count())}
+    return {
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "cpu": platform.machine(),
+        "cores": str(os.cpu_count()),
+    }
+
+
+def _prefixed(say: Progress, prefix: str) -> Progress:
+    return lambda text: say(prefix + text)
 
 
 def _flows(flows: str | Sequence[Flow], p2p: bool) -> Sequence[Flow]:

@@ -1,12 +1,12 @@
 """The tree of errors, and how one is shown.
 
-    LanewiseError
-    ├── InputError            what the user gave is wrong: file, line, cause, hint
-    │   ├── FormatError       not readable as the format it should be (YAML, JSON, a quantity)
-    │   ├── UnknownName       a part, device, parameter, system or study that does not exist
-    │   └── Contradiction     two statements that cannot both hold
-    ├── Unreachable           no route joins two devices, or policy forbids every one
-    └── MissingDependency     an optional piece that is not installed
+LanewiseError
+├── InputError            what the user gave is wrong: file, line, cause, hint
+│   ├── FormatError       not readable as the format it should be (YAML, JSON, a quantity)
+│   ├── UnknownName       a part, device, parameter, system or study that does not exist
+│   └── Contradiction     two statements that cannot both hold
+├── Unreachable           no route joins two devices, or policy forbids every one
+└── MissingDependency     an optional piece that is not installed
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from lanewise.catalog import BASES, KEYS, Catalog, Part, builtin, unit_of
+from lanewise.catalog import BASES, Catalog, Part, builtin, unit_of
 from lanewise.errors import UnknownName
 
 GPUS = """

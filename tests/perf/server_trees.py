@@ -48,7 +48,9 @@ def made(sockets: int, switches: int, gpus: int, seed: int) -> System:
 
     for smaller in range(6):
         try:
-            return read_system(described(sockets, max(0, switches - smaller), max(2, gpus - smaller), seed), "made.yaml")
+            return read_system(
+                described(sockets, max(0, switches - smaller), max(2, gpus - smaller), seed), "made.yaml"
+            )
         except Contradiction:
             continue
     return read_system(described(2, 0, 2, 1), "made.yaml")

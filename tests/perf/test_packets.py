@@ -8,9 +8,7 @@ from lanewise.errors import InputError
 from lanewise.perf import packets
 
 
-@pytest.mark.parametrize(
-    ("gen", "gbytes"), [(1, 4.0), (2, 8.0), (3, 15.754), (4, 31.508), (5, 63.015), (6, 121.0)]
-)
+@pytest.mark.parametrize(("gen", "gbytes"), [(1, 4.0), (2, 8.0), (3, 15.754), (4, 31.508), (5, 63.015), (6, 121.0)])
 def test_raw_rates_of_x16_links_are_those_of_the_specification(gen: int, gbytes: float) -> None:
     assert packets.raw_rate(gen, 16) / 1e9 == pytest.approx(gbytes, rel=1e-4)
 
@@ -26,7 +24,9 @@ def test_raw_rate_is_linear_in_lanes(gen: int, lanes: int) -> None:
 
 
 @given(st.floats(1, 4096), st.floats(0, 64))
-def test_packets_never_cost_less_than_their_payload_and_less_the_larger_they_are(payload: float, overhead: float) -> None:
+def test_packets_never_cost_less_than_their_payload_and_less_the_larger_they_are(
+    payload: float, overhead: float
+) -> None:
     assert packets.wire_bytes(payload, overhead) >= 1
     assert packets.wire_bytes(2 * payload, overhead) <= packets.wire_bytes(payload, overhead)
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "oracles"))
 
+import itertools
+
 import slow_maxmin
 from server_trees import SERVERS, flows_in
 
@@ -99,7 +101,7 @@ def test_finite_transfers_deliver_their_bytes_no_faster_than_alone(system: Syste
 @given(SERVERS)
 def test_peer_access_never_slows_a_copy_within_one_switch(system: System) -> None:
     gpus = system.of_kind(Kind.GPU)
-    for a, b in zip(gpus, gpus[1:], strict=False):
+    for a, b in itertools.pairwise(gpus):
         if system.device(a).part != system.device(b).part or system.links_at(a)[0].lanes != system.links_at(b)[0].lanes:
             continue  # two engines of different efficiency may serve a staged copy better than one serves a peer copy
         on, off = (predict(system, [Flow(a, b, p2p=p2p)]).flows[0] for p2p in (True, False))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 import lanewise
@@ -32,8 +34,8 @@ def test_a_saturated_service_is_limited_by_the_shared_link_whatever_the_gpus_cou
 def test_more_gpus_never_lower_the_rate_and_a_longer_path_never_raises_it() -> None:
     by_path = [[rate(44_000, path=p, gpus=n) for n in range(1, 9)] for p in (1, 2, 3, 4)]
     for rates in by_path:
-        assert all(more >= fewer * (1 - 1e-9) for fewer, more in zip(rates, rates[1:], strict=False))
-    for shorter, longer in zip(by_path, by_path[1:], strict=False):
+        assert all(more >= fewer * (1 - 1e-9) for fewer, more in itertools.pairwise(rates))
+    for shorter, longer in itertools.pairwise(by_path):
         assert all(b <= a * (1 + 1e-9) for a, b in zip(shorter, longer, strict=True))
 
 

@@ -1,5 +1,5 @@
 """What is written reads back as the same system."""
-# ruff: noqa: E501 - what users see stands here as they see it
+
 
 from __future__ import annotations
 

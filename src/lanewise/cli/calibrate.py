@@ -54,15 +54,8 @@ def _used(studies: Sequence[str], tables: Sequence[str]) -> list[tuple[str, str,
     for ref in studies:
         form = api.load_study(ref)
         for row in form.rows:
-            if (
-                (not tables or row.table in tables)
-                and row.published
-                and not row.derive
-                and not row.extrapolated
-            ):
-                settings = " ".join(
-                    f"{key}={value}" for key, value in row.settings.items() if key not in row.label
-                )
+            if (not tables or row.table in tables) and row.published and not row.derive and not row.extrapolated:
+                settings = " ".join(f"{key}={value}" for key, value in row.settings.items() if key not in row.label)
                 used.append((form.name, row.table, f"{row.label} {settings}".strip()))
     return used
 

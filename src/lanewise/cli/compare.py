@@ -12,7 +12,7 @@ from lanewise.cli.options import Json
 from lanewise.errors import InputError
 
 if TYPE_CHECKING:
-    from lanewise.results.compare import Comparison
+    from lanewise.results.compare import Comparison, Pair
     from lanewise.results.run import Run
 
 
@@ -41,7 +41,7 @@ def compare(
     found = _compare(run, (str(left), str(right)), api.load_run(right) if right else None, sources, systems)
     if not found.pairs:
         raise InputError(f"no row of {found.left_name} has its like in {found.right_name}", hint=_offer(run))
-    terminal.out_json(_data(found)) if as_json else _show(found)
+    terminal.out_json(_data(found)) if as_json else terminal.out(_text(found))
 
 
 def _compare(
@@ -67,18 +67,45 @@ def _compare(
         if name not in known:
             raise unknown_name("system of this run", name, known)
     assert systems is not None
-    return lay.compare_systems(run, *systems)
+    found = lay.compare_systems(run, *systems)
+    return found if found.pairs else _by_table(run, *systems)
 
 
-def _show(found: Comparison) -> None:
-    from lanewise.report.console import show_comparison
+def _by_table(run: Run, left: str, right: str) -> Comparison:
+    """Where rows are called after their systems: the rows of a table and metric, in their order."""
+    from lanewise.results import compare as lay
+    from lanewise.results.observation import Source
 
-    show_comparison(found)
+    rows = lay.rows_of(run, Source.PREDICTED)
+    one, other = ([row for row in rows if row.system == name] for name in (left, right))
+    return lay.compare(one, other, (left, right), frozenset({"system", "scenario"}))
+
+
+def _text(found: Comparison) -> str:
+    names = (found.left_name, found.right_name)
+    heads = ("table", "row", "metric", "unit", *names, "difference", "limits")
+    lines = [terminal.table(heads, [_row(pair) for pair in found.pairs], right=(*names, "difference"))]
     known = [pair.difference_pct for pair in found.pairs if pair.difference_pct is not None]
     if known:
         rms = (sum(value * value for value in known) / len(known)) ** 0.5
         worst = max(known, key=abs)
-        terminal.out(f"{len(known)} pairs: rms difference {rms:.1f} %, largest {worst:+.1f} %")
+        lines.append(f"\n{len(known)} pairs: rms difference {rms:.1f} %, largest {worst:+.1f} %")
+    for name, rows in zip(names, (found.only_left, found.only_right), strict=True):
+        if rows:
+            lines.append(f"{len(rows)} rows of {name} have no like on the other side")
+    return "\n".join(lines)
+
+
+def _row(pair: Pair) -> tuple[str, ...]:
+    from lanewise import units
+
+    one, other = pair.left, pair.right
+    settings = " ".join(f"{key}={value}" for key, value in one.settings.items() if key not in one.scenario)
+    label = one.scenario if one.scenario == other.scenario else f"{one.scenario} / {other.scenario}"
+    values = [units.number(v) if v is not None else "unknown" for v in (pair.left_value, pair.right_value)]
+    difference = pair.note if pair.difference_pct is None else f"{pair.difference_pct:+.1f} %"
+    limits = " / ".join(dict.fromkeys(row.limit for row in (one, other) if row.limit))
+    return (one.table, f"{label} {settings}".strip(), one.metric, pair.unit, *values, difference, limits)
 
 
 def _data(found: Comparison) -> dict[str, Any]:

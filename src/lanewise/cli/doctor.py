@@ -28,8 +28,7 @@ def doctor(as_json: Json = False) -> None:
     for name, value in facts.items():
         terminal.out(f"{name:10} {value}")
     rows = [
-        (name, "yes" if found else "no", detail, "" if found else missing)
-        for name, found, detail, missing in pieces
+        (name, "yes" if found else "no", detail, "" if found else missing) for name, found, detail, missing in pieces
     ]
     terminal.out(f"\n{terminal.table(('piece', 'here', 'detail', 'without it'), rows)}")
     return None

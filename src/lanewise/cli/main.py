@@ -37,12 +37,8 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: nothing to import, the same on every terminal
     pretty_exceptions_enable=False,
 )
-app.command("route", short_help="Show the way between two devices, or all pairs and their peers.")(
-    route.route
-)
-app.command("predict", short_help="Predict flows, transfers, all pairs, or an inference service.")(
-    predict.predict
-)
+app.command("route", short_help="Show the way between two devices, or all pairs and their peers.")(route.route)
+app.command("predict", short_help="Predict flows, transfers, all pairs, or an inference service.")(predict.predict)
 app.add_typer(study.app, name="study", short_help="Run studies: published tables beside predictions.")
 app.command("calibrate", short_help="Fit unknown figures of parts to rows of studies.")(calibrate.calibrate)
 app.command("report", short_help="Write a saved run as one HTML page.")(report.report)

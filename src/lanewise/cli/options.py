@@ -30,9 +30,7 @@ def _studies(incomplete: str) -> list[str]:
 
 SystemName = Annotated[
     str,
-    typer.Argument(
-        metavar="SYSTEM", autocompletion=_systems, help="A ready system (lanewise system list) or a file."
-    ),
+    typer.Argument(metavar="SYSTEM", autocompletion=_systems, help="A ready system (lanewise system list) or a file."),
 ]
 StudyNames = Annotated[
     list[str],

@@ -11,9 +11,7 @@ from lanewise.cli import options, terminal
 if TYPE_CHECKING:
     from lanewise.catalog import Figure
 
-app = typer.Typer(
-    help="List and show the parts of the catalogue with the source of each figure.", no_args_is_help=True
-)
+app = typer.Typer(help="List and show the parts of the catalogue with the source of each figure.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -31,9 +29,7 @@ def list_(
         return terminal.out_json(
             [{"name": p.name, "kind": p.kind, "title": p.title, "aliases": list(p.aliases)} for p in found]
         )
-    rows = [
-        (p.name, p.kind, str(len(p.figures)), p.title) for p in sorted(found, key=lambda p: (p.kind, p.name))
-    ]
+    rows = [(p.name, p.kind, str(len(p.figures)), p.title) for p in sorted(found, key=lambda p: (p.kind, p.name))]
     terminal.out(terminal.table(("part", "kind", "figures", "title"), rows, right=("figures",)))
     return None
 

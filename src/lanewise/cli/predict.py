@@ -18,19 +18,14 @@ def predict(
     flows: Annotated[
         str | None,
         typer.Option(
-            help="Flows at once: 'gpu0->gpu4, host0->gpu1', or with sizes: "
-            "'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms'."
+            help="Flows at once: 'gpu0->gpu4, host0->gpu1', or with sizes: 'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms'."
         ),
     ] = None,
-    matrix: Annotated[
-        str | None, typer.Option(metavar="goodput|latency", help="All pairs, each alone.")
-    ] = None,
+    matrix: Annotated[str | None, typer.Option(metavar="goodput|latency", help="All pairs, each alone.")] = None,
     both_ways: Annotated[
         bool, typer.Option("--both-ways", help="With --matrix goodput: both directions, their sum.")
     ] = False,
-    devices: Annotated[
-        str | None, typer.Option(metavar="gpu[0-3]", help="With --matrix: these devices only.")
-    ] = None,
+    devices: Annotated[str | None, typer.Option(metavar="gpu[0-3]", help="With --matrix: these devices only.")] = None,
     service: Annotated[
         str | None, typer.Option(metavar="WORKLOAD", help="An inference service: resnet50, bert-99, ...")
     ] = None,
@@ -44,9 +39,7 @@ def predict(
 ) -> None:
     """Predict flows together, all pairs, or a service; each rate with its limit and what it rests on."""
     asked = [
-        name
-        for name, value in (("--flows", flows), ("--matrix", matrix), ("--service", service))
-        if value is not None
+        name for name, value in (("--flows", flows), ("--matrix", matrix), ("--service", service)) if value is not None
     ]
     if len(asked) != 1:
         cause = f"{' and '.join(asked)} cannot be asked together" if asked else "nothing to predict"

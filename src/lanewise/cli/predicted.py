@@ -173,9 +173,6 @@ def _flow_data(flow: FlowRate) -> dict[str, Any]:
 
 def _why_none(found: Matrix) -> list[str]:
     reasons = {
-        found.limits[i][j]
-        for i, row in enumerate(found.cells)
-        for j, cell in enumerate(row)
-        if cell is None and i != j
+        found.limits[i][j] for i, row in enumerate(found.cells) for j, cell in enumerate(row) if cell is None and i != j
     }
     return [f"--: {why}" for why in sorted(reasons) if why]

@@ -23,9 +23,7 @@ def route(
         str | None, typer.Argument(metavar="FROM", help="Device, host, or host:NUMA; none for all pairs.")
     ] = None,
     dst: Annotated[str | None, typer.Argument(metavar="TO", help="Device, host, or host:NUMA.")] = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Every sensible route, also those that policy forbids.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Every sensible route, also those that policy forbids.")] = False,
     no_p2p: options.NoP2p = False,
     settings: options.Settings = None,
     parts: options.Parts = None,
@@ -89,8 +87,7 @@ def _one(found: Route) -> str:
 
 def _list(found: tuple[Route, ...]) -> str:
     rows = [
-        (str(i), r.cls, str(r.via), "yes" if r.allowed else f"no: {r.why}", r.show())
-        for i, r in enumerate(found, 1)
+        (str(i), r.cls, str(r.via), "yes" if r.allowed else f"no: {r.why}", r.show()) for i, r in enumerate(found, 1)
     ]
     return terminal.table(("", "class", "via", "allowed", "way"), rows)
 
@@ -108,9 +105,7 @@ def _overview(system: System, as_json: bool) -> None:
                 "numa": list(classes.numa),
                 "classes": [list(row) for row in classes.cells],
                 "notes": list(classes.notes),
-                "peers": [
-                    {"pair": [p.one, p.other], "allowed": p.allowed, "why_not": p.why or None} for p in pairs
-                ],
+                "peers": [{"pair": [p.one, p.other], "allowed": p.allowed, "why_not": p.why or None} for p in pairs],
             }
         )
     from lanewise.report.matrices import show_classes

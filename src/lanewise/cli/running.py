@@ -57,9 +57,7 @@ def writable(*paths: Path | None) -> None:
                 "is a folder, not a file", place=Place(str(path)), hint=f"for example {path / 'report.html'}"
             )
         if not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise InputError(
-                "cannot be written", place=Place(str(path)), hint="choose a folder that you may write to"
-            )
+            raise InputError("cannot be written", place=Place(str(path)), hint="choose a folder that you may write to")
 
 
 def write(run: Run, html: Path | None, json: Path | None) -> None:

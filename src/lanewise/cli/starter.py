@@ -70,9 +70,7 @@ drawings:
 def write(name: str) -> list[Path]:
     """Write NAME.yaml and NAME-system.yaml here; InputError for a name that is none, or files that exist."""
     if not re.fullmatch(r"[A-Za-z][\w-]*", name):
-        raise InputError(
-            f"'{name}' cannot name a study", hint="use letters, digits, '-' and '_', a letter first"
-        )
+        raise InputError(f"'{name}' cannot name a study", hint="use letters, digits, '-' and '_', a letter first")
     from lanewise import api
 
     texts = {Path(f"{name}.yaml"): _STUDY, Path(f"{name}-system.yaml"): _SYSTEM}

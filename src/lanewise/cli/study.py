@@ -27,9 +27,7 @@ def run(
         Path | None,
         typer.Option("--json", metavar="FILE", help="Write everything found, for report and compare."),
     ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Exit with 1 unless every conclusion holds.")
-    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 1 unless every conclusion holds.")] = False,
     parts: options.Parts = None,
 ) -> None:
     """Run studies and show every row beside its published value; Ctrl-C keeps what is finished."""

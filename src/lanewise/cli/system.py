@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="List, show and draw systems; attach and detach their devices.", no_args_is_help=True)
 
-DeviceName = Annotated[
-    str, typer.Argument(metavar="DEVICE", help="A GPU, network card, drive or controller.")
-]
+DeviceName = Annotated[str, typer.Argument(metavar="DEVICE", help="A GPU, network card, drive or controller.")]
 
 
 @app.command("list")
@@ -26,9 +24,7 @@ def list_(as_json: options.Json = False) -> None:
 
     systems = [api.load_system(name) for name in api.ready_systems()]
     if as_json:
-        return terminal.out_json(
-            [{"name": s.name, "title": s.title, "parameters": _parameters(s)} for s in systems]
-        )
+        return terminal.out_json([{"name": s.name, "title": s.title, "parameters": _parameters(s)} for s in systems])
     rows = [
         (s.name, str(_count(s)), " ".join(f"{n}={p.default}" for n, p in s.parameters.items()), s.title)
         for s in systems
@@ -135,12 +131,8 @@ def _text(system: System) -> str:
     lines += [f"source: {system.source}"] if system.source else []
     for name, entry in system.parameters.items():
         allowed = ", ".join(map(str, entry.values)) if entry.values else f"{entry.minimum} to {entry.maximum}"
-        lines.append(
-            f"parameter {name} = {system.settings.get(name, entry.default)} ({allowed}): {entry.help}"
-        )
-    devices = [
-        (d.name, str(d.kind), d.part or "", d.host or "free", _numa(d)) for d in system.devices.values()
-    ]
+        lines.append(f"parameter {name} = {system.settings.get(name, entry.default)} ({allowed}): {entry.help}")
+    devices = [(d.name, str(d.kind), d.part or "", d.host or "free", _numa(d)) for d in system.devices.values()]
     lines += ["", terminal.table(("device", "kind", "part", "host", "NUMA"), devices)]
     links = [(link.a, link.b, speed(link)) for link in system.links]
     lines += ["", terminal.table(("from", "to", "link"), links)]
@@ -179,9 +171,7 @@ def _data(system: System) -> dict[str, Any]:
             for link in system.links
         ],
         "domains": [{"name": d.name, "root": d.root, "devices": sorted(d.devices)} for d in system.domains],
-        "volumes": [
-            {"name": v.name, "raid": v.raid, "drives": list(v.drives)} for v in system.volumes.values()
-        ],
+        "volumes": [{"name": v.name, "raid": v.raid, "drives": list(v.drives)} for v in system.volumes.values()],
         "assumptions": list(system.assumptions),
     }
 

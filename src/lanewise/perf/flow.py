@@ -60,7 +60,9 @@ def parse_flows(text: str, p2p: bool = True) -> tuple[Flow, ...]:
 def _parse_one(piece: str, p2p: bool) -> list[Flow]:
     match = _FLOW.match(piece)
     if not match:
-        raise FormatError(f"'{piece.strip()}' is not a flow", hint="write source->destination, such as gpu0->gpu4 or host0->gpu1")
+        raise FormatError(
+            f"'{piece.strip()}' is not a flow", hint="write source->destination, such as gpu0->gpu4 or host0->gpu1"
+        )
     options = _options(piece, match["rest"])
     pairs = _pairs(piece, expand(match["src"]), expand(match["dst"]))
     if any(a == b for a, b in pairs):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """`cells[i][j]` is the value from names[i] to names[j] in B/s or s; None on the diagonal and where there is no way."""
+    """`cells[i][j]` is the value from names[i] to names[j] in B/s or s; None on the diagonal or for no way."""
 
     names: tuple[str, ...]
     cells: tuple[tuple[float | None, ...], ...]

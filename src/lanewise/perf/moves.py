@@ -37,7 +37,7 @@ WIRE_S_PER_M = 5e-9  # signal speed in copper and fibre is about two thirds of l
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Contiguous hops of one transport; `read` if the receiving end fetches the data, else the sending end pushes it."""
+    """Contiguous hops of one transport; `read` if the receiving end fetches, else the sending end pushes."""
 
     hops: tuple[Hop, ...]
     read: bool
@@ -95,7 +95,7 @@ def payloads(system: System, segment: Segment) -> list[tuple[Hop, float, float]]
 
 
 def round_trip(system: System, segment: Segment) -> float | None:
-    """Time of one read without load in s: the way there and back and the completer; None if the completer is unknown."""
+    """Time of one read without load in s: there, completer and back; None if the completer is unknown."""
     completer = system.number(segment.src, "latency.memory_read") if _is_cpu(system, segment.src) else None
     return None if completer is None else completer + 2 * one_way(system, segment.hops)
 
@@ -152,10 +152,17 @@ def _root_complexes(system: System, segment: Segment) -> Iterator[Use]:
         speeds = [hop.link for hop in (into, out) if hop.link.gen is not None]
         slowest = min(speeds, key=_speed)
         key = f"peer.rate.gen{slowest.gen}"
-        found = figure_resource(system, out.start, key, "peer writes through the root complex", (slowest.lanes or 16) / 16)
+        found = figure_resource(
+            system, out.start, key, "peer writes through the root complex", (slowest.lanes or 16) / 16
+        )
         if found is not None:
             port = (found.key[0], *out.key)
-            yield Use(Resource(port, f"{found.name} at {out.link.port or out.end}", found.capacity, found.basis, found.rests_on), 1.0)
+            yield Use(
+                Resource(
+                    port, f"{found.name} at {out.link.port or out.end}", found.capacity, found.basis, found.rests_on
+                ),
+                1.0,
+            )
 
 
 def _engines(system: System, segment: Segment) -> Iterator[Use]:

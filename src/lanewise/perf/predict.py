@@ -159,7 +159,9 @@ def _staging(system: System, flow: Flow, route: Route) -> Staging:
         lone = min(lone, max(times) + 1.0 / gaps.value)
         bases.append(gaps.basis)
         rests.append(cite(part, "staging.rate", gaps))
-    made = Resource(("staging", flow.name), f"staging of {flow.name} through host memory", 1.0, weakest(bases), "; ".join(rests))
+    made = Resource(
+        ("staging", flow.name), f"staging of {flow.name} through host memory", 1.0, weakest(bases), "; ".join(rests)
+    )
     return Staging(made, lone=lone, in_turn=sum(times), overlapped=max(times))
 
 

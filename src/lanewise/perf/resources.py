@@ -162,7 +162,9 @@ def engine(system: System, device: str, kind: str, link: Link) -> Resource | Non
     found = _known_engine(part, device, kind, link)
     if found is None and stand_in:
         found = _known_engine(part, device, stand_in, link)
-    return found and Resource(("engine", device, kind), f"{_ENGINE[kind]} of {device}", found.capacity, found.basis, found.rests_on)
+    return found and Resource(
+        ("engine", device, kind), f"{_ENGINE[kind]} of {device}", found.capacity, found.basis, found.rests_on
+    )
 
 
 def _known_engine(part: Part, device: str, kind: str, link: Link) -> Resource | None:
@@ -173,9 +175,13 @@ def _known_engine(part: Part, device: str, kind: str, link: Link) -> Resource | 
         figure = part.figure(key)
         if isinstance(figure.value, float):
             scale = packets.raw_rate(link.gen, link.lanes) / packets.raw_rate(gen, 16)
-            rests = cite(part, key, figure) + ("" if scale == 1 else f", scaled by {scale:.3g} to Gen{link.gen} x{link.lanes}")
+            rests = cite(part, key, figure) + (
+                "" if scale == 1 else f", scaled by {scale:.3g} to Gen{link.gen} x{link.lanes}"
+            )
             basis = weakest([figure.basis, "physics" if scale == 1 else "calibrated"])
-            return Resource(("engine", device, kind), f"{_ENGINE[kind]} of {device}", figure.value * scale, basis, rests)
+            return Resource(
+                ("engine", device, kind), f"{_ENGINE[kind]} of {device}", figure.value * scale, basis, rests
+            )
     return None
 
 

@@ -22,15 +22,13 @@ class Pieces:
 
 
 def expand(system: System, flow: Flow) -> Pieces:
-    """One piece for a flow between devices, one piece a drive for a volume; UnknownName for an end that is not there."""
+    """One piece for a flow between devices, one a drive for a volume; UnknownName for an end that is not there."""
     reads, writes = system.volumes.get(flow.src), system.volumes.get(flow.dst)
     if reads is None and writes is None:
         return Pieces(((endpoint(system, flow.src, flow.dst), endpoint(system, flow.dst, flow.src), 1.0),))
     sources = [(d, read_share(reads)) for d in reads.drives] if reads else [(flow.src, 1.0)]
     targets = [(d, write_share(writes)) for d in writes.drives] if writes else [(flow.dst, 1.0)]
-    parts = tuple(
-        (endpoint(system, s, t), endpoint(system, t, s), a * b) for s, a in sources for t, b in targets
-    )
+    parts = tuple((endpoint(system, s, t), endpoint(system, t, s), a * b) for s, a in sources for t, b in targets)
     return Pieces(parts, tuple(_controllers(system, reads, "read.rate") + _controllers(system, writes, "write.rate")))
 
 

@@ -145,5 +145,3 @@ def _observation(plan: Plan, metric: Metric, flow: str, value: float | None, bas
         source=Source.PREDICTED, system=plan.system.name, settings=dict(plan.system.settings),
         basis=Basis(basis), low=low, high=high, **rest,
     )  # fmt: skip
-
-

@@ -39,9 +39,7 @@ def run_from_json(text: str, file: str) -> Run:
     found = data.get("schema") if isinstance(data, dict) else None
     if found != SCHEMA:
         said = f"its schema is {json.dumps(found)}" if found is not None else "it names no schema"
-        raise FormatError(
-            f"not a run that this version reads: {said}", place=Place(file), hint=_other_schema(found)
-        )
+        raise FormatError(f"not a run that this version reads: {said}", place=Place(file), hint=_other_schema(found))
     return decode(Run, data, "run", file)
 
 
@@ -55,9 +53,7 @@ def _parse(text: str, file: str) -> Any:
             raise FormatError(cause, place=place, hint=f"the write was cut short; {_RERUN}") from None
         raise FormatError(f"not JSON: {error.msg}", place=place, hint=_RERUN) from None
     except _NotFiniteError as error:
-        raise FormatError(
-            f"{error} is not a JSON number", place=Place(file), hint="use null and a note"
-        ) from None
+        raise FormatError(f"{error} is not a JSON number", place=Place(file), hint="use null and a note") from None
     except RecursionError:
         raise FormatError("nested too deeply to be a run", place=Place(file), hint=_RERUN) from None
 
@@ -87,9 +83,7 @@ def encode(value: object, path: str) -> object:
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, float) and not math.isfinite(value):
-        raise FormatError(
-            f"{path} is {value}, and JSON has no such number", hint="give null and a note instead"
-        )
+        raise FormatError(f"{path} is {value}, and JSON has no such number", hint="give null and a note instead")
     return value
 
 
@@ -166,8 +160,7 @@ def _decode_tuple(kinds: tuple[Any, ...], data: Any, path: str, file: str) -> tu
         return tuple(_decode(kinds[0], item, f"{path}[{index}]", file) for index, item in enumerate(data))
     _expect(len(data) == len(kinds), f"a list of {len(kinds)}", data, path, file)
     return tuple(
-        _decode(kind, item, f"{path}[{i}]", file)
-        for i, (kind, item) in enumerate(zip(kinds, data, strict=True))
+        _decode(kind, item, f"{path}[{i}]", file) for i, (kind, item) in enumerate(zip(kinds, data, strict=True))
     )
 
 

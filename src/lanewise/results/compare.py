@@ -74,9 +74,7 @@ def compare(
         else:
             alone.append(row)
     over = {id(row) for rows in waiting.values() for row in rows}
-    return Comparison(
-        names[0], names[1], tuple(pairs), tuple(alone), tuple(r for r in right if id(r) in over)
-    )
+    return Comparison(names[0], names[1], tuple(pairs), tuple(alone), tuple(r for r in right if id(r) in over))
 
 
 def compare_runs(left: Run, right: Run, names: tuple[str, str] = ("left", "right")) -> Comparison:
@@ -86,9 +84,7 @@ def compare_runs(left: Run, right: Run, names: tuple[str, str] = ("left", "right
     return _joined(names, parts)
 
 
-def compare_sources(
-    run: Run, left: Source = Source.PUBLISHED, right: Source = Source.PREDICTED
-) -> Comparison:
+def compare_sources(run: Run, left: Source = Source.PUBLISHED, right: Source = Source.PREDICTED) -> Comparison:
     """Two sources of one run laid side by side."""
     return compare(rows_of(run, left), rows_of(run, right), (left.value, right.value))
 

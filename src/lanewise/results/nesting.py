@@ -64,9 +64,7 @@ def nest(system: System) -> Nest:
     plan = Nest(_host_names(system))
     _merge_nvswitches(system, plan)
     plan.barred = {name for name, device in system.devices.items() if device.kind in _BARS}
-    plan.volumes = {
-        v.name: v.controller or v.drives[0] for v in system.volumes.values() if v.controller or v.drives
-    }
+    plan.volumes = {v.name: v.controller or v.drives[0] for v in system.volumes.values() if v.controller or v.drives}
     _grow_tree(system, plan)
     _place_roots(system, plan)
     return plan

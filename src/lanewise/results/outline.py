@@ -118,9 +118,7 @@ def outline(
         title=system.title or system.name,
         boxes=tuple(_container(system, plan, top) for top in plan.tops),
         lines=_lines(system, plan, loads, use),
-        spans=tuple(
-            Span(_volume_label(v.name, v.raid, len(v.drives)), v.drives) for v in system.volumes.values()
-        ),
+        spans=tuple(Span(_volume_label(v.name, v.raid, len(v.drives)), v.drives) for v in system.volumes.values()),
         paths=tuple(_path(plan, label, index, nodes) for index, (label, nodes) in enumerate(routes)),
         notes=_notes(system),
     )

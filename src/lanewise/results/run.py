@@ -23,7 +23,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class FittedValue:
-    """A value fitted to observations: `key` is part.figure, `used` how many rows, `loo_rms_pct` the residual left out."""
+    """A value fitted to observations: `key` is part and figure, `used` how many rows, `spread` its relative error."""
 
     key: str
     value: float

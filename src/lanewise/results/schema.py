@@ -43,9 +43,7 @@ def _define(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
             "type": "object",
             "description": " ".join((kind.__doc__ or "").split()),
             "properties": properties,
-            "required": [
-                i.name for i in fields(kind) if i.default is MISSING and i.default_factory is MISSING
-            ],
+            "required": [i.name for i in fields(kind) if i.default is MISSING and i.default_factory is MISSING],
         }
     return {"$ref": f"#/$defs/{name}"}
 

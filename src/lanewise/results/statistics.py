@@ -68,10 +68,7 @@ def by_basis(rows: Iterable[Observation]) -> dict[str, Residuals]:
     """Residuals by basis (physics, calibrated, fitted), or by source where a row has none."""
     found = by(rows, lambda row: row.basis.value if row.basis else row.source.value)
     order = ("physics", "calibrated", "fitted")
-    return {
-        name: found[name]
-        for name in [*(n for n in order if n in found), *(n for n in found if n not in order)]
-    }
+    return {name: found[name] for name in [*(n for n in order if n in found), *(n for n in found if n not in order)]}
 
 
 def by_limit(rows: Iterable[Observation]) -> dict[str, Residuals]:

@@ -50,7 +50,7 @@ def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
         return (first,)
     found: dict[tuple[object, ...], Route] = {}
     for each in (first, *_candidates(system, a, b)):
-        found.setdefault((each.hops, each.via, len(each.stages)), each)
+        found.setdefault((each.hops, each.via, *(stage.dst for stage in each.stages)), each)
     rest = [each for each in found.values() if each is not first]
     return (first, *sorted(rest, key=_preference))
 

@@ -120,7 +120,8 @@ def _note(system: System, a: str, b: str, shown: str) -> str:
     found = route(system, a, b)
     if found.cls == shown:
         return ""
-    why = f": {found.note}" if found.note else ""
+    note = found.note.removesuffix(f"; nvidia-smi shows {shown}")
+    why = f": {note}" if note else ""
     return f"{a} - {b} is shown as {shown}, but its data goes {found.show()} ({found.cls}){why}"
 
 

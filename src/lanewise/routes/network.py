@@ -86,10 +86,18 @@ def rail(system: System, end: str, partner: str) -> str | None:
     near = nearest(system, end)
     if not near:
         return None
-    mine = cards_of(system, system.device(end).host or "")
-    number = cards_of(system, system.device(partner).host or "").index(partner)
-    level = mine[number % len(mine)]
-    return level if level in near else near[number % len(near)]
+    level = of_number(system, system.device(end).host or "", partner)
+    return level if level in near else near[_number(system, partner) % len(near)]
+
+
+def of_number(system: System, host: str, partner: str) -> str:
+    """The card of `host` that has the number of `partner`, counted round if the host has fewer."""
+    mine = cards_of(system, host)
+    return mine[_number(system, partner) % len(mine)]
+
+
+def _number(system: System, card: str) -> int:
+    return cards_of(system, system.device(card).host or "").index(card)
 
 
 @remembered
@@ -109,8 +117,7 @@ def _cost(system: System, a: str, b: str, first: str, second: str) -> tuple[int,
     liked = own(system, a) or rail(system, a, second), own(system, b) or rail(system, b, first)
     odd = (first != liked[0]) + (second != liked[1])
     between = len(shortest(system, first, second, NETWORK) or ())
-    place = cards_of(system, system.device(first).host or "").index(first)
-    return (one[0] + other[0], one[1] + other[1] + between, odd, place)
+    return (one[0] + other[0], one[1] + other[1] + between, odd, _number(system, first))
 
 
 def _cards(system: System, a: str, b: str, first: str, second: str) -> Cards:
@@ -123,7 +130,8 @@ def nearest_memory(system: System, host: str, peer: str) -> str | None:
     """The CPU of `host` whose memory has the best cards to `peer` on another host, None if there is none."""
     best: list[tuple[tuple[int, ...], int, str]] = []
     for place, cpu in enumerate(system.of_kind(Kind.CPU, host=host)):
-        found = pairs(system, cpu, peer)
-        if found:
-            best.append((_cost(system, cpu, peer, found[0].first, found[0].second), place, cpu))
+        for cards in pairs(system, cpu, peer)[:1]:
+            near, far, odd, _ = _cost(system, cpu, peer, cards.first, cards.second)
+            off_rail = cards.first != of_number(system, host, cards.second)
+            best.append(((near, far, odd, off_rail), place, cpu))
     return min(best)[2] if best else None

@@ -34,14 +34,18 @@ class ServiceRate:
 
 
 def closed(system: System, name: str, mode: str = "server", host: str | None = None) -> ServiceRate:
-    """The service with load generator and GPUs in one host; InputError for a GPU whose service rate is unknown."""
+    """The service with load generator and GPUs in one host; InputError for a GPU of unknown service rate."""
     return _rate(system, name, mode, _serving_host(system, host), frontend=None)
 
 
-def network(system: System, name: str, mode: str = "server", host: str | None = None, frontend: str = "frontend") -> ServiceRate:
-    """The service with the load generator on `frontend`: bytes cross the fabric, and software takes its time a query."""
+def network(
+    system: System, name: str, mode: str = "server", host: str | None = None, frontend: str = "frontend"
+) -> ServiceRate:
+    """The service with its load from `frontend`: bytes cross the fabric, software takes time for each query."""
     if frontend not in system.hosts:
-        raise InputError(f"{system.name} has no host '{frontend}' to generate the load", hint=f"hosts: {', '.join(system.hosts)}")
+        raise InputError(
+            f"{system.name} has no host '{frontend}' to generate the load", hint=f"hosts: {', '.join(system.hosts)}"
+        )
     return _rate(system, name, mode, _serving_host(system, host), frontend)
 
 
@@ -55,20 +59,22 @@ def _rate(system: System, name: str, mode: str, host: str, frontend: str | None)
     load = workload(name)
     gpus = system.of_kind(Kind.GPU, host=host)
     if not gpus:
-        raise InputError(f"{host} of {system.name} has no GPU", hint="attach one, or set the parameter that counts them")
+        raise InputError(
+            f"{host} of {system.name} has no GPU", hint="attach one, or set the parameter that counts them"
+        )
     flows = [_flow(system, load, mode, gpu, frontend or host, networked=frontend is not None) for gpu in gpus]
     found = predict(system, flows)
     slowest = min(found.flows, key=lambda flow: flow.rate)
     basis = weakest([slowest.basis, *(flow.basis for flow in found.flows)])
-    return ServiceRate(
-        load, found.total / load.bytes_in, found.total, slowest.limit, basis, slowest.rests_on, found
-    )
+    return ServiceRate(load, found.total / load.bytes_in, found.total, slowest.limit, basis, slowest.rests_on, found)
 
 
 def _flow(system: System, load: Workload, mode: str, gpu: str, source: str, networked: bool) -> Flow:
     part = system.part(gpu)
     if part is None:
-        raise InputError(f"{gpu} names no part, so its service rate is unknown", hint="give it a part in the description")
+        raise InputError(
+            f"{gpu} names no part, so its service rate is unknown", hint="give it a part in the description"
+        )
     rate, basis, rests = service_rate(part, load.name, mode, networked)
     return Flow(
         source, gpu, cap=rate * load.bytes_in, cap_name=f"GPU service rate ({part.name}, {load.name})",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lanewise.results.observation import Observation
     from lanewise.results.plan import Plan, Probe
     from lanewise.studies.form import FitForm
+    from lanewise.topology.model import System
 
     Progress = Callable[[str], None]
 
@@ -77,7 +78,11 @@ def calibrate(probe: Probe, catalog: Catalog, unknowns: Sequence[FitForm], targe
 
 
 def leave_out(
-    probe: Probe, catalog: Catalog, unknowns: Sequence[FitForm], targets: Sequence[Target], say: Progress = lambda _: None
+    probe: Probe,
+    catalog: Catalog,
+    unknowns: Sequence[FitForm],
+    targets: Sequence[Target],
+    say: Progress = lambda _: None,
 ) -> tuple[LeftOut, ...]:
     """For each group of targets: fit without it, predict it, and report the residuals of what was not seen."""
     groups: dict[str, list[Target]] = defaultdict(list)
@@ -100,7 +105,9 @@ def target(plan: Plan, seen: Observation, group: str = "") -> Target:
     """A target from an observation with a published or measured value."""
     value = seen.published if seen.published is not None else seen.value
     if not value:
-        raise InputError(f"{seen.scenario} has no value to fit to", hint="choose rows with a published or measured value")
+        raise InputError(
+            f"{seen.scenario} has no value to fit to", hint="choose rows with a published or measured value"
+        )
     return Target(plan, value, group)
 
 
@@ -108,16 +115,20 @@ def _residuals(probe: Probe, catalog: Catalog, targets: Sequence[Target]) -> lis
     from dataclasses import replace
 
     made = []
-    systems: dict[int, object] = {}
+    systems: dict[int, System] = {}
     for each in targets:
         system = systems.setdefault(id(each.plan.system), each.plan.system.with_catalog(catalog))
-        seen = probe.run(replace(each.plan, system=system))[0]  # type: ignore[type-var]
+        seen = probe.run(replace(each.plan, system=system))[0]
         made.append((seen.value - each.value) / each.value if seen.value is not None else 1.0)
     return made
 
 
 def _known_residuals(
-    probe: Probe, catalog: Catalog, unknowns: Sequence[FitForm], values: Sequence[float], targets: Sequence[Target],
+    probe: Probe,
+    catalog: Catalog,
+    unknowns: Sequence[FitForm],
+    values: Sequence[float],
+    targets: Sequence[Target],
     known: dict[tuple[object, ...], float],
 ) -> list[float]:
     """Residuals, asking the probe only for targets whose own parts have changed since it was last asked."""

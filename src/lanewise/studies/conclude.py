@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from typing import TYPE_CHECKING, Any
 
 from lanewise import units
@@ -95,5 +94,3 @@ def _value(text: str, rows: Rows) -> str:
 
 def _word(holds: bool | None) -> str:
     return "not stated" if holds is None else ("true" if holds else "false")
-
-

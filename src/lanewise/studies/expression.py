@@ -1,7 +1,7 @@
 """The small expression language of studies: comparisons and sums over rows, nothing that could do harm.
 
-    v('p2p', 'same switch') > v('p2p', 'one root complex')
-    all(r.value >= 0.98 * v('gen4', 'TX2550 M7', gpus=r.gpus) for r in rows('gen4') if use(r, 'host link') < 0.9)
+v('p2p', 'same switch') > v('p2p', 'one root complex')
+all(r.value >= 0.98 * v('gen4', 'TX2550 M7', gpus=r.gpus) for r in rows('gen4') if use(r, 'host link') < 0.9)
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _ALLOWED = (
     ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Subscript,
 )  # fmt: skip
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "all": all, "any": any, "min": min, "max": max, "abs": abs, "sum": sum, "len": len, "sorted": sorted, "round": round,
+    "all": all, "any": any, "min": min, "max": max, "abs": abs, "sum": sum, "len": len, "sorted": sorted,
+    "round": round,
 }  # fmt: skip
 
 
@@ -42,7 +43,8 @@ class RowView:
             "value": self.value, "predicted": self.seen.value, "published": self.seen.published,
             "label": self.seen.scenario, "table": self.seen.table, "system": self.seen.system,
             "limit": self.seen.limit, "basis": str(self.seen.basis), "extrapolated": self.seen.extrapolated,
-            "residual_pct": self.seen.residual_pct, "metric": self.seen.metric, "low": self.seen.low, "high": self.seen.high,
+            "residual_pct": self.seen.residual_pct, "metric": self.seen.metric,
+            "low": self.seen.low, "high": self.seen.high,
         }  # fmt: skip
         known = fields | dict(self.seen.settings)
         if name not in known:
@@ -67,9 +69,13 @@ class Rows:
         """The value of the one row that fits; UnknownName if there is none, FormatError if several."""
         found = [r for r in self.views if r.seen.table == table and r.seen.scenario == label and _matches(r, where)]
         if not found:
-            raise unknown_name(f"row of table '{table}'", label, {r.seen.scenario for r in self.views if r.seen.table == table})
+            raise unknown_name(
+                f"row of table '{table}'", label, {r.seen.scenario for r in self.views if r.seen.table == table}
+            )
         if len(found) > 1:
-            raise FormatError(f"'{label}' of table '{table}' stands for {len(found)} rows", hint="name the setting, such as gpus=4")
+            raise FormatError(
+                f"'{label}' of table '{table}' stands for {len(found)} rows", hint="name the setting, such as gpus=4"
+            )
         self.touched.append(found[0].seen)
         return found[0].value
 
@@ -84,7 +90,9 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError as error:
-        raise FormatError(f"'{text}' is not an expression: {error.msg}", hint="see docs/reference/study-format.md") from None
+        raise FormatError(
+            f"'{text}' is not an expression: {error.msg}", hint="see docs/reference/study-format.md"
+        ) from None
     tree = ast.fix_missing_locations(_Safe().visit(tree))
     try:
         return eval(compile(tree, "<study>", "eval"), {"__builtins__": {}, "_field": _field, **names})
@@ -99,12 +107,14 @@ class _Safe(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         if not isinstance(node, _ALLOWED):
-            raise FormatError(f"{type(node).__name__} is not allowed in an expression", hint="use comparisons, sums and row fields")
+            raise FormatError(
+                f"{type(node).__name__} is not allowed in an expression", hint="use comparisons, sums and row fields"
+            )
         if isinstance(node, ast.Name) and node.id.startswith("_"):
             raise FormatError(f"the name '{node.id}' is not allowed in an expression")
         return super().visit(node)
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.Call:  # noqa: N802
+    def visit_Attribute(self, node: ast.Attribute) -> ast.Call:
         return ast.Call(ast.Name("_field", ast.Load()), [self.visit(node.value), ast.Constant(node.attr)], [])
 
 

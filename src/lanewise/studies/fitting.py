@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from lanewise.studies.calibrate import Progress, Target
     from lanewise.studies.runner import Systems
 
-_UNKNOWN = re.compile(r"^\s*(?P<part>\S+)\s+(?P<figure>\S+)\s+(?P<low>\S+?)\s*\.\.\s*(?P<high>[\d.eE+]+)\s*(?P<unit>\S*)\s*$")
+_UNKNOWN = re.compile(
+    r"^\s*(?P<part>\S+)\s+(?P<figure>\S+)\s+(?P<low>\S+?)\s*\.\.\s*(?P<high>[\d.eE+]+)\s*(?P<unit>\S*)\s*$"
+)
 
 
 def parse_unknown(text: str) -> FitForm:
@@ -44,8 +46,12 @@ def parse_unknown(text: str) -> FitForm:
 
 
 def calibrate_to_studies(
-    forms: Sequence[tuple[StudyForm, Systems]], unknowns: Sequence[FitForm], tables: Sequence[str], catalog: Catalog,
-    probe: Probe, say: Progress = lambda _: None,
+    forms: Sequence[tuple[StudyForm, Systems]],
+    unknowns: Sequence[FitForm],
+    tables: Sequence[str],
+    catalog: Catalog,
+    probe: Probe,
+    say: Progress = lambda _: None,
 ) -> tuple[Fit, tuple[LeftOut, ...]]:
     """Fit `unknowns` to the published rows of the chosen tables (all if none); InputError if no row is left to use.
 
@@ -53,7 +59,11 @@ def calibrate_to_studies(
     """
     chosen: list[Target] = []
     for form, read_system in forms:
-        rows = [r for r in form.rows if (not tables or r.table in tables) and r.published and not r.derive and not r.extrapolated]
+        rows = [
+            r
+            for r in form.rows
+            if (not tables or r.table in tables) and r.published and not r.derive and not r.extrapolated
+        ]
         labelled = [replace(r, group=r.group or f"{r.table} {r.label}") for r in rows]
         chosen += targets(Bench(form, probe, catalog, read_system), labelled)
     if not chosen:

@@ -10,14 +10,26 @@ from lanewise.errors import FormatError, InputError, LanewiseError, unknown_name
 from lanewise.studies.form import FORMAT, FitForm, HypothesisForm, RowForm, ScenarioForm, StudyForm, SystemRef, placed
 
 if TYPE_CHECKING:
-    from lanewise.errors import Place
     from lanewise.topology.marks import Document
 
 _TOP = (
     "lanewise", "study", "title", "source", "finding", "method", "systems", "tables", "fit", "fit_tables", "leave_out",
     "hypotheses", "conclusions", "charts", "drawings", "assumptions",
 )  # fmt: skip
-_TABLE = ("name", "title", "system", "set", "scenario", "metric", "unit", "sweep", "rows", "derive", "note", "extrapolated")
+_TABLE = (
+    "name",
+    "title",
+    "system",
+    "set",
+    "scenario",
+    "metric",
+    "unit",
+    "sweep",
+    "rows",
+    "derive",
+    "note",
+    "extrapolated",
+)
 _ROW = ("label", "system", "set", "scenario", "metric", "unit", "published", "extrapolated", "note", "derive", "group")
 _SCENARIO = ("flows", "demand", "p2p", "service", "mode", "division", "host")
 _FIT = ("part", "figure", "start", "low", "high", "note")
@@ -67,7 +79,9 @@ class Reader:
         """A scenario entry; FormatError if it is neither flows nor a service."""
         self._keys(entry, _SCENARIO, *path)
         if bool(entry.get("flows")) == bool(entry.get("service")):
-            raise self._error("a scenario is either 'flows' or a 'service'", *path, hint="for example flows: gpu0->gpu1")
+            raise self._error(
+                "a scenario is either 'flows' or a 'service'", *path, hint="for example flows: gpu0->gpu1"
+            )
         demand = entry.get("demand")
         return ScenarioForm(
             flows=str(entry.get("flows", "")),
@@ -105,7 +119,8 @@ class Reader:
         self, table: dict[str, Any], row: dict[str, Any], t: int, r: int, systems: dict[str, SystemRef]
     ) -> list[RowForm]:
         path = ("tables", t, "rows", r)
-        merged = {**{k: table[k] for k in ("system", "scenario", "metric", "unit", "derive", "note") if k in table}, **row}
+        inherited = ("system", "scenario", "metric", "unit", "derive", "note")
+        merged: dict[str, Any] = {key: table[key] for key in inherited if key in table} | row
         system = str(merged.get("system", ""))
         if system not in systems:
             raise placed(unknown_name("system of this study", system, systems), self.document.place(*path))
@@ -138,11 +153,15 @@ class Reader:
         if not sweep:
             return [({}, self._number(published, *path), bool(marked))]
         if not isinstance(sweep, dict) or len(sweep) != 1:
-            raise self._error("a sweep names one parameter and its values", "tables", t, "sweep", hint="sweep: {gpus: [1, 2]}")
+            raise self._error(
+                "a sweep names one parameter and its values", "tables", t, "sweep", hint="sweep: {gpus: [1, 2]}"
+            )
         name, values = next(iter(sweep.items()))
         cells = published if isinstance(published, list) else [published] * len(values)
         if len(cells) != len(values):
-            raise self._error(f"{len(cells)} published values for {len(values)} of {name}", *path, hint="use null for a gap")
+            raise self._error(
+                f"{len(cells)} published values for {len(values)} of {name}", *path, hint="use null for a gap"
+            )
         marks = marked if isinstance(marked, list) else [v for v in values if marked]
         return [({str(name): int(v)}, self._number(c, *path), v in marks) for v, c in zip(values, cells, strict=True)]
 
@@ -223,7 +242,9 @@ class Reader:
     def _number(self, value: Any, *path: str | int) -> float | None:
         if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
             return value
-        raise self._error(f"'{value}' is not a number", *path, "published", hint="write plain numbers in the row's unit")
+        raise self._error(
+            f"'{value}' is not a number", *path, "published", hint="write plain numbers in the row's unit"
+        )
 
     def _quantity(self, value: Any, unit: str, *path: str | int) -> float:
         try:
@@ -233,4 +254,3 @@ class Reader:
 
     def _error(self, cause: str, *path: str | int, hint: str = "") -> InputError:
         return FormatError(cause, place=self.document.place(*path), hint=hint)
-

@@ -20,4 +20,6 @@ def ready_text(name: str) -> tuple[str, str]:
     """The text of a ready study and the file name to show in errors; UnknownName otherwise."""
     if name not in ready_studies():
         raise unknown_name("study", name, ready_studies())
-    return (resources.files("lanewise") / "data" / "studies" / f"{name}.yaml").read_text(encoding="utf-8"), f"{name}.yaml"
+    return (resources.files("lanewise") / "data" / "studies" / f"{name}.yaml").read_text(
+        encoding="utf-8"
+    ), f"{name}.yaml"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import parse_flows
@@ -25,12 +25,8 @@ if TYPE_CHECKING:
     from lanewise.topology.model import System
 
     Progress = Callable[[str], None]
-
-
-class Systems(Protocol):
-    """Gives a system by reference (a ready name or a file) and settings."""
-
-    def __call__(self, ref: str, settings: Mapping[str, int], catalog: Catalog) -> System: ...
+    # Gives a system by reference (a ready name or a file), settings and catalogue.
+    Systems = Callable[[str, Mapping[str, int], Catalog], System]
 
 
 @dataclass
@@ -154,5 +150,3 @@ def _assumptions(bench: Bench, form: StudyForm) -> tuple[str, ...]:
         if row is not None:
             made += [f"{form.systems[name].system}: {text}" for text in bench.system(name, row.settings).assumptions]
     return tuple(dict.fromkeys(made))
-
-

@@ -1,0 +1,228 @@
+"""What holds for every system: contiguous, symmetric, never through an endpoint, and no shorter way missed."""
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from route_systems import build, way
+
+from lanewise.routes.classify import class_of
+from lanewise.routes.find import route, routes
+from lanewise.routes.matrix import class_matrix
+from lanewise.routes.model import Via
+from lanewise.routes.shared import shared_links
+from lanewise.routes.ways import root_of, turns_at_cpu
+from lanewise.topology.model import Kind, LinkKind
+from lanewise.topology.ready import ready_system, ready_systems
+
+ENDS = (Kind.GPU, Kind.SSD, Kind.NIC)
+MEDIA = (LinkKind.PCIE, LinkKind.FABRIC)
+
+
+@st.composite
+def trees(draw, fabric=False):
+    """One to three sockets, up to six switches anywhere below them, up to seven devices, maybe fabric links."""
+    cpus = [f"cpu{i}" for i in range(draw(st.integers(1, 3)))]
+    chains = [f"{a} == {b}" for a, b in pairwise(cpus)]
+    above = list(cpus)
+    for i in range(draw(st.integers(0, 6))):
+        chains.append(f"{draw(st.sampled_from(above))} -- sw{i}")
+        above.append(f"sw{i}")
+    for i in range(draw(st.integers(2, 7))):
+        kind = draw(st.sampled_from(["gpu", "gpu", "ssd", "nic"]))
+        chains.append(f"{draw(st.sampled_from(above))} -- {kind}{i}")
+    switches = above[len(cpus) :]
+    if fabric and len(switches) > 1:
+        pairs = st.tuples(st.sampled_from(switches), st.sampled_from(switches)).filter(lambda ab: ab[0] < ab[1])
+        chains += [f"{a} ~~ {b}" for a, b in draw(st.lists(pairs, max_size=4, unique=True))]
+    scope = draw(st.sampled_from(["none", "root-complex", "socket", "system"]))
+    return build(", ".join(chains if len(cpus) > 1 else [cpus[0], *chains]), cpu_part=scope)
+
+
+def ends_of(system):
+    return system.of_kind(*ENDS, Kind.CPU)
+
+
+def all_pairs(system):
+    names = ends_of(system)
+    return [(a, b) for a in names for b in names if a != b]
+
+
+def least_hops(system, a, b, middle):
+    """The oracle: the fewest hops of all simple ways whose inner devices are of the kinds `middle`."""
+    best = None
+    stack = [(a, (a,))]
+    while stack:
+        here, passed = stack.pop()
+        for link in system.links_at(here):
+            there = link.other(here)
+            if link.kind not in (*MEDIA, LinkKind.SOCKET) or there in passed:
+                continue
+            if there == b:
+                best = min(best or len(passed), len(passed))
+            elif system.device(there).kind in middle:
+                stack.append((there, (*passed, there)))
+    return best
+
+
+@given(trees(fabric=True))
+@settings(deadline=None)
+def test_hops_join_up_from_end_to_end(system):
+    for a, b in all_pairs(system):
+        for found in (*routes(system, a, b), route(system, a, b, p2p=False)):
+            assert found.hops[0].start == a
+            assert found.hops[-1].end == b
+            assert all(one.end == other.start for one, other in pairwise(found.hops))
+            assert found.nodes == (a, *(hop.end for hop in found.hops))
+
+
+@given(trees(fabric=True))
+@settings(deadline=None)
+def test_no_route_passes_an_endpoint(system):
+    for a, b in all_pairs(system):
+        for found in routes(system, a, b):
+            assert not [n for n in found.nodes[1:-1] if system.device(n).kind in ENDS]
+
+
+@given(trees(fabric=True))
+@settings(deadline=None)
+def test_straight_routes_take_the_same_links_both_ways_and_have_one_class(system):
+    for a, b in all_pairs(system):
+        there, back = route(system, a, b), route(system, b, a)
+        assert (there.via, there.cls) == (back.via, back.cls)
+        if not there.stages:
+            assert there.hops == tuple(hop.back for hop in reversed(back.hops))
+
+
+@given(trees())
+@settings(deadline=None)
+def test_in_trees_no_shorter_way_is_missed(system):
+    """On trees the only simple way between two ends is the one that data takes, over CPUs if it must."""
+    for a, b in all_pairs(system):
+        found = route(system, a, b)
+        if not found.stages:
+            assert len(found.hops) == least_hops(system, a, b, (Kind.SWITCH, Kind.CPU))
+        else:
+            assert sum(len(stage.hops) for stage in found.stages) == len(found.hops)
+
+
+@given(trees(fabric=True))
+@settings(deadline=None)
+def test_in_fabrics_peers_take_the_shortest_way_below_the_cpus(system):
+    for a, b in all_pairs(system):
+        least = least_hops(system, a, b, (Kind.SWITCH,))
+        kinds = {system.device(a).kind, system.device(b).kind}
+        if Kind.CPU in kinds or Kind.GPU not in kinds or least is None:
+            continue
+        found = route(system, a, b)
+        assert (found.via, len(found.hops)) == (Via.PCIE, least)
+        assert not turns_at_cpu(system, found.hops)
+
+
+@given(trees(fabric=True))
+@settings(deadline=None)
+def test_the_default_is_first_and_allowed_and_the_list_is_in_order(system):
+    for a, b in all_pairs(system):
+        found = routes(system, a, b)
+        assert found[0] == route(system, a, b)
+        assert found[0].allowed
+        assert [each.allowed for each in found] == sorted((each.allowed for each in found), reverse=True)
+        assert all(each.allowed or each.why for each in found)
+
+
+@given(trees(fabric=True))
+@settings(deadline=None)
+def test_the_matrix_is_symmetric(system):
+    cells = class_matrix(system, ends_of(system)).cells
+    assert cells == tuple(zip(*cells, strict=True))
+
+
+@pytest.mark.parametrize("name", ready_systems())
+def test_every_pair_of_a_ready_system_has_routes(name):
+    system = ready_system(name)
+    bound = [n for n in system.of_kind(*ENDS, Kind.RAID) if system.device(n).host is not None]
+    for a in bound[:12]:
+        for b in bound[:12]:
+            found = route(system, a, b)
+            assert found.allowed
+            assert found.nodes[0] == a
+            assert found.nodes[-1] == b
+            assert found.stages or found.cls == class_of(system, found.hops)
+
+
+def test_a_raid_controller_passes_its_drives_data_to_the_host_and_nothing_else():
+    system = build("cpu0 -- sw0 -- roc0 -- ssd0, roc0 -- ssd1, sw0 -- gpu0")
+    assert way(route(system, "ssd0", "gpu0")) == "ssd0 - roc0 - sw0 - gpu0"
+    assert way(route(system, "host0", "ssd1")) == "cpu0 - sw0 - roc0 - ssd1"
+    assert way(route(system, "roc0", "gpu0")) == "roc0 - sw0 - gpu0"
+    assert route(system, "ssd0", "ssd1").via is Via.STAGED
+
+
+def test_ties_go_to_what_the_description_names_first_and_both_ways_alike():
+    system = build("cpu0 -- sw0 -- gpu0, cpu0 -- sw3 -- gpu1, sw0 ~~ sw1 ~~ sw3, sw0 ~~ sw2 ~~ sw3")
+    assert way(route(system, "gpu0", "gpu1")) == "gpu0 - sw0 - sw1 - sw3 - gpu1"
+    assert way(route(system, "gpu1", "gpu0")) == "gpu1 - sw3 - sw1 - sw0 - gpu0"
+
+
+def test_the_root_of_a_device_and_the_cpus_where_routes_turn():
+    system = build("cpu0 == cpu1, cpu0 -- sw0 -- gpu0, cpu1 -- gpu1", cpu_part="system")
+    cpu, up = root_of(system, "gpu0")
+    assert (cpu, [hop.end for hop in up]) == ("cpu0", ["sw0", "cpu0"])
+    assert root_of(system, "cpu1") == ("cpu1", ())
+    assert turns_at_cpu(system, route(system, "gpu0", "gpu1").hops) == ("cpu0", "cpu1")
+
+
+def test_three_sockets_in_a_row_are_crossed_one_by_one():
+    system = build("cpu0 == cpu1 == cpu2, cpu0 -- gpu0, cpu2 -- gpu1", cpu_part="system")
+    assert way(route(system, "gpu0", "gpu1")) == "gpu0 - cpu0 - cpu1 - cpu2 - gpu1"
+
+
+def test_a_gpu_on_nvlinks_of_a_cpu_reaches_memory_over_them():
+    system = build("cpu0 ##x3 gpu0, cpu0 -- nic0, cpu0 ##x3 gpu1")
+    found = route(system, "host0", "gpu0")
+    assert (found.via, way(found)) == (Via.NVLINK, "cpu0 - gpu0")
+    assert way(route(system, "nic0", "gpu0")) == "nic0 - cpu0 - gpu0"
+
+
+def test_routes_share_the_uplink_of_their_switch():
+    system = ready_system("cirrascale-typical")
+    found = [route(system, "host0", f"gpu{i}") for i in (0, 1, 2)]
+    shared = shared_links(found)
+    assert {key[:2]: len(users) for key, users in shared.items()} == {("cpu0", "sw0"): 2}
+    assert shared_links(found[1:]) == {}
+    there, back = route(system, "gpu0", "gpu2"), route(system, "gpu2", "gpu0")
+    assert shared_links([there, back]) == {}
+
+
+def test_a_route_that_crosses_a_link_twice_shares_it_once():
+    system = build("cpu0 -- sw0 -- gpu0, sw0 -- gpu1, sw0 -- gpu2")
+    found = [route(system, "gpu0", "gpu1", p2p=False), route(system, "gpu2", "gpu1", p2p=False)]
+    assert {key[:2] for key in shared_links(found)} == {("sw0", "cpu0"), ("cpu0", "sw0"), ("sw0", "gpu1")}
+
+
+def test_systems_on_another_catalogue_know_their_own_peer_scopes():
+    class Other:
+        def get(self, name):
+            from route_systems import FakePart
+
+            return FakePart("none")
+
+    system = build("cpu0 -- gpu0, cpu0 -- gpu1", cpu_part="system")
+    assert route(system, "gpu0", "gpu1").via is Via.PCIE
+    assert route(system.with_catalog(Other()), "gpu0", "gpu1").via is Via.STAGED
+    assert route(system, "gpu0", "gpu1").via is Via.PCIE
+
+
+def test_all_pairs_of_sixteen_gpus_are_quick():
+    def once():
+        system = ready_system("rack-16gpu")
+        gpus = system.of_kind(Kind.GPU)
+        start = time.perf_counter()
+        for a in gpus:
+            for b in gpus:
+                route(system, a, b)
+        return time.perf_counter() - start
+
+    assert min(once() for _ in range(5)) < 0.1  # about 10 ms; ten times that is a mistake, not a busy machine
