@@ -50,9 +50,7 @@ def test_ctrl_c_keeps_the_finished_study_and_names_the_missing_ones(tmp_path, cl
     assert stderr.splitlines()[-1] == "interrupted"
     assert "Traceback" not in stderr
     assert "first" in stdout
-    assert [study["name"] for study in json.loads((tmp_path / "run.json").read_text())["studies"]] == [
-        "first"
-    ]
+    assert [study["name"] for study in json.loads((tmp_path / "run.json").read_text())["studies"]] == ["first"]
     assert "first" in (tmp_path / "run.html").read_text()
 
 

@@ -101,26 +101,20 @@ def test_a_system_without_two_ends_gives_all_classes_and_peers(lanewise):
 
 
 def test_concurrent_flows_name_their_limits(lanewise):
-    done = lanewise(
-        "predict", "composable-server-gen4", "--set", "path=2", "--flows", "host0->gpu0, host0->gpu1"
-    )
+    done = lanewise("predict", "composable-server-gen4", "--set", "path=2", "--flows", "host0->gpu0, host0->gpu1")
     assert done.returncode == 0
     assert "link cpu0->hba" in done.stdout or "read" in done.stdout
     assert "all together" in done.stdout
 
 
 def test_transfers_of_two_sizes_end_at_two_times(lanewise):
-    found = answer(
-        lanewise("predict", "rack-16gpu", "--flows", "gpu0->gpu1 1 GiB, gpu0->gpu1 2 GiB", "--json")
-    )
+    found = answer(lanewise("predict", "rack-16gpu", "--flows", "gpu0->gpu1 1 GiB, gpu0->gpu1 2 GiB", "--json"))
     first, second = found["transfers"]
     assert first["finish"] < second["finish"]
 
 
 def test_a_matrix_of_chosen_devices(lanewise):
-    found = answer(
-        lanewise("predict", "rack-16gpu", "--matrix", "goodput", "--devices", "gpu[0-1],gpu4", "--json")
-    )
+    found = answer(lanewise("predict", "rack-16gpu", "--matrix", "goodput", "--devices", "gpu[0-1],gpu4", "--json"))
     assert found["names"] == ["gpu0", "gpu1", "gpu4"]
     assert found["cells"][0][0] is None
     assert found["cells"][0][1] == found["cells"][1][0] > 1e9

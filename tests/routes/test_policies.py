@@ -4,7 +4,7 @@ import pytest
 from route_systems import build, way
 
 from lanewise.routes.find import route, routes
-from lanewise.routes.matrix import Peers, peer_groups, peers
+from lanewise.routes.matrix import Peers, class_matrix, peer_groups, peers
 from lanewise.routes.model import Via
 from lanewise.topology.ready import ready_system
 
@@ -209,16 +209,24 @@ def test_refused_routes_are_listed_last_with_the_reason():
         (Via.PCIE, False, 0),
     ]
     assert "peer scope root-complex" in found[-1].why
-    assert [way(stage) for stage in found[2].stages] == ["gpu0 - sw0 - cpu0", "cpu0 - cpu1", "cpu1 - sw2 - gpu2"]
+    assert [way(stage) for stage in found[2].stages] == [
+        "gpu0 - sw0 - cpu0",
+        "cpu0 - cpu1",
+        "cpu1 - sw2 - gpu2",
+    ]
 
 
 def test_all_ways_of_a_fabric_with_cross_domain_off_and_on():
     off, on = (build(FABRIC, domains=DOMAINS, cross_domain_p2p=value) for value in (False, True))
-    shown = {way(each): (each.allowed, each.why) for each in routes(off, "ssd0", "gpu0") if each.via is Via.PCIE}
+    shown = {
+        way(each): (each.allowed, each.why) for each in routes(off, "ssd0", "gpu0") if each.via is Via.PCIE
+    }
     assert shown["ssd0 - sw1 - cpu1 - cpu0 - sw0 - gpu0"][0]
     assert not shown["ssd0 - sw1 - sw0 - gpu0"][0]
     assert "cross-domain P2P is off" in shown["ssd0 - sw1 - sw0 - gpu0"][1]
-    shown = {way(each): (each.allowed, each.why) for each in routes(on, "ssd0", "gpu0") if each.via is Via.PCIE}
+    shown = {
+        way(each): (each.allowed, each.why) for each in routes(on, "ssd0", "gpu0") if each.via is Via.PCIE
+    }
     assert shown["ssd0 - sw1 - sw0 - gpu0"][0]
     assert shown["ssd0 - sw1 - cpu1 - cpu0 - sw0 - gpu0"][1] == (
         "cross-domain P2P is on, so peer traffic takes the fabric"
@@ -229,6 +237,12 @@ def test_redundant_fabric_ways_are_all_listed_shortest_first():
     system = build("cpu0 -- sw0 -- gpu0, sw0 ~~ sw1 -- gpu1, sw0 ~~ sw2 ~~ sw1")
     found = [way(each) for each in routes(system, "gpu0", "gpu1") if each.via is Via.PCIE]
     assert found == ["gpu0 - sw0 - sw1 - gpu1", "gpu0 - sw0 - sw2 - sw1 - gpu1"]
+
+
+def test_sockets_that_only_a_fabric_joins():
+    system = build("cpu0 -- sw0 -- gpu0, cpu1 -- sw1 -- gpu1, sw0 ~~ sw1")
+    assert [way(each) for each in routes(system, "gpu0", "gpu1")] == ["gpu0 - sw0 - sw1 - gpu1"]
+    assert class_matrix(system).cell("gpu0", "gpu1") == "PXB"
 
 
 def test_nvlink_comes_before_pcie_and_staging():

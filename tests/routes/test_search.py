@@ -35,7 +35,9 @@ def trees(draw, fabric=False):
         chains.append(f"{draw(st.sampled_from(above))} -- {kind}{i}")
     switches = above[len(cpus) :]
     if fabric and len(switches) > 1:
-        pairs = st.tuples(st.sampled_from(switches), st.sampled_from(switches)).filter(lambda ab: ab[0] < ab[1])
+        pairs = st.tuples(st.sampled_from(switches), st.sampled_from(switches)).filter(
+            lambda ab: ab[0] < ab[1]
+        )
         chains += [f"{a} ~~ {b}" for a, b in draw(st.lists(pairs, max_size=4, unique=True))]
     scope = draw(st.sampled_from(["none", "root-complex", "socket", "system"]))
     return build(", ".join(chains if len(cpus) > 1 else [cpus[0], *chains]), cpu_part=scope)

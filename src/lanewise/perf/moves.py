@@ -146,23 +146,16 @@ def _links(system: System, segment: Segment) -> Iterator[Use]:
 def _root_complexes(system: System, segment: Segment) -> Iterator[Use]:
     if _is_cpu(system, segment.src) or _is_cpu(system, segment.dst):
         return
-    for into, out in zip(segment.hops, segment.hops[1:], strict=False):
+    for out in segment.hops[1:]:
         if not _is_cpu(system, out.start) or out.link.kind is LinkKind.SOCKET or out.link.gen is None:
             continue
-        speeds = [hop.link for hop in (into, out) if hop.link.gen is not None]
-        slowest = min(speeds, key=_speed)
-        key = f"peer.rate.gen{slowest.gen}"
-        found = figure_resource(
-            system, out.start, key, "peer writes through the root complex", (slowest.lanes or 16) / 16
-        )
+        key = f"peer.rate.gen{out.link.gen}"
+        lanes = (out.link.lanes or 16) / 16
+        found = figure_resource(system, out.start, key, "peer writes through the root complex", lanes)
         if found is not None:
-            port = (found.key[0], *out.key)
-            yield Use(
-                Resource(
-                    port, f"{found.name} at {out.link.port or out.end}", found.capacity, found.basis, found.rests_on
-                ),
-                1.0,
-            )
+            # One capacity for each root port that peer traffic leaves by, whichever port it came in at.
+            name = f"{found.name} at {out.link.port or out.end}"
+            yield Use(Resource((found.key[0], *out.key), name, found.capacity, found.basis, found.rests_on), 1.0)
 
 
 def _engines(system: System, segment: Segment) -> Iterator[Use]:
@@ -171,9 +164,9 @@ def _engines(system: System, segment: Segment) -> Iterator[Use]:
         return
     for device, kinds in _engine_kinds(system, segment):
         for kind in kinds:
-            resource = engine(system, device, kind, slowest)
-            if resource is not None:
-                yield Use(resource, 1.0)
+            use = engine(system, device, kind, slowest)
+            if use is not None:
+                yield use
 
 
 def _engine_kinds(system: System, segment: Segment) -> list[tuple[str, tuple[str, ...]]]:

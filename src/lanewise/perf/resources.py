@@ -21,6 +21,7 @@ NETWORK_SHARE = 4096 / (4096 + 42)
 # An NVLink packet carries up to 256 B behind a header and an address-extension flit of 16 B each (V100 white paper).
 NVLINK_SHARE = 256 / (256 + 32)
 
+GENERATIONS = range(1, 7)
 BASIS_ORDER = ("physics", "calibrated", "fitted")
 
 
@@ -148,41 +149,35 @@ def figure_resource(system: System, device: str, key: str, what: str, scale: flo
     return Resource((what, device), f"{what} of {device}", figure.value * scale, figure.basis, cite(part, key, figure))
 
 
-def engine(system: System, device: str, kind: str, link: Link) -> Resource | None:
-    """The ceiling of a GPU's engine for `kind` (h2d, d2h, p2p_write, p2p_read, duplex) over a path of `link`'s speed.
+def engine(system: System, device: str, kind: str, link: Link) -> Use | None:
+    """What a byte over a path of `link`'s speed takes of a GPU's engine (h2d, d2h, p2p_write, p2p_read, duplex).
 
-    A figure of another generation is scaled by the ratio of raw rates: an engine that keeps 80 % of a Gen4 link
-    busy is taken to keep 80 % of a Gen3 link busy. Peer writes leave through the engine that writes to the host, and
-    peer reads through the one that reads it, so those figures stand in. None where the part states none.
+    The engine's capacity is its best figure; a byte over a slower path holds it longer. A figure of another
+    generation is scaled by the ratio of raw rates: an engine that keeps 80 % of a Gen4 link busy is taken to keep
+    80 % of a Gen3 link busy. Peer writes leave through the engine that writes to the host, and peer reads through the
+    one that reads it, so those figures stand in. None where the part states none.
     """
     part = system.part(device)
     if part is None or part.kind != "gpu" or link.gen is None or link.lanes is None:
         return None
-    stand_in = _STAND_IN.get(kind)
-    found = _known_engine(part, device, kind, link)
-    if found is None and stand_in:
-        found = _known_engine(part, device, stand_in, link)
-    return found and Resource(
-        ("engine", device, kind), f"{_ENGINE[kind]} of {device}", found.capacity, found.basis, found.rests_on
-    )
-
-
-def _known_engine(part: Part, device: str, kind: str, link: Link) -> Resource | None:
-    assert link.gen is not None
-    assert link.lanes is not None
-    for gen in sorted(range(1, 7), key=lambda g: (abs(g - (link.gen or 0)), -g)):
-        key = f"engine.{kind}.gen{gen}"
-        figure = part.figure(key)
-        if isinstance(figure.value, float):
-            scale = packets.raw_rate(link.gen, link.lanes) / packets.raw_rate(gen, 16)
-            rests = cite(part, key, figure) + (
-                "" if scale == 1 else f", scaled by {scale:.3g} to Gen{link.gen} x{link.lanes}"
-            )
-            basis = weakest([figure.basis, "physics" if scale == 1 else "calibrated"])
-            return Resource(
-                ("engine", device, kind), f"{_ENGINE[kind]} of {device}", figure.value * scale, basis, rests
-            )
+    for name in dict.fromkeys((kind, _STAND_IN.get(kind, kind))):
+        figures = {gen: key for gen in GENERATIONS if part.figure(key := f"engine.{name}.gen{gen}").known}
+        if figures:
+            return _engine_use(part, device, kind, figures, (link.gen, link.lanes))
     return None
+
+
+def _engine_use(part: Part, device: str, kind: str, figures: dict[int, str], speed: tuple[int, int]) -> Use:
+    best = part.number(figures[max(figures)]) or 0.0
+    gen = min(figures, key=lambda known: (abs(known - speed[0]), -known))
+    figure = part.figure(figures[gen])
+    scale = packets.raw_rate(*speed) / packets.raw_rate(gen, 16)
+    rests = cite(part, figures[gen], figure)
+    if scale != 1:
+        rests += f", scaled by {scale:.3g} to Gen{speed[0]} x{speed[1]}"
+    basis = weakest([figure.basis, "physics" if scale == 1 else "calibrated"])
+    resource = Resource(("engine", device, kind), f"{_ENGINE[kind]} of {device}", best, basis, rests)
+    return Use(resource, best / ((part.number(figures[gen]) or best) * scale))
 
 
 _STAND_IN = {"p2p_write": "d2h", "p2p_read": "h2d"}

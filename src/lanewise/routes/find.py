@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -194,12 +195,18 @@ def _between_devices(system: System, a: str, b: str) -> Iterator[Route]:
     for way in every(system, a, b, FABRIC):
         why = why_not_below_root(system, a, b, way)
         yield _made(system, a, b, way, why or refusal(system, a, b, way))
+    with suppress(Unreachable):  # two sockets that only a fabric joins have no way over their roots
+        yield from _above_roots(system, a, b, direct)
+
+
+def _above_roots(system: System, a: str, b: str, direct: Route) -> Iterator[Route]:
+    """The way over the root ports that the fabric saves, and copies staged at either socket or at both."""
     if not turns_at_cpu(system, direct.hops) and domain_key(system, a) != domain_key(system, b):
         hops = over_roots(system, a, b)
         why = "cross-domain P2P is on, so peer traffic takes the fabric"
         yield _made(system, a, b, hops, refusal(system, a, b, hops) or why)
     near, far = root_of(system, a)[0], root_of(system, b)[0]
-    for memories in dict.fromkeys([(near,), (far,), (near, far)] if near != far else [(near,)]):
+    for memories in [(near,), (far,), (near, far)] if near != far else [(near,)]:
         yield _staged(system, a, b, memories, direct.cls, "")
 
 

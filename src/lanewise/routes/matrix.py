@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -105,13 +106,12 @@ def _why_not_peers(system: System, a: str, b: str) -> str:
 
 
 def _cell(system: System, a: str, b: str) -> str:
-    try:
-        if system.device(a).host == system.device(b).host:
+    if system.device(a).host == system.device(b).host:
+        with suppress(Unreachable):
             return seen_class(system, a, b)
-        found = route(system, a, b).cls
-    except Unreachable:
-        return APART
-    return found
+    with suppress(Unreachable):
+        return route(system, a, b).cls
+    return APART
 
 
 def _note(system: System, a: str, b: str, shown: str) -> str:

@@ -1,0 +1,73 @@
+"""What the README and the guides show is what the binary prints: every `$ lanewise` of a console block is run.
+
+A line `...` stands for any lines. Blocks without it are written anew by: python tests/cli/test_docs.py
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli_binary import BINARY
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+
+
+def commands(block: str) -> Iterator[tuple[str, str]]:
+    """Each command of a block with the output shown below it."""
+    for piece in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, _, shown = piece.partition("\n")
+        yield command, shown.strip("\n")
+
+
+def printed(command: str, folder: str) -> str:
+    """What a command prints to stdout, as it would in a pipe."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
+    env = {**kept, "PATH": f"{BINARY.parent}:{os.environ['PATH']}", "COLUMNS": "110"}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, f"{command}\n{done.stderr}"
+    return "\n".join(line.rstrip() for line in done.stdout.strip("\n").splitlines())
+
+
+def pattern(shown: str) -> str:
+    parts = re.split(r"^\.\.\.\n?", shown + "\n", flags=re.MULTILINE)
+    return "(?:.*\n)*?".join(re.escape(part) for part in parts) + "$"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_shows_what_the_commands_print(page: Path, tmp_path: Path):
+    for block in BLOCK.findall(page.read_text(encoding="utf-8")):
+        for command, shown in commands(block):
+            if command.startswith("lanewise"):
+                found = printed(command, str(tmp_path))
+                assert re.match(pattern(shown), found + "\n"), f"{command}\n--- printed\n{found}\n--- shown\n{shown}"
+
+
+def rewrite(page: Path) -> None:
+    """Put what the commands print now in place of what the page shows."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def renew(match: re.Match[str]) -> str:
+            made = []
+            for command, shown in commands(match[1]):
+                fresh = printed(command, folder) if command.startswith("lanewise") else shown
+                kept = shown if re.search(r"^\.\.\.$", shown, re.MULTILINE) else fresh
+                made.append(f"$ {command}\n{kept}".rstrip("\n") + "\n")
+            return "```console\n" + "".join(made) + "```"
+
+        text = page.read_text(encoding="utf-8")
+        page.write_text(BLOCK.sub(renew, text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for each in PAGES:
+        rewrite(each)
