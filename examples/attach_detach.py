@@ -1,7 +1,7 @@
 """Two servers share one box of GPUs: move two GPUs to the other server and see what the shared cable gains.
 
 Expect: the slowest of four GPUs fed at once gains by the move if its server's own cable was the limit, and
-nothing if the cable between fabric and box was, because both servers share that one. The limits say which.
+nothing if it was something that both servers share. The limits say which.
 """
 
 import lanewise

