@@ -49,14 +49,11 @@ def accuracy(run_file: Path) -> list[dict[str, object]]:
             made.append(
                 {"study": study["name"], "table": name, "rows": len(values), "rms_pct": rms, "worst_pct": worst}
             )
-        for group in study["left_out"]:
-            made.append(
-                {
-                    "study": study["name"],
-                    "table": f"left out: {group['group']}",
-                    **{k: group[k] for k in ("rows", "rms_pct", "worst_pct")},
-                }
-            )
+        kept = ("rows", "rms_pct", "worst_pct")
+        made += [
+            {"study": study["name"], "table": f"left out: {group['group']}", **{k: group[k] for k in kept}}
+            for group in study["left_out"]
+        ]
     return made
 
 
@@ -107,8 +104,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     asked = parser.parse_args()
     saved = asked.output.with_suffix(".tmp-run.json")
-    commands = [["--version"], ["--help"], ["predict", "composable-server-gen4", "--set", "path=4", "--flows", "host0->gpu[0-3]"],
-                *[["study", "run", name] for name in FIVE], ["study", "run", "all", "--json", str(saved), "-o", str(saved) + ".html"]]  # fmt: skip
+    commands = [
+        ["--version"],
+        ["--help"],
+        ["predict", "composable-server-gen4", "--set", "path=4", "--flows", "host0->gpu[0-3]"],
+        *[["study", "run", name] for name in FIVE],
+        ["study", "run", "all", "--json", str(saved), "-o", str(saved) + ".html"],
+    ]
     known = machine()
     times = [timed([LANEWISE, *command], asked.runs) for command in commands]
     for each in times:

@@ -93,11 +93,42 @@ def test_help_loads_nothing_heavy(clean_env):
 
 
 def test_a_route_names_its_class_and_every_link(lanewise):
-    assert lanewise("route", "rack-16gpu", "gpu0", "gpu4").stdout == snapshot("")
+    done = lanewise("route", "rack-16gpu", "gpu0", "gpu4")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == snapshot("""\
+gpu0 -> gpu4   class NODE, pcie
+  gpu0 - sw0 - cpu0 - sw1 - gpu4
+
+from  to    link
+gpu0  sw0   Gen4 x16
+sw0   cpu0  Gen5 x16
+cpu0  sw1   Gen5 x16
+sw1   gpu4  Gen4 x16
+""")
 
 
 def test_a_system_without_two_ends_gives_all_classes_and_peers(lanewise):
-    assert lanewise("route", "cirrascale-1cpu").stdout == snapshot("")
+    done = lanewise("route", "cirrascale-1cpu")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == snapshot("""\
+cirrascale-1cpu
+       gpu0  gpu1  gpu2  gpu3  gpu4  gpu5  gpu6  gpu7   ib0  NUMA
+gpu0      X   PIX   PIX   PIX   PHB   PHB   PHB   PHB   PHB     0
+gpu1    PIX     X   PIX   PIX   PHB   PHB   PHB   PHB   PHB     0
+gpu2    PIX   PIX     X   PIX   PHB   PHB   PHB   PHB   PHB     0
+gpu3    PIX   PIX   PIX     X   PHB   PHB   PHB   PHB   PHB     0
+gpu4    PHB   PHB   PHB   PHB     X   PIX   PIX   PIX   PHB     0
+gpu5    PHB   PHB   PHB   PHB   PIX     X   PIX   PIX   PHB     0
+gpu6    PHB   PHB   PHB   PHB   PIX   PIX     X   PIX   PHB     0
+gpu7    PHB   PHB   PHB   PHB   PIX   PIX   PIX     X   PHB     0
+ib0     PHB   PHB   PHB   PHB   PHB   PHB   PHB   PHB     X     0
+
+X    self
+PIX  at most one PCIe switch
+PHB  through the CPU's host bridge
+
+peers: 28 of 28 pairs of GPUs
+""")
 
 
 def test_concurrent_flows_name_their_limits(lanewise):

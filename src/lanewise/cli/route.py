@@ -44,7 +44,7 @@ def route(
         return terminal.out_json(
             {"system": loaded.name, "settings": dict(loaded.settings), "routes": [plain(r) for r in found]}
         )
-    terminal.out(_list(found) if every else _one(found[0]))
+    terminal.out(_list(found) if every else _one(loaded, found[0]))
     return None
 
 
@@ -76,20 +76,32 @@ def speed(link: Link) -> str:
     return label if link.rate is None else f"{label}, {units.show(link.rate, 'GB/s', 3)}"
 
 
-def _one(found: Route) -> str:
+def _one(system: System, found: Route) -> str:
+    from lanewise.routes.shared import sharers
+
     allowed = "" if found.allowed else f"   not allowed: {found.why}"
-    lines = [f"{found.src} -> {found.dst}   class {found.cls}, {found.via}{allowed}", f"  {found.show()}"]
-    for i, stage in enumerate(found.stages, 1):
-        lines.append(f"  stage {i}: {stage.show()} ({stage.cls})")
-    rows = [(hop.start, hop.end, speed(hop.link)) for hop in found.hops]
-    return "\n".join([*lines, "", terminal.table(("from", "to", "link"), rows)]) if rows else "\n".join(lines)
+    hops = f"{len(found.hops)} hop{'' if len(found.hops) == 1 else 's'}"
+    lines = [f"{found.src} -> {found.dst}   class {found.cls}, {found.via}, {hops}{allowed}", f"  {found.show()}"]
+    lines += [f"  {found.note}"] if found.note else []
+    lines += [f"  stage {i}: {stage.show()} ({stage.cls})" for i, stage in enumerate(found.stages, 1)]
+    others = sharers(system, found)
+    rows = [(hop.start, hop.end, speed(hop.link), _some(others[hop.key])) for hop in found.hops]
+    table = terminal.table(("from", "to", "link", "shared with"), rows)
+    return "\n".join([*lines, "", table]) if rows else "\n".join(lines)
+
+
+def _some(routes: Sequence[Route]) -> str:
+    """The first few of many routes by their ends."""
+    names = [f"{route.src}->{route.dst}" for route in routes]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more if names else "nothing else"
 
 
 def _list(found: tuple[Route, ...]) -> str:
     rows = [
-        (str(i), r.cls, str(r.via), "yes" if r.allowed else f"no: {r.why}", r.show()) for i, r in enumerate(found, 1)
+        (str(i), r.cls, str(r.via), r.show(), "yes" if r.allowed else f"no: {r.why}") for i, r in enumerate(found, 1)
     ]
-    return terminal.table(("", "class", "via", "allowed", "way"), rows)
+    return terminal.table(("", "class", "via", "way", "allowed"), rows)
 
 
 def _overview(system: System, as_json: bool) -> None:

@@ -73,8 +73,9 @@ class Route:
         return (self.src, *(hop.end for hop in self.hops)) if self.hops else (self.src,)
 
     def show(self) -> str:
-        """The devices in order, for people."""
-        return " - ".join(self.nodes)
+        """The devices in order, for people; brackets mark host memory that a staged copy stops in."""
+        stops = {stage.dst for stage in self.stages[:-1]}
+        return " - ".join(f"[{name}]" if name in stops else name for name in self.nodes)
 
 
 def turned(hops: tuple[Hop, ...]) -> tuple[Hop, ...]:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lanewise.errors import Unreachable
+from lanewise.routes.find import route as find_route
+from lanewise.topology.model import Kind
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from lanewise.routes.model import Route
+    from lanewise.topology.model import System
 
 
 def shared_links(routes: Iterable[Route]) -> dict[tuple[str, str, str], tuple[Route, ...]]:
@@ -18,3 +23,25 @@ def shared_links(routes: Iterable[Route]) -> dict[tuple[str, str, str], tuple[Ro
             users.setdefault(key, []).append(route)
     meeting = {key: tuple(found) for key, found in users.items() if len(found) > 1}
     return dict(sorted(meeting.items(), key=lambda item: -len(item[1])))
+
+
+def sharers(system: System, route: Route) -> dict[tuple[str, str, str], tuple[Route, ...]]:
+    """For each link direction of `route`: the default routes of other pairs of GPUs, cards and memory that cross it."""
+    others = [other for other in _default_routes(system) if (other.src, other.dst) != (route.src, route.dst)]
+    return {
+        key: tuple(other for other in others if any(hop.key == key for hop in other.hops))
+        for key in dict.fromkeys(hop.key for hop in route.hops)
+    }
+
+
+def _default_routes(system: System) -> Iterator[Route]:
+    """Between all GPUs, cards and host memories that reach each other, both ways."""
+    devices = system.of_kind(Kind.GPU, Kind.NIC)
+    memories = [host for host in system.hosts if system.of_kind(Kind.CPU, host=host)]
+    pairs = [(a, b) for a in devices for b in devices if a != b]
+    pairs += [pair for memory in memories for device in devices for pair in ((memory, device), (device, memory))]
+    for a, b in pairs:
+        try:
+            yield find_route(system, a, b)
+        except Unreachable:
+            continue
