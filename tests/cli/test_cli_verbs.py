@@ -96,14 +96,14 @@ def test_a_route_names_its_class_and_every_link(lanewise):
     done = lanewise("route", "rack-16gpu", "gpu0", "gpu4")
     assert done.returncode == 0, done.stderr
     assert done.stdout == snapshot("""\
-gpu0 -> gpu4   class NODE, pcie
+gpu0 -> gpu4   class NODE, pcie, 4 hops
   gpu0 - sw0 - cpu0 - sw1 - gpu4
 
-from  to    link
-gpu0  sw0   Gen4 x16
-sw0   cpu0  Gen5 x16
-cpu0  sw1   Gen5 x16
-sw1   gpu4  Gen4 x16
+from  to    link      shared with
+gpu0  sw0   Gen4 x16  gpu0->gpu1, gpu0->gpu2, gpu0->gpu3 and 14 more
+sw0   cpu0  Gen5 x16  gpu0->gpu5, gpu0->gpu6, gpu0->gpu7 and 56 more
+cpu0  sw1   Gen5 x16  gpu0->gpu5, gpu0->gpu6, gpu0->gpu7 and 56 more
+sw1   gpu4  Gen4 x16  gpu1->gpu4, gpu2->gpu4, gpu3->gpu4 and 14 more
 """)
 
 
@@ -248,11 +248,37 @@ def test_doctor_promises_no_verb_that_does_not_exist(lanewise):
         assert f"lanewise {verb}" not in done.stdout
 
 
-def test_a_reader_that_leaves_early_is_no_error(clean_env, tmp_path):
-    command = f"'{BINARY}' system show rack-16gpu --yaml | head -1; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], env=clean_env, capture_output=True, text=True, check=False)
-    assert done.stderr == ""
+@pytest.mark.parametrize("verb", ["system show rack-16gpu --yaml", "study run own.yaml", "route rack-16gpu"])
+def test_a_reader_that_leaves_early_is_no_error(clean_env, tmp_path, verb):
+    (tmp_path / "own.yaml").write_text(OWN)
+    command = f"'{BINARY}' {verb} | (sleep 0.2; exec <&-; sleep 2); echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, env=clean_env, capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
     assert done.stdout.splitlines()[-1] == "0"
+
+
+def test_a_reader_that_leaves_early_does_not_hide_a_verdict(clean_env, tmp_path):
+    (tmp_path / "own.yaml").write_text(OWN)
+    command = f"'{BINARY}' study run own.yaml --check --json own.json | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, env=clean_env, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "1\n"
+    assert (tmp_path / "own.json").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_an_error_of_two_lines(clean_env):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [BINARY, "system", "show", "rack-16gpu"],
+            env=clean_env, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "error: no space left to write the output\nhint:  make room, or write elsewhere\n"
 
 
 def _on_a_terminal(env: dict[str, str], *arguments: str) -> str:

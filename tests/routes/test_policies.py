@@ -102,7 +102,7 @@ def test_drives_reach_a_gpu_over_sockets_unless_no_peer_traffic_is_forwarded():
 
 def test_two_devices_without_memory_of_their_own_meet_in_host_memory():
     found = route(build(SWITCH), "ssd0", "nic0")
-    assert way(found) == "ssd0 - sw0 - cpu0 - sw0 - nic0"
+    assert way(found) == "ssd0 - sw0 - [cpu0] - sw0 - nic0"
     assert found.note == "neither ssd0 nor nic0 has memory that the other can reach"
 
 
@@ -117,7 +117,7 @@ def test_a_staged_route_is_two_copies_over_the_source_s_memory():
 def test_p2p_off_stages_what_could_go_straight_and_keeps_its_class():
     found = route(build(SWITCH), "gpu0", "gpu1", p2p=False)
     assert (found.via, found.cls, found.allowed) == (Via.STAGED, "PIX", True)
-    assert way(found) == "gpu0 - sw0 - cpu0 - sw0 - gpu1"
+    assert way(found) == "gpu0 - sw0 - [cpu0] - sw0 - gpu1"
     assert route(build("cpu0 -- gpu0 ## gpu1, cpu0 -- gpu1"), "gpu0", "gpu1", p2p=False).via is Via.STAGED
     assert route(build(SWITCH), "cpu0", "gpu1", p2p=False).via is Via.PCIE
 

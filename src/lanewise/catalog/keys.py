@@ -45,6 +45,7 @@ _PLAIN: dict[str, Key] = {
     "latency.api_staged": Key(("gpu",), "s", "the same with peer access off, so staged through the host"),
     "latency.chase_host": Key(("gpu",), "s", "pointer chase from a GPU through host memory, one load"),
     "latency.chase_peer": Key(("gpu",), "s", "pointer chase from a GPU through a peer's memory, one load"),
+    "peer.access": Key(("gpu",), TEXT, "whether the stock driver offers peer access over PCIe", _YES_NO),
     "bar.above_4g": Key(("gpu",), TEXT, "whether BAR1 is mapped above 4 GiB as delivered", _YES_NO),
     "bar.size": Key(("gpu",), "B", "size of BAR1, the window peers reach its memory through"),
     "cpu.host_bridges": Key(("cpu",), TEXT, "how root ports are grouped", ("per-socket", "per-port")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -75,10 +76,20 @@ def main() -> int:
         terminal.note("interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader (head, less) has what it wanted. Python would complain once more while it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_stdout()  # the reader (head, less) has what it wanted
         return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _drop_stdout()
+        terminal.fail("error: no space left to write the output\nhint:  make room, or write elsewhere")
+        return EXIT_BAD_INPUT
     return code
+
+
+def _drop_stdout() -> None:
+    # Python flushes stdout once more at exit, and would complain a second time.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -90,6 +101,8 @@ def _run(arguments: Sequence[str]) -> int:
             command.invoke(context)
     except typer.Exit as stop:
         return int(stop.exit_code)
+    except SystemExit:
+        raise BrokenPipeError from None  # rich leaves in this way when its reader has left
     except Exception as error:
         if not _is_usage(error):
             raise

@@ -12,6 +12,7 @@ from lanewise.cli import options, terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lanewise.cli.running import Outcome
     from lanewise.results.run import Run
 
 app = typer.Typer(help="Run studies: a published table beside what is predicted.", no_args_is_help=True)
@@ -36,15 +37,15 @@ def run(
     wanted = _expand(names)
     running.writable(output, json)
     outcome = running.run_each(wanted, options.catalog(parts), json)
-    if outcome.run is not None:
-        _show(outcome.run)
-        running.write(outcome.run, output, json)
     if outcome.missing:
         terminal.note(f"not finished: {', '.join(outcome.missing)}")
-    if outcome.stopped is not None:
-        raise outcome.stopped
-    if check and outcome.run is not None and not _holds(outcome.run):
-        raise typer.Exit(1)
+    if outcome.run is not None:
+        running.write(outcome.run, output, json)  # first, as whoever reads the tables may leave
+    try:
+        if outcome.run is not None:
+            _show(outcome.run)
+    finally:
+        _conclude(outcome, check)
 
 
 @app.command("list")
@@ -105,6 +106,14 @@ def _show(run: Run) -> None:
     from lanewise.report.console import show_run
 
     show_run(run, rows=True)
+
+
+def _conclude(outcome: Outcome, check: bool) -> None:
+    """Raise what stopped the run, or exit with 1 if a verdict that was asked for is negative."""
+    if outcome.stopped is not None:
+        raise outcome.stopped
+    if check and outcome.run is not None and not _holds(outcome.run):
+        raise typer.Exit(1)
 
 
 def _holds(run: Run) -> bool:

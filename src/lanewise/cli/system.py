@@ -79,6 +79,16 @@ def draw(
     _give(svg(shape), output)
 
 
+@app.command("schema")
+def schema(output: options.Output = None) -> None:
+    """Print the JSON Schema of descriptions, for editors."""
+    import json
+
+    from lanewise.topology.schema import json_schema
+
+    _give(json.dumps(json_schema(), indent=2), output)
+
+
 @app.command("attach")
 def attach(
     system: options.SystemName,

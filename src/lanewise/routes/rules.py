@@ -95,6 +95,10 @@ def refusal(system: System, a: str, b: str, way: Way) -> str:
             return f"{cpu} forwards no peer traffic (peer scope none)"
     if kinds != {Kind.GPU}:
         return ""
+    for name in (a, b):
+        part = system.part(name)
+        if part is not None and part.text("peer.access") == "no":
+            return f"the driver offers no peer access on a {part.title} ({name})"
     for cpu, word in scopes.items():
         if len(cpus) > 1 and word != "system":
             return (

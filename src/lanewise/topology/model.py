@@ -194,7 +194,7 @@ class System:
     def with_catalog(self, catalog: Catalog) -> System:
         """The same system resting on another catalogue; routes known so far stay known unless a peer scope differs."""
         other = replace(self, catalog=catalog)
-        if other._peer_scopes == self._peer_scopes:
+        if other._peer_words == self._peer_words:
             other.__dict__["layout"] = self.layout
         return other
 
@@ -204,9 +204,11 @@ class System:
         return Layout()
 
     @cached_property
-    def _peer_scopes(self) -> tuple[object, ...]:
-        parts = [self.part(name) for name in self.of_kind(Kind.CPU)]
-        return tuple(part and part.figure("peer.scope").value for part in parts)
+    def _peer_words(self) -> tuple[object, ...]:
+        """The parts' words that routes depend on."""
+        keys = {Kind.CPU: "peer.scope", Kind.GPU: "peer.access"}
+        asked = [(self.part(d.name), keys[d.kind]) for d in self.devices.values() if d.kind in keys]
+        return tuple(part and part.figure(key).value for part, key in asked)
 
     @cached_property
     def _adjacent(self) -> dict[str, tuple[Link, ...]]:
