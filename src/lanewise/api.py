@@ -166,8 +166,10 @@ def serve(
     """What an inference service reaches in steady state, and its limit."""
     from lanewise.serving import steady
 
-    ask = steady.network if division == "network" else steady.closed
-    return ask(system, workload, mode, host)
+    divisions = {"closed": steady.closed, "network": steady.network}
+    if division not in divisions:
+        raise unknown_name("division", division, divisions)
+    return divisions[division](system, workload, mode, host)
 
 
 def run_studies(

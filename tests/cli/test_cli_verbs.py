@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pty
+import resource
 import subprocess
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -67,17 +67,22 @@ def test_the_version_stands_on_one_line(lanewise):
 
 
 def test_help_version_and_argument_errors_start_quickly(lanewise):
-    """The budget is 250 ms on an idle machine; the best of five, with room for a busy one."""
+    """The budget is 250 ms; processor time, because starting waits for nothing and other tests run beside this."""
 
     def best(*arguments: str) -> float:
-        marks = [time.perf_counter()]
+        marks = [_seconds_of_children()]
         for _ in range(5):
             lanewise(*arguments)
-            marks.append(time.perf_counter())
+            marks.append(_seconds_of_children())
         return min(after - before for before, after in pairwise(marks))
 
     for arguments in (("--version",), ("--help",), ("predict", "--nope"), ("nope",)):
-        assert best(*arguments) < 0.4
+        assert best(*arguments) < 0.25
+
+
+def _seconds_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def test_help_loads_nothing_heavy(clean_env):

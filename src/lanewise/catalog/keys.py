@@ -42,6 +42,7 @@ _PLAIN: dict[str, Key] = {
         ("gpu",), "B/s", "what the gaps between the chunks of a staged copy amount to: 1/x = max(1/B1, 1/B2) + 1/this"
     ),
     "latency.api_p2p": Key(("gpu",), "s", "small CUDA copy between two GPUs, peer access on, whole figure"),
+    "latency.api_nvlink": Key(("gpu",), "s", "small CUDA copy between two GPUs over NVLink, as measured in full"),
     "latency.api_staged": Key(("gpu",), "s", "the same with peer access off, so staged through the host"),
     "latency.chase_host": Key(("gpu",), "s", "pointer chase from a GPU through host memory, one load"),
     "latency.chase_peer": Key(("gpu",), "s", "pointer chase from a GPU through a peer's memory, one load"),

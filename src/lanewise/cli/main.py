@@ -8,9 +8,8 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from lanewise.cli import calibrate, compare, doctor, parts, predict, report, route, study, system, terminal
+from lanewise.cli import calibrate, compare, doctor, options, parts, predict, report, route, study, system, terminal
 from lanewise.errors import EXIT_BAD_INPUT, LanewiseError
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ EXIT_INTERRUPTED = 130
 VERBS = ("route", "predict", "study", "calibrate", "report", "compare", "system", "parts", "doctor")
 
 
-class Verbs(TyperGroup):
+class Verbs(options.QuickGroup):
     """The verbs in the order in which one meets them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -35,6 +34,9 @@ app = typer.Typer(
     help="Measure, predict and compose the data paths that feed GPUs.",
     epilog="Exit codes: 0 fine, 1 a verdict asked for (--check) is negative, 2 bad input, 130 interrupted.",
     no_args_is_help=True,
+    # Typer reads the value of every option with pydantic, which costs as much as all the rest of a start; its two
+    # options for completion are there only when they can matter.
+    add_completion=not sys.argv[1:2] or sys.argv[1].startswith("--") or "_LANEWISE_COMPLETE" in os.environ,
     rich_markup_mode=None,  # plain help: nothing to import, the same on every terminal
     pretty_exceptions_enable=False,
 )
@@ -50,7 +52,7 @@ app.command("doctor", short_help="Say what is installed and what is missing.")(d
 
 
 @app.callback()
-def options(
+def everywhere(
     version: Annotated[
         bool,
         typer.Option(

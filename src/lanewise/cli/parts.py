@@ -11,7 +11,11 @@ from lanewise.cli import options, terminal
 if TYPE_CHECKING:
     from lanewise.catalog import Figure
 
-app = typer.Typer(help="List and show the parts of the catalogue with the source of each figure.", no_args_is_help=True)
+app = typer.Typer(
+    cls=options.QuickGroup,
+    help="List and show the parts of the catalogue with the source of each figure.",
+    no_args_is_help=True,
+)
 
 
 @app.command("list")

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from lanewise.cli.running import Outcome
     from lanewise.results.run import Run
 
-app = typer.Typer(help="Run studies: a published table beside what is predicted.", no_args_is_help=True)
+app = typer.Typer(
+    cls=options.QuickGroup, help="Run studies: a published table beside what is predicted.", no_args_is_help=True
+)
 
 
 @app.command("run")

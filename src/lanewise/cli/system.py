@@ -12,7 +12,9 @@ from lanewise.cli import options, terminal
 if TYPE_CHECKING:
     from lanewise.topology.model import Device, System
 
-app = typer.Typer(help="List, show and draw systems; attach and detach their devices.", no_args_is_help=True)
+app = typer.Typer(
+    cls=options.QuickGroup, help="List, show and draw systems; attach and detach their devices.", no_args_is_help=True
+)
 
 DeviceName = Annotated[str, typer.Argument(metavar="DEVICE", help="A GPU, network card, drive or controller.")]
 

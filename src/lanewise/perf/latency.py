@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from lanewise.topology.model import System
 
 
+# An API figure is a whole: it already holds the wire time of its own machine, about one switch or root complex.
+REFERENCE_WIRE = 100e-9
+
+
 @dataclass(frozen=True, slots=True)
 class Latency:
     """A small copy from `src` to `dst`: `wire` in s (one way), `api` in s as CUDA's own sample times it, or None."""
@@ -38,7 +42,7 @@ def latency(system: System, src: str, dst: str, p2p: bool = True) -> Latency:
     found = find_route(system, a, b, p2p)
     wire = one_way(system, found.hops)
     gpu = next((name for name in (a, b) if system.device(name).kind is Kind.GPU), None)
-    key = "latency.api_staged" if found.via is Via.STAGED else "latency.api_p2p"
+    key = {Via.STAGED: "latency.api_staged", Via.NVLINK: "latency.api_nvlink"}.get(found.via, "latency.api_p2p")
     part = system.part(gpu) if gpu else None
     figure = part.figure(key) if part else None
     if part is None or figure is None or not isinstance(figure.value, float):
@@ -46,4 +50,5 @@ def latency(system: System, src: str, dst: str, p2p: bool = True) -> Latency:
         return Latency(a, b, found, wire, None, "physics", "wire", ("switch and root-complex latencies",), note)
     limit = "CUDA API (staged copy)" if found.via is Via.STAGED else "CUDA API (peer copy)"
     basis = weakest(["calibrated", figure.basis])
-    return Latency(a, b, found, wire, figure.value + wire, basis, limit, (cite(part, key, figure),))
+    beyond = max(0.0, wire - REFERENCE_WIRE) if found.via is not Via.NVLINK else 0.0
+    return Latency(a, b, found, wire, figure.value + beyond, basis, limit, (cite(part, key, figure),))

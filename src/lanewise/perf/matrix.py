@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
-from lanewise.perf.latency import latency
+from lanewise.perf.latency import Latency, latency
 from lanewise.perf.predict import predict
 from lanewise.topology.model import Kind
 
@@ -45,7 +45,7 @@ def bandwidth_matrix(
 def latency_matrix(system: System, names: Sequence[str] | None = None, p2p: bool = True) -> Matrix:
     """Small-copy time in s of every pair as CUDA's sample times it; None where the API figure is unknown."""
     ends = _ends(system, names)
-    rows = [[None if a == b else latency(system, a, b, p2p) for b in ends] for a in ends]
+    rows = [[_latency(system, a, b, p2p) for b in ends] for a in ends]
     return Matrix(
         tuple(ends),
         tuple(tuple(cell.api if cell else None for cell in row) for row in rows),
@@ -53,6 +53,13 @@ def latency_matrix(system: System, names: Sequence[str] | None = None, p2p: bool
         "s",
         f"latency of a small copy, P2P {'on' if p2p else 'off'}",
     )
+
+
+def _latency(system: System, a: str, b: str, p2p: bool) -> Latency | None:
+    try:
+        return None if a == b else latency(system, a, b, p2p)
+    except Unreachable:
+        return None
 
 
 def _ends(system: System, names: Sequence[str] | None) -> list[str]:

@@ -6,8 +6,7 @@ completions and costs one request per max read request in the other direction; r
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lanewise.perf import packets
@@ -60,11 +59,17 @@ class Segment:
 
 def uses(system: System, route: Route, read: bool = False) -> list[Use]:
     """Everything that one byte of goodput over `route` takes, one Use for each resource."""
-    amounts: dict[tuple[str, ...], Use] = {}
-    for use in _all_uses(system, route, read):
-        known = amounts.get(use.resource.key)
-        amounts[use.resource.key] = use if known is None else Use(known.resource, known.amount + use.amount)
-    return list(amounts.values())
+    return merged((use, 1.0) for use in _all_uses(system, route, read))
+
+
+def merged(shares: Iterable[tuple[Use, float]]) -> list[Use]:
+    """Uses with the share of a byte that each stands for, summed into one Use for each resource."""
+    total: dict[tuple[str, ...], Use] = {}
+    for use, share in shares:
+        known = total.get(use.resource.key)
+        amount = use.amount * share
+        total[use.resource.key] = Use(use.resource, amount if known is None else known.amount + amount)
+    return list(total.values())
 
 
 def segments(system: System, route: Route, read: bool = False) -> list[Segment]:
@@ -86,8 +91,9 @@ def payloads(system: System, segment: Segment) -> list[tuple[Hop, float, float]]
         limit = min(limit, system.number(segment.src, "completion.payload") or limit)
     overhead = packets.COMPLETION if segment.read else _write_overhead(system, segment.dst)
     sized: list[tuple[Hop, float, float]] = []
-    for index, hop in enumerate(segment.hops):
-        if index and system.device(hop.start).kind is Kind.CPU:
+    peers = not (_is_cpu(system, segment.src) or _is_cpu(system, segment.dst))
+    for hop in segment.hops:
+        if peers and _is_cpu(system, hop.start):
             limit = min(limit, system.number(hop.start, "peer.payload") or limit)
         if hop.link.kind in _PACKETS:
             sized.append((hop, limit, overhead))
@@ -126,7 +132,7 @@ def _all_uses(system: System, route: Route, read: bool) -> Iterator[Use]:
             yield from _engines(system, segment)
             yield from _memory(system, segment)
             yield from _windows(system, segment)
-    yield from _drives(system, route)
+    yield from _ends(system, route)
 
 
 def _links(system: System, segment: Segment) -> Iterator[Use]:
@@ -155,7 +161,7 @@ def _root_complexes(system: System, segment: Segment) -> Iterator[Use]:
         if found is not None:
             # One capacity for each root port that peer traffic leaves by, whichever port it came in at.
             name = f"{found.name} at {out.link.port or out.end}"
-            yield Use(Resource((found.key[0], *out.key), name, found.capacity, found.basis, found.rests_on), 1.0)
+            yield Use(replace(found, key=(found.key[0], *out.key), name=name), 1.0)
 
 
 def _engines(system: System, segment: Segment) -> Iterator[Use]:
@@ -195,16 +201,28 @@ def _windows(system: System, segment: Segment) -> Iterator[Use]:
     if trip is not None:
         own = _requester_window(system, segment.requester)
         yield from [Use(own, trip)] if own is not None else []
-    # All switches of a fabric stand behind one host link: a read passes its window and its ceiling once.
+    yield from _fabric_windows(system, segment, trip)
+
+
+def _fabric_windows(system: System, segment: Segment, trip: float | None) -> Iterator[Use]:
+    """What a fabric's host link allows reads that come down from a CPU: its window and its ceiling, each once.
+
+    All switches of one fabric stand behind that link, so both are keyed by the link and the fabric's part.
+    """
+    roots = [hop for hop in segment.hops if _is_cpu(system, hop.start) and hop.link.kind is LinkKind.PCIE]
+    if not roots:
+        return
     switches = [hop.end for hop in segment.hops[:-1] if system.device(hop.end).kind is Kind.SWITCH]
     fabrics = {part.name: name for name in reversed(switches) if (part := system.part(name)) is not None}
-    for name in fabrics.values():
-        window = _window(system, name, segment.src)
+    for part_name, name in fabrics.items():
+        key = (part_name, *roots[-1].key)
+        window = _window(system, name, segment.src, key)
         if window is not None and trip is not None:
             yield Use(window, trip)
-        ceiling = figure_resource(system, name, "switch.read_rate", "reads over the host link")
-        if ceiling is not None:
-            yield Use(_fabric_wide(system, name, ceiling), 1.0)
+        found = figure_resource(system, name, "switch.read_rate", "reads over the host link")
+        if found is not None:
+            label = f"host link of the fabric at {name} (reads)"
+            yield Use(replace(found, key=("host link", *key), name=label), 1.0)
 
 
 def _requester_window(system: System, name: str) -> Resource | None:
@@ -220,14 +238,7 @@ def _requester_window(system: System, name: str) -> Resource | None:
     return Resource(("tags", name), label, tags.value * size, tags.basis, cite(part, "pcie.tags", tags))
 
 
-def _fabric_wide(system: System, name: str, found: Resource) -> Resource:
-    """All switches of a fabric stand behind one host link, so their equal ceilings are one resource."""
-    part = system.part(name)
-    key = ("host link", part.name if part else name, system.device(name).host or "")
-    return Resource(key, f"host link of the fabric at {name} (reads)", found.capacity, found.basis, found.rests_on)
-
-
-def _window(system: System, name: str, completer: str) -> Resource | None:
+def _window(system: System, name: str, completer: str, key: tuple[str, ...]) -> Resource | None:
     """The reads that a fabric keeps open for all requesters behind it together (it proxies their IDs).
 
     How much they carry depends on the round trip, so the window rests on the completer's latency too.
@@ -243,13 +254,11 @@ def _window(system: System, name: str, completer: str) -> Resource | None:
     figures += [(memory, "latency.memory_read")] if memory is not None and memory.kind == "cpu" else []
     rests = "; ".join(cite(owner, key, owner.figure(key)) for owner, key in figures)
     basis = weakest([owner.figure(key).basis for owner, key in figures])
-    # All switches of a fabric share the window of its host link, so the key names the part and not the switch.
-    key = ("window", part.name, system.device(name).host or "")
     label = f"read window of {name} ({tags.value:.0f} reads x {payload.value:.0f} B)"
-    return Resource(key, label, tags.value * payload.value, basis, rests)
+    return Resource(("window", *key), label, tags.value * payload.value, basis, rests)
 
 
-def _drives(system: System, route: Route) -> Iterator[Use]:
+def _ends(system: System, route: Route) -> Iterator[Use]:
     for name, key, what in ((route.src, "read.rate", "drive reads"), (route.dst, "write.rate", "drive writes")):
         if system.device(name).kind in (Kind.SSD, Kind.RAID):
             resource = figure_resource(system, name, key, what)
@@ -310,11 +319,3 @@ def _speed(link: Link) -> float:
 
 def _is_cpu(system: System, name: str) -> bool:
     return system.device(name).kind is Kind.CPU
-
-
-def by_key(all_uses: Iterable[Use]) -> dict[tuple[str, ...], list[Use]]:
-    """Uses grouped by the resource they take."""
-    table: dict[tuple[str, ...], list[Use]] = defaultdict(list)
-    for use in all_uses:
-        table[use.resource.key].append(use)
-    return dict(table)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError
-from lanewise.perf.predict import Planned, plan, staging_mode
+from lanewise.perf.plans import plan_all, staging_mode
+from lanewise.perf.predict import compete
 from lanewise.perf.sharing import FlowClass, Transfer, run
 
 if TYPE_CHECKING:
@@ -36,26 +37,14 @@ def finish_times(system: System, flows: Sequence[Flow]) -> tuple[Finished, ...]:
     endless = next((flow for flow in flows if flow.size is None), None)
     if endless is not None:
         raise InputError(f"{endless.name} has no size, so it never ends", hint=f"write '{endless.name} 1 GiB'")
-    planned = [plan(system, flow) for flow in flows]
-    capacities, classes, member = _classes(planned)
-    jobs = [Transfer(k, flow.size or 0.0, flow.start) for k, flow in zip(member, flows, strict=True)]
-    timeline = run(capacities, classes, jobs)
-    return tuple(Finished(f, f.start, end) for f, end in zip(flows, timeline.finishes, strict=True))
-
-
-def _classes(planned: Sequence[Planned]) -> tuple[list[float], list[FlowClass], list[int]]:
-    """Flows with the same uses, weight and cap are one class: the solver's cost depends on classes alone."""
-    index: dict[tuple[str, ...], int] = {}
-    capacities: list[float] = []
+    planned = plan_all(system, flows)
+    resources, taken = compete(planned)
     known: dict[FlowClass, int] = {}
-    member: list[int] = []
-    for item in planned:
-        pairs = []
-        for use in item.all_uses(staging_mode(item, planned)):
-            if use.resource.key not in index:
-                index[use.resource.key] = len(capacities)
-                capacities.append(use.resource.capacity)
-            pairs.append((index[use.resource.key], use.amount))
-        made = FlowClass(tuple(pairs), item.flow.weight, item.flow.cap)
+    member = []
+    for item, uses in zip(planned, taken, strict=True):
+        # Flows with the same uses, weight and cap are one class: the solver's cost depends on classes alone.
+        made = FlowClass(uses, item.flow.weight, item.cap(staging_mode(item, planned)))
         member.append(known.setdefault(made, len(known)))
-    return capacities, list(known), member
+    jobs = [Transfer(k, flow.size or 0.0, flow.start) for k, flow in zip(member, flows, strict=True)]
+    timeline = run([resource.capacity for resource in resources], list(known), jobs)
+    return tuple(Finished(f, f.start, end) for f, end in zip(flows, timeline.finishes, strict=True))

@@ -12,6 +12,7 @@ from lanewise.perf.resources import weakest
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.plan import Copies, Metric, Plan, Service
 from lanewise.serving import steady
+from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,13 +27,14 @@ COPY_METRICS = {
     "raw_ratio": "raw over goodput on the busiest wire",
     "latency": "small copy as CUDA's sample times it",
     "wire_latency": "small packet, wire and switches only",
-    "link_share": "goodput over the raw rate of the slowest link crossed",
+    "link_share": "goodput over the raw rate of the busiest PCIe link crossed",
+    "root_ports": "payload bytes a second on the busiest link at a CPU",
 }
 SERVICE_METRICS = {
     "qps": "queries answered a second",
     "goodput": "queries a second times the bytes of a query",
     "share": "queries a second as a share of the Closed division's",
-    "link_share": "goodput over the raw rate of the busiest link crossed",
+    "link_share": "goodput over the raw rate of the busiest PCIe link crossed",
 }
 
 
@@ -89,6 +91,8 @@ def _copy_value(metric: str, found: Prediction) -> tuple[float, float | None, fl
         return slowest.rate, slowest.low, slowest.high
     if metric == "link_share":
         return _link_share(found), None, None
+    if metric == "root_ports":
+        return _at_root_ports(found), None, None
     busiest = max(found.raw, key=lambda link: found.raw[link])
     raw = found.raw[busiest]
     return (raw if metric == "raw" else raw / found.loads[busiest]), None, None
@@ -113,6 +117,11 @@ def _service(plan: Plan, service: Service) -> list[Observation]:
             )
         )  # fmt: skip
     return made
+
+
+def _at_root_ports(found: Prediction) -> float:
+    cpus = set(found.system.of_kind(Kind.CPU))
+    return max((load for ends, load in found.loads.items() if cpus & set(ends)), default=0.0)
 
 
 def _link_share(found: Prediction) -> float:

@@ -52,7 +52,12 @@ def network(
 def _serving_host(system: System, host: str | None) -> str:
     if host is not None:
         return host
-    return next(h for h in system.hosts if system.of_kind(Kind.GPU, host=h))
+    found = next((name for name in system.hosts if system.of_kind(Kind.GPU, host=name)), None)
+    if found is None:
+        raise InputError(
+            f"{system.name} has no host with a GPU", hint="attach one, or set the parameter that counts them"
+        )
+    return found
 
 
 def _rate(system: System, name: str, mode: str, host: str, frontend: str | None) -> ServiceRate:

@@ -1,0 +1,143 @@
+"""Corners where a resource is easily charged twice, to the wrong flow, or in the wrong direction."""
+
+from __future__ import annotations
+
+import pytest
+
+import lanewise
+from lanewise.catalog import Figure, builtin, read_parts
+from lanewise.perf.latency import latency
+from lanewise.topology.model import System
+from lanewise.topology.read import read_system
+
+FABRIC = """
+parts:
+  - part: slow-fabric
+    kind: switch
+    title: a fabric whose host link carries 8 GB/s of reads
+    from:
+      - source: this test
+        figures: {pcie.gen: 4, pcie.lanes: 96, switch.read_rate: 8 GB/s}
+"""
+TWO_FABRICS = """
+lanewise: 1
+system: two-fabrics
+devices:
+  "cpu[0-1]": {cpu: genoa, numa: +0}
+  "sw[0-1]": {switch: slow-fabric}
+  "gpu[0-3]": {gpu: t4}
+links:
+  - {from: cpu0, to: cpu1, socket: 3}
+  - {from: "cpu[0-1]", to: "sw[0-1]", pairs: true, pcie: gen4 x16}
+  - {from: sw0, to: "gpu[0-1]", pcie: gen3 x16}
+  - {from: sw1, to: "gpu[2-3]", pcie: gen3 x16}
+"""
+
+
+def two_fabrics() -> System:
+    return read_system(TWO_FABRICS, "two.yaml", {}, builtin().merge(read_parts(FABRIC, "slow.yaml")))
+
+
+def rates(system: System | str, flows: str, p2p: bool = True, **settings: int) -> list[float]:
+    found = lanewise.load_system(system, settings) if isinstance(system, str) else system
+    return [flow.rate / 1e9 for flow in lanewise.predict(found, flows, p2p).flows]
+
+
+def test_two_host_links_of_one_part_do_not_share_a_ceiling() -> None:
+    assert rates(two_fabrics(), "cpu0->gpu0, cpu1->gpu2") == pytest.approx([8, 8])
+    assert rates(two_fabrics(), "cpu0->gpu0, cpu0->gpu1") == pytest.approx([4, 4])
+
+
+def test_peer_reads_within_a_switch_cross_no_host_link() -> None:
+    assert rates(two_fabrics(), "gpu0->gpu1 read")[0] > 8
+    assert rates(two_fabrics(), "cpu0->gpu0, gpu0->gpu1 read")[0] == pytest.approx(8)
+
+
+def test_memory_of_the_far_socket_comes_in_full_completions() -> None:
+    found = lanewise.predict(lanewise.load_system("falcon-4010-xeon"), "cpu1->gpu0")
+    assert "upi" in found.flows[0].limit
+    # 256-byte completions with 20 B around them: no 64-byte peer packets on memory traffic.
+    assert found.flows[0].raw == pytest.approx(found.total * 276 / 256)
+
+
+def test_reads_starve_behind_writes_where_that_was_measured() -> None:
+    # nvbandwidth on A100 SXM: host to device keeps 11 of 25 GB/s while device to host runs at 24.
+    assert rates("dgx-a100", "host0->gpu0, gpu0->host0") == pytest.approx([11, 24])
+    assert rates("dgx-a100", "host0->gpu0")[0] > 20
+    assert rates("dgx-a100", "host0->gpu0, gpu1->host0")[0] > 20
+
+
+def test_a_volume_is_staged_by_all_its_drives_together() -> None:
+    one, four = (rates("pax-storage-fabric", f"{s}->gpu0", p2p=False)[0] for s in ("ssd1", "vol0"))
+    assert four > 2 * one
+    assert four < 4 * one
+
+
+def test_link_loads_of_a_mirrored_volume_count_both_copies() -> None:
+    text = """
+lanewise: 1
+system: mirrored
+devices:
+  cpu0: {cpu: genoa}
+  sw0: {switch: pex88096}
+  "ssd[0-3]": {ssd: samsung-pm1733}
+links:
+  - {from: cpu0, to: sw0, pcie: gen4 x16}
+  - {from: sw0, to: "ssd[0-3]", pcie: gen4 x4}
+volumes: {v10: {raid: 10, drives: "ssd[0-3]"}}
+"""
+    found = lanewise.predict(read_system(text, "m.yaml"), "cpu0->v10")
+    assert found.loads["sw0", "ssd0"] == pytest.approx(found.total / 2)
+    assert found.loads["cpu0", "sw0"] == pytest.approx(2 * found.total)
+
+
+def test_the_same_staged_copy_twice_shares_the_engine_not_an_invented_queue() -> None:
+    once, twice = (rates("falcon-4010-xeon", f, p2p=False) for f in ("gpu0->gpu1", "gpu0->gpu1, gpu0->gpu1"))
+    assert sum(twice) >= once[0]
+    assert twice[0] == pytest.approx(twice[1])
+
+
+def test_an_api_latency_is_taken_whole_and_by_medium() -> None:
+    whole = builtin().get("h200-sxm").number("latency.api_nvlink")
+    assert latency(lanewise.load_system("h200-pair"), "gpu0", "gpu1").api == pytest.approx(whole)
+    over_pcie = latency(lanewise.load_system("falcon-4010-epyc"), "gpu0", "gpu1")
+    assert over_pcie.api == pytest.approx(1.99e-6, rel=0.02)
+
+
+def test_a_missing_drive_rate_is_doubted_and_network_copies_are_not() -> None:
+    fabric = lanewise.load_system("pax-storage-fabric")
+    assert "drive" in lanewise.predict(fabric, "gpu0->ssd0").flows[0].doubt
+    remote = lanewise.load_system("dgx-a100-network")
+    assert lanewise.predict(remote, "fcpu0->gpu0").flows[0].doubt == ""
+
+
+def test_a_missing_copy_engine_is_doubted() -> None:
+    bare = builtin().get("l40s")
+    for key in ("engine.h2d.gen4", "engine.d2h.gen4", "engine.p2p_write.gen4"):
+        bare = bare.with_figure(key, Figure(None, "B/s", "this test"))
+    system = lanewise.load_system("composable-server-gen4", {"gpus": 1, "path": 1}, builtin().with_part(bare))
+    assert "ceiling" in lanewise.predict(system, "gpu0->host0").flows[0].doubt
+
+
+def test_gpus_whose_driver_refuses_peers_are_staged() -> None:
+    text = """
+lanewise: 1
+system: gamers
+devices:
+  cpu0: {cpu: genoa}
+  "gpu[0-1]": {gpu: rtx-4090}
+links:
+  - {from: cpu0, to: "gpu[0-1]", pcie: gen4 x16}
+"""
+    found = lanewise.predict(read_system(text, "g.yaml"), "gpu0->gpu1").flows[0]
+    assert found.routes[0].via.value == "staged"
+    # Published for two RTX 4090 on such a host: 21.7 to 22.6 GB/s.
+    assert found.rate / 1e9 == pytest.approx(22.2, rel=0.03)
+
+
+def test_a_system_without_gpus_serves_nothing_and_says_so() -> None:
+    text = "lanewise: 1\nsystem: bare\ndevices:\n  cpu0: {cpu: genoa}\n  cpu1: {cpu: genoa, numa: 1}\nlinks:\n  - {from: cpu0, to: cpu1, socket: 1}\n"
+    with pytest.raises(lanewise.errors.InputError, match="no host with a GPU"):  # type: ignore[attr-defined]
+        lanewise.serve(read_system(text, "b.yaml"), "resnet50")
+    with pytest.raises(lanewise.errors.UnknownName, match="division"):  # type: ignore[attr-defined]
+        lanewise.serve(lanewise.load_system("dgx-a100"), "resnet50", division="zzz")
