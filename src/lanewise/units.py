@@ -61,8 +61,17 @@ def show(value: float | None, unit: str, digits: int = 4) -> str:
     """`value` (SI) written in `unit` with that many significant digits; 'unknown' for None."""
     if value is None:
         return "unknown"
-    suffix = "" if unit == "1" else f" {unit}"
-    return number(from_si(value, unit), digits) + suffix
+    text = number(from_si(value, unit), digits)
+    if "." in text and "e" not in text:
+        text = text.rstrip("0").rstrip(".")
+    return text if unit == "1" else f"{text} {unit}"
+
+
+def readable(value: float | None, si: str, digits: int = 4) -> str:
+    """`value` (SI) in the unit people read it in: GB/s, ns or us, QPS; 'unknown' for None."""
+    small = value is not None and abs(value) < 1e-6
+    unit = {"B/s": "GB/s", "s": "ns" if small else "us", "T/s": "GT/s", "1/s": "QPS"}.get(si, si)
+    return show(value, unit, digits)
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -266,7 +266,8 @@ def _ends(system: System, route: Route) -> Iterator[Use]:
                 yield Use(resource, 1.0)
     for name in (route.src, route.dst):
         if system.device(name).kind is Kind.NIC:
-            ports = system.number(name, "net.ports") or 1.0
+            # A card is as wide as its cables; where none is described, as one port.
+            ports = max(1, sum(link.kind is LinkKind.NETWORK for link in system.links_at(name)))
             port = figure_resource(system, name, "net.rate", "network ports", ports * NETWORK_SHARE)
             if port is not None:
                 yield Use(port, 1.0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.perf import packets
 from lanewise.topology.model import LinkKind
-from lanewise.units import show
+from lanewise.units import readable, show
 
 if TYPE_CHECKING:
     from lanewise.catalog import Figure, Part
@@ -62,7 +62,7 @@ def cite(part: Part, key: str, figure: Figure) -> str:
 @lru_cache(maxsize=4096)
 def _cited(name: str, key: str, figure: Figure) -> str:
     condition = f", {figure.condition}" if figure.condition else ""
-    value = figure.value if isinstance(figure.value, str) else show(figure.value, _readable(figure.unit))
+    value = figure.value if isinstance(figure.value, str) else readable(figure.value, figure.unit)
     return f"{name} {key} = {value}{condition} ({figure.source})"
 
 
@@ -191,7 +191,3 @@ _ENGINE = {
 
 def _is_gpu(system: System, name: str) -> bool:
     return system.device(name).kind.value == "gpu"
-
-
-def _readable(unit: str) -> str:
-    return {"B/s": "GB/s", "s": "ns", "T/s": "GT/s"}.get(unit, unit)

@@ -38,6 +38,7 @@ def report_html(run: Run, title: str = "Predicted against published") -> str:
         signed=prepared.signed,
         grade=prepared.grade,
         number=_number,
+        readable=units.readable,
     )
 
 

@@ -210,7 +210,9 @@ def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests:
     sample = figures or [row.value for row in rows if row.value is not None]
     decimals = places(figures) if figures else _by_size(sample)
     many = len({row.metric for row in rows}) > 1
-    cells = tuple(_cell(row, decimals, rests) for row in rows)
+    # A prediction keeps one more digit than whole published figures below 1,000, so that 94.7 is not shown as 95.
+    finer = 1 if decimals == 0 and figures and max(map(abs, figures)) < 1000 else decimals
+    cells = tuple(_cell(row, decimals, finer, rests) for row in rows)
     sources = {row.source for row in rows if row.source is not Source.PUBLISHED}
     optional = (
         "scenario",
@@ -265,7 +267,7 @@ def _summary(rows: Sequence[Observation]) -> str:
     return f"rms {percent(found.rms_pct)}, worst {worst} %, {found.compared} of {found.rows} compared"
 
 
-def _cell(row: Observation, decimals: int, rests: Sequence[str]) -> Cell:
+def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str]) -> Cell:
     published_row = row.source is Source.PUBLISHED
     published = row.value if published_row else row.published
     low, high = row.low, row.high
@@ -280,7 +282,7 @@ def _cell(row: Observation, decimals: int, rests: Sequence[str]) -> Cell:
         metric=row.metric,
         settings=settings_text(row),
         published="" if published is None else plain(published, decimals),
-        value="" if published_row else plain(row.value, decimals),
+        value="" if published_row else plain(row.value, finer),
         interval=interval,
         source=row.source.value,
         residual="" if row.residual_pct is None else signed(row.residual_pct),
