@@ -6,6 +6,7 @@ import pytest
 
 import lanewise
 from lanewise.catalog import Figure, builtin, read_parts
+from lanewise.errors import InputError, UnknownName
 from lanewise.perf.latency import latency
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
@@ -136,8 +137,15 @@ links:
 
 
 def test_a_system_without_gpus_serves_nothing_and_says_so() -> None:
-    text = "lanewise: 1\nsystem: bare\ndevices:\n  cpu0: {cpu: genoa}\n  cpu1: {cpu: genoa, numa: 1}\nlinks:\n  - {from: cpu0, to: cpu1, socket: 1}\n"
-    with pytest.raises(lanewise.errors.InputError, match="no host with a GPU"):  # type: ignore[attr-defined]
+    text = """
+lanewise: 1
+system: bare
+devices:
+  "cpu[0-1]": {cpu: genoa, numa: +0}
+links:
+  - {from: cpu0, to: cpu1, socket: 1}
+"""
+    with pytest.raises(InputError, match="no host with a GPU"):
         lanewise.serve(read_system(text, "b.yaml"), "resnet50")
-    with pytest.raises(lanewise.errors.UnknownName, match="division"):  # type: ignore[attr-defined]
+    with pytest.raises(UnknownName, match="division"):
         lanewise.serve(lanewise.load_system("dgx-a100"), "resnet50", division="zzz")

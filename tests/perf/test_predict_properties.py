@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "oracles"))
-
-import itertools
-
-import slow_maxmin
+from oracles import slow_maxmin
 from server_trees import SERVERS, flows_in
 
 from lanewise.perf.flow import Flow

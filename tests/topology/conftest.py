@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -36,21 +34,3 @@ def refused() -> Shown:
         return caught.value.show()
 
     return shown
-
-
-def facts(system: System) -> dict[str, Any]:
-    """Everything a system states except the lines it was read from."""
-    return {
-        "name": system.name,
-        "title": system.title,
-        "source": system.source,
-        "hosts": system.hosts,
-        "devices": [replace(device, place=None) for device in system.devices.values()],
-        "links": [replace(link, place=None) for link in system.links],
-        "domains": [replace(domain, place=None) for domain in system.domains],
-        "volumes": [replace(volume, place=None) for volume in system.volumes.values()],
-        "policies": system.policies,
-        "parameters": dict(system.parameters),
-        "settings": dict(system.settings),
-        "assumptions": system.assumptions,
-    }

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from conftest import facts
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from made_systems import SYSTEMS, made
+from system_facts import facts
 
 from lanewise.errors import LanewiseError
 from lanewise.topology.compose import attach, detach
@@ -73,20 +73,20 @@ def test_what_was_composed_can_be_written_and_read() -> None:
 
 def test_a_gpu_that_is_bound_already() -> None:
     assert refused(lambda: attach(TWO, "gpu0", "host0")) == snapshot(
-        "error: composable-server-two-hosts.yaml:18: 'gpu0' is already bound to host0"
+        "error: composable-server-two-hosts.yaml:17: 'gpu0' is already bound to host0"
     )
 
 
 def test_a_gpu_that_another_host_holds() -> None:
     assert refused(lambda: attach(TWO, "gpu0", "host1")) == snapshot("""\
-error: composable-server-two-hosts.yaml:18: 'gpu0' is still bound to host0
+error: composable-server-two-hosts.yaml:17: 'gpu0' is still bound to host0
 hint:  detach 'gpu0' first\
 """)
 
 
 def test_a_gpu_that_is_free_already() -> None:
     assert refused(lambda: detach(TWO, "gpu7")) == snapshot("""\
-error: composable-server-two-hosts.yaml:19: 'gpu7' is bound to no host
+error: composable-server-two-hosts.yaml:18: 'gpu7' is bound to no host
 hint:  attach it to one of host0, host1\
 """)
 
@@ -113,23 +113,23 @@ hint:  name a GPU, a network card, a drive or a controller\
 
 
 def test_a_place_that_does_not_exist() -> None:
-    assert refused(lambda: attach(TWO, "gpu7", "host1", at="boxx")) == snapshot("""\
-error: unknown device of composable-server-two-hosts 'boxx'
-hint:  did you mean box?\
+    assert refused(lambda: attach(TWO, "gpu7", "host1", at="fabrik")) == snapshot("""\
+error: unknown device of composable-server-two-hosts 'fabrik'
+hint:  did you mean fabric?\
 """)
 
 
 def test_a_place_where_nothing_can_be_cabled() -> None:
     assert refused(lambda: attach(TWO, "gpu7", "host1", at="gpu0")) == snapshot("""\
-error: composable-server-two-hosts.yaml:18: 'gpu0' is a gpu; nothing can be cabled below it
-hint:  name a CPU or a switch; switches: a_hba, b_hba, fabric, box\
+error: composable-server-two-hosts.yaml:17: 'gpu0' is a gpu; nothing can be cabled below it
+hint:  name a CPU or a switch; switches: a_hba, b_hba, fabric\
 """)
 
 
 def test_a_place_the_host_does_not_reach() -> None:
     assert refused(lambda: attach(TWO, "gpu7", "host1", at="a_cpu0")) == snapshot("""\
-error: composable-server-two-hosts.yaml:19: no PCIe or fabric path leads from host1 to 'gpu7': the cpu a_cpu0 is in the way (b_cpu0 - b_hba - fabric - a_hba - a_cpu0 - gpu7)
-hint:  move its cable too, with --at box\
+error: composable-server-two-hosts.yaml:18: no PCIe or fabric path leads from host1 to 'gpu7': the cpu a_cpu0 is in the way (b_cpu0 - b_hba - fabric - a_hba - a_cpu0 - gpu7)
+hint:  move its cable too, with --at fabric\
 """)
 
 
@@ -207,7 +207,7 @@ def test_a_host_without_a_domain_among_domains() -> None:
     text = write_system(TWO) + "domains: {d0: {root: a_cpu0, devices: 'gpu[0-3]'}}\n"
     system = read_system(text, "d.yaml")
     assert refused(lambda: attach(system, "gpu7", "host1")) == snapshot("""\
-error: d.yaml:32: host1 has no domain that could hold 'gpu7', and composable-server-two-hosts states its domains
+error: d.yaml:30: host1 has no domain that could hold 'gpu7', and composable-server-two-hosts states its domains
 hint:  add one to the description: host1: {root: b_cpu0, devices: []}\
 """)
 

@@ -198,7 +198,7 @@ links:
   - {from: n0, to: s0, network: ndr}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:7: a port of connectx-6-hdr does 200.0 Gb/s; the link cannot be 400.0 Gb/s
+error: s.yaml:7: a port of connectx-6-hdr does 200 Gb/s; the link cannot be 400 Gb/s
 hint:  write network: auto to follow the parts\
 """)
 

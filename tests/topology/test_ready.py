@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from conftest import facts
 from jsonschema import Draft202012Validator
+from system_facts import facts
 
 from lanewise.errors import UnknownName
 from lanewise.topology.marks import load

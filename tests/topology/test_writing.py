@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from conftest import facts
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from made_systems import SYSTEMS
+from system_facts import facts
 
 from lanewise.errors import LanewiseError
 from lanewise.topology.model import Kind, Link, LinkKind, System

@@ -113,7 +113,7 @@ def root_of(system: System, name: str) -> tuple[str, Way]:
     if device.host is None:
         raise Unreachable(
             f"{name} is bound to no host",
-            hint=f"attach it first: give {name} a host in the description, or through the director",
+            hint=f"attach it: lanewise system attach {system.name} {name} HOST",
         )
     domain = system.domain_of(name)
     wanted = {domain.root} if domain else set(system.of_kind(Kind.CPU, host=device.host))

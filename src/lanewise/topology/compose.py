@@ -150,7 +150,9 @@ def _place_for(system: System, cpus: Sequence[str]) -> str:
     graph = Graph(system.devices, system.links, FABRIC)
     found = {name: len(way) for cpu in cpus for name, way in graph.reach(cpu).items()}
     switches = [name for name in found if system.devices[name].kind is Kind.SWITCH]
-    free = [name for name in switches if not system.devices[name].partitions]
+    # An adapter takes cables as a switch does, but belongs to its host.
+    own = [name for name in switches if (part := system.part(name)) is None or part.kind == "switch"]
+    free = [name for name in own or switches if not system.devices[name].partitions]
     return max(reversed(free), key=found.__getitem__, default=cpus[0])
 
 

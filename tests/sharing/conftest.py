@@ -1,6 +1,0 @@
-"""Lets the tests import `oracles`, which lies beside this folder."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
