@@ -195,6 +195,17 @@ BAD = {
     "no number": (figure("pcie.gen: {value: four, source: s}"), 5, FormatError, "not a quantity", "number"),
     "a negative number": (figure("pcie.gen: {value: -4, source: s}"), 5, FormatError, "not negative", ""),
     "an infinite number": (figure("pcie.gen: {value: 1e999, source: s}"), 5, FormatError, "finite", ""),
+    "a rate of zero": (
+        figure("engine.h2d.gen4: {value: 0 GB/s, source: s}"),
+        5,
+        FormatError,
+        "'engine.h2d.gen4' cannot be 0",
+        "write null and say why",
+    ),
+    "a size of zero": (figure("pcie.max_payload: {value: 0, source: s}"), 5, FormatError, "cannot be 0", "null"),
+    "no lanes": (figure("pcie.lanes: {value: 0, source: s}"), 5, FormatError, "cannot be 0", "null"),
+    "no tags": (figure("pcie.tags: {value: 0, source: s}"), 5, FormatError, "cannot be 0", "null"),
+    "no queries": (figure("service.x.server: {value: 0, source: s}"), 5, FormatError, "cannot be 0", "null"),
     "no source": (figure("pcie.gen: 4"), 5, FormatError, "has no source", "source:"),
     "a blank source": (
         figure("pcie.gen: {value: 4, source: ' '}"),
@@ -243,6 +254,13 @@ def test_a_mistake_is_reported_with_file_line_cause_and_hint(
     assert hint in error.hint
 
 
+def test_a_time_may_be_zero_and_an_unknown_rate_is_null() -> None:
+    text = figure("latency.chase_peer: {value: 0 s, source: s}\n      staging.rate: {value: null, source: unknown}")
+    part = read_parts(text, "good.yaml").get("x")
+    assert part.number("latency.chase_peer") == 0
+    assert part.number("staging.rate") is None
+
+
 def test_the_shipped_catalogue_survives_writing_and_reading() -> None:
     assert read_parts(write_parts(builtin()), "again.yaml") == builtin()
 
@@ -272,7 +290,7 @@ def figures_of(draw: st.DrawFn, kind: str) -> dict[str, Figure]:
     for name in draw(st.lists(st.sampled_from(keys_of(kind)), max_size=6, unique=True)):
         key = KEYS[name]
         words = st.sampled_from(key.choices) if key.choices else WORDS
-        value = draw(words) if key.unit == TEXT else draw(st.floats(0, 1e18, allow_subnormal=False))
+        value = draw(words) if key.unit == TEXT else draw(st.floats(1e-12, 1e18))
         known = value if draw(st.booleans()) else None
         found[name] = Figure(
             known, key.unit, draw(WORDS), draw(st.just("") | WORDS), draw(st.sampled_from(BASES))

@@ -11,6 +11,9 @@ from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
 from lanewise.errors import Contradiction, FormatError, unknown_name
 
 NOT_THERE = "not in the catalogue"
+# What divides or bounds something: nothing can run at 0 B/s or over 0 lanes. A time may be zero.
+_NEVER_ZERO_UNITS = ("B", "B/s", "T/s", "1/s")
+_NEVER_ZERO = ("pcie.gen", "pcie.lanes", "pcie.tags", "switch.window_tags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,8 @@ def _check_value(name: str, unit: str, value: float | str, choices: tuple[str, .
         return
     if isinstance(value, (str, bool)) or not isfinite(value) or value < 0:
         raise FormatError(f"'{name}' must be a number that is finite and not negative, not {value!r}")
+    if value == 0 and (unit in _NEVER_ZERO_UNITS or name in _NEVER_ZERO):
+        raise FormatError(f"'{name}' cannot be 0", hint="write null and say why in `source:` if it is unknown")
 
 
 def plain_name(name: str) -> str:

@@ -11,6 +11,7 @@ from lanewise.perf.predict import predict
 from lanewise.perf.resources import weakest
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.plan import Copies, Metric, Plan, Service
+from lanewise.routes.model import Via
 from lanewise.serving import steady
 from lanewise.topology.model import Kind
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lanewise.perf.predict import Prediction
+    from lanewise.routes.model import Route
+    from lanewise.topology.model import System
 
 COPY_METRICS = {
     "goodput": "payload bytes a second of all flows together",
@@ -68,15 +71,17 @@ def _copy_metric(plan: Plan, copies: Copies, metric: Metric, found: Callable[[],
     name = ", ".join(flow.name for flow in copies.flows)
     if metric.name in ("latency", "wire_latency"):
         seen = latency(plan.system, first.src, first.dst, first.p2p)
+        kind = f"small copy, {path_kind(plan.system, seen.route)}"
         value = seen.api if metric.name == "latency" else seen.wire
         return _observation(plan, metric, name, value, limit=seen.limit, basis=seen.basis, rests_on=seen.rests_on,
-                            note=seen.note)  # fmt: skip
+                            note=seen.note, path=kind)  # fmt: skip
     result = found()
     slowest = min(result.flows, key=lambda flow: flow.rate)
     value, low, high = _copy_value(metric.name, result)
     return _observation(
         plan, metric, name, value, low=low, high=high, limit=slowest.limit, rests_on=slowest.rests_on,
         basis=weakest([flow.basis for flow in result.flows]), note=slowest.doubt, use=_busy(result),
+        path=path_kind(plan.system, slowest.routes[0]),
     )  # fmt: skip
 
 
@@ -114,9 +119,24 @@ def _service(plan: Plan, service: Service) -> list[Observation]:
             _observation(
                 plan, metric, f"{len(found.prediction.flows)} GPUs", value, limit=found.limit, basis=found.basis,
                 rests_on=found.rests_on, use=_busy(found.prediction),
+                path=f"service, {service.division}",
             )
         )  # fmt: skip
     return made
+
+
+def path_kind(system: System, route: Route) -> str:
+    """What kind of path a route is, in a few words: host to device, peer PIX, peer staged, storage, network."""
+    kinds = (system.device(route.src).kind, system.device(route.dst).kind)
+    if route.via is Via.NETWORK:
+        return "network"
+    if kinds[0] in (Kind.SSD, Kind.RAID) or kinds[1] in (Kind.SSD, Kind.RAID):
+        return "storage"
+    if kinds == (Kind.CPU, Kind.GPU):
+        return "host to device"
+    if kinds == (Kind.GPU, Kind.CPU):
+        return "device to host"
+    return "peer, staged" if route.via is Via.STAGED else f"peer {route.cls}"
 
 
 def _at_root_ports(found: Prediction) -> float:

@@ -24,13 +24,16 @@ def accuracy_page(run: Run) -> str:
         "How far predictions lie from published values. Made by `make accuracy`; do not edit it.",
         f"lanewise {run.version}, {len(run.studies)} studies, {total.rows} rows; "
         f"{total.compared} stand beside a published value. A residual is (predicted - "
-        "published) / published. No row is left out.",
+        "published) / published. Every row is listed; summaries count predictions only, not rows whose published value "
+        "went in (input) nor rows that say again what others say (repeat).",
         "## By study",
         _residuals("study", statistics.by_study(run)),
         "## By what the prediction rests on",
         "`physics`: specifications alone. `calibrated`: a figure measured elsewhere. `fitted`: a figure "
         "fitted to the very table it stands in; the residual says how well the mechanism fits, no more.",
         _residuals("basis", statistics.by_basis(rows)),
+        "## By kind of path",
+        _residuals("path", statistics.by_path(rows)),
         *(line for study in run.studies for line in _study(study)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -57,7 +60,7 @@ def _study(study: StudyRun) -> list[str]:
         columns = ("explanation", "which says", "rms %", "worst %", "values fitted")
         lines += ["Explanations tried on the same rows:", _table(columns, tried)]
     rows = [_row(row) for row in study.rows]
-    heads = ("table", "row", "unit", "published", "predicted", "residual %", "basis", "limit")
+    heads = ("table", "row", "unit", "published", "predicted", "residual %", "basis", "limit", "role")
     return [*lines, "Every row:", _table(heads, rows)]
 
 
@@ -95,6 +98,7 @@ def _row(row: Observation) -> tuple[str, ...]:
         residual,
         basis,
         row.limit,
+        "" if row.role == "prediction" else row.role,
     )
 
 

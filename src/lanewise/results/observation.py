@@ -32,8 +32,10 @@ class Observation:
     """One value of one metric of one flow in one scenario, in `unit` (GB/s, us, QPS, %).
 
     `limit` names what holds the value down, `rests_on` the figures and sources it comes from, `low` and `high`
-    the interval where a prediction is one, `links` the use (0..1) of each shared resource, `published` the value
-    it is laid beside. `value` None means unknown, and `note` says why.
+    the interval where a prediction is one, `use` the use (0..1) of each shared resource, `published` the value it is
+    laid beside, `path` the kind of path (host to device, peer PIX, staged). `value` None means unknown, and `note`
+    says why. `role` is prediction; or input, where the published value itself went in; or repeat, where the row says
+    in another unit or as a ratio what other rows say already. Only predictions count in summaries of residuals.
     """
 
     scenario: str
@@ -54,6 +56,8 @@ class Observation:
     use: Mapping[str, float] = field(default_factory=dict)
     published: float | None = None
     extrapolated: bool = False
+    role: str = "prediction"
+    path: str = ""
     note: str = ""
     samples: tuple[float, ...] = ()
 

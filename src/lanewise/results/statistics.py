@@ -19,7 +19,9 @@ CLOSE_PCT, FAR_PCT = 5.0, 10.0
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
-    """Residuals in %: `rows` were looked at, `compared` have both values; the rest is None if none has.
+    """Residuals in %: `rows` were looked at, `compared` are predictions with both values; the rest is None if none has.
+
+    Rows whose published value went in, or that repeat others, are counted in `rows` alone.
 
     `worst_pct` keeps its sign, `mean_pct` is the bias, `close` and `far` count |residual| <= 5 % and > 10 %.
     """
@@ -34,10 +36,16 @@ class Residuals:
     worst: Observation | None = None
 
 
+def rms(values: Iterable[float]) -> float | None:
+    """Root of the mean square, None if there are no values."""
+    found = list(values)
+    return math.hypot(*found) / math.sqrt(len(found)) if found else None
+
+
 def residuals(rows: Iterable[Observation]) -> Residuals:
     """The residuals of all rows that are not themselves the published value."""
     own = [row for row in rows if row.source is not Source.PUBLISHED]
-    pairs = [(row.residual_pct, row) for row in own]
+    pairs = [(row.residual_pct, row) for row in own if row.role == "prediction"]
     known = [(value, row) for value, row in pairs if value is not None and math.isfinite(value)]
     if not known:
         return Residuals(len(own), 0)
@@ -46,7 +54,7 @@ def residuals(rows: Iterable[Observation]) -> Residuals:
     return Residuals(
         rows=len(own),
         compared=len(known),
-        rms_pct=math.hypot(*values) / math.sqrt(len(values)),
+        rms_pct=rms(values),
         worst_pct=worst,
         mean_pct=math.fsum(values) / len(values),
         close=sum(abs(value) <= CLOSE_PCT for value in values),
@@ -69,6 +77,11 @@ def by_basis(rows: Iterable[Observation]) -> dict[str, Residuals]:
     found = by(rows, lambda row: row.basis.value if row.basis else row.source.value)
     order = ("physics", "calibrated", "fitted")
     return {name: found[name] for name in [*(n for n in order if n in found), *(n for n in found if n not in order)]}
+
+
+def by_path(rows: Iterable[Observation]) -> dict[str, Residuals]:
+    """Residuals by kind of path, of rows that have one."""
+    return by([row for row in rows if row.path], lambda row: row.path)
 
 
 def by_limit(rows: Iterable[Observation]) -> dict[str, Residuals]:
@@ -99,5 +112,5 @@ def verdicts(studies: Iterable[StudyRun]) -> tuple[int, int, int]:
 
 __all__ = [
     "CLOSE_PCT", "FAR_PCT", "Residuals", "by", "by_basis", "by_limit", "by_study", "by_table", "overall",
-    "residuals", "verdicts",
+    "residuals", "rms", "verdicts",
 ]  # fmt: skip

@@ -1,33 +1,38 @@
 """Calibration: fits named unknown figures of parts to chosen observations, and predicts what it did not see.
 
-Relative residuals, least squares on the logarithm of each unknown (scipy's trust region with bounds).
-Nothing else in Lanewise fits anything.
+Relative residuals, least squares on the logarithm of each unknown (scipy's trust region with bounds), from the start
+given and, where that one lies on a plateau, from others. Nothing else in Lanewise fits anything.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from lanewise.catalog import Figure
+from lanewise.catalog.keys import check_key
 from lanewise.errors import InputError
 from lanewise.results.run import FittedValue, LeftOut
+from lanewise.results.statistics import rms
+from lanewise.studies.node import at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from lanewise.catalog import Catalog
-    from lanewise.results.observation import Observation
     from lanewise.results.plan import Plan, Probe
     from lanewise.studies.form import FitForm
     from lanewise.topology.model import System
 
     Progress = Callable[[str], None]
 
+SAME = 1e-6  # a cost lower by less than this share is no better
+FLAT = 1e-9  # a column of the Jacobian below this moves nothing
+QUARTERS = (0.25, 0.5, 0.75)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Target:
     """One observation to fit: the plan that predicts it, its value in the plan's unit, and what it is left out with."""
 
@@ -38,109 +43,187 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The fitted catalogue, the values, and the residuals (relative) of the targets used."""
+    """The fitted catalogue, the values, and the relative residual of each target, nan where nothing predicts it."""
 
     catalog: Catalog
     values: tuple[FittedValue, ...]
     residuals: tuple[float, ...]
 
     @property
+    def compared(self) -> tuple[float, ...]:
+        """The residuals of the targets that have a prediction."""
+        return tuple(r for r in self.residuals if math.isfinite(r))
+
+    @property
+    def without_prediction(self) -> int:
+        """How many targets were left out because nothing predicts them."""
+        return len(self.residuals) - len(self.compared)
+
+    @property
     def rms_pct(self) -> float:
-        """Root mean square of the residuals in percent."""
-        return _rms(self.residuals)
+        """Root mean square of the residuals in percent, nan if there are none."""
+        found = rms(self.compared)
+        return math.nan if found is None else 100 * found
 
 
-def calibrate(probe: Probe, catalog: Catalog, unknowns: Sequence[FitForm], targets: Sequence[Target]) -> Fit:
-    """Fit `unknowns` to `targets`; InputError if there are fewer targets than unknowns or an unknown moves nothing."""
-    if len(targets) < len(unknowns):
-        raise InputError(
-            f"{len(unknowns)} unknowns cannot be fitted to {len(targets)} observations",
-            hint="choose more observations or fit fewer figures",
-        )
-    from scipy.optimize import least_squares
-
-    start = [math.log(u.start) for u in unknowns]
-    bounds = ([math.log(u.low) - 1e-12 for u in unknowns], [math.log(u.high) + 1e-12 for u in unknowns])
-
-    known: dict[tuple[object, ...], float] = {}
-
-    def residuals(x: Sequence[float]) -> list[float]:
-        return _known_residuals(probe, catalog, unknowns, [math.exp(value) for value in x], targets, known)
-
-    found = least_squares(residuals, start, bounds=bounds, diff_step=1e-4, xtol=1e-6, ftol=1e-8, max_nfev=40)
-    values = [math.exp(value) for value in found.x]
-    spreads = _spreads(found.jac, found.fun)
-    fitted = tuple(
-        FittedValue(f"{u.part} {u.figure}", value, u.unit, len(targets), u.start, spread, _note(u, value, column))
-        for u, value, spread, column in zip(unknowns, values, spreads, found.jac.T, strict=True)
-    )
-    return Fit(_with(catalog, unknowns, values), fitted, tuple(float(r) for r in found.fun))
+def calibrate(
+    probe: Probe, catalog: Catalog, unknowns: Sequence[FitForm], targets: Sequence[Target]
+) -> tuple[Fit, Search]:
+    """Fit `unknowns` to `targets`, and the search that did it; InputError if the targets that have a prediction are
+    fewer than the unknowns, or with the place of an unknown that its part cannot have.
+    """
+    search = Search(probe, catalog, _checked(catalog, unknowns), targets)
+    return search.fit(), search
 
 
-def leave_out(
-    probe: Probe,
-    catalog: Catalog,
-    unknowns: Sequence[FitForm],
-    targets: Sequence[Target],
-    say: Progress = lambda _: None,
-) -> tuple[LeftOut, ...]:
+def leave_out(search: Search, fit: Fit, say: Progress = lambda _: None) -> tuple[LeftOut, ...]:
     """For each group of targets: fit without it, predict it, and report the residuals of what was not seen."""
-    groups: dict[str, list[Target]] = defaultdict(list)
-    for target in targets:
-        if target.group:
-            groups[target.group].append(target)
+    starts = [value.value for value in fit.values]
     made: list[LeftOut] = []
-    for name, held in groups.items():
+    unseen: list[float] = []
+    for name in dict.fromkeys(t.group for t in search.targets if t.group):
         say(f"leaving out {name}")
-        fit = calibrate(probe, catalog, unknowns, [t for t in targets if t.group != name])
-        made.append(_left_out(name, _residuals(probe, fit.catalog, held)))
-    if made:
-        total = sum(group.rows for group in made)
-        rms = math.sqrt(sum(group.rms_pct**2 * group.rows for group in made) / total)
-        made.append(LeftOut("all groups", total, rms, max((g.worst_pct for g in made), key=abs)))
-    return tuple(made)
+        without = replace(search, targets=[t for t in search.targets if t.group != name])
+        found = without.fit(starts)
+        held = replace(search, targets=[t for t in search.targets if t.group == name])
+        values = [value.value for value in found.values]
+        seen = [r for r in held.residuals(values) if r is not None]
+        if seen:
+            made.append(_left_out(name, seen))
+            unseen += seen
+    return (*made, _left_out("all groups", unseen)) if made else ()
 
 
-def target(plan: Plan, seen: Observation, group: str = "") -> Target:
-    """A target from an observation with a published or measured value."""
-    value = seen.published if seen.published is not None else seen.value
-    if not value:
-        raise InputError(
-            f"{seen.scenario} has no value to fit to", hint="choose rows with a published or measured value"
+@dataclass(frozen=True)
+class Search:
+    """The targets as a function of the unknowns; asks the probe only for targets whose own parts have changed."""
+
+    probe: Probe
+    catalog: Catalog
+    unknowns: Sequence[FitForm]
+    targets: Sequence[Target]
+    known: dict[tuple[object, ...], float | None] = field(default_factory=dict)
+
+    def residuals(self, values: Sequence[float]) -> list[float | None]:
+        """The relative residual of each target with those values of the unknowns, None where nothing predicts it."""
+        keys = [(t, *self._own(t, values)) for t in self.targets]
+        asked = [(key, t) for key, t in zip(keys, self.targets, strict=True) if key not in self.known]
+        if asked:
+            found = _residuals(self.probe, _with(self.catalog, self.unknowns, values), [t for _, t in asked])
+            self.known.update(zip((key for key, _ in asked), found, strict=True))
+        return [self.known[key] for key in keys]
+
+    def fit(self, starts: Sequence[float] = ()) -> Fit:
+        """The best fit, searched from `starts` (the unknowns' own if none are given)."""
+        first = list(starts) or [u.start for u in self.unknowns]
+        seen = [t for t, r in zip(self.targets, self.residuals(first), strict=True) if r is not None]
+        if len(seen) < len(self.unknowns):
+            raise InputError(
+                f"{len(self.unknowns)} unknowns cannot be fitted to {len(seen)} observations that have a prediction",
+                hint="choose more observations or fit fewer figures",
+            )
+        if not self.unknowns:
+            return self._made((), [])
+        usable = replace(self, targets=seen)
+        best = usable.solve(first)
+        for start in usable.others(best):
+            found = usable.solve(start)
+            if found.cost < best.cost * (1 - SAME):
+                best = found
+        settled = [u.start if flat else v for u, v, flat in zip(self.unknowns, best.values, best.flat, strict=True)]
+        if usable.cost(settled) <= best.cost * (1 + SAME):
+            best = replace(best, values=settled)
+        return self._made(best.fitted(self.unknowns), best.values)
+
+    def misses(self, values: Sequence[float]) -> list[float]:
+        """The residuals, with 1 for a target that has no prediction there."""
+        return [1.0 if r is None else r for r in self.residuals(values)]
+
+    def cost(self, values: Sequence[float]) -> float:
+        """Half the sum of the squared residuals, as scipy counts it."""
+        return sum(r * r for r in self.misses(values)) / 2
+
+    def solve(self, start: Sequence[float]) -> _Solution:
+        """The optimum next to `start`; a target that loses its prediction on the way counts as wholly missed."""
+        from scipy.optimize import least_squares
+
+        def misses(x: Iterable[float]) -> list[float]:
+            return self.misses([math.exp(value) for value in x])
+
+        low = [math.log(u.low) - 1e-12 for u in self.unknowns]
+        high = [math.log(u.high) + 1e-12 for u in self.unknowns]
+        inside = [min(max(math.log(v), a), b) for v, a, b in zip(start, low, high, strict=True)]
+        found = least_squares(misses, inside, bounds=(low, high), diff_step=1e-4, xtol=1e-6, ftol=1e-8, max_nfev=40)
+        return _Solution([math.exp(value) for value in found.x], float(found.cost), found.jac, found.fun)
+
+    def others(self, found: _Solution) -> Iterator[list[float]]:
+        """More starts, log-spaced between the bounds: all unknowns where that costs less at once, else those that do
+        not bind, which may lie on a plateau.
+        """
+        flat = found.flat
+        for share in QUARTERS:
+            spread = [u.low * (u.high / u.low) ** share for u in self.unknowns]
+            if self.cost(spread) < found.cost:
+                yield spread
+            if any(flat):
+                yield [s if f else v for s, f, v in zip(spread, flat, found.values, strict=True)]
+
+    def _own(self, target: Target, values: Sequence[float]) -> Iterator[float]:
+        parts = {device.part for device in target.plan.system.devices.values()}
+        for unknown, value in zip(self.unknowns, values, strict=True):
+            # What is no device of its own (an NVLink generation) may be reached from any of them.
+            if unknown.part in parts or self.catalog.get(unknown.part).kind == "nvlink":
+                yield value
+
+    def _made(self, values: tuple[FittedValue, ...], numbers: Sequence[float]) -> Fit:
+        found = self.residuals(numbers)
+        catalog = _with(self.catalog, self.unknowns, numbers)
+        return Fit(catalog, values, tuple(math.nan if r is None else r for r in found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Solution:
+    values: list[float]
+    cost: float
+    jacobian: Any
+    misses: Any
+
+    @property
+    def flat(self) -> list[bool]:
+        """For each unknown, whether nothing depends on it here."""
+        return [not any(abs(entry) > FLAT for entry in column) for column in self.jacobian.T]
+
+    def fitted(self, unknowns: Sequence[FitForm]) -> tuple[FittedValue, ...]:
+        """The values with what can be said of them."""
+        told = zip(unknowns, self.values, _spreads(self.jacobian, self.misses), self.flat, strict=True)
+        return tuple(
+            FittedValue(f"{u.part} {u.figure}", v, u.unit, len(self.misses), u.start, spread, _note(u, v, flat))
+            for u, v, spread, flat in told
         )
-    return Target(plan, value, group)
 
 
-def _residuals(probe: Probe, catalog: Catalog, targets: Sequence[Target]) -> list[float]:
-    from dataclasses import replace
-
+def _checked(catalog: Catalog, unknowns: Sequence[FitForm]) -> list[FitForm]:
+    """The unknowns under their parts' own names; UnknownName with the place of one that cannot be."""
     made = []
-    systems: dict[int, System] = {}
-    for each in targets:
-        system = systems.setdefault(id(each.plan.system), each.plan.system.with_catalog(catalog))
-        seen = probe.run(replace(each.plan, system=system))[0]
-        made.append((seen.value - each.value) / each.value if seen.value is not None else 1.0)
+    for unknown in unknowns:
+        with at(unknown.place):
+            part = catalog.get(unknown.part)
+            check_key(part.kind, unknown.figure)
+        made.append(replace(unknown, part=part.name))
     return made
 
 
-def _known_residuals(
-    probe: Probe,
-    catalog: Catalog,
-    unknowns: Sequence[FitForm],
-    values: Sequence[float],
-    targets: Sequence[Target],
-    known: dict[tuple[object, ...], float],
-) -> list[float]:
-    """Residuals, asking the probe only for targets whose own parts have changed since it was last asked."""
-    changed = _with(catalog, unknowns, values)
-    keys = []
-    for index, each in enumerate(targets):
-        parts = {device.part for device in each.plan.system.devices.values()}
-        keys.append((index, *(v for u, v in zip(unknowns, values, strict=True) if u.part in parts)))
-    asked = [(key, t) for key, t in zip(keys, targets, strict=True) if key not in known]
-    for (key, _), value in zip(asked, _residuals(probe, changed, [t for _, t in asked]), strict=True):
-        known[key] = value
-    return [known[key] for key in keys]
+def _residuals(probe: Probe, catalog: Catalog, targets: Sequence[Target]) -> list[float | None]:
+    made: list[float | None] = []
+    systems: dict[int, System] = {}
+    for each in targets:
+        before = each.plan.system
+        if id(before) not in systems:
+            systems[id(before)] = before.with_catalog(catalog)
+        seen = probe.run(replace(each.plan, system=systems[id(before)]))[0]
+        known = seen.value is not None and math.isfinite(seen.value)
+        made.append((seen.value - each.value) / each.value if known and seen.value is not None else None)
+    return made
 
 
 def _with(catalog: Catalog, unknowns: Sequence[FitForm], values: Sequence[float]) -> Catalog:
@@ -151,11 +234,11 @@ def _with(catalog: Catalog, unknowns: Sequence[FitForm], values: Sequence[float]
     return catalog
 
 
-def _spreads(jacobian: object, residuals: object) -> list[float | None]:
+def _spreads(jacobian: Any, misses: Any) -> list[float | None]:
     """Relative standard errors from the Jacobian on the log scale; None where the observations do not determine it."""
     import numpy as np
 
-    matrix, rest = np.asarray(jacobian), np.asarray(residuals)
+    matrix, rest = np.asarray(jacobian), np.asarray(misses)
     freedom = max(1, rest.size - matrix.shape[1])
     try:
         covariance = np.linalg.inv(matrix.T @ matrix) * float(rest @ rest) / freedom
@@ -164,16 +247,12 @@ def _spreads(jacobian: object, residuals: object) -> list[float | None]:
     return [float(math.sqrt(v)) if v >= 0 else None for v in np.diag(covariance)]
 
 
-def _note(unknown: FitForm, value: float, column: Sequence[float]) -> str:
-    if not any(abs(entry) > 1e-9 for entry in column):
-        return "no observation used depends on it: the start value stands"
+def _note(unknown: FitForm, value: float, flat: bool) -> str:
+    if flat:
+        return "does not bind"
     at_bound = min(abs(math.log(value / unknown.low)), abs(math.log(unknown.high / value))) < 1e-3
     return "at its bound" if at_bound else unknown.note
 
 
 def _left_out(name: str, residuals: Sequence[float]) -> LeftOut:
-    return LeftOut(name, len(residuals), _rms(residuals), 100 * max(residuals, key=abs, default=0.0))
-
-
-def _rms(residuals: Sequence[float]) -> float:
-    return 100 * math.sqrt(sum(r * r for r in residuals) / len(residuals)) if residuals else 0.0
+    return LeftOut(name, len(residuals), 100 * (rms(residuals) or 0.0), 100 * max(residuals, key=abs, default=0.0))

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lanewise import units
-from lanewise.errors import LanewiseError
+from lanewise.errors import FormatError, LanewiseError
 from lanewise.perf.resources import weakest
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.run import Conclusion
-from lanewise.studies.expression import Rows
-from lanewise.studies.form import placed
+from lanewise.studies.expression import NotStated, Rows, View
+from lanewise.studies.language import is_number, kind
+from lanewise.studies.node import at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from lanewise.studies.form import RowForm
+    from lanewise.studies.form import ConclusionForm, RowForm
 
 
 def derive(row: RowForm, before: Sequence[Observation]) -> Observation:
@@ -23,13 +24,12 @@ def derive(row: RowForm, before: Sequence[Observation]) -> Observation:
     unknown = _unknown(row, before)
     if unknown is not None:
         return unknown
-    rows = Rows(before, lambda seen: seen.value)
-    published = Rows(before, lambda seen: seen.published)
-    names: dict[str, Any] = {"label": row.label, "pub": published.value, **row.settings}
-    try:
-        result = rows.evaluate(row.derive, names)
-    except LanewiseError as error:
-        raise placed(error, row.place) from None
+    rows, published = Rows(before, View.PREDICTED), Rows(before, View.PUBLISHED)
+    with at(row.place):
+        result = rows.evaluate(row.derive, {"label": row.label, **row.settings}, {"pub": published.value})
+        if not is_number(result):
+            cause = f"'{row.label}' must come out as one finite number, not as {kind(result)}"
+            raise FormatError(cause, hint="derive: v('table', 'label') / 2")
     touched = rows.touched or published.touched
     only_published = not rows.touched
     return Observation(
@@ -39,16 +39,16 @@ def derive(row: RowForm, before: Sequence[Observation]) -> Observation:
         basis=None if only_published else Basis(weakest([str(seen.basis) for seen in touched if seen.basis])),
         limit=" / ".join(dict.fromkeys(seen.limit for seen in touched if seen.limit)) if len(touched) < 3 else "",
         study=touched[0].study if touched else "", system=touched[0].system if touched else "",
-        published=row.published, extrapolated=row.extrapolated or only_published,
+        published=row.published, extrapolated=row.extrapolated or only_published, role=row.role,
         note="; ".join(text for text in (row.note, f"computed: {row.derive}") if text),
     )  # fmt: skip
 
 
 def _unknown(row: RowForm, before: Sequence[Observation]) -> Observation | None:
     """The row without a value, where a row that it is computed from has none."""
-    probe = Rows(before, lambda seen: 1.0)
+    probe, published = Rows(before, View.ASSUMED), Rows(before, View.ASSUMED)
     try:
-        probe.evaluate(row.derive, {"label": row.label, "pub": probe.value, **row.settings})
+        probe.evaluate(row.derive, {"label": row.label, **row.settings}, {"pub": published.value})
     except LanewiseError:
         return None
     missing = [seen for seen in probe.touched if seen.value is None]
@@ -56,40 +56,64 @@ def _unknown(row: RowForm, before: Sequence[Observation]) -> Observation | None:
         return None
     return Observation(
         scenario=row.label, flow="", metric=row.metric, value=None, unit=row.unit, source=Source.PREDICTED,
-        table=row.table, settings=dict(row.settings), published=row.published, extrapolated=row.extrapolated,
+        table=row.table, settings=dict(row.settings), published=row.published, extrapolated=row.extrapolated, role=row.role,
         study=missing[0].study, system=missing[0].system, note=f"unknown, as {missing[0].table} is: {missing[0].note}",
     )  # fmt: skip
 
 
-def conclude(entry: Mapping[str, Any], rows: Sequence[Observation]) -> Conclusion:
-    """Whether a statement holds on the predicted values; what the published ones say and the figures go beside it."""
-    predicted = _test(entry, Rows(rows, lambda seen: seen.value), strict=True)
-    published = _test(entry, Rows(rows, lambda seen: seen.published), strict=False)
-    shown = [f"published values: {_word(published)}"]
-    if entry.get("shows"):
-        figure = _value(str(entry["shows"]), Rows(rows, lambda seen: seen.value))
-        stated = _value(str(entry["shows"]), Rows(rows, lambda seen: seen.published))
-        shown.insert(0, f"predicted {figure}, published {stated}")
-    return Conclusion(" ".join(str(entry["says"]).split()), predicted, "; ".join(shown))
+def conclude(entry: ConclusionForm, rows: Sequence[Observation]) -> Conclusion:
+    """Whether a statement holds on the predicted values; what the published ones say and the figures go beside it.
+
+    LanewiseError with the place of the conclusion if its expressions are wrong in themselves.
+    """
+    predicted, published = Rows(rows, View.PREDICTED), Rows(rows, View.PUBLISHED)
+    with at(entry.place):
+        holds = _test(entry.test, predicted)
+        shown = [f"published values: {_word(_test(entry.test, published))}"]
+        if entry.shows:
+            shown.insert(0, f"predicted {_value(entry.shows, predicted)}, published {_value(entry.shows, published)}")
+    return Conclusion(entry.says, holds, "; ".join(shown))
 
 
-def _test(entry: Mapping[str, Any], rows: Rows, strict: bool) -> bool | None:
-    """None where a row that the test needs has no value; a test that is wrong in itself is an error if `strict`."""
+def _told(text: str, rows: Rows) -> Any:
+    """The value of an expression, NotStated if there is none.
+
+    On predicted values what is wrong in the expression itself is an error; on published ones it was seen before.
+    """
     try:
-        return bool(rows.evaluate(str(entry["test"])))
+        return rows.evaluate(text)
+    except NotStated:
+        raise
     except LanewiseError as error:
-        if strict and not error.cause.startswith("unknown row"):
-            raise placed(error, entry["_place"]) from None
+        if rows.view is View.PUBLISHED:
+            raise NotStated(error.cause) from None
+        raise
+
+
+def _test(text: str, rows: Rows) -> bool | None:
+    try:
+        holds = _told(text, rows)
+    except NotStated:
         return None
+    if not isinstance(holds, bool):
+        raise FormatError(f"a test must come out true or false, not as {kind(holds)}", hint="compare it with a number")
+    return holds
 
 
 def _value(text: str, rows: Rows) -> str:
     try:
-        found = rows.evaluate(text)
-    except LanewiseError:
+        found = _told(text, rows)
+    except NotStated:
         return "not stated"
-    values = found if isinstance(found, (list, tuple)) else [found]
-    return ", ".join(units.number(v, 3) if isinstance(v, (int, float)) else str(v) for v in values)
+    return ", ".join(_shown(value) for value in (found if isinstance(found, list) else [found]))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (bool, str)):
+        return str(value)
+    if not is_number(value):
+        raise FormatError(f"'shows' must come out as numbers or texts, not as {kind(value)}", hint="such as r.value")
+    return units.number(value, 3)
 
 
 def _word(holds: bool | None) -> str:

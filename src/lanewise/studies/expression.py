@@ -1,4 +1,4 @@
-"""The small expression language of studies: comparisons and sums over rows, nothing that could do harm.
+"""What expressions of a study can ask: the rows as one source tells them, and a few functions over numbers.
 
 v('p2p', 'same switch') > v('p2p', 'one root complex')
 all(r.value >= 0.98 * v('gen4', 'TX2550 M7', gpus=r.gpus) for r in rows('gen4') if use(r, 'host link') < 0.9)
@@ -6,140 +6,202 @@ all(r.value >= 0.98 * v('gen4', 'TX2550 M7', gpus=r.gpus) for r in rows('gen4') 
 
 from __future__ import annotations
 
-import ast
-import math
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from lanewise.errors import FormatError, UnknownName, unknown_name
+from lanewise.errors import FormatError, InputError, unknown_name
+from lanewise.results import statistics
+from lanewise.studies.language import Budget, evaluate, kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lanewise.results.observation import Observation
 
-_ALLOWED = (
-    ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.BinOp, ast.UnaryOp, ast.Not, ast.USub, ast.Compare, ast.Call,
-    ast.Name, ast.Load, ast.Store, ast.Constant, ast.Attribute, ast.GeneratorExp, ast.ListComp, ast.comprehension,
-    ast.IfExp, ast.keyword, ast.Tuple, ast.List, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Lt, ast.LtE, ast.Gt, ast.GtE,
-    ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Subscript,
-)  # fmt: skip
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "all": all, "any": any, "min": min, "max": max, "abs": abs, "sum": sum, "len": len, "sorted": sorted,
-    "round": round,
-}  # fmt: skip
+
+class NotStated(InputError):
+    """An expression is sound, but the source it is put to does not state a value that it needs."""
+
+
+class View(Enum):
+    """Whose values the rows tell: the prediction's, the publication's, or 1 for every row (to see what is asked)."""
+
+    PREDICTED = "predicted"
+    PUBLISHED = "published"
+    ASSUMED = "assumed"
+
+    def of(self, seen: Observation) -> float | None:
+        """The value of a row in this view."""
+        if self is View.ASSUMED:
+            return 1.0
+        return seen.value if self is View.PREDICTED else seen.published
 
 
 @dataclass(frozen=True, slots=True)
 class RowView:
-    """One row as expressions see it; `value` is the predicted or the published one, depending on who asks."""
+    """One row as expressions see it, in one view."""
 
     seen: Observation
     value: float
+    view: View
 
     def get(self, name: str) -> Any:
-        """A field of the row, or one of its settings (path, gpus); UnknownName for anything else."""
-        fields = {
-            "value": self.value, "predicted": self.seen.value, "published": self.seen.published,
-            "label": self.seen.scenario, "table": self.seen.table, "system": self.seen.system,
-            "limit": self.seen.limit, "basis": str(self.seen.basis), "extrapolated": self.seen.extrapolated,
-            "residual_pct": self.seen.residual_pct, "metric": self.seen.metric,
-            "low": self.seen.low, "high": self.seen.high,
+        """A field of the row, or one of its settings (path, gpus); UnknownName for anything else.
+
+        NotStated for what the view does not tell: a publication says nothing of limits, or of the prediction.
+        """
+        told = {
+            "value": self.value, "published": self.seen.published, "label": self.seen.scenario,
+            "table": self.seen.table, "system": self.seen.system, "extrapolated": self.seen.extrapolated,
+            "metric": self.seen.metric,
         }  # fmt: skip
-        known = fields | dict(self.seen.settings)
+        basis = str(self.seen.basis) if self.seen.basis else None
+        only_predicted = {
+            "predicted": self.seen.value, "limit": self.seen.limit, "basis": basis, "low": self.seen.low,
+            "high": self.seen.high, "residual_pct": self.seen.residual_pct,
+        }  # fmt: skip
+        known = told | only_predicted | dict(self.seen.settings)
         if name not in known:
             raise unknown_name("field of a row", name, known)
+        if name in only_predicted:
+            self.needs_prediction(f"'{name}'")
+        if known[name] is None:
+            raise NotStated(f"'{name}' of '{self.seen.scenario}' is not stated", hint="leave such rows out")
         return known[name]
+
+    def needs_prediction(self, what: str) -> None:
+        """NotStated if this view is the publication's."""
+        if self.view is View.PUBLISHED:
+            raise NotStated(f"{what} is not published", hint="predicted_use(r, text) selects rows in both views")
 
 
 class Rows:
-    """The rows of a study as one source tells them: by `pick`, predicted or published values."""
+    """The rows of a study in one view; rows without a value there count as not stated."""
 
-    def __init__(self, rows: Sequence[Observation], pick: Callable[[Observation], float | None]) -> None:
-        self.views = [RowView(row, value) for row in rows if (value := pick(row)) is not None]
+    def __init__(self, rows: Sequence[Observation], view: View) -> None:
+        self.all, self.view = rows, view
         self.touched: list[Observation] = []
+        self.budget = Budget()
+        self.tables = dict.fromkeys(row.table for row in rows)
+        self.fields = {name for row in rows for name in row.settings} | {"label", "system", "metric", "extrapolated"}
 
     def rows(self, table: str | None = None, **where: Any) -> list[RowView]:
-        """The rows of a table (all tables if none is named) whose fields equal `where`."""
-        found = [r for r in self.views if table in (None, r.seen.table) and _matches(r, where)]
-        self.touched += [r.seen for r in found]
-        return found
+        """The rows of a table (all tables if none is named) whose fields equal `where`; NotStated if none has a value.
+
+        UnknownName for a table or a field that no row has.
+        """
+        found = self._find(table, where)
+        made = self._viewed(found)
+        if found and not made:
+            raise NotStated(f"no such row of '{table}' has a value", hint="choose rows that have one")
+        self.touched += [r.seen for r in made]
+        return made
 
     def value(self, table: str, label: str, **where: Any) -> float:
         """The value of the one row that fits; UnknownName if there is none, FormatError if several."""
-        found = [r for r in self.views if r.seen.table == table and r.seen.scenario == label and _matches(r, where)]
+        if not isinstance(label, str):
+            raise FormatError(f"the label of a row is a text, not {kind(label)}", hint="v('table', 'label')")
+        found = self._find(table, {**where, "label": label})
         if not found:
-            raise unknown_name(
-                f"row of table '{table}'", label, {r.seen.scenario for r in self.views if r.seen.table == table}
-            )
+            labels = {row.scenario for row in self.all if row.table == table}
+            raise unknown_name(f"row of table '{table}'", _asked(label, where), labels)
         if len(found) > 1:
             raise FormatError(
                 f"'{label}' of table '{table}' stands for {len(found)} rows", hint="name the setting, such as gpus=4"
             )
-        self.touched.append(found[0].seen)
-        return found[0].value
+        made = self._viewed(found)
+        if not made:
+            raise NotStated(f"'{label}' of table '{table}' has no {self.view.value} value", hint="use another row")
+        self.touched.append(found[0])
+        return made[0].value
 
-    def evaluate(self, text: str, names: Mapping[str, Any] | None = None) -> Any:
-        """The value of an expression over these rows; FormatError or UnknownName if it cannot be had."""
-        functions = {**_FUNCTIONS, "rows": self.rows, "v": self.value, "use": use, "mean": mean, "rms": rms}
-        return evaluate(text, {**functions, **(names or {})})
+    def evaluate(
+        self, text: str, names: Mapping[str, Any] | None = None, more: Mapping[str, Callable[..., Any]] | None = None
+    ) -> Any:
+        """The value of an expression over these rows; LanewiseError if it cannot be had, NotStated for want of one."""
+        self.budget = Budget()
+        own: dict[str, Callable[..., Any]] = {"rows": self.rows, "v": self.value}
+        return evaluate(text, names or {}, {**_FUNCTIONS, **own, **(more or {})}, self.budget)
 
+    def _find(self, table: str | None, where: Mapping[str, Any]) -> list[Observation]:
+        if table is not None and not isinstance(table, str):
+            raise FormatError(f"a table is named by a text, not {kind(table)}", hint="rows('table')")
+        if table is not None and table not in self.tables:
+            raise unknown_name("table", table, self.tables)
+        for name in where:
+            if name not in self.fields:
+                raise unknown_name("field of a row", name, self.fields)
+        self.budget.spend(len(self.all))
+        return [row for row in self.all if table in (None, row.table) and _matches(row, where)]
 
-def evaluate(text: str, names: Mapping[str, Any]) -> Any:
-    """The value of `text` with those names and nothing else; FormatError names what is not allowed."""
-    try:
-        tree = ast.parse(text.strip(), mode="eval")
-    except SyntaxError as error:
-        raise FormatError(
-            f"'{text}' is not an expression: {error.msg}", hint="see docs/reference/study-format.md"
-        ) from None
-    tree = ast.fix_missing_locations(_Safe().visit(tree))
-    try:
-        return eval(compile(tree, "<study>", "eval"), {"__builtins__": {}, "_field": _field, **names})
-    except NameError as error:
-        raise UnknownName(f"'{text}': {error}", hint=f"known: {', '.join(sorted(names))}") from None
-    except (TypeError, ValueError, ZeroDivisionError, IndexError, KeyError) as error:
-        raise FormatError(f"'{text}' cannot be computed: {error}") from None
-
-
-class _Safe(ast.NodeTransformer):
-    """Refuses all but the allowed nodes and turns `row.field` into a lookup that reaches no Python attribute."""
-
-    def visit(self, node: ast.AST) -> Any:
-        if not isinstance(node, _ALLOWED):
-            raise FormatError(
-                f"{type(node).__name__} is not allowed in an expression", hint="use comparisons, sums and row fields"
-            )
-        if isinstance(node, ast.Name) and node.id.startswith("_"):
-            raise FormatError(f"the name '{node.id}' is not allowed in an expression")
-        return super().visit(node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.Call:
-        return ast.Call(ast.Name("_field", ast.Load()), [self.visit(node.value), ast.Constant(node.attr)], [])
-
-
-def _field(row: Any, name: str) -> Any:
-    if not isinstance(row, RowView):
-        raise FormatError(f"only rows have fields, '{name}' was asked of {row!r}")
-    return row.get(name)
+    def _viewed(self, found: Iterable[Observation]) -> list[RowView]:
+        return [RowView(row, value, self.view) for row in found if (value := self.view.of(row)) is not None]
 
 
 def use(row: RowView, text: str) -> float:
-    """The highest use (0..1) of the row's resources whose name contains `text`; several texts separated by |."""
+    """The highest predicted use (0..1) of the row's resources whose name contains `text`; | separates texts.
+
+    NotStated among published values, as no publication tells it.
+    """
+    if isinstance(row, RowView):
+        row.needs_prediction("the use of a resource")
+    return predicted_use(row, text)
+
+
+def predicted_use(row: RowView, text: str) -> float:
+    """As `use`, also among published values: selects the rows that a statement is about."""
+    if not isinstance(row, RowView) or not isinstance(text, str):
+        raise FormatError(f"use({kind(row)}, {kind(text)}) needs a row and a text", hint="use(r, 'host link')")
     wanted = text.split("|")
     return max((u for name, u in row.seen.use.items() if any(w in name for w in wanted)), default=0.0)
 
 
+def total(values: Iterable[float]) -> float:
+    """The sum of numbers."""
+    return sum(_numbers("sum", values))
+
+
+def rounded(value: float, digits: int = 0) -> float:
+    """A number rounded to that many digits after the point, 15 at most."""
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 15:
+        raise FormatError(f"round takes 0 to 15 digits, not {kind(digits)}", hint="round(0.123, 2)")
+    return round(_numbers("round", [value])[0], digits)
+
+
 def mean(values: Iterable[float]) -> float:
     """Arithmetic mean."""
-    found = list(values)
+    found = _numbers("mean", values)
     return sum(found) / len(found)
 
 
 def rms(values: Iterable[float]) -> float:
     """Root of the mean square."""
-    return math.sqrt(mean(value * value for value in values))
+    found = statistics.rms(_numbers("rms", values))
+    if found is None:
+        raise FormatError("rms needs at least one value", hint="choose rows that exist")
+    return found
 
 
-def _matches(row: RowView, where: Mapping[str, Any]) -> bool:
-    return all(row.seen.settings.get(k, getattr(row.seen, k, None)) == v for k, v in where.items())
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "all": all, "any": any, "min": min, "max": max, "abs": abs, "sum": total, "len": len, "sorted": sorted,
+    "round": rounded, "mean": mean, "rms": rms, "use": use, "predicted_use": predicted_use,
+}  # fmt: skip
+
+
+def _numbers(function: str, values: Iterable[Any]) -> list[float]:
+    found = list(values)
+    for value in found:
+        if not isinstance(value, (int, float)):
+            raise FormatError(f"{function} takes numbers, not {kind(value)}", hint=f"{function}([1, 2])")
+    return found
+
+
+def _matches(row: Observation, where: Mapping[str, Any]) -> bool:
+    own = {"label": row.scenario, "system": row.system, "metric": row.metric, "extrapolated": row.extrapolated}
+    told = own | dict(row.settings)
+    return all(name in told and told[name] == value for name, value in where.items())
+
+
+def _asked(label: str, where: Mapping[str, Any]) -> str:
+    return ", ".join([label, *(f"{name}={value}" for name, value in where.items())])

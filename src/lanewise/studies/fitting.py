@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lanewise import units
-from lanewise.catalog import unit_of
-from lanewise.errors import FormatError, InputError, Place, unknown_name
+from lanewise.errors import FormatError, InputError, Place
 from lanewise.studies.calibrate import Fit, calibrate, leave_out
+from lanewise.studies.claims import fitted_unit
 from lanewise.studies.form import FitForm, StudyForm
+from lanewise.studies.node import at
 from lanewise.studies.runner import Bench, targets
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from lanewise.studies.runner import Systems
 
 _UNKNOWN = re.compile(
-    r"^\s*(?P<part>\S+)\s+(?P<figure>\S+)\s+(?P<low>\S+?)\s*\.\.\s*(?P<high>[\d.eE+]+)\s*(?P<unit>\S*)\s*$"
+    r"^\s*(?P<part>\S+)\s+(?P<figure>\S+)\s+(?P<low>\S+?)\s*\.\.\s*(?P<high>[\d.eE+-]+)\s*(?P<unit>\S*)\s*$"
 )
 
 
@@ -33,16 +34,15 @@ def parse_unknown(text: str) -> FitForm:
     match = _UNKNOWN.match(text)
     if not match:
         hint = "write: PART FIGURE LOW..HIGH UNIT, such as 'l40s engine.h2d.gen4 15..30 GB/s'"
-        raise FormatError(f"'{text}' is not an unknown to fit", hint=hint)
-    unit = unit_of(match["figure"])
-    if unit is None:
-        from lanewise.catalog import KEYS
-
-        raise unknown_name("figure", match["figure"], KEYS)
-    low, high = (units.parse(f"{match[end]} {match['unit']}".strip(), unit) for end in ("low", "high"))
-    if not 0 < low < high:
-        raise FormatError(f"'{text}': the range must rise from above zero", hint="write LOW..HIGH")
-    return FitForm(match["part"], match["figure"], math.sqrt(low * high), low, high, unit, "", Place("--fit"))
+        raise FormatError(f"'{text}' is not an unknown to fit", place=Place("--fit"), hint=hint)
+    place = Place("--fit")
+    with at(place):
+        unit = fitted_unit(match["figure"])
+        low, high = (units.parse(f"{match[end]} {match['unit']}".strip(), unit) for end in ("low", "high"))
+    if not 0 < low < high < math.inf:
+        cause = f"'{text}': the range must rise from above zero and be finite"
+        raise FormatError(cause, place=place, hint="write LOW..HIGH")
+    return FitForm(match["part"], match["figure"], math.sqrt(low) * math.sqrt(high), low, high, unit, "", place)
 
 
 def calibrate_to_studies(
@@ -60,14 +60,14 @@ def calibrate_to_studies(
     chosen: list[Target] = []
     for form, read_system in forms:
         rows = [
-            r
-            for r in form.rows
-            if (not tables or r.table in tables) and r.published and not r.derive and not r.extrapolated
-        ]
+            r for r in form.rows
+            if (not tables or r.table in tables) and r.published is not None and not r.derive and not r.extrapolated
+        ]  # fmt: skip
         labelled = [replace(r, group=r.group or f"{r.table} {r.label}") for r in rows]
         chosen += targets(Bench(form, probe, catalog, read_system), labelled)
     if not chosen:
         known = sorted({r.table for form, _ in forms for r in form.rows})
         raise InputError("no published row to fit to", hint=f"tables: {', '.join(known)}")
     say(f"fitting {len(unknowns)} figures to {len(chosen)} rows")
-    return calibrate(probe, catalog, unknowns, chosen), leave_out(probe, catalog, unknowns, chosen, say)
+    fit, search = calibrate(probe, catalog, unknowns, chosen)
+    return fit, leave_out(search, fit, say)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lanewise.errors import FormatError, InputError, LanewiseError, unknown_name
-from lanewise.topology.marks import Document, load
+from lanewise.errors import FormatError
+from lanewise.topology.marks import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,6 +52,7 @@ class RowForm:
     unit: str
     published: float | None
     extrapolated: bool
+    role: str
     note: str
     derive: str
     group: str
@@ -73,14 +74,64 @@ class FitForm:
 
 
 @dataclass(frozen=True, slots=True)
+class FigureForm:
+    """A figure of a part replaced by `value` in SI, a word, or None, which removes it."""
+
+    part: str
+    figure: str
+    value: float | str | None
+    unit: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class HypothesisForm:
-    """Figures replaced (part -> key -> SI value, None removes it) and what is fitted then, with the claim tested."""
+    """Figures replaced and what is fitted then, with the claim tested."""
 
     name: str
     says: str
-    figures: Mapping[str, Mapping[str, Any]]
+    figures: tuple[FigureForm, ...]
     fit: tuple[FitForm, ...]
     note: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class ConclusionForm:
+    """A statement, the expression that tests it, and the expression whose value is shown beside it."""
+
+    says: str
+    test: str
+    shows: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class ChartForm:
+    """A chart of the rows of `tables`: `x` along the axis, a pair of series for each value of `by`; both are a
+    setting, 'label' or 'table'.
+    """
+
+    title: str
+    kind: str
+    tables: tuple[str, ...]
+    x: str
+    by: str
+    x_label: str
+    y_label: str
+    note: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class DrawingForm:
+    """A system drawn, with the loads of one scenario on its links if one is given."""
+
+    title: str
+    system: str
+    settings: Mapping[str, int]
+    scenario: ScenarioForm | None
+    caption: str
     place: Place
 
 
@@ -99,28 +150,18 @@ class StudyForm:
     fit_tables: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     hypotheses: tuple[HypothesisForm, ...] = ()
-    conclusions: tuple[Mapping[str, Any], ...] = ()
-    charts: tuple[Mapping[str, Any], ...] = ()
-    drawings: tuple[Mapping[str, Any], ...] = ()
+    conclusions: tuple[ConclusionForm, ...] = ()
+    charts: tuple[ChartForm, ...] = ()
+    drawings: tuple[DrawingForm, ...] = ()
     assumptions: tuple[str, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_study(text: str, file: str) -> StudyForm:
     """The study in `text`; FormatError, UnknownName or InputError with file, line, cause and hint."""
-    from lanewise.studies.reading import Reader
+    from lanewise.studies.reading import study
 
     document = load(text, file)
     if not isinstance(document.data, dict) or not document.data:
         raise FormatError("empty study", place=document.place(), hint="start one with: lanewise study new NAME")
-    return Reader(document).study()
-
-
-def placed(error: LanewiseError, place: Place) -> LanewiseError:
-    """The same error with a place, if it had none."""
-    if error.place is None:
-        error.place = place
-    return error
-
-
-__all__ = ["Document", "FormatError", "InputError", "StudyForm", "read_study", "unknown_name"]
+    return study(document)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lanewise import units
-from lanewise.catalog import Catalog, Figure, unit_of
-from lanewise.errors import LanewiseError
+from lanewise.catalog import Catalog, Figure
 from lanewise.results.run import Hypothesis
 from lanewise.studies.calibrate import calibrate
-from lanewise.studies.form import placed
+from lanewise.studies.node import at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lanewise.studies.calibrate import Fit
     from lanewise.studies.form import HypothesisForm, RowForm
     from lanewise.studies.runner import Bench
 
@@ -24,35 +23,34 @@ def try_hypothesis(bench: Bench, form: HypothesisForm, rows: Sequence[RowForm], 
     """The residuals that a hypothesis leaves on the study's fit rows (all published rows if it fits none)."""
     from lanewise.studies.runner import targets
 
-    try:
+    with at(form.place):
         changed = _replaced(catalog, form)
         other = replace(bench, catalog=changed, known={})
         chosen = targets(other, rows or [r for r in bench.form.rows if r.published and not r.derive])
-        fit = calibrate(bench.probe, changed, form.fit, chosen)
-    except LanewiseError as error:
-        raise placed(error, form.place) from None
-    values = ", ".join(f"{v.key} = {units.show(v.value, _unit(v.unit), 3)}" for v in fit.values)
-    note = "; ".join(text for text in (form.note, values) if text)
-    worst = 100 * max(fit.residuals, key=abs)
-    rms = 100 * math.sqrt(sum(r * r for r in fit.residuals) / len(fit.residuals))
-    return Hypothesis(form.name, form.says, rms, worst, len(form.fit), note)
+        fit, _ = calibrate(bench.probe, changed, form.fit, chosen)
+    seen = [100 * r for r in fit.compared]
+    worst = max(seen, key=abs) if seen else None
+    return Hypothesis(form.name, form.says, fit.rms_pct if seen else None, worst, len(form.fit), _note(form, fit))
+
+
+def _note(form: HypothesisForm, fit: Fit) -> str:
+    values = []
+    for found in fit.values:
+        text = f"{found.key} = {units.show(found.value, _unit(found.unit), 3)}"
+        values.append(f"{text} (does not bind)" if found.note == "does not bind" else text)
+    missing = fit.without_prediction
+    left = f"{missing} row{'s' if missing > 1 else ''} without a prediction left out" if missing else ""
+    return "; ".join(text for text in (form.note, ", ".join(values), left) if text)
 
 
 def _replaced(catalog: Catalog, form: HypothesisForm) -> Catalog:
-    for name, figures in form.figures.items():
-        part = catalog.get(name)
-        for key, value in figures.items():
-            part = part.with_figure(key, _figure(key, value, form.name))
-        catalog = catalog.with_part(part)
+    for entry in form.figures:
+        figure = Figure(entry.value, entry.unit, f"hypothesis '{form.name}'", basis="physics")
+        if entry.unit != "text" and entry.value is not None:
+            figure = replace(figure, basis="fitted")
+        with at(entry.place):
+            catalog = catalog.with_part(catalog.get(entry.part).with_figure(entry.figure, figure))
     return catalog
-
-
-def _figure(key: str, value: Any, name: str) -> Figure:
-    unit = unit_of(key) or "1"
-    source = f"hypothesis '{name}'"
-    if value is None or unit == "text":
-        return Figure(value, unit, source)
-    return Figure(units.parse(value, unit), unit, source, basis="fitted")
 
 
 def _unit(si: str) -> str:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lanewise.errors import LanewiseError
 from lanewise.perf.predict import Prediction, predict
 from lanewise.results.outline import outline
 from lanewise.results.plan import Copies
 from lanewise.results.run import Chart, Drawing, Series
 from lanewise.serving import steady
-from lanewise.studies.form import placed
+from lanewise.studies.node import at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from lanewise.results.observation import Observation
-    from lanewise.studies.form import StudyForm
+    from lanewise.studies.form import ChartForm, DrawingForm, ScenarioForm, StudyForm
     from lanewise.studies.runner import Bench
+    from lanewise.topology.model import System
 
 
 def charts(form: StudyForm, rows: Sequence[Observation]) -> tuple[Chart, ...]:
@@ -25,20 +25,17 @@ def charts(form: StudyForm, rows: Sequence[Observation]) -> tuple[Chart, ...]:
     return tuple(_chart(entry, rows) for entry in form.charts)
 
 
-def _chart(entry: Mapping[str, Any], rows: Sequence[Observation]) -> Chart:
-    tables = [entry["table"]] if "table" in entry else list(entry.get("tables", ()))
-    chosen = [row for row in rows if row.table in tables]
-    x, by = str(entry.get("x", "label")), str(entry.get("by", ""))
+def _chart(entry: ChartForm, rows: Sequence[Observation]) -> Chart:
+    chosen = [row for row in rows if row.table in entry.tables]
+    x, by = entry.x, entry.by
     series: list[Series] = []
     for group in dict.fromkeys(_axis(row, by) for row in chosen) if by else [""]:
         members = [row for row in chosen if not by or _axis(row, by) == group]
         name = f"{group} {by}".strip() if by not in ("", "label", "table") else str(group)
         series += [_series(members, x, name, str(group), kind) for kind in ("predicted", "published")]
-    unit = chosen[0].unit if chosen else ""
-    y_label = str(entry.get("y_label", f"{chosen[0].metric} ({unit})" if chosen else ""))
-    kind = str(entry.get("kind", "line"))
-    x_label = str(entry.get("x_label", "" if x == "label" else x))
-    return Chart(str(entry["title"]), kind, x_label, y_label, tuple(series), str(entry.get("note", "")))
+    y_label = entry.y_label or (f"{chosen[0].metric} ({chosen[0].unit})" if chosen else "")
+    x_label = entry.x_label or ("" if x == "label" else x)
+    return Chart(entry.title, entry.kind, x_label, y_label, tuple(series), entry.note)
 
 
 def _series(rows: Sequence[Observation], x: str, name: str, group: str, source: str) -> Series:
@@ -59,30 +56,25 @@ def drawings(bench: Bench) -> tuple[Drawing, ...]:
     """Every drawing of the form: a system with the loads of one scenario; LanewiseError with its place."""
     made = []
     for entry in bench.form.drawings:
-        try:
+        with at(entry.place):
             made.append(_drawing(bench, entry))
-        except LanewiseError as error:
-            raise placed(error, entry["_place"]) from None
     return tuple(made)
 
 
-def _drawing(bench: Bench, entry: Mapping[str, Any]) -> Drawing:
-    system = bench.system(str(entry["system"]), entry.get("set") or {})
-    title = str(entry.get("title") or system.title or system.name)
-    found = _loads(bench, system, entry)
-    if found is None:
-        return Drawing(title, outline(system), str(entry.get("caption", "")))
+def _drawing(bench: Bench, entry: DrawingForm) -> Drawing:
+    system = bench.system(entry.system, entry.settings)
+    title = entry.title or system.title or system.name
+    if entry.scenario is None:
+        return Drawing(title, outline(system), entry.caption)
+    found = _loads(system, entry.scenario, entry.title)
     routes = [(flow.flow.name, flow.routes[0].nodes) for flow in found.flows[:6]] if len(found.flows) <= 6 else []
-    return Drawing(title, outline(system, found.loads, found.link_use, routes), str(entry.get("caption", "")))
+    return Drawing(title, outline(system, found.loads, found.link_use, routes), entry.caption)
 
 
-def _loads(bench: Bench, system: Any, entry: Mapping[str, Any]) -> Prediction | None:
-    from lanewise.studies.form import ScenarioForm
+def _loads(system: System, form: ScenarioForm, name: str) -> Prediction:
     from lanewise.studies.runner import scenario
 
-    if not entry.get("scenario"):
-        return None
-    asked = scenario(ScenarioForm(**entry["scenario"]), str(entry.get("title", "")))
+    asked = scenario(form, name)
     if isinstance(asked, Copies):
         return predict(system, asked.flows)
     ask = steady.network if asked.division == "network" else steady.closed

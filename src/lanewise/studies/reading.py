@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from lanewise import units
-from lanewise.catalog import KEYS, unit_of
-from lanewise.errors import FormatError, InputError, LanewiseError, unknown_name
-from lanewise.studies.form import FORMAT, FitForm, HypothesisForm, RowForm, ScenarioForm, StudyForm, SystemRef, placed
+from lanewise.errors import Contradiction, unknown_name
+from lanewise.studies import claims
+from lanewise.studies.form import FORMAT, RowForm, ScenarioForm, StudyForm, SystemRef
+from lanewise.studies.language import check_expression
+from lanewise.studies.metrics import check_metric
+from lanewise.studies.node import Node, at
+from lanewise.studies.scenarios import scenario, settings
 
 if TYPE_CHECKING:
     from lanewise.topology.marks import Document
@@ -16,241 +20,133 @@ _TOP = (
     "lanewise", "study", "title", "source", "finding", "method", "systems", "tables", "fit", "fit_tables", "leave_out",
     "hypotheses", "conclusions", "charts", "drawings", "assumptions",
 )  # fmt: skip
-_TABLE = (
-    "name",
-    "title",
-    "system",
-    "set",
-    "scenario",
-    "metric",
-    "unit",
-    "sweep",
-    "rows",
-    "derive",
-    "note",
-    "extrapolated",
-)
-_ROW = ("label", "system", "set", "scenario", "metric", "unit", "published", "extrapolated", "note", "derive", "group")
-_SCENARIO = ("flows", "demand", "p2p", "service", "mode", "division", "host")
-_FIT = ("part", "figure", "start", "low", "high", "note")
-_HYPOTHESIS = ("name", "says", "figures", "fit", "note")
-_CONCLUSION = ("says", "test", "shows")
-_CHART = ("title", "kind", "x", "x_label", "y_label", "table", "tables", "by", "note", "predicted_only", "filter")
-_DRAWING = ("title", "system", "set", "scenario", "caption")
+_INHERITED = ("system", "scenario", "metric", "unit", "derive", "note", "role")
+# A prediction; a row whose published value itself goes in; a row that says again what other rows say.
+ROLES = ("prediction", "input", "repeat")
+_TABLE = ("name", "title", "set", "sweep", "rows", "extrapolated", *_INHERITED)
+_ROW = ("label", "set", "published", "extrapolated", "group", *_INHERITED)
+_SWEEP = "sweep: {gpus: [1, 2]}"
 
 
-class Reader:
-    """Walks one study document; every value it refuses is named with its line."""
+def study(document: Document) -> StudyForm:
+    """The study form; InputError, FormatError or UnknownName with the place of what is wrong."""
+    top = Node(document, (), document.data).fields(_TOP)
+    if top["lanewise"].value != FORMAT or isinstance(top["lanewise"].value, bool):
+        raise top["lanewise"].error("this is not a study of format 1", "begin the file with 'lanewise: 1'")
+    name = top["study"].needed()
+    systems = _systems(top["systems"])
+    tables = _tables(top["tables"], systems)
+    rows = tuple(row for table in tables for row in table.rows)
+    if not rows:
+        raise top["tables"].error("the study has no rows", "add a table with at least one row")
+    made = StudyForm(
+        name=name, title=top["title"].line() or name, source=top["source"].line(), finding=top["finding"].line(),
+        method=top["method"].line(), systems=systems, rows=rows,
+        fit=claims.fits(top["fit"]),
+        fit_tables=tuple(e.choice([t.name for t in tables], "", "table") for e in top["fit_tables"].items()),
+        leave_out=tuple(entry.choice(("group",), "") for entry in top["leave_out"].items("leave_out: [group]")),
+        hypotheses=tuple(claims.hypothesis(entry) for entry in top["hypotheses"].items()),
+        conclusions=tuple(claims.conclusion(entry) for entry in top["conclusions"].items()),
+        charts=tuple(claims.chart(entry, rows) for entry in top["charts"].items()),
+        drawings=tuple(claims.drawing(entry, systems) for entry in top["drawings"].items()),
+        assumptions=tuple(entry.line() for entry in top["assumptions"].items()),
+        titles={table.name: table.title for table in tables},
+    )  # fmt: skip
+    claims.check_fit(made, top["fit"])
+    return made
 
-    def __init__(self, document: Document) -> None:
-        self.document = document
-        self.data: dict[str, Any] = document.data if isinstance(document.data, dict) else {}
 
-    def study(self) -> StudyForm:
-        """The study form; InputError, FormatError or UnknownName with the place of what is wrong."""
-        self._keys(self.data, _TOP)
-        if self.data.get("lanewise") != FORMAT:
-            raise self._error("this is not a study of format 1", "lanewise", hint="begin the file with 'lanewise: 1'")
-        name = self._text(self.data, "study", required=True)
-        systems = self._systems()
-        rows = self._tables(systems)
-        if not rows:
-            raise self._error("the study has no rows", "tables", hint="add a table with at least one row")
-        return StudyForm(
-            name=name,
-            title=self._text(self.data, "title") or name,
-            source=self._text(self.data, "source"),
-            finding=self._text(self.data, "finding"),
-            method=self._text(self.data, "method"),
-            systems=systems,
-            rows=tuple(rows),
-            fit=self._fits(("fit",), self._list("fit")),
-            fit_tables=tuple(map(str, self._list("fit_tables"))),
-            leave_out=tuple(map(str, self._list("leave_out"))),
-            hypotheses=tuple(self._hypothesis(i, h) for i, h in enumerate(self._list("hypotheses"))),
-            conclusions=self._checked("conclusions", _CONCLUSION, ("says", "test")),
-            charts=self._checked("charts", _CHART, ("title",)),
-            drawings=self._checked("drawings", _DRAWING, ("system",)),
-            assumptions=tuple(map(str, self._list("assumptions"))),
-            titles={str(t.get("name", "")): str(t.get("title", "")) for t in self._list("tables")},
+def _systems(node: Node) -> dict[str, SystemRef]:
+    hint = "systems: {mine: my-system.yaml}"
+    found: dict[str, SystemRef] = {}
+    for name, entry in node.members(hint).items():
+        if isinstance(entry.value, str):
+            found[name] = SystemRef(name, entry.needed(), {}, entry.place)
+        else:
+            entry.fields(("system", "set"))
+            found[name] = SystemRef(name, entry["system"].needed(), settings(entry["set"]), entry.place)
+    if not found:
+        raise node.error("the study names no systems", hint)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    name: str
+    title: str
+    rows: tuple[RowForm, ...]
+
+
+def _tables(node: Node, systems: dict[str, SystemRef]) -> list[_Table]:
+    made: list[_Table] = []
+    for i, table in enumerate(node.items()):
+        table.fields(_TABLE)
+        name = table["name"].text(f"table {i + 1}").strip()
+        if name in [other.name for other in made]:
+            raise Contradiction(f"two tables are called '{name}'", place=table["name"].place, hint="rename one")
+        rows = [made for r, row in enumerate(table["rows"].items()) for made in _rows(table, row, name, r, systems)]
+        made.append(_Table(name, table["title"].line(), tuple(rows)))
+    return made
+
+
+def _rows(table: Node, row: Node, name: str, index: int, systems: dict[str, SystemRef]) -> list[RowForm]:
+    """One row for each value of the swept parameter, or a single one; the row's own entries win over the table's."""
+    row.fields(_ROW)
+    said = {key: row[key] if key in row.value else table[key] for key in _INHERITED}
+    system = said["system"].text()
+    if system not in systems:
+        raise unknown_name("system of this study", system, systems, said["system"].place)
+    metric, unit, derive = said["metric"].text("goodput"), said["unit"].text(), said["derive"].text()
+    with at((said["unit"] if said["unit"].given else row).place):
+        check_metric(metric, unit, bool(derive))
+    if derive:
+        with at(said["derive"].place):
+            check_expression(derive)
+    asked = ScenarioForm() if derive else scenario(said["scenario"])
+    common = settings(table["set"]) | settings(row["set"])
+    return [
+        RowForm(
+            table=name, label=row["label"].text(f"row {index + 1}"), system=system, settings=common | cell.extra,
+            scenario=asked, metric=metric, unit=unit, published=cell.published, extrapolated=cell.extrapolated,
+            role=said["role"].choice(ROLES, "prediction"),
+            note=said["note"].text(), derive=derive, group=row["group"].text(),
+            place=row.document.place(*row.path, "published", i),
         )
+        for i, cell in enumerate(_cells(table, row))
+    ]  # fmt: skip
 
-    def scenario(self, entry: dict[str, Any], *path: str | int) -> ScenarioForm:
-        """A scenario entry; FormatError if it is neither flows nor a service."""
-        self._keys(entry, _SCENARIO, *path)
-        if bool(entry.get("flows")) == bool(entry.get("service")):
-            raise self._error(
-                "a scenario is either 'flows' or a 'service'", *path, hint="for example flows: gpu0->gpu1"
-            )
-        demand = entry.get("demand")
-        return ScenarioForm(
-            flows=str(entry.get("flows", "")),
-            demand=None if demand is None else self._quantity(demand, "B/s", *path, "demand"),
-            p2p=self._flag(entry, "p2p", True, *path),
-            service=str(entry.get("service", "")),
-            mode=self._choice(entry, "mode", ("server", "offline"), *path),
-            division=self._choice(entry, "division", ("closed", "network"), *path),
-            host=entry.get("host"),
-        )
 
-    def _systems(self) -> dict[str, SystemRef]:
-        found: dict[str, SystemRef] = {}
-        entries = self.data.get("systems")
-        if not isinstance(entries, dict) or not entries:
-            raise self._error("the study names no systems", "systems", hint="systems: {mine: my-system.yaml}")
-        for name, entry in entries.items():
-            if isinstance(entry, str):
-                entry = {"system": entry}
-            self._keys(entry, ("system", "set"), "systems", name)
-            place = self.document.place("systems", name)
-            found[name] = SystemRef(name, str(entry.get("system", "")), self._settings(entry, "systems", name), place)
-        return found
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    extra: dict[str, int]
+    published: float | None
+    extrapolated: bool
 
-    def _tables(self, systems: dict[str, SystemRef]) -> list[RowForm]:
-        rows: list[RowForm] = []
-        for t, table in enumerate(self._list("tables")):
-            self._keys(table, _TABLE, "tables", t)
-            for r, row in enumerate(table.get("rows") or ()):
-                self._keys(row, _ROW, "tables", t, "rows", r)
-                rows.extend(self._row(table, row, t, r, systems))
-        return rows
 
-    def _row(
-        self, table: dict[str, Any], row: dict[str, Any], t: int, r: int, systems: dict[str, SystemRef]
-    ) -> list[RowForm]:
-        path = ("tables", t, "rows", r)
-        inherited = ("system", "scenario", "metric", "unit", "derive", "note")
-        merged: dict[str, Any] = {key: table[key] for key in inherited if key in table} | row
-        system = str(merged.get("system", ""))
-        if system not in systems:
-            raise placed(unknown_name("system of this study", system, systems), self.document.place(*path))
-        metric, unit = str(merged.get("metric", "goodput")), str(merged.get("unit", ""))
-        try:
-            units.dimension(unit)
-        except LanewiseError as error:
-            raise placed(error, self.document.place(*path)) from None
-        derive = str(merged.get("derive", ""))
-        scenario = self.scenario(merged.get("scenario") or {}, *path, "scenario") if not derive else ScenarioForm()
-        common = self._settings(table, "tables", t) | self._settings(row, *path)
-        made = []
-        for i, (extra, value, extrapolated) in enumerate(self._sweep(table, row, t, r)):
-            made.append(
-                RowForm(
-                    table=str(table.get("name", f"table {t + 1}")), label=str(row.get("label", f"row {r + 1}")),
-                    system=system, settings=common | extra, scenario=scenario, metric=metric, unit=unit,
-                    published=value, extrapolated=extrapolated, note=str(merged.get("note", "")), derive=derive,
-                    group=str(row.get("group", "")), place=self.document.place(*path, "published", i),
-                )
-            )  # fmt: skip
-        return made
+def _cells(table: Node, row: Node) -> list[_Cell]:
+    published, marked = row["published"], row["extrapolated"] if row.has("extrapolated") else table["extrapolated"]
+    if not table.has("sweep"):
+        return [_Cell({}, published.number(), marked.flag(False))]
+    name, values = _sweep(table["sweep"])
+    cells = [cell.number() for cell in published.items("a sweep has one published value for each value of it")]
+    if cells and len(cells) != len(values):
+        raise published.error(f"{len(cells)} published values for {len(values)} of {name}", "use null for a gap")
+    if isinstance(marked.value, list):
+        marks = [mark.integer() for mark in marked.items()]
+    else:
+        marks = values if marked.flag(False) else []
+    for mark in marks:
+        if mark not in values:
+            raise marked.error(f"{mark} is not among the values of {name}", f"they are {', '.join(map(str, values))}")
+    return [_Cell({name: v}, c, v in marks) for v, c in zip(values, cells or [None] * len(values), strict=True)]
 
-    def _sweep(
-        self, table: dict[str, Any], row: dict[str, Any], t: int, r: int
-    ) -> list[tuple[dict[str, int], float | None, bool]]:
-        """One entry for each value of the swept parameter, or a single one."""
-        path, published, sweep = ("tables", t, "rows", r), row.get("published"), table.get("sweep")
-        marked = row.get("extrapolated", table.get("extrapolated", False))
-        if not sweep:
-            return [({}, self._number(published, *path), bool(marked))]
-        if not isinstance(sweep, dict) or len(sweep) != 1:
-            raise self._error(
-                "a sweep names one parameter and its values", "tables", t, "sweep", hint="sweep: {gpus: [1, 2]}"
-            )
-        name, values = next(iter(sweep.items()))
-        cells = published if isinstance(published, list) else [published] * len(values)
-        if len(cells) != len(values):
-            raise self._error(
-                f"{len(cells)} published values for {len(values)} of {name}", *path, hint="use null for a gap"
-            )
-        marks = marked if isinstance(marked, list) else [v for v in values if marked]
-        return [({str(name): int(v)}, self._number(c, *path), v in marks) for v, c in zip(values, cells, strict=True)]
 
-    def _fits(self, path: tuple[str | int, ...], entries: list[Any]) -> tuple[FitForm, ...]:
-        return tuple(self._fit(entry, *path, i) for i, entry in enumerate(entries))
-
-    def _fit(self, entry: dict[str, Any], *path: str | int) -> FitForm:
-        self._keys(entry, _FIT, *path)
-        figure = self._text(entry, "figure", True, *path)
-        unit = unit_of(figure)
-        if unit is None:
-            raise placed(unknown_name("figure", figure, KEYS), self.document.place(*path))
-        bounds = {k: self._quantity(entry.get(k), unit, *path, k) for k in ("start", "low", "high")}
-        if not bounds["low"] <= bounds["start"] <= bounds["high"]:
-            raise self._error("a fit needs low <= start <= high", *path)
-        place = self.document.place(*path)
-        part = self._text(entry, "part", True, *path)
-        return FitForm(part, figure, unit=unit, note=self._text(entry, "note"), place=place, **bounds)
-
-    def _hypothesis(self, i: int, entry: dict[str, Any]) -> HypothesisForm:
-        self._keys(entry, _HYPOTHESIS, "hypotheses", i)
-        return HypothesisForm(
-            name=self._text(entry, "name", True, "hypotheses", i),
-            says=self._text(entry, "says"),
-            figures=entry.get("figures") or {},
-            fit=self._fits(("hypotheses", i, "fit"), entry.get("fit") or []),
-            note=self._text(entry, "note"),
-            place=self.document.place("hypotheses", i),
-        )
-
-    def _checked(self, name: str, keys: tuple[str, ...], needed: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
-        entries = self._list(name)
-        for i, entry in enumerate(entries):
-            self._keys(entry, keys, name, i)
-            for key in needed:
-                self._text(entry, key, True, name, i)
-            if isinstance(entry.get("scenario"), dict):
-                self.scenario(entry["scenario"], name, i, "scenario")
-        return tuple({**entry, "_place": self.document.place(name, i)} for i, entry in enumerate(entries))
-
-    def _settings(self, entry: dict[str, Any], *path: str | int) -> dict[str, int]:
-        found = entry.get("set") or {}
-        if not isinstance(found, dict) or not all(isinstance(v, int) for v in found.values()):
-            raise self._error("'set' maps parameters to integers", *path, "set", hint="set: {path: 4}")
-        return {str(k): int(v) for k, v in found.items()}
-
-    def _keys(self, entry: Any, known: tuple[str, ...], *path: str | int) -> None:
-        if not isinstance(entry, dict):
-            raise self._error("expected names and values here", *path, hint=f"one of: {', '.join(known)}")
-        for key in entry:
-            if key not in known:
-                raise placed(unknown_name("key", str(key), known), self.document.key_place(*path, key))
-
-    def _list(self, name: str) -> list[Any]:
-        found = self.data.get(name) or []
-        if not isinstance(found, list):
-            raise self._error(f"'{name}' must be a list", name, hint="begin each entry with '- '")
-        return found
-
-    def _text(self, entry: dict[str, Any], key: str, required: bool = False, *path: str | int) -> str:
-        value = entry.get(key)
-        if required and (value is None or not str(value).strip()):
-            raise self._error(f"'{key}' is missing", *path, hint=f"add '{key}: ...'")
-        return " ".join(str(value).split()) if value is not None else ""
-
-    def _flag(self, entry: dict[str, Any], key: str, default: bool, *path: str | int) -> bool:
-        value = entry.get(key, default)
-        if not isinstance(value, bool):
-            raise self._error(f"'{key}' is true or false, not '{value}'", *path, key)
-        return value
-
-    def _choice(self, entry: dict[str, Any], key: str, known: tuple[str, ...], *path: str | int) -> str:
-        value = str(entry.get(key, known[0]))
-        if value not in known:
-            raise placed(unknown_name(key, value, known), self.document.place(*path, key))
-        return value
-
-    def _number(self, value: Any, *path: str | int) -> float | None:
-        if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
-            return value
-        raise self._error(
-            f"'{value}' is not a number", *path, "published", hint="write plain numbers in the row's unit"
-        )
-
-    def _quantity(self, value: Any, unit: str, *path: str | int) -> float:
-        try:
-            return units.parse(value, unit)
-        except LanewiseError as error:
-            raise placed(error, self.document.place(*path)) from None
-
-    def _error(self, cause: str, *path: str | int, hint: str = "") -> InputError:
-        return FormatError(cause, place=self.document.place(*path), hint=hint)
+def _sweep(node: Node) -> tuple[str, list[int]]:
+    members = node.members(_SWEEP)
+    if len(members) != 1:
+        raise node.error("a sweep names one parameter and its values", _SWEEP)
+    name, listed = next(iter(members.items()))
+    values = [value.integer() for value in listed.items(_SWEEP)]
+    if not values or len(set(values)) != len(values):
+        raise listed.error("a sweep needs values, each of them once", _SWEEP)
+    return name, values

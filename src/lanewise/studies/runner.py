@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from lanewise.errors import LanewiseError
 from lanewise.perf.flow import parse_flows
 from lanewise.results.observation import Observation
 from lanewise.results.plan import Copies, Metric, Plan, Service
 from lanewise.results.run import StudyRun
 from lanewise.results.statistics import residuals
 from lanewise.studies import calibrate
+from lanewise.studies.claims import check_target
 from lanewise.studies.conclude import conclude, derive
-from lanewise.studies.form import RowForm, ScenarioForm, StudyForm, placed
+from lanewise.studies.form import RowForm, ScenarioForm, StudyForm
 from lanewise.studies.hypotheses import try_hypothesis
 from lanewise.studies.illustrate import charts, drawings
+from lanewise.studies.node import at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -50,11 +52,9 @@ class Bench:
 
     def plan(self, row: RowForm) -> Plan:
         """The question that a row asks."""
-        try:
+        with at(row.place):
             system = self.system(row.system, row.settings)
             return Plan(system, scenario(row.scenario, row.label), (Metric(row.metric, row.unit),))
-        except LanewiseError as error:
-            raise placed(error, row.place) from None
 
 
 def run_study(
@@ -101,8 +101,12 @@ def fit_rows(form: StudyForm) -> list[RowForm]:
 
 
 def targets(bench: Bench, rows: Sequence[RowForm]) -> list[calibrate.Target]:
-    """Fit targets of rows, grouped by the rows' group."""
-    return [calibrate.Target(bench.plan(row), row.published or 0.0, row.group) for row in rows]
+    """Fit targets of rows, grouped by the rows' group; FormatError for a row that was published as 0."""
+    made = []
+    for row in rows:
+        check_target(row)
+        made.append(calibrate.Target(bench.plan(row), row.published or 0.0, row.group))
+    return made
 
 
 def _fit(bench: Bench, say: Progress) -> tuple[calibrate.Fit | None, tuple[Any, ...]]:
@@ -111,36 +115,31 @@ def _fit(bench: Bench, say: Progress) -> tuple[calibrate.Fit | None, tuple[Any, 
         return None, ()
     chosen = targets(bench, fit_rows(form))
     say(f"fitting {len(form.fit)} values to {len(chosen)} rows")
-    fit = calibrate.calibrate(bench.probe, bench.catalog, form.fit, chosen)
-    if not form.leave_out:
-        return fit, ()
-    kept = [t for t in chosen if t.group]
-    rest = [replace(t, group="") for t in chosen if not t.group]
-    return fit, calibrate.leave_out(bench.probe, bench.catalog, form.fit, kept + rest, say)
+    with at(form.fit[0].place):
+        fit, search = calibrate.calibrate(bench.probe, bench.catalog, form.fit, chosen)
+        return fit, calibrate.leave_out(search, fit, say) if form.leave_out else ()
 
 
 def _ask(bench: Bench, row: RowForm) -> Observation:
-    try:
+    with at(row.place):
         seen = bench.probe.run(bench.plan(row))[0]
-    except LanewiseError as error:
-        raise placed(error, row.place) from None
     note = "; ".join(text for text in (row.note, seen.note) if text)
     return replace(
         seen, study=bench.form.name, table=row.table, scenario=row.label, settings=dict(row.settings), note=note,
-        published=row.published, extrapolated=row.extrapolated,
+        published=row.published, extrapolated=row.extrapolated, role=row.role,
     )  # fmt: skip
 
 
 def _finding(form: StudyForm, rows: Sequence[Observation]) -> str:
-    """The study's own sentence with the figures of this run put in: {rows}, {rms}, {worst}."""
+    """The study's own sentence with this run's {rows}, {compared}, {rms} and {worst}; other braces stay as written."""
     found = residuals(rows)
-    rms, worst = found.rms_pct, found.worst_pct
     values = {
-        "rows": len(rows),
-        "rms": "unknown" if rms is None else f"{rms:.1f}",
-        "worst": "unknown" if worst is None else f"{worst:+.1f}",
+        "{rows}": str(len(rows)),
+        "{compared}": str(found.compared),
+        "{rms}": "n/a" if found.rms_pct is None else f"{found.rms_pct:.1f}",
+        "{worst}": "n/a" if found.worst_pct is None else f"{found.worst_pct:+.1f}",
     }
-    return form.finding.format(**values) if form.finding else ""
+    return re.sub(r"\{(rows|compared|rms|worst)\}", lambda token: values[token[0]], form.finding)
 
 
 def _assumptions(bench: Bench, form: StudyForm) -> tuple[str, ...]:
@@ -148,5 +147,7 @@ def _assumptions(bench: Bench, form: StudyForm) -> tuple[str, ...]:
     for name in form.systems:
         row = next((r for r in form.rows if r.system == name), None)
         if row is not None:
-            made += [f"{form.systems[name].system}: {text}" for text in bench.system(name, row.settings).assumptions]
+            with at(row.place):
+                system = bench.system(name, row.settings)
+            made += [f"{form.systems[name].system}: {text}" for text in system.assumptions]
     return tuple(dict.fromkeys(made))
