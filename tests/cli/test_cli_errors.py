@@ -95,7 +95,7 @@ def test_a_pair_that_no_way_joins(lanewise):
     done = complaint(lanewise, "route", "composable-server-two-hosts", "host0", "gpu5")
     assert done == snapshot("""\
 error: gpu5 is bound to no host
-hint:  attach it first: give gpu5 a host in the description, or through the director
+hint:  attach it: lanewise system attach composable-server-two-hosts gpu5 HOST
 """)
 
 

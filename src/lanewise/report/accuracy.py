@@ -23,7 +23,7 @@ def accuracy_page(run: Run) -> str:
         "# Accuracy",
         "How far predictions lie from published values. Made by `make accuracy`; do not edit it.",
         f"lanewise {run.version}, {len(run.studies)} studies, {total.rows} rows; "
-        f"{total.compared} stand beside a published value. A residual is (predicted - "
+        f"{total.compared} are predictions beside a published value. A residual is (predicted - "
         "published) / published. Every row is listed; summaries count predictions only, not rows whose published value "
         "went in (input) nor rows that say again what others say (repeat).",
         "## By study",

@@ -116,7 +116,7 @@ def headline(run: Run) -> str:
     if total.rms_pct is None:
         return f"{text}; none stands beside a published value."
     within = percent(total.rms_pct)
-    text += f"; {total.compared} stand beside a published value and lie within {within} of it (rms)"
+    text += f"; {total.compared} are predictions beside a published value and lie within {within} of it (rms)"
     text += f", {total.close} of them within 5 %"
     if total.far:
         text += f", {total.far} further off than 10 %"
@@ -275,6 +275,8 @@ def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str]) -> 
         f"{plain(low, decimals)} to {plain(high, decimals)}" if low is not None and high is not None else ""
     )
     note = row.note or ("no reason given" if row.value is None else "")
+    if row.role != "prediction":
+        note = f"{row.role}; {note}" if note else row.role
     return Cell(
         system=row.system,
         scenario=row.scenario,

@@ -165,8 +165,9 @@ class Search:
             spread = [u.low * (u.high / u.low) ** share for u in self.unknowns]
             if self.cost(spread) < found.cost:
                 yield spread
-            if any(flat):
-                yield [s if f else v for s, f, v in zip(spread, flat, found.values, strict=True)]
+            moved = [s if f else v for s, f, v in zip(spread, flat, found.values, strict=True)]
+            if any(flat) and abs(self.cost(moved) - found.cost) > SAME * found.cost:  # else the plateau reaches there
+                yield moved
 
     def _own(self, target: Target, values: Sequence[float]) -> Iterator[float]:
         parts = {device.part for device in target.plan.system.devices.values()}

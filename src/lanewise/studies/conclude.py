@@ -56,7 +56,8 @@ def _unknown(row: RowForm, before: Sequence[Observation]) -> Observation | None:
         return None
     return Observation(
         scenario=row.label, flow="", metric=row.metric, value=None, unit=row.unit, source=Source.PREDICTED,
-        table=row.table, settings=dict(row.settings), published=row.published, extrapolated=row.extrapolated, role=row.role,
+        table=row.table, settings=dict(row.settings), published=row.published,
+        extrapolated=row.extrapolated, role=row.role,
         study=missing[0].study, system=missing[0].system, note=f"unknown, as {missing[0].table} is: {missing[0].note}",
     )  # fmt: skip
 
