@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -39,29 +40,14 @@ def calibrate(
     running.writable(output)
     found, left = api.calibrate(studies, fit, table or (), terminal.status, options.catalog(parts))
     terminal.done()
-    used = _used(studies, table or ())
-    terminal.out_json(_data(found, left, used)) if as_json else terminal.out(_text(found, left, used))
+    terminal.out_json(_data(found, left)) if as_json else terminal.out(_text(found, left))
     if output is not None:
         api.write_file(output, _part_file(found))
         terminal.note(f"wrote {output}; use it with --parts {output}")
 
 
-def _used(studies: Sequence[str], tables: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Study, table and label of the rows that were fitted to, in the order of the residuals."""
-    from lanewise import api
-
-    used = []
-    for ref in studies:
-        form = api.load_study(ref)
-        for row in form.rows:
-            if (not tables or row.table in tables) and row.published and not row.derive and not row.extrapolated:
-                settings = " ".join(f"{key}={value}" for key, value in row.settings.items() if key not in row.label)
-                used.append((form.name, row.table, f"{row.label} {settings}".strip()))
-    return used
-
-
-def _text(found: Fit, left: Sequence[LeftOut], used: Sequence[tuple[str, str, str]]) -> str:
-    residuals = [f"{100 * value:+.1f} %" for value in found.residuals]
+def _text(found: Fit, left: Sequence[LeftOut]) -> str:
+    residuals = [f"{100 * r:+.1f} %" if math.isfinite(r) else "no prediction" for r in found.residuals]
     lines = [
         terminal.table(
             ("figure", "value", "spread", "start", "note"),
@@ -69,8 +55,8 @@ def _text(found: Fit, left: Sequence[LeftOut], used: Sequence[tuple[str, str, st
             right=("value", "spread", "start"),
         )
     ]
-    lines += ["", f"fitted to {len(residuals)} rows, rms residual {found.rms_pct:.1f} %"]
-    rows = [(*where, residual) for where, residual in zip(used, residuals, strict=True)]
+    lines += ["", f"fitted to {len(found.compared)} rows, rms residual {found.rms_pct:.1f} %"]
+    rows = [(*each.where, residual) for each, residual in zip(found.targets, residuals, strict=True)]
     lines.append(terminal.table(("study", "table", "row", "residual"), rows, right=("residual",)))
     if left:
         lines += ["", "left out, fitted to the rest, then predicted:"]
@@ -91,16 +77,17 @@ def _show(value: float | None, unit: str) -> str:
     return units.show(value, {"B/s": "GB/s", "1/s": "QPS", "s": "us"}.get(unit, unit))
 
 
-def _data(found: Fit, left: Sequence[LeftOut], used: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
+def _data(found: Fit, left: Sequence[LeftOut]) -> dict[str, Any]:
     from lanewise.results.codec import encode
 
-    rows = [
-        {"study": study, "table": table, "row": row, "residual_pct": 100 * residual}
-        for (study, table, row), residual in zip(used, found.residuals, strict=True)
-    ]
+    rows = []
+    for each, residual in zip(found.targets, found.residuals, strict=True):
+        study, table, row = each.where
+        known = 100 * residual if math.isfinite(residual) else None
+        rows.append({"study": study, "table": table, "row": row, "residual_pct": known})
     return {
         "fitted": [encode(value, "fitted") for value in found.values],
-        "rms_pct": found.rms_pct,
+        "rms_pct": found.rms_pct if math.isfinite(found.rms_pct) else None,
         "used": rows,
         "left_out": [encode(group, "left_out") for group in left],
     }

@@ -34,19 +34,24 @@ QUARTERS = (0.25, 0.5, 0.75)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """One observation to fit: the plan that predicts it, its value in the plan's unit, and what it is left out with."""
+    """One observation to fit: the plan that predicts it, its value in the plan's unit, and what it is left out with.
+
+    `where` is the study, table and row that it stands in.
+    """
 
     plan: Plan
     value: float
     group: str = ""
+    where: tuple[str, str, str] = ("", "", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The fitted catalogue, the values, and the relative residual of each target, nan where nothing predicts it."""
+    """The fitted catalogue, the values, the targets used and their relative residuals, nan for no prediction."""
 
     catalog: Catalog
     values: tuple[FittedValue, ...]
+    targets: tuple[Target, ...]
     residuals: tuple[float, ...]
 
     @property
@@ -109,7 +114,9 @@ class Search:
         keys = [(t, *self._own(t, values)) for t in self.targets]
         asked = [(key, t) for key, t in zip(keys, self.targets, strict=True) if key not in self.known]
         if asked:
-            found = _residuals(self.probe, _with(self.catalog, self.unknowns, values), [t for _, t in asked])
+            found = _residuals(
+                self.probe, _with(self.catalog, self.unknowns, values, self.targets), [t for _, t in asked]
+            )
             self.known.update(zip((key for key, _ in asked), found, strict=True))
         return [self.known[key] for key in keys]
 
@@ -178,8 +185,8 @@ class Search:
 
     def _made(self, values: tuple[FittedValue, ...], numbers: Sequence[float]) -> Fit:
         found = self.residuals(numbers)
-        catalog = _with(self.catalog, self.unknowns, numbers)
-        return Fit(catalog, values, tuple(math.nan if r is None else r for r in found))
+        catalog = _with(self.catalog, self.unknowns, numbers, self.targets)
+        return Fit(catalog, values, tuple(self.targets), tuple(math.nan if r is None else r for r in found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +234,11 @@ def _residuals(probe: Probe, catalog: Catalog, targets: Sequence[Target]) -> lis
     return made
 
 
-def _with(catalog: Catalog, unknowns: Sequence[FitForm], values: Sequence[float]) -> Catalog:
+def _with(catalog: Catalog, unknowns: Sequence[FitForm], values: Sequence[float], targets: Sequence[Target]) -> Catalog:
+    tables = dict.fromkeys(f"{study} '{table}'" for study, table, _ in (target.where for target in targets))
+    source = f"fitted by lanewise calibrate to {len(targets)} rows of {', '.join(tables)}"
     for unknown, value in zip(unknowns, values, strict=True):
-        note = f"fitted by lanewise calibrate from {unknown.start:.6g}" + (f": {unknown.note}" if unknown.note else "")
-        figure = Figure(value, unknown.unit, note, basis="fitted")
+        figure = Figure(value, unknown.unit, source, condition=unknown.note, basis="fitted")
         catalog = catalog.with_part(catalog.get(unknown.part).with_figure(unknown.figure, figure))
     return catalog
 

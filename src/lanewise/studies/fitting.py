@@ -13,7 +13,7 @@ from lanewise.studies.calibrate import Fit, calibrate, leave_out
 from lanewise.studies.claims import fitted_unit
 from lanewise.studies.form import FitForm, StudyForm
 from lanewise.studies.node import at
-from lanewise.studies.runner import Bench, targets
+from lanewise.studies.runner import Bench, fittable, targets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,10 +59,7 @@ def calibrate_to_studies(
     """
     chosen: list[Target] = []
     for form, read_system in forms:
-        rows = [
-            r for r in form.rows
-            if (not tables or r.table in tables) and r.published is not None and not r.derive and not r.extrapolated
-        ]  # fmt: skip
+        rows = [r for r in form.rows if (not tables or r.table in tables) and fittable(r)]
         labelled = [replace(r, group=r.group or f"{r.table} {r.label}") for r in rows]
         chosen += targets(Bench(form, probe, catalog, read_system), labelled)
     if not chosen:

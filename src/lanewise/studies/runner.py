@@ -93,11 +93,14 @@ def scenario(form: ScenarioForm, name: str) -> Copies | Service:
 
 
 def fit_rows(form: StudyForm) -> list[RowForm]:
-    """The rows that the study fits to: published, not extrapolated, not derived, of its fit tables."""
-    return [
-        row for row in form.rows
-        if row.table in form.fit_tables and row.published is not None and not row.extrapolated and not row.derive
-    ]  # fmt: skip
+    """The rows that the study fits to: those of its fit tables that can be fitted to."""
+    return [row for row in form.rows if row.table in form.fit_tables and fittable(row)]
+
+
+def fittable(row: RowForm) -> bool:
+    """Whether a row is a prediction of its own beside a published value that the source did not extrapolate."""
+    own = row.role == "prediction" and not row.derive and not row.extrapolated
+    return own and row.published is not None
 
 
 def targets(bench: Bench, rows: Sequence[RowForm]) -> list[calibrate.Target]:
@@ -105,7 +108,9 @@ def targets(bench: Bench, rows: Sequence[RowForm]) -> list[calibrate.Target]:
     made = []
     for row in rows:
         check_target(row)
-        made.append(calibrate.Target(bench.plan(row), row.published or 0.0, row.group))
+        settings = " ".join(f"{key}={value}" for key, value in row.settings.items() if key not in row.label)
+        where = (bench.form.name, row.table, f"{row.label} {settings}".strip())
+        made.append(calibrate.Target(bench.plan(row), row.published or 0.0, row.group, where))
     return made
 
 
