@@ -34,7 +34,8 @@ accuracy: install
 	$(BIN)/lanewise study accuracy out/run.json -o docs/accuracy.md
 
 bench: dev
-	$(BIN)/python -m pytest benchmarks --benchmark-only -p no:xdist
+	$(BIN)/python benchmarks/flow_simulation.py
+	$(BIN)/python benchmarks/studies.py
 
 install: $(VENV)/.installed
 dev: $(VENV)/.dev
