@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from system_facts import facts
 
 from lanewise.errors import UnknownName
-from lanewise.topology.marks import load
+from lanewise.marks import load
 from lanewise.topology.model import Kind, System
 from lanewise.topology.read import read_system
 from lanewise.topology.ready import ready_system, ready_systems, ready_text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lanewise import marks
 from lanewise.errors import Contradiction, FormatError, LanewiseError, Place, unknown_name
 
 if TYPE_CHECKING:
@@ -69,13 +70,7 @@ class Spot:
 
 def compose(text: str, file: str) -> Spot:
     """The root node of a YAML text; FormatError with the line where it stops being YAML, or if empty."""
-    import yaml  # here, so that importing the catalogue stays cheap
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        root = yaml.compose(text, Loader=loader)
-    except yaml.YAMLError as error:
-        raise _broken(error, file, last_line=len(text.splitlines())) from None
+    root = marks.compose(text, file)
     if root is None:
         raise FormatError("the file holds no parts", place=Place(file, 1), hint="start it with `parts:`")
     return Spot(root, file)
@@ -90,12 +85,3 @@ def placed(error: LanewiseError, place: Place) -> LanewiseError:
 
 def _kind(node: yaml.Node) -> str:
     return str(getattr(node, "id", ""))  # the type stubs leave it out
-
-
-def _broken(error: Exception, file: str, last_line: int) -> FormatError:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    # A file that is cut off ends for the parser on the line after its last.
-    place = Place(file, min(mark.line + 1, last_line), mark.column + 1) if mark else Place(file)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
-    hint = "the file may be cut off here, or an indent, a quote or a bracket is wrong"
-    return FormatError(f"not YAML: {problem}", place=place, hint=hint)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lanewise.errors import FormatError
-from lanewise.topology.marks import load
+from lanewise.marks import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

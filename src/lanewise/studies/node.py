@@ -13,7 +13,7 @@ from lanewise.errors import FormatError, LanewiseError, Place, unknown_name
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from lanewise.topology.marks import Document
+    from lanewise.marks import Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from lanewise.studies.node import Node, at
 from lanewise.studies.scenarios import scenario, settings
 
 if TYPE_CHECKING:
-    from lanewise.topology.marks import Document
+    from lanewise.marks import Document
 
 _TOP = (
     "lanewise", "study", "title", "source", "finding", "method", "systems", "tables", "fit", "fit_tables", "leave_out",

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lanewise.errors import Contradiction
+from lanewise.marks import load
 from lanewise.topology.binding import Stated, name_ports, reached_by, settle_hosts
 from lanewise.topology.expand_devices import ENDPOINTS, read_devices
 from lanewise.topology.expand_links import read_links
 from lanewise.topology.layers import check_bound, check_reach, read_domains, read_policies, read_volumes
 from lanewise.topology.limits import check_sums
-from lanewise.topology.marks import load
 from lanewise.topology.model import Device, Link, System
 from lanewise.topology.problems import Problems
 from lanewise.topology.scope import Scope, read_hosts, read_parameters, settle

@@ -14,8 +14,8 @@ from lanewise.topology.ranges import check_name, expand
 
 if TYPE_CHECKING:
     from lanewise.catalog import Catalog
+    from lanewise.marks import Document
     from lanewise.topology.form import ParameterForm, SystemForm
-    from lanewise.topology.marks import Document
 
 
 @dataclass(slots=True)

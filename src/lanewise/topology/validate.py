@@ -10,8 +10,8 @@ from lanewise.topology.problems import Problems
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+    from lanewise.marks import Document, Path
     from lanewise.topology.form import Form, SystemForm
-    from lanewise.topology.marks import Document, Path
 
 VERSION = 1
 _EXAMPLES: dict[str | int, str] = {

@@ -60,20 +60,25 @@ class Document:
 
 def load(text: str, file: str) -> Document:
     """The document in `text`; FormatError where it is no YAML, Contradiction for a key given twice."""
+    root = compose(text, file)
+    document = Document(file)
+    if root is not None:
+        document.data = _Filler(document).value(root, ())
+    return document
+
+
+def compose(text: str, file: str) -> yaml.Node | None:
+    """The root node of a YAML text, None for an empty one; FormatError with the line where it is no YAML."""
     import yaml  # here, so that importing the model stays cheap
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         _check_depth(yaml.parse(text, Loader=loader), file)
-        root = yaml.compose(text, Loader=loader)
+        return yaml.compose(text, Loader=loader)
     except yaml.YAMLError as error:
         raise _broken(error, file, text) from None
     except UnicodeEncodeError:
         raise FormatError("not a text in Unicode", place=Place(file), hint="save the file as UTF-8") from None
-    document = Document(file)
-    if root is not None:
-        document.data = _Filler(document).value(root, ())
-    return document
 
 
 def _check_depth(events: Iterable[yaml.Event], file: str) -> None:
