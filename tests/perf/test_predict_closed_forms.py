@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lanewise
+from lanewise.catalog import builtin
 from lanewise.perf import packets
 from lanewise.perf.latency import latency
 
@@ -16,17 +17,22 @@ def rate(name: str, flows: str, p2p: bool = True, **settings: int) -> float:
     return lanewise.predict(lanewise.load_system(name, settings), flows, p2p).total / 1e9
 
 
-def test_reads_over_a_shared_uplink_cost_completion_headers() -> None:
-    # Eight K40 behind four Gen3 x16 uplinks: two GPUs an uplink, completions of 256 B with 20 B around them.
-    # sum = 4 uplinks * 15.754 * 0.983 * 256 / 276, as two engines of 10.28 ask for more than an uplink gives.
-    expected = 4 * GEN3_X16 * SHARE * 256 / 276 / 1e9
-    assert rate("cirrascale-typical", "host0->gpu[0-7]") == pytest.approx(expected, rel=1e-3)
+def test_writes_over_a_shared_uplink_cost_request_headers() -> None:
+    # Two K40 write to host memory over one Gen3 x16 uplink in 256 B requests with 24 B around them.
+    # sum = 15.754 * 0.983 * 256 / 280, as two engines of 10.29 ask for more than the uplink gives.
+    expected = GEN3_X16 * SHARE * 256 / 280 / 1e9
+    assert rate("cirrascale-typical", "gpu0->host0, gpu1->host0") == pytest.approx(expected, rel=1e-3)
 
 
-def test_equal_flows_share_an_uplink_equally() -> None:
-    found = lanewise.predict(lanewise.load_system("cirrascale-typical"), "host0->gpu0, host0->gpu1")
+def test_a_root_port_lets_no_more_reads_through_than_the_best_copy_published() -> None:
+    # Eight K40 behind four root ports; the best Gen3 host-to-device copy in the catalogue is below the packets' rate.
+    best = max(builtin().get(name).number("engine.h2d.gen3") or 0 for name in builtin().names("gpu"))
+    assert best < GEN3_X16 * SHARE * 256 / 276
+    found = lanewise.predict(lanewise.load_system("cirrascale-typical"), "host0->gpu[0-7]")
+    assert found.total == pytest.approx(4 * best)
     assert found.flows[0].rate == pytest.approx(found.flows[1].rate)
-    assert "link cpu0->sw0" in found.flows[0].limit
+    assert "root port" in found.flows[0].limit
+    assert found.flows[0].basis == "calibrated"
 
 
 def test_a_weight_of_two_gets_twice_the_share() -> None:

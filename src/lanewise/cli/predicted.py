@@ -46,28 +46,59 @@ def rates(found: Prediction) -> Answer:
 
 
 def transfers(system: System, found: Sequence[Finished]) -> Answer:
-    """Finite transfers: who ends when, and at which average rate."""
+    """Finite transfers: who ends when, at which average rate, and what limits each while all run."""
     from lanewise import units
 
     rows = []
     for one in found:
-        size = units.show(one.flow.size, "GiB" if (one.flow.size or 0) >= 2**30 else "MiB")
-        times = (units.show(one.start, "ms"), units.show(one.finish, "ms"))
-        rows.append((one.flow.name, size, *times, units.number(one.rate / 1e9)))
-    heads = ("flow", "size", "start", "end", "average GB/s")
+        times = (_clock(one.start), _clock(one.delay), _clock(one.finish))
+        rate = units.number(one.rate / 1e9)
+        rows.append((one.flow.name, _size(one.flow.size or 0.0), *times, rate, one.limit, one.basis))
+    heads = ("flow", "size", "start", "latency", "end", "average GB/s", "limit while all run", "basis")
     data = [
-        {"flow": f.flow.name, "size": f.flow.size, "start": f.start, "finish": f.finish, "goodput": f.rate}
+        {
+            "flow": f.flow.name,
+            "size": f.flow.size,
+            "start": f.start,
+            "latency": f.delay,
+            "finish": f.finish,
+            "goodput": f.rate,
+            "limit": f.limit,
+            "basis": f.basis,
+            "rests_on": list(f.rests_on),
+            "ways": [list(route.nodes) for route in f.routes],
+        }
         for f in found
     ]
-    units_of = {"size": "B", "start": "s", "finish": "s", "goodput": "B/s"}
+    units_of = {"size": "B", "start": "s", "latency": "s", "finish": "s", "goodput": "B/s"}
 
     def show() -> None:
         from lanewise.report.matrices import Transfer, show_timeline
 
-        terminal.out(f"{heading(system)}\n{terminal.table(heads, rows, right=heads[1:])}\n")
+        terminal.out(f"{heading(system)}\n{terminal.table(heads, rows, right=heads[1:6])}\n")
+        terminal.out("latency: of a small copy, as far as it is known (wire alone where the API's time is not)\n")
         show_timeline([Transfer(f.flow.name, f.start, f.finish, f.flow.size) for f in found])
 
     return Answer({**_head(system), "units": units_of, "transfers": data}, show)
+
+
+def _clock(seconds: float) -> str:
+    from lanewise import units
+
+    unit = "s" if seconds >= 1 or seconds == 0 else "ms" if seconds >= 1e-3 else "us"
+    return units.show(seconds, unit)
+
+
+def _size(size: float) -> str:
+    """In the unit that gives few digits: powers of two where they fit, else powers of ten."""
+    from lanewise import units
+
+    for binary, decimal in (("GiB", "GB"), ("MiB", "MB"), ("KiB", "kB")):
+        if size >= units.to_si(1, binary):
+            return units.show(
+                size, binary if units.from_si(size, binary) == round(units.from_si(size, binary), 2) else decimal
+            )
+    return units.show(size, "B")
 
 
 def matrix(system: System, found: Matrix) -> Answer:

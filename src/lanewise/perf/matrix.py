@@ -49,10 +49,19 @@ def latency_matrix(system: System, names: Sequence[str] | None = None, p2p: bool
     return Matrix(
         tuple(ends),
         tuple(tuple(cell.api if cell else None for cell in row) for row in rows),
-        tuple(tuple(cell.limit if cell else "" for cell in row) for row in rows),
+        tuple(
+            tuple((cell.limit if cell.api is not None else cell.note) if cell else "" for cell in row) for row in rows
+        ),
         "s",
         f"latency of a small copy, P2P {'on' if p2p else 'off'}",
     )
+
+
+def _why(cell: Latency | None) -> str:
+    """The limit of a latency, or why it is unknown."""
+    if cell is None:
+        return ""
+    return cell.limit if cell.api is not None else cell.note
 
 
 def _latency(system: System, a: str, b: str, p2p: bool) -> Latency | None:

@@ -14,6 +14,7 @@ from lanewise.perf.resources import (
     NETWORK_SHARE,
     Resource,
     Use,
+    best_read,
     cite,
     engine,
     figure_resource,
@@ -131,6 +132,7 @@ def _all_uses(system: System, route: Route, read: bool) -> Iterator[Use]:
             yield from _root_complexes(system, segment)
             yield from _engines(system, segment)
             yield from _memory(system, segment)
+            yield from _root_port(system, segment)
             yield from _windows(system, segment)
     yield from _ends(system, route)
 
@@ -192,6 +194,20 @@ def _memory(system: System, segment: Segment) -> Iterator[Use]:
             resource = figure_resource(system, end, "memory.rate", "memory")
             if resource is not None:
                 yield Use(resource, 1.0)
+
+
+def _root_port(system: System, segment: Segment) -> Iterator[Use]:
+    """What a root port lets through of reads from host memory: no more than the best copy anybody published."""
+    first = next((hop for hop in segment.hops if hop.link.kind in _PACKETS), None)
+    if not segment.read or first is None or not _is_cpu(system, first.start):
+        return
+    if first.link.gen is None or first.link.lanes is None:
+        return
+    found = best_read(system, first.link.gen)
+    if found is not None:
+        rate, rests = found
+        name = f"reads through root port {first.link.port} of {first.start}"
+        yield Use(Resource(("root port", *first.key), name, rate * first.link.lanes / 16, "calibrated", rests), 1.0)
 
 
 def _windows(system: System, segment: Segment) -> Iterator[Use]:

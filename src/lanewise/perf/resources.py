@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from lanewise.catalog import builtin
 from lanewise.perf import packets
 from lanewise.topology.model import LinkKind
 from lanewise.units import readable, show
@@ -92,7 +93,8 @@ def _socket(system: System, hop: Hop) -> Resource | None:
     kind = part.figure("intersocket.kind").value or "inter-socket"
     rate = part.figure("intersocket.rate")
     if isinstance(rate.value, float):
-        return _link(hop, str(kind), rate.value, rate.basis, cite(part, "intersocket.rate", rate))
+        doubt = "a planning figure for traffic between GPUs" if "planning" in rate.source else ""
+        return _link(hop, str(kind), rate.value, rate.basis, cite(part, "intersocket.rate", rate), doubt)
     raw = part.figure("intersocket.raw")
     if isinstance(raw.value, float):
         return _link(hop, str(kind), raw.value * hop.link.count, raw.basis, cite(part, "intersocket.raw", raw),
@@ -107,8 +109,11 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
         return None
     engine, links = part.figure("engine.nvlink"), part.number("nvlink.links")
     if isinstance(engine.value, float) and links:
-        rate = engine.value * hop.link.count / links
-        return _link(hop, f"NVLink x{hop.link.count}", rate, engine.basis, cite(part, "engine.nvlink", engine))
+        share = hop.link.count / links
+        rests = cite(part, "engine.nvlink", engine) + (
+            "" if share == 1 else f", times {hop.link.count} of {links:.0f} links"
+        )
+        return _link(hop, f"NVLink x{hop.link.count}", engine.value * share, engine.basis, rests)
     name = part.figure("nvlink.part").value
     if not isinstance(name, str):
         return None
@@ -166,6 +171,24 @@ def engine(system: System, device: str, kind: str, link: Link) -> Use | None:
         if figures:
             return _engine_use(part, device, kind, figures, (link.gen, link.lanes))
     return None
+
+
+@lru_cache(maxsize=512)
+def best_read(system: System, gen: int) -> tuple[float, str] | None:
+    """The fastest host-to-device copy over a x16 link of that generation in B/s that anybody published, and whose.
+
+    Copies of several GPUs together have not been seen to pass a root port faster than the best copy of one. Parts
+    that the system itself uses count too, so that a user's own better figure is never held down by ours.
+    """
+    own = {part.name: part for name in system.devices if (part := system.part(name)) is not None}
+    known = {**builtin().parts, **own}
+    key = f"engine.h2d.gen{gen}"
+    found = [(rate, part) for part in known.values() if part.kind == "gpu" and (rate := part.number(key))]
+    if not found:
+        return None
+    # Of equal figures the measured one is cited, not one carried over from it.
+    rate, part = max(found, key=lambda pair: (pair[0], "carried" not in pair[1].figure(key).condition))
+    return rate, f"best single copy published over Gen{gen} x16: {cite(part, key, part.figure(key))}"
 
 
 def _engine_use(part: Part, device: str, kind: str, figures: dict[int, str], speed: tuple[int, int]) -> Use:

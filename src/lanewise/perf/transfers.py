@@ -6,24 +6,36 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError
+from lanewise.perf.latency import latency
 from lanewise.perf.plans import plan_all, staging_mode
-from lanewise.perf.predict import compete
+from lanewise.perf.predict import compete, predict
 from lanewise.perf.sharing import FlowClass, Transfer, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lanewise.perf.flow import Flow
+    from lanewise.perf.plans import Planned
+    from lanewise.routes.model import Route
     from lanewise.topology.model import System
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """One transfer: from `start` to `finish` in s, so at `rate` B/s on average."""
+    """One transfer: from `start` to `finish` in s, so at `rate` B/s on average.
+
+    Of that `delay` s passes before data flows: the API's time for a small copy where it is known, else the wire's
+    alone. `limit`, `basis` and `rests_on` are those while all transfers run together; `routes` is the way it takes.
+    """
 
     flow: Flow
     start: float
     finish: float
+    delay: float
+    limit: str
+    basis: str
+    rests_on: tuple[str, ...]
+    routes: tuple[Route, ...]
 
     @property
     def rate(self) -> float:
@@ -45,6 +57,19 @@ def finish_times(system: System, flows: Sequence[Flow]) -> tuple[Finished, ...]:
         # Flows with the same uses, weight and cap are one class: the solver's cost depends on classes alone.
         made = FlowClass(uses, item.flow.weight, item.cap(staging_mode(item, planned)))
         member.append(known.setdefault(made, len(known)))
-    jobs = [Transfer(k, flow.size or 0.0, flow.start) for k, flow in zip(member, flows, strict=True)]
-    timeline = run([resource.capacity for resource in resources], list(known), jobs)
-    return tuple(Finished(f, f.start, end) for f, end in zip(flows, timeline.finishes, strict=True))
+    delays = [_delay(system, item) for item in planned]
+    jobs = [
+        Transfer(k, flow.size or 0.0, flow.start + delay) for k, flow, delay in zip(member, flows, delays, strict=True)
+    ]
+    ends = run([resource.capacity for resource in resources], list(known), jobs).finishes
+    together = predict(system, flows).flows
+    return tuple(
+        Finished(f, f.start, end, delay, rate.limit, rate.basis, rate.rests_on, rate.routes)
+        for f, end, delay, rate in zip(flows, ends, delays, together, strict=True)
+    )
+
+
+def _delay(system: System, item: Planned) -> float:
+    """What passes before the first byte: the latency of a small copy over the flow's longest route."""
+    found = [latency(system, each.src, each.dst, item.flow.p2p) for each in item.routes]
+    return max(each.api if each.api is not None else each.wire for each in found)
