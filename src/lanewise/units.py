@@ -21,6 +21,8 @@ _SCALE: dict[str, tuple[str, float]] = {
     "%": ("1", 0.01), "1": ("1", 1.0), "x": ("1", 1.0), "m": ("m", 1.0),
 }  # fmt: skip
 
+# The unit in which people state each kind of quantity.
+NATURAL = {"B/s": "GB/s", "B": "B", "s": "ns", "T/s": "GT/s"}
 _QUANTITY = re.compile(r"^\s*([+-]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/0-9]*)\s*$")
 
 

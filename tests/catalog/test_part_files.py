@@ -312,3 +312,13 @@ def catalogs(draw: st.DrawFn) -> Catalog:
 @given(catalogs())
 def test_any_catalogue_survives_writing_and_reading(catalog: Catalog) -> None:
     assert read_parts(write_parts(catalog), "again.yaml") == catalog
+
+
+def test_a_figure_without_a_unit_is_refused_with_the_unit_people_mean() -> None:
+    figures = "engine.h2d.gen4: 25.4"
+    head = "parts:\n  - part: mine\n    kind: gpu\n    title: mine\n    from:\n      - source: me\n"
+    text = f"{head}        figures: {{{figures}}}\n"
+    with pytest.raises(FormatError, match="has no unit") as caught:
+        read_parts(text, "mine.yaml")
+    assert caught.value.hint == "write the unit: 25.4 GB/s"
+    assert str(caught.value.place) == "mine.yaml:7"

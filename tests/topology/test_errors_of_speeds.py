@@ -215,3 +215,17 @@ links:
 error: s.yaml:7: the link states its rate twice
 hint:  write network: auto, or take out rate:\
 """)
+
+
+def test_a_payload_that_pcie_does_not_have(refused: Shown) -> None:
+    body = """\
+devices:
+  cpu0: {cpu: genoa}
+  gpu0: {gpu: t4}
+links:
+  - {from: cpu0, to: gpu0, pcie: gen3 x16, max_payload: 100 B}
+"""
+    assert refused(body) == snapshot("""\
+error: s.yaml:7: PCIe has no max payload of 100 B
+hint:  one of 128, 256, 512, 1024, 2048, 4096 B\
+""")

@@ -149,7 +149,8 @@ def _check_value(name: str, unit: str, value: float | str, choices: tuple[str, .
             raise FormatError(f"'{name}' cannot be '{value}'", hint=f"one of: {', '.join(choices)}")
         return
     if isinstance(value, (str, bool)) or not isfinite(value) or value < 0:
-        raise FormatError(f"'{name}' must be a number that is finite and not negative, not {value!r}")
+        cause = f"'{name}' must be a number that is finite and not negative, not {value!r}"
+        raise FormatError(cause, hint="write null and say why in `source:` if it is unknown")
     if value == 0 and (unit in _NEVER_ZERO_UNITS or name in _NEVER_ZERO):
         raise FormatError(f"'{name}' cannot be 0", hint="write null and say why in `source:` if it is unknown")
 

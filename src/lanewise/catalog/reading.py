@@ -208,8 +208,18 @@ def _value(spot: Spot, unit: str, key: str) -> float | str | None:
     words = spot.text(f"the value of '{key}'")
     if unit == TEXT:
         return words
+    if unit in ("B", "B/s", "s", "T/s") and _is_number(words):
+        hint = f"write the unit: {words} {units.NATURAL[unit]}"
+        raise FormatError(f"'{key}' = {words} has no unit", place=spot.place, hint=hint)
     try:
         return units.parse(words, unit)
     except LanewiseError as error:
         error.cause = f"'{key}': {error.cause}"
         raise placed(error, spot.place) from None
+
+
+def _is_number(words: str) -> bool:
+    try:
+        return float(words) != 0
+    except ValueError:
+        return False

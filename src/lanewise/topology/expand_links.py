@@ -34,6 +34,9 @@ ENDS: dict[LinkKind, tuple[frozenset[Kind], str]] = {
     ),
 }
 
+# The sizes that the device control register can hold (PCI Express base specification 7.5.3.4).
+PAYLOADS = (128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Words:
@@ -125,11 +128,16 @@ def _words(entry: LinkForm, index: int, scope: Scope) -> Words:
         with _placed(scope.document.place("links", index, name)):
             return speeds.read_positive(scope.text(stated) if isinstance(stated, str) else stated, unit)
 
+    payload = quantity("max_payload", "B")
+    if payload is not None and payload not in PAYLOADS:
+        place = scope.document.place("links", index, "max_payload")
+        sizes = ", ".join(f"{size:.0f}" for size in PAYLOADS)
+        raise FormatError(f"PCIe has no max payload of {payload:g} B", place=place, hint=f"one of {sizes} B")
     return Words(
         entry=entry,
         index=index,
         rate=quantity("rate", "B/s"),
-        max_payload=quantity("max_payload", "B"),
+        max_payload=payload,
         length=quantity("length", "m"),
         port=scope.text(entry.port or ""),
         bridge=scope.text(entry.bridge or ""),
