@@ -16,6 +16,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 .DELETE_ON_ERROR:
 
 study: install
+	@mkdir -p out
 	@$(BIN)/lanewise study run all -o out/report.html --json out/run.json
 	@echo "report: $(CURDIR)/out/report.html"
 
@@ -30,6 +31,7 @@ examples: install
 	@for each in examples/*.sh; do echo "== $$each"; PATH="$(CURDIR)/$(BIN):$$PATH" sh $$each || exit 1; done
 
 accuracy: install
+	@mkdir -p out
 	$(BIN)/lanewise study run all --json out/run.json
 	$(BIN)/lanewise study accuracy out/run.json -o docs/accuracy.md
 

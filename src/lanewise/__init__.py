@@ -1,6 +1,13 @@
 """Measure, predict and compose the data paths that feed GPUs.
 
-Every verb of the command line is a function here; see lanewise.api.
+Every verb of the command line is a function here (docs/reference/python.md, help(lanewise.predict)):
+
+systems   ready_systems, load_system, load_catalog, attach, detach, draw
+routes    route, all_routes, class_matrix, peers
+speed     predict, finish_times, matrix, serve
+studies   ready_studies, load_study, new_study, run_studies, calibrate, write_parts
+runs      save_run, load_run, render_report, compare, compare_sources, compare_systems, accuracy
+machine   doctor
 """
 
 from __future__ import annotations
@@ -9,6 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lanewise.api import *  # noqa: F403
+
+
+def __dir__() -> list[str]:
+    from importlib import import_module
+
+    return sorted({*globals(), *import_module("lanewise.api").__all__})
 
 
 def __getattr__(name: str) -> Any:

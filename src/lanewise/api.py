@@ -3,27 +3,32 @@
 import lanewise
 system = lanewise.load_system("composable-server-gen4", {"path": 4})
 print(lanewise.predict(system, "host0->gpu0, host0->gpu1").total)
+
+Where a function takes a system, the name of a ready one or the path of a file will do; likewise for a run.
 """
 
 from __future__ import annotations
 
 import datetime
+import os
 import platform
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lanewise.catalog import Catalog, builtin, read_parts, write_parts
 from lanewise.errors import InputError, Place, unknown_name
-from lanewise.topology.compose import attach, detach
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from lanewise.installed import Piece
     from lanewise.perf.flow import Flow
     from lanewise.perf.matrix import Matrix
     from lanewise.perf.predict import Prediction
     from lanewise.perf.transfers import Finished
+    from lanewise.results.compare import Comparison
     from lanewise.results.plan import Probe
     from lanewise.results.run import LeftOut, Run
     from lanewise.routes.matrix import Matrix as ClassMatrix
@@ -37,17 +42,24 @@ if TYPE_CHECKING:
     Progress = Callable[[str], None]
 
 __all__ = [
+    "accuracy",
     "all_routes",
     "attach",
     "calibrate",
     "class_matrix",
+    "compare",
+    "compare_sources",
+    "compare_systems",
     "detach",
+    "doctor",
+    "draw",
     "finish_times",
     "load_catalog",
     "load_run",
     "load_study",
     "load_system",
     "matrix",
+    "new_study",
     "peers",
     "predict",
     "ready_studies",
@@ -94,57 +106,98 @@ def load_system(ref: str | Path, settings: Mapping[str, int] | None = None, cata
 
 def load_study(ref: str | Path) -> StudyForm:
     """A ready study by name or a study file by path; LanewiseError if it is wrong."""
-    from lanewise.studies.form import read_study
+    from lanewise.studies.reading import read_study
     from lanewise.studies.ready import ready_text
 
     text, file = ready_text(str(ref)) if str(ref) in ready_studies() else _own(ref, "study", ready_studies())
     return read_study(text, file)
 
 
-def route(system: System, src: str, dst: str, p2p: bool = True) -> Route:
+def attach(system: System | str | Path, device: str, host: str, at: str | None = None) -> System:
+    """The system with `device` bound to `host`; with `at`, its cable moves below that switch or CPU first."""
+    from lanewise.topology.compose import attach as bind
+
+    return bind(_system(system), device, host, at)
+
+
+def detach(system: System | str | Path, device: str) -> System:
+    """The system with `device` bound to no host; its cable stays."""
+    from lanewise.topology.compose import detach as unbind
+
+    return unbind(_system(system), device)
+
+
+def draw(system: System | str | Path, flows: str | Sequence[Flow] | None = None) -> str:
+    """A system as SVG; with flows, their load on every link and the first six routes."""
+    from lanewise.report.draw import draw as svg
+    from lanewise.results.outline import outline
+
+    loaded = _system(system)
+    if flows is None:
+        return svg(outline(loaded))
+    found = predict(loaded, flows)
+    routes = [(each.flow.name, each.routes[0].nodes) for each in found.flows[:6]]
+    return svg(outline(loaded, found.loads, found.link_use, routes))
+
+
+def route(system: System | str | Path, src: str, dst: str, p2p: bool = True) -> Route:
     """The route that data takes from `src` to `dst`; Unreachable or UnknownName if there is none."""
     from lanewise.routes.find import route as find
 
-    return find(system, src, dst, p2p)
+    return find(_system(system), src, dst, p2p)
 
 
-def all_routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
+def all_routes(system: System | str | Path, src: str, dst: str) -> tuple[Route, ...]:
     """Every sensible route from `src` to `dst`, best first, each with its class and whether it is allowed."""
     from lanewise.routes.find import routes as find
 
-    return find(system, src, dst)
+    return find(_system(system), src, dst)
 
 
-def class_matrix(system: System, names: Sequence[str] | None = None) -> ClassMatrix:
+def class_matrix(system: System | str | Path, names: Sequence[str] | None = None) -> ClassMatrix:
     """The class of every pair of GPUs and NICs, as nvidia-smi topo -m shows it."""
     from lanewise.routes.matrix import class_matrix as make
 
-    return make(system, names)
+    return make(_system(system), names)
 
 
-def peers(system: System) -> tuple[Peers, ...]:
+def peers(system: System | str | Path) -> tuple[Peers, ...]:
     """Every pair of GPUs: whether the two can be peers, and if not, why."""
     from lanewise.routes.matrix import peers as find
 
-    return find(system)
+    return find(_system(system))
 
 
-def predict(system: System, flows: str | Sequence[Flow], p2p: bool = True) -> Prediction:
-    """The rates that flows reach together: 'gpu0->gpu4, host0->gpu1' or Flow objects."""
+def predict(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool = True) -> Prediction:
+    """The rates that flows reach together: 'gpu0->gpu4, host0->gpu1' or Flow objects; InputError for finite ones."""
     from lanewise.perf.predict import predict as solve
 
-    return solve(system, _flows(flows, p2p))
+    asked = _flows(flows, p2p)
+    for flow in asked:
+        if flow.size is not None:
+            raise InputError(
+                f"{flow.name} has a size, and rates are those of flows without an end",
+                hint="leave the size out, or ask finish_times when each transfer ends",
+            )
+        if flow.start:
+            raise InputError(
+                f"{flow.name} has a start but no size",
+                hint="leave the start out, or give every flow a size: gpu0->gpu1 1 GiB @10 ms",
+            )
+    return solve(_system(system), asked)
 
 
-def finish_times(system: System, flows: str | Sequence[Flow], p2p: bool = True) -> tuple[Finished, ...]:
+def finish_times(
+    system: System | str | Path, flows: str | Sequence[Flow], p2p: bool = True
+) -> tuple[Finished, ...]:
     """When each of the finite transfers ends: 'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms'."""
     from lanewise.perf.transfers import finish_times as solve
 
-    return solve(system, _flows(flows, p2p))
+    return solve(_system(system), _flows(flows, p2p))
 
 
 def matrix(
-    system: System,
+    system: System | str | Path,
     names: Sequence[str] | None = None,
     metric: str = "goodput",
     both_ways: bool = False,
@@ -154,14 +207,16 @@ def matrix(
     from lanewise.perf.matrix import bandwidth_matrix, latency_matrix
 
     if metric == "goodput":
-        return bandwidth_matrix(system, names, both_ways, p2p)
+        return bandwidth_matrix(_system(system), names, both_ways, p2p)
+    if metric == "latency" and both_ways:
+        raise InputError("a latency is one way: both ways have no sum", hint="leave both ways out, or ask for goodput")
     if metric == "latency":
-        return latency_matrix(system, names, p2p)
+        return latency_matrix(_system(system), names, p2p)
     raise unknown_name("metric", metric, ("goodput", "latency"))
 
 
 def serve(
-    system: System, workload: str, mode: str = "server", division: str = "closed", host: str | None = None
+    system: System | str | Path, workload: str, mode: str = "server", division: str = "closed", host: str | None = None
 ) -> ServiceRate:
     """What an inference service reaches in steady state, and its limit."""
     from lanewise.serving import steady
@@ -169,7 +224,7 @@ def serve(
     divisions = {"closed": steady.closed, "network": steady.network}
     if division not in divisions:
         raise unknown_name("division", division, divisions)
-    return divisions[division](system, workload, mode, host)
+    return divisions[division](_system(system), workload, mode, host)
 
 
 def run_studies(
@@ -212,11 +267,76 @@ def calibrate(
     return calibrate_to_studies(forms, [parse_unknown(text) for text in unknowns], tables, parts, ModelProbe(), say)
 
 
-def render_report(run: Run) -> str:
+def new_study(name: str) -> tuple[str, str]:
+    """The texts of a commented study and of its system, to be kept as NAME.yaml and NAME-system.yaml.
+
+    InputError for a name that cannot be one.
+    """
+    from lanewise.studies.starter import starter
+
+    return starter(name)
+
+
+def compare(
+    run_a: Run | str | Path, run_b: Run | str | Path, names: tuple[str, str] = ("left", "right")
+) -> Comparison:
+    """Two runs side by side, called by those names: what both answer, and what only one does."""
+    from lanewise.results.compare import compare_runs
+
+    return compare_runs(_run(run_a), _run(run_b), names)
+
+
+def compare_sources(run: Run | str | Path, left: str = "published", right: str = "predicted") -> Comparison:
+    """Two sources of one run side by side: published, predicted, measured, extrapolated; UnknownName for another."""
+    from lanewise.results import compare as lay
+    from lanewise.results.observation import Source
+
+    for name in (left, right):
+        if name not in list(Source):
+            raise unknown_name("source", name, [str(source) for source in Source])
+    return lay.compare_sources(_run(run), Source(left), Source(right))
+
+
+def compare_systems(run: Run | str | Path, left: str, right: str) -> Comparison:
+    """Two systems of one run that answer the same rows, side by side; UnknownName for one that is not in the run.
+
+    Where rows are called after their systems, the rows of a table and metric are matched in their order.
+    """
+    from lanewise.results import compare as lay
+    from lanewise.results.observation import Source
+
+    loaded = _run(run)
+    known = {row.system for study in loaded.studies for row in study.rows}
+    for name in (left, right):
+        if name not in known:
+            raise unknown_name("system of this run", name, known)
+    found = lay.compare_systems(loaded, left, right)
+    if found.pairs:
+        return found
+    rows = lay.rows_of(loaded, Source.PREDICTED)
+    one, other = ([row for row in rows if row.system == name] for name in (left, right))
+    return lay.compare(one, other, (left, right), frozenset({"system", "scenario"}))
+
+
+def accuracy(run: Run | str | Path) -> str:
+    """The residuals of a run as a Markdown page."""
+    from lanewise.report.accuracy import accuracy_page
+
+    return accuracy_page(_run(run))
+
+
+def doctor() -> tuple[Piece, ...]:
+    """Every piece that Lanewise uses or will use: whether it is here, and what its absence costs."""
+    from lanewise.installed import pieces
+
+    return pieces()
+
+
+def render_report(run: Run | str | Path) -> str:
     """One offline HTML page of a run."""
     from lanewise.report.html import report_html
 
-    return report_html(run)
+    return report_html(_run(run))
 
 
 def save_run(run: Run, path: str | Path) -> None:
@@ -246,18 +366,73 @@ def read_file(path: str | Path) -> str:
 
 
 def write_file(path: str | Path, text: str) -> None:
-    """Write a file whole or not at all: first beside it, then renamed; InputError if that fails."""
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.partial")
+    """Write a file whole or not at all: first beside it, then renamed; InputError if that fails.
+
+    A link leads to its target, which is replaced. Devices, FIFOs and streams such as /dev/stdout are written through.
+    """
+    check_writable(path)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
+        stream = _STREAMS.get(str(path))
+        mode = _mode(path)
+        if stream is not None:
+            sys.stdout.flush()
+            with open(os.dup(stream), "w", encoding="utf-8") as out:
+                out.write(text)
+        elif mode is not None and not stat.S_ISREG(mode):
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(text)
+        else:
+            _replace(Path(os.path.realpath(path)), text, mode)
+    except BrokenPipeError:
+        raise  # the reader has left, which is no fault of the path
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise InputError(
             f"cannot be written: {error.strerror}", place=Place(str(path)), hint="choose another path"
         ) from None
+
+
+def check_writable(path: str | Path) -> None:
+    """InputError with a hint for a path that could not be written; nothing is written or opened."""
+    place = Place(str(path))
+    if str(path) in _STREAMS:
+        return
+    try:
+        mode = _mode(path)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", place=place, hint="choose another path") from None
+    if mode is not None and stat.S_ISDIR(mode):
+        raise InputError("is a folder, not a file", place=place, hint=f"for example {Path(path) / 'report.html'}")
+    if mode is not None and not stat.S_ISREG(mode):
+        if not os.access(path, os.W_OK):
+            raise InputError("cannot be written", place=place, hint="choose a file that you may write to")
+        return
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.exists():
+        raise InputError(f"there is no folder {folder}", place=place, hint=f"make it first: mkdir -p {folder}")
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError("cannot be written", place=place, hint="choose a folder that you may write to")
+
+
+_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2, "/dev/fd/1": 1, "/dev/fd/2": 2}
+
+
+def _mode(path: str | Path) -> int | None:
+    """What a path leads to, None if there is nothing."""
+    try:
+        return os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _replace(target: Path, text: str, mode: int | None) -> None:
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        if mode is not None:
+            partial.chmod(stat.S_IMODE(mode))
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def version() -> str:
@@ -273,8 +448,6 @@ def version() -> str:
 
 def machine() -> dict[str, str]:
     """What this machine is, for the record beside results: no names, no addresses."""
-    import os
-
     return {
         "python": platform.python_version(),
         "system": platform.system(),
@@ -285,6 +458,14 @@ def machine() -> dict[str, str]:
 
 def _prefixed(say: Progress, prefix: str) -> Progress:
     return lambda text: say(prefix + text)
+
+
+def _system(system: System | str | Path) -> System:
+    return load_system(system) if isinstance(system, (str, Path)) else system
+
+
+def _run(run: Run | str | Path) -> Run:
+    return load_run(run) if isinstance(run, (str, Path)) else run
 
 
 def _flows(flows: str | Sequence[Flow], p2p: bool) -> Sequence[Flow]:

@@ -193,6 +193,18 @@ hint:  the file ends too early, as if cut off: close what is open, or get the wh
         ),
         (("predict", "rack-16gpu", "--flows", "gpu0->gpu1", "--set", "path=x"), "'x' is not a whole number"),
         (("predict", "rack-16gpu", "--flows", "gpu0->gpu1", "--parts", "no.yaml"), "no.yaml: cannot be read"),
+        (("predict", "rack-16gpu", "--flows", "gpu0->gpu1 @10 ms"), "gpu0->gpu1 has a start but no size"),
+        (("predict", "rack-16gpu", "--flows", "gpu0->gpu1", "--both-ways"), "--both-ways says nothing about --flows"),
+        (("predict", "rack-16gpu", "--flows", "gpu0->gpu1", "--host", "host0"), "--host says nothing about --flows"),
+        (("predict", "rack-16gpu", "--flows", "gpu0->gpu1", "--mode", "server"), "--mode says nothing about --flows"),
+        (("predict", "rack-16gpu", "--matrix", "goodput", "--division", "closed"), "--division says nothing about"),
+        (("predict", "rack-16gpu", "--service", "resnet50", "--devices", "gpu0"), "--devices says nothing about"),
+        (("predict", "rack-16gpu", "--service", "resnet50", "--no-p2p"), "--no-p2p says nothing about --service"),
+        (("predict", "rack-16gpu", "--matrix", "latency", "--both-ways"), "a latency is one way"),
+        (("system", "draw", "rack-16gpu", "--flows", "gpu0->gpu1 1 GiB"), "gpu0->gpu1 has a size"),
+        (("system", "draw", "rack-16gpu", "-o", "no/such.svg"), "no/such.svg: there is no folder"),
+        (("study", "run", "all", "-o", "no/such.html"), "no/such.html: there is no folder"),
+        (("system", "attach", "rack-16gpu", "gpu0", "host0"), "'gpu0' is already bound to host0"),
         (("route", "rack-16gpu", "gpu0"), "a route from gpu0 needs an end"),
         (("route", "rack-16"), "unknown system 'rack-16'"),
         (("study", "run", "composable"), "unknown study 'composable'"),
@@ -208,3 +220,33 @@ def test_bad_input_says_its_cause_and_a_hint(lanewise, arguments, cause):
     stderr = complaint(lanewise, *arguments)
     assert cause in stderr
     assert "\nhint:  " in stderr
+
+
+def test_a_device_bound_to_no_host_names_the_file_to_attach_it_in(lanewise, tmp_path):
+    path = broken(tmp_path, "{gpu: a100-pcie-40gb}", "{gpu: a100-pcie-40gb, host: null}")
+    assert complaint(lanewise, "route", path, "host0", "gpu1") == snapshot("""\
+error: gpu1 is bound to no host
+hint:  attach it: lanewise system attach small.yaml gpu1 HOST
+""")
+
+
+def test_a_study_whose_system_is_missing_says_where_the_study_names_it(lanewise, tmp_path):
+    (tmp_path / "s.yaml").write_text("""\
+lanewise: 1
+study: s
+systems:
+  mine: nope.yaml
+tables:
+  - name: copies
+    system: mine
+    metric: goodput
+    unit: GB/s
+    rows:
+      - {label: one, scenario: {flows: "gpu0->gpu1"}, published: 25}
+""")
+    done = lanewise("study", "run", "s.yaml")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-2:] == [
+        "error: s.yaml:4: nope.yaml: cannot be read: No such file or directory",
+        "hint:  check the path",
+    ]

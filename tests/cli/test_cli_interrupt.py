@@ -70,3 +70,20 @@ def test_ctrl_c_before_anything_is_finished_is_one_line(tmp_path, clean_env):
     assert stdout == ""
     assert stderr.splitlines()[-1] == "interrupted"
     assert not (tmp_path / "run.json").exists()
+
+
+def test_ctrl_c_while_the_program_loads_is_one_line(clean_env):
+    code = """
+import sys
+class Interrupted:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted())
+from lanewise.cli.main import main
+sys.exit(main())
+"""
+    done = subprocess.run(
+        [BINARY.with_name("python"), "-c", code], env=clean_env, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")

@@ -156,6 +156,23 @@ def test_a_matrix_of_chosen_devices(lanewise):
     assert found["cells"][0][1] == found["cells"][1][0] > 1e9
 
 
+def test_commas_inside_brackets_belong_to_the_range(lanewise):
+    ask = ("predict", "rack-16gpu", "--json")
+    found = answer(lanewise(*ask, "--matrix", "goodput", "--devices", "gpu[0,4], gpu[8-9]"))
+    assert found["names"] == ["gpu0", "gpu4", "gpu8", "gpu9"]
+    found = answer(lanewise(*ask, "--flows", "host0->gpu[0,4], gpu1->gpu2"))
+    assert [flow["flow"] for flow in found["flows"]] == ["host0->gpu0", "host0->gpu4", "gpu1->gpu2"]
+
+
+def test_a_drawing_goes_to_stdout_or_a_link_when_named_so(lanewise, tmp_path):
+    drawn = lanewise("system", "draw", "h200-pair").stdout
+    assert lanewise("system", "draw", "h200-pair", "-o", "/dev/stdout").stdout.strip() == drawn.strip()
+    (tmp_path / "link.svg").symlink_to("real.svg")
+    assert lanewise("system", "draw", "h200-pair", "-o", "link.svg").returncode == 0
+    assert (tmp_path / "link.svg").is_symlink()
+    assert (tmp_path / "real.svg").read_text().strip() == drawn.strip()
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -72,9 +72,10 @@ def test_what_was_composed_can_be_written_and_read() -> None:
 
 
 def test_a_gpu_that_is_bound_already() -> None:
-    assert refused(lambda: attach(TWO, "gpu0", "host0")) == snapshot(
-        "error: composable-server-two-hosts.yaml:17: 'gpu0' is already bound to host0"
-    )
+    assert refused(lambda: attach(TWO, "gpu0", "host0")) == snapshot("""\
+error: composable-server-two-hosts.yaml:17: 'gpu0' is already bound to host0
+hint:  nothing is left to do for that host\
+""")
 
 
 def test_a_gpu_that_another_host_holds() -> None:

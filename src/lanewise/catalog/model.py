@@ -87,7 +87,7 @@ class Part:
         return replace(self, figures={**self.figures, key: figure})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Catalog:
     """Parts by name, found by name or alias in any case; Contradiction if two share one."""
 
@@ -100,6 +100,9 @@ class Catalog:
 
     def __reduce__(self) -> tuple[Callable[..., Catalog], tuple[dict[str, Part]]]:
         return Catalog, (dict(self.parts),)
+
+    def __repr__(self) -> str:
+        return f"<Catalog of {len(self.parts)} parts>"
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and plain_name(name) in self._index

@@ -38,47 +38,16 @@ def compare(
             hint="give a second RUN.json, or --sources published predicted, or --systems ONE OTHER",
         )
     run = api.load_run(left)
-    found = _compare(run, (str(left), str(right)), api.load_run(right) if right else None, sources, systems)
+    if right is not None:
+        found = api.compare(run, right, (str(left), str(right)))
+    elif sources is not None:
+        found = api.compare_sources(run, *sources)
+    else:
+        assert systems is not None
+        found = api.compare_systems(run, *systems)
     if not found.pairs:
         raise InputError(f"no row of {found.left_name} has its like in {found.right_name}", hint=_offer(run))
     terminal.out_json(_data(found)) if as_json else terminal.out(_text(found))
-
-
-def _compare(
-    run: Run,
-    files: tuple[str, str],
-    other: Run | None,
-    sources: tuple[str, str] | None,
-    systems: tuple[str, str] | None,
-) -> Comparison:
-    from lanewise.errors import unknown_name
-    from lanewise.results import compare as lay
-    from lanewise.results.observation import Source
-
-    if other is not None:
-        return lay.compare_runs(run, other, files)
-    if sources is not None:
-        for name in sources:
-            if name not in list(Source):
-                raise unknown_name("source", name, [str(source) for source in Source])
-        return lay.compare_sources(run, Source(sources[0]), Source(sources[1]))
-    known = {row.system for study in run.studies for row in study.rows}
-    for name in systems or ():
-        if name not in known:
-            raise unknown_name("system of this run", name, known)
-    assert systems is not None
-    found = lay.compare_systems(run, *systems)
-    return found if found.pairs else _by_table(run, *systems)
-
-
-def _by_table(run: Run, left: str, right: str) -> Comparison:
-    """Where rows are called after their systems: the rows of a table and metric, in their order."""
-    from lanewise.results import compare as lay
-    from lanewise.results.observation import Source
-
-    rows = lay.rows_of(run, Source.PREDICTED)
-    one, other = ([row for row in rows if row.system == name] for name in (left, right))
-    return lay.compare(one, other, (left, right), frozenset({"system", "scenario"}))
 
 
 def _text(found: Comparison) -> str:

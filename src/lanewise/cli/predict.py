@@ -29,8 +29,12 @@ def predict(
     service: Annotated[
         str | None, typer.Option(metavar="WORKLOAD", help="An inference service: resnet50, bert-99, ...")
     ] = None,
-    mode: Annotated[str, typer.Option(metavar="server|offline", help="With --service.")] = "server",
-    division: Annotated[str, typer.Option(metavar="closed|network", help="With --service.")] = "closed",
+    mode: Annotated[
+        str | None, typer.Option(metavar="server|offline", help="With --service; server unless given.")
+    ] = None,
+    division: Annotated[
+        str | None, typer.Option(metavar="closed|network", help="With --service; closed unless given.")
+    ] = None,
     host: Annotated[str | None, typer.Option(help="With --service: the host whose GPUs serve.")] = None,
     no_p2p: options.NoP2p = False,
     settings: options.Settings = None,
@@ -44,14 +48,35 @@ def predict(
     if len(asked) != 1:
         cause = f"{' and '.join(asked)} cannot be asked together" if asked else "nothing to predict"
         raise InputError(cause, hint="give one of --flows 'gpu0->gpu1', --matrix goodput, --service resnet50")
+    _refuse(
+        asked[0],
+        {
+            "--both-ways": ("--matrix", both_ways),
+            "--devices": ("--matrix", devices is not None),
+            "--mode": ("--service", mode is not None),
+            "--division": ("--service", division is not None),
+            "--host": ("--service", host is not None),
+        },
+    )
+    if service is not None and no_p2p:
+        raise InputError("--no-p2p says nothing about --service", hint="leave it out: no data passes between GPUs")
     loaded = options.load(system, settings, parts)
     if flows is not None:
         answer = _flows(loaded, flows, not no_p2p)
     elif matrix is not None:
         answer = _matrix(loaded, matrix, devices, both_ways, not no_p2p)
     else:
-        answer = _service(loaded, str(service), mode, division, host)
+        answer = _service(loaded, str(service), mode or "server", division or "closed", host)
     terminal.out_json(answer.data) if as_json else answer.show()
+
+
+def _refuse(asked: str, given: dict[str, tuple[str, bool]]) -> None:
+    """InputError for an option that would be ignored because it belongs to another question."""
+    for option, (question, used) in given.items():
+        if used and question != asked:
+            raise InputError(
+                f"{option} says nothing about {asked}", hint=f"leave it out, or ask with {question}; see --help"
+            )
 
 
 def _flows(system: System, flows: str, p2p: bool) -> predicted.Answer:
@@ -84,9 +109,10 @@ def _service(system: System, workload: str, mode: str, division: str, host: str 
 
 
 def names(pattern: str | None) -> list[str] | None:
-    """'gpu[0-3]' or 'gpu0, gpu2' as names; None stays None."""
+    """'gpu[0-3]', 'gpu[0,4]' or 'gpu0, gpu2' as names; None stays None."""
     if pattern is None:
         return None
+    from lanewise.perf.flow import COMMA  # outside brackets
     from lanewise.topology.ranges import expand
 
-    return [name for piece in pattern.split(",") for name in expand(piece.strip())]
+    return [name for piece in COMMA.split(pattern) for name in expand(piece.strip())]

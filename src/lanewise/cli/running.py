@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lanewise.cli import terminal
-from lanewise.errors import InputError, LanewiseError, Place
+from lanewise.errors import LanewiseError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,16 +47,11 @@ def run_each(names: Sequence[str], catalog: Catalog, json: Path | None) -> Outco
 
 def writable(*paths: Path | None) -> None:
     """InputError for a file that could not be written, before any work is done."""
+    from lanewise import api
+
     for path in paths:
-        if path is None:
-            continue
-        folder = next((p for p in [path, *path.parents] if p.exists() and p != path), Path())
-        if path.is_dir():
-            raise InputError(
-                "is a folder, not a file", place=Place(str(path)), hint=f"for example {path / 'report.html'}"
-            )
-        if not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise InputError("cannot be written", place=Place(str(path)), hint="choose a folder that you may write to")
+        if path is not None:
+            api.check_writable(path)
 
 
 def write(run: Run, html: Path | None, json: Path | None) -> None:

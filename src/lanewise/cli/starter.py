@@ -1,84 +1,23 @@
-"""What `lanewise study new` writes: a small system and a study of it, commented, that run as they are."""
+"""Where `lanewise study new` writes: two files in the current folder, neither of which may exist."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from lanewise.errors import InputError, Place
 
-_SYSTEM = """\
-# A system: devices and what joins them. Parts come from the catalogue (lanewise parts list).
-# Look at it:  lanewise system show {name}-system.yaml    lanewise route {name}-system.yaml
-lanewise: 1
-system: {name}-system
-title: Four GPUs behind one switch
-source: made up by lanewise study new; describe your own machine here
-parameters:
-  gpus: {{default: 4, min: 2, max: 8, help: GPUs below the switch}}
-devices:
-  cpu0: {{cpu: xeon-gold-6454s}}
-  sw0: {{switch: pex88096}}
-  "gpu[0-{{gpus-1}}]": {{gpu: a100-pcie-40gb}}     # ranges and parameters make many devices at once
-links:
-  - {{from: cpu0, to: sw0, pcie: gen4 x16}}        # `from` is the upstream end, nearer to the CPU
-  - {{from: sw0, to: "gpu[0-{{gpus-1}}]", pcie: gen4 x16}}
-assumptions:
-  - everything; write here what you had to guess, and it stands in every report
-"""
-
-_STUDY = """\
-# A study: questions about systems, beside the numbers that were published or measured.
-# Run it:      lanewise study run {name}.yaml -o report.html
-# The format:  docs/reference/study-format.md
-lanewise: 1
-study: {name}
-title: Does one switch feed all GPUs?
-source: where the published numbers are from
-finding: "One uplink is shared by all GPUs: {{rows}} rows."   # {{rms}} and {{worst}} give the residuals in %
-systems:
-  mine: {name}-system.yaml                      # a file beside this one, or a ready system
-tables:
-  - name: copies
-    title: Copies from the host
-    system: mine
-    metric: goodput                             # all flows together; flow_goodput is the first one alone
-    unit: GB/s
-    rows:
-      # Put your own figure in place of null, and the residual appears beside the prediction.
-      - {{label: one GPU, scenario: {{flows: "host0->gpu0"}}, published: null}}
-      - {{label: two GPUs, scenario: {{flows: "host0->gpu0, host0->gpu1"}}, published: null}}
-  - name: peers
-    title: Copies between GPUs
-    system: mine
-    metric: goodput
-    unit: GB/s
-    rows:
-      - {{label: peer to peer, scenario: {{flows: "gpu0->gpu1"}}, published: null}}
-      - {{label: through the host, scenario: {{flows: "gpu0->gpu1", p2p: false}}, published: null}}
-conclusions:
-  - says: Two GPUs together get hardly more from the host than one
-    test: v('copies', 'two GPUs') < 1.3 * v('copies', 'one GPU')
-    shows: "[v('copies', 'one GPU'), v('copies', 'two GPUs')]"
-charts:
-  - {{title: Copies from the host, kind: bar, table: copies, x: label}}
-drawings:
-  - {{title: Two GPUs fed at once, system: mine, scenario: {{flows: "host0->gpu0, host0->gpu1"}}}}
-"""
-
 
 def write(name: str) -> list[Path]:
     """Write NAME.yaml and NAME-system.yaml here; InputError for a name that is none, or files that exist."""
-    if not re.fullmatch(r"[A-Za-z][\w-]*", name):
-        raise InputError(f"'{name}' cannot name a study", hint="use letters, digits, '-' and '_', a letter first")
     from lanewise import api
 
-    texts = {Path(f"{name}.yaml"): _STUDY, Path(f"{name}-system.yaml"): _SYSTEM}
+    study, system = api.new_study(name)
+    texts = {Path(f"{name}.yaml"): study, Path(f"{name}-system.yaml"): system}
     for path in texts:
         if path.exists():
             raise InputError(
                 "exists already and is not overwritten", place=Place(str(path)), hint="choose another name"
             )
     for path, text in texts.items():
-        api.write_file(path, text.format(name=name))
+        api.write_file(path, text)
     return list(texts)

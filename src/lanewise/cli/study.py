@@ -86,9 +86,8 @@ def accuracy(
 ) -> None:
     """Write the residuals of a run as a Markdown page."""
     from lanewise import api
-    from lanewise.report.accuracy import accuracy_page
 
-    text = accuracy_page(api.load_run(run))
+    text = api.accuracy(run)
     if output is None:
         return terminal.out(text.rstrip("\n"))
     api.write_file(output, text)

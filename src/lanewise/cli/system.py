@@ -67,18 +67,8 @@ def draw(
 ) -> None:
     """Draw a system as SVG, to stdout or with -o to a file."""
     from lanewise import api
-    from lanewise.report.draw import draw as svg
-    from lanewise.results.outline import outline
 
-    loaded = options.load(system, settings, parts)
-    if flows is None:
-        shape = outline(loaded)
-    else:
-        found = api.predict(loaded, flows)
-        shape = outline(
-            loaded, found.loads, found.link_use, [(f.flow.name, f.routes[0].nodes) for f in found.flows[:6]]
-        )
-    _give(svg(shape), output)
+    _give(api.draw(options.load(system, settings, parts), flows), output)
 
 
 @app.command("schema")

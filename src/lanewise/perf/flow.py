@@ -13,7 +13,7 @@ from lanewise.topology.ranges import expand
 
 _END = r"[\w.:\-]+(?:\[[\d,\-]+\][\w.:\-]*)*"
 _FLOW = re.compile(rf"^\s*(?P<src>{_END}?)\s*(?P<arrow><->|->|<-)\s*(?P<dst>{_END})\s*(?P<rest>(?:\s+\S.*)?)$")
-_COMMA = re.compile(r",(?![^\[]*\])")
+COMMA = re.compile(r",(?![^\[]*\])")
 _WORDS = "use words after the flow: read, 1 GiB, @0.5 ms (start), x2 (weight), cap 5 GB/s"
 
 
@@ -49,7 +49,7 @@ def parse_flows(text: str, p2p: bool = True) -> tuple[Flow, ...]:
     `<->` makes two flows. One end and a range make a star, two ranges of equal length make pairs.
     """
     flows: list[Flow] = []
-    for piece in _COMMA.split(text):
+    for piece in COMMA.split(text):
         if piece.strip():
             flows.extend(_parse_one(piece, p2p))
     if not flows:
@@ -86,7 +86,10 @@ def _options(piece: str, rest: str) -> dict[str, float | bool]:
     words = deque(rest.replace("@", " @ ").split())
     try:
         while words:
+            word = words[0]
             name, value = _option(words.popleft(), words)
+            if name in options:
+                raise FormatError(f"'{word}' says a second time what its {name} is")
             options[name] = value
     except FormatError as error:
         raise FormatError(f"'{piece.strip()}': {error.cause}", hint=_WORDS) from None

@@ -42,7 +42,7 @@ class FlowRate:
     doubt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Prediction:
     """All flows together: rates, the use (0..1) of each shared resource, and goodput and raw B/s by link direction."""
 
@@ -52,6 +52,10 @@ class Prediction:
     loads: Mapping[tuple[str, str], float]
     raw: Mapping[tuple[str, str], float]
     link_use: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        flows = ", ".join(f"{flow.flow.name} {flow.rate / 1e9:.4g} GB/s" for flow in self.flows)
+        return f"<Prediction on {self.system.name}: {flows}>"
 
     @property
     def total(self) -> float:

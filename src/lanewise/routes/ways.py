@@ -6,6 +6,7 @@ endpoint does. Fewest hops win, then the order of the description. Ways back are
 
 from __future__ import annotations
 
+import shlex
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,12 @@ from lanewise.errors import Unreachable
 from lanewise.routes.memo import remembered
 from lanewise.routes.model import Hop, turned
 from lanewise.topology.model import Kind, LinkKind
+from lanewise.topology.ready import ready_systems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lanewise.topology.model import System
+    from lanewise.topology.model import Device, System
 
 Way = tuple[Hop, ...]
 TREE = frozenset({LinkKind.PCIE})
@@ -113,7 +115,7 @@ def root_of(system: System, name: str) -> tuple[str, Way]:
     if device.host is None:
         raise Unreachable(
             f"{name} is bound to no host",
-            hint=f"attach it: lanewise system attach {system.name} {name} HOST",
+            hint=f"attach it: lanewise system attach {_given(system, device)} {name} HOST",
         )
     domain = system.domain_of(name)
     wanted = {domain.root} if domain else set(system.of_kind(Kind.CPU, host=device.host))
@@ -125,6 +127,13 @@ def root_of(system: System, name: str) -> tuple[str, Way]:
     raise Unreachable(
         f"no PCIe link leads from {name} up to {roots}", hint="add the missing link to the description"
     )
+
+
+def _given(system: System, device: Device) -> str:
+    """A system as a command takes it: the name of a ready one, else its file."""
+    file = device.place.file if device.place else ""
+    own = file and not (file == f"{system.name}.yaml" and system.name in ready_systems())
+    return shlex.quote(file) if own else system.name
 
 
 def sockets(system: System, a: str, b: str) -> Way:

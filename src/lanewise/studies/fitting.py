@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.errors import FormatError, InputError, Place
+from lanewise.studies.bench import Bench, fittable, targets
 from lanewise.studies.calibrate import Fit, calibrate, leave_out
 from lanewise.studies.claims import fitted_unit
 from lanewise.studies.form import FitForm, StudyForm
 from lanewise.studies.node import at
-from lanewise.studies.runner import Bench, fittable, targets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from lanewise.catalog import Catalog
     from lanewise.results.plan import Probe
     from lanewise.results.run import LeftOut
+    from lanewise.studies.bench import Systems
     from lanewise.studies.calibrate import Progress, Target
-    from lanewise.studies.runner import Systems
 
 _UNKNOWN = re.compile(
     r"^\s*(?P<part>\S+)\s+(?P<figure>\S+)\s+(?P<low>\S+?)\s*\.\.\s*(?P<high>[\d.eE+-]+)\s*(?P<unit>\S*)\s*$"

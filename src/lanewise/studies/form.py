@@ -1,12 +1,9 @@
-"""The form of a study file: what may be written, read from YAML with the line of every entry."""
+"""The form of a study: its rows, fits, hypotheses, conclusions, charts and drawings as plain data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-from lanewise.errors import FormatError
-from lanewise.marks import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -155,13 +152,3 @@ class StudyForm:
     drawings: tuple[DrawingForm, ...] = ()
     assumptions: tuple[str, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
-
-
-def read_study(text: str, file: str) -> StudyForm:
-    """The study in `text`; FormatError, UnknownName or InputError with file, line, cause and hint."""
-    from lanewise.studies.reading import study
-
-    document = load(text, file)
-    if not isinstance(document.data, dict) or not document.data:
-        raise FormatError("empty study", place=document.place(), hint="start one with: lanewise study new NAME")
-    return study(document)

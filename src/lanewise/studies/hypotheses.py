@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lanewise import units
 from lanewise.catalog import Catalog, Figure
 from lanewise.results.run import Hypothesis
+from lanewise.studies.bench import Bench, fittable, targets
 from lanewise.studies.calibrate import calibrate
 from lanewise.studies.node import at
 
@@ -16,17 +17,14 @@ if TYPE_CHECKING:
 
     from lanewise.studies.calibrate import Fit
     from lanewise.studies.form import HypothesisForm, RowForm
-    from lanewise.studies.runner import Bench
 
 
 def try_hypothesis(bench: Bench, form: HypothesisForm, rows: Sequence[RowForm], catalog: Catalog) -> Hypothesis:
     """The residuals that a hypothesis leaves on the study's fit rows (all published rows if it fits none)."""
-    from lanewise.studies.runner import targets
-
     with at(form.place):
         changed = _replaced(catalog, form)
         other = replace(bench, catalog=changed, known={})
-        chosen = targets(other, rows or [r for r in bench.form.rows if r.published and not r.derive])
+        chosen = targets(other, rows or [row for row in bench.form.rows if fittable(row) and row.published])
         fit, _ = calibrate(bench.probe, changed, form.fit, chosen)
     seen = [100 * r for r in fit.compared]
     worst = max(seen, key=abs) if seen else None

@@ -9,14 +9,15 @@ from lanewise.results.outline import outline
 from lanewise.results.plan import Copies
 from lanewise.results.run import Chart, Drawing, Series
 from lanewise.serving import steady
+from lanewise.studies.bench import scenario
 from lanewise.studies.node import at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lanewise.results.observation import Observation
+    from lanewise.studies.bench import Bench
     from lanewise.studies.form import ChartForm, DrawingForm, ScenarioForm, StudyForm
-    from lanewise.studies.runner import Bench
     from lanewise.topology.model import System
 
 
@@ -72,8 +73,6 @@ def _drawing(bench: Bench, entry: DrawingForm) -> Drawing:
 
 
 def _loads(system: System, form: ScenarioForm, name: str) -> Prediction:
-    from lanewise.studies.runner import scenario
-
     asked = scenario(form, name)
     if isinstance(asked, Copies):
         return predict(system, asked.flows)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lanewise.errors import Contradiction, unknown_name
+from lanewise.errors import Contradiction, FormatError, unknown_name
+from lanewise.marks import load
 from lanewise.studies import claims
 from lanewise.studies.form import FORMAT, RowForm, ScenarioForm, StudyForm, SystemRef
 from lanewise.studies.language import check_expression
@@ -28,8 +29,15 @@ _ROW = ("label", "set", "published", "extrapolated", "group", *_INHERITED)
 _SWEEP = "sweep: {gpus: [1, 2]}"
 
 
-def study(document: Document) -> StudyForm:
-    """The study form; InputError, FormatError or UnknownName with the place of what is wrong."""
+def read_study(text: str, file: str) -> StudyForm:
+    """The study in `text`; FormatError, UnknownName or InputError with file, line, cause and hint."""
+    document = load(text, file)
+    if not isinstance(document.data, dict) or not document.data:
+        raise FormatError("empty study", place=document.place(), hint="start one with: lanewise study new NAME")
+    return _study(document)
+
+
+def _study(document: Document) -> StudyForm:
     top = Node(document, (), document.data).fields(_TOP)
     if top["lanewise"].value != FORMAT or isinstance(top["lanewise"].value, bool):
         raise top["lanewise"].error("this is not a study of format 1", "begin the file with 'lanewise: 1'")

@@ -3,58 +3,28 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lanewise.perf.flow import parse_flows
 from lanewise.results.observation import Observation
-from lanewise.results.plan import Copies, Metric, Plan, Service
 from lanewise.results.run import StudyRun
 from lanewise.results.statistics import residuals
 from lanewise.studies import calibrate
-from lanewise.studies.claims import check_target
+from lanewise.studies.bench import Bench, fit_rows, targets
 from lanewise.studies.conclude import conclude, derive
-from lanewise.studies.form import RowForm, ScenarioForm, StudyForm
+from lanewise.studies.form import RowForm, StudyForm
 from lanewise.studies.hypotheses import try_hypothesis
 from lanewise.studies.illustrate import charts, drawings
 from lanewise.studies.node import at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from lanewise.catalog import Catalog
     from lanewise.results.plan import Probe
-    from lanewise.topology.model import System
+    from lanewise.studies.bench import Systems
 
     Progress = Callable[[str], None]
-    # Gives a system by reference (a ready name or a file), settings and catalogue.
-    Systems = Callable[[str, Mapping[str, int], Catalog], System]
-
-
-@dataclass
-class Bench:
-    """What a running study needs: its form, the probe, the parts, and the systems already read."""
-
-    form: StudyForm
-    probe: Probe
-    catalog: Catalog
-    read_system: Systems
-    known: dict[tuple[Any, ...], System] = field(default_factory=dict)
-
-    def system(self, name: str, settings: Mapping[str, int]) -> System:
-        """The system of that short name with those settings, resting on the bench's catalogue."""
-        ref = self.form.systems[name]
-        chosen = {**ref.settings, **settings}
-        key = (ref.system, tuple(sorted(chosen.items())), id(self.catalog))
-        if key not in self.known:
-            self.known[key] = self.read_system(ref.system, chosen, self.catalog)
-        return self.known[key]
-
-    def plan(self, row: RowForm) -> Plan:
-        """The question that a row asks."""
-        with at(row.place):
-            system = self.system(row.system, row.settings)
-            return Plan(system, scenario(row.scenario, row.label), (Metric(row.metric, row.unit),))
 
 
 def run_study(
@@ -77,41 +47,6 @@ def run_study(
         charts=charts(form, rows), drawings=drawings(bench), method=form.method,
         assumptions=_assumptions(bench, form),
     )  # fmt: skip
-
-
-def scenario(form: ScenarioForm, name: str) -> Copies | Service:
-    """The scenario that a form describes; FormatError where its flows cannot be read."""
-    if form.service:
-        return Service(form.service, form.mode, form.division, form.host, name)
-    flows = parse_flows(form.flows, form.p2p)
-    if form.demand is not None:
-        share = form.demand / len(flows)
-        flows = tuple(
-            replace(f, cap=share, cap_name="the work itself", cap_rests_on="the published data rate") for f in flows
-        )
-    return Copies(flows, name)
-
-
-def fit_rows(form: StudyForm) -> list[RowForm]:
-    """The rows that the study fits to: those of its fit tables that can be fitted to."""
-    return [row for row in form.rows if row.table in form.fit_tables and fittable(row)]
-
-
-def fittable(row: RowForm) -> bool:
-    """Whether a row is a prediction of its own beside a published value that the source did not extrapolate."""
-    own = row.role == "prediction" and not row.derive and not row.extrapolated
-    return own and row.published is not None
-
-
-def targets(bench: Bench, rows: Sequence[RowForm]) -> list[calibrate.Target]:
-    """Fit targets of rows, grouped by the rows' group; FormatError for a row that was published as 0."""
-    made = []
-    for row in rows:
-        check_target(row)
-        settings = " ".join(f"{key}={value}" for key, value in row.settings.items() if key not in row.label)
-        where = (bench.form.name, row.table, f"{row.label} {settings}".strip())
-        made.append(calibrate.Target(bench.plan(row), row.published or 0.0, row.group, where))
-    return made
 
 
 def _fit(bench: Bench, say: Progress) -> tuple[calibrate.Fit | None, tuple[Any, ...]]:

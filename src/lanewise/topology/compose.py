@@ -29,7 +29,7 @@ def attach(system: System, device: str, host: str, at: str | None = None) -> Sys
         raise unknown_name(f"host of {system.name}", host, system.hosts)
     if target.host is not None:
         already = "already" if target.host == host else "still"
-        hint = f"detach '{device}' first" if target.host != host or at else ""
+        hint = f"detach '{device}' first" if target.host != host or at else "nothing is left to do for that host"
         raise Contradiction(f"'{device}' is {already} bound to {target.host}", place=target.place, hint=hint)
     moved = system if at is None else _recable(system, device, at)
     ways = _ways(moved, device, host)

@@ -158,6 +158,10 @@ class System:
     settings: Mapping[str, int] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        chosen = "".join(f" {name}={value}" for name, value in self.settings.items())
+        return f"<System {self.name}{chosen}: {len(self.devices)} devices, {len(self.links)} links>"
+
     def device(self, name: str) -> Device:
         """The device of that name; UnknownName with the nearest names otherwise."""
         try:

@@ -1,0 +1,145 @@
+"""All verbs as one command, and what happens to errors, Ctrl-C and readers that leave early."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lanewise.cli import calibrate, compare, doctor, options, parts, predict, report, route, study, system, terminal
+from lanewise.cli.main import EXIT_INTERRUPTED
+from lanewise.errors import EXIT_BAD_INPUT, LanewiseError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERBS = ("route", "predict", "study", "calibrate", "report", "compare", "system", "parts", "doctor")
+
+
+class Verbs(options.QuickGroup):
+    """The verbs in the order in which one meets them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names."""
+        return list(VERBS)
+
+
+app = typer.Typer(
+    name="lanewise",
+    cls=Verbs,
+    help="Measure, predict and compose the data paths that feed GPUs.",
+    epilog="Exit codes: 0 fine, 1 a verdict asked for (--check) is negative, 2 bad input, 130 interrupted.",
+    no_args_is_help=True,
+    # Typer reads the value of every option with pydantic, which costs as much as all the rest of a start; its two
+    # options for completion are there only when they can matter.
+    add_completion=not sys.argv[1:2] or sys.argv[1].startswith("--") or "_LANEWISE_COMPLETE" in os.environ,
+    rich_markup_mode=None,  # plain help: nothing to import, the same on every terminal
+    pretty_exceptions_enable=False,
+)
+app.command("route", short_help="Show the way between two devices, or all pairs and their peers.")(route.route)
+app.command("predict", short_help="Predict flows, transfers, all pairs, or an inference service.")(predict.predict)
+app.add_typer(study.app, name="study", short_help="Run studies: published tables beside predictions.")
+app.command("calibrate", short_help="Fit unknown figures of parts to rows of studies.")(calibrate.calibrate)
+app.command("report", short_help="Write a saved run as one HTML page.")(report.report)
+app.command("compare", short_help="Lay two runs, sources or systems side by side.")(compare.compare)
+app.add_typer(system.app, name="system", short_help="List, show, draw systems; attach and detach devices.")
+app.add_typer(parts.app, name="parts", short_help="List and show parts, each figure with its source.")
+app.command("doctor", short_help="Say what is installed and what is missing.")(doctor.doctor)
+
+
+@app.callback()
+def everywhere(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            is_eager=True,
+            callback=lambda on: _version() if on else None,
+            help="Show the version and exit.",
+        ),
+    ] = False,
+) -> None:
+    """What holds for every verb."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except LanewiseError as error:
+        terminal.fail(error.show())
+        return EXIT_BAD_INPUT
+    except (KeyboardInterrupt, typer.Abort):
+        terminal.note("interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        _drop_stdout()  # the reader (head, less) has what it wanted
+        return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _drop_stdout()
+        terminal.fail("error: no space left to write the output\nhint:  make room, or write elsewhere")
+        return EXIT_BAD_INPUT
+    return code
+
+
+def _drop_stdout() -> None:
+    # Python flushes stdout once more at exit, and would complain a second time.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run(arguments: Sequence[str]) -> int:
+    if "_LANEWISE_COMPLETE" in os.environ:
+        app(prog_name="lanewise")
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("lanewise", list(arguments)) as context:
+            command.invoke(context)
+    except typer.Exit as stop:
+        return int(stop.exit_code)
+    except SystemExit:
+        raise BrokenPipeError from None  # rich leaves in this way when its reader has left
+    except Exception as error:
+        if not _is_usage(error):
+            raise
+        return _usage(error, arguments)
+    return 0
+
+
+def _is_usage(error: Exception) -> bool:
+    # Typer has carried Click's exceptions under its own name since 0.26; both have these two.
+    return hasattr(error, "format_message") and hasattr(error, "exit_code")
+
+
+def _usage(error: Any, arguments: Sequence[str]) -> int:
+    context: Any = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        sys.stdout.write(f"{context.get_help()}\n")
+        return 0 if not arguments else EXIT_BAD_INPUT
+    text = str(error.format_message()).rstrip(".")
+    path = context.command_path if context else "lanewise"
+    cause, hint = text[:1].lower() + text[1:], f"see {path} --help"
+    if context is not None and cause.startswith("no such command"):
+        cause, hint = _unknown_verb(context, cause, hint)
+    terminal.fail(f"error: {cause}\nhint:  {hint}")
+    return EXIT_BAD_INPUT
+
+
+def _unknown_verb(context: Any, cause: str, hint: str) -> tuple[str, str]:
+    from lanewise.errors import unknown_name
+
+    name = cause.split("'")[1]
+    found = unknown_name("verb", name, context.command.list_commands(context))
+    return found.cause, f"{found.hint} {hint}" if found.hint.endswith("?") else f"{found.hint}; {hint}"
+
+
+def _version() -> None:
+    from lanewise.cli.terminal import version
+
+    sys.stdout.write(f"lanewise {version()}\n")
+    raise typer.Exit

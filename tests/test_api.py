@@ -1,0 +1,137 @@
+"""What the package offers to Python programs, beyond what the command line shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+import lanewise
+from lanewise import api
+from lanewise.errors import InputError, UnknownName
+
+RUN = """\
+lanewise: 1
+study: own
+systems: {mine: rack-16gpu}
+tables:
+  - name: copies
+    system: mine
+    metric: goodput
+    unit: GB/s
+    rows:
+      - {label: one, scenario: {flows: "gpu0->gpu1"}, published: 25}
+"""
+
+
+def test_the_package_its_help_and_the_page_name_every_function():
+    page = (Path(__file__).parents[1] / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    for name in api.__all__:
+        assert name in dir(lanewise)
+        assert re.search(rf"\b{name}\b", lanewise.__doc__ or "")
+        assert f"`{name}(" in page
+
+
+def test_a_system_may_be_named_instead_of_loaded():
+    loaded = lanewise.load_system("rack-16gpu")
+    flows = "gpu0->gpu4"
+    assert lanewise.predict("rack-16gpu", flows).total == lanewise.predict(loaded, flows).total
+    assert lanewise.route("rack-16gpu", "gpu0", "gpu4").nodes == lanewise.route(loaded, "gpu0", "gpu4").nodes
+    assert lanewise.matrix("rack-16gpu", ["gpu0", "gpu1"]).cells == lanewise.matrix(loaded, ["gpu0", "gpu1"]).cells
+    with pytest.raises(UnknownName, match="rack-17gpu"):
+        lanewise.peers("rack-17gpu")
+
+
+def test_a_system_shows_itself_on_one_short_line():
+    assert re.fullmatch(
+        r"<System composable-server-gen4 path=4 gpus=4: \d+ devices, \d+ links>",
+        repr(lanewise.load_system("composable-server-gen4", {"path": 4})),
+    )
+
+
+@pytest.mark.parametrize(("flows", "cause"), [("gpu0->gpu1 1 GiB", "has a size"), ("gpu0->gpu1 @10 ms", "no size")])
+def test_rates_of_finite_transfers_are_refused(flows, cause):
+    with pytest.raises(InputError, match=cause) as caught:
+        lanewise.predict("rack-16gpu", flows)
+    assert caught.value.hint
+
+
+def test_a_latency_has_no_sum_of_both_ways():
+    with pytest.raises(InputError, match="one way"):
+        lanewise.matrix("rack-16gpu", metric="latency", both_ways=True)
+
+
+def test_a_drawing_with_and_without_flows_is_svg():
+    assert lanewise.draw("rack-16gpu").startswith("<svg")
+    assert "gpu0" in lanewise.draw("rack-16gpu", "gpu0->gpu4")
+
+
+def test_doctor_gives_every_piece():
+    pieces = lanewise.doctor()
+    assert pieces[0].piece == "native core"
+    assert pieces[0].found
+    assert all(piece.without_it for piece in pieces)
+
+
+def test_a_new_study_runs_and_its_run_can_be_compared(tmp_path):
+    study, system = lanewise.new_study("mine")
+    (tmp_path / "mine.yaml").write_text(study)
+    (tmp_path / "mine-system.yaml").write_text(system)
+    assert lanewise.run_studies([tmp_path / "mine.yaml"]).studies[0].name == "mine"
+    with pytest.raises(InputError, match="cannot name a study"):
+        lanewise.new_study("a/b")
+
+
+def test_runs_are_compared_and_judged_from_memory_and_from_files(tmp_path):
+    (tmp_path / "own.yaml").write_text(RUN)
+    run = lanewise.run_studies([tmp_path / "own.yaml"])
+    lanewise.save_run(run, tmp_path / "own.json")
+    for one in (run, str(tmp_path / "own.json")):
+        assert [pair.difference_pct for pair in lanewise.compare(one, run).pairs] == [0.0]
+        assert lanewise.compare_sources(one, "published", "predicted").pairs[0].left_value == 25
+        assert "| own | 1 | 1 |" in lanewise.accuracy(one)
+    with pytest.raises(UnknownName, match="source"):
+        lanewise.compare_sources(run, "guessed")
+
+
+def test_writing_follows_a_link_and_keeps_it(tmp_path):
+    (tmp_path / "real").mkdir()
+    target, link = tmp_path / "real" / "a.txt", tmp_path / "link.txt"
+    target.write_text("old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    api.write_file(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert [path.name for path in (tmp_path / "real").iterdir()] == ["a.txt"]
+
+
+def test_writing_through_a_fifo_leaves_it_one(tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    seen: list[str] = []
+    reader = threading.Thread(target=lambda: seen.append(fifo.read_text()), daemon=True)
+    reader.start()
+    api.write_file(fifo, "text")
+    reader.join(timeout=30)
+    assert seen == ["text"]
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+
+
+def test_a_missing_folder_is_not_made(tmp_path):
+    with pytest.raises(InputError, match="there is no folder") as caught:
+        api.write_file(tmp_path / "out" / "a.txt", "text")
+    assert "mkdir -p" in caught.value.hint
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path):
+    (tmp_path / "a.txt").write_text("old")
+    with pytest.raises(UnicodeEncodeError):
+        api.write_file(tmp_path / "a.txt", "\ud800")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a.txt", "old")]
