@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -38,15 +38,16 @@ MOST_CARDS = 4
 def route(system: System, src: str, dst: str, p2p: bool = True) -> Route:
     """The route that data takes by default from `src` to `dst`; without `p2p` devices go through memory.
 
-    UnknownName or InputError for a name that is no end, Unreachable if nothing joins the two.
+    UnknownName or InputError for a name that is no end, Unreachable with the line of `src` if nothing joins the two.
     """
-    return _route(system, *ends(system, src, dst), p2p)
+    with _at_line_of(system, src):
+        return _route(system, *ends(system, src, dst), p2p)
 
 
 def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
     """Every sensible route: the default, then others that are allowed, then those that are not, and why."""
-    a, b = ends(system, src, dst)
-    first = _route(system, a, b, True)
+    first = route(system, src, dst)
+    a, b = first.src, first.dst
     if a == b:
         return (first,)
     found: dict[tuple[object, ...], Route] = {}
@@ -54,6 +55,17 @@ def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
         found.setdefault((each.hops, each.via, *(stage.dst for stage in each.stages)), each)
     rest = [each for each in found.values() if each is not first]
     return (first, *sorted(rest, key=_preference))
+
+
+@contextmanager
+def _at_line_of(system: System, name: str) -> Iterator[None]:
+    """Gives an Unreachable the place where the description has the source."""
+    try:
+        yield
+    except Unreachable as error:
+        if error.place is None and name in system.devices:
+            error.place = system.devices[name].place
+        raise
 
 
 @remembered

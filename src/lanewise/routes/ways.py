@@ -115,6 +115,7 @@ def root_of(system: System, name: str) -> tuple[str, Way]:
     if device.host is None:
         raise Unreachable(
             f"{name} is bound to no host",
+            place=device.place,
             hint=f"attach it: lanewise system attach {_given(system, device)} {name} HOST",
         )
     domain = system.domain_of(name)

@@ -33,7 +33,7 @@ def _chart(entry: ChartForm, rows: Sequence[Observation]) -> Chart:
     for group in dict.fromkeys(_axis(row, by) for row in chosen) if by else [""]:
         members = [row for row in chosen if not by or _axis(row, by) == group]
         name = f"{group} {by}".strip() if by not in ("", "label", "table") else str(group)
-        series += [_series(members, x, name, str(group), kind) for kind in ("predicted", "published")]
+        series += [_series(members, x, name, name, kind) for kind in ("predicted", "published")]
     y_label = entry.y_label or (f"{chosen[0].metric} ({chosen[0].unit})" if chosen else "")
     x_label = entry.x_label or ("" if x == "label" else x)
     return Chart(entry.title, entry.kind, x_label, y_label, tuple(series), entry.note)
