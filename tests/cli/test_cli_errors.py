@@ -94,7 +94,7 @@ hint:  start one with: lanewise study new NAME
 def test_a_pair_that_no_way_joins(lanewise):
     done = complaint(lanewise, "route", "composable-server-two-hosts", "host0", "gpu5")
     assert done == snapshot("""\
-error: gpu5 is bound to no host
+error: composable-server-two-hosts.yaml:18: gpu5 is bound to no host
 hint:  attach it: lanewise system attach composable-server-two-hosts gpu5 HOST
 """)
 
@@ -225,7 +225,7 @@ def test_bad_input_says_its_cause_and_a_hint(lanewise, arguments, cause):
 def test_a_device_bound_to_no_host_names_the_file_to_attach_it_in(lanewise, tmp_path):
     path = broken(tmp_path, "{gpu: a100-pcie-40gb}", "{gpu: a100-pcie-40gb, host: null}")
     assert complaint(lanewise, "route", path, "host0", "gpu1") == snapshot("""\
-error: gpu1 is bound to no host
+error: small.yaml:6: gpu1 is bound to no host
 hint:  attach it: lanewise system attach small.yaml gpu1 HOST
 """)
 

@@ -26,6 +26,11 @@ tables:
 """
 
 
+def _listen() -> None:
+    # A shell that starts its jobs in the background lets them ignore SIGINT, and children inherit that.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _study(folder: Path, name: str, rows: int) -> str:
     text = HEAD.replace("NAME", name) + "".join(ROW.replace("NUMBER", str(i)) for i in range(rows))
     (folder / f"{name}.yaml").write_text(text)
@@ -37,6 +42,7 @@ def test_ctrl_c_keeps_the_finished_study_and_names_the_missing_ones(tmp_path, cl
     process = subprocess.Popen(
         [BINARY, "study", "run", *names, "--json", "run.json", "-o", "run.html"],
         cwd=tmp_path, env=clean_env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=_listen,
     )  # fmt: skip
     deadline = time.monotonic() + 120
     while not (tmp_path / "run.json").exists() and process.poll() is None and time.monotonic() < deadline:
@@ -59,6 +65,7 @@ def test_ctrl_c_before_anything_is_finished_is_one_line(tmp_path, clean_env):
     process = subprocess.Popen(
         [BINARY, "study", "run", name, "--json", "run.json"],
         cwd=tmp_path, env=clean_env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=_listen,
     )  # fmt: skip
     assert process.stderr is not None
     first = process.stderr.readline()
