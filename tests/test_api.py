@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import lanewise
-from lanewise import api
+from lanewise import api, files
 from lanewise.errors import InputError, UnknownName
 
 RUN = """\
@@ -104,7 +104,7 @@ def test_writing_follows_a_link_and_keeps_it(tmp_path):
     target.write_text("old")
     target.chmod(0o640)
     link.symlink_to(target)
-    api.write_file(link, "new")
+    files.write_file(link, "new")
     assert link.is_symlink()
     assert target.read_text() == "new"
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
@@ -117,7 +117,7 @@ def test_writing_through_a_fifo_leaves_it_one(tmp_path):
     seen: list[str] = []
     reader = threading.Thread(target=lambda: seen.append(fifo.read_text()), daemon=True)
     reader.start()
-    api.write_file(fifo, "text")
+    files.write_file(fifo, "text")
     reader.join(timeout=30)
     assert seen == ["text"]
     assert stat.S_ISFIFO(fifo.stat().st_mode)
@@ -125,7 +125,7 @@ def test_writing_through_a_fifo_leaves_it_one(tmp_path):
 
 def test_a_missing_folder_is_not_made(tmp_path):
     with pytest.raises(InputError, match="there is no folder") as caught:
-        api.write_file(tmp_path / "out" / "a.txt", "text")
+        files.write_file(tmp_path / "out" / "a.txt", "text")
     assert "mkdir -p" in caught.value.hint
     assert not (tmp_path / "out").exists()
 
@@ -133,5 +133,5 @@ def test_a_missing_folder_is_not_made(tmp_path):
 def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path):
     (tmp_path / "a.txt").write_text("old")
     with pytest.raises(UnicodeEncodeError):
-        api.write_file(tmp_path / "a.txt", "\ud800")
+        files.write_file(tmp_path / "a.txt", "\ud800")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a.txt", "old")]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lanewise import files
 from lanewise.cli import options, terminal
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def calibrate(
     terminal.done()
     terminal.out_json(_data(found, left)) if as_json else terminal.out(_text(found, left))
     if output is not None:
-        api.write_file(output, _part_file(found))
+        files.write_file(output, _part_file(found))
         terminal.note(f"wrote {output}; use it with --parts {output}")
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from lanewise import files
 from lanewise.cli import terminal
 
 
@@ -21,5 +22,5 @@ def report(
     from lanewise.cli import running
 
     running.writable(output)
-    api.write_file(output, api.render_report(api.load_run(run)))
+    files.write_file(output, api.render_report(api.load_run(run)))
     terminal.note(f"wrote {output}")

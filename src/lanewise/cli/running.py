@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lanewise import files
 from lanewise.cli import terminal
 from lanewise.errors import LanewiseError
 
@@ -47,11 +48,10 @@ def run_each(names: Sequence[str], catalog: Catalog, json: Path | None) -> Outco
 
 def writable(*paths: Path | None) -> None:
     """InputError for a file that could not be written, before any work is done."""
-    from lanewise import api
 
     for path in paths:
         if path is not None:
-            api.check_writable(path)
+            files.check_writable(path)
 
 
 def write(run: Run, html: Path | None, json: Path | None) -> None:
@@ -60,7 +60,7 @@ def write(run: Run, html: Path | None, json: Path | None) -> None:
 
     if html is not None:
         terminal.status("writing the report")
-        api.write_file(html, api.render_report(run))
+        files.write_file(html, api.render_report(run))
     if json is not None:
         api.save_run(run, json)
     for path in (html, json):

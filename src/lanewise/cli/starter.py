@@ -18,6 +18,8 @@ def write(name: str) -> list[Path]:
             raise InputError(
                 "exists already and is not overwritten", place=Place(str(path)), hint="choose another name"
             )
+    from lanewise.files import write_file
+
     for path, text in texts.items():
-        api.write_file(path, text)
+        write_file(path, text)
     return list(texts)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lanewise import files
 from lanewise.cli import options, terminal
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def accuracy(
     text = api.accuracy(run)
     if output is None:
         return terminal.out(text.rstrip("\n"))
-    api.write_file(output, text)
+    files.write_file(output, text)
     terminal.note(f"wrote {output}")
     return None
 

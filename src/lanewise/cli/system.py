@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lanewise import files
 from lanewise.cli import options, terminal
 
 if TYPE_CHECKING:
@@ -117,11 +118,10 @@ def detach(
 
 
 def _give(text: str, output: Path | None) -> None:
-    from lanewise import api
 
     if output is None:
         return terminal.out(text.rstrip("\n"))
-    api.write_file(output, text)
+    files.write_file(output, text)
     terminal.note(f"wrote {output}")
     return None
 

@@ -1,0 +1,92 @@
+"""Files of the user: read with a clear error, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+from lanewise.errors import InputError, Place
+
+
+def read_file(path: str | Path) -> str:
+    """The text of a file; InputError with a hint if it cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            "not a text file (UTF-8)", place=Place(str(path)), hint=f"byte {error.start} is not text"
+        ) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", place=Place(str(path)), hint="check the path") from None
+
+
+def write_file(path: str | Path, text: str) -> None:
+    """Write a file whole or not at all: first beside it, then renamed; InputError if that fails.
+
+    A link leads to its target, which is replaced. Devices, FIFOs and streams such as /dev/stdout are written through.
+    """
+    check_writable(path)
+    try:
+        stream = _STREAMS.get(str(path))
+        mode = _mode(path)
+        if stream is not None:
+            sys.stdout.flush()
+            with open(os.dup(stream), "w", encoding="utf-8") as out:
+                out.write(text)
+        elif mode is not None and not stat.S_ISREG(mode):
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(text)
+        else:
+            _replace(Path(os.path.realpath(path)), text, mode)
+    except BrokenPipeError:
+        raise  # the reader has left, which is no fault of the path
+    except OSError as error:
+        raise InputError(
+            f"cannot be written: {error.strerror}", place=Place(str(path)), hint="choose another path"
+        ) from None
+
+
+def check_writable(path: str | Path) -> None:
+    """InputError with a hint for a path that could not be written; nothing is written or opened."""
+    place = Place(str(path))
+    if str(path) in _STREAMS:
+        return
+    try:
+        mode = _mode(path)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", place=place, hint="choose another path") from None
+    if mode is not None and stat.S_ISDIR(mode):
+        raise InputError("is a folder, not a file", place=place, hint=f"for example {Path(path) / 'report.html'}")
+    if mode is not None and not stat.S_ISREG(mode):
+        if not os.access(path, os.W_OK):
+            raise InputError("cannot be written", place=place, hint="choose a file that you may write to")
+        return
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.exists():
+        raise InputError(f"there is no folder {folder}", place=place, hint=f"make it first: mkdir -p {folder}")
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError("cannot be written", place=place, hint="choose a folder that you may write to")
+
+
+_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2, "/dev/fd/1": 1, "/dev/fd/2": 2}
+
+
+def _mode(path: str | Path) -> int | None:
+    """What a path leads to, None if there is nothing."""
+    try:
+        return os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _replace(target: Path, text: str, mode: int | None) -> None:
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        if mode is not None:
+            partial.chmod(stat.S_IMODE(mode))
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
