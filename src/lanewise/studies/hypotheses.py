@@ -34,7 +34,7 @@ def try_hypothesis(bench: Bench, form: HypothesisForm, rows: Sequence[RowForm], 
 def _note(form: HypothesisForm, fit: Fit) -> str:
     values = []
     for found in fit.values:
-        text = f"{found.key} = {units.show(found.value, _unit(found.unit), 3)}"
+        text = f"{found.key} = {units.readable(found.value, found.unit, 3)}"
         values.append(f"{text} (does not bind)" if found.note == "does not bind" else text)
     missing = fit.without_prediction
     left = f"{missing} row{'s' if missing > 1 else ''} without a prediction left out" if missing else ""
@@ -49,7 +49,3 @@ def _replaced(catalog: Catalog, form: HypothesisForm) -> Catalog:
         with at(entry.place):
             catalog = catalog.with_part(catalog.get(entry.part).with_figure(entry.figure, figure))
     return catalog
-
-
-def _unit(si: str) -> str:
-    return {"B/s": "GB/s", "1/s": "QPS", "s": "ns"}.get(si, si)
