@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lanewise import files
+from lanewise import files, units
 from lanewise.cli import options, terminal
 
 if TYPE_CHECKING:
@@ -69,13 +69,8 @@ def _text(found: Fit, left: Sequence[LeftOut]) -> str:
 
 def _value(value: FittedValue) -> tuple[str, ...]:
     spread = "unknown" if value.spread is None else f"+-{100 * value.spread:.1f} %"
-    return (value.key, _show(value.value, value.unit), spread, _show(value.start, value.unit), value.note)
-
-
-def _show(value: float | None, unit: str) -> str:
-    from lanewise import units
-
-    return units.show(value, {"B/s": "GB/s", "1/s": "QPS", "s": "us"}.get(unit, unit))
+    found, start = (units.readable(number, value.unit) for number in (value.value, value.start))
+    return (value.key, found, spread, start, value.note)
 
 
 def _data(found: Fit, left: Sequence[LeftOut]) -> dict[str, Any]:

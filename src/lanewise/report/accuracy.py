@@ -47,7 +47,7 @@ def _study(study: StudyRun) -> list[str]:
         _residuals("table", statistics.by_table(study.rows)),
     ]
     if study.fitted:
-        found = [(v.key, _figure(v.value, v.unit), _spread(v.spread), str(v.used), v.note) for v in study.fitted]
+        found = [(v.key, units.readable(v.value, v.unit), _spread(v.spread), str(v.used), v.note) for v in study.fitted]
         lines += ["Fitted:", _table(("figure", "value", "spread", "rows used", "note"), found)]
     if study.left_out:
         left = [(g.group, str(g.rows), f"{g.rms_pct:.1f}", _signed(g.worst_pct)) for g in study.left_out]
@@ -105,10 +105,6 @@ def _row(row: Observation) -> tuple[str, ...]:
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
-def _figure(value: float, unit: str) -> str:
-    return units.show(value, {"B/s": "GB/s", "1/s": "QPS", "s": "ns"}.get(unit, unit))
 
 
 def _spread(spread: float | None) -> str:
