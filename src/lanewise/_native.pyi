@@ -37,3 +37,122 @@ def run_flows(
     starts: NDArray[np.float64],
     keep_rates: int = 0,
 ) -> tuple[NDArray[np.float64], list[tuple[float, list[float]]], bool]: ...
+
+class Arrivals:
+    POISSON: Arrivals
+    ONE_BY_ONE: Arrivals
+    AT_ONCE: Arrivals
+
+class Dispatch:
+    LEAST: Dispatch
+    ROUND_ROBIN: Dispatch
+    RANDOM: Dispatch
+
+class Law:
+    CONSTANT: Law
+    EXPONENTIAL: Law
+
+class Leg:
+    def __init__(
+        self,
+        flow_class: int = -1,
+        bytes: float = 0.0,
+        setup: float = 0.0,
+        latency: float = 0.0,
+        alone: float = ...,
+        slots: int = 1,
+        most: int = 1,
+    ) -> None: ...
+
+class Worker:
+    def __init__(self, pool: int, gpu: int, buffers: int, copy: Leg, back: Leg, times: Sequence[float]) -> None: ...
+
+class Pool:
+    def __init__(self, service: int, arrive: Leg) -> None: ...
+
+class Background:
+    def __init__(self, flow_class: int, bytes: float, start: float = 0.0, period: float = 0.0) -> None: ...
+
+class Service:
+    arrivals: Arrivals
+    rate: float
+    samples: int
+    total: int
+    bound: float
+    dispatch: Dispatch
+    batch: int
+    timeout: float
+    law: Law
+    late_limit: int
+
+class Scenario:
+    services: list[Service]
+    pools: list[Pool]
+    workers: list[Worker]
+    background: list[Background]
+    gpus: int
+    duration: float
+    skip: float
+    steps: int
+    trace: int
+    seed: int
+
+class ServiceOutcome:
+    @property
+    def issued(self) -> int: ...
+    @property
+    def answered(self) -> int: ...
+    @property
+    def counted(self) -> int: ...
+    @property
+    def late(self) -> int: ...
+    @property
+    def batches(self) -> int: ...
+    @property
+    def samples(self) -> int: ...
+    @property
+    def last_answer(self) -> float: ...
+    @property
+    def sum(self) -> float: ...
+    def percentile(self, share: float) -> float: ...
+    def stages(self, least: float) -> list[float]: ...
+
+class TracedBatch:
+    @property
+    def worker(self) -> int: ...
+    @property
+    def formed(self) -> float: ...
+    @property
+    def copied(self) -> float: ...
+    @property
+    def started(self) -> float: ...
+    @property
+    def served(self) -> float: ...
+    @property
+    def done(self) -> float: ...
+    @property
+    def scheduled(self) -> list[float]: ...
+    @property
+    def landed(self) -> list[float]: ...
+
+class Outcome:
+    @property
+    def services(self) -> list[ServiceOutcome]: ...
+    @property
+    def moved(self) -> list[float]: ...
+    @property
+    def steps(self) -> list[list[float]]: ...
+    @property
+    def busy(self) -> list[float]: ...
+    @property
+    def gpu_steps(self) -> list[list[float]]: ...
+    @property
+    def trace(self) -> list[TracedBatch]: ...
+    @property
+    def end(self) -> float: ...
+    @property
+    def most_in_flight(self) -> int: ...
+    @property
+    def ended_early(self) -> bool: ...
+
+def simulate(network: Network, scenario: Scenario) -> Outcome: ...

@@ -14,12 +14,14 @@ from lanewise.topology.ranges import expand
 _END = r"[\w.:\-]+(?:\[[\d,\-]+\][\w.:\-]*)*"
 _FLOW = re.compile(rf"^\s*(?P<src>{_END}?)\s*(?P<arrow><->|->|<-)\s*(?P<dst>{_END})\s*(?P<rest>(?:\s+\S.*)?)$")
 COMMA = re.compile(r",(?![^\[]*\])")
-_WORDS = "use words after the flow: read, 1 GiB, @0.5 ms (start), x2 (weight), cap 5 GB/s"
+_WORDS = "use words after the flow: read, 1 GiB, @0.5 ms (start), x2 (weight), cap 5 GB/s, every 10 s"
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
     """Bytes from `src` to `dst`: endless if `size` is None, `start` in s, `cap` in B/s with its name and basis.
+
+    With `every` (s) a sized flow begins again and again; only background traffic of a service may.
 
     `read` makes the destination GPU pull peer data instead of the source pushing it; without `p2p` two GPUs
     exchange data through host memory.
@@ -36,6 +38,7 @@ class Flow:
     cap_rests_on: str = "stated with the flow"
     read: bool = False
     p2p: bool = True
+    every: float = 0.0
 
     @property
     def name(self) -> str:
@@ -103,6 +106,8 @@ def _option(word: str, rest: deque[str]) -> tuple[str, float | bool]:
         return "start", _quantity("", rest, "s", zero=True)
     if word == "cap":
         return "cap", _quantity("", rest, "B/s")
+    if word == "every":
+        return "every", _quantity("", rest, "s")
     if word.startswith("x") and len(word) > 1:
         return "weight", _positive(units.parse(word[1:], "1"), word)
     return "size", _quantity(word, rest, "B", zero=True)
@@ -111,7 +116,7 @@ def _option(word: str, rest: deque[str]) -> tuple[str, float | bool]:
 def _quantity(word: str, rest: deque[str], expect: str, zero: bool = False) -> float:
     """A number and its unit, which may stand apart."""
     text = word or (rest.popleft() if rest else "")
-    if rest and text[-1:].isdigit() and rest[0][0].isalpha() and rest[0] not in ("read", "cap") and rest[0][0] != "x":
+    if rest and text[-1:].isdigit() and rest[0][0].isalpha() and rest[0] not in ("read", "cap", "every") and rest[0][0] != "x":
         text += f" {rest.popleft()}"
     return _positive(units.parse(text, expect), text, zero=zero)
 

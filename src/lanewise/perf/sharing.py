@@ -77,8 +77,8 @@ def share(capacities: Sequence[float], classes: Sequence[FlowClass]) -> Shares:
             raise InputError(
                 f"flow class {index} has a count of {each.count}", hint="leave out a class that has no flow"
             )
-    with _input_errors():
-        network = _network(capacities, classes)
+    with native_errors():
+        network = network_of(capacities, classes)
         rates, limits, use = _native.share(network, [each.count for each in classes])
     return Shares(tuple(rates), tuple(None if r == _OWN_CAP else r for r in limits), tuple(use))
 
@@ -125,9 +125,9 @@ def _run(
 ) -> tuple[NDArray[np.float64], list[tuple[float, list[float]]], bool]:
     if keep_rates < 0:
         raise InputError(f"cannot keep {keep_rates} changes of rates", hint="give 0 or more")
-    with _input_errors():
+    with native_errors():
         return _native.run_flows(
-            _network(capacities, classes),
+            network_of(capacities, classes),
             _indices(flow_classes),
             np.ascontiguousarray(sizes, dtype=np.float64),
             np.ascontiguousarray(starts, dtype=np.float64),
@@ -135,7 +135,8 @@ def _run(
         )
 
 
-def _network(capacities: Sequence[float], classes: Sequence[FlowClass]) -> _native.Network:
+def network_of(capacities: Sequence[float], classes: Sequence[FlowClass]) -> _native.Network:
+    """Checked resources and classes for the native core; call it under `native_errors`."""
     return _native.Network(
         list(capacities),
         [list(each.uses) for each in classes],
@@ -155,7 +156,8 @@ def _indices(column: ArrayLike) -> NDArray[np.int32]:
 
 
 @contextmanager
-def _input_errors() -> Iterator[None]:
+def native_errors() -> Iterator[None]:
+    """Turns what the native core refuses into an InputError with its hint."""
     try:
         yield
     except _native.BadInput as error:

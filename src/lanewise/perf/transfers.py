@@ -49,6 +49,11 @@ def finish_times(system: System, flows: Sequence[Flow]) -> tuple[Finished, ...]:
     endless = next((flow for flow in flows if flow.size is None), None)
     if endless is not None:
         raise InputError(f"{endless.name} has no size, so it never ends", hint=f"write '{endless.name} 1 GiB'")
+    again = next((flow for flow in flows if flow.every), None)
+    if again is not None:
+        raise InputError(
+            f"{again.name} begins again and again, so it never ends", hint="leave 'every' to background traffic"
+        )
     planned = plan_all(system, flows)
     resources, taken = compete(planned)
     known: dict[FlowClass, int] = {}

@@ -1,0 +1,232 @@
+// A sample's way through the service: brought to its pool, batched, copied, served, returned.
+#include <algorithm>
+#include <limits>
+
+#include "serve/simulator.hpp"
+
+namespace lanewise::serve {
+namespace {
+
+std::size_t place(std::int32_t index) { return static_cast<std::size_t>(index); }
+
+}  // namespace
+
+// Begins transfers of arriving samples while the connection has a free slot; those that wait leave together.
+void Simulator::send(std::size_t p) {
+  const Leg& leg = scenario_.pools[p].arrive;
+  PoolState& pool = pools_[p];
+  while (!pool.arriving.empty() && pool.transfers < leg.slots) {
+    const std::int32_t index = take_group(static_cast<std::int32_t>(p));
+    Group& group = groups_[place(index)];
+    while (!pool.arriving.empty() && group.samples.size() < place(leg.most)) {
+      group.samples.push_back(pool.arriving.pop());
+      group.samples.back().began = now_;
+    }
+    ++pool.transfers;
+    set_off(kArriving, index);
+  }
+}
+
+void Simulator::landed(std::int32_t index) {
+  Group& group = groups_[place(index)];
+  const std::size_t p = place(group.owner);
+  for (Sample& sample : group.samples) {
+    sample.landed = now_;
+    pools_[p].waiting.push(sample);
+  }
+  free_groups_.push_back(index);
+  form(p);
+}
+
+// Forms batches while a worker is free and samples wait that fill one or have waited long enough.
+void Simulator::form(std::size_t p) {
+  PoolState& pool = pools_[p];
+  const Service& service = scenario_.services[place(scenario_.pools[p].service)];
+  while (pool.open > 0 && !pool.waiting.empty()) {
+    const double due = pool.waiting.front().landed + service.timeout;
+    if (pool.waiting.size() < place(service.batch) && due > now_) {
+      if (pool.timer > due) {
+        pool.timer = due;
+        later(due, kTimeout, static_cast<std::int64_t>(p));
+      }
+      return;
+    }
+    const std::size_t w = pick_worker(pool);
+    const std::int32_t index = take_group(static_cast<std::int32_t>(w));
+    Group& group = groups_[place(index)];
+    group.formed = now_;
+    while (!pool.waiting.empty() && group.samples.size() < place(service.batch)) group.samples.push_back(pool.waiting.pop());
+    ++workers_[w].copies;
+    ++workers_[w].held;
+    update(w);
+    set_off(kCopying, index);
+  }
+}
+
+// The open worker with the fewest batches, of equals the next in turn.
+std::size_t Simulator::pick_worker(PoolState& pool) {
+  const std::size_t count = pool.workers.size();
+  std::size_t best = count, least = std::numeric_limits<std::size_t>::max();
+  for (std::size_t i = 0; i < count && least > 0; ++i) {
+    const std::size_t next = (pool.turn + i) % count;
+    const WorkerState& worker = workers_[place(pool.workers[next])];
+    if (!worker.open || place(worker.held) >= least) continue;
+    least = place(worker.held);
+    best = next;
+  }
+  pool.turn = best + 1;
+  return place(pool.workers[best]);
+}
+
+void Simulator::update(std::size_t w) {
+  WorkerState& state = workers_[w];
+  const Worker& worker = scenario_.workers[w];
+  const bool open = state.copies < worker.copy.slots && state.held < worker.buffers;
+  if (open == state.open) return;
+  state.open = open;
+  pools_[place(worker.pool)].open += open ? 1 : -1;
+}
+
+const Leg& Simulator::leg(Move move, std::int32_t owner) const {
+  if (move == kArriving) return scenario_.pools[place(owner)].arrive;
+  const Worker& worker = scenario_.workers[place(owner)];
+  return move == kCopying ? worker.copy : worker.back;
+}
+
+void Simulator::set_off(Move move, std::int32_t group) {
+  const double setup = leg(move, groups_[place(group)].owner).setup;
+  if (setup > 0.0) return later(now_ + setup, kBegins + move, group);
+  begin_move(move, group);
+}
+
+void Simulator::begin_move(Move move, std::int32_t index) {
+  const Group& group = groups_[place(index)];
+  const Leg& way = leg(move, group.owner);
+  if (way.flow_class == kNoFlow || way.bytes == 0.0) return last_byte(move, index);
+  engine_.advance_to(now_);
+  engine_.add(way.flow_class, way.bytes * static_cast<double>(group.samples.size()), (std::int64_t{move} << 48) | index);
+}
+
+void Simulator::flow_ended(std::int64_t id) {
+  const std::int64_t move = id >> 48;
+  if (move < kMoves) last_byte(static_cast<Move>(move), static_cast<std::int32_t>(id & 0xffffffff));
+}
+
+// The slot is free again; the data arrives one latency later.
+void Simulator::last_byte(Move move, std::int32_t index) {
+  const std::int32_t owner = groups_[place(index)].owner;
+  const double latency = leg(move, owner).latency;
+  if (latency > 0.0) later(now_ + latency, kEnds + move, index);
+  if (move == kArriving) {
+    --pools_[place(owner)].transfers;
+    send(place(owner));
+  }
+  if (move == kCopying) {
+    --workers_[place(owner)].copies;
+    update(place(owner));
+    form(place(scenario_.workers[place(owner)].pool));
+  }
+  if (latency == 0.0) end_move(move, index);
+}
+
+void Simulator::end_move(Move move, std::int32_t group) {
+  if (move == kArriving) return landed(group);
+  if (move == kCopying) return copied(group);
+  done(group);
+}
+
+void Simulator::copied(std::int32_t index) {
+  Group& group = groups_[place(index)];
+  group.copied = now_;
+  const std::size_t gpu = place(scenario_.workers[place(group.owner)].gpu);
+  gpus_[gpu].ready.push(index);
+  start_gpu(gpu);
+}
+
+void Simulator::start_gpu(std::size_t g) {
+  GpuState& gpu = gpus_[g];
+  if (gpu.running || gpu.ready.empty()) return;
+  const std::int32_t index = gpu.ready.pop();
+  Group& group = groups_[place(index)];
+  const Worker& worker = scenario_.workers[place(group.owner)];
+  const std::size_t s = place(scenario_.pools[place(worker.pool)].service);
+  const double stated = worker.times[group.samples.size() - 1];
+  const bool random = scenario_.services[s].law == Law::kExponential;
+  gpu.running = true;
+  gpu.since = group.started = now_;
+  later(now_ + (random ? services_[s].times.exponential(stated) : stated), kServed, index);
+}
+
+void Simulator::served(std::int32_t index) {
+  Group& group = groups_[place(index)];
+  group.served = now_;
+  const std::size_t w = place(group.owner);
+  const std::size_t g = place(scenario_.workers[w].gpu);
+  out_.busy[g] += now_ - gpus_[g].since;
+  gpus_[g].running = false;
+  start_gpu(g);
+  --workers_[w].held;
+  update(w);
+  form(place(scenario_.workers[w].pool));
+  set_off(kReturning, index);
+}
+
+void Simulator::done(std::int32_t index) {
+  const Group& group = groups_[place(index)];
+  const Worker& worker = scenario_.workers[place(group.owner)];
+  const std::size_t s = place(scenario_.pools[place(worker.pool)].service);
+  ServiceState& service = services_[s];
+  ServiceOutcome& out = out_.services[s];
+  const auto samples = static_cast<std::int64_t>(group.samples.size());
+  ++out.batches;
+  out.samples += samples;
+  out.last_answer = now_;
+  in_flight_ -= samples;
+  service.standing.answered(place(places_[place(worker.pool)]), samples);
+  keep_trace(group);
+  count(group, s);
+  free_groups_.push_back(index);
+  if (service.left > 0) refill(s);
+}
+
+// Latencies and stages of the queries that a batch answers; the next query where one follows the other.
+void Simulator::count(const Group& group, std::size_t s) {
+  const Worker& worker = scenario_.workers[place(group.owner)];
+  const Leg& arrive = scenario_.pools[place(worker.pool)].arrive;
+  ServiceOutcome& out = out_.services[s];
+  const Service& service = scenario_.services[s];
+  const double copy = std::min(alone(worker.copy, group.samples.size()), group.copied - group.formed);
+  const bool moves = arrive.flow_class != kNoFlow;
+  std::int32_t following = 0;
+  for (const Sample& sample : group.samples) {
+    if (sample.query >= 0 && --queries_[place(sample.query)].left > 0) continue;
+    if (sample.query >= 0) free_queries_.push_back(sample.query);
+    ++out.answered;
+    following += service.arrivals == Arrivals::kOneByOne && now_ < scenario_.duration;
+    if (sample.scheduled < scenario_.skip) continue;
+    const double latency = now_ - sample.scheduled;
+    ++out.counted;
+    out.sum += latency;
+    out.late += latency > service.bound;
+    const double came = moves ? std::min(alone(arrive, 1), sample.landed - sample.began) : sample.landed - sample.began;
+    const double stages[kStages] = {sample.began - sample.scheduled, came, sample.landed - sample.began - came,
+                                    group.formed - sample.landed, copy, group.copied - group.formed - copy,
+                                    group.started - group.copied, group.served - group.started, now_ - group.served};
+    out.latency.add_stages(out.latency.add(latency), stages, 1.0);
+  }
+  if (service.late_limit >= 0 && out.late > service.late_limit) out_.ended_early = true;
+  for (; following > 0; --following) issue(s, now_);
+}
+
+void Simulator::keep_trace(const Group& group) {
+  if (traced_ >= scenario_.trace) return;
+  TracedBatch kept{group.owner, group.formed, group.copied, group.started, group.served, now_, {}, {}};
+  for (const Sample& sample : group.samples) {
+    kept.scheduled.push_back(sample.scheduled);
+    kept.landed.push_back(sample.landed);
+  }
+  traced_ += static_cast<std::int64_t>(group.samples.size());
+  out_.trace.push_back(std::move(kept));
+}
+
+}  // namespace lanewise::serve

@@ -1,0 +1,154 @@
+"""A simulated run as an answer: verdict, percentiles, where time went, what was busy, and the limit by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lanewise import units
+from lanewise.perf.resources import weakest
+from lanewise.results.loaded import Busy, Loaded, Stage
+from lanewise.results.observation import Source
+from lanewise.serving.verdict import PERCENTILES, Verdict, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import lanewise._native as _native
+    from lanewise.serving.load import Load
+    from lanewise.serving.simulation import Ask, Served, Simulation
+
+SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999)
+# In the order of native/serve/histogram.hpp.
+CLOSED_STAGES = ("", "", "", "queue", "copy", "link wait", "GPU wait", "GPU", "return")
+OWN_STAGES = ("copy slot wait", "copy", "link wait", "queue", "", "", "GPU wait", "GPU", "return")
+NETWORK_STAGES = ("connection wait", "network", "link wait", "queue", "", "", "GPU wait", "GPU", "return")
+_KINDS = {"link": "link", "window": "window", "tags": "window", "engine": "engine", "beside": "engine"}
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A resource or GPU with its use (0..1) on average and in each interval, and what its capacity rests on."""
+
+    busy: Busy
+    basis: str
+    rests_on: tuple[str, ...]
+    resource: int | None
+
+
+def verdict_of(load: Load, out: _native.ServiceOutcome) -> Verdict:
+    """MLPerf's verdict on what a run counted; a scenario without a bound is judged by nothing but its end."""
+    if load.scenario != "server":
+        return Verdict(True, "", 0, out.counted, out.counted)
+    return judge(out.counted, out.late, percentile=load.workload.percentile)
+
+
+def percentile_of(load: Load) -> float:
+    """The share of answers that the scenario's latency is stated for."""
+    return load.workload.percentile if load.scenario == "server" else PERCENTILES.get(
+        load.scenario.replace("-", ""), load.workload.percentile
+    )  # fmt: skip
+
+
+def answered_rate(load: Load, out: _native.ServiceOutcome, ask: Ask) -> float:
+    """Samples a second: those that were answered over the time in which they began, or until the last answer."""
+    rate = out.answered / max(out.last_answer, ask.duration if load.scenario == "server" else 0.0, 1e-12)
+    return rate * load.workload.samples if load.scenario == "multi-stream" else rate
+
+
+def answer(simulation: Simulation, place: int, rate: float, ask: Ask, outcome: _native.Outcome) -> Loaded:
+    """What the run says of the service at that place among the loads."""
+    served, out = simulation.served[place], outcome.services[place]
+    load = served.load
+    verdict, share = verdict_of(load, out), percentile_of(load)
+    latency = out.percentile(share)
+    answered = answered_rate(load, out, ask)
+    used = sorted(uses(simulation, outcome, ask), key=lambda each: -each.busy.mean)
+    limit = limit_of(simulation, served, used)
+    doubts = dict.fromkeys(times.doubt for times in served.times if times.doubt)
+    return Loaded(
+        name=name_of(simulation, served), workload=load.workload.name, scenario=load.scenario,
+        system=simulation.system.name, source=Source.PREDICTED, qps=rate if load.scenario == "server" else answered,
+        answered=answered, queries=out.counted, late=out.late, bound=load.workload.bound, percentile=share,
+        latency=latency, valid=verdict.valid, reason=verdict.reason, limit=limit_name(simulation, served, limit), basis=limit.basis,
+        rests_on=limit.rests_on, percentiles=_percentiles(out), stages=_stages(load, out, latency),
+        busy=tuple(each.busy for each in used[:20]), series_step=ask.duration / ask.steps if ask.steps else 0.0,
+        batch=out.samples / out.batches if out.batches else 0.0, goodput=answered * load.workload.bytes_in,
+        duration=ask.duration, seed=ask.seed, settings=dict(simulation.system.settings),
+        assumptions=_assumptions(load), note="; ".join(doubts),
+    )  # fmt: skip
+
+
+def name_of(simulation: Simulation, served: Served) -> str:
+    """The service in a few words: workload, GPUs, and where its queries come from."""
+    part = simulation.system.part(served.gpus[0])
+    kind = part.name if part is not None else "GPUs"
+    source = f"over the network from {served.load.frontend}" if served.load.frontend else "from host memory"
+    return f"{served.load.workload.name} on {len(served.gpus)} {kind}, {source}"
+
+
+def uses(simulation: Simulation, outcome: _native.Outcome, ask: Ask) -> Iterator[Used]:
+    """The use of every resource and GPU over the run."""
+    amounts = simulation.amounts()
+    end = max(outcome.end, 1e-12)
+    step = ask.duration / ask.steps if ask.steps else 1.0
+    for index, resource in enumerate(simulation.resources):
+        taken = amounts[index]
+        mean = sum(outcome.moved[k] * amount for k, amount in taken) / (resource.capacity * end)
+        series = tuple(
+            min(1.0, sum(moved[k] * amount for k, amount in taken) / (resource.capacity * step))
+            for moved in outcome.steps
+        )
+        kind = _KINDS.get(resource.key[0], "other")
+        yield Used(Busy(resource.name, min(mean, 1.0), series, kind), resource.basis, (resource.rests_on,), index)
+    for place, gpu in enumerate(simulation.gpus):
+        series = tuple(min(1.0, busy[place] / step) for busy in outcome.gpu_steps)
+        times = [
+            each.times[each.gpus.index(gpu)] for each in simulation.served if gpu in each.gpus
+        ]
+        yield Used(
+            Busy(f"GPU {gpu}", min(outcome.busy[place] / end, 1.0), series, "GPU"),
+            weakest([each.basis for each in times]), tuple(text for each in times for text in each.rests_on), None,
+        )  # fmt: skip
+
+
+def limit_of(simulation: Simulation, served: Served, used: Sequence[Used]) -> Used:
+    """What holds the service down: the busiest of what its queries use."""
+    mine = simulation.resources_of(served)
+    of_service = [
+        each for each in used
+        if each.resource in mine or (each.busy.kind == "GPU" and each.busy.name.removeprefix("GPU ") in served.gpus)
+    ]  # fmt: skip
+    return max(of_service, key=lambda each: each.busy.mean)
+
+
+def limit_name(simulation: Simulation, served: Served, limit: Used) -> str:
+    """The limit as predictions name it: a resource, or what a GPU of that model serves."""
+    if limit.busy.kind != "GPU":
+        return limit.busy.name
+    part = simulation.system.part(limit.busy.name.removeprefix("GPU "))
+    return f"GPU service rate ({part.name if part else 'unknown part'}, {served.load.workload.name})"
+
+
+def _percentiles(out: _native.ServiceOutcome) -> tuple[tuple[float, float], ...]:
+    """Those that so many queries tell: at least ten lie above each."""
+    return tuple((share, out.percentile(share)) for share in SHARES if out.counted * (1.0 - share) >= 10)
+
+
+def _stages(load: Load, out: _native.ServiceOutcome, latency: float) -> tuple[Stage, ...]:
+    names = CLOSED_STAGES if load.copies == "gathered" else OWN_STAGES
+    names = NETWORK_STAGES if load.frontend else names
+    pairs = zip(names, out.stages(0.0), out.stages(latency), strict=True)
+    return tuple(Stage(name, mean, slow) for name, mean, slow in pairs if name)
+
+
+def _assumptions(load: Load) -> tuple[str, ...]:
+    wait = units.readable(load.wait, "s") if load.wait else "no time"
+    made = [f"batches of up to {load.largest}; the oldest query waits {wait} for its batch to fill"]
+    if load.frontend:
+        made.append("each query is a message of its own, straight into GPU memory; those that wait leave as one chain")
+    elif load.copies == "gathered":
+        made.append(f"a batch is copied in one go, {load.slots} copies to a GPU at once, {load.buffers} buffers")
+    else:
+        made.append(f"each query is copied on its own as it comes, {load.slots} copies to a GPU at once")
+    return tuple(made)

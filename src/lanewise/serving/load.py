@@ -1,0 +1,124 @@
+"""A load to answer: which workload, at which rate, on which GPUs, batched and copied how."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lanewise import units
+from lanewise.errors import InputError, unknown_name
+from lanewise.topology.model import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lanewise.serving.workload import Workload
+    from lanewise.topology.model import System
+
+SCENARIOS = ("server", "offline", "single-stream", "multi-stream")
+COPIES = ("gathered", "per-query")
+DISPATCHES = ("least", "round-robin", "random")
+LAWS = ("constant", "exponential")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A service as asked for. MLPerf's scenarios: queries at `qps` (server), all `samples` at once, or one by one.
+
+    No `gpus` means all of `host`, or of the first host that has any. With a `frontend` queries come from that host
+    over the network, else from the memory of each GPU's own host. `batch` and `timeout` (s) are the workload's unless
+    given. `slots` copies to a GPU run at once, and up to `buffers` batches are on their way to or on it. `law` is how
+    its service time varies.
+    """
+
+    workload: Workload
+    qps: float = 0.0
+    scenario: str = "server"
+    gpus: tuple[str, ...] = ()
+    host: str | None = None
+    frontend: str | None = None
+    batch: int | None = None
+    timeout: float | None = None
+    copies: str = "gathered"
+    dispatch: str = "least"
+    slots: int = 2
+    buffers: int = 4
+    samples: int = 24_576
+    law: str = "constant"
+
+    @property
+    def largest(self) -> int:
+        """The largest batch in samples."""
+        return self.batch if self.batch is not None else self.workload.batch
+
+    @property
+    def wait(self) -> float:
+        """How long a sample waits for its batch to fill, in s; with one query at a time nothing can fill it."""
+        if self.scenario in ("single-stream", "multi-stream"):
+            return 0.0
+        return self.timeout if self.timeout is not None else self.workload.timeout
+
+    @property
+    def mode(self) -> str:
+        """Which of a GPU's scores is its rate: server or offline."""
+        return "server" if self.scenario == "server" else "offline"
+
+
+def check(load: Load) -> None:
+    """InputError or UnknownName for a load that has no meaning."""
+    for kind, value, known in (
+        ("scenario", load.scenario, SCENARIOS),
+        ("way to copy", load.copies, COPIES),
+        ("dispatch", load.dispatch, DISPATCHES),
+        ("law", load.law, LAWS),
+    ):
+        if value not in known:
+            raise unknown_name(kind, value, known)
+    if load.scenario == "server" and not (load.qps > 0.0 and math.isfinite(load.qps)):
+        raise InputError(f"{load.qps:g} queries a second is no rate", hint="give a rate above zero, such as 150000")
+    if load.batch is not None and load.batch < 1:
+        raise InputError(f"a batch of {load.batch} queries holds nothing", hint="give a batch of 1 or more")
+    if not (load.wait >= 0.0 and math.isfinite(load.wait)):
+        raise InputError(f"a batching time-out of {load.wait:g} s", hint="give 0 s or more")
+    bound = load.workload.bound
+    if load.scenario == "server" and load.largest > 1 and load.wait >= bound:
+        raise InputError(
+            f"a batching time-out of {units.readable(load.wait, 's')} is no shorter than the bound of "
+            f"{units.readable(bound, 's')}: every query that waits for its batch to fill would be late",
+            hint="give a shorter one with --timeout, or a batch of 1",
+        )
+    if load.slots < 1 or load.buffers < 1 or load.samples < 1:
+        raise InputError("a load without copy slots, buffers or samples", hint="give 1 or more of each")
+
+
+def gpus_of(system: System, load: Load) -> tuple[str, ...]:
+    """The GPUs that answer the load; InputError or UnknownName if there is none, or one of them is no GPU."""
+    if load.host is not None and load.host not in system.hosts:
+        raise unknown_name(f"host of {system.name}", load.host, system.hosts)
+    if load.frontend is not None and load.frontend not in system.hosts:
+        raise InputError(
+            f"{system.name} has no host '{load.frontend}' to generate the load", hint=f"hosts: {', '.join(system.hosts)}"
+        )
+    if load.gpus:
+        return _named(system, load.gpus)
+    host = load.host or next((name for name in system.hosts if system.of_kind(Kind.GPU, host=name)), None)
+    found = system.of_kind(Kind.GPU, host=host) if host is not None else ()
+    if not found:
+        where = f"{host} of {system.name}" if host is not None else f"no host of {system.name}"
+        raise InputError(
+            f"{where} has {'no' if host is not None else 'a'} GPU",
+            hint="attach one, or set the parameter that counts them",
+        )
+    return tuple(found)
+
+
+def _named(system: System, names: Sequence[str]) -> tuple[str, ...]:
+    for name in names:
+        if system.device(name).kind is not Kind.GPU:
+            raise InputError(f"{name} is no GPU", hint="name GPUs, such as gpu[0-3]")
+        if system.device(name).host is None:
+            raise InputError(f"{name} is bound to no host", hint=f"attach it: lanewise system attach {system.name} {name}")
+    if len(set(names)) != len(names):
+        raise InputError("a GPU is named twice for one service", hint="name each once")
+    return tuple(names)

@@ -1,0 +1,236 @@
+"""Services under load on a described system, prepared once and then run at any rate (see native/serve).
+
+Every query's bytes share links, windows and engines with all others by max-min, at every moment. Arrivals are
+Poisson and latency counts from the scheduled time (MLPerf inference rules).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import lanewise._native as _native
+from lanewise.errors import InputError, Unreachable
+from lanewise.perf.flow import Flow
+from lanewise.perf.latency import latency
+from lanewise.perf.plans import plan, plan_all, staging_mode
+from lanewise.perf.predict import compete
+from lanewise.perf.sharing import FlowClass, native_errors, network_of
+from lanewise.serving.load import Load, check, gpus_of
+from lanewise.serving.times import ServiceTimes, service_times
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lanewise.perf.plans import Planned
+    from lanewise.topology.model import System
+
+# What passes between one copy and the next before bytes move: 150,528 B copied one by one reach half of the 55 GB/s
+# that gathered copies reach on an H200 (PCIe Gen5), so issuing a copy takes as long as moving it.
+COPY_SETUP = 2.7e-6
+# Messages that wait for a busy connection leave as one chain, as a QDL posts them (doorbell batching).
+CHAIN = 64
+ENDLESS = 1e30  # bytes of background traffic that does not end
+_DISPATCH = {"least": "LEAST", "round-robin": "ROUND_ROBIN", "random": "RANDOM"}
+_ARRIVALS = {"server": "POISSON", "offline": "AT_ONCE", "single-stream": "ONE_BY_ONE", "multi-stream": "ONE_BY_ONE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """How to run: seconds in which queries begin, the seed, intervals to keep use for, and samples to trace.
+
+    `hopeless` names a service by its place: the run ends once so many of its queries are late that it cannot be valid.
+    """
+
+    duration: float
+    seed: int = 1
+    steps: int = 0
+    trace: int = 0
+    hopeless: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A load with the GPUs that answer it, the time each takes for a batch, and the pool each belongs to."""
+
+    load: Load
+    gpus: tuple[str, ...]
+    times: tuple[ServiceTimes, ...]
+    inward: tuple[Planned, ...]
+    outward: tuple[Planned, ...]
+    pools: tuple[int, ...]
+
+
+class Simulation:
+    """Loads on a system beside `background` flows, ready to run; InputError for what cannot be answered."""
+
+    def __init__(self, system: System, loads: Sequence[Load], background: Sequence[Flow] = ()) -> None:
+        if not loads:
+            raise InputError("no service to simulate", hint="name a workload, such as resnet50")
+        self.system = system
+        self.served = tuple(_serve(system, load) for load in loads)
+        self.background = tuple(background)
+        beside = tuple(plan_all(system, background)) if background else ()
+        planned = [item for each in self.served for item in (*each.inward, *each.outward)] + list(beside)
+        self.planned = planned
+        self.resources, taken = compete(planned)
+        self._class, classes = _classes(planned, taken)
+        self.taken = taken
+        with native_errors():
+            self._network = network_of([resource.capacity for resource in self.resources], classes)
+        self.gpus = tuple(dict.fromkeys(gpu for each in self.served for gpu in each.gpus))
+
+    def run(self, rates: Sequence[float], ask: Ask) -> _native.Outcome:
+        """One run with these rates in queries/s, one for each load (used by the server scenario only)."""
+        with native_errors():
+            return _native.simulate(self._network, self._scenario(rates, ask))
+
+    def amounts(self) -> list[list[tuple[int, float]]]:
+        """For each resource the flow classes that use it, with what a byte of each takes."""
+        found: list[dict[int, float]] = [{} for _ in self.resources]
+        for flow_class, uses in zip(self._class, self.taken, strict=True):
+            for index, amount in uses:
+                found[index][flow_class] = amount
+        return [list(each.items()) for each in found]
+
+    def resources_of(self, served: Served) -> set[int]:
+        """The resources that a service's queries and answers use."""
+        mine = {id(item) for item in (*served.inward, *served.outward)}
+        return {
+            index for item, uses in zip(self.planned, self.taken, strict=True) if id(item) in mine for index, _ in uses
+        }
+
+    def inward_uses(self, place: int) -> list[tuple[tuple[int, float], ...]]:
+        """What the way to each GPU of the service at that place takes of each resource."""
+        first = sum(2 * len(each.gpus) for each in self.served[:place])
+        return list(self.taken[first : first + len(self.served[place].gpus)])
+
+    def background_uses(self) -> list[tuple[tuple[int, float], ...]]:
+        """What each background flow takes of each resource."""
+        return list(self.taken[len(self.taken) - len(self.background) :])
+
+    def _scenario(self, rates: Sequence[float], ask: Ask) -> _native.Scenario:
+        made = _native.Scenario()
+        made.duration, made.seed, made.steps, made.trace = ask.duration, ask.seed, ask.steps, ask.trace
+        made.gpus = len(self.gpus)
+        pools: list[_native.Pool] = []
+        workers: list[_native.Worker] = []
+        services = []
+        first = 0
+        for index, (each, rate) in enumerate(zip(self.served, rates, strict=True)):
+            services.append(_native_service(each.load, rate, ask, ask.hopeless == index))
+            self._add_workers(index, each, first, pools, workers)
+            first += 2 * len(each.gpus)
+        made.services, made.pools, made.workers = services, pools, workers
+        made.background = [
+            _native.Background(
+                flow_class=self._class[first + i], bytes=ENDLESS if flow.size is None else flow.size, start=flow.start,
+                period=flow.every,
+            )
+            for i, flow in enumerate(self.background)
+        ]  # fmt: skip
+        return made
+
+    def _add_workers(
+        self, index: int, each: Served, first: int, pools: list[_native.Pool], workers: list[_native.Worker]
+    ) -> None:
+        load, count = each.load, len(each.gpus)
+        known: dict[int, int] = {}
+        single = load.frontend is not None or load.copies == "per-query"
+        for place, gpu in enumerate(each.gpus):
+            inward = self._leg(each.inward[place], self._class[first + place], load.workload.bytes_in, load)
+            outward = self._leg(each.outward[place], self._class[first + count + place], load.workload.bytes_out, load)
+            if each.pools[place] not in known:
+                known[each.pools[place]] = len(pools)
+                pools.append(_native.Pool(service=index, arrive=inward if single else _native.Leg()))
+            workers.append(
+                _native.Worker(
+                    pool=known[each.pools[place]], gpu=self.gpus.index(gpu), buffers=load.buffers,
+                    copy=_native.Leg(slots=load.slots) if single else inward, back=outward,
+                    times=[each.times[place].at(batch) for batch in range(1, load.largest + 1)],
+                )
+            )  # fmt: skip
+
+    def _leg(self, item: Planned, flow_class: int, size: float, load: Load) -> _native.Leg:
+        networked = load.frontend is not None
+        return _native.Leg(
+            flow_class=flow_class if size > 0 else -1, bytes=size, alone=alone_rate(item),
+            setup=0.0 if networked else COPY_SETUP, latency=_wire(self.system, item.flow),
+            slots=1 if networked else load.slots, most=CHAIN if networked else 1,
+        )  # fmt: skip
+
+
+def alone_rate(item: Planned) -> float:
+    """The rate in B/s of a planned flow with nothing beside it."""
+    return min([item.cap("lone"), *(use.resource.capacity / use.amount for use in item.uses if use.amount > 0)])
+
+
+def _serve(system: System, load: Load) -> Served:
+    check(load)
+    gpus = gpus_of(system, load)
+    networked = load.frontend is not None
+    times = tuple(_times(system, gpu, load, networked) for gpu in gpus)
+    ends = [load.frontend or _host(system, gpu) for gpu in gpus]
+    inward = plan_all(system, [Flow(end, gpu) for end, gpu in zip(ends, gpus, strict=True)])
+    # Answers are small: planned one by one, they do not slow the queries' copies as two full streams would.
+    outward = [plan(system, Flow(gpu, end)) for end, gpu in zip(ends, gpus, strict=True)]
+    for item in (*inward, *outward):
+        if math.isinf(alone_rate(item)):
+            raise Unreachable(
+                f"nothing is known that would limit {item.flow.name}",
+                hint="name the parts of its devices, or the speed of its links, in the description",
+            )
+    single = networked or load.copies == "per-query"
+    hosts = list(dict.fromkeys(ends))
+    pools = tuple(range(len(gpus))) if single else tuple(hosts.index(end) for end in ends)
+    return Served(load, gpus, times, tuple(inward), tuple(outward), pools)
+
+
+def _times(system: System, gpu: str, load: Load, networked: bool) -> ServiceTimes:
+    part = system.part(gpu)
+    if part is None:
+        raise InputError(
+            f"{gpu} names no part, so its service rate is unknown", hint="give it a part in the description"
+        )
+    return service_times(part, replace(load.workload, batch=load.largest), load.mode, networked)
+
+
+def _host(system: System, gpu: str) -> str:
+    host = system.device(gpu).host
+    if host is None:
+        raise InputError(f"{gpu} is bound to no host", hint="attach it first: lanewise system attach")
+    return host
+
+
+def _wire(system: System, flow: Flow) -> float:
+    return latency(system, flow.src, flow.dst).wire
+
+
+def _classes(
+    planned: Sequence[Planned], taken: Sequence[tuple[tuple[int, float], ...]]
+) -> tuple[list[int], list[FlowClass]]:
+    """The flow class of each planned flow; flows that take the same are one class, which is cheaper to solve."""
+    known: dict[FlowClass, int] = {}
+    member = []
+    for item, uses in zip(planned, taken, strict=True):
+        made = FlowClass(uses, item.flow.weight, item.cap(staging_mode(item, planned)))
+        member.append(known.setdefault(made, len(known)))
+    return member, list(known)
+
+
+def _native_service(load: Load, rate: float, ask: Ask, hopeless: bool) -> _native.Service:
+    made = _native.Service()
+    made.arrivals = getattr(_native.Arrivals, _ARRIVALS[load.scenario])
+    made.rate = rate
+    made.samples = load.workload.samples if load.scenario == "multi-stream" else 1
+    made.total = load.samples if load.scenario == "offline" else 0
+    made.bound = load.workload.bound
+    made.dispatch = getattr(_native.Dispatch, _DISPATCH[load.dispatch])
+    made.batch, made.timeout = load.largest, load.wait
+    made.law = getattr(_native.Law, load.law.upper())
+    if hopeless:
+        expected = rate * ask.duration
+        # Five deviations more queries than expected may come; more late ones than this fail all the same.
+        made.late_limit = math.ceil((1.0 - load.workload.percentile) * (expected + 5.0 * math.sqrt(expected))) + 1
+    return made
