@@ -152,20 +152,20 @@ std::size_t Simulator::choose_pool(std::size_t s) {
 void Simulator::refill(std::size_t s) {
   ServiceState& service = services_[s];
   const std::int64_t batch = scenario_.services[s].batch;
-  for (const std::int32_t p : service.pools) {
-    PoolState& pool = pools_[place(p)];
+  for (std::size_t i = 0; i < service.pools.size(); ++i) {
+    const std::size_t p = place(service.pools[i]);
+    PoolState& pool = pools_[p];
     const std::int64_t wanted = 2 * batch * static_cast<std::int64_t>(pool.workers.size());
     while (service.left > 0 && static_cast<std::int64_t>(pool.waiting.size() + pool.arriving.size()) < wanted) {
-      const std::int64_t before = service.left--;
-      out_.services[s].issued += before == scenario_.services[s].total;
-      const std::size_t chosen = static_cast<std::size_t>(&p - service.pools.data());
-      services_[s].standing.sent(chosen);
+      --service.left;
+      ++out_.services[s].issued;
+      service.standing.sent(i);
       out_.most_in_flight = std::max(out_.most_in_flight, ++in_flight_);
-      const Leg& arrive = scenario_.pools[place(p)].arrive;
+      const Leg& arrive = scenario_.pools[p].arrive;
       (arrive.flow_class == kNoFlow ? pool.waiting : pool.arriving).push({0.0, 0.0, 0.0, -1});
     }
-    send(place(p));
-    form(place(p));
+    send(p);
+    form(p);
   }
 }
 

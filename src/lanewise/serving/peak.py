@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from lanewise.errors import InputError
 from lanewise.results.loaded import Advice, Tried
 from lanewise.serving.answer import answer, percentile_of, verdict_of
 from lanewise.serving.ceiling import RAISE, WORTH, ceiling
+from lanewise.serving.queues import md1_peak
 from lanewise.serving.search import Durations, Trial, find_peak
 from lanewise.serving.simulation import Ask
 
@@ -54,6 +56,8 @@ def find(simulation: Simulation, place: int, rates: Sequence[float], sought: Sou
         )
     most = ceiling(simulation, place, rates).qps
     alone = len(simulation.served) == 1 and not simulation.background
+    # Nothing passes more than `most` queries a second, so the backlog is at least that of one server of that rate.
+    bound = md1_peak(1.0 / most, load.workload.bound, load.workload.percentile)
 
     def run(qps: float, seed: int, duration: float) -> Trial:
         asked = [qps if index == place else rate for index, rate in enumerate(rates)]
@@ -66,7 +70,8 @@ def find(simulation: Simulation, place: int, rates: Sequence[float], sought: Sou
 
     return find_peak(
         run, durations=Durations(load.workload.bound, shortest=min(1.0, LONGEST), longest=LONGEST),
-        bracket=(0.985 * most, most), ceiling=most if alone else None, precision=sought.precision, seed=sought.seed,
+        bracket=(0.985 * bound, bound) if bound else None, start=most,
+        ceiling=(bound or most) if alone else None, precision=sought.precision, seed=sought.seed,
         most_runs=sought.most_runs, on_trial=sought.on_trial,
     )  # fmt: skip
 
@@ -82,13 +87,24 @@ def at_peak(
     loaded, outcome = at_rate(simulation, asked, ask)
     mine = loaded[place]
     reason = mine.reason if found.found else found.reason
+    low, high = found.interval
+    if high == math.inf:  # valid up to the ceiling, above which nothing settles
+        high = max(low, qps)
     return replace(
-        mine, valid=found.found, reason=reason, peak=found.interval,
+        mine, valid=found.found, reason=reason, peak=(low, high),
         tried=tuple(
             Tried(trial.qps, trial.latency, trial.valid, trial.queries, trial.seed, trial.reason)
             for trial in found.trials
         ),
     ), outcome  # fmt: skip
+
+
+def offline(simulation: Simulation, seconds: float = 5.0) -> Loaded:
+    """A lone service with all its samples there at once: as many as keep it busy for about so many seconds."""
+    load = simulation.served[0].load
+    most = ceiling(simulation, 0, [0.0]).qps
+    ask = Ask(max(seconds, load.samples / most), steps=STEPS, samples=max(load.samples, round(seconds * most)))
+    return at_rate(simulation, [0.0], ask)[0][0]
 
 
 def _seconds(simulation: Simulation, place: int, qps: float) -> float:

@@ -41,6 +41,7 @@ class Ask:
     """How to run: seconds in which queries begin, the seed, intervals to keep use for, and samples to trace.
 
     `hopeless` names a service by its place: the run ends once so many of its queries are late that it cannot be valid.
+    `samples` are those of an offline load, its own unless given.
     """
 
     duration: float
@@ -48,6 +49,7 @@ class Ask:
     steps: int = 0
     trace: int = 0
     hopeless: int | None = None
+    samples: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +226,7 @@ def _native_service(load: Load, rate: float, ask: Ask, hopeless: bool) -> _nativ
     made.arrivals = getattr(_native.Arrivals, _ARRIVALS[load.scenario])
     made.rate = rate
     made.samples = load.workload.samples if load.scenario == "multi-stream" else 1
-    made.total = load.samples if load.scenario == "offline" else 0
+    made.total = (ask.samples or load.samples) if load.scenario == "offline" else 0
     made.bound = load.workload.bound
     made.dispatch = getattr(_native.Dispatch, _DISPATCH[load.dispatch])
     made.batch, made.timeout = load.largest, load.wait

@@ -1,0 +1,340 @@
+"""The largest rate at which a service meets its latency bound, found by runs whose verdicts are partly chance.
+
+What makes a run is the caller's: an event simulation or a load test of real machines. The search keeps the chance of
+each possible peak, given all runs so far, and runs next where the peak is as likely above as below. Where verdicts are
+certain that is bisection; where they contradict each other it repeats runs around the boundary until the peak is known
+to the precision asked for (Waeber, Frazier, Henderson, "Bisection search with noisy responses", SIAM J. Control and
+Optimization 51, 2013; Watson, Pelli, "QUEST", Perception & Psychophysics 33, 1983). It ends on a valid run at the
+answer. What it does next depends on the finished runs alone, so a search that was cut off resumes from them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lanewise.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# The standard deviation of the boundary that a run of n queries sees is about NOISE / sqrt(n), relative: late queries
+# come in clusters, whose length and whose sensitivity to the rate grow alike towards saturation. Simulated with M/D/1,
+# service 1 ms, p99 within 15 ms: 2.3 for runs of 10 s, 2.7 for 60 s.
+NOISE = 2.5
+# How often a verdict has nothing to do with the rate: a hiccup of the host.
+LAPSE = 0.02
+# A trial whose latency puts the peak within CLOSE spreads of its rate says where the peak is, not only on which side.
+CLOSE = 3.0
+# The power of the rate by which latency grows around the bound, until trials tell: rho / (1 - rho) at a load of 0.85.
+STEEPNESS = 6.0
+# Chance left on each side of the interval.
+OUTSIDE = 0.05
+# The last runs are kept for confirmation, each further below the likeliest peak: with one left, two left, ...
+CONFIRM_AT = (0.02, 0.25, 0.5)
+CONFIRM_FIRST = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One finished run: its target rate in queries/s, its verdict, and the latency in s at the bound's percentile.
+
+    `hopeless` says that it was cut off because it could no longer become valid: then its verdict is certain.
+    InputError for a rate that is not a positive number.
+    """
+
+    qps: float
+    seed: int
+    valid: bool
+    latency: float
+    queries: int
+    reason: str = ""
+    hopeless: bool = False
+
+    def __post_init__(self) -> None:
+        _check_positive("rate of a trial", self.qps)
+
+
+# Runs at a rate (queries/s) with a seed for a time (s).
+Runner = Callable[[float, int, float], Trial]
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """How long runs last, in s: shortest while little is known, long enough in the end to tell the peak's precision.
+
+    `bound` is the latency bound in s: above saturation by a share e the backlog grows by e seconds a second, so that
+    only runs longer than bound / e show it. `queries` are the fewest of a run. InputError for what is not positive.
+    """
+
+    bound: float
+    shortest: float = 1.0
+    longest: float = 600.0
+    queries: int = 1000
+
+    def __post_init__(self) -> None:
+        _check_positive("latency bound", self.bound)
+        _check_positive("shortest run", self.shortest)
+        _check_positive("number of queries", self.queries)
+        if not self.longest >= self.shortest:
+            raise InputError(
+                f"the longest run, {self.longest} s, is shorter than the shortest, {self.shortest} s",
+                hint="give the longest run at least as many seconds as the shortest",
+            )
+
+    def of(self, qps: float, share: float) -> float:
+        """Seconds of a run at `qps` that tells rates apart which differ by this share."""
+        need = max(self.bound / share, (NOISE / share) ** 2 / qps, self.queries / qps)
+        return min(max(need, self.shortest), self.longest)
+
+    def spread(self, trial: Trial) -> float:
+        """The share by which the boundary that this run saw may lie off the true one (standard deviation)."""
+        queries = max(trial.queries, 1)
+        return NOISE / math.sqrt(queries) + self.bound * trial.qps / queries
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """What a search found, rates in queries/s, and why it stopped.
+
+    `low` is the answer: the rate of the valid run it ended on, or 0 if no rate is known to meet the bound. `high` is
+    the smallest rate above it that was refused, or inf. `interval` holds the true peak with 90 % chance by the
+    search's own model of chance (in simulated M/D/1 searches it held it in 77 to 87 of 100); inf above the largest rate
+    tried, 0 below the smallest. `confirmed` says that the last run, of full length, was valid at
+    `low`.
+    """
+
+    low: float
+    high: float
+    interval: tuple[float, float]
+    trials: tuple[Trial, ...]
+    confirmed: bool
+    reason: str
+
+    @property
+    def qps(self) -> float:
+        """The answer: `low`."""
+        return self.low
+
+    @property
+    def found(self) -> bool:
+        """Whether any rate meets the bound."""
+        return self.low > 0.0
+
+
+def find_peak(
+    run: Runner, *, durations: Durations, bracket: tuple[float, float] | None = None, start: float = 100.0,
+    floor: float | None = None, ceiling: float | None = None, precision: float = 0.0025, seed: int = 1,
+    most_runs: int = 40, earlier: Sequence[Trial] = (), on_trial: Callable[[Trial], None] | None = None,
+) -> Peak:  # fmt: skip
+    """The largest rate (queries/s) whose runs are valid, within `precision` of the rate either way.
+
+    It begins amid `bracket`, a prediction that may be wrong, else at `start`, and never leaves `floor` .. `ceiling`;
+    without a floor that is the rate at which the longest run just has its fewest queries. `most_runs` counts those of
+    `earlier` too, which are not repeated. `on_trial` is given each run as it ends; what `run` raises, KeyboardInterrupt
+    too, goes through to the caller. InputError for rates, precision or counts out of range.
+    """
+    search = _Search(durations, bracket, start, floor, ceiling, precision, most_runs)
+    trials = list(earlier)
+    seeds = _fresh_seeds(seed, trials)
+    while len(trials) < most_runs:
+        step = search.next(trials)
+        if isinstance(step, Peak):
+            return step
+        trial = run(step.qps, seeds(len(trials)), step.duration)
+        trials.append(trial)
+        if on_trial is not None:
+            on_trial(trial)
+        if step.confirms and trial.valid:
+            return search.peak(trials, trial.qps, f"known within {100.0 * search.known(trials):.2g} %", True)
+    return search.unfinished(trials)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    qps: float
+    duration: float
+    confirms: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What was asked for; its methods depend on the finished trials alone."""
+
+    durations: Durations
+    bracket: tuple[float, float] | None
+    start: float
+    asked_floor: float | None
+    asked_ceiling: float | None
+    precision: float
+    most_runs: int
+    floor: float = field(init=False)
+    ceiling: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.bracket is not None:
+            low, high = self.bracket
+            _check_positive("lower end of the bracket", low)
+            _check_positive("upper end of the bracket", high)
+            if low > high:
+                raise InputError(f"the bracket {low:g} to {high:g} is empty", hint="give its lower end first")
+        floor = self.asked_floor
+        if floor is None:
+            floor = self.durations.queries / self.durations.longest
+        elif floor != 0.0:
+            _check_positive("floor", floor)
+        ceiling = math.inf if self.asked_ceiling is None else self.asked_ceiling
+        if self.asked_ceiling is not None:
+            _check_positive("ceiling", self.asked_ceiling)
+        _check_positive("rate to start from", self.start)
+        if floor > ceiling:
+            raise InputError(
+                f"the ceiling, {ceiling:g} queries/s, is below the floor, {floor:g}",
+                hint="raise the ceiling, or allow longer runs: a run needs enough queries for a verdict",
+            )
+        if not 1e-4 <= self.precision <= 0.5:
+            raise InputError(f"a precision of {self.precision}", hint="give it as a share from 0.0001 to 0.5")
+        if self.most_runs < 1:
+            raise InputError(f"a search of {self.most_runs} runs", hint="allow 1 run or more")
+        object.__setattr__(self, "floor", floor)
+        object.__setattr__(self, "ceiling", ceiling)
+
+    def next(self, trials: Sequence[Trial]) -> _Step | Peak:
+        """The next run, or the end if floor or ceiling has settled it."""
+        if not trials:
+            first = math.sqrt(self.bracket[0] * self.bracket[1]) if self.bracket else self.start
+            return self._hunt(first)
+        accepted = [trial.qps for trial in trials if trial.valid]
+        refused = [trial.qps for trial in trials if not trial.valid]
+        if not refused:
+            return self._up(trials, max(accepted))
+        if not accepted:
+            return self._down(trials, min(refused))
+        return self._between(trials)
+
+    def _up(self, trials: Sequence[Trial], top: float) -> _Step | Peak:
+        if top >= self.ceiling:
+            return self.peak(trials, top, f"valid up to the ceiling of {self.ceiling:g} queries/s", True)
+        if self.bracket is not None and top < self.bracket[1]:
+            return self._hunt(self.bracket[1])
+        return self._hunt(top * _growth(trials))
+
+    def _down(self, trials: Sequence[Trial], bottom: float) -> _Step | Peak:
+        if bottom <= self.floor:
+            return self.unfinished(trials)
+        if self.bracket is not None and bottom > self.bracket[0]:
+            return self._hunt(self.bracket[0])
+        return self._hunt(bottom / _growth(trials))
+
+    def _hunt(self, qps: float) -> _Step:
+        """A short run, but of full length at the ends, where one run settles the search."""
+        qps = min(max(qps, self.floor), self.ceiling)
+        at_end = qps in (self.floor, self.ceiling)
+        return _Step(qps, self.durations.of(qps, self.precision if at_end else 0.5))
+
+    def _between(self, trials: Sequence[Trial]) -> _Step:
+        left = self.most_runs - len(trials)
+        share = self.known(trials)
+        if share > self.precision and left > len(CONFIRM_AT):
+            qps = self._quantiles(trials, 0.5)[0]
+            return _Step(qps, self.durations.of(qps, max(share / 4.0, self.precision)))
+        chance = CONFIRM_AT[left - 1] if left <= len(CONFIRM_AT) else CONFIRM_FIRST
+        qps = self._quantiles(trials, chance)[0]
+        return _Step(qps, self.durations.of(qps, self.precision), confirms=True)
+
+    def known(self, trials: Sequence[Trial]) -> float:
+        """Half the width of the interval that holds the peak, as a share of its rate."""
+        low, high = self._quantiles(trials, OUTSIDE, 1.0 - OUTSIDE)
+        return max((high / low - 1.0) / 2.0, 1e-9)
+
+    def _quantiles(self, trials: Sequence[Trial], *chances: float) -> list[float]:
+        """The rates below which the peak lies with these chances."""
+        import numpy as np
+
+        rates = [trial.qps for trial in trials]
+        low = math.log(max(min(rates) / 2.0, min(self.floor, min(rates))))
+        high = math.log(min(max(rates) * 2.0, max(self.ceiling, max(rates))))
+        grid = np.linspace(low, high, 2 + math.ceil((high - low) / (self.precision / 8.0)))
+        weights = np.exp(self._log_chances(trials, grid))
+        below = np.cumsum(weights)
+        return [math.exp(float(np.interp(chance * below[-1], below, grid))) for chance in chances]
+
+    def _log_chances(self, trials: Sequence[Trial], grid: NDArray[np.float64]) -> NDArray[np.float64]:
+        import numpy as np
+
+        found: NDArray[np.float64] = np.zeros_like(grid)
+        steepness = self._steepness(trials)
+        for trial in trials:
+            spread = self.durations.spread(trial)
+            shift = self._shift(trial, steepness)
+            away = (grid - math.log(trial.qps) - shift) / spread
+            if abs(shift) < CLOSE * spread:
+                found += np.log(LAPSE + np.exp(-0.5 * away**2))
+                continue
+            # Too far off for its latency to say how far: a logistic curve of that standard deviation, about the rate.
+            steps = np.clip((grid - math.log(trial.qps)) / spread * (math.pi / math.sqrt(3.0)), -40.0, 40.0)
+            valid = 0.5 * (1.0 + np.tanh(steps / 2.0))
+            lapse = 1e-9 if trial.hopeless else LAPSE
+            found += np.log(lapse + (1.0 - 2.0 * lapse) * (valid if trial.valid else 1.0 - valid))
+        found -= found.max()
+        return found
+
+    def _shift(self, trial: Trial, steepness: float) -> float:
+        """How far above the rate (logarithm) the trial's latency puts the peak; inf if it has none to go by."""
+        if trial.hopeless or not 0.0 < trial.latency < math.inf:
+            return math.inf
+        return math.log(self.durations.bound / trial.latency) / steepness
+
+    def _steepness(self, trials: Sequence[Trial]) -> float:
+        """By what power of the rate the latency grows around the bound: a line through the trials near it."""
+        bound = self.durations.bound
+        near = [trial for trial in trials if bound / 4.0 < trial.latency < bound * 4.0]
+        rates = [math.log(trial.qps) for trial in near]
+        mean = sum(rates) / max(len(rates), 1)
+        pull = 0.03**2  # the weight of STEEPNESS: that of a trial 3 % off
+        product = sum((rate - mean) * math.log(trial.latency / bound) for rate, trial in zip(rates, near, strict=True))
+        square = sum((rate - mean) ** 2 for rate in rates)
+        return min(max((product + STEEPNESS * pull) / (square + pull), 2.0), 50.0)
+
+    def peak(self, trials: Sequence[Trial], low: float, reason: str, confirmed: bool) -> Peak:
+        """The result with the answer `low`."""
+        high = min((trial.qps for trial in trials if not trial.valid and trial.qps > low), default=math.inf)
+        if not any(trial.valid for trial in trials):
+            interval = (0.0, high)
+        elif all(trial.valid for trial in trials):
+            interval = (low, high)
+        else:
+            interval_low, interval_high = self._quantiles(trials, OUTSIDE, 1.0 - OUTSIDE)
+            interval = (interval_low, interval_high)
+        return Peak(low, high, interval, tuple(trials), confirmed, reason)
+
+    def unfinished(self, trials: Sequence[Trial]) -> Peak:
+        """The result where no run confirmed an answer: no rate is valid, or all runs are used up."""
+        if not any(trial.valid for trial in trials):
+            lowest = min(trials, key=lambda trial: trial.qps)
+            why = f": {lowest.reason}" if lowest.reason else ""
+            return self.peak(trials, 0.0, f"no rate down to {lowest.qps:g} queries/s meets the bound{why}", False)
+        top = math.inf
+        if not all(trial.valid for trial in trials):
+            top = self._quantiles(trials, 0.5)[0]
+        accepted = [trial.qps for trial in trials if trial.valid]
+        low = max((qps for qps in accepted if qps <= top), default=min(accepted))
+        return self.peak(trials, low, f"all {self.most_runs} runs are used up", False)
+
+
+def _growth(trials: Sequence[Trial]) -> float:
+    return 2.0 if len(trials) < 3 else 4.0
+
+
+def _fresh_seeds(first: int, trials: Sequence[Trial]) -> Callable[[int], int]:
+    """The seed of the run after so many others; above every seed of `trials`, should these have been other ones."""
+    shift = max((trial.seed - first - index for index, trial in enumerate(trials)), default=0)
+    return lambda done: first + done + max(shift, 0)
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0.0 < value < math.inf:
+        raise InputError(f"a {name} of {value}", hint="give a number above 0")
