@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanewise import units
@@ -13,12 +14,15 @@ from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.plan import Copies, Metric, Plan, Service
 from lanewise.routes.model import Via
 from lanewise.serving import steady
+from lanewise.serving.best import under_load
+from lanewise.serving.workload import workload
 from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lanewise.perf.predict import Prediction
+    from lanewise.results.loaded import Loaded
     from lanewise.routes.model import Route
     from lanewise.topology.model import System
 
@@ -46,11 +50,43 @@ class ModelProbe:
 
     source = Source.PREDICTED
 
+    def __init__(self) -> None:
+        # Rows ask for several metrics of one service; systems are kept so that their identity stays theirs.
+        self._simulated: dict[tuple[int, Service], tuple[System, Loaded]] = {}
+
     def run(self, plan: Plan) -> list[Observation]:
         """One predicted observation for each metric; UnknownName for a metric it does not know."""
         if isinstance(plan.scenario, Copies):
             return _copies(plan, plan.scenario)
-        return _service(plan, plan.scenario)
+        seen = _service(plan, plan.scenario)
+        if plan.scenario.method == "steady state":
+            return seen
+        return [self._by_simulation(plan, plan.scenario, each) for each in seen]
+
+    def _by_simulation(self, plan: Plan, service: Service, steady_state: Observation) -> Observation:
+        """The same observation by event simulation, with the steady state's value beside it."""
+        found = self._under_load(plan.system, service)
+        if steady_state.metric == "link_share":
+            return steady_state  # a share of a link's raw rate does not depend on queueing
+        size = workload(service.workload).bytes_in
+        # The target rate is the score, as with LoadGen; how many queries happen to come in a run is chance.
+        value = {"qps": found.qps, "goodput": found.qps * size}.get(steady_state.metric)
+        if steady_state.metric == "share":
+            value = found.qps / self._under_load(plan.system, replace(service, division="closed")).qps
+        beside = {} if steady_state.value is None else {"steady state": steady_state.value}
+        busy = [each for each in found.busy if each.kind != "GPU"][:4] + [b for b in found.busy if b.kind == "GPU"][:1]
+        return replace(
+            steady_state, value=None if value is None else units.from_si(value, steady_state.unit), beside=beside,
+            limit=found.limit, basis=Basis(found.basis), rests_on=found.rests_on,
+            use={each.name: round(each.mean, 4) for each in busy},
+        )  # fmt: skip
+
+    def _under_load(self, system: System, service: Service) -> Loaded:
+        asked = replace(service, name="")
+        key = (id(system), asked)
+        if key not in self._simulated:
+            self._simulated[key] = (system, under_load(system, asked))
+        return self._simulated[key][1]
 
 
 def _copies(plan: Plan, copies: Copies) -> list[Observation]:

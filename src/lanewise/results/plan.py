@@ -23,13 +23,18 @@ class Copies:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """An inference service on every GPU of `host`: `mode` is server or offline, `division` closed or network."""
+    """An inference service on every GPU of `host`: `mode` is server or offline, `division` closed or network.
+
+    `method` says how its rate is predicted: in steady state without a latency bound, or by event simulation as the
+    largest rate that keeps it.
+    """
 
     workload: str
     mode: str = "server"
     division: str = "closed"
     host: str | None = None
     name: str = ""
+    method: str = "steady state"
 
 
 @dataclass(frozen=True, slots=True)

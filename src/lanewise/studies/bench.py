@@ -58,7 +58,7 @@ class Bench:
 def scenario(form: ScenarioForm, name: str) -> Copies | Service:
     """The scenario that a form describes; FormatError where its flows cannot be read."""
     if form.service:
-        return Service(form.service, form.mode, form.division, form.host, name)
+        return Service(form.service, form.mode, form.division, form.host, name, form.method)
     flows = parse_flows(form.flows, form.p2p)
     if form.demand is not None:
         share = form.demand / len(flows)
@@ -86,5 +86,7 @@ def targets(bench: Bench, rows: Sequence[RowForm]) -> list[Target]:
         check_target(row)
         settings = " ".join(f"{key}={value}" for key, value in row.settings.items() if key not in row.label)
         where = (bench.form.name, row.table, f"{row.label} {settings}".strip())
-        made.append(Target(bench.plan(row), row.published or 0.0, row.group, where))
+        # A fit asks thousands of times, so it always asks the steady state.
+        plain = replace(row, scenario=replace(row.scenario, method="steady state"))
+        made.append(Target(bench.plan(plain), row.published or 0.0, row.group, where))
     return made

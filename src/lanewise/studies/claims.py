@@ -139,3 +139,11 @@ def drawing(entry: Node, systems: Collection[str]) -> DrawingForm:
         settings=settings(entry["set"]), caption=entry["caption"].line(), place=entry.place,
         scenario=scenario(entry["scenario"]) if entry.has("scenario") else None,
     )  # fmt: skip
+
+
+def service(entry: Node, systems: Collection[str]) -> DrawingForm:
+    """A system of the study with a service to show under load; FormatError if its scenario is none."""
+    found = drawing(entry, systems)
+    if found.scenario is None or not found.scenario.service:
+        raise entry.error("a service under load needs one to ask for", "for example scenario: {service: resnet50}")
+    return found

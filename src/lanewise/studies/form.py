@@ -34,6 +34,7 @@ class ScenarioForm:
     mode: str = "server"
     division: str = "closed"
     host: str | None = None
+    method: str = "steady state"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class ChartForm:
 
 @dataclass(frozen=True, slots=True)
 class DrawingForm:
-    """A system drawn, with the loads of one scenario on its links if one is given."""
+    """A system drawn, with the loads of one scenario on its links if one is given; or a service shown under load."""
 
     title: str
     system: str
@@ -150,5 +151,6 @@ class StudyForm:
     conclusions: tuple[ConclusionForm, ...] = ()
     charts: tuple[ChartForm, ...] = ()
     drawings: tuple[DrawingForm, ...] = ()
+    services: tuple[DrawingForm, ...] = ()
     assumptions: tuple[str, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lanewise.perf.predict import Prediction, predict
 from lanewise.results.outline import outline
-from lanewise.results.plan import Copies
+from lanewise.results.plan import Copies, Service
 from lanewise.results.run import Chart, Drawing, Series
 from lanewise.serving import steady
+from lanewise.serving.best import under_load
 from lanewise.studies.bench import scenario
 from lanewise.studies.node import at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lanewise.results.loaded import Loaded
     from lanewise.results.observation import Observation
     from lanewise.studies.bench import Bench
     from lanewise.studies.form import ChartForm, DrawingForm, ScenarioForm, StudyForm
@@ -70,6 +73,19 @@ def _drawing(bench: Bench, entry: DrawingForm) -> Drawing:
     found = _loads(system, entry.scenario, entry.title)
     routes = [(flow.flow.name, flow.routes[0].nodes) for flow in found.flows[:6]] if len(found.flows) <= 6 else []
     return Drawing(title, outline(system, found.loads, found.link_use, routes), entry.caption)
+
+
+def services(bench: Bench) -> tuple[Loaded, ...]:
+    """Every service of the form at its peak, by event simulation; LanewiseError with its place."""
+    made = []
+    for entry in bench.form.services:
+        with at(entry.place):
+            assert entry.scenario is not None
+            asked = scenario(entry.scenario, entry.title)
+            assert isinstance(asked, Service)
+            found = under_load(bench.system(entry.system, entry.settings), asked)
+        made.append(replace(found, name=entry.title or found.name))
+    return tuple(made)
 
 
 def _loads(system: System, form: ScenarioForm, name: str) -> Prediction:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _TOP = (
     "lanewise", "study", "title", "source", "finding", "method", "systems", "tables", "fit", "fit_tables", "leave_out",
-    "hypotheses", "conclusions", "charts", "drawings", "assumptions",
+    "hypotheses", "conclusions", "charts", "drawings", "services", "assumptions",
 )  # fmt: skip
 _INHERITED = ("system", "scenario", "metric", "unit", "derive", "note", "role")
 # A prediction; a row whose published value itself goes in; a row that says again what other rows say.
@@ -57,6 +57,7 @@ def _study(document: Document) -> StudyForm:
         conclusions=tuple(claims.conclusion(entry) for entry in top["conclusions"].items()),
         charts=tuple(claims.chart(entry, rows) for entry in top["charts"].items()),
         drawings=tuple(claims.drawing(entry, systems) for entry in top["drawings"].items()),
+        services=tuple(claims.service(entry, systems) for entry in top["services"].items()),
         assumptions=tuple(entry.line() for entry in top["assumptions"].items()),
         titles={table.name: table.title for table in tables},
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +15,14 @@ from lanewise.studies.bench import Bench, fit_rows, targets
 from lanewise.studies.conclude import conclude, derive
 from lanewise.studies.form import RowForm, StudyForm
 from lanewise.studies.hypotheses import try_hypothesis
-from lanewise.studies.illustrate import charts, drawings
+from lanewise.studies.illustrate import charts, drawings, services
 from lanewise.studies.node import at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lanewise.catalog import Catalog
-    from lanewise.results.plan import Probe
+    from lanewise.results.plan import Plan, Probe
     from lanewise.studies.bench import Systems
 
     Progress = Callable[[str], None]
@@ -35,16 +36,14 @@ def run_study(
     fit, left = _fit(bench, say)
     if fit is not None:
         bench = replace(bench, catalog=fit.catalog, known={})
-    rows: list[Observation] = []
-    for row in form.rows:
-        rows.append(derive(row, rows) if row.derive else _ask(bench, row))
+    rows = _answer(bench, say)
     say("conclusions")
     return StudyRun(
         name=form.name, title=form.title, source=form.source, finding=_finding(form, rows), rows=tuple(rows),
         conclusions=tuple(conclude(entry, rows) for entry in form.conclusions),
         fitted=fit.values if fit else (), left_out=left,
         hypotheses=tuple(try_hypothesis(bench, h, fit_rows(form), catalog) for h in form.hypotheses),
-        charts=charts(form, rows), drawings=drawings(bench), method=form.method,
+        charts=charts(form, rows), drawings=drawings(bench), services=services(bench), method=form.method,
         assumptions=_assumptions(bench, form),
     )  # fmt: skip
 
@@ -60,9 +59,27 @@ def _fit(bench: Bench, say: Progress) -> tuple[calibrate.Fit | None, tuple[Any, 
         return fit, calibrate.leave_out(search, fit, say) if form.leave_out else ()
 
 
-def _ask(bench: Bench, row: RowForm) -> Observation:
+def _answer(bench: Bench, say: Progress) -> list[Observation]:
+    """Every row in its order. Simulated ones run beside each other: the native core works outside Python's lock."""
+    simulated = [row for row in bench.form.rows if not row.derive and row.scenario.method == "simulation"]
+    plans = [bench.plan(row) for row in simulated]
+    if simulated:
+        say(f"simulating {len(simulated)} rows")
+    with ThreadPoolExecutor() as pool:
+        asked = zip(simulated, pool.map(lambda pair: _see(bench, *pair), zip(simulated, plans, strict=True)), strict=True)
+        seen = {id(row): answer for row, answer in asked}
+    rows: list[Observation] = []
+    for row in bench.form.rows:
+        if row.derive:
+            rows.append(derive(row, rows))
+        else:
+            rows.append(seen[id(row)] if id(row) in seen else _see(bench, row, bench.plan(row)))
+    return rows
+
+
+def _see(bench: Bench, row: RowForm, plan: Plan) -> Observation:
     with at(row.place):
-        seen = bench.probe.run(bench.plan(row))[0]
+        seen = bench.probe.run(plan)[0]
     note = "; ".join(text for text in (row.note, seen.note) if text)
     return replace(
         seen, study=bench.form.name, table=row.table, scenario=row.label, settings=dict(row.settings), note=note,

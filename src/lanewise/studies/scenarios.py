@@ -11,7 +11,8 @@ from lanewise.studies.node import at
 if TYPE_CHECKING:
     from lanewise.studies.node import Node
 
-_SCENARIO = ("flows", "demand", "p2p", "service", "mode", "division", "host")
+METHODS = ("steady state", "simulation")
+_SCENARIO = ("flows", "demand", "p2p", "service", "mode", "division", "host", "method")
 
 
 def scenario(node: Node) -> ScenarioForm:
@@ -21,7 +22,7 @@ def scenario(node: Node) -> ScenarioForm:
     node.fields(_SCENARIO)
     if node.has("flows") == node.has("service"):
         raise node.error("a scenario is either 'flows' or a 'service'", "for example flows: gpu0->gpu1")
-    for key in ("mode", "division", "host") if node.has("flows") else ("demand", "p2p"):
+    for key in ("mode", "division", "host", "method") if node.has("flows") else ("demand", "p2p"):
         if node.has(key):
             raise node[key].error(f"'{key}' says nothing about {'flows' if node.has('flows') else 'a service'}")
     p2p = node["p2p"].flag(True)
@@ -36,6 +37,7 @@ def scenario(node: Node) -> ScenarioForm:
         mode=node["mode"].choice(("server", "offline"), "server"),
         division=node["division"].choice(("closed", "network"), "closed"),
         host=node["host"].needed() if node.has("host") else None,
+        method=node["method"].choice(METHODS, METHODS[0]),
     )
 
 
