@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lanewise.errors import FormatError
 from lanewise.results.codec import SCHEMA, run_from_json, run_to_json
+from lanewise.results.loaded import Advice, Busy, Loaded, Stage, Tried
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.outline import Box, Line, Outline, Path, Span
 from lanewise.results.run import (
@@ -59,7 +60,19 @@ observations = st.builds(
     extrapolated=st.booleans(),
     note=texts,
     samples=tuples(numbers),
+    beside=st.dictionaries(texts, numbers, max_size=2),
 )
+services = st.builds(
+    Loaded, texts, texts, texts, texts, st.sampled_from(Source), numbers, numbers, counts, counts, numbers, numbers,
+    numbers, st.booleans(), texts, texts, texts,
+    rests_on=tuples(texts), percentiles=tuples(st.tuples(numbers, numbers)),
+    stages=tuples(st.builds(Stage, texts, numbers, numbers)),
+    busy=tuples(st.builds(Busy, texts, numbers, tuples(numbers), texts)), series_step=numbers, batch=numbers,
+    peak=st.none() | st.tuples(numbers, numbers),
+    tried=tuples(st.builds(Tried, numbers, numbers, st.booleans(), counts, counts, texts)), steady=maybe,
+    advice=tuples(st.builds(Advice, texts, maybe)), goodput=numbers, duration=numbers, seed=counts,
+    settings=st.dictionaries(texts, counts, max_size=2), assumptions=tuples(texts), note=texts,
+)  # fmt: skip
 points = st.tuples(numbers | texts, maybe)
 charts = st.builds(
     Chart, texts, st.sampled_from(["line", "bar"]), texts, texts,
@@ -81,8 +94,10 @@ studies = st.builds(
     tuples(st.builds(LeftOut, texts, counts, numbers, numbers)),
     tuples(st.builds(Hypothesis, texts, texts, maybe, maybe, counts, texts)),
     tuples(charts, 2), tuples(st.builds(Drawing, texts, outlines, texts), 2), tuples(texts), texts,
+    tuples(services, 1),
 )  # fmt: skip
-runs = st.builds(Run, tuples(studies, 2), texts, texts, texts, st.dictionaries(texts, texts, max_size=3))
+named = st.dictionaries(texts, texts, max_size=3)
+runs = st.builds(Run, tuples(studies, 2), texts, texts, texts, named, tuples(services, 2))
 
 
 def observed(**changes: object) -> Observation:
@@ -139,6 +154,27 @@ def test_a_field_added_later_is_passed_over() -> None:
     data = json.loads(run_to_json(one_row(observed())))
     data["studies"][0]["mood"] = "good"
     assert run_from_json(json.dumps(data), "x") == one_row(observed())
+
+
+def test_a_file_from_before_services_and_other_methods_still_reads() -> None:
+    data = json.loads(run_to_json(one_row(observed())))
+    assert data.pop("services") == data["studies"][0].pop("services") == []
+    assert data["studies"][0]["rows"][0].pop("beside") == {}
+    assert run_from_json(json.dumps(data), "old.json") == one_row(observed())
+    jsonschema.Draft202012Validator(run_schema()).validate(data)
+
+
+def test_a_latency_that_is_not_finite_is_refused_by_name() -> None:
+    loaded = Loaded("a", "w", "Server", "s", Source.PREDICTED, 1.0, 1.0, 1, 1, 1.0, 0.99, math.inf, False, "", "", "")
+    with pytest.raises(FormatError, match=r"run\.services\[0\]\.latency is inf"):
+        run_to_json(Run((), "now", "1", services=(loaded,)))
+
+
+def test_residuals_of_other_methods_are_those_of_the_row() -> None:
+    row = observed(value=11.0, published=10.0, beside={"a": 9.0, "b": 10.0})
+    assert row.beside_residuals_pct == {"a": pytest.approx(-10.0), "b": 0.0}
+    assert observed(beside={"a": 9.0}).beside_residuals_pct == {"a": None}
+    assert observed(published=0.0, beside={"a": 9.0}).beside_residuals_pct == {"a": None}
 
 
 GOOD = run_to_json(one_row(observed()))

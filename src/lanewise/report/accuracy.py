@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise import units
+from lanewise.report import methods
 from lanewise.results import statistics
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def _study(study: StudyRun) -> list[str]:
         f"Source: {study.source}",
         study.finding,
         _residuals("table", statistics.by_table(study.rows)),
+        *_methods(study),
     ]
     if study.fitted:
         found = [(v.key, units.readable(v.value, v.unit), _spread(v.spread), str(v.used), v.note) for v in study.fitted]
@@ -59,8 +61,10 @@ def _study(study: StudyRun) -> list[str]:
         tried = [(h.name, h.says, _number(h.rms_pct), _signed(h.worst_pct), str(h.fitted)) for h in study.hypotheses]
         columns = ("explanation", "which says", "rms %", "worst %", "values fitted")
         lines += ["Explanations tried on the same rows:", _table(columns, tried)]
-    rows = [_row(row) for row in study.rows]
-    heads = ("table", "row", "unit", "published", "predicted", "residual %", "basis", "limit", "role")
+    others = methods.names(study.rows)
+    rows = [_row(row, others) for row in study.rows]
+    beside = (f"{others[0]} (residual %)",) if len(others) == 1 else ("other methods (residual %)",) * bool(others)
+    heads = ("table", "row", "unit", "published", "predicted", "residual %", *beside, "basis", "limit", "role")
     return [*lines, "Every row:", _table(heads, rows)]
 
 
@@ -82,7 +86,27 @@ def _residuals(head: str, groups: Mapping[str, Residuals]) -> str:
     return _table(heads, rows)
 
 
-def _row(row: Observation) -> tuple[str, ...]:
+def _methods(study: StudyRun) -> list[str]:
+    """Other methods on the rows they answered, each under the rows' own values."""
+    found = methods.methods(study.rows)
+    if not found:
+        return []
+    groups = {}
+    for one in found:
+        groups[one.own_name if len(found) == 1 else f"{one.own_name}, on the rows of {one.name}"] = one.own
+        groups[one.name] = one.other
+    return ["The same rows by another method:", _residuals("method", groups)]
+
+
+def _beside(row: Observation, others: Sequence[str]) -> str:
+    parts = []
+    for name, residual in row.beside_residuals_pct.items():
+        text = units.number(row.beside[name]) + (f" ({_signed(residual)})" if residual is not None else "")
+        parts.append(text if len(others) == 1 else f"{name} {text}")
+    return "; ".join(parts)
+
+
+def _row(row: Observation, others: Sequence[str]) -> tuple[str, ...]:
     settings = " ".join(f"{key}={value}" for key, value in row.settings.items() if key not in row.scenario)
     published = "" if row.published is None else units.number(row.published)
     value = "unknown" if row.value is None else units.number(row.value)
@@ -96,6 +120,7 @@ def _row(row: Observation) -> tuple[str, ...]:
         published + marked,
         value,
         residual,
+        *([_beside(row, others)] if others else []),
         basis,
         row.limit,
         "" if row.role == "prediction" else row.role,

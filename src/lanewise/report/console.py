@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.report import page
+from lanewise.report.service_console import service_view, services_sheet, show_service
 from lanewise.report.terminal import Column, Sheet, make_console, print_sheet
 from lanewise.results import statistics
 
@@ -28,7 +29,11 @@ def show_run(run: Run, console: Console | None = None, rows: bool = False) -> No
     _say(console, page.headline(run))
     _say(console, "")
     pages = page.study_pages(run)
-    print_sheet(console, _studies(pages))
+    if pages or not run.services:
+        print_sheet(console, _studies(pages))
+    for service in run.services:
+        console.print("")
+        show_service(service, console)
     for one in pages:
         show_study(one.study, console, rows)
 
@@ -64,9 +69,16 @@ def show_study(study: StudyRun, console: Console | None = None, rows: bool = Tru
     _say(console, "")
     for conclusion in study.conclusions:
         _conclude(console, conclusion)
+    if study.services:
+        _say(console, "")
+        print_sheet(console, services_sheet(study.services))
     if not rows:
         return
-    for table in page.study_page(study).tables:
+    prepared = page.study_page(study)
+    for line in prepared.methods:
+        _say(console, "")
+        _say(console, line)
+    for table in prepared.tables:
         _say(console, "")
         print_sheet(console, _rows(table))
 
@@ -94,6 +106,7 @@ def _rows(table: page.Table) -> Sheet:
             Column(f"published\n{unit}", True),
             Column(f"{table.value_head}\n{unit}", True),
             Column("residual\n%", True),
+            *(Column(f"{method}\n{unit} (res. %)", True, keep=4) for method in table.methods),
             Column("limited by", keep=4, elastic=True),
             Column("basis", keep=5),
             Column("note", keep=6, elastic=True),
@@ -113,6 +126,7 @@ def _rows(table: page.Table) -> Sheet:
             cell.published + (mark if cell.published else ""),
             cell.value + ("" if cell.published else mark),
             (cell.residual, _GRADE[cell.grade]),
+            *(f"{value} ({residual})" if residual else value for value, residual, _ in cell.beside),
             cell.limit,
             cell.basis,
             cell.note,
@@ -248,10 +262,12 @@ def _say(console: Console, text: str) -> None:
 
 __all__ = [
     "make_console",
+    "service_view",
     "show_comparison",
     "show_predictions",
     "show_residuals",
     "show_routes",
     "show_run",
+    "show_service",
     "show_study",
 ]

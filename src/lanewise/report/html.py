@@ -9,26 +9,36 @@ from lanewise import units
 from lanewise.report import page as prepared
 from lanewise.report.draw import draw, style
 from lanewise.report.plots import plot
+from lanewise.report.service_page import service_parts
 from lanewise.results import statistics
 
 if TYPE_CHECKING:
     from lanewise.results.run import Run
 
 
-def report_html(run: Run, title: str = "Predicted against published") -> str:
-    """The page as text; charts need matplotlib, and MissingDependency says so if it is not there."""
-    from jinja2 import Environment, StrictUndefined
+def report_html(run: Run, title: str = "") -> str:
+    """The page as text, titled by what the run holds unless `title` is given.
+
+    Charts need matplotlib, and MissingDependency says so if it is not there.
+    """
+    from jinja2 import DictLoader, Environment, StrictUndefined
 
     folder = resources.files("lanewise.report") / "templates"
-    environment = Environment(autoescape=True, trim_blocks=True, undefined=StrictUndefined)
-    template = environment.from_string((folder / "report.html.j2").read_text(encoding="utf-8"))
+    texts = {name: (folder / name).read_text(encoding="utf-8") for name in ("report.html.j2", "service.html.j2")}
+    environment = Environment(
+        autoescape=True, trim_blocks=True, undefined=StrictUndefined, loader=DictLoader(texts)
+    )
+    template = environment.get_template("report.html.j2")
+    own, by_study = service_parts(run)
     pages = [_illustrated(page) for page in prepared.study_pages(run)]
     rows = [row for study in run.studies for row in study.rows]
     return template.render(
         run=run,
-        title=title,
+        title=title or _title(run),
         css=_safe_css((folder / "page.css").read_text(encoding="utf-8") + style()),
         pages=pages,
+        services=own,
+        study_services=by_study,
         headline=prepared.headline(run),
         bases=prepared.basis_names(pages),
         total=statistics.overall(run),
@@ -48,6 +58,10 @@ def _illustrated(page: prepared.StudyPage) -> prepared.StudyPage:
     for drawing in page.study.drawings:
         page.drawings.append((drawing.title, draw(drawing.outline, alone=False), drawing.caption))
     return page
+
+
+def _title(run: Run) -> str:
+    return "Services under load" if run.services and not run.studies else "Predicted against published"
 
 
 def _number(value: float | None) -> str:

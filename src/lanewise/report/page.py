@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lanewise import units
+from lanewise.report import methods, services
 from lanewise.results import statistics
 from lanewise.results.observation import Source
 
@@ -22,7 +23,10 @@ _BASES = ("physics", "calibrated", "fitted")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One row of a table: texts as they are printed; `grade` is '', 'off' (> 5 %) or 'far' (> 10 %)."""
+    """One row of a table: texts as they are printed; `grade` is '', 'off' (> 5 %) or 'far' (> 10 %).
+
+    `beside` is value, residual and grade by each method of the table, empty texts where a method has no value.
+    """
 
     system: str
     scenario: str
@@ -40,11 +44,15 @@ class Cell:
     rests: tuple[int, ...]
     extrapolated: bool
     note: str
+    beside: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of one table of the source in one unit; `columns` are the optional ones that carry something."""
+    """Rows of one table of the source in one unit; `columns` are the optional ones that carry something.
+
+    `methods` are the other methods that stand beside the rows.
+    """
 
     anchor: str
     title: str
@@ -54,6 +62,7 @@ class Table:
     columns: frozenset[str]
     summary: str
     common: str = ""
+    methods: tuple[str, ...] = ()
 
 
 @dataclass
@@ -66,6 +75,7 @@ class StudyPage:
     bases: dict[str, Residuals]
     limits: dict[str, Residuals]
     verdict: str
+    methods: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     rests: list[str] = field(default_factory=list)
     charts: list[tuple[str, str, str]] = field(default_factory=list)
@@ -87,6 +97,7 @@ def study_page(study: StudyRun) -> StudyPage:
         bases=statistics.by_basis(study.rows),
         limits=statistics.by_limit(study.rows),
         verdict=verdict_text([study]),
+        methods=method_lines(study.rows),
         tables=_tables(study, rests),
         rests=rests,
     )
@@ -107,8 +118,30 @@ def verdict_text(studies: Iterable[StudyRun]) -> str:
     return f"{text}, {open_} not evaluated" if open_ else text
 
 
+def method_lines(rows: Sequence[Observation]) -> list[str]:
+    """'20 rows: predicted rms 3.1 %, worst −7.4 %; steady state rms 8.8 %, worst +21.5 %', one line a method."""
+    found = methods.methods(rows)
+    return [
+        f"{one.other.compared} row{'s' * (one.other.compared != 1)}: {one.own_name} {_spread(one.own)}; "
+        f"{one.name} {_spread(one.other)}"
+        for one in found
+    ]
+
+
+def _spread(found: Residuals) -> str:
+    return f"rms {percent(found.rms_pct)}, worst {signed(found.worst_pct)} %"
+
+
 def headline(run: Run) -> str:
-    """The finding over all studies in two or three sentences."""
+    """The finding over all studies and services in a few sentences."""
+    loaded = [*run.services, *(one for study in run.studies for one in study.services)]
+    under_load = f"{services.overview(loaded)}." if loaded else ""
+    if loaded and not run.studies:
+        return under_load
+    return " ".join(filter(None, [_studies_headline(run), under_load]))
+
+
+def _studies_headline(run: Run) -> str:
     total = statistics.overall(run)
     yes, no, open_ = statistics.verdicts(run.studies)
     count = len(run.studies)
@@ -212,7 +245,8 @@ def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests:
     many = len({row.metric for row in rows}) > 1
     # A prediction keeps one more digit than whole published figures below 1,000, so that 94.7 is not shown as 95.
     finer = 1 if decimals == 0 and figures and max(map(abs, figures)) < 1000 else decimals
-    cells = tuple(_cell(row, decimals, finer, rests) for row in rows)
+    others = tuple(methods.names(rows))
+    cells = tuple(_cell(row, decimals, finer, rests, others) for row in rows)
     sources = {row.source for row in rows if row.source is not Source.PUBLISHED}
     optional = (
         "scenario",
@@ -243,6 +277,7 @@ def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests:
         frozenset(columns),
         _summary(rows),
         ", ".join(common.values()),
+        others,
     )
 
 
@@ -263,11 +298,10 @@ def _summary(rows: Sequence[Observation]) -> str:
     found = statistics.residuals(rows)
     if found.rms_pct is None:
         return ""
-    worst = signed(found.worst_pct)
-    return f"rms {percent(found.rms_pct)}, worst {worst} %, {found.compared} of {found.rows} compared"
+    return f"{_spread(found)}, {found.compared} of {found.rows} compared"
 
 
-def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str]) -> Cell:
+def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str], others: Sequence[str]) -> Cell:
     published_row = row.source is Source.PUBLISHED
     published = row.value if published_row else row.published
     low, high = row.low, row.high
@@ -294,7 +328,15 @@ def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str]) -> 
         rests=tuple(rests.index(text) + 1 for text in row.rests_on),
         extrapolated=row.extrapolated or row.source is Source.EXTRAPOLATED,
         note=note,
+        beside=tuple(_beside(row, name, finer) for name in others),
     )
+
+
+def _beside(row: Observation, method: str, decimals: int) -> tuple[str, str, str]:
+    if method not in row.beside:
+        return ("", "", "")
+    residual = row.beside_residuals_pct[method]
+    return plain(row.beside[method], decimals), "" if residual is None else signed(residual), grade(residual)
 
 
 def basis_names(pages: Iterable[StudyPage]) -> list[str]:

@@ -15,7 +15,7 @@ from lanewise import units
 from lanewise.errors import MissingDependency
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lanewise.results.run import Chart, Series
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#6b6b6b")
 FONTS = "'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 # Stand-ins for the page's own ink and rules, so that a chart inside a page follows light and dark.
-_INK, _SOFT, _RULE, _PAPER = "#010203", "#040506", "#070809", "#fefdfc"
+INK, SOFT, RULE, PAPER = "#010203", "#040506", "#070809", "#fefdfc"
 _CSS = {
-    _INK: "var(--ink, #1c2127)",
-    _SOFT: "var(--soft, #5b6570)",
-    _RULE: "var(--rule, #d5dae0)",
-    _PAPER: "var(--paper, #ffffff)",
+    INK: "var(--ink, #1c2127)",
+    SOFT: "var(--soft, #5b6570)",
+    RULE: "var(--rule, #d5dae0)",
+    PAPER: "var(--paper, #ffffff)",
 }
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
@@ -48,16 +48,8 @@ def plot(chart: Chart, salt: str = "lanewise") -> str:
 
     MissingDependency if matplotlib is not installed.
     """
-    try:
-        import matplotlib
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingDependency("charts need matplotlib", hint="pip install matplotlib") from None
-    settings: Any = _settings(salt)
-    with matplotlib.rc_context(settings):
-        figure = Figure(figsize=_size(chart), facecolor="none")
-        FigureCanvasSVG(figure)
+
+    def paint(figure: Any) -> None:
         axes = figure.add_axes(_frame(chart), facecolor="none")
         groups = _groups(chart.series)
         if chart.kind == "bar":
@@ -66,19 +58,34 @@ def plot(chart: Chart, salt: str = "lanewise") -> str:
             _lines(axes, chart, groups)
         _dress(axes, chart)
         _legend(figure, chart, groups)
+
+    return painted(_size(chart), f"{chart.title}: {chart.y_label} against {chart.x_label}", salt, paint)
+
+
+def painted(size: tuple[float, float], label: str, salt: str, paint: Callable[[Any], None]) -> str:
+    """What `paint` draws on a figure of `size` inches, as an <svg> element that is read out as `label`."""
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingDependency("charts need matplotlib", hint="pip install matplotlib") from None
+    settings: Any = _settings(salt)
+    with matplotlib.rc_context(settings):
+        figure = Figure(figsize=size, facecolor="none")
+        FigureCanvasSVG(figure)
+        paint(figure)
         buffer = io.StringIO()
-        figure.savefig(
-            buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
-        )
-    return _clean(buffer.getvalue(), chart)
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    return _clean(buffer.getvalue(), label)
 
 
 def _settings(salt: str) -> dict[str, Any]:
     return {
         "svg.fonttype": "none", "svg.hashsalt": salt, "font.family": "DejaVu Sans", "font.size": 9.0,
-        "text.color": _INK, "axes.labelcolor": _INK, "axes.edgecolor": _SOFT, "xtick.color": _SOFT,
-        "ytick.color": _SOFT, "xtick.labelcolor": _INK, "ytick.labelcolor": _INK, "hatch.linewidth": 0.8,
-        "axes.linewidth": 0.8, "path.simplify": True, "axes.unicode_minus": True,
+        "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": SOFT, "xtick.color": SOFT,
+        "ytick.color": SOFT, "xtick.labelcolor": INK, "ytick.labelcolor": INK, "hatch.linewidth": 0.8,
+        "axes.linewidth": 0.8, "path.simplify": True, "axes.unicode_minus": True, "text.parse_math": False,
     }  # fmt: skip
 
 
@@ -155,7 +162,7 @@ def _one_line(axes: Any, points: list[tuple[float, float | None, bool]], group: 
         for hollow in (False, True):
             chosen = [(x, y) for (x, y, flag) in points if y is not None and flag is hollow]
             if chosen:
-                face = _PAPER if hollow else group.colour
+                face = PAPER if hollow else group.colour
                 axes.plot(
                     *zip(*chosen, strict=True),
                     linestyle="none",
@@ -172,7 +179,7 @@ def _one_line(axes: Any, points: list[tuple[float, float | None, bool]], group: 
     hollow_points = [(x, y) for (x, y, flag) in points if flag and y is not None]
     if hollow_points:
         axes.plot(*zip(*hollow_points, strict=True), linestyle="none", marker=".", markersize=6,
-                  markerfacecolor=_PAPER, markeredgecolor=group.colour, zorder=3)  # fmt: skip
+                  markerfacecolor=PAPER, markeredgecolor=group.colour, zorder=3)  # fmt: skip
 
 
 def _from_zero(limits: tuple[float, float]) -> tuple[float, float]:
@@ -196,7 +203,7 @@ def _label_ends(axes: Any, ends: list[tuple[float, float, _Group]]) -> None:
         style = {"color": group.colour, "linewidth": 0.7, "clip_on": False, "zorder": 2, "alpha": 0.55}
         axes.plot([x, right], [y, at], linestyle=(0, (1, 2)), **style)
         axes.annotate(group.name, xy=(right, at), xytext=(5, 0), textcoords="offset points", va="center",
-                      ha="left", color=_INK, fontsize=8.6, annotation_clip=False)  # fmt: skip
+                      ha="left", color=INK, fontsize=8.6, annotation_clip=False)  # fmt: skip
 
 
 def _bars(axes: Any, chart: Chart, groups: Sequence[_Group]) -> None:
@@ -223,14 +230,14 @@ def _one_bar(
     axes: Any, where: float, y: float, height: float, colour: str, source: str, hollow: bool
 ) -> None:
     outline = source == "published"
-    style = {"facecolor": _PAPER if outline or hollow else colour, "edgecolor": colour, "linewidth": 0.9}
+    style = {"facecolor": PAPER if outline or hollow else colour, "edgecolor": colour, "linewidth": 0.9}
     if outline and not hollow:
         style["hatch"] = "////"
     if hollow:
         style["linestyle"] = (0, (3, 1.5))
     axes.barh(where, y, height=height * 0.9, zorder=3, **style)
     axes.annotate(_short(y), xy=(y, where), xytext=(3, 0), textcoords="offset points", va="center", ha="left",
-                  fontsize=7.4, color=_INK, annotation_clip=False)  # fmt: skip
+                  fontsize=7.4, color=INK, annotation_clip=False)  # fmt: skip
 
 
 def _short(value: float) -> str:
@@ -253,8 +260,8 @@ def _dress(axes: Any, chart: Chart) -> None:
     # The quantity stands above its axis, level and readable, instead of turned on its side.
     axes.annotate(chart.x_label if bar else chart.y_label, xy=(0, 1), xycoords="axes fraction",
                   xytext=(0, 2 if bar else 8), textcoords="offset points", ha="right" if bar else "center",
-                  va="bottom", color=_INK, annotation_clip=False)  # fmt: skip
-    axes.grid(axis="x" if bar else "y", color=_RULE, linewidth=0.7, zorder=0)
+                  va="bottom", color=INK, annotation_clip=False)  # fmt: skip
+    axes.grid(axis="x" if bar else "y", color=RULE, linewidth=0.7, zorder=0)
     axes.set_axisbelow(True)
     axes.tick_params(length=3, width=0.8)
     if bar:
@@ -272,15 +279,15 @@ def _legend(figure: Any, chart: Chart, groups: Sequence[_Group]) -> None:
     for source in sources:
         if chart.kind == "bar":
             filled = source != "published"
-            keys.append(Patch(facecolor=_SOFT if filled else _PAPER, edgecolor=_SOFT, label=source,
+            keys.append(Patch(facecolor=SOFT if filled else PAPER, edgecolor=SOFT, label=source,
                               hatch=None if filled else "////"))  # fmt: skip
         elif source == "published":
-            keys.append(Line2D([], [], color=_SOFT, marker="o", linestyle="none", markersize=5, label=source))
+            keys.append(Line2D([], [], color=SOFT, marker="o", linestyle="none", markersize=5, label=source))
         else:
             dashes: Any = {"measured": (0, (4, 1.5)), "extrapolated": (0, (1, 1.5))}.get(source, "solid")
-            keys.append(Line2D([], [], color=_SOFT, linewidth=1.7, linestyle=dashes, label=source))
+            keys.append(Line2D([], [], color=SOFT, linewidth=1.7, linestyle=dashes, label=source))
     if hollow:
-        shape: dict[str, Any] = {"markerfacecolor": _PAPER, "markeredgecolor": _SOFT, "markersize": 5.5}
+        shape: dict[str, Any] = {"markerfacecolor": PAPER, "markeredgecolor": SOFT, "markersize": 5.5}
         keys.append(Line2D([], [], marker="o", linestyle="none", label="extrapolated", **shape))
     if chart.kind == "bar" and len(groups) > 1:
         keys.extend(Patch(facecolor=group.colour, label=group.name) for group in groups)
@@ -298,7 +305,7 @@ def _legend(figure: Any, chart: Chart, groups: Sequence[_Group]) -> None:
     )
 
 
-def _clean(svg: str, chart: Chart) -> str:
+def _clean(svg: str, label: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.S)
@@ -308,9 +315,10 @@ def _clean(svg: str, chart: Chart) -> str:
         svg = svg.replace(colour, variable)
     svg = svg.replace("'DejaVu Sans'", FONTS)
     svg = re.sub(r"\n\s*", "\n", svg)
-    label = f"{chart.title}: {chart.y_label} against {chart.x_label}"
+    # A hundredth of a point is finer than any screen; six decimals double the page.
+    svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), svg)
     title = label.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
     return svg.replace("<svg ", f'<svg role="img" stroke-linejoin="round" aria-label="{title}" ', 1).strip()
 
 
-__all__ = ["COLOURS", "FONTS", "plot"]
+__all__ = ["COLOURS", "FONTS", "INK", "PAPER", "RULE", "SOFT", "painted", "plot"]

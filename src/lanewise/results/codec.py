@@ -15,14 +15,15 @@ from enum import StrEnum
 from typing import Any, TypeVar, Union, cast
 
 from lanewise.errors import FormatError, Place
-from lanewise.results.observation import Observation
+from lanewise.results.loaded import Loaded
+from lanewise.results.observation import Observation, Source
 from lanewise.results.outline import Outline
 from lanewise.results.run import Run
 
 SCHEMA = "lanewise.run/1"
 T = TypeVar("T")
 
-_NAMES = {"Mapping": Mapping, "Observation": Observation, "Outline": Outline}
+_NAMES = {"Mapping": Mapping, "Observation": Observation, "Outline": Outline, "Loaded": Loaded, "Source": Source}
 _HINTS: dict[type, dict[str, Any]] = {}
 _RERUN = "write it again with the command that made it"
 

@@ -1,4 +1,7 @@
-"""Two sets of observations side by side: two runs, two sources of one run, or two systems."""
+"""Two sets of observations side by side: two runs, two sources of one run, or two systems.
+
+A service under load takes part as rows: its largest valid rate, what it answered, and its latency.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.errors import FormatError
-from lanewise.results.observation import Source
+from lanewise.results.observation import Basis, Observation, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lanewise.results.observation import Observation
+    from lanewise.results.loaded import Loaded
     from lanewise.results.run import Run
 
 Key = tuple[str, ...]
@@ -97,8 +100,10 @@ def compare_systems(run: Run, left: str, right: str, source: Source = Source.PRE
 
 
 def rows_of(run: Run, source: Source) -> tuple[Observation, ...]:
-    """The rows of one source; published values beside a prediction become rows of their own."""
+    """The rows of one source and those of its services; published values beside a prediction become rows too."""
     rows = [row for study in run.studies for row in study.rows]
+    rows += [row for study in run.studies for one in study.services for row in service_rows(one, study.name)]
+    rows += [row for one in run.services for row in service_rows(one)]
     found = [row for row in rows if row.source is source]
     if source is Source.PUBLISHED:
         seen = {_key(row, frozenset()) for row in found}
@@ -110,10 +115,31 @@ def rows_of(run: Run, source: Source) -> tuple[Observation, ...]:
     return tuple(found)
 
 
+def service_rows(loaded: Loaded, study: str = "") -> tuple[Observation, ...]:
+    """What two runs compare of a service: largest valid rate if it was searched, rate answered, latency."""
+    latency = f"p{round(100 * loaded.percentile, 6):g} latency"
+    found: list[tuple[str, float, str, float | None, float | None]] = [
+        ("answered rate", loaded.answered, "QPS", None, None),
+        (latency, 1e3 * loaded.latency, "ms", None, None),
+    ]
+    if loaded.peak is not None:
+        low, high = loaded.peak
+        found.insert(0, ("largest valid rate", (low + high) / 2, "QPS", low, high))
+    basis = next((one for one in Basis if one.value == loaded.basis), None)
+    return tuple(
+        Observation(
+            loaded.name, loaded.workload, metric, value, unit, loaded.source, study=study, system=loaded.system,
+            table="services", settings=loaded.settings, basis=basis, limit=loaded.limit, rests_on=loaded.rests_on,
+            low=low, high=high,
+        )
+        for metric, value, unit, low, high in found
+    )  # fmt: skip
+
+
 def _published(row: Observation) -> Observation:
     return replace(
         row, value=row.published, source=Source.PUBLISHED, published=None, basis=None, limit="", rests_on=(),
-        low=None, high=None, use={}, samples=(), note="",
+        low=None, high=None, use={}, samples=(), note="", beside={},
     )  # fmt: skip
 
 
@@ -145,4 +171,6 @@ def _joined(names: tuple[str, str], parts: list[Comparison]) -> Comparison:
     )
 
 
-__all__ = ["Comparison", "Pair", "compare", "compare_runs", "compare_sources", "compare_systems", "rows_of"]
+__all__ = [
+    "Comparison", "Pair", "compare", "compare_runs", "compare_sources", "compare_systems", "rows_of", "service_rows",
+]  # fmt: skip

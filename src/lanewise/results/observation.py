@@ -36,6 +36,7 @@ class Observation:
     laid beside, `path` the kind of path (host to device, peer PIX, staged). `value` None means unknown, and `note`
     says why. `role` is prediction; or input, where the published value itself went in; or repeat, where the row says
     in another unit or as a ratio what other rows say already. Only predictions count in summaries of residuals.
+    `beside` holds the same metric by other methods, in the same unit: {'steady state': 24.9}.
     """
 
     scenario: str
@@ -60,10 +61,20 @@ class Observation:
     path: str = ""
     note: str = ""
     samples: tuple[float, ...] = ()
+    beside: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def residual_pct(self) -> float | None:
         """100 * (value - published) / published, None where either is missing or published is zero."""
-        if self.value is None or not self.published:
-            return None
-        return 100.0 * (self.value - self.published) / self.published
+        return _residual_pct(self.value, self.published)
+
+    @property
+    def beside_residuals_pct(self) -> dict[str, float | None]:
+        """The residual in % of each value in `beside`, by method, as `residual_pct` is of the row's own."""
+        return {method: _residual_pct(value, self.published) for method, value in self.beside.items()}
+
+
+def _residual_pct(value: float | None, published: float | None) -> float | None:
+    if value is None or not published:
+        return None
+    return 100.0 * (value - published) / published

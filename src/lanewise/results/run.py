@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lanewise.results.loaded import Loaded
     from lanewise.results.observation import Observation
     from lanewise.results.outline import Outline
 
@@ -90,7 +91,7 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class StudyRun:
-    """One study's outcome: the finding in a sentence, rows, conclusions, fits, charts and drawings."""
+    """One study's outcome: the finding in a sentence, rows, conclusions, fits, charts, drawings and services."""
 
     name: str
     title: str
@@ -105,14 +106,16 @@ class StudyRun:
     drawings: tuple[Drawing, ...] = ()
     assumptions: tuple[str, ...] = ()
     method: str = ""
+    services: tuple[Loaded, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All studies of one command, with when, where and with which version it ran."""
+    """All studies and services of one command, with when, where and with which version it ran."""
 
     studies: tuple[StudyRun, ...]
     created: str
     version: str
     command: str = ""
     machine: Mapping[str, str] = field(default_factory=dict)
+    services: tuple[Loaded, ...] = ()

@@ -1,0 +1,45 @@
+"""The same rows by another method: its values and residuals, and how far it lies off beside the rows' own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lanewise.results import statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lanewise.results.observation import Observation
+    from lanewise.results.statistics import Residuals
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """Residuals of the rows' own values, called `own_name`, and of one other method on the same rows."""
+
+    name: str
+    own_name: str
+    other: Residuals
+    own: Residuals
+
+
+def names(rows: Iterable[Observation]) -> list[str]:
+    """The other methods that stand beside rows, in the order they first appear."""
+    return list(dict.fromkeys(name for row in rows for name in row.beside))
+
+
+def methods(rows: Sequence[Observation]) -> list[Method]:
+    """Each other method on the rows that it has a value for; methods that nothing was published for are left out."""
+    found = []
+    for name in names(rows):
+        own = [row for row in rows if name in row.beside and row.value is not None]
+        other = statistics.residuals(replace(row, value=row.beside[name]) for row in own)
+        if other.compared:
+            sources = {row.source.value for row in own}
+            own_name = sources.pop() if len(sources) == 1 else "own value"
+            found.append(Method(name, own_name, other, statistics.residuals(own)))
+    return found
+
+
+__all__ = ["Method", "methods", "names"]

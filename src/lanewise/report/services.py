@@ -1,0 +1,263 @@
+"""What is said of a service under load, prepared as plain text and numbers for the page and the terminal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lanewise import units
+from lanewise.report import page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lanewise.results.loaded import Advice, Busy, Loaded, Stage, Tried
+
+BUSIEST = 10
+IDLE = 0.01  # use below which a resource is not worth a line
+_BASES = {
+    "physics": "physics: data sheets and standards alone",
+    "calibrated": "calibrated: a part measured elsewhere",
+    "fitted": "fitted to published values",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The unit in which all times of one service are written."""
+
+    unit: str
+    decimals: int
+
+    def number(self, seconds: float) -> str:
+        """Seconds in the unit, with the decimals that all of its numbers have: '2.50'."""
+        return f"{units.from_si(seconds, self.unit):,.{self.decimals}f}"
+
+    def short(self, seconds: float) -> str:
+        """'15 ms', '6.1 ms': three digits, no trailing zeros."""
+        return units.show(seconds, self.unit, 3)
+
+
+def scale(seconds: float) -> Scale:
+    """The unit that suits a time and what is shorter than it."""
+    unit = "s" if seconds >= 1 else "ms" if seconds >= 1e-3 else "us"
+    return Scale(unit, 1 if units.from_si(seconds, unit) >= 100 else 2)
+
+
+def clock(loaded: Loaded) -> Scale:
+    """The unit of this service's times: the one in which people state its bound."""
+    return scale(bound(loaded) or loaded.latency)
+
+
+def bound(loaded: Loaded) -> float:
+    """The latency bound in s that the verdict rests on; 0 where there is none: MLPerf bounds Server alone."""
+    return loaded.bound if loaded.scenario.lower() == "server" else 0.0
+
+
+def rate(qps: float) -> str:
+    """'136,000 QPS'."""
+    return f"{_rate(qps)} QPS"
+
+
+def _rate(qps: float) -> str:
+    # A scale in thousands is read by magnitude; fractions of a query a second matter to small services only.
+    return f"{qps:,.0f}" if abs(qps) >= 100 else units.number(qps, 3)
+
+
+def interval(low: float, high: float) -> str:
+    """'135,500 to 136,500 QPS', one number where both read the same."""
+    ends = (_rate(low), _rate(high))
+    return f"{ends[0]} QPS" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} QPS"
+
+
+def percentile(share: float) -> str:
+    """'p99', 'p99.9', 'max'."""
+    return "max" if share >= 1 else f"p{_hundred(share)}"
+
+
+def _hundred(share: float) -> str:
+    # Never rounded up to the next nine: 0.99999 is not 100.
+    return f"{round(100 * share, 6):.8g}"
+
+
+def slowest(loaded: Loaded) -> str:
+    """'slowest 1 %', as far as the bound's percentile goes."""
+    return f"slowest {round(100 * (1 - loaded.percentile), 6):g} %"
+
+
+def verdict(loaded: Loaded) -> str:
+    """MLPerf's word."""
+    return "VALID" if loaded.valid else "INVALID"
+
+
+def headline(loaded: Loaded) -> str:
+    """'150,000 QPS: VALID, p99 6.1 ms of 15 ms; limit: read window of hop4'."""
+    return f"{rate(loaded.qps)}: {verdict(loaded)}{after_verdict(loaded)}"
+
+
+def after_verdict(loaded: Loaded) -> str:
+    """The rest of the headline: ', p99 6.1 ms of 15 ms; limit: ...', with the reason where it is not valid."""
+    text = f", {latency_of_bound(loaded)}"
+    if not loaded.valid and loaded.reason:
+        text += f" ({loaded.reason})"
+    return text + (f"; limit: {loaded.limit}" if loaded.limit else "")
+
+
+def latency_of_bound(loaded: Loaded) -> str:
+    """'p99 6.1 ms of 15 ms', without a bound 'p99 6.1 ms'."""
+    text = f"{percentile(loaded.percentile)} {clock(loaded).short(loaded.latency)}"
+    return text + (f" of {clock(loaded).short(bound(loaded))}" if bound(loaded) > 0 else "")
+
+
+def peak_text(loaded: Loaded) -> str:
+    """How large a rate is valid, how that is known, and what the bound costs; '' where one rate was asked."""
+    parts = []
+    if loaded.peak is not None and loaded.peak[0] > 0:
+        parts.append(f"largest valid rate {interval(*loaded.peak)}{_found_in(loaded.tried)}")
+    elif loaded.peak is not None:
+        parts.append(f"no valid rate{_found_in(loaded.tried).replace('found in', 'in')}")
+    if loaded.steady:
+        text = f"GPUs and paths alone, without a bound, allow {rate(loaded.steady)}"
+        if loaded.peak is not None and loaded.peak[0] > 0:
+            left = f"{100 * sum(loaded.peak) / 2 / loaded.steady:.0f}"
+            text += " (the bound costs nothing)" if left == "100" else f" (the bound leaves {left} %)"
+        parts.append(text)
+    return "; ".join(parts)
+
+
+def _found_in(tried: Sequence[Tried]) -> str:
+    return f", found in {len(tried)} run{'s' * (len(tried) != 1)}" if tried else ""
+
+
+def facts(loaded: Loaded) -> list[tuple[str, str]]:
+    """Name and text of everything else that was recorded; what is not known is left out."""
+    share = f" ({units.number(100 * loaded.late / loaded.queries, 2)} %)" if loaded.queries and loaded.late else ""
+    basis = _BASES.get(loaded.basis, loaded.basis)
+    found = [
+        ("system", system(loaded)),
+        ("workload", ", ".join(text for text in (loaded.workload, loaded.scenario) if text)),
+        ("source", loaded.source.value),
+        ("answered", rate(loaded.answered)),
+        ("queries", f"{loaded.queries:,}, {loaded.late:,} late{share}" if loaded.queries else ""),
+        ("mean batch", units.show(loaded.batch, "1", 3) if loaded.batch else ""),
+        ("goodput", units.readable(loaded.goodput, "B/s") if loaded.goodput else ""),
+        ("length", scale(loaded.duration).short(loaded.duration) if loaded.duration else ""),
+        ("seed", str(loaded.seed) if loaded.queries else ""),
+        ("limit", f"{loaded.limit}; {basis}" if loaded.limit and basis else loaded.limit),
+        ("note", loaded.note),
+    ]
+    return [(name, text) for name, text in found if text]
+
+
+def system(loaded: Loaded) -> str:
+    """'composable-server-gen4 (path 4, gpus 4)'."""
+    settings = ", ".join(f"{key} {value}" for key, value in loaded.settings.items())
+    return f"{loaded.system} ({settings})" if settings else loaded.system
+
+
+def peak_interval(loaded: Loaded) -> str:
+    """'136,000 to 136,250' in QPS, 'none' where no rate is valid, '' where one rate was asked."""
+    if loaded.peak is None:
+        return ""
+    return interval(*loaded.peak).removesuffix(" QPS") if loaded.peak[0] > 0 else "none"
+
+
+def stage_rows(loaded: Loaded) -> list[tuple[str, str, str, str, str]]:
+    """Name, mean, its share in %, that of the slowest queries and its share; the sum comes last."""
+    if not loaded.stages:
+        return []
+    unit = clock(loaded)
+    total, worst = (math.fsum(getattr(stage, part) for stage in loaded.stages) for part in ("mean", "slowest"))
+
+    def row(name: str, mean: float, slow: float) -> tuple[str, str, str, str, str]:
+        return (name, unit.number(mean), _share(mean, total), unit.number(slow), _share(slow, worst))
+
+    rows = [row(stage.name, stage.mean, stage.slowest) for stage in loaded.stages]
+    return [*rows, row("sum", total, worst)]
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.0f}" if whole > 0 else page.NONE
+
+
+def longest(stages: Iterable[Stage]) -> float:
+    """The longer of both bars, s."""
+    found = list(stages)
+    return max(math.fsum(stage.mean for stage in found), math.fsum(stage.slowest for stage in found), 0.0)
+
+
+def busiest(loaded: Loaded) -> list[Busy]:
+    """The busiest first, of equally busy ones the one named first."""
+    return sorted(loaded.busy, key=lambda one: -one.mean)
+
+
+def shown_busy(loaded: Loaded) -> list[Busy]:
+    """The ten busiest, without those that are idle, and one at least."""
+    found = busiest(loaded)[:BUSIEST]
+    return [one for one in found if one is found[0] or one.mean >= IDLE]
+
+
+def left_over(loaded: Loaded) -> str:
+    """What is said of the resources that are not shown."""
+    rest = busiest(loaded)[len(shown_busy(loaded)) :]
+    if not rest:
+        return ""
+    if rest[0].mean < IDLE:
+        return f"{len(rest)} more, idle or below {100 * IDLE:g} % on average"
+    return f"{len(rest)} more, none busier than {100 * rest[0].mean:.0f} % on average"
+
+
+def advice(loaded: Loaded) -> list[tuple[str, str]]:
+    """Each change with '+18 %' or '', what brings most first."""
+    ordered = sorted(loaded.advice, key=lambda one: -math.inf if one.gain is None else one.gain, reverse=True)
+    return [(one.says, _gain(one)) for one in ordered]
+
+
+def _gain(one: Advice) -> str:
+    if one.gain is None:
+        return ""
+    change = 100 * (one.gain - 1)
+    text = f"{abs(change):.0f}"
+    return "0 %" if text == "0" else f"{'+' if change > 0 else page.MINUS}{text} %"
+
+
+def tried_rows(loaded: Loaded) -> list[tuple[str, str, str, str, str, str]]:
+    """Run, rate, latency, queries, verdict and reason of each run of the search, as it went."""
+    unit = clock(loaded)
+    return [
+        (str(number), _rate(one.qps), unit.number(one.latency), f"{one.queries:,}",
+         "VALID" if one.valid else "INVALID", one.reason)
+        for number, one in enumerate(loaded.tried, 1)
+    ]  # fmt: skip
+
+
+def chosen_percentiles(loaded: Loaded) -> list[tuple[str, str]]:
+    """p50, p90, p99, p99.9 and the maximum, as far as they were recorded, and always that of the bound."""
+    known = dict(loaded.percentiles)
+    known.setdefault(loaded.percentile, loaded.latency)
+    wanted = {0.5, 0.9, 0.99, 0.999, 1.0, loaded.percentile}
+    unit = clock(loaded)
+    return [
+        (percentile(share), unit.number(known[share]))
+        for share in sorted(known)
+        if any(math.isclose(share, each, abs_tol=1e-9) for each in wanted)
+    ]
+
+
+def overview(services: Sequence[Loaded]) -> str:
+    """'3 services under load: 2 VALID, 1 INVALID'."""
+    if not services:
+        return ""
+    if len(services) == 1:
+        return f"1 service under load: {verdict(services[0])}"
+    good = sum(one.valid for one in services)
+    words = [f"{count} {word}" for count, word in ((good, "VALID"), (len(services) - good, "INVALID")) if count]
+    return f"{len(services)} services under load: {', '.join(words)}"
+
+
+__all__ = [
+    "BUSIEST", "Scale", "advice", "after_verdict", "bound", "busiest", "chosen_percentiles", "clock", "facts",
+    "headline", "interval", "latency_of_bound", "left_over", "longest", "overview", "peak_interval", "peak_text",
+    "percentile", "rate", "scale", "shown_busy", "slowest", "stage_rows", "system", "tried_rows", "verdict",
+]  # fmt: skip

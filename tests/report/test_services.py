@@ -1,0 +1,310 @@
+"""A service under load on the page and on the terminal: verdict first, units on everything, whole or in parts."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from dataclasses import replace
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from report_samples import sample_run
+from service_samples import at_peak, bare, too_fast
+from test_html import Outliner, text_of
+
+from lanewise.report import service_plots as plots
+from lanewise.report import services
+from lanewise.report.console import show_run
+from lanewise.report.html import report_html
+from lanewise.report.metrics import text_width
+from lanewise.report.service_console import service_view, show_service
+from lanewise.report.service_page import MOST_DRAWN
+from lanewise.report.terminal import make_console
+from lanewise.results.loaded import Advice, Busy, Loaded, Stage
+from lanewise.results.run import Run
+
+CHARTS = (plots.percentile_chart, plots.stage_chart, plots.use_chart, plots.search_chart)
+
+
+def served(*found: Loaded) -> str:
+    return report_html(Run((), "now", "1", services=found))
+
+
+def terminal(loaded: Loaded, width: int = 100) -> str:
+    out = io.StringIO()
+    show_service(loaded, make_console(out, width))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("loaded", "text"),
+    [
+        (at_peak(), "136,000 QPS: VALID, p99 14.1 ms of 15 ms; limit: read window of hop4"),
+        (
+            too_fast(),
+            "180,000 QPS: INVALID, p99 96.5 ms of 15 ms (61 % of queries late, 1 % allowed); "
+            "limit: gpu0 (inference rate)",
+        ),
+        (bare(), "12.5 QPS: VALID, p99 81 us"),
+        (replace(at_peak(), percentile=0.9999, bound=20.0, latency=3.25), "p99.99 3.25 s of 20 s"),
+    ],
+)
+def test_the_headline_says_rate_verdict_latency_and_limit(loaded: Loaded, text: str) -> None:
+    assert text in services.headline(loaded)
+    assert text in " ".join(terminal(loaded, 200).split())
+    assert text.replace("&", "&amp;").replace(": VALID", ": VALID") in text_of(served(loaded)).replace(" , ", ", ")
+
+
+def test_the_page_is_well_nested_with_an_anchor_a_service() -> None:
+    reader = Outliner()
+    reader.feed(served(at_peak(), at_peak(), too_fast(), bare()))
+    assert reader.open == []
+    assert set(reader.targets) <= set(reader.ids)
+    own = [name for name in reader.ids if name.startswith("service-service")]
+    assert len(own) == len(set(own)) == 4
+
+
+def test_the_parts_of_a_service_stand_in_the_order_of_the_questions() -> None:
+    html = served(at_peak())
+    marks = [
+        "Largest valid rate 136,000 to 136,250 QPS, found in 11 runs",
+        "Latency by percentile",
+        "Where a query’s time goes",
+        "Busiest links",
+        "Search for the largest valid rate",
+        "What would raise it",
+        "Arrivals are a Poisson process.",
+        "fitted to 5 rows of this table",
+    ]
+    places = [html.index(mark) for mark in marks]
+    assert places == sorted(places)
+
+
+def test_stages_of_a_study_stand_before_its_rows_and_after_its_charts() -> None:
+    run = sample_run()
+    study = replace(run.studies[0], services=(at_peak(),))
+    html = report_html(replace(run, studies=(study, run.studies[1])))
+    places = [html.index(f'id="composable-server-{part}"') for part in ("charts", "services", "rows")]
+    assert places == sorted(places)
+    assert "1 service under load: VALID." in html
+
+
+def test_every_chart_states_its_units() -> None:
+    for text in ("latency, ms", "time of a query, ms", "time, s", "rate, thousand QPS", "97 %", "bound 15 ms at 99 %"):
+        assert text in served(at_peak()), text
+    assert "latency, s<" in plots.percentile_chart(replace(at_peak(), bound=2.0), "x")
+
+
+def test_the_stage_table_adds_up_and_names_the_slowest() -> None:
+    rows = services.stage_rows(at_peak())
+    assert rows[0] == ("queue", "0.90", "25", "2.50", "18")
+    assert rows[-1] == ("sum", "3.57", "100", "14.14", "100")
+    assert "slowest 1 %" in served(at_peak())
+    assert services.slowest(replace(at_peak(), percentile=0.999)) == "slowest 0.1 %"
+
+
+def test_the_ten_busiest_come_first_and_the_rest_is_counted() -> None:
+    names = [one.name for one in services.busiest(at_peak())]
+    assert names[:3] == ["read window of hop4", "gpu0", "gpu1"]
+    chart = plots.use_chart(at_peak(), "x")
+    assert "link switch2--gpu1" in chart
+    assert "link switch2--gpu2" not in chart
+    assert "4 more, none busier than 21 % on average" in served(at_peak())
+
+
+def test_advice_that_brings_most_comes_first_and_unknown_gain_last() -> None:
+    found = services.advice(at_peak())
+    assert [gain for _, gain in found] == ["+12 %", "+2 %", ""]
+    lossy = replace(at_peak(), advice=(Advice("a", 0.9), Advice("b", None), Advice("c", 1.0)))
+    assert [gain for _, gain in services.advice(lossy)] == ["0 %", "−10 %", ""]
+
+
+def test_both_verdicts_of_a_search_and_its_interval_are_shown() -> None:
+    chart = plots.search_chart(at_peak(), "x")
+    for text in (">VALID<", ">INVALID<", "ends in 136,000 to 136,250 QPS", "without a bound 150,300 QPS"):
+        assert text in chart
+    assert "p99 512.0 ms &gt; 15 ms" in served(at_peak())
+
+
+def test_names_cannot_become_markup_or_formulas() -> None:
+    name = '<script>alert("1")</script> & $\\frac$'
+    bad = replace(
+        at_peak(), name=name, limit=name, system=name, note=name, reason=name, workload=name, assumptions=(name,),
+        rests_on=(name,), advice=(Advice(name, 2.0),), stages=(Stage(name, 1e-3, 2e-3),),
+        busy=(Busy(name, 0.5, (0.4, 0.6)),), tried=tuple(replace(one, reason=name) for one in at_peak().tried),
+    )  # fmt: skip
+    html = served(bad)
+    assert "<script" not in html
+    assert "$\\frac$" in html
+    for chart in CHARTS:
+        ElementTree.fromstring(chart(bad, "x"))
+    assert "[red]" in terminal(replace(at_peak(), limit="[red]x[/red]"))
+
+
+@pytest.mark.parametrize("part", ["percentiles", "stages", "busy", "tried", "advice", "assumptions", "rests_on"])
+def test_a_part_that_is_missing_leaves_no_empty_frame(part: str) -> None:
+    heads = {
+        "percentiles": "Latency by percentile", "stages": "Where a query’s time goes", "busy": "Busiest links",
+        "tried": "Search for the largest", "advice": "What would raise it", "assumptions": "Assumed",
+        "rests_on": "Rests on",
+    }  # fmt: skip
+    assert heads[part] in served(at_peak())
+    less: Loaded = replace(at_peak(), **{part: ()})
+    assert heads[part] not in served(less)
+    assert terminal(less)
+
+
+def test_a_scenario_without_a_bound_shows_none() -> None:
+    offline = replace(at_peak(), scenario="offline", latency=4.9, percentile=0.99)
+    assert services.headline(offline) == "136,000 QPS: VALID, p99 4.9 s; limit: read window of hop4"
+    assert "bound 15 ms" not in served(offline)
+
+
+def test_a_search_that_found_no_valid_rate_says_so() -> None:
+    none = replace(at_peak(), valid=False, peak=(0.0, 40_000.0), tried=at_peak().tried[2:3], steady=None)
+    assert services.peak_text(none) == "no valid rate, in 1 run"
+    assert services.peak_interval(none) == "none"
+    assert "ends in" not in plots.search_chart(none, "x")
+    assert ">VALID<" not in plots.search_chart(none, "x")
+
+
+def test_a_bound_that_takes_nothing_is_said_to_cost_nothing() -> None:
+    assert "the bound costs nothing" in services.peak_text(replace(at_peak(), steady=136_125.0))
+    assert "the bound leaves 91 %" in services.peak_text(at_peak())
+
+
+def test_idle_resources_get_no_line_unless_all_are_idle() -> None:
+    one = replace(at_peak(), busy=(Busy("a", 0.6), Busy("b", 0.0), Busy("c", 0.001)))
+    assert [each.name for each in services.shown_busy(one)] == ["a"]
+    assert services.left_over(one) == "2 more, idle or below 1 % on average"
+    assert len(services.shown_busy(replace(one, busy=one.busy[1:]))) == 1
+
+
+def test_times_far_below_the_unit_stay_plain_numbers() -> None:
+    stages = (Stage("GPU wait", 5e-8, 0.0), Stage("GPU", 1e-3, 1e-3))
+    assert services.stage_rows(replace(at_peak(), stages=stages))[0] == ("GPU wait", "0.00", "0", "0.00", "0")
+
+
+def test_the_styles_of_a_service_leave_drawings_alone() -> None:
+    used = set(re.findall(r'class="([^"]+)"', served(at_peak())))
+    drawn = set(re.findall(r"[.]lw [.]?([a-z]+)", served(at_peak())))
+    assert not drawn & {name for names in used for name in names.split()}
+
+
+def test_use_without_a_series_is_drawn_as_means() -> None:
+    chart = plots.use_chart(too_fast(), "x")
+    assert "mean use, %" in chart
+    assert "62 %" in chart
+    mixed = replace(at_peak(), busy=(Busy("a", 0.5, (0.2, 0.8)), Busy("b", 0.3)))
+    assert "time, ms" in plots.use_chart(mixed, "x")
+
+
+@pytest.mark.parametrize("loaded", [at_peak(), too_fast(), bare()], ids=["peak", "too fast", "bare"])
+def test_charts_are_well_formed_small_and_the_same_each_time(loaded: Loaded) -> None:
+    for chart in CHARTS:
+        svg = chart(loaded, "x")
+        assert svg == chart(loaded, "x")
+        assert len(svg) < 80_000
+        if svg:
+            ElementTree.fromstring(svg)
+
+
+def test_labels_of_segments_never_touch() -> None:
+    many = tuple(Stage(f"stage {i}", 10.0 ** (-3 - i / 4), 10.0 ** (-3 - i / 3)) for i in range(12))
+    svg = plots.stage_chart(replace(at_peak(), stages=many, bound=0.1), "x")
+    found = re.findall(r'font-size: 8\.2px[^>]*? x="([\d.]+)" y="([\d.]+)"[^>]*>([\d.]+)<', svg)
+    spans = sorted((y, float(x) - text_width(s, 8.2) / 2, float(x) + text_width(s, 8.2) / 2) for x, y, s in found)
+    assert 4 < len(spans) < 24
+    assert all(one[0] != two[0] or one[2] <= two[1] for one, two in pairwise(spans))
+    assert len(set(plots.stage_colours(many))) == len(plots.COLOURS)
+
+
+def test_the_maximum_stands_at_the_share_of_the_last_query() -> None:
+    svg = plots.percentile_chart(at_peak(), "x")
+    for text in ("50 %", "99.99 %", ">max<"):
+        assert text in svg
+    assert "99.99 %" not in plots.percentile_chart(too_fast(), "x")
+
+
+@given(st.lists(st.floats(0, 1), max_size=900), st.integers(1, 200))
+def test_averaging_keeps_the_mean_and_the_limit_of_points(series: list[float], most: int) -> None:
+    points = plots.averaged(series, most)
+    assert len(points) <= most
+    if series and len(series) % max(1, math.ceil(len(series) / most)) == 0:
+        mean = math.fsum(y for _, y in points) / len(points)
+        assert mean == pytest.approx(math.fsum(series) / len(series))
+
+
+@given(st.integers(1, 900), st.integers(2, 200))
+def test_thinning_keeps_the_ends(count: int, most: int) -> None:
+    points = [(float(i), 1.0) for i in range(count)]
+    found = plots.thinned(points, most)
+    assert len(found) <= most
+    assert found == sorted(set(found))
+    assert (found[0], found[-1]) == (points[0], points[-1])
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.floats(1e-6, 1e3), st.floats(1e-6, 1e3), st.floats(0.5, 0.99999), st.floats(0.1, 1e7),
+    st.lists(st.floats(1e-7, 1e3), min_size=2, max_size=5),
+)  # fmt: skip
+def test_any_figures_can_be_drawn(bound: float, latency: float, share: float, qps: float, times: list[float]) -> None:
+    shares = [0.5, 0.9, 0.99, 0.999, 1.0]
+    one = replace(
+        at_peak(), bound=bound, latency=latency, percentile=share, qps=qps, peak=(qps, 1.01 * qps), steady=qps / 2,
+        percentiles=tuple(zip(shares, sorted(times), strict=False)),
+        stages=tuple(Stage(str(i), time, 2 * time) for i, time in enumerate(times)), series_step=latency,
+    )  # fmt: skip
+    for chart in CHARTS:
+        ElementTree.fromstring(chart(one, "x"))
+    assert terminal(one).startswith(services.rate(qps))
+
+
+def test_many_services_stay_under_the_budget_and_say_what_is_left_out() -> None:
+    found = [replace(at_peak(), name=f"service {i}") for i in range(MOST_DRAWN + 8)]
+    html = served(*found)
+    assert len(html.encode()) < 1_500_000
+    assert html.count("Charts are left out here") == 8
+    assert "service 19" in html
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+@pytest.mark.parametrize("loaded", [at_peak(), too_fast(), bare()], ids=["peak", "too fast", "bare"])
+def test_no_line_on_the_terminal_is_wider_than_it_or_than_99_columns(loaded: Loaded, width: int) -> None:
+    assert max(len(line) for line in terminal(loaded, width).splitlines()) <= min(width, 99)
+
+
+def test_the_terminal_says_the_same_in_order() -> None:
+    text = terminal(at_peak())
+    marks = ["136,000 QPS: VALID", "found in 11 runs", "read window of hop4; fitted to published values", "p99.9",
+             "slowest 1 % ms", "link wait", "busiest", "97 %", "what would raise it", "+12 %"]  # fmt: skip
+    places = [text.index(mark) for mark in marks]
+    assert places == sorted(places)
+
+
+def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Tty(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    loud, quiet = Tty(), Tty()
+    make_console(loud, 99).print(service_view(at_peak()))
+    monkeypatch.setenv("NO_COLOR", "1")
+    make_console(quiet, 99).print(service_view(at_peak()))
+    assert "\x1b[1;32m" in loud.getvalue()
+    assert not re.search("\x1b\\[[0-9;]*3[0-9]", quiet.getvalue())
+
+
+def test_a_run_of_services_alone_is_shown_without_studies() -> None:
+    out = io.StringIO()
+    show_run(Run((), "now", "1", services=(at_peak(),)), make_console(out, 100))
+    assert out.getvalue().startswith("1 service under load: VALID.")
+    assert "rms" not in out.getvalue()
+    assert "<title>Services under load</title>" in served(at_peak())
