@@ -70,9 +70,10 @@ def show(value: float | None, unit: str, digits: int = 4) -> str:
 
 
 def readable(value: float | None, si: str, digits: int = 4) -> str:
-    """`value` (SI) in the unit people read it in: GB/s, ns or us, QPS; 'unknown' for None."""
-    small = value is not None and abs(value) < 1e-6
-    unit = {"B/s": "GB/s", "s": "ns" if small else "us", "T/s": "GT/s", "1/s": "QPS"}.get(si, si)
+    """`value` (SI) in the unit people read it in: GB/s, ns to s, QPS; 'unknown' for None."""
+    size = abs(value or 0.0)
+    time = next((name for name, least in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)) if size >= least), "ns")
+    unit = {"B/s": "GB/s", "s": time, "T/s": "GT/s", "1/s": "QPS"}.get(si, si)
     return show(value, unit, digits)
 
 

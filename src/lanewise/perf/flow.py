@@ -116,7 +116,8 @@ def _option(word: str, rest: deque[str]) -> tuple[str, float | bool]:
 def _quantity(word: str, rest: deque[str], expect: str, zero: bool = False) -> float:
     """A number and its unit, which may stand apart."""
     text = word or (rest.popleft() if rest else "")
-    if rest and text[-1:].isdigit() and rest[0][0].isalpha() and rest[0] not in ("read", "cap", "every") and rest[0][0] != "x":
+    unit = rest[0] if rest else ""
+    if text[-1:].isdigit() and unit[:1].isalpha() and unit not in ("read", "cap", "every") and unit[0] != "x":
         text += f" {rest.popleft()}"
     return _positive(units.parse(text, expect), text, zero=zero)
 

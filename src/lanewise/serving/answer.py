@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lanewise.serving.load import Load
     from lanewise.serving.simulation import Ask, Served, Simulation
 
+WORTH_TELLING = 0.05  # of a limit: what others take below this is not told
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999)
 # In the order of native/serve/histogram.hpp.
 CLOSED_STAGES = ("", "", "", "queue", "copy", "link wait", "GPU wait", "GPU", "return")
@@ -65,17 +66,18 @@ def answer(simulation: Simulation, place: int, rate: float, ask: Ask, outcome: _
     answered = answered_rate(load, out, ask)
     used = sorted(uses(simulation, outcome, ask), key=lambda each: -each.busy.mean)
     limit = limit_of(simulation, served, used)
-    doubts = dict.fromkeys(times.doubt for times in served.times if times.doubt)
+    notes = dict.fromkeys([*others_on(simulation, place, limit, outcome), *(times.doubt for times in served.times)])
     return Loaded(
         name=name_of(simulation, served), workload=load.workload.name, scenario=load.scenario,
         system=simulation.system.name, source=Source.PREDICTED, qps=rate if load.scenario == "server" else answered,
         answered=answered, queries=out.counted, late=out.late, bound=load.workload.bound, percentile=share,
-        latency=latency, valid=verdict.valid, reason=verdict.reason, limit=limit_name(simulation, served, limit), basis=limit.basis,
+        latency=latency, valid=verdict.valid, reason=verdict.reason,
+        limit=limit_name(simulation, served, limit), basis=limit.basis,
         rests_on=limit.rests_on, percentiles=_percentiles(out), stages=_stages(load, out, latency),
         busy=tuple(each.busy for each in used[:20]), series_step=ask.duration / ask.steps if ask.steps else 0.0,
         batch=out.samples / out.batches if out.batches else 0.0, goodput=answered * load.workload.bytes_in,
         duration=ask.duration, seed=ask.seed, settings=dict(simulation.system.settings),
-        assumptions=_assumptions(load), note="; ".join(doubts),
+        assumptions=_assumptions(load), note="; ".join(filter(None, notes)),
     )  # fmt: skip
 
 
@@ -122,6 +124,26 @@ def limit_of(simulation: Simulation, served: Served, used: Sequence[Used]) -> Us
     return max(of_service, key=lambda each: each.busy.mean)
 
 
+def others_on(simulation: Simulation, place: int, limit: Used, outcome: _native.Outcome) -> list[str]:
+    """Who else takes a worthwhile part of what limits the service at that place, in words."""
+    if limit.resource is None:
+        sharers = [
+            name_of(simulation, other) for index, other in enumerate(simulation.served)
+            if index != place and limit.busy.name.removeprefix("GPU ") in other.gpus
+        ]  # fmt: skip
+        return [f"shares its GPUs with {name}" for name in sharers]
+    taken: dict[str, float] = {}
+    for owner, flow_class, amount in simulation.users_of(limit.resource):
+        taken[owner] = taken.get(owner, 0.0) + outcome.moved[flow_class] * amount
+    total = sum(taken.values())
+    mine = simulation.owner(place)
+    return [
+        f"{owner} takes {part / total:.0%} of what passes {limit.busy.name}"
+        for owner, part in taken.items()
+        if owner != mine and total > 0 and part / total >= WORTH_TELLING
+    ]
+
+
 def limit_name(simulation: Simulation, served: Served, limit: Used) -> str:
     """The limit as predictions name it: a resource, or what a GPU of that model serves."""
     if limit.busy.kind != "GPU":
@@ -143,7 +165,7 @@ def _stages(load: Load, out: _native.ServiceOutcome, latency: float) -> tuple[St
 
 
 def _assumptions(load: Load) -> tuple[str, ...]:
-    wait = units.readable(load.wait, "s") if load.wait else "no time"
+    wait = units.show(load.wait, "ms") if load.wait else "no time"
     made = [f"batches of up to {load.largest}; the oldest query waits {wait} for its batch to fill"]
     if load.frontend:
         made.append("each query is a message of its own, straight into GPU memory; those that wait leave as one chain")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lanewise.perf.sharing import FlowClass, share
+from lanewise.serving.simulation import alone_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ WORTH = 0.005  # gains below this share are noise
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """Queries/s of a service in steady state, and the index of the resource that stops each GPU (None: its own rate)."""
+    """Queries/s of a service in steady state, and the resource (index) that stops each GPU, None for its own rate."""
 
     qps: float
     limits: tuple[int | None, ...]
@@ -51,6 +52,15 @@ def ceiling(
     return Ceiling(
         sum(shares.rates[start : start + count]) / load.workload.bytes_in, shares.limits[start : start + count]
     )
+
+
+def apart(simulation: Simulation, place: int) -> float:
+    """Queries/s of the service if no GPU shared a link with another."""
+    served = simulation.served[place]
+    size = served.load.workload.bytes_in
+    return sum(
+        min(cap, alone_rate(item)) for cap, item in zip(_caps(served, 1.0), served.inward, strict=True)
+    ) / size
 
 
 def _caps(served: Served, factor: float, rate: float = math.inf) -> Iterator[float]:

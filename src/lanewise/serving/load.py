@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lanewise import units
-from lanewise.errors import InputError, unknown_name
+from lanewise.errors import FormatError, InputError, unknown_name
+from lanewise.perf.flow import COMMA
+from lanewise.serving.workload import Workload, workload
 from lanewise.topology.model import Kind
+from lanewise.topology.ranges import expand
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from lanewise.serving.workload import Workload
     from lanewise.topology.model import System
 
 SCENARIOS = ("server", "offline", "single-stream", "multi-stream")
@@ -24,12 +27,12 @@ LAWS = ("constant", "exponential")
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A service as asked for. MLPerf's scenarios: queries at `qps` (server), all `samples` at once, or one by one.
+    """A service as asked for, in MLPerf's scenarios: queries at `qps`, all `samples` at once, or one by one.
 
-    No `gpus` means all of `host`, or of the first host that has any. With a `frontend` queries come from that host
-    over the network, else from the memory of each GPU's own host. `batch` and `timeout` (s) are the workload's unless
-    given. `slots` copies to a GPU run at once, and up to `buffers` batches are on their way to or on it. `law` is how
-    its service time varies.
+    `gpus` may also name one host; none means all GPUs of `host`, or of the first host that has any. With a `frontend`
+    queries come from that host over the network, else from the memory of each GPU's own host. `batch` and `timeout`
+    (s) are the workload's unless given. `slots` copies to a GPU run at once, and up to `buffers` batches are on their
+    way to or on it. `law` is how its service time varies.
     """
 
     workload: Workload
@@ -98,11 +101,13 @@ def gpus_of(system: System, load: Load) -> tuple[str, ...]:
         raise unknown_name(f"host of {system.name}", load.host, system.hosts)
     if load.frontend is not None and load.frontend not in system.hosts:
         raise InputError(
-            f"{system.name} has no host '{load.frontend}' to generate the load", hint=f"hosts: {', '.join(system.hosts)}"
+            f"{system.name} has no host '{load.frontend}' to generate the load",
+            hint=f"hosts: {', '.join(system.hosts)}",
         )
-    if load.gpus:
+    one_host = load.gpus[0] if len(load.gpus) == 1 and load.gpus[0] in system.hosts else None
+    if load.gpus and one_host is None:
         return _named(system, load.gpus)
-    host = load.host or next((name for name in system.hosts if system.of_kind(Kind.GPU, host=name)), None)
+    host = one_host or load.host or next((name for name in system.hosts if system.of_kind(Kind.GPU, host=name)), None)
     found = system.of_kind(Kind.GPU, host=host) if host is not None else ()
     if not found:
         where = f"{host} of {system.name}" if host is not None else f"no host of {system.name}"
@@ -118,7 +123,40 @@ def _named(system: System, names: Sequence[str]) -> tuple[str, ...]:
         if system.device(name).kind is not Kind.GPU:
             raise InputError(f"{name} is no GPU", hint="name GPUs, such as gpu[0-3]")
         if system.device(name).host is None:
-            raise InputError(f"{name} is bound to no host", hint=f"attach it: lanewise system attach {system.name} {name}")
+            hint = f"attach it: lanewise system attach {system.name} {name}"
+            raise InputError(f"{name} is bound to no host", hint=hint)
     if len(set(names)) != len(names):
         raise InputError("a GPU is named twice for one service", hint="name each once")
     return tuple(names)
+
+
+_WORDS = "write 'bert-99 2000 QPS', then if you like: on gpu[4-7] or on HOST, from HOST"
+
+
+def parse_load(text: str, find: Callable[[str], Workload] = workload) -> Load:
+    """Read 'bert-99 2000 QPS on gpu[4-7] from frontend'; FormatError or UnknownName for what it cannot read.
+
+    `find` gives the workload of a name.
+    """
+    words = deque(text.split())
+    if not words:
+        raise FormatError("no service given", hint=_WORDS)
+    load = Load(find(words.popleft()))
+    while words:
+        word = words.popleft()
+        if word in ("on", "from") and words:
+            value = words.popleft()
+            load = replace(load, frontend=value) if word == "from" else on(load, value)
+            continue
+        if words and words[0] == "QPS":
+            word += f" {words.popleft()}"
+        try:
+            load = replace(load, qps=units.parse(word if "QPS" in word else f"{word} QPS", "1/s"))
+        except FormatError:
+            raise FormatError(f"'{text}': '{word}' is not understood", hint=_WORDS) from None
+    return load
+
+
+def on(load: Load, where: str) -> Load:
+    """The load on those devices: GPUs ('gpu[0-3],gpu6') or one host."""
+    return replace(load, gpus=tuple(name for piece in COMMA.split(where) for name in expand(piece.strip())))

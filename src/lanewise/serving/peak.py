@@ -9,28 +9,31 @@ from typing import TYPE_CHECKING
 from lanewise.errors import InputError
 from lanewise.results.loaded import Advice, Tried
 from lanewise.serving.answer import answer, percentile_of, verdict_of
-from lanewise.serving.ceiling import RAISE, WORTH, ceiling
+from lanewise.serving.ceiling import RAISE, WORTH, apart, ceiling
 from lanewise.serving.queues import md1_peak
 from lanewise.serving.search import Durations, Trial, find_peak
-from lanewise.serving.simulation import Ask
+from lanewise.serving.simulation import Ask, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import lanewise._native as _native
+    from lanewise.perf.flow import Flow
     from lanewise.results.loaded import Loaded
+    from lanewise.serving.load import Load
     from lanewise.serving.search import Peak
-    from lanewise.serving.simulation import Simulation
+    from lanewise.topology.model import System
 
 STEPS = 100  # intervals for which use over time is kept
 LONGEST = 30.0  # simulated seconds of a run
+PRECISION = 0.0025  # relative, of a peak
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
     """How a peak is searched for: relative precision, first seed, most runs, and who is told of each run."""
 
-    precision: float = 0.0025
+    precision: float = PRECISION
     seed: int = 1
     most_runs: int = 40
     on_trial: Callable[[Trial], None] | None = None
@@ -39,11 +42,12 @@ class Sought:
 def at_rate(simulation: Simulation, rates: Sequence[float], ask: Ask) -> tuple[tuple[Loaded, ...], _native.Outcome]:
     """Every service at its rate, and the run itself, which holds the trace."""
     outcome = simulation.run(rates, ask)
-    found = [answer(simulation, place, rates[place], ask, outcome) for place in range(len(rates))]
+    alone = len(rates) == 1 and not simulation.background
     made = []
-    for place, each in enumerate(found):
-        most = ceiling(simulation, place, rates)
-        made.append(replace(each, steady=most.qps, advice=advice(simulation, place, rates, most.qps)))
+    for place, rate in enumerate(rates):
+        found, most = answer(simulation, place, rate, ask, outcome), ceiling(simulation, place, rates).qps
+        # Beside others the ceiling depends on how they share, so only the gains are told.
+        made.append(replace(found, steady=most if alone else None, advice=advice(simulation, place, rates, most)))
     return tuple(made), outcome
 
 
@@ -78,43 +82,60 @@ def find(simulation: Simulation, place: int, rates: Sequence[float], sought: Sou
 
 def at_peak(
     simulation: Simulation, place: int, rates: Sequence[float], sought: Sought, trace: int = 0
-) -> tuple[Loaded, _native.Outcome]:
-    """The service at its peak, or at the lowest rate tried if none keeps the bound; and that last run."""
+) -> tuple[tuple[Loaded, ...], _native.Outcome]:
+    """All services with that one at its peak, or at the lowest rate tried if none keeps the bound; and that run."""
     found = find(simulation, place, rates, sought)
     qps = found.qps if found.found else min(trial.qps for trial in found.trials)
     asked = [qps if index == place else rate for index, rate in enumerate(rates)]
-    ask = Ask(_seconds(simulation, place, qps), found.trials[-1].seed, steps=STEPS, trace=trace)
+    ask = Ask(_seconds(simulation.served[place].load, qps), found.trials[-1].seed, steps=STEPS, trace=trace)
     loaded, outcome = at_rate(simulation, asked, ask)
     mine = loaded[place]
     reason = mine.reason if found.found else found.reason
     low, high = found.interval
     if high == math.inf:  # valid up to the ceiling, above which nothing settles
         high = max(low, qps)
-    return replace(
-        mine, valid=found.found, reason=reason, peak=(low, high),
-        tried=tuple(
-            Tried(trial.qps, trial.latency, trial.valid, trial.queries, trial.seed, trial.reason)
-            for trial in found.trials
-        ),
-    ), outcome  # fmt: skip
+    tried = tuple(
+        Tried(trial.qps, trial.latency, trial.valid, trial.queries, trial.seed, trial.reason) for trial in found.trials
+    )
+    mine = replace(mine, valid=found.found, reason=reason, peak=(low, high), tried=tried)
+    return (*loaded[:place], mine, *loaded[place + 1 :]), outcome
 
 
-def offline(simulation: Simulation, seconds: float = 5.0) -> Loaded:
-    """A lone service with all its samples there at once: as many as keep it busy for about so many seconds."""
-    load = simulation.served[0].load
-    most = ceiling(simulation, 0, [0.0]).qps
-    ask = Ask(max(seconds, load.samples / most), steps=STEPS, samples=max(load.samples, round(seconds * most)))
-    return at_rate(simulation, [0.0], ask)[0][0]
+def simulate(
+    system: System, loads: Sequence[Load], background: Sequence[Flow] = (), seconds: float | None = None,
+    seed: int = 1, trace: int = 0,
+) -> tuple[tuple[Loaded, ...], Simulation, _native.Outcome]:  # fmt: skip
+    """Loads at their rates, with the simulation and its run; InputError for what cannot be answered."""
+    simulation = Simulation(system, loads, background)
+    if seconds is not None and not 0.0 < seconds < math.inf:
+        raise InputError(f"a run of {seconds:g} s", hint="give seconds above zero")
+    rates = [load.qps for load in loads]
+    if seconds is None:
+        seconds = max(_seconds(load, rate) for load, rate in zip(loads, rates, strict=True))
+    samples = None
+    if len(loads) == 1 and loads[0].scenario == "offline":
+        samples = max(loads[0].samples, round(seconds * ceiling(simulation, 0, rates).qps))
+    found, outcome = at_rate(simulation, rates, Ask(seconds, seed, STEPS, trace, samples=samples))
+    return found, simulation, outcome
 
 
-def _seconds(simulation: Simulation, place: int, qps: float) -> float:
+def seek(
+    system: System, load: Load, beside: Sequence[Load], background: Sequence[Flow], sought: Sought, trace: int = 0
+) -> tuple[tuple[Loaded, ...], Simulation, _native.Outcome]:
+    """The peak of one load, then the others beside it at their rates, with the simulation and its last run."""
+    loads = [load if load.scenario != "server" else replace(load, qps=load.qps or 1.0), *beside]
+    simulation = Simulation(system, loads, background)
+    found, outcome = at_peak(simulation, 0, [each.qps for each in loads], sought, trace)
+    return found, simulation, outcome
+
+
+def _seconds(load: Load, qps: float) -> float:
     """Long enough for a steady picture: a hundred bounds, and queries enough for the percentile's tail."""
-    bound = simulation.served[place].load.workload.bound
-    return min(max(100.0 * bound, 1e5 / qps), LONGEST)
+    return min(max(100.0 * load.workload.bound, 1e5 / qps if qps > 0.0 else 0.0), LONGEST)
 
 
 def advice(simulation: Simulation, place: int, rates: Sequence[float], today: float) -> tuple[Advice, ...]:
-    """What to change first: each limit faster by a quarter, the GPUs faster, GPUs on a host of their own; best first."""
+    """What to change first: each limit faster by a quarter, the GPUs faster, GPUs on links of their own."""
     limits = {index for index in ceiling(simulation, place, rates).limits if index is not None}
     made = []
     for index in sorted(limits):
@@ -122,5 +143,6 @@ def advice(simulation: Simulation, place: int, rates: Sequence[float], today: fl
         made.append(Advice(f"{simulation.resources[index].name} faster by {RAISE - 1:.0%}", gain))
     gain = ceiling(simulation, place, rates, gpus=RAISE).qps / today
     made.append(Advice(f"GPUs that serve {RAISE - 1:.0%} more each", gain))
+    made.append(Advice("each GPU on links of its own (lanewise plan places GPUs)", apart(simulation, place) / today))
     worth = [each for each in made if each.gain is not None and each.gain > 1.0 + WORTH]
     return tuple(sorted(worth, key=lambda each: -(each.gain or 0.0)))

@@ -21,7 +21,7 @@ from lanewise.serving.load import Load, check, gpus_of
 from lanewise.serving.times import ServiceTimes, service_times
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from lanewise.perf.plans import Planned
     from lanewise.topology.model import System
@@ -102,6 +102,23 @@ class Simulation:
         return {
             index for item, uses in zip(self.planned, self.taken, strict=True) if id(item) in mine for index, _ in uses
         }
+
+    def owner(self, place: int) -> str:
+        """The service at that place in a few words: its workload and GPUs."""
+        served = self.served[place]
+        return f"{served.load.workload.name} on {', '.join(served.gpus)}"
+
+    def users_of(self, resource: int) -> Iterator[tuple[str, int, float]]:
+        """Who uses a resource: each flow class once, with its owner and what a byte of it takes."""
+        owners = [
+            self.owner(place) for place, each in enumerate(self.served) for _ in (*each.inward, *each.outward)
+        ] + [f"background {flow.name}" for flow in self.background]
+        seen = set()
+        for owner, flow_class, uses in zip(owners, self._class, self.taken, strict=True):
+            for index, amount in uses:
+                if index == resource and flow_class not in seen:
+                    seen.add(flow_class)
+                    yield owner, flow_class, amount
 
     def inward_uses(self, place: int) -> list[tuple[tuple[int, float], ...]]:
         """What the way to each GPU of the service at that place takes of each resource."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from lanewise.errors import InputError
 from lanewise.perf.flow import Flow
 from lanewise.perf.predict import Prediction, predict
-from lanewise.perf.resources import cite, weakest
+from lanewise.perf.resources import weakest
+from lanewise.serving.times import software_cost, stated_rate
 from lanewise.serving.workload import Workload, workload
 from lanewise.topology.model import Kind
 
@@ -92,21 +93,8 @@ def service_rate(part: Part, name: str, mode: str, networked: bool = False) -> t
 
     Over the network the host adds `software.<workload>` seconds to each query of a GPU's pipeline.
     """
-    key = f"service.{name}.{mode}"
-    figure = part.figure(key)
-    if not isinstance(figure.value, float):
-        raise InputError(
-            f"nobody has stated how many {name} queries a second a {part.name} serves ({mode})",
-            hint=f"give '{key}' in a part file (--parts FILE), or fit it with lanewise calibrate",
-        )
-    rests = cite(part, key, figure)
-    if not networked:
-        return figure.value, figure.basis, rests
-    cost = part.figure(f"software.{name}")
-    if not isinstance(cost.value, float) or cost.value == 0.0:
-        return figure.value, figure.basis, rests
-    return (
-        1.0 / (1.0 / figure.value + cost.value),
-        weakest([figure.basis, cost.basis]),
-        f"{rests}; {cite(part, f'software.{name}', cost)}",
-    )
+    rate, basis, rests = stated_rate(part, name, mode)
+    cost, cost_basis, cost_rests = software_cost(part, name) if networked else (0.0, "physics", "")
+    if not cost:
+        return rate, basis, rests
+    return 1.0 / (1.0 / rate + cost), weakest([basis, cost_basis]), f"{rests}; {cost_rests}"

@@ -1,0 +1,153 @@
+"""The part of `lanewise predict --service` that simulates: at a rate, or searching for the peak."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from lanewise.cli import terminal
+from lanewise.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from lanewise import _native
+    from lanewise.results.loaded import Loaded
+    from lanewise.serving.load import Load
+    from lanewise.serving.search import Trial
+    from lanewise.serving.simulation import Simulation
+    from lanewise.topology.model import System
+
+TRACED = 20_000  # samples in a trace, about 250 B each
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of a service under load, as given."""
+
+    qps: float | None = None
+    peak: bool = False
+    mode: str | None = None
+    division: str | None = None
+    frontend: str | None = None
+    host: str | None = None
+    gpus: str | None = None
+    batch: int | None = None
+    timeout: str | None = None
+    copies: str | None = None
+    dispatch: str | None = None
+    beside: Sequence[str] = ()
+    background: str | None = None
+    seconds: float | None = None
+    seed: int | None = None
+    precision: float | None = None
+    trace: Path | None = None
+    report: Path | None = None
+
+    @property
+    def simulated(self) -> bool:
+        """Whether a simulation is asked for, not only the steady state."""
+        return self.peak or self.qps is not None or self.mode in ("single-stream", "multi-stream")
+
+    @property
+    def needs_simulation(self) -> list[str]:
+        """Options given that mean nothing to the steady state."""
+        names = ("gpus", "batch", "timeout", "copies", "dispatch", "beside", "background", "seconds", "seed",
+                 "precision", "trace", "report", "frontend")  # fmt: skip
+        return [f"--{name}" for name in names if getattr(self, name) not in (None, ())]
+
+
+def answer(system: System, service: str, asked: Asked, as_json: bool) -> None:
+    """Simulate, show, and write what was asked for."""
+    if asked.peak and asked.qps is not None:
+        raise InputError("--peak and --qps cannot be asked together", hint="--qps asks whether one rate holds")
+    if asked.precision is not None and not asked.peak:
+        raise InputError("--precision says nothing about one rate", hint="ask with --peak")
+    if asked.seconds is not None and asked.peak:
+        raise InputError("--seconds says nothing about --peak", hint="the search chooses how long its runs last")
+    found, simulation, outcome = _run(system, _load(service, asked), asked)
+    terminal.done()
+    if asked.trace is not None:
+        _write_trace(asked.trace, simulation, outcome)
+    if asked.report is not None:
+        _write_report(asked.report, found)
+    if as_json:
+        terminal.out_json(_plain(found))
+        return
+    from lanewise.report.service_console import show_service
+
+    for each in found:
+        show_service(each)
+
+
+def _run(system: System, load: Load, asked: Asked) -> tuple[tuple[Loaded, ...], Simulation, _native.Outcome]:
+    from lanewise import api
+    from lanewise.perf.flow import parse_flows
+    from lanewise.serving.load import parse_load
+    from lanewise.serving.peak import PRECISION, Sought, seek, simulate
+
+    beside = [parse_load(text, api.load_workload) for text in asked.beside]
+    flows = parse_flows(asked.background) if asked.background else ()
+    traced = TRACED if asked.trace is not None else 0
+    seed = 1 if asked.seed is None else asked.seed
+    if not asked.peak:
+        terminal.status("simulating")
+        return simulate(system, [load, *beside], flows, asked.seconds, seed, traced)
+    sought = Sought(PRECISION if asked.precision is None else asked.precision, seed, on_trial=_tell)
+    found, simulation, outcome = seek(system, load, beside, flows, sought, traced)
+    return found, simulation, outcome
+
+
+def _load(service: str, asked: Asked) -> Load:
+    from lanewise import api, units
+    from lanewise.serving.load import Load, on
+
+    if asked.mode not in (None, "server") and asked.qps is not None:
+        raise InputError(f"--qps says nothing about the {asked.mode} scenario", hint="ask for it without --qps")
+    divisions = ("closed", "network")
+    if asked.division is not None and asked.division not in divisions:
+        raise unknown_name("division", asked.division, divisions)
+    if asked.frontend is not None and asked.division == "closed":
+        raise InputError("--frontend says nothing about the closed division", hint="ask with --division network")
+    networked = asked.division == "network" or asked.frontend is not None
+    load = Load(
+        api.load_workload(service), qps=asked.qps or 0.0, scenario=asked.mode or "server", host=asked.host,
+        frontend=(asked.frontend or "frontend") if networked else None, batch=asked.batch,
+        timeout=None if asked.timeout is None else units.parse(asked.timeout, "s"),
+        copies=asked.copies or "gathered", dispatch=asked.dispatch or "least",
+    )  # fmt: skip
+    if asked.peak and load.scenario == "server":
+        load = replace(load, qps=1.0)
+    return on(load, asked.gpus) if asked.gpus is not None else load
+
+
+def _tell(trial: Trial) -> None:
+    from lanewise import units
+
+    verdict = "VALID" if trial.valid else "INVALID"
+    latency = "cut short" if trial.hopeless else units.readable(trial.latency, "s")
+    terminal.status(f"{trial.qps:,.0f} QPS: {verdict} ({latency})")
+
+
+def _write_trace(path: Path, simulation: Simulation, outcome: _native.Outcome) -> None:
+    from lanewise.files import write_file
+    from lanewise.serving.trace import perfetto
+
+    write_file(path, perfetto(simulation, outcome))
+    terminal.note(f"wrote {path} (open it at ui.perfetto.dev)")
+
+
+def _write_report(path: Path, found: Sequence[Loaded]) -> None:
+    from lanewise import api
+    from lanewise.files import write_file
+
+    write_file(path, api.render_report(api.as_run(found)))
+    terminal.note(f"wrote {path}")
+
+
+def _plain(found: Sequence[Loaded]) -> Any:
+    from lanewise.results.codec import encode
+
+    made = [encode(each, each.name) for each in found]
+    return made[0] if len(made) == 1 else made

@@ -1,0 +1,213 @@
+"""How long a GPU takes for a batch of queries: from times that are stated, from a rate, or from both.
+
+A rate fixes the time of a full batch, so that the peak of a GPU stays the stated one; times fix the small batches.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+from math import inf
+from typing import TYPE_CHECKING
+
+from lanewise.errors import InputError
+from lanewise.perf.resources import cite, weakest
+from lanewise.serving.queues import md1_service
+from lanewise.serving.workload import Workload, workload, workloads
+from lanewise.units import readable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lanewise.catalog import Part
+
+RATE_ONLY = (
+    "only a rate is known, so a small batch is taken to be as efficient as a large one: "
+    "latency at low load is optimistic"
+)
+TIMES_ONLY = "no rate is known, so a full batch is taken to lie on the slope of the stated times: the peak is uncertain"
+# Largest share that a batch may take of a Server bound less the wait for it to fill: a query may find one running
+# and another queued. Published batches of slow GPUs (L4: RetinaNet 2, A30: ResNet-50 64) come out near this.
+BATCH_SHARE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceTimes:
+    """Seconds that a GPU takes for a batch, at points of ascending batch that begin at 1 and never get shorter.
+
+    `batch` is the largest that this GPU should take: the workload's, or fewer where that many would break the bound.
+    No batch, however large, is served at more than `peak` queries a second.
+    """
+
+    batch: int
+    points: tuple[tuple[int, float], ...]
+    basis: str
+    rests_on: tuple[str, ...]
+    doubt: str = ""
+    peak: float = inf
+
+    def at(self, batch: int) -> float:
+        """Seconds for that batch: on straight lines between the points, beyond the last by its slope and the peak."""
+        if batch < 1:
+            raise InputError(f"there is no batch of {batch} queries", hint="ask for 1 or more")
+        return max(_interpolated(self.points, batch), batch / self.peak)
+
+    def rate(self, batch: int) -> float:
+        """Queries a second of a GPU that is never without a batch of that size."""
+        return batch / self.at(batch)
+
+
+def service_times(part: Part, load: str | Workload, mode: str = "server", networked: bool = False) -> ServiceTimes:
+    """Times of a GPU for batches of 1 to its largest; InputError if nobody has stated enough to know.
+
+    `mode` says which of the GPU's scores is its rate. Over the network the host adds its software time to each query.
+    """
+    asked = workload(load)
+    score, stated, peak = _score(part, asked.name, mode), _stated(part, asked.name), inf
+    if score is None:
+        if len(stated) < 2 and max(stated, default=0) < asked.batch:
+            raise unknown_rate(part, asked.name, mode)
+        points, doubt = _from_times(stated, asked.batch)
+        batch, used = _fitting(points, asked, mode), list(stated)
+    else:
+        peak = own_rate(score, asked, mode)
+        batch = max(1, int(min(asked.batch, peak * _longest(asked, mode))))
+        points, doubt = _from_rate(stated, peak, batch)
+        used = [size for size in stated if size < batch]
+    keys = [f"service.{asked.name}.{mode}"] * (score is not None) + [time_key(asked.name, size) for size in used]
+    figures = [part.figure(key) for key in keys]
+    bases = [figure.basis for figure in figures]
+    rests = [cite(part, key, figure) for key, figure in zip(keys, figures, strict=True)]
+    cost, basis, rests_on = software_cost(part, asked) if networked else (0.0, "physics", "")
+    if cost:
+        points, peak = [(size, time + size * cost) for size, time in points], 1.0 / (1.0 / peak + cost)
+        bases.append(basis)
+        rests.append(rests_on)
+    return ServiceTimes(batch, tuple(points), weakest(bases), tuple(rests), doubt, peak)
+
+
+def own_rate(score: float, load: Workload, mode: str = "server") -> float:
+    """Queries/s that a GPU serves without a pause, if under the workload's bound its peak is `score`.
+
+    A Server score has the queueing under the bound in it already, as an M/D/1 queue has; an Offline score has none.
+    """
+    return 1.0 / md1_service(score, load.bound, load.percentile) if mode == "server" else score
+
+
+def time_key(name: str, batch: int) -> str:
+    """The figure key of the time for a batch of a workload."""
+    return f"service_time.{name}.{batch}"
+
+
+def stated_rate(part: Part, name: str, mode: str) -> tuple[float, str, str]:
+    """The score of a GPU as stated, with basis and source; InputError if nobody has measured it."""
+    score = _score(part, name, mode)
+    if score is None:
+        raise unknown_rate(part, name, mode)
+    key = f"service.{name}.{mode}"
+    figure = part.figure(key)
+    return score, figure.basis, cite(part, key, figure)
+
+
+def software_cost(part: Part, load: str | Workload) -> tuple[float, str, str]:
+    """Seconds that the host adds to a query over the network, with basis and source: the GPU's own or the workload's.
+
+    0 and no source where neither states any.
+    """
+    found = load if isinstance(load, Workload) else workloads().get(load)
+    name = found.name if found else str(load)
+    key = f"software.{name}"
+    figure = part.figure(key)
+    if isinstance(figure.value, float):
+        return figure.value, figure.basis, cite(part, key, figure) if figure.value else ""
+    if found is None or not found.software:
+        return 0.0, "physics", ""
+    source = f"workload {name}: software = {readable(found.software, 's')} ({found.source_of('software')})"
+    return found.software, "calibrated", source
+
+
+def unknown_rate(part: Part, name: str, mode: str) -> InputError:
+    """The error that says how a GPU's unknown rate is made known."""
+    return InputError(
+        f"nobody has stated how many {name} queries a second a {part.name} serves ({mode})",
+        hint=f"give 'service.{name}.{mode}' in a part file (--parts FILE), or fit it with lanewise calibrate",
+    )
+
+
+def _score(part: Part, name: str, mode: str) -> float | None:
+    value = part.figure(f"service.{name}.{mode}").value
+    return value if isinstance(value, float) else None
+
+
+def _stated(part: Part, name: str) -> dict[int, float]:
+    """The known times of a GPU by batch, ascending; InputError for one of 0 s."""
+    stem = f"service_time.{name}."
+    found: dict[int, float] = {}
+    for key, figure in part.figures.items():
+        batch = key.removeprefix(stem)
+        # bert-99 must not take what is stated for bert-99.9.
+        if key.startswith(stem) and batch.isdecimal() and isinstance(figure.value, float):
+            if figure.value == 0:
+                raise InputError(f"'{key}' of part '{part.name}' is 0 s", hint="leave it out if it is unknown")
+            found[int(batch)] = figure.value
+    return dict(sorted(found.items()))
+
+
+def _from_times(stated: Mapping[int, float], largest: int) -> tuple[list[tuple[int, float]], str]:
+    """Points at 1, at each stated batch and at the largest, which lies on the slope of the last two."""
+    batches = [1, *stated] if 1 not in stated else list(stated)
+    first = next(iter(stated.values()))
+    points = _rising([(batch, stated.get(batch, first)) for batch in batches])
+    if batches[-1] < largest:
+        points.append((largest, _interpolated(points, largest)))
+    return points, "; ".join(filter(None, (_small(stated), TIMES_ONLY * (batches[-1] < largest))))
+
+
+def _from_rate(stated: Mapping[int, float], rate: float, largest: int) -> tuple[list[tuple[int, float]], str]:
+    """Points of which the largest batch runs at `rate`, and no smaller one runs faster or takes longer than it."""
+    full = largest / rate
+    known = {batch: time for batch, time in stated.items() if batch < largest}
+    if not known:
+        return ([(1, 1.0 / rate)] if largest == 1 else [(1, 1.0 / rate), (largest, full)]), RATE_ONLY * (largest > 1)
+    doubts = [_small(known)]
+    late = [batch for batch, time in known.items() if time > full]
+    if late:
+        doubts.append(
+            f"a batch of {late[0]} is stated to take longer than {largest} at the stated rate: taken as long as those"
+        )
+    known = {1: next(iter(known.values()))} | known
+    small = [(batch, min(max(time, batch / rate), full)) for batch, time in known.items()]
+    return [*_rising(small), (largest, full)], "; ".join(filter(None, doubts))
+
+
+def _small(stated: Mapping[int, float]) -> str:
+    least = min(stated)
+    return f"no time is stated for fewer than {least} queries: they are taken to need as long" if least > 1 else ""
+
+
+def _rising(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    batches = [batch for batch, _ in points]
+    return list(zip(batches, accumulate((time for _, time in points), max), strict=True))
+
+
+def _interpolated(points: Sequence[tuple[int, float]], batch: int) -> float:
+    """The time of a batch of 1 or more on straight lines between points; one point alone stands for its rate."""
+    place = bisect_left(points, (batch,))
+    if place < len(points) and points[place][0] == batch:
+        return points[place][1]
+    if len(points) == 1:
+        return points[0][1] * batch / points[0][0]
+    (b0, t0), (b1, t1) = points[place - 1 : place + 1] if place < len(points) else points[-2:]
+    return t0 + (t1 - t0) * (batch - b0) / (b1 - b0)
+
+
+def _longest(load: Workload, mode: str) -> float:
+    """Seconds that a batch may take without risking the bound; there is none in Offline."""
+    return BATCH_SHARE * (load.bound - load.timeout) if mode == "server" else inf
+
+
+def _fitting(points: Sequence[tuple[int, float]], load: Workload, mode: str) -> int:
+    """The workload's batch, or the largest smaller one that is served soon enough."""
+    sizes = range(1, load.batch + 1)
+    return max(1, bisect_right(sizes, _longest(load, mode), key=lambda size: _interpolated(points, size)))
