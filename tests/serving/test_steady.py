@@ -47,9 +47,9 @@ def test_bytes_are_queries_times_their_size() -> None:
 
 def test_a_gpu_with_no_known_rate_is_an_error_that_says_what_to_do() -> None:
     system = lanewise.load_system("composable-server-gen4")
-    with pytest.raises(InputError, match="how many resnet50 queries") as caught:
-        lanewise.serve(system, "resnet50")
-    assert "service.resnet50.server" in caught.value.hint
+    with pytest.raises(InputError, match="how many 3d-unet queries") as caught:
+        lanewise.serve(system, "3d-unet")
+    assert "service.3d-unet.server" in caught.value.hint
 
 
 def test_an_unknown_workload_offers_the_nearest() -> None:

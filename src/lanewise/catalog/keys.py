@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ KINDS = ("gpu", "cpu", "switch", "nic", "ssd", "raid", "nvlink", "adapter")
 BASES = ("physics", "calibrated", "fitted")
 GENERATIONS = (1, 2, 3, 4, 5, 6)
 TEXT = "text"
+# A workload and a batch: a whole number of 1 or more, written one way only.
+_TIMED = re.compile(r".+\.[1-9]\d{0,5}")
 
 
 class Key(NamedTuple):
@@ -129,14 +132,19 @@ def unit_of(name: str) -> str | None:
 
 
 def _workload_key(name: str) -> Key | None:
-    """Keys that carry a workload's name: service.NAME.server, service.NAME.offline, software.NAME."""
+    """Keys with a workload's name: service.NAME.server and .offline, service_time.NAME.BATCH, software.NAME."""
     stem, _, rest = name.partition(".")
     if stem == "service" and rest.rpartition(".")[2] in ("server", "offline") and rest.rpartition(".")[0]:
         return Key(("gpu",), "1/s", "queries of that workload one GPU answers a second")
+    if stem == "service_time" and _TIMED.fullmatch(rest):
+        return Key(("gpu",), "s", "time from the start of a batch of that many queries to its end, one GPU")
     if stem == "software" and rest:
         return Key(("gpu",), "s", "time a query's handling on the host adds when it comes over the network")
     return None
 
 
 def _illegal(kind: str, name: str) -> UnknownName:
+    if kind == "gpu" and name.partition(".")[0] == "service_time":
+        hint = "write service_time.<workload>.<batch>, the batch a whole number of 1 or more: service_time.resnet50.8"
+        return UnknownName(f"'{name}' names no workload and batch", hint=hint)
     return unknown_name(f"{kind} figure", name, keys_of(kind))

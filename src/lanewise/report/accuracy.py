@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lanewise import units
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def accuracy_page(run: Run) -> str:
-    """The Markdown text; every number in it comes from the run."""
+    """The Markdown text; every number in it comes from the run. Studies that lie beside nothing are left out."""
+    run = replace(run, studies=tuple(study for study in run.studies if any(row.published for row in study.rows)))
     rows = [row for study in run.studies for row in study.rows]
     total = statistics.overall(run)
     parts = [

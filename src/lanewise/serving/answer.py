@@ -77,7 +77,7 @@ def answer(simulation: Simulation, place: int, rate: float, ask: Ask, outcome: _
         busy=tuple(each.busy for each in used[:20]), series_step=ask.duration / ask.steps if ask.steps else 0.0,
         batch=out.samples / out.batches if out.batches else 0.0, goodput=answered * load.workload.bytes_in,
         duration=ask.duration, seed=ask.seed, settings=dict(simulation.system.settings),
-        assumptions=_assumptions(load), note="; ".join(filter(None, notes)),
+        assumptions=_assumptions(served), note="; ".join(filter(None, notes)),
     )  # fmt: skip
 
 
@@ -164,9 +164,10 @@ def _stages(load: Load, out: _native.ServiceOutcome, latency: float) -> tuple[St
     return tuple(Stage(name, mean, slow) for name, mean, slow in pairs if name)
 
 
-def _assumptions(load: Load) -> tuple[str, ...]:
+def _assumptions(served: Served) -> tuple[str, ...]:
+    load = served.load
     wait = units.show(load.wait, "ms") if load.wait else "no time"
-    made = [f"batches of up to {load.largest}; the oldest query waits {wait} for its batch to fill"]
+    made = [f"batches of up to {served.batch}; the oldest query waits {wait} for its batch to fill"]
     if load.frontend:
         made.append("each query is a message of its own, straight into GPU memory; those that wait leave as one chain")
     elif load.copies == "gathered":

@@ -65,7 +65,7 @@ def apart(simulation: Simulation, place: int) -> float:
 
 def _caps(served: Served, factor: float, rate: float = math.inf) -> Iterator[float]:
     """B/s that each GPU of a service takes at most: its own rate, or its part of what is asked."""
-    size, own = served.load.workload.bytes_in, [times.rate(served.load.largest) for times in served.times]
+    size, own = served.load.workload.bytes_in, [times.rate(served.batch) for times in served.times]
     for each in own:
         yield min(each * factor, rate * each / sum(own)) * size
 

@@ -54,9 +54,13 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A load with the GPUs that answer it, the time each takes for a batch, and the pool each belongs to."""
+    """A load with the GPUs that answer it, the time each takes for a batch, and the pool each belongs to.
+
+    Batches hold up to `batch` samples: those asked for, else as many as the slowest of the GPUs should take.
+    """
 
     load: Load
+    batch: int
     gpus: tuple[str, ...]
     times: tuple[ServiceTimes, ...]
     inward: tuple[Planned, ...]
@@ -138,7 +142,7 @@ class Simulation:
         services = []
         first = 0
         for index, (each, rate) in enumerate(zip(self.served, rates, strict=True)):
-            services.append(_native_service(each.load, rate, ask, ask.hopeless == index))
+            services.append(_native_service(each, rate, ask, ask.hopeless == index))
             self._add_workers(index, each, first, pools, workers)
             first += 2 * len(each.gpus)
         made.services, made.pools, made.workers = services, pools, workers
@@ -167,7 +171,7 @@ class Simulation:
                 _native.Worker(
                     pool=known[each.pools[place]], gpu=self.gpus.index(gpu), buffers=load.buffers,
                     copy=_native.Leg(slots=load.slots) if single else inward, back=outward,
-                    times=[each.times[place].at(batch) for batch in range(1, load.largest + 1)],
+                    times=[each.times[place].at(batch) for batch in range(1, each.batch + 1)],
                 )
             )  # fmt: skip
 
@@ -203,7 +207,8 @@ def _serve(system: System, load: Load) -> Served:
     single = networked or load.copies == "per-query"
     hosts = list(dict.fromkeys(ends))
     pools = tuple(range(len(gpus))) if single else tuple(hosts.index(end) for end in ends)
-    return Served(load, gpus, times, tuple(inward), tuple(outward), pools)
+    batch = load.largest if load.batch is not None else min(each.batch for each in times)
+    return Served(load, batch, gpus, times, tuple(inward), tuple(outward), pools)
 
 
 def _times(system: System, gpu: str, load: Load, networked: bool) -> ServiceTimes:
@@ -238,7 +243,8 @@ def _classes(
     return member, list(known)
 
 
-def _native_service(load: Load, rate: float, ask: Ask, hopeless: bool) -> _native.Service:
+def _native_service(served: Served, rate: float, ask: Ask, hopeless: bool) -> _native.Service:
+    load = served.load
     made = _native.Service()
     made.arrivals = getattr(_native.Arrivals, _ARRIVALS[load.scenario])
     made.rate = rate
@@ -246,7 +252,7 @@ def _native_service(load: Load, rate: float, ask: Ask, hopeless: bool) -> _nativ
     made.total = (ask.samples or load.samples) if load.scenario == "offline" else 0
     made.bound = load.workload.bound
     made.dispatch = getattr(_native.Dispatch, _DISPATCH[load.dispatch])
-    made.batch, made.timeout = load.largest, load.wait
+    made.batch, made.timeout = served.batch, load.wait
     made.law = getattr(_native.Law, load.law.upper())
     if hopeless:
         expected = rate * ask.duration
