@@ -7,6 +7,7 @@ and 2 uplinks 24 GB/s; memory reads and writes 40 GB/s) and 24 classes of flows,
 host to GPU, GPU to host, and GPU to the GPU of the same place behind the other uplink.
 The load: n slots; in each, one transfer after another of a random class and size (1 to 64 MB), 10 us apart on
 average. A first run fixes all start times, so both tools get the same list; an event is a start or an end.
+Two wide networks follow (64 nodes of 8 GPUs, 1,536 classes, one fabric), without a peer.
 SimGrid (PREFIX has lib/libsimgrid.so and include/simgrid) runs tests/oracles/simgrid_flows.cpp.
 """
 
@@ -24,6 +25,7 @@ import sys
 import tempfile
 import time
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,9 @@ SIMGRID = ("network/model:CM02", "network/crosstraffic:0", "network/TCP-gamma:0"
 # Beside its default precision (1e-9 s, 1e-5 B), which at few flows is slower and off by 1e-10.
 SIMGRID_SHARP = ("precision/timing:1e-12", "precision/work-amount:1e-9")
 
+# Wide networks, by name: nodes of 8 GPUs on one fabric, and how many transfers are under way at a time.
+WIDE = {"64x8 GPUs, few active": (64, 64), "64x8 GPUs, all active": (64, 4096)}
+
 Workload = dict[str, Any]
 
 
@@ -59,10 +64,24 @@ def network() -> tuple[list[float], list[FlowClass]]:
     return capacities, classes
 
 
-def workload(overlap: int, flows: int, seed: int = 1) -> Workload:
+def wide_network(nodes: int) -> tuple[list[float], list[FlowClass]]:
+    """Each GPU has PCIe and a network port; 8 ports of storage; one fabric. GPU to two peers, storage to GPU."""
+    gpus = 8 * nodes
+    capacities = [64e9] * (2 * gpus) + [50e9] * (2 * gpus) + [50e9] * 8 + [gpus * 20e9]
+    storage, fabric = 4 * gpus, 4 * gpus + 8
+    classes = []
+    for gpu in range(gpus):
+        into = {peer: (3 * gpus + peer, gpus + peer) for peer in (gpu, (gpu + 8) % gpus, (gpu + gpus // 2) % gpus)}
+        out = (gpu, 2 * gpus + gpu, fabric)
+        paths = [(storage + gpu % 8, fabric, *way) if peer == gpu else (*out, *way) for peer, way in into.items()]
+        classes += [FlowClass(tuple((r, 1.0) for r in path)) for path in paths]
+    return capacities, classes
+
+
+def workload(overlap: int, flows: int, seed: int = 1, nodes: int = 0) -> Workload:
     """`flows` transfers with about `overlap` of them under way at any time, as columns sorted by start."""
     rng = random.Random(seed)
-    capacities, classes = network()
+    capacities, classes = wide_network(nodes) if nodes else network()
     count = len(classes)
     engine = native.FlowEngine(
         native.Network(capacities, [list(k.uses) for k in classes], [1.0] * count, [math.inf] * count)
@@ -198,6 +217,15 @@ def measure(overlap: int, program: Path | None) -> dict[str, Any]:
     return row
 
 
+def measure_wide(name: str) -> dict[str, Any]:
+    """One row of a wide network, ours alone."""
+    nodes, overlap = WIDE[name]
+    load = workload(overlap, max(5 * overlap, 20_000), nodes=nodes)
+    speeds, _ = ours(load, 2)
+    return {"network": name, "overlap_asked": overlap, "flows": len(load["size"]), "classes": len(load["classes"]),
+            "lanewise": {"events_per_s": max(speeds), "all_events_per_s": speeds}}  # fmt: skip
+
+
 def machine() -> dict[str, Any]:
     """What it ran on."""
     cpu = next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
@@ -240,8 +268,10 @@ def main() -> None:
         result = {"date": date.today().isoformat(), "command": " ".join(["python", *sys.argv]),
                   "machine": machine(), "simgrid": about, "rows": []}  # fmt: skip
         result["memory"] = [{"flows": n, "bytes": memory_in_child(n)} for n in MEMORY_FLOWS]
-        for overlap in given.overlaps:
-            result["rows"].append(measure(overlap, program))
+        rows = [partial(measure, each, program) for each in given.overlaps]
+        rows += [partial(measure_wide, each) for each in WIDE]
+        for row in rows:
+            result["rows"].append(row())
             print(json.dumps(result["rows"][-1]), flush=True)
             if given.out:  # as it goes, so a crash loses nothing
                 given.out.write_text(json.dumps(result, indent=1) + "\n")

@@ -83,8 +83,7 @@ void bind_sim(nb::module_& m) {
       bad_input.ptr());
 
   nb::class_<Network>(m, "Network", "Checked resources and flow classes; BadInput if they have no meaning.")
-      .def(nb::new_(&make_network), "capacities"_a, "uses"_a, "weights"_a, "caps"_a)
-      .def_prop_ro("components", [](const Network& network) { return network.components().size(); });
+      .def(nb::new_(&make_network), "capacities"_a, "uses"_a, "weights"_a, "caps"_a);
 
   m.def(
       "share",
@@ -111,7 +110,9 @@ void bind_sim(nb::module_& m) {
              return std::vector<std::int64_t>(ended.begin(), ended.end());
            })
       .def("advance_to", &FlowEngine::advance_to, "time"_a)
-      .def("rate", &FlowEngine::rate, "flow_class"_a);
+      .def("rate", &FlowEngine::rate, "flow_class"_a)
+      .def("limit", &FlowEngine::limit, "flow_class"_a)
+      .def("moved", &FlowEngine::moved, "flow_class"_a);
 }
 
 }  // namespace lanewise::bindings

@@ -1,7 +1,5 @@
 #include "sim/flowsim.hpp"
 
-#include <bit>
-#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -17,29 +15,14 @@ constexpr std::size_t kEndsPerOrigin = 4096;
 
 }  // namespace
 
-FlowEngine::FlowEngine(std::shared_ptr<const Network> network)
-    : network_(std::move(network)), lane_of_class_(network_->classes().size()) {
-  lanes_.resize(network_->classes().size());
-  part_of_lane_.resize(lanes_.size());
-  std::size_t lane = 0;
-  parts_.reserve(network_->components().size());
-  for (const Component& component : network_->components()) {
-    parts_.push_back({MaxMin(*network_, component), lane, std::vector<double>(component.classes.size()), {}});
-    for (const auto k : component.classes) {
-      lane_of_class_[static_cast<std::size_t>(k)] = lane;
-      part_of_lane_[lane] = parts_.size() - 1;
-      lanes_[lane++].due = kInfinity;
-    }
-  }
-  leaves_ = std::bit_ceil(std::max<std::size_t>(1, parts_.size()));
-  first_due_.assign(2 * leaves_, kInfinity);
-  stale_.reserve(parts_.size());
+FlowEngine::FlowEngine(std::shared_ptr<const Network> network) : solver_(*network), lanes_(network->classes().size()) {
+  due_.resize(lanes_.size());
 }
 
 void FlowEngine::add(std::int32_t flow_class, double bytes, std::int64_t id) {
-  if (flow_class < 0 || static_cast<std::size_t>(flow_class) >= lane_of_class_.size()) {
+  if (flow_class < 0 || static_cast<std::size_t>(flow_class) >= lanes_.size()) {
     throw BadInput("transfer " + std::to_string(id) + " is of flow class " + std::to_string(flow_class) +
-                       ", but there are " + std::to_string(lane_of_class_.size()),
+                       ", but there are " + std::to_string(lanes_.size()),
                    "flow classes count from 0 in the order they are given");
   }
   if (!(bytes >= 0.0 && bytes <= kLargest)) {
@@ -51,17 +34,16 @@ void FlowEngine::add(std::int32_t flow_class, double bytes, std::int64_t id) {
     instant_.push_back(id);
     return;
   }
-  const std::size_t where = lane_of_class_[static_cast<std::size_t>(flow_class)];
+  const auto where = static_cast<std::size_t>(flow_class);
   Lane& lane = lanes_[where];
-  run_clock(lane);
+  turn_clock(lane, reading(lane));
   lane.flows.push({lane.served + bytes, id});
-  count(where, 1.0);
+  touch(where);
 }
 
 double FlowEngine::next_event_time() {
-  if (!instant_.empty()) return now_;
   settle();
-  return std::max(now_, first_due_[1]);
+  return instant_.empty() ? std::max(now_, due_.least()) : now_;
 }
 
 std::span<const std::int64_t> FlowEngine::advance() {
@@ -70,20 +52,9 @@ std::span<const std::int64_t> FlowEngine::advance() {
   if (next == kInfinity) return ended_;
   now_ = next;
   ended_.swap(instant_);
-  while (first_due_[1] <= now_) {
-    std::size_t node = 1;
-    while (node < leaves_) node = first_due_[2 * node] <= first_due_[2 * node + 1] ? 2 * node : 2 * node + 1;
-    const Part& part = parts_[node - leaves_];
-    const auto& active = part.solver.active();
-    for (std::size_t i = active.size(); i-- > 0;) {  // backwards: a class without flows leaves the list
-      const std::size_t lane = part.first + static_cast<std::size_t>(active[i]);
-      if (lanes_[lane].due <= now_) end_flows(lane);
-    }
-    // The rest of this part is solved anew before the next event; until then nothing of it is due.
-    for (first_due_[node] = kInfinity, node /= 2; node > 0; node /= 2) {
-      first_due_[node] = std::min(first_due_[2 * node], first_due_[2 * node + 1]);
-    }
-  }
+  ending_.clear();
+  due_.find(now_, ending_);
+  for (const std::size_t where : ending_) end_flows(where);
   active_ -= ended_.size();
   if (ended_.size() > 1) std::sort(ended_.begin(), ended_.end());
   return ended_;
@@ -102,21 +73,42 @@ void FlowEngine::advance_to(double time) {
 
 double FlowEngine::rate(std::int32_t flow_class) {
   settle();
-  return lanes_.at(lane_of_class_.at(static_cast<std::size_t>(flow_class))).rate;
+  return lanes_.at(static_cast<std::size_t>(flow_class)).rate;
+}
+
+std::int32_t FlowEngine::limit(std::int32_t flow_class) {
+  settle();
+  const auto where = static_cast<std::size_t>(flow_class);
+  return lanes_.at(where).flows.empty() ? kIdle : solver_.limit(where);
+}
+
+double FlowEngine::moved(std::int32_t flow_class) const {
+  const Lane& lane = lanes_.at(static_cast<std::size_t>(flow_class));
+  return lane.moved + (reading(lane) - lane.served) * static_cast<double>(lane.flows.size());
+}
+
+// The virtual clock of a lane at now().
+double FlowEngine::reading(const Lane& lane) const {
+  if (lane.flows.empty()) return lane.served;
+  // Rounding must not carry the clock past an end that has not happened.
+  return std::min(lane.served + lane.rate * (now_ - lane.since), lane.flows.top().tag);
+}
+
+void FlowEngine::turn_clock(Lane& lane, double reading) const {
+  lane.moved += (reading - lane.served) * static_cast<double>(lane.flows.size());
+  lane.served = reading;
+  lane.since = now_;
 }
 
 // Takes the flows of a lane whose end has come, with all that have the same tag.
 void FlowEngine::end_flows(std::size_t where) {
   Lane& lane = lanes_[where];
-  lane.served = lane.flows.top().tag;
-  lane.since = now_;
-  double gone = 0.0;
+  turn_clock(lane, lane.flows.top().tag);
   while (!lane.flows.empty() && lane.flows.top().tag <= lane.served) {
     ended_.push_back(lane.flows.top().id);
     lane.flows.pop();
-    gone += 1.0;
+    ++lane.ends;
   }
-  lane.ends += static_cast<std::size_t>(gone);
   if (lane.flows.empty()) {
     lane.served = 0.0;
     lane.ends = 0;
@@ -125,83 +117,46 @@ void FlowEngine::end_flows(std::size_t where) {
     lane.served = 0.0;
     lane.ends = 0;
   }
-  count(where, -gone);
+  touch(where);
 }
 
-void FlowEngine::count(std::size_t where, double change) {
-  Lane& lane = lanes_[where];
-  const std::size_t index = part_of_lane_[where];
-  Part& part = parts_[index];
-  const std::size_t k = where - part.first;
-  const double before = part.solver.count(k), after = before + change;
-  part.solver.set_count(k, after);
-  part.differ += static_cast<std::size_t>(after != part.solved[k]) - static_cast<std::size_t>(before != part.solved[k]);
-  part.touched.push_back(static_cast<std::int32_t>(k));
-  set_due(lane);
-  if (part.stale) return;
-  part.stale = true;
-  stale_.push_back(index);
+void FlowEngine::touch(std::size_t where) {
+  if (lanes_[where].touched) return;
+  lanes_[where].touched = true;
+  touched_.push_back(where);
 }
 
 // Brings rates and due times up to date after flows came or went.
 void FlowEngine::settle() {
-  if (stale_.empty()) return;
-  for (const std::size_t index : stale_) {
-    Part& part = parts_[index];
-    part.stale = false;
-    // One flow ended and a like one began at the same instant: the rates still hold.
-    if (part.differ > 0) solve(part);
-    part.touched.clear();
-    refresh_due(index);
+  if (touched_.empty()) return;
+  for (const std::size_t where : touched_) {
+    solver_.set_count(where, static_cast<double>(lanes_[where].flows.size()));
   }
-  stale_.clear();
+  for (const std::int32_t where : solver_.solve()) set_rate(static_cast<std::size_t>(where));
+  for (const std::size_t where : touched_) {
+    set_rate(where);
+    set_due(where);
+    lanes_[where].touched = false;
+  }
+  touched_.clear();
+  due_.update();
   if (changed_) record();
 }
 
-void FlowEngine::solve(Part& part) {
-  part.solver.solve();
-  part.differ = 0;
-  for (const auto index : part.touched) {
-    const auto k = static_cast<std::size_t>(index);
-    part.solved[k] = part.solver.count(k);
-    Lane& lane = lanes_[part.first + k];
-    if (part.solved[k] > 0.0 || lane.rate == 0.0) continue;
-    lane.rate = 0.0;
-    changed_ = true;
-  }
-  for (const auto index : part.solver.active()) {
-    const auto k = static_cast<std::size_t>(index);
-    Lane& lane = lanes_[part.first + k];
-    if (lane.rate == part.solver.rate(k)) continue;
-    run_clock(lane);
-    lane.rate = part.solver.rate(k);
-    set_due(lane);
-    changed_ = true;
-  }
+void FlowEngine::set_rate(std::size_t where) {
+  Lane& lane = lanes_[where];
+  const double rate = solver_.rate(where);
+  if (lane.rate == rate) return;
+  turn_clock(lane, reading(lane));
+  lane.rate = rate;
+  changed_ = true;
+  if (!lane.touched) set_due(where);
 }
 
-void FlowEngine::refresh_due(std::size_t index) {
-  const Part& part = parts_[index];
-  double least = kInfinity;
-  for (const auto k : part.solver.active()) {
-    least = std::min(least, lanes_[part.first + static_cast<std::size_t>(k)].due);
-  }
-  std::size_t node = leaves_ + index;
-  first_due_[node] = least;
-  for (node /= 2; node > 0; node /= 2) first_due_[node] = std::min(first_due_[2 * node], first_due_[2 * node + 1]);
-}
-
-void FlowEngine::run_clock(Lane& lane) const {
-  if (!lane.flows.empty()) {
-    // Rounding must not carry the clock past an end that has not happened.
-    lane.served = std::min(lane.served + lane.rate * (now_ - lane.since), lane.flows.top().tag);
-  }
-  lane.since = now_;
-}
-
-void FlowEngine::set_due(Lane& lane) const {
+void FlowEngine::set_due(std::size_t where) {
+  const Lane& lane = lanes_[where];
   const bool waits = lane.flows.empty() || lane.rate == 0.0;
-  lane.due = waits ? kInfinity : lane.since + (lane.flows.top().tag - lane.served) / lane.rate;
+  due_.set(where, waits ? kInfinity : lane.since + (lane.flows.top().tag - lane.served) / lane.rate);
 }
 
 void FlowEngine::record() {
@@ -213,7 +168,7 @@ void FlowEngine::record() {
     return;
   }
   if (!replaces) changes_.push_back({now_, std::vector<double>(lanes_.size())});
-  for (std::size_t k = 0; k < lanes_.size(); ++k) changes_.back().rates[k] = lanes_[lane_of_class_[k]].rate;
+  for (std::size_t k = 0; k < lanes_.size(); ++k) changes_.back().rates[k] = lanes_[k].rate;
 }
 
 namespace {

@@ -1,7 +1,8 @@
 // Finite transfers over shared resources, event by event.
 // All flows of a class get the same rate, so a class keeps one virtual clock (bytes served to each of its flows) and a
-// heap of the clock readings at which its flows end; an event solves the rates of one component, however many flows
-// overlap. The virtual clock is that of fair queueing: Demers, Keshav and Shenker, SIGCOMM 1989, section 2.
+// heap of the clock readings at which its flows end; an event solves the rates of those classes that it can change,
+// however many flows overlap. The virtual clock is that of fair queueing: Demers, Keshav and Shenker, SIGCOMM 1989,
+// section 2.
 #pragma once
 
 #include <memory>
@@ -43,7 +44,13 @@ class FlowEngine {
 
   // The rate of one flow of a class from now() on, B/s.
   double rate(std::int32_t flow_class);
-  double moved(std::int32_t) { return 0.0; }  // STUB until the flow engine's own lands
+
+  // What bounds that rate: the index of a resource, kOwnCap, or kIdle if the class has no flow. Costs what the users of
+  // its resources are.
+  std::int32_t limit(std::int32_t flow_class);
+
+  // What all flows of a class together, finished ones included, have moved up to now(), bytes.
+  double moved(std::int32_t flow_class) const;
 
   // Keeps the first `most` changes of rates from here on.
   void keep_rates(std::size_t most) { keep_ = most; }
@@ -55,36 +62,26 @@ class FlowEngine {
     double served = 0.0;  // virtual clock at time `since`: bytes
     double since = 0.0;
     double rate = 0.0;
-    double due;  // when its next flow ends
-    std::size_t ends = 0;  // since the clock's origin was last moved
+    double moved = 0.0;     // by all its flows up to `since`
+    std::size_t ends = 0;   // since the clock's origin was last moved
+    bool touched = false;   // in touched_
     TagHeap flows;
   };
-  struct Part {  // one component
-    MaxMin solver;
-    std::size_t first;                  // of its lanes
-    std::vector<double> solved;         // counts for which the rates hold
-    std::vector<std::int32_t> touched;  // classes whose count changed since the last settle()
-    std::size_t differ = 0;             // how many counts are not those in `solved`
-    bool stale = false;                 // listed in stale_
-  };
 
-  void count(std::size_t lane, double change);
+  void touch(std::size_t lane);
   void settle();
-  void solve(Part& part);
-  void refresh_due(std::size_t part);
-  void run_clock(Lane& lane) const;
-  void set_due(Lane& lane) const;
+  void set_rate(std::size_t lane);
+  void set_due(std::size_t lane);
+  double reading(const Lane& lane) const;
+  void turn_clock(Lane& lane, double reading) const;
   void end_flows(std::size_t lane);
   void record();
 
-  std::shared_ptr<const Network> network_;
-  std::vector<std::size_t> lane_of_class_;
-  std::vector<std::size_t> part_of_lane_;
-  std::vector<Lane> lanes_;  // grouped by part
-  std::vector<Part> parts_;
-  std::vector<double> first_due_;      // tournament over parts: node i holds the least of nodes 2i and 2i + 1
-  std::size_t leaves_ = 1;
-  std::vector<std::size_t> stale_;     // parts that changed since the last settle()
+  MaxMin solver_;
+  std::vector<Lane> lanes_;           // by class
+  Tournament due_;                    // when the next flow of each lane ends
+  std::vector<std::size_t> touched_;  // lanes whose flows changed since the last settle()
+  std::vector<std::size_t> ending_;   // scratch of advance()
   std::vector<std::int64_t> ended_;
   std::vector<std::int64_t> instant_;  // flows of no bytes, waiting for advance()
   std::vector<RateChange> changes_;

@@ -3,193 +3,340 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <utility>
 
 namespace lanewise::sim {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Levels this close are one level: which of two equal limits is named must not hang on rounding.
+// Levels this close are one level: what is solved anew must not hang on rounding.
 constexpr double kTie = 1.0 + 1e-12;
-// Demand is summed anew once subtraction has left this part of it, or after so many changes: that bounds the digits
-// lost to 1e-15 / kResum, and 1e-16 times the changes.
-constexpr double kResum = 1e-2;
-constexpr std::int32_t kChanges = 64;
+// Two limits as close to binding as this are both met: which one is named must not hang on rounding.
+constexpr double kSame = 1e-11;
+// Demand is summed anew once subtraction has left this part of it: that bounds the digits it loses.
+constexpr double kResum = 0.1;
+// What is left of a resource is summed anew after so many changes, or so many for each user if that is more: so its
+// rounding stays below 1e-12 of the capacity, at a constant cost per change.
+constexpr std::int32_t kChanges = 256, kChangesPerUser = 4;
+// So often only those who must are solved as well; then all who share a full resource, lest rounds become many.
+constexpr int kPatience = 4;
 // Flows per class: beyond 2^53 a double no longer counts.
 constexpr double kMostFlows = 9007199254740992.0;
 
 std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
-void insert_sorted(std::vector<std::int32_t>& list, std::int32_t value) {
-  list.insert(std::lower_bound(list.begin(), list.end(), value), value);
-}
-
-void erase_sorted(std::vector<std::int32_t>& list, std::int32_t value) {
-  list.erase(std::lower_bound(list.begin(), list.end(), value));
+template <typename T>
+std::int32_t size_of(const std::vector<T>& list) {
+  return static_cast<std::int32_t>(list.size());
 }
 
 }  // namespace
 
-MaxMin::MaxMin(const Network& network, const Component& component) {
-  const auto& known = component.resources;
-  const auto local = [&known](std::int32_t resource) {
-    return static_cast<std::int32_t>(std::lower_bound(known.begin(), known.end(), resource) - known.begin());
-  };
-  for (const auto r : known) capacity_.push_back(network.capacities()[at(r)]);
-  std::vector<std::vector<std::pair<std::int32_t, double>>> users(capacity_.size());
-  load_start_.push_back(0);
-  for (const auto global : component.classes) {
-    const FlowClass& flow = network.classes()[at(global)];
-    const auto k = static_cast<std::int32_t>(weight_.size());
-    weight_.push_back(flow.weight);
-    cap_.push_back(flow.cap);
-    cap_level_.push_back(flow.cap / flow.weight);
+MaxMin::MaxMin(const Network& network) {
+  for (const double capacity : network.capacities()) resources_.push_back({.left = capacity, .capacity = capacity});
+  for (const FlowClass& flow : network.classes()) {
+    const std::int32_t first = size_of(loads_);
+    double most = kInfinity;
     for (const Use& use : flow.uses) {
-      const double weighted = use.coefficient * flow.weight;
-      loads_.push_back({local(use.resource), use.coefficient, weighted});
-      users[at(loads_.back().resource)].emplace_back(k, weighted);
+      Resource& resource = resources_[at(use.resource)];
+      most = std::min(most, resource.capacity / use.coefficient);
+      ++resource.users;
+      loads_.push_back({use.resource, 0, use.coefficient});
     }
-    load_start_.push_back(static_cast<std::int32_t>(loads_.size()));
+    classes_.push_back({flow.weight, flow.cap, most, first, size_of(loads_)});
   }
-  user_start_.push_back(0);
-  for (const auto& list : users) {
-    for (const auto& [k, weighted] : list) {
-      users_.push_back(k);
-      user_weighted_.push_back(weighted);
-    }
-    user_start_.push_back(static_cast<std::int32_t>(users_.size()));
+  users_.resize(loads_.size());
+  levels_.resize(resources_.size());
+  std::int32_t first = 0;
+  for (Resource& resource : resources_) {
+    resource.first = first;
+    first += std::exchange(resource.users, 0);
   }
-  const std::size_t classes = weight_.size(), resources = capacity_.size();
-  for (auto* column : {&count_, &rate_, &rising_}) column->resize(classes);
-  limit_.resize(classes, kOwnCap);
-  active_.reserve(classes);
-  demand_.resize(resources);
-  used_.reserve(resources);
-  filling_.resize(resources);
-  level_.resize(resources);
-  live_.resize(resources);
 }
 
 void MaxMin::set_count(std::size_t k, double count) {
-  const double before = count_[k];
-  if (count == before) return;
-  count_[k] = count;
-  const std::int32_t comes = (before == 0.0) - (count == 0.0);  // 1, or -1 when it goes
-  if (comes > 0) insert_sorted(active_, static_cast<std::int32_t>(k));
-  if (comes < 0) erase_sorted(active_, static_cast<std::int32_t>(k));
-  for (auto i = at(load_start_[k]); i < at(load_start_[k + 1]); ++i) {
-    const std::int32_t r = loads_[i].resource;
-    Demand& demand = demand_[at(r)];
-    if (comes > 0 && demand.classes == 0) insert_sorted(used_, r);
-    demand.classes += comes;
-    if (comes < 0 && demand.classes == 0) erase_sorted(used_, r);
-    demand.sum += (count - before) * loads_[i].weighted;
-    demand.resum = std::max(demand.resum, kResum * demand.sum);
-    if (demand.sum <= demand.resum || ++demand.changes >= kChanges) sum(at(r), count_, demand);
+  Class& flow = classes_[k];
+  flow.count = count;
+  if (flow.listed) return;
+  flow.listed = true;
+  changed_.push_back(static_cast<std::int32_t>(k));
+}
+
+std::span<const std::int32_t> MaxMin::solve() {
+  ++solves_;
+  for (const auto k : free_) classes_[at(k)].free = false;
+  free_.clear();
+  reached_.clear();
+  if (!take_changes()) return free_;
+  int round = 0;
+  do {
+    rising_ = 0;
+    bounds_.clear();
+    least_bound_ = kInfinity;
+    ordered_ = false;
+    for (; rising_ < free_.size(); ++rising_) lift(free_[rising_]);  // this frees more
+    open();
+    fill();
+  } while (widen(round++));
+  return free_;
+}
+
+// The class has its first flow.
+void MaxMin::enter(std::int32_t k) {
+  const Class& flow = classes_[at(k)];
+  for (auto i = flow.first; i < flow.last; ++i) {
+    Resource& resource = resources_[at(loads_[at(i)].resource)];
+    loads_[at(i)].user = resource.first + resource.users++;
+    users_[at(loads_[at(i)].user)] = {k, i};
   }
 }
 
-void MaxMin::solve() {
-  for (const auto k : active_) rising_[at(k)] = count_[at(k)];
-  for (std::size_t i = 0; i < used_.size(); ++i) {
-    const std::size_t r = at(live_[i] = used_[i]);
-    filling_[r] = {capacity_[r], demand_[r]};
-    level_[r] = capacity_[r] / demand_[r].sum;
+// The class has no flow any more.
+void MaxMin::leave(std::int32_t k) {
+  Class& flow = classes_[at(k)];
+  if (flow.held >= 0) --resources_[at(flow.held)].held;
+  for (auto i = flow.first; i < flow.last; ++i) {
+    const Load& load = loads_[at(i)];
+    Resource& resource = resources_[at(load.resource)];
+    resource.left += flow.solved * load.coefficient * flow.rate;
+    ++resource.changes;
+    const User last = users_[at(resource.first + --resource.users)];
+    users_[at(load.user)] = last;
+    loads_[at(last.load)].user = load.user;
   }
-  live_count_ = used_.size();
-  rising_count_ = active_.size();
-  cursor_ = 0;
-  double reached = 0.0;  // levels only rise; rounding must not make one fall
-  while (rising_count_ > 0) {
-    const double lowest = std::max(reached, lowest_level());
-    const std::size_t next = next_rising();
-    if (cap_level_[next] <= lowest * kTie && cap_level_[next] != kInfinity) {
-      reached = std::max(reached, std::min(lowest, cap_level_[next]));
-      limit_[next] = kOwnCap;
-      freeze(next, cap_[next], capacity_.size());
-      continue;
-    }
-    reached = lowest;
-    std::size_t place = 0;
-    while (level_[at(live_[place])] > lowest * kTie) ++place;
-    const std::size_t full = at(live_[place]);
-    for (auto i = at(user_start_[full]); i < at(user_start_[full + 1]); ++i) {
-      const std::size_t k = at(users_[i]);
-      if (rising_[k] == 0.0) continue;
-      limit_[k] = static_cast<std::int32_t>(full);
-      freeze(k, weight_[k] * lowest, full);
-    }
-    level_[full] = kInfinity;
-  }
+  flow.held = kOwnCap;
+  flow.solved = flow.rate = flow.level = 0.0;
 }
 
-// Ends the rise of class k; the resource `full` has nothing left and is not kept up to date.
-void MaxMin::freeze(std::size_t k, double rate, std::size_t full) {
-  const double count = rising_[k];
-  rate_[k] = rate;
-  rising_[k] = 0.0;
-  --rising_count_;
-  for (auto i = at(load_start_[k]); i < at(load_start_[k + 1]); ++i) {
-    const std::size_t r = at(loads_[i].resource);
-    if (r == full) continue;
-    Filling& filling = filling_[r];
-    filling.left -= count * loads_[i].coefficient * rate;
-    filling.demand.sum -= count * loads_[i].weighted;
-    if (--filling.demand.classes == 0) {
-      level_[r] = kInfinity;
-      continue;
-    }
-    if (filling.demand.sum <= filling.demand.resum) sum(r, rising_, filling.demand);
-    level_[r] = std::max(filling.left, 0.0) / filling.demand.sum;
-  }
-}
-
-void MaxMin::sum(std::size_t r, const std::vector<double>& counts, Demand& demand) const {
-  demand.sum = 0.0;
-  for (auto i = at(user_start_[r]); i < at(user_start_[r + 1]); ++i) {
-    demand.sum += counts[at(users_[i])] * user_weighted_[i];
-  }
-  demand.resum = kResum * demand.sum;
-  demand.changes = 0;
-}
-
-// The rising class of lowest cap level; active classes ascend by it.
-std::size_t MaxMin::next_rising() {
-  while (rising_[at(active_[cursor_])] == 0.0) ++cursor_;
-  return at(active_[cursor_]);
-}
-
-// The lowest level of all resources; on the way drops those on which nothing rises any more.
-double MaxMin::lowest_level() {
-  double lowest = kInfinity;
+// Finds who has to be solved for the changed counts; false if none did change.
+bool MaxMin::take_changes() {
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < live_count_; ++i) {
-    const double level = level_[at(live_[i])];
-    live_[kept] = live_[i];
-    kept += level != kInfinity;
-    lowest = std::min(lowest, level);
+  for (const auto k : changed_) {
+    Class& flow = classes_[at(k)];
+    flow.listed = false;
+    if (flow.count == flow.solved) continue;  // one flow ended and a like one began: the rates still hold
+    if (flow.solved == 0.0) enter(k);
+    if (flow.count == 0.0) leave(k);
+    flow.bound = std::min(flow.cap, flow.most / flow.count);
+    flow.bound_level = flow.bound / flow.weight;
+    changed_[kept++] = k;
   }
-  live_count_ = kept;
-  return lowest;
-}
-
-namespace {
-
-void share_part(const Network& network, const Component& part, const std::vector<double>& counts, Shares& out) {
-  MaxMin solver(network, part);
-  for (std::size_t i = 0; i < part.classes.size(); ++i) solver.set_count(i, counts[at(part.classes[i])]);
-  solver.solve();
-  for (const auto i : solver.active()) {
-    const std::size_t k = at(part.classes[at(i)]);
-    const std::int32_t limit = solver.limit(at(i));
-    out.rates[k] = solver.rate(at(i));
-    out.limits[k] = limit == kOwnCap ? kOwnCap : part.resources[at(limit)];
-    for (const Use& use : network.classes()[k].uses) {
-      out.use[at(use.resource)] += counts[k] * use.coefficient * out.rates[k];
+  changed_.resize(kept);
+  for (const auto k : changed_) {
+    const Class& flow = classes_[at(k)];
+    if (flow.count > 0.0) {
+      release(k);
+      continue;
+    }
+    for (auto i = flow.first; i < flow.last; ++i) {
+      const auto r = loads_[at(i)].resource;
+      if (resources_[at(r)].reached != solves_) reach(r);
     }
   }
+  changed_.clear();
+  return kept > 0;
 }
 
-}  // namespace
+void MaxMin::release(std::int32_t k) {
+  Class& flow = classes_[at(k)];
+  if (flow.free) return;
+  flow.free = true;
+  free_.push_back(k);
+}
+
+// What a free class uses may fill later or earlier than it did, so those it holds are free as well.
+void MaxMin::reach(std::int32_t r) {
+  Resource& resource = resources_[at(r)];
+  resource.reached = solves_;
+  resource.demand = resource.pressure = 0.0;
+  resource.rising = 0;
+  reached_.push_back(r);
+  if (resource.held == 0) return;
+  for (auto i = resource.first; i < resource.first + resource.users; ++i) {
+    const auto k = users_[at(i)].flow_class;
+    if (classes_[at(k)].held == r) release(k);
+  }
+}
+
+// Takes a free class out of the present rates, so that it rises from zero.
+void MaxMin::lift(std::int32_t k) {
+  Class& flow = classes_[at(k)];
+  if (flow.held >= 0) --resources_[at(flow.held)].held;
+  flow.held = kOwnCap;
+  flow.rising = true;
+  bounds_.append({flow.bound_level, k});
+  least_bound_ = std::min(least_bound_, flow.bound_level);
+  const double had = flow.solved * flow.rate, pull = flow.count * flow.weight, most = flow.count * flow.bound;
+  for (auto i = flow.first; i < flow.last; ++i) {
+    const Load& load = loads_[at(i)];
+    Resource& resource = resources_[at(load.resource)];
+    if (resource.reached != solves_) reach(load.resource);
+    resource.left += had * load.coefficient;
+    resource.demand += pull * load.coefficient;
+    resource.pressure += most * load.coefficient;
+    ++resource.rising;
+  }
+}
+
+// Finds the resources that can bind: the others have room for the free classes at their bounds.
+void MaxMin::open() {
+  fills_.clear();
+  for (const auto r : reached_) {
+    Resource& resource = resources_[at(r)];
+    resource.bounds = false;
+    resource.shared = resource.rising < resource.users;
+    resource.changes += 2 * resource.rising;
+    if (!resource.shared || resource.changes > std::max(kChanges, kChangesPerUser * resource.users)) {
+      resource.left = resource.shared ? resource.capacity - taken(resource) : resource.capacity;
+      resource.changes = 0;
+    }
+    if (resource.pressure <= resource.left * kTie) continue;
+    levels_[at(r)].resum = kResum * resource.demand;
+    fills_.append({level_of(r), r});
+  }
+  fills_.restore();
+}
+
+// What the classes that are not free take.
+double MaxMin::taken(const Resource& resource) const {
+  double sum = 0.0;
+  for (auto i = resource.first; i < resource.first + resource.users; ++i) {
+    const Class& flow = classes_[at(users_[at(i)].flow_class)];
+    if (!flow.free) sum += flow.solved * flow.rate * loads_[at(users_[at(i)].load)].coefficient;
+  }
+  return sum;
+}
+
+void MaxMin::fill() {
+  double reached = 0.0;  // levels only rise; rounding must not make one fall
+  while (rising_ > 0) {
+    const double lowest = std::max(reached, lowest_level());
+    if (least_bound_ > lowest * kTie) {
+      reached = lowest;
+      freeze_users(fills_.top().index, lowest);
+      continue;
+    }
+    Class& flow = classes_[at(pop_bound())];
+    if (!flow.rising) continue;
+    reached = std::max(reached, std::min(lowest, flow.bound_level));
+    freeze(flow, flow.bound, flow.bound_level, kOwnCap);
+  }
+}
+
+// Takes the class of lowest bound level.
+std::int32_t MaxMin::pop_bound() {
+  if (!ordered_) bounds_.restore();
+  ordered_ = true;
+  const std::int32_t k = bounds_.top().index;
+  bounds_.pop();
+  least_bound_ = bounds_.empty() ? kInfinity : bounds_.top().level;
+  return k;
+}
+
+// Ends the rise of a class.
+void MaxMin::freeze(Class& flow, double rate, double level, std::int32_t holder) {
+  --rising_;
+  flow.rising = false;
+  flow.solved = flow.count;
+  flow.rate = rate;
+  flow.level = level;
+  flow.held = holder;
+  const double has = flow.count * rate, pull = flow.count * flow.weight;
+  for (auto i = flow.first; i < flow.last; ++i) {
+    const Load& load = loads_[at(i)];
+    Resource& resource = resources_[at(load.resource)];
+    resource.left -= has * load.coefficient;
+    resource.demand -= pull * load.coefficient;
+    --resource.rising;
+  }
+}
+
+void MaxMin::freeze_users(std::int32_t r, double level) {
+  Resource& resource = resources_[at(r)];
+  resource.bounds = true;
+  levels_[at(r)].held = level;
+  for (auto i = resource.first; i < resource.first + resource.users; ++i) {
+    Class& flow = classes_[at(users_[at(i)].flow_class)];
+    if (!flow.rising) continue;
+    freeze(flow, flow.weight * level, level, r);
+    ++resource.held;
+  }
+}
+
+// The lowest level at which a resource is full, which is then on top of fills_. Levels only rise while classes freeze,
+// so the one on top is lowest as soon as it is up to date.
+double MaxMin::lowest_level() {
+  while (!fills_.empty()) {
+    const Mark top = fills_.top();
+    if (resources_[at(top.index)].rising == 0) {
+      fills_.pop();
+      continue;
+    }
+    const double level = level_of(top.index);
+    if (level <= top.level) return level;
+    fills_.replace_top({level, top.index});
+  }
+  return kInfinity;
+}
+
+double MaxMin::level_of(std::int32_t r) {
+  Resource& resource = resources_[at(r)];
+  if (resource.demand <= levels_[at(r)].resum) {
+    resource.demand = 0.0;
+    for (auto i = resource.first; i < resource.first + resource.users; ++i) {
+      const Class& flow = classes_[at(users_[at(i)].flow_class)];
+      if (flow.rising) resource.demand += flow.count * flow.weight * loads_[at(users_[at(i)].load)].coefficient;
+    }
+    levels_[at(r)].resum = kResum * resource.demand;
+  }
+  return std::max(resource.left, 0.0) / resource.demand;
+}
+
+// Frees those whom the bottleneck condition finds: they have a higher level than a full resource gives to others. All
+// else holds by itself: who is not free is held by its own bound or by a resource that no free class uses.
+bool MaxMin::widen(int round) {
+  const std::size_t before = free_.size();
+  for (const auto r : reached_) {
+    const Resource& resource = resources_[at(r)];
+    if (!resource.bounds || !resource.shared) continue;
+    for (auto i = resource.first; i < resource.first + resource.users; ++i) {
+      const auto k = users_[at(i)].flow_class;
+      if (round >= kPatience || classes_[at(k)].level > levels_[at(r)].held * kTie) release(k);
+    }
+  }
+  if (free_.size() == before) return false;
+  for (const auto r : reached_) {
+    Resource& resource = resources_[at(r)];
+    resource.demand = resource.pressure = 0.0;
+    resource.rising = 0;
+  }
+  return true;
+}
+
+std::int32_t MaxMin::limit(std::size_t k) {
+  const Class& flow = classes_[k];
+  if (flow.rate * kTie >= flow.cap) return kOwnCap;
+  double least = kInfinity;
+  for (auto i = flow.first; i < flow.last; ++i) least = std::min(least, shortfall(loads_[at(i)], flow.level));
+  auto i = flow.first;
+  while (shortfall(loads_[at(i)], flow.level) > least + kSame) ++i;
+  return loads_[at(i)].resource;
+}
+
+// How far a resource is from holding a class of this level: it is full, and nobody's level is higher.
+double MaxMin::shortfall(const Load& load, double level) {
+  const Resource& resource = resources_[at(load.resource)];
+  Level& known = levels_[at(load.resource)];
+  if (known.found != solves_) {
+    known.found = solves_;
+    known.top = 0.0;
+    for (auto i = resource.first; i < resource.first + resource.users; ++i) {
+      known.top = std::max(known.top, classes_[at(users_[at(i)].flow_class)].level);
+    }
+  }
+  return std::max(resource.left / resource.capacity, 1.0 - level / known.top);
+}
 
 Shares share(const Network& network, const std::vector<double>& counts) {
   const std::size_t classes = network.classes().size();
@@ -197,14 +344,25 @@ Shares share(const Network& network, const std::vector<double>& counts) {
     throw BadInput(std::to_string(counts.size()) + " counts for " + std::to_string(classes) + " flow classes",
                    "give one count for each class");
   }
+  MaxMin solver(network);
   for (std::size_t k = 0; k < classes; ++k) {
-    if (counts[k] >= 0.0 && counts[k] <= kMostFlows && counts[k] == std::floor(counts[k])) continue;
-    throw BadInput("flow class " + std::to_string(k) + " has a count that is not a whole number of flows",
-                   "counts are whole numbers from 0 to 2^53");
+    if (!(counts[k] >= 0.0 && counts[k] <= kMostFlows && counts[k] == std::floor(counts[k]))) {
+      throw BadInput("flow class " + std::to_string(k) + " has a count that is not a whole number of flows",
+                     "counts are whole numbers from 0 to 2^53");
+    }
+    solver.set_count(k, counts[k]);
   }
+  solver.solve();
   Shares out{std::vector<double>(classes), std::vector<std::int32_t>(classes, kIdle),
              std::vector<double>(network.capacities().size())};
-  for (const Component& part : network.components()) share_part(network, part, counts, out);
+  for (std::size_t k = 0; k < classes; ++k) {
+    if (counts[k] == 0.0) continue;
+    out.rates[k] = solver.rate(k);
+    out.limits[k] = solver.limit(k);
+    for (const Use& use : network.classes()[k].uses) {
+      out.use[at(use.resource)] += counts[k] * use.coefficient * out.rates[k];
+    }
+  }
   for (std::size_t r = 0; r < out.use.size(); ++r) {
     out.use[r] /= network.capacities()[r];
     if (out.use[r] > 1.0 && out.use[r] < 1.0 + 1e-9) out.use[r] = 1.0;  // rounding, not an overload

@@ -1,8 +1,13 @@
-// Weighted max-min rates of flow classes by progressive filling.
-// Source of the algorithm: Bertsekas and Gallager, Data Networks, 2nd ed., section 6.5.2, here with weights,
-// caps, coefficients and classes of many identical flows.
+// Weighted max-min rates of flow classes, kept up to date while the numbers of flows change.
+// A set of classes is solved by progressive filling: Bertsekas and Gallager, Data Networks, 2nd ed., section 6.5.2,
+// here with weights, caps, coefficients and classes of many identical flows. Its bottleneck condition, which only the
+// max-min rates meet, says how small that set may be: every flow runs at its own bound, or uses a full resource on
+// which nobody has a higher level (rate / weight).
 #pragma once
 
+#include <span>
+
+#include "sim/heap.hpp"
 #include "sim/network.hpp"
 
 namespace lanewise::sim {
@@ -10,75 +15,110 @@ namespace lanewise::sim {
 inline constexpr std::int32_t kOwnCap = -1;  // a limit: the class runs at its cap
 inline constexpr std::int32_t kIdle = -2;    // a limit in Shares: the class has no flow
 
-// Solves one component. Set the number of flows of classes, solve, read rates and limits; then change some numbers and
-// solve again. Indices are local: places in the component's lists, so classes come by ascending cap level.
+// Set the number of flows of classes, solve, read rates and limits; then change some numbers and solve again.
 class MaxMin {
  public:
-  MaxMin(const Network& network, const Component& component);
+  explicit MaxMin(const Network& network);
 
-  // How many flows a class has: a whole number >= 0. The cost depends on the class's own resources alone.
+  // How many flows a class has: a whole number >= 0. Costs nothing before solve().
   void set_count(std::size_t flow_class, double count);
-  double count(std::size_t flow_class) const { return count_[flow_class]; }
-  // Classes that have flows, ascending.
-  const std::vector<std::int32_t>& active() const noexcept { return active_; }
 
-  // Finds the rates for the present counts. The cost depends on the active classes and their resources: not on idle
-  // ones, nor on how many flows there are. No allocation.
-  void solve();
-  // The rate of one flow, and what froze it: a local resource or kOwnCap. Of active classes only, as last solved.
-  double rate(std::size_t flow_class) const { return rate_[flow_class]; }
-  std::int32_t limit(std::size_t flow_class) const { return limit_[flow_class]; }
+  // Finds the rates for the present counts and returns the classes that it solved anew: all others that have flows kept
+  // their rates. Costs what these classes and their resources are, not what the network is. Valid until the next call.
+  std::span<const std::int32_t> solve();
+  // The rate of one flow as last solved; 0 where there is none.
+  double rate(std::size_t flow_class) const { return classes_[flow_class].rate; }
+  // What bounds it: a resource or kOwnCap. Of limits met at once the cap is named, else the resource of lowest index.
+  std::int32_t limit(std::size_t flow_class);
 
  private:
+  struct Class {
+    double weight;
+    double cap;
+    double most;         // what all its flows together get where nobody else is
+    std::int32_t first;  // its loads: loads_[first .. last)
+    std::int32_t last;
+    double count = 0.0;
+    double bound = 0.0;  // the rate of a flow where nobody else is
+    double bound_level = 0.0;
+    double solved = 0.0;  // the count for which `rate` holds
+    double rate = 0.0;
+    double level = 0.0;           // rate / weight
+    std::int32_t held = kOwnCap;  // by this resource, or by its own bound
+    bool listed = false;          // in changed_
+    bool free = false;            // in free_: being solved
+    bool rising = false;          // and not yet frozen
+  };
   struct Load {
     std::int32_t resource;
+    std::int32_t user;  // its place in users_ while the class has flows
     double coefficient;
-    double weighted;  // coefficient * weight
   };
-  // The sum of count * coefficient * weight over classes on a resource, kept up to date by additions: it is summed
-  // anew before these have cost it digits, that is when it is down to `resum` or `changes` are many.
-  struct Demand {
-    double sum = 0.0;
-    double resum = 0.0;
-    std::int32_t classes = 0;
-    std::int32_t changes = 0;
+  struct User {
+    std::int32_t flow_class;
+    std::int32_t load;
   };
-  // A resource while rates rise: its flows meet its limit at level `left / demand.sum`.
-  struct Filling {
-    double left;  // capacity not taken by frozen classes
-    Demand demand;
+  struct alignas(64) Resource {  // what a solve walks over is one cache line
+    double left;               // what the rates leave of it
+    double capacity;           // here, so that no compiler makes pairs of `left` and `demand`: that stalls
+    double demand = 0.0;       // of rising users: sum of count * weight * coefficient
+    double pressure = 0.0;     // of free users: what they would take at their bounds
+    std::int64_t reached = 0;  // the last solve that freed users of it
+    std::int32_t first = 0;    // its users: users_[first .. first + users), those that have flows
+    std::int32_t users = 0;
+    std::int32_t held = 0;     // how many of them it holds
+    std::int32_t rising = 0;   // how many of them rise
+    std::int32_t changes = 0;  // of `left` since it was last summed
+    bool shared = false;       // free users with others
+    bool bounds = false;       // holds free users
+  };
+  struct Level {
+    double resum = 0.0;      // the demand of a resource is summed anew below this
+    double held = 0.0;       // of those it holds
+    double top = 0.0;        // of all users
+    std::int64_t found = 0;  // the solve for which `top` holds
+  };
+  struct Mark {  // on the way of the common level up: a class meets its bound, or a resource is full
+    double level;
+    std::int32_t index;
+    bool before(const Mark& other) const noexcept {
+      return (level < other.level) | ((level == other.level) & (index < other.index));
+    }
   };
 
-  void freeze(std::size_t flow_class, double rate, std::size_t full);
-  void sum(std::size_t resource, const std::vector<double>& counts, Demand& demand) const;
-  std::size_t next_rising();
+  bool take_changes();
+  void enter(std::int32_t flow_class);
+  void leave(std::int32_t flow_class);
+  void release(std::int32_t flow_class);
+  void reach(std::int32_t resource);
+  void lift(std::int32_t flow_class);
+  void open();
+  void fill();
+  void freeze(Class& flow, double rate, double level, std::int32_t holder);
+  void freeze_users(std::int32_t resource, double level);
   double lowest_level();
+  std::int32_t pop_bound();
+  double level_of(std::int32_t resource);
+  bool widen(int round);
+  double taken(const Resource& resource) const;
+  double shortfall(const Load& load, double level);
 
-  std::vector<double> capacity_;
-  std::vector<double> weight_;
-  std::vector<double> cap_;
-  std::vector<double> cap_level_;         // cap / weight, ascending
-  std::vector<std::int32_t> load_start_;  // of class k: loads_[load_start_[k] .. load_start_[k+1])
+  std::vector<Class> classes_;
   std::vector<Load> loads_;
-  std::vector<std::int32_t> user_start_;  // of resource r: users_[user_start_[r] .. user_start_[r+1])
-  std::vector<std::int32_t> users_;
-  std::vector<double> user_weighted_;  // beside users_: coefficient * weight
+  std::vector<Resource> resources_;
+  std::vector<Level> levels_;  // beside resources_
+  std::vector<User> users_;
+  std::vector<std::int32_t> changed_;
+  std::int64_t solves_ = 0;
 
-  std::vector<double> count_;
-  std::vector<std::int32_t> active_;
-  std::vector<Demand> demand_;      // of each resource
-  std::vector<std::int32_t> used_;  // resources with active classes, ascending
-  std::vector<double> rate_;
-  std::vector<std::int32_t> limit_;
-
-  // Scratch of one solve.
-  std::vector<double> rising_;      // of each class: its count while it rises, else 0
-  std::vector<Filling> filling_;    // of each resource
-  std::vector<double> level_;       // of each resource; infinity once nothing rises on it
-  std::vector<std::int32_t> live_;  // resources on which something may rise, ascending
-  std::size_t live_count_ = 0;
-  std::size_t rising_count_ = 0;
-  std::size_t cursor_ = 0;  // in active_: all before it are frozen
+  // Of one solve.
+  std::vector<std::int32_t> free_;
+  std::vector<std::int32_t> reached_;
+  std::size_t rising_ = 0;
+  MinHeap<Mark> fills_;       // its levels may lag behind
+  MinHeap<Mark> bounds_;      // in order once it is asked; may name classes that rise no more
+  double least_bound_ = 0.0;  // of bounds_
+  bool ordered_ = false;       // bounds_
 };
 
 // Rates, limits and use of a whole network.
@@ -88,7 +128,7 @@ struct Shares {
   std::vector<double> use;           // load / capacity of each resource
 };
 
-// Solves all components once; throws BadInput when counts are not whole numbers >= 0 or their number is wrong.
+// Solves a network once; throws BadInput when counts are not whole numbers >= 0 or their number is wrong.
 Shares share(const Network& network, const std::vector<double>& counts);
 
 }  // namespace lanewise::sim

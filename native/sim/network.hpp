@@ -36,12 +36,6 @@ struct FlowClass {
   double cap = 0.0;
 };
 
-// A part of the network that shares no resource with the rest, so it can be solved alone.
-struct Component {
-  std::vector<std::int32_t> classes;    // indices in the network, by ascending cap / weight
-  std::vector<std::int32_t> resources;  // indices in the network, ascending
-};
-
 // Checked resources and classes; throws BadInput when a figure is out of range or a class is unbounded.
 class Network {
  public:
@@ -50,16 +44,13 @@ class Network {
   const std::vector<double>& capacities() const noexcept { return capacities_; }
   // Uses are sorted by resource, without zeros, each resource once.
   const std::vector<FlowClass>& classes() const noexcept { return classes_; }
-  const std::vector<Component>& components() const noexcept { return components_; }
 
  private:
   void check_resources() const;
   void check_class(std::size_t index);
-  void find_components();
 
   std::vector<double> capacities_;
   std::vector<FlowClass> classes_;
-  std::vector<Component> components_;
 };
 
 }  // namespace lanewise::sim

@@ -34,6 +34,22 @@ def systems(draw, most_resources=6, most_classes=7, most_flows=4):
 
 
 @st.composite
+def wide_systems(draw):
+    """(capacities, classes): links, ports and one fabric, from ample to far too small; pairs of links exchange."""
+    links, ports = draw(st.integers(2, 12)), draw(st.integers(1, 3))
+    port, fabric = draw(st.sampled_from([12e9, 24e9, 50e9])), draw(st.sampled_from([10e9, 36e9, 100e9, 1e12]))
+    capacities = [draw(st.sampled_from([12e9, 24e9]))] * links + [port] * ports + [fabric]
+    step = draw(st.integers(1, links - 1))
+    load, weights = draw(st.sampled_from([1.0, 1.25])), draw(st.lists(_factors, min_size=1, max_size=3))
+    classes = []
+    for i in range(links):
+        pull = ((i, load), (links + i % ports, 1.0), (links + ports, 1.0))
+        pass_on = ((i, 1.0), ((i + step) % links, load), (links + ports, 1.0))
+        classes += [FlowClass(uses, weights[i % len(weights)], draw(_caps)) for uses in (pull, pass_on)]
+    return capacities, classes
+
+
+@st.composite
 def workloads(draw, most_transfers=9):
     """(capacities, classes, transfers) with sizes that make transfers overlap, some at once, some empty."""
     capacities, classes = draw(systems(most_resources=4, most_classes=4))
