@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lanewise.serving.simulation import Simulation
     from lanewise.topology.model import System
 
-TRACED = 20_000  # samples in a trace, about 250 B each
+TRACED = 10_000  # samples in a trace, under 1 kB each
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,9 @@ class Simulation:
         planned = [item for each in self.served for item in (*each.inward, *each.outward)] + list(beside)
         self.planned = planned
         self.resources, taken = compete(planned)
-        self._class, classes = _classes(planned, taken)
+        self._owners = [place for place, each in enumerate(self.served) for _ in (*each.inward, *each.outward)]
+        self._owners += [len(self.served)] * len(beside)
+        self._class, classes = _classes(planned, taken, self._owners)
         self.taken = taken
         with native_errors():
             self._network = network_of([resource.capacity for resource in self.resources], classes)
@@ -114,15 +116,13 @@ class Simulation:
 
     def users_of(self, resource: int) -> Iterator[tuple[str, int, float]]:
         """Who uses a resource: each flow class once, with its owner and what a byte of it takes."""
-        owners = [
-            self.owner(place) for place, each in enumerate(self.served) for _ in (*each.inward, *each.outward)
-        ] + [f"background {flow.name}" for flow in self.background]
+        names = [*(self.owner(place) for place in range(len(self.served))), "background traffic"]
         seen = set()
-        for owner, flow_class, uses in zip(owners, self._class, self.taken, strict=True):
+        for owner, flow_class, uses in zip(self._owners, self._class, self.taken, strict=True):
             for index, amount in uses:
                 if index == resource and flow_class not in seen:
                     seen.add(flow_class)
-                    yield owner, flow_class, amount
+                    yield names[owner], flow_class, amount
 
     def inward_uses(self, place: int) -> list[tuple[tuple[int, float], ...]]:
         """What the way to each GPU of the service at that place takes of each resource."""
@@ -232,15 +232,15 @@ def _wire(system: System, flow: Flow) -> float:
 
 
 def _classes(
-    planned: Sequence[Planned], taken: Sequence[tuple[tuple[int, float], ...]]
+    planned: Sequence[Planned], taken: Sequence[tuple[tuple[int, float], ...]], owners: Sequence[int]
 ) -> tuple[list[int], list[FlowClass]]:
-    """The flow class of each planned flow; flows that take the same are one class, which is cheaper to solve."""
-    known: dict[FlowClass, int] = {}
+    """The flow class of each planned flow; one owner's flows that take the same are one, which is cheaper to solve."""
+    known: dict[tuple[int, FlowClass], int] = {}
     member = []
-    for item, uses in zip(planned, taken, strict=True):
+    for item, uses, owner in zip(planned, taken, owners, strict=True):
         made = FlowClass(uses, item.flow.weight, item.cap(staging_mode(item, planned)))
-        member.append(known.setdefault(made, len(known)))
-    return member, list(known)
+        member.append(known.setdefault((owner, made), len(known)))
+    return member, [each for _, each in known]
 
 
 def _native_service(served: Served, rate: float, ask: Ask, hopeless: bool) -> _native.Service:
