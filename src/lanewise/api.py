@@ -13,28 +13,37 @@ import datetime
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lanewise.catalog import Catalog, builtin, read_parts, write_parts
 from lanewise.errors import InputError, unknown_name
 from lanewise.files import read_file, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from lanewise.installed import Piece
     from lanewise.perf.flow import Flow
     from lanewise.perf.matrix import Matrix
     from lanewise.perf.predict import Prediction
     from lanewise.perf.transfers import Finished
+    from lanewise.planning.ask import Ask
+    from lanewise.planning.layouts import Ranking
+    from lanewise.planning.pins import Pinning
+    from lanewise.planning.place import Placement
     from lanewise.results.compare import Comparison
+    from lanewise.results.loaded import Loaded
     from lanewise.results.plan import Probe
     from lanewise.results.run import LeftOut, Run
     from lanewise.routes.matrix import Matrix as ClassMatrix
     from lanewise.routes.matrix import Peers
     from lanewise.routes.model import Route
+    from lanewise.serving.load import Load
+    from lanewise.serving.peak import Sought
     from lanewise.serving.steady import ServiceRate
+    from lanewise.serving.workload import Workload
     from lanewise.studies.calibrate import Fit
     from lanewise.studies.form import StudyForm
     from lanewise.topology.model import System
@@ -44,6 +53,7 @@ if TYPE_CHECKING:
 __all__ = [
     "accuracy",
     "all_routes",
+    "as_run",
     "attach",
     "calibrate",
     "class_matrix",
@@ -58,9 +68,12 @@ __all__ = [
     "load_run",
     "load_study",
     "load_system",
+    "load_workload",
     "matrix",
     "new_study",
+    "peak",
     "peers",
+    "plan",
     "predict",
     "ready_studies",
     "ready_systems",
@@ -69,6 +82,8 @@ __all__ = [
     "run_studies",
     "save_run",
     "serve",
+    "simulate",
+    "trace",
     "write_parts",
 ]
 
@@ -227,6 +242,80 @@ def serve(
     return divisions[division](_system(system), workload, mode, host)
 
 
+def plan(
+    systems: System | str | Path | Sequence[System | str | Path], ask: Ask | None = None, **asked: Any
+) -> Placement | Ranking | Pinning:
+    """Rank several systems, place devices of one, or pin its cards (pin="nic"); keywords are the fields of Ask.
+
+    lanewise.plan("composable-server-two-hosts", services=["resnet50 170000 QPS each 43367 QPS"]); InputError for what
+    cannot be planned.
+    """
+    from lanewise.planning.ask import Ask, answer
+
+    several = systems if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
+    return answer([_system(each) for each in several], ask or Ask(**asked))
+
+
+def load_workload(ref: str | Path) -> Workload:
+    """A ready workload by name, or the one in a workload file (FILE, or FILE:NAME); LanewiseError if it is wrong."""
+    from lanewise.serving.workload import one_workload, read_workloads, workload
+
+    file, _, name = str(ref).partition(".yaml:")
+    if not name and not str(ref).endswith((".yaml", ".yml")):
+        return workload(str(ref))
+    path = f"{file}.yaml" if name else file
+    return one_workload(read_workloads(read_file(path), path), path, name or None)
+
+
+def simulate(
+    system: System | str | Path,
+    services: str | Load | Sequence[str | Load],
+    background: str | Sequence[Flow] = (),
+    seconds: float | None = None,
+    seed: int = 1,
+) -> tuple[Loaded, ...]:
+    """Services under load, by event simulation: 'resnet50 150000 QPS on gpu[0-3]' or Load objects, with what runs
+    beside them; InputError for what cannot be answered.
+    """
+    from lanewise.serving.peak import simulate as run
+
+    return run(_system(system), _loads(services), _flows(background, True) if background else (), seconds, seed)[0]
+
+
+def peak(
+    system: System | str | Path,
+    service: str | Load,
+    beside: str | Load | Sequence[str | Load] = (),
+    background: str | Sequence[Flow] = (),
+    sought: Sought | None = None,
+) -> Loaded:
+    """The largest rate of a service that keeps its latency bound, by event simulation, beside services at their rates.
+
+    lanewise.peak("composable-server-gen4", "resnet50"); InputError for what cannot be answered.
+    """
+    from lanewise.serving.peak import Sought, seek
+
+    flows = _flows(background, True) if background else ()
+    return seek(_system(system), _loads(service)[0], _loads(beside), flows, sought or Sought())[0][0]
+
+
+def trace(
+    system: System | str | Path,
+    services: str | Load | Sequence[str | Load],
+    background: str | Sequence[Flow] = (),
+    samples: int = 10_000,
+    seconds: float | None = None,
+    seed: int = 1,
+) -> str:
+    """The first samples of simulated services as Trace Event JSON, which ui.perfetto.dev opens."""
+    from lanewise.serving.peak import simulate as run
+    from lanewise.serving.trace import perfetto
+
+    flows = _flows(background, True) if background else ()
+    _, simulation, outcome = run(_system(system), _loads(services), flows, seconds, seed, samples)
+    return perfetto(simulation, outcome)
+
+
 def run_studies(
     refs: Sequence[str | Path] = (),
     say: Progress = lambda _: None,
@@ -339,6 +428,13 @@ def render_report(run: Run | str | Path) -> str:
     return report_html(_run(run))
 
 
+def as_run(services: Sequence[Loaded]) -> Run:
+    """Simulated services as a run, to be saved, compared or rendered."""
+    from lanewise.results.run import Run
+
+    return Run((), _now(), version(), " ".join(["lanewise", *sys.argv[1:]]), machine(), services=tuple(services))
+
+
 def save_run(run: Run, path: str | Path) -> None:
     """Write a run as JSON, whole or not at all."""
     from lanewise.results.codec import run_to_json
@@ -384,6 +480,13 @@ def _system(system: System | str | Path) -> System:
 
 def _run(run: Run | str | Path) -> Run:
     return load_run(run) if isinstance(run, (str, Path)) else run
+
+
+def _loads(services: str | Load | Sequence[str | Load]) -> list[Load]:
+    from lanewise.serving.load import Load, parse_load
+
+    several = [services] if isinstance(services, (str, Load)) else services
+    return [each if isinstance(each, Load) else parse_load(each, load_workload) for each in several]
 
 
 def _flows(flows: str | Sequence[Flow], p2p: bool) -> Sequence[Flow]:

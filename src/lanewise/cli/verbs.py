@@ -9,14 +9,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lanewise.cli import calibrate, compare, doctor, options, parts, predict, report, route, study, system, terminal
+from lanewise.cli import (
+    calibrate,
+    compare,
+    doctor,
+    options,
+    parts,
+    plan,
+    predict,
+    report,
+    route,
+    study,
+    system,
+    terminal,
+)
 from lanewise.cli.main import EXIT_INTERRUPTED
 from lanewise.errors import EXIT_BAD_INPUT, LanewiseError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS = ("route", "predict", "study", "calibrate", "report", "compare", "system", "parts", "doctor")
+VERBS = ("route", "predict", "plan", "study", "calibrate", "report", "compare", "system", "parts", "doctor")
 
 
 class Verbs(options.QuickGroup):
@@ -41,6 +54,7 @@ app = typer.Typer(
 )
 app.command("route", short_help="Show the way between two devices, or all pairs and their peers.")(route.route)
 app.command("predict", short_help="Predict flows, transfers, all pairs, or an inference service.")(predict.predict)
+app.command("plan", short_help="Rank systems, place devices, pin network cards, and say why.")(plan.plan)
 app.add_typer(study.app, name="study", short_help="Run studies: published tables beside predictions.")
 app.command("calibrate", short_help="Fit unknown figures of parts to rows of studies.")(calibrate.calibrate)
 app.command("report", short_help="Write a saved run as one HTML page.")(report.report)

@@ -66,8 +66,8 @@ def _answer(bench: Bench, say: Progress) -> list[Observation]:
     if simulated:
         say(f"simulating {len(simulated)} rows")
     with ThreadPoolExecutor() as pool:
-        asked = zip(simulated, pool.map(lambda pair: _see(bench, *pair), zip(simulated, plans, strict=True)), strict=True)
-        seen = {id(row): answer for row, answer in asked}
+        answers = pool.map(lambda row, plan: _see(bench, row, plan), simulated, plans)
+        seen = {id(row): answer for row, answer in zip(simulated, answers, strict=True)}
     rows: list[Observation] = []
     for row in bench.form.rows:
         if row.derive:

@@ -1,0 +1,1 @@
+"""What to do: rank layouts, place devices on hosts and ports, pin network cards to GPUs."""

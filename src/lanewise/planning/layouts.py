@@ -1,0 +1,105 @@
+"""Rank whole systems for one work: who gives most, what holds each, and why the next is worse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lanewise.errors import InputError, LanewiseError
+from lanewise.planning.score import DEMAND, Evaluate, Score, by_model
+from lanewise.planning.search import TOLERANCE, least
+
+if TYPE_CHECKING:
+    from lanewise.planning.work import Work
+    from lanewise.topology.model import System
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A system with its rank (from 1; equals share one), and why it is worse than what stands before it."""
+
+    rank: int
+    system: System
+    work: Work
+    score: Score
+    why: str = ""
+
+    @property
+    def label(self) -> str:
+        """The system's name, with the settings that are not its own defaults."""
+        return label(self.system)
+
+
+def label(system: System) -> str:
+    """The name of a system, with the settings that are not its own defaults."""
+    defaults = {name: parameter.default for name, parameter in system.parameters.items()}
+    changed = ", ".join(f"{name} {value}" for name, value in system.settings.items() if defaults.get(name) != value)
+    return f"{system.name} ({changed})" if changed else system.name
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Systems best first, and those that cannot run the work at all, with the reason."""
+
+    by: str
+    places: tuple[Ranked, ...]
+    cannot: tuple[tuple[System, LanewiseError], ...] = ()
+
+
+def rank_layouts(
+    systems: Sequence[System],
+    work_of: Callable[[System], Work],
+    evaluate: Evaluate = by_model,
+    tolerance: float = TOLERANCE,
+) -> Ranking:
+    """The systems ranked for the work that `work_of` gives each; the first reason as an error if none can run it."""
+    if not systems:
+        raise InputError("no system to rank", hint="name systems: lanewise plan SYSTEM SYSTEM")
+    scored: list[tuple[System, Work, Score]] = []
+    cannot: list[tuple[System, LanewiseError]] = []
+    for system in systems:
+        try:
+            work = work_of(system)
+            scored.append((system, work, evaluate(system, work)))
+        except LanewiseError as error:
+            cannot.append((system, error))
+    if not scored:
+        raise cannot[0][1]
+    scored.sort(key=lambda each: tuple(-goal for goal in each[2].goals))
+    places: list[Ranked] = []
+    for system, work, score in scored:
+        before = places[-1] if places else None
+        if before is not None and _equal(before.score, score, tolerance):
+            first = places[before.rank - 1].label
+            places.append(Ranked(before.rank, system, work, score, f"as good as {first}"))
+        else:
+            why = "" if before is None else _why(places[before.rank - 1], score)
+            places.append(Ranked(len(places) + 1, system, work, score, why))
+    return Ranking(scored[0][1].by, tuple(places), tuple(cannot))
+
+
+def _equal(one: Score, other: Score, tolerance: float) -> bool:
+    return all(min(a, b) >= least(max(a, b), tolerance) for a, b in zip(one.goals, other.goals, strict=True))
+
+
+def _why(before: Ranked, score: Score) -> str:
+    """In which goal it is worse, by how much, and what holds it that does not hold the one before, or more."""
+    for number, (one, other) in enumerate(zip(before.score.goals, score.goals, strict=True)):
+        if other < least(one, TOLERANCE):
+            what = ("slowest", "total") if before.work.by == "slowest" else ("total", "slowest")
+            goal = "served" if before.work.services else what[number]
+            less = f"{goal} {100 * (1 - other / one):.0f} % less than {before.label}"
+            here, there = _behind(score), _behind(before.score)
+            return f"{less}: {here}, there too" if here == there else f"{less}: {here}; there {there}"
+    return f"hardly less than {before.label}"
+
+
+def _behind(score: Score) -> str:
+    """How many flows stand behind what limits most of them."""
+    if any(line.wanted for line in score.lines):
+        return "every demand is met" if score.limit == DEMAND else score.limit
+    return f"{score.held} flow{'' if score.held == 1 else 's'} behind {score.limit}"
+
+
+__all__ = ["Ranked", "Ranking", "label", "rank_layouts"]

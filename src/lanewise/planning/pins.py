@@ -1,0 +1,164 @@
+"""Pin network cards: which card each GPU should use, the nearest class first, then so that no card is overloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lanewise.errors import InputError, LanewiseError, Unreachable
+from lanewise.perf.flow import Flow
+from lanewise.perf.plans import plan
+from lanewise.planning.choices import Group, Item, Option, Pick, Problem, Variant
+from lanewise.planning.question import ceiling, parts_of
+from lanewise.planning.score import GB, Evaluate, Line, Score, by_model
+from lanewise.planning.search import Judge, Limits, Seen, search
+from lanewise.planning.work import Work
+from lanewise.routes.classify import rank, seen_class
+from lanewise.routes.ways import root_of
+from lanewise.topology.model import Kind
+
+if TYPE_CHECKING:
+    from lanewise.topology.model import System
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A GPU and its card, the class between them, and what the GPU sends and receives (B/s) while all others do too.
+
+    `index` is the GPU's number within its host, `numa` the NUMA node of its socket, `limit` what holds the sending.
+    """
+
+    gpu: str
+    host: str
+    card: str
+    cls: str
+    index: int
+    numa: int | None
+    out: Line
+    into: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Pinning:
+    """A card for each GPU; `further` is the best that cards of a further class would give, if that is more."""
+
+    system: System
+    pins: tuple[Pin, ...]
+    score: Score
+    doubt: str
+    further: Score | None
+    interrupted: bool = False
+
+
+def pin(
+    system: System,
+    gpus: Sequence[str] | None = None,
+    evaluate: Evaluate = by_model,
+    limits: Limits = Limits(),  # noqa: B008
+) -> Pinning:
+    """The card each bound GPU should use when all send at once; InputError if a host has GPUs but no card."""
+    chosen = list(gpus) if gpus is not None else [g for g in system.of_kind(Kind.GPU) if system.device(g).host]
+    cards = {gpu: _cards(system, gpu) for gpu in chosen}
+    if not cards:
+        raise InputError(f"no GPU of {system.name} is bound to a host", hint="attach some: lanewise system attach")
+
+    def judge(pick: Pick) -> Score:
+        flows = tuple(Flow(gpu, cards[gpu][i][0]) for gpu, i in zip(chosen, pick, strict=True))
+        found = evaluate(system, Work(flows, by="slowest"))
+        near = -sum(cards[gpu][i][1] for gpu, i in zip(chosen, pick, strict=True))
+        return Score((float(near), *found.goals), found.lines, found.limit, found.held, found.busiest)
+
+    seen = Seen()
+    problem = _problem(system, cards, ("near", "worst", "total"))
+    found = search(problem, judge, limits, seen)
+    if found.pick is None and found.interrupted:
+        raise KeyboardInterrupt
+    if found.pick is None:
+        raise seen.refused or Unreachable("no GPU reaches a network card", hint="describe the cards' links")
+    score = seen.scores[found.pick]
+    assert score is not None
+    further = None if found.interrupted else _further(system, cards, judge, limits, score)
+    pins = _pins(system, {gpu: cards[gpu][i] for gpu, i in zip(chosen, found.pick, strict=True)}, score, evaluate)
+    return Pinning(system, pins, score, found.doubt, further, found.interrupted)
+
+
+def nearest_cards(system: System, gpus: Sequence[str]) -> dict[str, str]:
+    """For each GPU a card of the nearest class, GPUs with the same choice taking turns; InputError as `pin`."""
+    turns: dict[tuple[str, ...], int] = {}
+    found = {}
+    for gpu in gpus:
+        ranked = _cards(system, gpu)
+        near = tuple(card for card, distance in ranked if distance == ranked[0][1])
+        found[gpu] = near[turns.get(near, 0) % len(near)]
+        turns[near] = turns.get(near, 0) + 1
+    return found
+
+
+def lines(pinning: Pinning) -> list[str]:
+    """For each GPU the environment and the affinity of the process that drives it."""
+    found = []
+    for each in pinning.pins:
+        numa = "" if each.numa is None else f" numactl --cpunodebind={each.numa} --membind={each.numa}"
+        # The second '=' asks NCCL for this very card, not for all whose names begin so.
+        found.append(f"CUDA_VISIBLE_DEVICES={each.index} NCCL_IB_HCA=={each.card} UCX_NET_DEVICES={each.card}:1{numa}")
+    return found
+
+
+def _cards(system: System, gpu: str) -> list[tuple[str, int]]:
+    """The cards of a GPU's host with the rank of their class, nearest first."""
+    host = system.device(gpu).host
+    if host is None:
+        hint = f"attach it: lanewise system attach {system.name} {gpu} HOST"
+        raise InputError(f"{gpu} is bound to no host", place=system.device(gpu).place, hint=hint)
+    found = [(card, rank(seen_class(system, gpu, card))) for card in system.of_kind(Kind.NIC, host=host)]
+    if not found:
+        raise InputError(f"{host} of {system.name} has GPUs but no network card", hint="describe one: {nic: ...}")
+    return sorted(found, key=lambda pair: pair[1])
+
+
+def _problem(system: System, cards: dict[str, list[tuple[str, int]]], goals: tuple[str, ...]) -> Problem:
+    items, groups, variants = [], [], []
+    turns = nearest_cards(system, list(cards))
+    for number, (gpu, known) in enumerate(cards.items()):
+        # Of pinnings that are equally good, the one in which GPUs take turns is what people expect.
+        items.append(Item(gpu, tuple(Option(card, int(card != turns[gpu]), 0, distance) for card, distance in known)))
+        groups.append(Group(gpu, GB, bounded=False))
+        for index, (card, _) in enumerate(known):
+            try:
+                planned = plan(system, Flow(gpu, card))
+            except LanewiseError:
+                continue
+            variants.append(Variant(number, ((number, index),), parts_of(planned), ceiling(planned)))
+    return Problem(tuple(items), tuple(groups), tuple(variants), goals)
+
+
+def _further(
+    system: System, cards: dict[str, list[tuple[str, int]]], judge: Judge, limits: Limits, near: Score
+) -> Score | None:
+    """The score if load came before class, None if that is no faster."""
+    seen = Seen()
+
+    def by_load(pick: Pick) -> Score:
+        found = judge(pick)
+        return Score((*found.goals[1:], found.goals[0]), found.lines, found.limit, found.held, found.busiest)
+
+    best = search(_problem(system, cards, ("worst", "total", "near")), by_load, limits, seen)
+    score = seen.scores[best.pick] if best.pick is not None else None
+    if score is None or score.slowest <= near.slowest * (1 + limits.tolerance):
+        return None
+    return score
+
+
+def _pins(system: System, chosen: dict[str, tuple[str, int]], out: Score, evaluate: Evaluate) -> tuple[Pin, ...]:
+    into = evaluate(system, Work(tuple(Flow(card, gpu) for gpu, (card, _) in chosen.items()), by="slowest"))
+    pins = []
+    for (gpu, (card, _)), sends, receives in zip(chosen.items(), out.lines, into.lines, strict=True):
+        host = system.device(gpu).host or ""
+        index = system.of_kind(Kind.GPU, host=host).index(gpu)
+        numa = system.device(root_of(system, gpu)[0]).numa
+        pins.append(Pin(gpu, host, card, seen_class(system, gpu, card), index, numa, sends, receives))
+    return tuple(pins)
+
+
+__all__ = ["Pin", "Pinning", "lines", "nearest_cards", "pin"]

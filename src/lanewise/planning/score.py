@@ -1,0 +1,180 @@
+"""How good a placement is: the model's rates for it, as goals that are compared one after the other.
+
+`Evaluate` is the seam: whatever takes a system and its work and gives a Score may judge placements, such as an event
+simulation that knows latency bounds. `by_model` is the default: steady state, max-min over shared resources.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lanewise.errors import InputError
+from lanewise.perf.flow import Flow
+from lanewise.perf.plans import plan_all, staging_mode
+from lanewise.perf.predict import compete
+from lanewise.perf.sharing import FlowClass, Shares, share
+from lanewise.planning.work import Serving, Tenant, Work
+from lanewise.serving.steady import service_rate
+
+if TYPE_CHECKING:
+    from lanewise.perf.plans import Planned
+    from lanewise.perf.resources import Resource
+    from lanewise.topology.model import System
+
+DEMAND = "its demand"
+NO_GPU = "no GPU serves it"
+SAME = 1e-6
+"""Rates closer than this are one rate (relative)."""
+SHORT = 1e-4
+"""A demand is met if less than this part of it is missing."""
+GB = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one flow (B/s) or one tenant (queries/s) gets, what it wants (None: all it can get) and its limit."""
+
+    name: str
+    rate: float
+    unit: str
+    wanted: float | None
+    limit: str
+    basis: str
+    rests_on: str
+    gpus: tuple[str, ...] = ()
+
+    @property
+    def served(self) -> bool:
+        """Whether the demand is met, as far as rates tell."""
+        return self.wanted is None or self.rate >= self.wanted * (1 - SHORT)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Goals in their order (more is better), each line, what holds it down, and the busiest resource with its use."""
+
+    goals: tuple[float, ...]
+    lines: tuple[Line, ...]
+    limit: str
+    held: int
+    busiest: tuple[str, float]
+
+    @property
+    def total(self) -> float:
+        """Sum of all lines' rates."""
+        return sum(line.rate for line in self.lines)
+
+    @property
+    def slowest(self) -> float:
+        """The least rate of any line."""
+        return min(line.rate for line in self.lines)
+
+
+Evaluate = Callable[["System", Work], Score]
+
+
+def by_model(system: System, work: Work) -> Score:
+    """The score of a system under its work in steady state; LanewiseError if a flow cannot run at all."""
+    flows, owners = _all_flows(system, work)
+    planned = plan_all(system, flows)
+    resources, taken = compete(planned)
+    capacities = [resource.capacity for resource in resources] + [each.tenant.wanted for each in work.services]
+    classes = [
+        FlowClass(
+            uses if owner is None else (*uses, (len(resources) + owner, 1.0)),
+            item.flow.weight,
+            item.cap(staging_mode(item, planned)),
+        )
+        for item, uses, owner in zip(planned, taken, owners, strict=True)
+    ]
+    shares = share(capacities, classes) if classes else Shares((), (), ())
+    rated = [_flow_line(item, i, shares, resources) for i, item in enumerate(planned)]
+    lines = [line for line, owner in zip(rated, owners, strict=True) if owner is None]
+    for number, serving in enumerate(work.services):
+        mine = [line for line, owner in zip(rated, owners, strict=True) if owner == number]
+        lines.append(_tenant_line(serving, mine))
+    used = zip((resource.name for resource in resources), shares.use, strict=False)  # demands come after resources
+    busiest = max(used, key=lambda pair: pair[1], default=("", 0.0))
+    return _score(work, lines, busiest)
+
+
+def service_flow(system: System, tenant: Tenant, gpu: str) -> Flow:
+    """The queries of a tenant to one GPU, capped at what it answers; InputError if nobody states that."""
+    source = tenant.source or system.device(gpu).host or ""
+    name = f"GPU service rate ({system.device(gpu).part or gpu}, {tenant.load.name})"
+    if tenant.each is not None:
+        cap = tenant.each * tenant.load.bytes_in
+        return Flow(source, gpu, cap=cap, cap_name=name, cap_basis="calibrated", cap_rests_on="stated with the service")
+    part = system.part(gpu)
+    if part is None:
+        hint = "give it a part in the description, or state the rate: '... each 40000 QPS'"
+        raise InputError(f"{gpu} names no part, so its service rate is unknown", hint=hint)
+    rate, basis, rests = service_rate(part, tenant.load.name, tenant.mode, tenant.source is not None)
+    return Flow(source, gpu, cap=rate * tenant.load.bytes_in, cap_name=name, cap_basis=basis, cap_rests_on=rests)
+
+
+def common_limit(lines: Sequence[Line]) -> tuple[str, int]:
+    """The limit that holds most of the lines (the first of equals), with how many others are like it, and its count."""
+    if not lines:
+        return "", 0
+    counts = Counter(line.limit for line in lines)
+    name, held = counts.most_common(1)[0]
+    more = len(counts) - 1
+    return (f"{name} and {more} more" if more else name), held
+
+
+def _all_flows(system: System, work: Work) -> tuple[list[Flow], list[int | None]]:
+    """Plain flows and those of services, with the number of the service that each belongs to."""
+    flows: list[Flow] = list(work.flows)
+    owners: list[int | None] = [None] * len(flows)
+    for number, serving in enumerate(work.services):
+        flows += [service_flow(system, serving.tenant, gpu) for gpu in serving.gpus]
+        owners += [number] * len(serving.gpus)
+    return flows, owners
+
+
+def _flow_line(item: Planned, i: int, shares: Shares, resources: Sequence[Resource]) -> Line:
+    index = shares.limits[i]
+    flow = item.flow
+    if index is not None and index >= len(resources):
+        limit, basis, rests = DEMAND, "physics", "the plan"
+    elif index is not None:
+        limit, basis, rests = resources[index].name, resources[index].basis, resources[index].rests_on
+    elif item.staging is not None and flow.cap > item.staging.rate("overlapped"):
+        limit, basis, rests = item.staging.name, item.staging.basis, item.staging.rests_on
+    else:
+        limit, basis, rests = flow.cap_name or "its own cap", flow.cap_basis, flow.cap_rests_on
+    return Line(flow.name, shares.rates[i], "B/s", None, limit, basis, rests)
+
+
+def _tenant_line(serving: Serving, mine: Sequence[Line]) -> Line:
+    tenant = serving.tenant
+    rate = sum(line.rate for line in mine) / tenant.load.bytes_in
+    if not mine:
+        return Line(tenant.name, 0.0, "1/s", tenant.qps, NO_GPU, "physics", "the plan")
+    short = rate < tenant.qps * (1 - SHORT)
+    slow = min(mine, key=lambda line: line.rate)
+    limit, basis, rests = (slow.limit, slow.basis, slow.rests_on) if short else (DEMAND, "physics", "the plan")
+    return Line(tenant.name, rate, "1/s", tenant.qps, limit, basis, rests, serving.gpus)
+
+
+def _score(work: Work, lines: Sequence[Line], busiest: tuple[str, float]) -> Score:
+    if work.services:
+        tenants = [line for line in lines if line.wanted]
+        parts = [min(1.0, line.rate / (line.wanted or 1.0)) for line in tenants]
+        goals: tuple[float, ...] = (min(parts), sum(parts))
+        short = [line for line in tenants if not line.served]
+        limit, held = common_limit(short) if short else (DEMAND, len(tenants))
+        return Score(goals, tuple(lines), limit, held, busiest)
+    slowest, total = min(line.rate for line in lines) / GB, sum(line.rate for line in lines) / GB
+    if work.by == "slowest":
+        limit, held = common_limit([line for line in lines if line.rate <= slowest * GB * (1 + SAME)])
+        return Score((slowest, total), tuple(lines), limit, held, busiest)
+    limit, held = common_limit(lines)
+    return Score((total, slowest), tuple(lines), limit, held, busiest)
+
+
+__all__ = ["GB", "SHORT", "Evaluate", "Line", "Score", "by_model", "service_flow"]

@@ -1,0 +1,180 @@
+"""The search: the solver proposes, the evaluator judges exactly, and what was seen is never proposed again.
+
+It goes through the goals in their order and then through the costs. A goal is settled when the solver's bound says
+that no unseen placement can beat the best by more than the tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from lanewise.errors import LanewiseError
+from lanewise.planning.choices import Pick, Problem
+from lanewise.planning.score import SHORT, Score
+from lanewise.planning.solver import Exhausted, Relaxed
+
+Judge = Callable[[Pick], Score]
+TOLERANCE = 0.005
+CANDIDATES = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When to stop: goals closer than `tolerance` (relative) are equal; at most `candidates` are judged."""
+
+    tolerance: float = TOLERANCE
+    candidates: int = CANDIDATES
+
+    def of_demand(self) -> Limits:
+        """The same for stated demands: what is short of one by more than it may be is no equal."""
+        return replace(self, tolerance=min(self.tolerance, SHORT))
+
+
+@dataclass(slots=True)
+class Seen:
+    """What has been judged so far (None: it cannot be built), and the last reason why one could not."""
+
+    scores: dict[Pick, Score | None] = field(default_factory=dict)
+    refused: LanewiseError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best placement judged (None: none can be built) and why it is not proven to be the best (empty: it is)."""
+
+    pick: Pick | None
+    doubt: str = ""
+    interrupted: bool = False
+
+    @property
+    def proven(self) -> bool:
+        """Whether no placement beats it by more than the tolerance."""
+        return self.pick is not None and not self.doubt
+
+
+def search(problem: Problem, judge: Judge, limits: Limits, seen: Seen, most_moves: int | None = None) -> Found:
+    """The best placement that moves at most `most_moves` devices; Ctrl-C keeps the best that was found."""
+    state = _State(problem, judge, limits, seen, most_moves)
+    doubt, interrupted = "", False
+    try:
+        state.run()
+        doubt = "" if problem.sound else "cards are chosen by what else is placed, so the solver's bound proves nothing"
+    except KeyboardInterrupt:
+        doubt, interrupted = "interrupted", True
+    return Found(state.best(), doubt or state.doubt, interrupted)
+
+
+def choose(problem: Problem, scores: dict[Pick, Score | None], tolerance: float) -> Pick | None:
+    """The best of judged placements: goals in order, within the tolerance fewest moves, then fewest devices in use.
+
+    What is left equal is decided by the least use of the busiest resource, then by the order of devices and options.
+    """
+    left = acceptable(scores, tolerance, None)
+    if not left:
+        return None
+
+    def cost(pick: Pick) -> tuple[int, int, float, Pick]:
+        score = scores[pick]
+        assert score is not None
+        return problem.moves(pick), problem.used(pick), round(score.busiest[1], 6), pick
+
+    return min(left, key=cost)
+
+
+def acceptable(scores: dict[Pick, Score | None], tolerance: float, depth: int | None) -> list[Pick]:
+    """The placements that nothing judged beats in the first `depth` goals (None: all) by more than the tolerance."""
+    left = [pick for pick, score in scores.items() if score is not None]
+    goals = {pick: score.goals for pick, score in scores.items() if score is not None}
+    for number in range(len(goals[left[0]]) if left and depth is None else depth or 0):
+        peak = max((goals[pick][number] for pick in left), default=0.0)
+        left = [pick for pick in left if goals[pick][number] >= least(peak, tolerance)]
+    return left
+
+
+def least(peak: float, tolerance: float) -> float:
+    """The smallest value that is as good as `peak`; peaks below zero count too."""
+    return peak - tolerance * abs(peak) - 1e-9
+
+
+class _State:
+    """One search under way."""
+
+    def __init__(self, problem: Problem, judge: Judge, limits: Limits, seen: Seen, most_moves: int | None) -> None:
+        self.problem, self.judge, self.limits, self.seen, self.most = problem, judge, limits, seen, most_moves
+        self.relaxed = Relaxed(problem, most_moves)
+        self.judged, self.doubt = 0, ""
+        for pick in seen.scores:
+            self.relaxed.forbid(pick)
+
+    def run(self) -> None:
+        """Settle each goal, then the costs; `doubt` says what had to be left open."""
+        # A third of the candidates is kept for the costs: a good plan should not move devices for nothing.
+        goals = [(self._settle, depth, self.limits.candidates * 2 // 3) for depth in range(len(self.problem.goals))]
+        for settle, depth, most in [*goals, (self._cheapen, len(goals), self.limits.candidates)]:
+            try:
+                settled = settle(depth, max(1, most))
+            except Exhausted:
+                self.doubt = "the solver gave up on its bound"
+                continue
+            if not settled:
+                count = self.limits.candidates
+                self.doubt = f"stopped after {count:,} candidate{'' if count == 1 else 's'}"
+
+    def _settle(self, depth: int, most: int) -> bool:
+        """Raise goal number `depth` until the bound says that it is done (True) or `most` have been judged."""
+        while True:
+            peak = self._peak(depth)
+            proposal = self.relaxed.best(self.problem.goals[depth], self._floors(depth))
+            if proposal is None or (peak is not None and proposal.bound <= self._over(peak)):
+                return True
+            if self.judged >= most:
+                return False
+            self._judge(proposal.pick)
+
+    def _cheapen(self, depth: int, most: int) -> bool:
+        """Look for equals of the best that cost less, until there are none (True) or `most` have been judged."""
+        while True:
+            pick = self.relaxed.cheapest(self._floors(depth), self._cost())
+            if pick is None:
+                return True
+            if self.judged >= most:
+                return False
+            self._judge(pick)
+
+    def best(self) -> Pick | None:
+        """The best judged so far among those that may be chosen."""
+        return choose(self.problem, self._allowed(), self.limits.tolerance)
+
+    def _allowed(self) -> dict[Pick, Score | None]:
+        most = self.most
+        return {
+            pick: score for pick, score in self.seen.scores.items() if most is None or self.problem.moves(pick) <= most
+        }
+
+    def _peak(self, depth: int) -> float | None:
+        scores = self._allowed()
+        left = acceptable(scores, self.limits.tolerance, depth)
+        return max((score.goals[depth] for pick in left if (score := scores[pick])), default=None)
+
+    def _floors(self, depth: int) -> list[tuple[str, float]]:
+        peaks = [(goal, self._peak(number)) for number, goal in enumerate(self.problem.goals[:depth])]
+        return [(goal, least(peak, self.limits.tolerance)) for goal, peak in peaks if peak is not None]
+
+    def _over(self, peak: float) -> float:
+        return peak + self.limits.tolerance * abs(peak) + 1e-9
+
+    def _cost(self) -> tuple[int, int] | None:
+        best = self.best()
+        return None if best is None else (self.problem.moves(best), self.problem.used(best))
+
+    def _judge(self, pick: Pick) -> None:
+        self.judged += 1
+        try:
+            self.seen.scores[pick] = self.judge(pick)
+        except LanewiseError as error:
+            self.seen.scores[pick], self.seen.refused = None, error
+        self.relaxed.forbid(pick)
+
+
+__all__ = ["Found", "Judge", "Limits", "Seen", "acceptable", "choose", "least", "search"]

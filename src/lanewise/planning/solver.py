@@ -1,0 +1,196 @@
+"""The question as a CP-SAT model: what the best unseen placement could reach, and one that reaches it.
+
+Flows share by max-min, which is not linear. Here they may share a full resource in any way, so the model never gives a
+placement less than it has: its best value is an upper bound of what is left to find. Rounding goes the same way: what
+a flow takes is rounded down, what it may reach is rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lanewise.errors import MissingDependency
+from lanewise.planning.choices import streams
+
+if TYPE_CHECKING:
+    from lanewise.planning.choices import Pick, Problem
+
+STEPS = 20_000  # the largest rate of a group in whole steps
+FULL = 10**11  # a full resource in whole parts
+FINE = 1_000_000  # parts of what one step of a group is worth
+EFFORT = 1.0  # CP-SAT's own measure of effort for one answer: the same on every machine, about seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A placement not seen before, and the most that any unseen one could reach in the goal asked for."""
+
+    pick: Pick
+    bound: float
+
+
+class Exhausted(Exception):
+    """The solver gave up before it had an answer."""
+
+
+class Relaxed:
+    """The model of one problem; `forbid` takes away what has been seen."""
+
+    def __init__(self, problem: Problem, most_moves: int | None = None) -> None:
+        self.problem = problem
+        self._cp = _cp_model()
+        self._model = self._cp.CpModel()
+        self._takes = [
+            [self._model.new_bool_var(f"{item.name}:{option.name}") for option in item.options]
+            for item in problem.items
+        ]
+        for each in self._takes:
+            self._model.add_exactly_one(each)
+        self._streams = streams(problem)
+        self._rates, self._steps = self._flows()
+        self._goals = {name: self._goal(name) for name in problem.goals}
+        self._cost, self._weight = self._costs(most_moves)
+        self._order()
+        for room in problem.rooms:
+            self._model.add(sum(self._takes[i][j] * amount for i, j, amount in room.takes) <= room.most)
+
+    def forbid(self, pick: Pick) -> None:
+        """Never propose this placement again."""
+        self._model.add(sum(self._takes[i][j] for i, j in enumerate(pick)) <= len(pick) - 1)
+
+    def best(self, goal: str, floors: Sequence[tuple[str, float]]) -> Proposal | None:
+        """The unseen placement with the largest bound of `goal`, the others at least at their floors; None: no more."""
+        value, scale = self._goals[goal]
+        solver = self._solve(self._model.clone(), value, floors, maximise=True)
+        return None if solver is None else Proposal(self._pick(solver), solver.best_objective_bound / scale)
+
+    def cheapest(self, floors: Sequence[tuple[str, float]], below: tuple[int, int] | None) -> Pick | None:
+        """The unseen placement with fewest (moves, devices used) under `below` whose bounds reach the floors."""
+        model = self._model.clone()
+        if below is not None:
+            model.add(self._cost <= below[0] * self._weight + below[1] - 1)
+        solver = self._solve(model, self._cost, floors, maximise=False)
+        return None if solver is None else self._pick(solver)
+
+    def _solve(self, model: Any, objective: Any, floors: Sequence[tuple[str, float]], maximise: bool) -> Any:
+        for name, least in floors:
+            value, scale = self._goals[name]
+            model.add(value >= math.floor(least * scale))
+        (model.maximize if maximise else model.minimize)(objective)
+        solver = self._cp.CpSolver()
+        settings = solver.parameters
+        # One worker, a fixed seed and a limit in effort, not seconds: the same plan on every machine.
+        settings.num_workers, settings.random_seed = 1, 1
+        settings.max_deterministic_time = EFFORT
+        settings.catch_sigint_signal = False
+        status = solver.solve(model)
+        if status == self._cp.INFEASIBLE:
+            return None
+        if status not in (self._cp.OPTIMAL, self._cp.FEASIBLE):
+            raise Exhausted
+        return solver
+
+    def _pick(self, solver: Any) -> Pick:
+        return tuple(next(j for j, var in enumerate(each) if solver.boolean_value(var)) for each in self._takes)
+
+    def _flows(self) -> tuple[list[Any], list[float]]:
+        """A whole-numbered rate for each stream, in steps of its group, under all resources and demands."""
+        problem, model = self.problem, self._model
+        largest = [0.0] * len(problem.groups)
+        for each in self._streams:
+            group = problem.groups[each.group]
+            largest[each.group] = max(largest[each.group], min(each.cap, group.wanted) if group.bounded else each.cap)
+        steps = [value / STEPS or 1.0 for value in largest]
+        rates: list[Any] = []
+        loads: dict[tuple[str, ...], list[Any]] = {}
+        demands: list[list[Any]] = [[] for _ in problem.groups]
+        for number, each in enumerate(self._streams):
+            wanted = problem.groups[each.group].wanted if problem.groups[each.group].bounded else math.inf
+            top = math.ceil(min(each.cap, wanted) / steps[each.group])
+            rate = model.new_int_var(0, top * len(each.whens), f"rate{number}")
+            if len(each.whens) == 1:
+                for item, option in each.whens[0]:
+                    model.add(rate <= top * self._takes[item][option])
+            else:
+                model.add(rate <= sum(top * self._takes[item][option] for ((item, option),) in each.whens))
+            for key, part in each.uses:
+                loads.setdefault(key, []).append(rate * math.floor(part * steps[each.group] * FULL))
+            demands[each.group].append(rate)
+            rates.append(rate)
+        for terms in loads.values():
+            model.add(sum(terms) <= FULL)
+        for group, mine, step in zip(problem.groups, demands, steps, strict=True):
+            if group.bounded and mine:
+                model.add(sum(mine) <= math.ceil(group.wanted / step))
+        return rates, steps
+
+    def _goal(self, name: str) -> tuple[Any, float]:
+        """A goal as (whole-numbered expression, its value divided by this is the goal)."""
+        problem = self.problem
+        if name == "near":
+            return sum(
+                -option.distance * var
+                for item, takes in zip(problem.items, self._takes, strict=True)
+                for option, var in zip(item.options, takes, strict=True)
+            ), 1.0
+        # Shares of what is wanted: one step of a group is worth step / wanted.
+        worth = [step / group.wanted for step, group in zip(self._steps, problem.groups, strict=True)]
+        if name == "total":
+            counted = [
+                (rate, worth[each.group])
+                for rate, each in zip(self._rates, self._streams, strict=True)
+                if problem.groups[each.group].counted
+            ]
+            scale = FINE / max((each for _, each in counted), default=1.0)
+            return sum(rate * math.ceil(each * scale) for rate, each in counted), scale
+        return self._worst(worth)
+
+    def _worst(self, worth: Sequence[float]) -> tuple[Any, float]:
+        """The least share of any group."""
+        groups = self.problem.groups
+        tops = {number: 0.0 for number, group in enumerate(groups) if group.counted}
+        for each in self.problem.variants:
+            if each.group in tops:
+                tops[each.group] += each.cap / groups[each.group].wanted
+        top = min(tops.values(), default=1.0)
+        if all(groups[number].bounded for number in tops):
+            top = min(top, 1.0)
+        scale = STEPS / max(top, 1e-9)
+        least = self._model.new_int_var(0, STEPS, "worst")
+        for number in tops:
+            mine = [r for r, v in zip(self._rates, self._streams, strict=True) if v.group == number]
+            # (least - 1) / scale <= sum of rates * worth: a whole number more, so that nothing is promised too little.
+            self._model.add((least - 1) * math.floor(FINE / (scale * worth[number])) <= sum(mine) * FINE)
+        return least, scale
+
+    def _costs(self, most_moves: int | None) -> tuple[Any, int]:
+        pairs = [
+            (option, var)
+            for item, takes in zip(self.problem.items, self._takes, strict=True)
+            for option, var in zip(item.options, takes, strict=True)
+        ]
+        moves = sum(option.moves * var for option, var in pairs)
+        if most_moves is not None:
+            self._model.add(moves <= most_moves)
+        weight = len(self.problem.items) + 1
+        return moves * weight + sum(option.used * var for option, var in pairs), weight
+
+    def _order(self) -> None:
+        """Of devices that are alike, the later one takes the later option."""
+        for one, other in self.problem.alike:
+            places = [sum(j * var for j, var in enumerate(self._takes[i])) for i in (one, other)]
+            self._model.add(places[0] <= places[1])
+
+
+def _cp_model() -> Any:
+    try:
+        from ortools.sat.python import cp_model
+    except ImportError:
+        raise MissingDependency("planning needs OR-tools", hint="pip install ortools") from None
+    return cp_model
+
+
+__all__ = ["Exhausted", "Proposal", "Relaxed"]

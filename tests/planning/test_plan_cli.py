@@ -1,0 +1,192 @@
+"""`lanewise plan` as users meet it: text, JSON, errors of two lines, Ctrl-C, commands that run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from cli_binary import BINARY
+
+LAYOUTS = ["cirrascale-typical", "cirrascale-2cpu-2ib", "cirrascale-1rc", "cirrascale-1cpu"]
+PATH4 = "composable-server-path4-two-hosts"
+DEMAND = "resnet50 170000 QPS each 43367 QPS"
+PLAN = """\
+lanewise: 1
+plan: two tenants on one box
+services:
+  shop: {workload: resnet50, qps: 150000, each: 43367 QPS}
+  search: {workload: resnet50, qps: 80000 QPS, each: 43367, host: host1}
+move: gpu[3-7]
+"""
+
+
+@pytest.fixture
+def lanewise(tmp_path: Path):
+    env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM")}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [BINARY, *arguments], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    return run
+
+
+def data(done) -> dict:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_layouts_are_ranked_with_their_limits(lanewise):
+    done = lanewise("plan", *LAYOUTS, "--pattern", "scatter", "--pattern", "ring")
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.split("\n\nring")
+    assert first.splitlines()[2].split()[:2] == ["1", "cirrascale-typical"]
+    assert "total 50 % less than cirrascale-typical: 4 flows behind" in first
+    assert second.splitlines()[2].split()[:2] == ["1", "cirrascale-1rc"]
+
+
+def test_a_gpu_moves_to_the_second_server_and_the_commands_do_it(lanewise, tmp_path):
+    found = data(lanewise("plan", PATH4, "--service", DEMAND, "--json"))
+    assert found["today"]["lines"][0]["rate"] == pytest.approx(136_310, rel=1e-3)
+    assert found["best"]["moves"] == [{"device": "gpu3", "from": "host0", "to": "host1", "at": None}]
+    assert found["best"]["lines"][0]["served"]
+    assert found["proven"]
+    for command in found["commands"]:
+        assert lanewise(*command.split()[1:]).returncode == 0
+    again = data(lanewise("plan", "plan-2.yaml", "--service", DEMAND, "--json"))
+    assert again["best"]["moves"] == []
+    text = lanewise("plan", "plan-2.yaml", "--service", DEMAND).stdout
+    assert "nothing to move: no placement is better" in text
+
+
+def test_text_says_before_and_after_what_to_do_and_whether_it_is_proven(lanewise):
+    text = lanewise("plan", PATH4, "--service", DEMAND).stdout
+    for piece in (
+        "as it stands          resnet50     170,000  136,310     4  read window of a_hop1",
+        "attach gpu3 to host1  resnet50     170,000  170,000     4  its demand",
+        "lanewise system attach plan-1.yaml gpu3 host1 -o plan-2.yaml",
+        "resnet50: gpu0 gpu1 gpu2 at host0; gpu3 at host1",
+        "proven: no other placement is better",
+    ):
+        assert piece in text
+
+
+def test_settings_of_a_system_stand_after_commas(lanewise):
+    systems = [f"composable-server-gen4,path={path}" for path in (4, 1, 3)]
+    found = data(lanewise("plan", *systems, "--service", DEMAND, "--json"))
+    assert [each["settings"]["path"] for each in found["ranks"]] == [1, 3, 4]
+
+
+def test_a_plan_file_asks_for_tenants_with_names(lanewise, tmp_path):
+    (tmp_path / "two.yaml").write_text(PLAN)
+    found = data(lanewise("plan", "composable-server-two-hosts", "--file", "two.yaml", "--json"))
+    assert {line["name"]: line["served"] for line in found["best"]["lines"]} == {"shop": True, "search": True}
+    assert len(found["best"]["moves"]) == 2
+
+
+def test_pins_give_a_line_for_each_gpu(lanewise):
+    done = lanewise("plan", "dgx-a100-network", "--pin", "nic")
+    assert "CUDA_VISIBLE_DEVICES=1 NCCL_IB_HCA==nic4 UCX_NET_DEVICES=nic4:1 numactl --cpunodebind=0" in done.stdout
+    found = data(lanewise("plan", "dgx-a100-network", "--pin", "nic", "--json"))
+    assert len({pin["card"] for pin in found["pins"]}) == 8
+
+
+def test_cables_are_spread_over_root_ports(lanewise):
+    arguments = ("--flows", "host->gpu[0-3]", "--move", "gpu[0-3]", "--at", "sw[0-3]")
+    found = data(lanewise("plan", "rack-16gpu", *arguments, "--json"))
+    assert len(found["best"]["moves"]) == 2
+    assert all("--at" in command for command in found["commands"] if " attach " in command)
+
+
+def test_an_impossible_demand_says_what_the_best_reaches_unless_told_to_go_on(lanewise):
+    asked = ("plan", PATH4, "--service", "resnet50 400000 QPS each 43367 QPS")
+    done = lanewise(*asked)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        "error: no placement serves 400,000 QPS of resnet50: the best reaches 173,468, "
+        "limited by GPU service rate (l40s, resnet50)\n"
+        "hint:  ask for less, let more devices move (--move), or see the best with --anyway\n"
+    )
+    shown = lanewise(*asked, "--anyway")
+    assert shown.returncode == 0
+    assert "attach gpu3 to host1" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cause"),
+    [
+        (["rack-16gpu"], "nothing to plan for"),
+        (["rack-16gpu", "--pattern", "scatter"], "nothing of rack-16gpu can move to another host"),
+        (["rack-16gpu", "--flows", "host->gpu0", "--move", "gpu0"], "gpu0 can go nowhere else"),
+        (["rack-16gpu", "--flows", "host->gpu0", "--move", "gpu99"], "unknown device of rack-16gpu 'gpu99'"),
+        (["rack-16gpu", "--flows", "host->gpu0", "--move", "gpu0", "--at", "gpu1"], "no cable goes below gpu1"),
+        ([PATH4, "--service", "resnet51 10 QPS"], "unknown workload 'resnet51'"),
+        ([PATH4, "--service", "resnet50"], "'resnet50' says no demand"),
+        ([PATH4, "--service", "resnet50 0 QPS"], "the demand of resnet50 is 0 QPS"),
+        ([PATH4, "--service", "resnet50 -5"], "the demand of resnet50 is -5 QPS"),
+        ([PATH4, "--service", "resnet50 many"], "'many' is not a number of queries a second"),
+        ([PATH4, "--service", "3d-unet 10 QPS"], "nobody has stated how many 3d-unet queries"),
+        ([PATH4, "--service", DEMAND, "--to", "host7"], "unknown host"),
+        ([PATH4, "--service", f"{DEMAND} on host7"], "unknown host"),
+        ([PATH4, "--service", DEMAND, "--service", DEMAND], "two services are called 'resnet50'"),
+        ([PATH4, "--service", DEMAND, "--pin", "nic"], "services and pins cannot be asked together"),
+        ([PATH4, "--pin", "nic"], "has GPUs but no network card"),
+        ([PATH4, "--pin", "gpu"], "unknown thing to pin 'gpu'"),
+        ([*LAYOUTS, "--pattern", "rung"], "unknown pattern 'rung'"),
+        ([*LAYOUTS, "--pattern", "scatter", "--move", "gpu0"], "several systems are ranked as they stand"),
+        ([*LAYOUTS, "--flows", "gpu0->gpu1 1 GiB"], "gpu0->gpu1 has a size"),
+        ([*LAYOUTS, "--pattern", "ring", "--by", "mood"], "unknown goal 'mood'"),
+    ],
+)
+def test_errors_are_a_cause_and_a_hint(lanewise, arguments, cause):
+    done = lanewise("plan", *arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("error: ")
+    assert cause in lines[0]
+    assert lines[1].startswith("hint:  ")
+    assert len(lines) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "cause"),
+    [
+        ("services:", "servces:", "own.yaml:3: unknown key of a plan 'servces'"),
+        ("qps: 150000,", "qps: 0,", "own.yaml:4: the demand of resnet50 is 0 QPS"),
+        ("qps: 150000,", "", "own.yaml:4: service 'shop' needs a workload and its QPS"),
+        ("move: gpu[3-7]", "move: 7", "own.yaml:6: 'move' is not a text or a list of texts"),
+        ("lanewise: 1", "lanewise: 2", "own.yaml:1: this is no plan file"),
+    ],
+)
+def test_errors_in_a_plan_file_name_the_line(lanewise, tmp_path, old, new, cause):
+    (tmp_path / "own.yaml").write_text(PLAN.replace(old, new))
+    done = lanewise("plan", "composable-server-two-hosts", "--file", "own.yaml")
+    assert done.returncode == 2
+    assert f"error: {cause}" in done.stderr.splitlines()[0]
+
+
+def test_ctrl_c_shows_the_best_found(tmp_path):
+    # Three tenants behind shared cables: the bound stays open, so the search goes on until its limit or a Ctrl-C.
+    tenants = [f"resnet50 {qps} QPS each {each} {on} as t{qps}" for qps, each, on in (
+        (150_000, 43_367, ""), (120_000, 43_367, "on host1"), (100_000, 30_000, ""))]  # fmt: skip
+    services = [word for tenant in tenants for word in ("--service", tenant)]
+    process = subprocess.Popen(
+        [BINARY, "plan", "composable-server-two-hosts", "--set", "gpus=16", "--set", "bound=8", *services,
+         "--candidates", "100000"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    time.sleep(4)
+    os.kill(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert stderr.splitlines()[-1] == "interrupted"
+    assert "best found, not proven: interrupted" in stdout
