@@ -61,8 +61,8 @@ void check_worker(const sim::Network& network, const Scenario& scenario, std::si
 void check(const sim::Network& network, const Scenario& scenario) {
   expect(scenario.duration > 0.0 && scenario.duration < 1e30, "a run of " + sim::show(scenario.duration) + " s",
          "give a duration above zero");
-  expect(usable(scenario.skip) && scenario.steps >= 0, "a run skips or divides time that it has not",
-         "give zero or more");
+  expect(usable(scenario.skip) && scenario.steps >= 0 && scenario.gpus >= 0,
+         "a run skips or divides time that it has not, or has fewer GPUs than none", "give zero or more");
   for (std::size_t s = 0; s < scenario.services.size(); ++s) check_service(scenario.services[s], s, scenario.duration);
   std::vector<bool> served(scenario.pools.size()), has_pool(scenario.services.size());
   for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
@@ -84,6 +84,8 @@ void check(const sim::Network& network, const Scenario& scenario) {
     const bool known = each.flow_class >= 0 && static_cast<std::size_t>(each.flow_class) < network.classes().size();
     expect(known && usable(each.bytes) && usable(each.start) && usable(each.period),
            "background traffic has no class, or a size or time that is none", "give a known class, bytes and seconds");
+    expect(each.period == 0.0 || scenario.duration / each.period < 1e9,
+           "background traffic that comes again every " + sim::show(each.period) + " s", "give a longer period");
   }
 }
 

@@ -13,6 +13,8 @@ constexpr std::int64_t kIndex = (std::int64_t{1} << 48) - 1;
 
 std::size_t place(std::int32_t index) { return static_cast<std::size_t>(index); }
 
+bool is_nothing(const Leg& leg) { return leg.flow_class == kNoFlow && leg.setup == 0.0 && leg.latency == 0.0; }
+
 }  // namespace
 
 Simulator::Simulator(std::shared_ptr<const sim::Network> network, Scenario scenario)
@@ -25,7 +27,7 @@ Simulator::Simulator(std::shared_ptr<const sim::Network> network, Scenario scena
   for (std::size_t s = 0; s < scenario_.services.size(); ++s) {
     const auto stream = [&](std::uint64_t use) { return Random(scenario_.seed, 3 * s + use); };
     services_.push_back({stream(0), stream(1), stream(2), {}, {}});
-    services_.back().left = scenario_.services[s].total;
+    if (scenario_.services[s].arrivals == Arrivals::kAtOnce) services_.back().left = scenario_.services[s].total;
   }
   for (std::size_t p = 0; p < pools_.size(); ++p) {
     pools_[p].timer = kInfinity;
@@ -55,7 +57,11 @@ void Simulator::begin() {
     const Service& service = scenario_.services[s];
     if (service.arrivals == Arrivals::kPoisson) schedule_arrival(s);
     if (service.arrivals == Arrivals::kOneByOne) issue(s, 0.0);
-    if (service.arrivals == Arrivals::kAtOnce) refill(s);
+    if (service.arrivals != Arrivals::kAtOnce) continue;
+    for (const std::int32_t p : services_[s].pools) {
+      supply(place(p));
+      form(place(p));
+    }
   }
 }
 
@@ -127,7 +133,7 @@ void Simulator::add_sample(std::size_t s, const Sample& sample) {
   const std::size_t p = place(services_[s].pools[chosen]);
   const Leg& arrive = scenario_.pools[p].arrive;
   PoolState& pool = pools_[p];
-  if (arrive.flow_class == kNoFlow && arrive.setup == 0.0 && arrive.latency == 0.0) {
+  if (is_nothing(arrive)) {
     pool.waiting.push(sample);
     form(p);
     return;
@@ -148,24 +154,18 @@ std::size_t Simulator::choose_pool(std::size_t s) {
   return service.standing.least();
 }
 
-// Offline: hands over as many samples as keep every pool's workers supplied; the rest wait at the source.
-void Simulator::refill(std::size_t s) {
+// Offline: hands over as many samples as keep the pool's workers supplied; the rest wait at the source.
+void Simulator::supply(std::size_t p) {
+  PoolState& pool = pools_[p];
+  const std::size_t s = place(scenario_.pools[p].service);
   ServiceState& service = services_[s];
-  const std::int64_t batch = scenario_.services[s].batch;
-  for (std::size_t i = 0; i < service.pools.size(); ++i) {
-    const std::size_t p = place(service.pools[i]);
-    PoolState& pool = pools_[p];
-    const std::int64_t wanted = 2 * batch * static_cast<std::int64_t>(pool.workers.size());
-    while (service.left > 0 && static_cast<std::int64_t>(pool.waiting.size() + pool.arriving.size()) < wanted) {
-      --service.left;
-      ++out_.services[s].issued;
-      service.standing.sent(i);
-      out_.most_in_flight = std::max(out_.most_in_flight, ++in_flight_);
-      const Leg& arrive = scenario_.pools[p].arrive;
-      (arrive.flow_class == kNoFlow ? pool.waiting : pool.arriving).push({0.0, 0.0, 0.0, -1});
-    }
-    send(p);
-    form(p);
+  const std::int64_t wanted = 2 * std::int64_t{scenario_.services[s].batch} * static_cast<std::int64_t>(pool.workers.size());
+  while (service.left > 0 && static_cast<std::int64_t>(pool.waiting.size() + pool.arriving.size()) < wanted) {
+    --service.left;
+    ++out_.services[s].issued;
+    service.standing.sent(place(places_[p]));
+    out_.most_in_flight = std::max(out_.most_in_flight, ++in_flight_);
+    (is_nothing(scenario_.pools[p].arrive) ? pool.waiting : pool.arriving).push({0.0, 0.0, 0.0, -1});
   }
 }
 

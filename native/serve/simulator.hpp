@@ -86,7 +86,7 @@ class Simulator {
   void issue(std::size_t service, double scheduled);
   void schedule_arrival(std::size_t service);
   void add_sample(std::size_t service, const Sample& sample);
-  void refill(std::size_t service);
+  void supply(std::size_t pool);
   std::size_t choose_pool(std::size_t service);
 
   void send(std::size_t pool);

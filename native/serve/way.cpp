@@ -49,7 +49,7 @@ void Simulator::form(std::size_t p) {
         pool.timer = due;
         later(due, kTimeout, static_cast<std::int64_t>(p));
       }
-      return;
+      break;
     }
     const std::size_t w = pick_worker(pool);
     const std::int32_t index = take_group(static_cast<std::int32_t>(w));
@@ -59,8 +59,10 @@ void Simulator::form(std::size_t p) {
     ++workers_[w].copies;
     ++workers_[w].held;
     update(w);
+    supply(p);
     set_off(kCopying, index);
   }
+  send(p);
 }
 
 // The open worker with the fewest batches, of equals the next in turn.
@@ -103,7 +105,7 @@ void Simulator::begin_move(Move move, std::int32_t index) {
   const Group& group = groups_[place(index)];
   const Leg& way = leg(move, group.owner);
   if (way.flow_class == kNoFlow || way.bytes == 0.0) return last_byte(move, index);
-  engine_.advance_to(now_);
+  if (engine_.now() < now_) engine_.advance_to(now_);  // which shares all rates anew
   engine_.add(way.flow_class, way.bytes * static_cast<double>(group.samples.size()), (std::int64_t{move} << 48) | index);
 }
 
@@ -112,21 +114,22 @@ void Simulator::flow_ended(std::int64_t id) {
   if (move < kMoves) last_byte(static_cast<Move>(move), static_cast<std::int32_t>(id & 0xffffffff));
 }
 
-// The slot is free again; the data arrives one latency later.
+// The slot is free again; the data arrives one latency later, but before what the free slot lets begin.
 void Simulator::last_byte(Move move, std::int32_t index) {
   const std::int32_t owner = groups_[place(index)].owner;
   const double latency = leg(move, owner).latency;
-  if (latency > 0.0) later(now_ + latency, kEnds + move, index);
-  if (move == kArriving) {
-    --pools_[place(owner)].transfers;
-    send(place(owner));
-  }
+  if (move == kArriving) --pools_[place(owner)].transfers;
   if (move == kCopying) {
     --workers_[place(owner)].copies;
     update(place(owner));
-    form(place(scenario_.workers[place(owner)].pool));
   }
-  if (latency == 0.0) end_move(move, index);
+  if (latency > 0.0) {
+    later(now_ + latency, kEnds + move, index);
+  } else {
+    end_move(move, index);
+  }
+  if (move == kArriving) send(place(owner));
+  if (move == kCopying) form(place(scenario_.workers[place(owner)].pool));
 }
 
 void Simulator::end_move(Move move, std::int32_t group) {
@@ -186,7 +189,6 @@ void Simulator::done(std::int32_t index) {
   keep_trace(group);
   count(group, s);
   free_groups_.push_back(index);
-  if (service.left > 0) refill(s);
 }
 
 // Latencies and stages of the queries that a batch answers; the next query where one follows the other.

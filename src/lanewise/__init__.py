@@ -5,8 +5,10 @@ Every verb of the command line is a function here (docs/reference/python.md, hel
 systems   ready_systems, load_system, load_catalog, attach, detach, draw
 routes    route, all_routes, class_matrix, peers
 speed     predict, finish_times, matrix, serve
+services  simulate, peak, trace, load_workload
+plans     plan
 studies   ready_studies, load_study, new_study, run_studies, calibrate, write_parts
-runs      save_run, load_run, render_report, compare, compare_sources, compare_systems, accuracy
+runs      as_run, save_run, load_run, render_report, compare, compare_sources, compare_systems, accuracy
 machine   doctor
 """
 

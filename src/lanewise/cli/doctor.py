@@ -11,8 +11,9 @@ def doctor(as_json: Json = False) -> None:
     from dataclasses import asdict
 
     from lanewise import api
+    from lanewise.api.here import machine
 
-    facts = {"lanewise": terminal.version(), **api.machine()}
+    facts = {"lanewise": terminal.version(), **machine()}
     pieces = api.doctor()
     if as_json:
         return terminal.out_json({"versions": facts, "pieces": [asdict(piece) for piece in pieces]})

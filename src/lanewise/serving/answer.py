@@ -138,7 +138,7 @@ def others_on(simulation: Simulation, place: int, limit: Used, outcome: _native.
     total = sum(taken.values())
     mine = simulation.owner(place)
     return [
-        f"{owner} takes {part / total:.0%} of what passes {limit.busy.name}"
+        f"{owner} takes {100 * part / total:.0f} % of what passes {limit.busy.name}"
         for owner, part in taken.items()
         if owner != mine and total > 0 and part / total >= WORTH_TELLING
     ]

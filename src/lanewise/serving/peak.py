@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 STEPS = 100  # intervals for which use over time is kept
 LONGEST = 30.0  # simulated seconds of a run
+FASTER = f"{100 * (RAISE - 1):g} %"
 PRECISION = 0.0025  # relative, of a peak
 
 
@@ -140,9 +141,9 @@ def advice(simulation: Simulation, place: int, rates: Sequence[float], today: fl
     made = []
     for index in sorted(limits):
         gain = ceiling(simulation, place, rates, raised=index).qps / today
-        made.append(Advice(f"{simulation.resources[index].name} faster by {RAISE - 1:.0%}", gain))
+        made.append(Advice(f"{simulation.resources[index].name} faster by {FASTER}", gain))
     gain = ceiling(simulation, place, rates, gpus=RAISE).qps / today
-    made.append(Advice(f"GPUs that serve {RAISE - 1:.0%} more each", gain))
+    made.append(Advice(f"GPUs that serve {FASTER} more each", gain))
     made.append(Advice("each GPU on links of its own (lanewise plan places GPUs)", apart(simulation, place) / today))
     worth = [each for each in made if each.gain is not None and each.gain > 1.0 + WORTH]
     return tuple(sorted(worth, key=lambda each: -(each.gain or 0.0)))

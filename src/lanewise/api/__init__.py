@@ -1,0 +1,63 @@
+"""Everything a user can do, as functions: the CLI's verbs under the same names, for Python programs and notebooks.
+
+import lanewise
+system = lanewise.load_system("composable-server-gen4", {"path": 4})
+print(lanewise.predict(system, "host0->gpu0, host0->gpu1").total)
+
+Where a function takes a system, the name of a ready one or the path of a file will do; likewise for a run.
+"""
+
+from __future__ import annotations
+
+from lanewise.api.here import doctor
+from lanewise.api.loading import (
+    load_catalog,
+    load_run,
+    load_study,
+    load_system,
+    load_workload,
+    ready_studies,
+    ready_systems,
+)
+from lanewise.api.runs import accuracy, as_run, compare, compare_sources, compare_systems, render_report, save_run
+from lanewise.api.speed import finish_times, matrix, peak, predict, serve, simulate, trace
+from lanewise.api.studies import calibrate, new_study, run_studies
+from lanewise.api.systems import all_routes, attach, class_matrix, detach, draw, peers, plan, route
+from lanewise.catalog import write_parts
+
+__all__ = [
+    "accuracy",
+    "all_routes",
+    "as_run",
+    "attach",
+    "calibrate",
+    "class_matrix",
+    "compare",
+    "compare_sources",
+    "compare_systems",
+    "detach",
+    "doctor",
+    "draw",
+    "finish_times",
+    "load_catalog",
+    "load_run",
+    "load_study",
+    "load_system",
+    "load_workload",
+    "matrix",
+    "new_study",
+    "peak",
+    "peers",
+    "plan",
+    "predict",
+    "ready_studies",
+    "ready_systems",
+    "render_report",
+    "route",
+    "run_studies",
+    "save_run",
+    "serve",
+    "simulate",
+    "trace",
+    "write_parts",
+]

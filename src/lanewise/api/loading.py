@@ -1,0 +1,103 @@
+"""Reads what users name: systems, parts, studies, workloads and runs, ready ones or files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lanewise.catalog import builtin, read_parts
+from lanewise.errors import unknown_name
+from lanewise.files import read_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from lanewise.catalog import Catalog
+    from lanewise.results.run import Run
+    from lanewise.serving.workload import Workload
+    from lanewise.studies.form import StudyForm
+    from lanewise.topology.model import System
+
+
+def ready_systems() -> list[str]:
+    """Names of the systems that come with Lanewise."""
+    from lanewise.topology.ready import ready_systems as names
+
+    return names()
+
+
+def ready_studies() -> list[str]:
+    """Names of the studies that come with Lanewise, in the order of the mission."""
+    from lanewise.studies.ready import ready_studies as names
+
+    return names()
+
+
+def load_catalog(parts: Sequence[str | Path] = ()) -> Catalog:
+    """The parts catalogue with the user's own part files laid over it; InputError for a file that cannot be read."""
+    catalog = builtin()
+    for path in parts:
+        catalog = catalog.merge(read_parts(read_file(path), str(path), catalog))
+    return catalog
+
+
+def load_system(ref: str | Path, settings: Mapping[str, int] | None = None, catalog: Catalog | None = None) -> System:
+    """A ready system by name or a description file by path, with its parameters set; LanewiseError if it is wrong."""
+    from lanewise.topology.read import read_system
+    from lanewise.topology.ready import ready_text
+
+    text, file = ready_text(str(ref)) if str(ref) in ready_systems() else _own(ref, "system", ready_systems())
+    return read_system(text, file, settings or {}, catalog if catalog is not None else builtin())
+
+
+def load_study(ref: str | Path) -> StudyForm:
+    """A ready study by name or a study file by path; LanewiseError if it is wrong."""
+    from lanewise.studies.reading import read_study
+    from lanewise.studies.ready import ready_text
+
+    text, file = ready_text(str(ref)) if str(ref) in ready_studies() else _own(ref, "study", ready_studies())
+    return read_study(text, file)
+
+
+def load_workload(ref: str | Path) -> Workload:
+    """A ready workload by name, or the one in a workload file (FILE, or FILE:NAME); LanewiseError if it is wrong."""
+    from lanewise.serving.workload import one_workload, read_workloads, workload
+
+    file, _, name = str(ref).partition(".yaml:")
+    if not name and not str(ref).endswith((".yaml", ".yml")):
+        return workload(str(ref))
+    path = f"{file}.yaml" if name else file
+    return one_workload(read_workloads(read_file(path), path), path, name or None)
+
+
+def load_run(path: str | Path) -> Run:
+    """Read a saved run; FormatError if it is not one."""
+    from lanewise.results.codec import run_from_json
+
+    return run_from_json(read_file(path), str(path))
+
+
+def system_of(system: System | str | Path) -> System:
+    return load_system(system) if isinstance(system, (str, Path)) else system
+
+
+def run_of(run: Run | str | Path) -> Run:
+    return load_run(run) if isinstance(run, (str, Path)) else run
+
+
+def relative_reader(ref: str | Path) -> Callable[[str, Mapping[str, int], Catalog], System]:
+    """System files named in a study are found beside the study."""
+    folder = Path(ref).parent if Path(ref).suffix in (".yaml", ".yml") else Path()
+
+    def read(name: str, settings: Mapping[str, int], catalog: Catalog) -> System:
+        own = name not in ready_systems()
+        return load_system(folder / name if own else name, settings, catalog)
+
+    return read
+
+
+def _own(ref: str | Path, kind: str, ready: Sequence[str]) -> tuple[str, str]:
+    path = Path(ref)
+    if not path.exists() and path.suffix not in (".yaml", ".yml"):
+        raise unknown_name(kind, str(ref), ready)
+    return read_file(path), str(path)

@@ -1,0 +1,143 @@
+"""How fast: flows, transfers, matrices, and services in steady state and under load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lanewise.api.loading import load_workload, system_of
+from lanewise.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from lanewise.perf.flow import Flow
+    from lanewise.perf.matrix import Matrix
+    from lanewise.perf.predict import Prediction
+    from lanewise.perf.transfers import Finished
+    from lanewise.results.loaded import Loaded
+    from lanewise.serving.load import Load
+    from lanewise.serving.peak import Sought
+    from lanewise.serving.steady import ServiceRate
+    from lanewise.topology.model import System
+
+
+def predict(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool = True) -> Prediction:
+    """The rates that flows reach together: 'gpu0->gpu4, host0->gpu1' or Flow objects; InputError for finite ones."""
+    from lanewise.perf.predict import predict as solve
+
+    asked = _flows(flows, p2p)
+    for flow in asked:
+        if flow.size is not None:
+            raise InputError(
+                f"{flow.name} has a size, and rates are those of flows without an end",
+                hint="leave the size out, or ask finish_times when each transfer ends",
+            )
+        if flow.start:
+            raise InputError(
+                f"{flow.name} has a start but no size",
+                hint="leave the start out, or give every flow a size: gpu0->gpu1 1 GiB @10 ms",
+            )
+    return solve(system_of(system), asked)
+
+
+def finish_times(
+    system: System | str | Path, flows: str | Sequence[Flow], p2p: bool = True
+) -> tuple[Finished, ...]:
+    """When each of the finite transfers ends: 'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms'."""
+    from lanewise.perf.transfers import finish_times as solve
+
+    return solve(system_of(system), _flows(flows, p2p))
+
+
+def matrix(
+    system: System | str | Path,
+    names: Sequence[str] | None = None,
+    metric: str = "goodput",
+    both_ways: bool = False,
+    p2p: bool = True,
+) -> Matrix:
+    """A matrix over all pairs, each alone: metric goodput (B/s) or latency (s); UnknownName for another metric."""
+    from lanewise.perf.matrix import bandwidth_matrix, latency_matrix
+
+    if metric == "goodput":
+        return bandwidth_matrix(system_of(system), names, both_ways, p2p)
+    if metric == "latency" and both_ways:
+        raise InputError("a latency is one way: both ways have no sum", hint="leave both ways out, or ask for goodput")
+    if metric == "latency":
+        return latency_matrix(system_of(system), names, p2p)
+    raise unknown_name("metric", metric, ("goodput", "latency"))
+
+
+def serve(
+    system: System | str | Path, workload: str, mode: str = "server", division: str = "closed", host: str | None = None
+) -> ServiceRate:
+    """What an inference service reaches in steady state, and its limit."""
+    from lanewise.serving import steady
+
+    divisions = {"closed": steady.closed, "network": steady.network}
+    if division not in divisions:
+        raise unknown_name("division", division, divisions)
+    return divisions[division](system_of(system), workload, mode, host)
+
+
+def simulate(
+    system: System | str | Path,
+    services: str | Load | Sequence[str | Load],
+    background: str | Sequence[Flow] = (),
+    seconds: float | None = None,
+    seed: int = 1,
+) -> tuple[Loaded, ...]:
+    """Services under load, by event simulation: 'resnet50 150000 QPS on gpu[0-3]' or Load objects, with what runs
+    beside them; InputError for what cannot be answered.
+    """
+    from lanewise.serving.peak import simulate as run
+
+    return run(system_of(system), _loads(services), _flows(background, True) if background else (), seconds, seed)[0]
+
+
+def peak(
+    system: System | str | Path,
+    service: str | Load,
+    beside: str | Load | Sequence[str | Load] = (),
+    background: str | Sequence[Flow] = (),
+    sought: Sought | None = None,
+) -> Loaded:
+    """The largest rate of a service that keeps its latency bound, by event simulation, beside services at their rates.
+
+    lanewise.peak("composable-server-gen4", "resnet50"); InputError for what cannot be answered.
+    """
+    from lanewise.serving.peak import Sought, seek
+
+    flows = _flows(background, True) if background else ()
+    return seek(system_of(system), _loads(service)[0], _loads(beside), flows, sought or Sought())[0][0]
+
+
+def trace(
+    system: System | str | Path,
+    services: str | Load | Sequence[str | Load],
+    background: str | Sequence[Flow] = (),
+    samples: int = 10_000,
+    seconds: float | None = None,
+    seed: int = 1,
+) -> str:
+    """The first samples of simulated services as Trace Event JSON, which ui.perfetto.dev opens."""
+    from lanewise.serving.peak import simulate as run
+    from lanewise.serving.trace import perfetto
+
+    flows = _flows(background, True) if background else ()
+    _, simulation, outcome = run(system_of(system), _loads(services), flows, seconds, seed, samples)
+    return perfetto(simulation, outcome)
+
+
+def _loads(services: str | Load | Sequence[str | Load]) -> list[Load]:
+    from lanewise.serving.load import Load, parse_load
+
+    several = [services] if isinstance(services, (str, Load)) else services
+    return [each if isinstance(each, Load) else parse_load(each, load_workload) for each in several]
+
+
+def _flows(flows: str | Sequence[Flow], p2p: bool) -> Sequence[Flow]:
+    from lanewise.perf.flow import parse_flows
+
+    return parse_flows(flows, p2p) if isinstance(flows, str) else flows

@@ -1,0 +1,75 @@
+"""Studies and calibration."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from lanewise.api.here import machine, now, version
+from lanewise.api.loading import load_study, ready_studies, relative_reader
+from lanewise.catalog import builtin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from lanewise.catalog import Catalog
+    from lanewise.results.plan import Probe
+    from lanewise.results.run import LeftOut, Run
+    from lanewise.studies.calibrate import Fit
+
+    Progress = Callable[[str], None]
+
+
+def run_studies(
+    refs: Sequence[str | Path] = (),
+    say: Progress = lambda _: None,
+    catalog: Catalog | None = None,
+    probe: Probe | None = None,
+) -> Run:
+    """Run studies (all ready ones if none is named) and return everything they found."""
+    from lanewise.probes.model import ModelProbe
+    from lanewise.results.run import Run
+    from lanewise.studies.runner import run_study
+
+    parts = catalog if catalog is not None else builtin()
+    made = []
+    for ref in refs or ready_studies():
+        say(str(ref))
+        form = load_study(ref)
+        reader = relative_reader(ref)
+        made.append(run_study(form, probe or ModelProbe(), parts, reader, _prefixed(say, f"{ref}: ")))
+    return Run(tuple(made), now(), version(), " ".join(["lanewise", *sys.argv[1:]]), machine())
+
+
+def calibrate(
+    refs: Sequence[str | Path],
+    unknowns: Sequence[str],
+    tables: Sequence[str] = (),
+    say: Progress = lambda _: None,
+    catalog: Catalog | None = None,
+) -> tuple[Fit, tuple[LeftOut, ...]]:
+    """Fit unknown figures ('l40s service.resnet50.server 10000..100000 QPS') to the published rows of studies.
+
+    Gives the fit and its leave-one-group-out residuals; InputError if the observations do not suffice.
+    """
+    from lanewise.probes.model import ModelProbe
+    from lanewise.studies.fitting import calibrate_to_studies, parse_unknown
+
+    parts = catalog if catalog is not None else builtin()
+    forms = [(load_study(ref), relative_reader(ref)) for ref in refs]
+    return calibrate_to_studies(forms, [parse_unknown(text) for text in unknowns], tables, parts, ModelProbe(), say)
+
+
+def new_study(name: str) -> tuple[str, str]:
+    """The texts of a commented study and of its system, to be kept as NAME.yaml and NAME-system.yaml.
+
+    InputError for a name that cannot be one.
+    """
+    from lanewise.studies.starter import starter
+
+    return starter(name)
+
+
+def _prefixed(say: Progress, prefix: str) -> Progress:
+    return lambda text: say(prefix + text)

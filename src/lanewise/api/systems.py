@@ -1,0 +1,91 @@
+"""What is there and which way data goes: compose, draw, route, plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from lanewise.api.loading import system_of
+from lanewise.api.speed import predict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lanewise.perf.flow import Flow
+    from lanewise.planning.ask import Ask
+    from lanewise.planning.layouts import Ranking
+    from lanewise.planning.pins import Pinning
+    from lanewise.planning.place import Placement
+    from lanewise.routes.matrix import Matrix as ClassMatrix
+    from lanewise.routes.matrix import Peers
+    from lanewise.routes.model import Route
+    from lanewise.topology.model import System
+
+
+def attach(system: System | str | Path, device: str, host: str, at: str | None = None) -> System:
+    """The system with `device` bound to `host`; with `at`, its cable moves below that switch or CPU first."""
+    from lanewise.topology.compose import attach as bind
+
+    return bind(system_of(system), device, host, at)
+
+
+def detach(system: System | str | Path, device: str) -> System:
+    """The system with `device` bound to no host; its cable stays."""
+    from lanewise.topology.compose import detach as unbind
+
+    return unbind(system_of(system), device)
+
+
+def draw(system: System | str | Path, flows: str | Sequence[Flow] | None = None) -> str:
+    """A system as SVG; with flows, their load on every link and the first six routes."""
+    from lanewise.report.draw import draw as svg
+    from lanewise.results.outline import outline
+
+    loaded = system_of(system)
+    if flows is None:
+        return svg(outline(loaded))
+    found = predict(loaded, flows)
+    routes = [(each.flow.name, each.routes[0].nodes) for each in found.flows[:6]]
+    return svg(outline(loaded, found.loads, found.link_use, routes))
+
+
+def route(system: System | str | Path, src: str, dst: str, p2p: bool = True) -> Route:
+    """The route that data takes from `src` to `dst`; Unreachable or UnknownName if there is none."""
+    from lanewise.routes.find import route as find
+
+    return find(system_of(system), src, dst, p2p)
+
+
+def all_routes(system: System | str | Path, src: str, dst: str) -> tuple[Route, ...]:
+    """Every sensible route from `src` to `dst`, best first, each with its class and whether it is allowed."""
+    from lanewise.routes.find import routes as find
+
+    return find(system_of(system), src, dst)
+
+
+def class_matrix(system: System | str | Path, names: Sequence[str] | None = None) -> ClassMatrix:
+    """The class of every pair of GPUs and NICs, as nvidia-smi topo -m shows it."""
+    from lanewise.routes.matrix import class_matrix as make
+
+    return make(system_of(system), names)
+
+
+def peers(system: System | str | Path) -> tuple[Peers, ...]:
+    """Every pair of GPUs: whether the two can be peers, and if not, why."""
+    from lanewise.routes.matrix import peers as find
+
+    return find(system_of(system))
+
+
+def plan(
+    systems: System | str | Path | Sequence[System | str | Path], ask: Ask | None = None, **asked: Any
+) -> Placement | Ranking | Pinning:
+    """Rank several systems, place devices of one, or pin its cards (pin="nic"); keywords are the fields of Ask.
+
+    lanewise.plan("composable-server-two-hosts", services=["resnet50 170000 QPS each 43367 QPS"]); InputError for what
+    cannot be planned.
+    """
+    from lanewise.planning.ask import Ask, answer
+
+    several = systems if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
+    return answer([system_of(each) for each in several], ask or Ask(**asked))
