@@ -127,7 +127,7 @@ def _tell(trial: Trial) -> None:
 
     verdict = "VALID" if trial.valid else "INVALID"
     latency = "cut short" if trial.hopeless else units.readable(trial.latency, "s")
-    terminal.status(f"{trial.qps:,.0f} QPS: {verdict} ({latency})")
+    terminal.status(f"{units.show(trial.qps, 'QPS', 6)}: {verdict} ({latency})")
 
 
 def _write_trace(path: Path, simulation: Simulation, outcome: _native.Outcome) -> None:

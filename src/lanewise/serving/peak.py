@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from lanewise.topology.model import System
 
 STEPS = 100  # intervals for which use over time is kept
-LONGEST = 30.0  # simulated seconds of a run
+LONGEST = 30.0  # simulated seconds of a run of a search, or more where so few queries come that it costs nothing
+CHEAP = 1e6  # queries
+MOST = 5e6  # queries of a single run, as what is late stays in memory
 FASTER = f"{100 * (RAISE - 1):g} %"
 PRECISION = 0.0025  # relative, of a peak
 
@@ -73,8 +75,9 @@ def find(simulation: Simulation, place: int, rates: Sequence[float], sought: Sou
         return Trial(qps, seed, verdict.valid and not out.ended_early, latency, mine.counted, verdict.reason,
                      hopeless=out.ended_early)  # fmt: skip
 
+    longest = max(LONGEST, CHEAP / most)
     return find_peak(
-        run, durations=Durations(load.workload.bound, shortest=min(1.0, LONGEST), longest=LONGEST),
+        run, durations=Durations(load.workload.bound, longest=longest),
         bracket=(0.985 * bound, bound) if bound else None, start=most,
         ceiling=(bound or most) if alone else None, precision=sought.precision, seed=sought.seed,
         most_runs=sought.most_runs, on_trial=sought.on_trial,
@@ -132,7 +135,9 @@ def seek(
 
 def _seconds(load: Load, qps: float) -> float:
     """Long enough for a steady picture: a hundred bounds, and queries enough for the percentile's tail."""
-    return min(max(100.0 * load.workload.bound, 1e5 / qps if qps > 0.0 else 0.0), LONGEST)
+    if qps <= 0.0:
+        return 100.0 * load.workload.bound
+    return min(max(100.0 * load.workload.bound, 1e5 / qps), MOST / qps)
 
 
 def advice(simulation: Simulation, place: int, rates: Sequence[float], today: float) -> tuple[Advice, ...]:

@@ -1,0 +1,200 @@
+"""`lanewise predict --service`: at a rate, at the peak, beside others; what it writes and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+
+import pytest
+from cli_binary import BINARY
+
+GEN4 = ("predict", "composable-server-gen4", "--set", "path=4")
+SLOW = """\
+slow:
+  bytes_in: 1 MB
+  bytes_out: 1 kB
+  bound: 10 ms
+  percentile: 0.99
+  source: made for a test
+"""
+PARTS = """\
+parts:
+  - part: l40s
+    extends: l40s
+    from:
+      - source: made for a test
+        basis: calibrated
+        figures: {FIGURES}
+"""
+
+
+def loaded(done):
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def refused(done) -> tuple[str, str]:
+    assert done.returncode == 2, done.stdout
+    assert done.stdout == ""
+    error, hint = [line for line in done.stderr.splitlines() if line != "simulating"]
+    assert error.startswith("error: ")
+    assert hint.startswith("hint:  ")
+    return error, hint
+
+
+def test_a_rate_that_holds_and_one_that_does_not(lanewise):
+    fine = loaded(lanewise(*GEN4, "--service", "resnet50", "--qps", "120000", "--json"))
+    assert fine["valid"]
+    assert fine["latency"] < fine["bound"] == 0.015
+    late = loaded(lanewise(*GEN4, "--service", "resnet50", "--qps", "150000", "--json"))
+    assert not late["valid"]
+    assert "above its bound" in late["reason"]
+    assert late["limit"].startswith("read window of hop1")
+    assert late["answered"] < 140_000
+
+
+def test_the_verdict_stands_in_the_first_line(lanewise):
+    done = lanewise(*GEN4, "--service", "resnet50", "--qps", "120000")
+    assert done.stdout.startswith("120,000 QPS: VALID, p99 ")
+
+
+def test_the_peak_lies_between_what_holds_and_the_steady_state(lanewise):
+    found = loaded(lanewise(*GEN4, "--service", "resnet50", "--peak", "--json"))
+    assert found["valid"]
+    low, high = found["peak"]
+    assert low <= found["qps"] <= high <= found["steady"]
+    assert any(run["valid"] and run["qps"] == found["qps"] for run in found["tried"])
+    assert found["advice"][0]["gain"] > 1.2
+
+
+def test_services_beside_each_other_each_get_a_verdict_and_a_culprit(lanewise):
+    ask = (*GEN4, "--service", "resnet50", "--qps", "60000", "--gpus", "gpu[0-1]", "--json")
+    alone, beside = (
+        loaded(lanewise(*ask, *more)) for more in ((), ("--beside", "resnet50 90000 QPS on gpu[2-3]"))
+    )
+    assert alone["valid"]
+    assert [one["name"].count("2 l40s") for one in beside] == [1, 1]
+    assert not beside[1]["valid"]
+    assert beside[0]["latency"] > alone["latency"]
+    assert "resnet50 on gpu2, gpu3 takes" in beside[0]["note"]
+    assert "resnet50 on gpu0, gpu1 takes" in beside[1]["note"]
+
+
+def test_traffic_beside_a_service_is_named(lanewise):
+    more = ("--background", "host0->gpu0, host0->gpu1, host0->gpu2, host0->gpu3")
+    found = loaded(lanewise(*GEN4, "--service", "resnet50", "--qps", "120000", *more, "--json"))
+    assert not found["valid"]
+    assert "background traffic takes" in found["note"]
+
+
+def test_a_trace_and_a_page_are_written(lanewise, tmp_path):
+    files = ("--trace", "trace.json", "--report", "page.html")
+    done = lanewise("predict", "dgx-a100", "--service", "bert-99", "--qps", "2000", *files)
+    assert done.returncode == 0
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    page = (tmp_path / "page.html").read_text()
+    assert "2,000 QPS" in page
+    assert "<svg" in page
+
+
+def test_the_same_seed_gives_the_same_answer_and_another_one_not(lanewise):
+    ask = ("predict", "dgx-a100", "--service", "bert-99", "--qps", "20000", "--json", "--seed")
+    one, same, other = (lanewise(*ask, seed).stdout for seed in ("1", "1", "2"))
+    assert one == same != other
+
+
+def test_over_the_network_queries_come_from_the_frontend(lanewise):
+    ask = ("predict", "dgx-a100-network", "--service", "resnet50", "--qps", "300029", "--host", "accelerator", "--json")
+    found = loaded(lanewise(*ask, "--division", "network"))
+    assert found["valid"]
+    assert "from frontend" in found["name"]
+    assert {"network", "connection wait"} <= {stage["name"] for stage in found["stages"]}
+
+
+def test_one_query_at_a_time_and_all_at_once(lanewise):
+    one = loaded(lanewise("predict", "dgx-a100", "--service", "resnet50", "--mode", "single-stream", "--json"))
+    assert one["percentile"] == 0.9
+    assert one["batch"] == 1
+    several = loaded(lanewise("predict", "dgx-a100", "--service", "resnet50", "--mode", "multi-stream", "--json"))
+    assert several["latency"] > one["latency"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--qps", "-5"), "-5 queries a second"),
+        (("--qps", "0"), "0 queries a second"),
+        (("--qps", "1000", "--timeout", "20 ms"), "no shorter than the bound of 15 ms"),
+        (("--qps", "1000", "--timeout", "soon"), "'soon' is not a quantity"),
+        (("--qps", "1000", "--batch", "0"), "a batch of 0"),
+        (("--qps", "1000", "--gpus", "gpu[0-9]"), "'gpu4'"),
+        (("--qps", "1000", "--gpus", "cpu0"), "cpu0 is no GPU"),
+        (("--qps", "1000", "--copies", "twice"), "'twice'"),
+        (("--qps", "1000", "--dispatch", "best"), "'best'"),
+        (("--qps", "1000", "--host", "host7"), "'host7'"),
+        (("--qps", "1000", "--division", "network"), "no host 'frontend'"),
+        (("--qps", "1000", "--peak"), "cannot be asked together"),
+        (("--peak", "--mode", "offline"), "no target rate"),
+        (("--qps", "10", "--mode", "offline"), "--qps says nothing"),
+        (("--peak", "--seconds", "3"), "--seconds says nothing"),
+        (("--qps", "1000", "--seconds", "-1"), "a run of -1 s"),
+        (("--qps", "1000", "--beside", "resnet50 many"), "'many' is not understood"),
+        (("--batch", "4"), "--batch says nothing about the steady state"),
+        (("--qps", "10", "--precision", "0.1"), "--precision says nothing"),
+        (("--peak", "--precision", "7"), "a precision of 7"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_two_lines(lanewise, options, says):
+    error, _ = refused(lanewise(*GEN4, "--service", "resnet50", *options))
+    assert says in error
+
+
+def test_a_gpu_of_unknown_time_says_which_figure_to_give(lanewise):
+    error, hint = refused(lanewise(*GEN4, "--service", "3d-unet", "--qps", "10"))
+    assert "nobody has stated how many 3d-unet queries" in error
+    assert "service.3d-unet.server" in hint
+
+
+def test_a_workload_of_ones_own_with_times_of_ones_own(lanewise, tmp_path):
+    (tmp_path / "slow.yaml").write_text(SLOW)
+    (tmp_path / "parts.yaml").write_text(PARTS.replace("{FIGURES}", "{service_time.slow.1: 4 ms}"))
+    ask = (*GEN4, "--set", "gpus=1", "--parts", "parts.yaml", "--service", "slow.yaml", "--json")
+    fine = loaded(lanewise(*ask, "--qps", "20"))
+    assert fine["valid"]
+    assert 0.004 < fine["latency"] < 0.010
+    assert not loaded(lanewise(*ask, "--qps", "240"))["valid"]
+
+
+def test_a_service_that_can_never_meet_its_bound_says_so(lanewise, tmp_path):
+    (tmp_path / "slow.yaml").write_text(SLOW)
+    (tmp_path / "parts.yaml").write_text(PARTS.replace("{FIGURES}", "{service_time.slow.1: 20 ms}"))
+    ask = (*GEN4, "--parts", "parts.yaml", "--service", "slow.yaml")
+    found = loaded(lanewise(*ask, "--peak", "--json"))
+    assert not found["valid"]
+    assert "no rate" in found["reason"]
+    assert "meets the bound" in found["reason"]
+
+
+def test_a_broken_workload_file_names_its_line(lanewise, tmp_path):
+    (tmp_path / "slow.yaml").write_text(SLOW.replace("bound: 10 ms", "bound: -10 ms"))
+    error, _ = refused(lanewise(*GEN4, "--service", "slow.yaml", "--qps", "10"))
+    assert "slow.yaml:4" in error
+
+
+def test_ctrl_c_ends_a_long_simulation(tmp_path, clean_env):
+    ask = [BINARY, *GEN4, "--service", "resnet50", "--qps", "130000", "--seconds", "100000", "--report", "page.html"]
+    process = subprocess.Popen(
+        ask, cwd=tmp_path, env=clean_env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    assert process.stderr is not None
+    assert process.stderr.readline() == "simulating\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out == ""
+    assert "interrupted" in err
+    assert not (tmp_path / "page.html").exists()
