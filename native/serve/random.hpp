@@ -20,8 +20,9 @@ inline double portable_log(double x) noexcept {
     ++exponent;
   }
   const double s = (m - 1.0) / (m + 1.0), z = s * s;
+  constexpr double kTerms[] = {1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1.0};
   double sum = 1.0 / 21.0;
-  for (int odd = 19; odd > 0; odd -= 2) sum = sum * z + 1.0 / odd;
+  for (const double term : kTerms) sum = sum * z + term;
   return exponent * kLn2 + 2.0 * s * sum;
 }
 

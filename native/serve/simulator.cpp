@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
 namespace lanewise::serve {
@@ -81,6 +82,7 @@ void Simulator::turn(std::size_t events) {
       arrivals_until(next);
       continue;
     }
+    if (next == kInfinity) throw std::logic_error("queries are unanswered and nothing is left to happen");
     now_ = next;
     if (flow <= event) {
       for (const std::int64_t id : engine_.advance()) flow_ended(id);
@@ -159,7 +161,8 @@ void Simulator::supply(std::size_t p) {
   PoolState& pool = pools_[p];
   const std::size_t s = place(scenario_.pools[p].service);
   ServiceState& service = services_[s];
-  const std::int64_t wanted = 2 * std::int64_t{scenario_.services[s].batch} * static_cast<std::int64_t>(pool.workers.size());
+  const auto workers = static_cast<std::int64_t>(pool.workers.size());
+  const std::int64_t wanted = 2 * workers * scenario_.services[s].batch;
   while (service.left > 0 && static_cast<std::int64_t>(pool.waiting.size() + pool.arriving.size()) < wanted) {
     --service.left;
     ++out_.services[s].issued;

@@ -15,7 +15,8 @@ constexpr std::size_t kEndsPerOrigin = 4096;
 
 }  // namespace
 
-FlowEngine::FlowEngine(std::shared_ptr<const Network> network) : solver_(*network), lanes_(network->classes().size()) {
+FlowEngine::FlowEngine(std::shared_ptr<const Network> network)
+    : network_(std::move(network)), solver_(*network_), lanes_(network_->classes().size()) {
   due_.resize(lanes_.size());
 }
 

@@ -77,6 +77,7 @@ class FlowEngine {
   void end_flows(std::size_t lane);
   void record();
 
+  std::shared_ptr<const Network> network_;
   MaxMin solver_;
   std::vector<Lane> lanes_;           // by class
   Tournament due_;                    // when the next flow of each lane ends

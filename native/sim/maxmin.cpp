@@ -33,14 +33,16 @@ std::int32_t size_of(const std::vector<T>& list) {
 
 }  // namespace
 
-MaxMin::MaxMin(const Network& network) {
+MaxMin::MaxMin(const Network& network) : network_(network) {
   for (const double capacity : network.capacities()) resources_.push_back({.left = capacity, .capacity = capacity});
+  find_idle();
   for (const FlowClass& flow : network.classes()) {
     const std::int32_t first = size_of(loads_);
     double most = kInfinity;
     for (const Use& use : flow.uses) {
       Resource& resource = resources_[at(use.resource)];
       most = std::min(most, resource.capacity / use.coefficient);
+      if (!idle_[at(use.resource)].empty()) continue;
       ++resource.users;
       loads_.push_back({use.resource, 0, use.coefficient});
     }
@@ -52,6 +54,39 @@ MaxMin::MaxMin(const Network& network) {
   for (Resource& resource : resources_) {
     resource.first = first;
     first += std::exchange(resource.users, 0);
+  }
+}
+
+// Finds the resources that need no solving: all who use one also use another that every byte of theirs fills at least
+// as much. Links in a row are the common case. Of two alike the one of lower index stays.
+void MaxMin::find_idle() {
+  const auto& flows = network_.classes();
+  std::vector<std::vector<Taker>> takers(resources_.size());
+  for (std::size_t k = 0; k < flows.size(); ++k) {
+    for (const Use& use : flows[k].uses) takers[at(use.resource)].push_back({static_cast<std::int32_t>(k), use.coefficient});
+  }
+  const auto share = [&](const Taker& taker, std::int32_t r) {
+    for (const Use& use : flows[at(taker.flow_class)].uses) {
+      if (use.resource == r) return use.coefficient / resources_[at(r)].capacity;
+    }
+    return 0.0;
+  };
+  const auto covers = [&](std::int32_t other, std::int32_t r) {
+    if (other == r) return false;
+    bool alike = takers[at(other)].size() == takers[at(r)].size();
+    for (const Taker& taker : takers[at(r)]) {
+      const double here = taker.coefficient / resources_[at(r)].capacity, there = share(taker, other);
+      if (there < here) return false;
+      alike = alike && there == here;
+    }
+    return !alike || other < r;
+  };
+  idle_.resize(resources_.size());
+  for (std::int32_t r = 0; r < size_of(resources_); ++r) {
+    if (takers[at(r)].empty()) continue;
+    const auto& others = flows[at(takers[at(r)].front().flow_class)].uses;
+    const bool idle = std::any_of(others.begin(), others.end(), [&](const Use& use) { return covers(use.resource, r); });
+    if (idle) idle_[at(r)] = takers[at(r)];
   }
 }
 
@@ -317,25 +352,34 @@ bool MaxMin::widen(int round) {
 std::int32_t MaxMin::limit(std::size_t k) {
   const Class& flow = classes_[k];
   if (flow.rate * kTie >= flow.cap) return kOwnCap;
+  const auto& uses = network_.classes()[k].uses;
   double least = kInfinity;
-  for (auto i = flow.first; i < flow.last; ++i) least = std::min(least, shortfall(loads_[at(i)], flow.level));
-  auto i = flow.first;
-  while (shortfall(loads_[at(i)], flow.level) > least + kSame) ++i;
-  return loads_[at(i)].resource;
+  for (const Use& use : uses) least = std::min(least, shortfall(use.resource, flow.level));
+  auto use = uses.begin();
+  while (shortfall(use->resource, flow.level) > least + kSame) ++use;
+  return use->resource;
 }
 
 // How far a resource is from holding a class of this level: it is full, and nobody's level is higher.
-double MaxMin::shortfall(const Load& load, double level) {
-  const Resource& resource = resources_[at(load.resource)];
-  Level& known = levels_[at(load.resource)];
-  if (known.found != solves_) {
-    known.found = solves_;
-    known.top = 0.0;
-    for (auto i = resource.first; i < resource.first + resource.users; ++i) {
-      known.top = std::max(known.top, classes_[at(users_[at(i)].flow_class)].level);
-    }
+double MaxMin::shortfall(std::int32_t r, double level) {
+  if (levels_[at(r)].found != solves_) look_at(r);
+  return std::max(levels_[at(r)].spare, 1.0 - level / levels_[at(r)].top);
+}
+
+void MaxMin::look_at(std::int32_t r) {
+  const Resource& resource = resources_[at(r)];
+  Level& known = levels_[at(r)];
+  known.found = solves_;
+  known.top = 0.0;
+  known.spare = resource.left / resource.capacity;
+  for (auto i = resource.first; i < resource.first + resource.users; ++i) {
+    known.top = std::max(known.top, classes_[at(users_[at(i)].flow_class)].level);
   }
-  return std::max(resource.left / resource.capacity, 1.0 - level / known.top);
+  for (const Taker& taker : idle_[at(r)]) {
+    const Class& flow = classes_[at(taker.flow_class)];
+    known.spare -= flow.count * flow.rate * taker.coefficient / resource.capacity;
+    known.top = std::max(known.top, flow.level);
+  }
 }
 
 Shares share(const Network& network, const std::vector<double>& counts) {

@@ -18,6 +18,7 @@ inline constexpr std::int32_t kIdle = -2;    // a limit in Shares: the class has
 // Set the number of flows of classes, solve, read rates and limits; then change some numbers and solve again.
 class MaxMin {
  public:
+  // The network must outlive it.
   explicit MaxMin(const Network& network);
 
   // How many flows a class has: a whole number >= 0. Costs nothing before solve().
@@ -36,7 +37,7 @@ class MaxMin {
     double weight;
     double cap;
     double most;         // what all its flows together get where nobody else is
-    std::int32_t first;  // its loads: loads_[first .. last)
+    std::int32_t first;  // its loads of resources that can bind: loads_[first .. last)
     std::int32_t last;
     double count = 0.0;
     double bound = 0.0;  // the rate of a flow where nobody else is
@@ -52,6 +53,10 @@ class MaxMin {
   struct Load {
     std::int32_t resource;
     std::int32_t user;  // its place in users_ while the class has flows
+    double coefficient;
+  };
+  struct Taker {
+    std::int32_t flow_class;
     double coefficient;
   };
   struct User {
@@ -76,7 +81,8 @@ class MaxMin {
     double resum = 0.0;      // the demand of a resource is summed anew below this
     double held = 0.0;       // of those it holds
     double top = 0.0;        // of all users
-    std::int64_t found = 0;  // the solve for which `top` holds
+    double spare = 0.0;      // the share of the capacity that is left
+    std::int64_t found = 0;  // the solve for which these two hold
   };
   struct Mark {  // on the way of the common level up: a class meets its bound, or a resource is full
     double level;
@@ -86,6 +92,7 @@ class MaxMin {
     }
   };
 
+  void find_idle();
   bool take_changes();
   void enter(std::int32_t flow_class);
   void leave(std::int32_t flow_class);
@@ -101,8 +108,11 @@ class MaxMin {
   double level_of(std::int32_t resource);
   bool widen(int round);
   double taken(const Resource& resource) const;
-  double shortfall(const Load& load, double level);
+  double shortfall(std::int32_t resource, double level);
+  void look_at(std::int32_t resource);
 
+  const Network& network_;
+  std::vector<std::vector<Taker>> idle_;  // of each resource that another one always binds before: who uses it
   std::vector<Class> classes_;
   std::vector<Load> loads_;
   std::vector<Resource> resources_;

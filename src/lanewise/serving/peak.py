@@ -96,8 +96,8 @@ def at_peak(
     mine = loaded[place]
     reason = mine.reason if found.found else found.reason
     low, high = found.interval
-    if high == math.inf:  # valid up to the ceiling, above which nothing settles
-        high = max(low, qps)
+    if high == math.inf:  # valid at the ceiling: nothing above it can be, and one run may have been lucky
+        low, high = qps * (1.0 - sought.precision), qps
     tried = tuple(
         Tried(trial.qps, trial.latency, trial.valid, trial.queries, trial.seed, trial.reason) for trial in found.trials
     )
