@@ -135,3 +135,13 @@ def test_a_matrix_holds_each_pair_alone() -> None:
     assert made.cells[0][1] == pytest.approx(lanewise.predict(system, "gpu0->gpu1").total)
     both = lanewise.matrix(system, ["gpu0", "gpu1"], both_ways=True)
     assert both.cells[0][1] == pytest.approx(2 * (made.cells[0][1] or 0))
+
+
+def test_a_card_s_port_is_full_duplex() -> None:
+    # 200 Gb/s of payload each way: what a card sends takes nothing of what it brings in.
+    system = lanewise.load_system("dgx-a100-network")
+    alone = [lanewise.predict(system, flows).flows[0] for flows in ("gpu0->nic0", "nic0->gpu0")]
+    together = lanewise.predict(system, "gpu0->nic0, nic0->gpu0").flows
+    assert [flow.rate for flow in together] == pytest.approx([flow.rate for flow in alone])
+    assert [flow.limit for flow in together] == ["network ports (out) of nic0", "network ports (in) of nic0"]
+    assert rate("dgx-a100-network", "gpu0->nic0, gpu1->nic0") == pytest.approx(alone[0].rate / 1e9)

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lanewise.planning.ask import Ask
+    from lanewise.planning.confirm import Confirmation
     from lanewise.planning.layouts import Ranking
     from lanewise.planning.pins import Pinning
     from lanewise.planning.place import Candidate, Placement
     from lanewise.planning.score import Line, Score
     from lanewise.topology.model import System
 
-STEADY = "note: steady state, the ceiling that a latency bound lowers"
+STEADY = "note: rates are those of steady state, not simulated"
 WORK = ("--service", "--flows", "--pattern", "--by", "--pin", "--move", "--to", "--at", "--no-p2p")
 
 Systems = Annotated[
@@ -33,7 +34,7 @@ Systems = Annotated[
 ]
 Service = Annotated[
     list[str] | None,
-    typer.Option(metavar="'WORKLOAD QPS'", help="'resnet50 170000 QPS [on HOST] [each 43367 QPS] [as NAME]'."),
+    typer.Option(metavar="'WORKLOAD QPS'", help="'resnet50 170000 QPS [on HOST] [from HOST] [each QPS] [as NAME]'."),
 ]
 Pattern = Annotated[
     list[str] | None,
@@ -78,13 +79,13 @@ def plan(
         _alone([name for name, value in zip(WORK, given, strict=True) if value])
         asked = [replace(_read(file), candidates=candidates)]
     else:
+        from lanewise import api
         from lanewise.planning.ask import Ask
+        from lanewise.planning.work import parse_service
 
+        tenants = tuple(parse_service(each, api.load_workload) for each in service or ())
         patterns: list[str | None] = [*pattern] if pattern else [None]
-        asked = [
-            Ask(tuple(service or ()), flows, each, by, move, to, at, {}, pin, not no_p2p, candidates)
-            for each in patterns
-        ]
+        asked = [Ask(tenants, flows, each, by, move, to, at, {}, pin, not no_p2p, candidates) for each in patterns]
     loaded = [_load(name, settings, parts) for name in systems]
     _answer(loaded, systems, asked, [str(each) for each in parts or ()], anyway, as_json)
 
@@ -94,6 +95,7 @@ def _answer(
 ) -> None:
     """Each question answered in turn; what Ctrl-C cut short is shown as far as it went."""
     from lanewise import api
+    from lanewise.planning.hold import unkept
     from lanewise.planning.layouts import Ranking
     from lanewise.planning.place import Placement, unserved
 
@@ -102,8 +104,11 @@ def _answer(
     for number, ask in enumerate(asked):
         found = api.plan(systems, ask)
         cut = not isinstance(found, Ranking) and found.interrupted
-        if isinstance(found, Placement) and not (found.served or anyway or cut):
-            raise unserved(found)
+        if isinstance(found, Placement) and not (anyway or cut):
+            if not found.served:
+                raise unserved(found)
+            if found.late:
+                raise unkept(found)
         if as_json:
             data.append(_data(found, ask, names[0], parts))
         else:
@@ -141,10 +146,11 @@ def _alone(given: list[str]) -> None:
 
 
 def _read(file: Path) -> Ask:
+    from lanewise import api
     from lanewise.files import read_file
     from lanewise.planning.planfile import read_plan
 
-    return read_plan(read_file(file), str(file))
+    return read_plan(read_file(file), str(file), api.load_workload)
 
 
 def _load(name: str, settings: list[str] | None, parts: list[Path] | None) -> System:
@@ -179,7 +185,7 @@ def _ranking(found: Ranking, ask: Ask) -> str:
     lines += [terminal.table(heads, rows, right=(*heads[2:4], "rank")), ""]
     lines += [f"{each.rank}  {each.label}: {each.why}" for each in found.places if each.why]
     lines += [f"-  {system.name} cannot run it: {error.cause}" for system, error in found.cannot]
-    return "\n".join(lines).rstrip()
+    return "\n".join([*lines, STEADY]).rstrip()
 
 
 def _placement(found: Placement, name: str, parts: list[str]) -> str:
@@ -189,12 +195,13 @@ def _placement(found: Placement, name: str, parts: list[str]) -> str:
     services = bool(found.question.tenants)
     rows = _rows("as it stands", found.today, services, notes)
     for each in (*found.between, found.best):
-        if each.moves or found.today is None:
-            rows += _rows(show_moves(each.moves) or "as it stands", each, services, notes)
+        if each.moves or found.today is None or each.serving != found.today.serving:
+            what = show_moves(each.moves) or ("as it stands" if found.today is None else "as it stands, other GPUs")
+            rows += _rows(what, each, services, notes)
     if services:
-        heads = ("plan", "service", "wanted QPS", "QPS", "GPUs", "limit", "basis", "rests on")
+        heads = ("plan", "service", "wanted QPS", "QPS", "GPUs", "latency", "limit", "basis", "rests on")
     else:
-        heads = ("plan", "flow", "total GB/s", "GB/s", "", "limit", "basis", "rests on")
+        heads = ("plan", "flow", "total GB/s", "GB/s", "", "", "limit", "basis", "rests on")
     table = terminal.table(heads, rows, right=("wanted QPS", "QPS", "GPUs", *heads[2:4]))
     lines = [heading(found.question.system), table]
     lines += ["", *_do(found, name, parts), "", *_ending(found), "", notes.show()]
@@ -206,7 +213,7 @@ def _rows(what: str, found: Candidate | None, services: bool, notes: terminal.Fo
     from lanewise import units
 
     if found is None:
-        return [(what, "cannot run", "", "", "", "", "", "")]
+        return [(what, "cannot run", *[""] * 7)]
     rows: list[tuple[str, ...]] = []
     for lines in _alike(found.score.lines):
         line = lines[0]
@@ -214,10 +221,13 @@ def _rows(what: str, found: Candidate | None, services: bool, notes: terminal.Fo
         basis = line.basis if mark else ""
         if line.wanted is not None:
             rate, wanted = _qps(line.rate), _qps(line.wanted)
-            rows.append(("", line.name, wanted, rate, str(len(line.gpus)), line.limit, basis, mark))
+            told = found.confirmed.of(line.name) if found.confirmed is not None else None
+            latency = told.show() if told is not None else ""
+            limit = told.limit if told is not None and told.late and line.served else line.limit
+            rows.append(("", line.name, wanted, rate, str(len(line.gpus)), latency, limit, basis, mark))
         else:
             name = _first([each.name for each in lines])
-            rows.append(("", name, "", _gb(line.rate), "", _first([each.limit for each in lines]), basis, mark))
+            rows.append(("", name, "", _gb(line.rate), "", "", _first([each.limit for each in lines]), basis, mark))
     total = "" if services else units.number(found.score.total / 1e9)
     rows[0] = (what, rows[0][1], rows[0][2] or total, *rows[0][3:])
     return rows
@@ -246,7 +256,7 @@ def _do(found: Placement, name: str, parts: list[str]) -> list[str]:
 
     best = found.best
     if not best.moves:
-        lines = ["nothing to move: no placement is better"]
+        lines = ["nothing to move: " + ("no placement found holds either" if found.late else "no placement is better")]
     else:
         count = f"{len(best.moves)} move{'' if len(best.moves) == 1 else 's'}"
         lines = [f"do this ({count}):"]
@@ -267,8 +277,43 @@ def _ending(found: Placement) -> list[str]:
         lines.append(f"best found, not proven: {found.doubt} ({found.tried} placements judged)")
     else:
         count = f"{found.tried} placement{'' if found.tried == 1 else 's'}"
-        lines.append(f"proven: no other placement is better ({count} judged, the rest ruled out by the solver's bound)")
-    return [*lines, STEADY] if found.question.tenants else lines
+        where = "in steady state " if found.question.tenants else ""
+        where += f"for {_percent(found.margin)} more " if found.margin else ""
+        lines.append(
+            f"proven: {where}no other placement is better ({count} judged, the rest ruled out by the solver's bound)"
+        )
+    return [*lines, *_confirmation(found)]
+
+
+def _confirmation(found: Placement) -> list[str]:
+    """The margin or the broken bound, and what was simulated and what was not."""
+    lines = []
+    steady = found.steady.confirmed if found.steady is not None else None
+    if steady is not None:
+        late = "; ".join(f"{each.tenant}: {each.show()}" for each in steady.late)
+        lines = [f"planned for {_percent(found.margin)} more than asked, as steady state alone is late ({late})"]
+    for each in found.late:
+        lines.append(f"{each.tenant}: the bound is not kept: {each.show()}, limited by {each.limit}")
+    return [*lines, _note(found)]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _note(found: Placement) -> str:
+    confirmed = found.best.confirmed
+    if confirmed is None:
+        return STEADY
+    if confirmed.why:
+        return f"{STEADY}: {confirmed.why}"
+    if not confirmed.seconds:
+        return f"{STEADY}: no tenant has a latency bound"
+    beside = ", the flows beside them without a pause" if found.question.flows else ""
+    return (
+        f"note: latencies are simulated ({confirmed.seconds:.3g} s of queries{beside}); "
+        "QPS, limits and what is busiest are those of steady state"
+    )
 
 
 def _pinning(found: Pinning) -> str:
@@ -276,7 +321,7 @@ def _pinning(found: Pinning) -> str:
 
     rows = [(p.gpu, p.card, p.cls, _gb(p.out.rate), _gb(p.into.rate), p.out.limit) for p in found.pins]
     heads = ("GPU", "card", "class", "sends GB/s", "receives GB/s", "limit of sending")
-    text = [f"{heading(found.system)}: a card for each GPU, all GPUs at once"]
+    text = [f"{heading(found.system)}: a card for each GPU, all GPUs at once and both ways"]
     text += [terminal.table(heads, rows, right=heads[3:5]), ""]
     text += [f"{line}  # {p.gpu} on {p.host}" for line, p in zip(environment(found), found.pins, strict=True)]
     text += ["", "names and numbers are those of the description; put in those of ibv_devices and nvidia-smi"]
@@ -285,6 +330,7 @@ def _pinning(found: Pinning) -> str:
         text.append(f"cards of a further class would spread the load better: {slow} GB/s for the slowest GPU")
     if found.doubt:
         text.append(f"best found, not proven: {found.doubt}")
+    text.append(STEADY)
     return "\n".join(text)
 
 
@@ -341,8 +387,28 @@ def _candidate_data(found: Candidate | None) -> dict[str, Any] | None:
             {"device": move.device, "from": move.was.host, "to": move.to.host, "at": move.to.at} for move in found.moves
         ],
         "serving": {name: list(gpus) for name, gpus in found.serving.items()},
+        "simulated": _confirmation_data(found.confirmed),
         **_score_data(found.score),
     }
+
+
+def _confirmation_data(found: Confirmation | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "kept": found.kept,
+        "seconds": found.seconds,
+        "why_not": found.why or None,
+        "tenants": [
+            {
+                "name": each.tenant, "qps": each.qps, "percentile": each.percentile, "bound": each.bound,
+                "latency": None if each.bound is None else each.latency,
+                "valid": None if each.bound is None else each.valid,
+                "reason": each.reason or None, "limit": each.limit or None, "queue_grows": each.grows,
+            }
+            for each in found.tenants
+        ],
+    }  # fmt: skip
 
 
 def _placement_data(found: Placement, name: str, parts: Sequence[str]) -> dict[str, Any]:
@@ -358,6 +424,8 @@ def _placement_data(found: Placement, name: str, parts: Sequence[str]) -> dict[s
         "best": _candidate_data(found.best),
         "commands": commands(system, _split(name)[0], found.best.moves, parts),
         "served": found.served,
+        "kept": found.kept,
+        "margin": found.margin,
         "proven": not found.doubt,
         "doubt": found.doubt or None,
         "judged": found.tried,

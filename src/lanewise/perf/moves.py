@@ -280,11 +280,12 @@ def _ends(system: System, route: Route) -> Iterator[Use]:
             resource = figure_resource(system, name, key, what)
             if resource is not None:
                 yield Use(resource, 1.0)
-    for name in (route.src, route.dst):
+    # A port is full duplex: what a card sends from its host does not slow what it brings in.
+    for name, way in ((route.src, "in"), (route.dst, "out")):
         if system.device(name).kind is Kind.NIC:
             # A card is as wide as its cables; where none is described, as one port.
             ports = max(1, sum(link.kind is LinkKind.NETWORK for link in system.links_at(name)))
-            port = figure_resource(system, name, "net.rate", "network ports", ports * NETWORK_SHARE)
+            port = figure_resource(system, name, "net.rate", f"network ports ({way})", ports * NETWORK_SHARE)
             if port is not None:
                 yield Use(port, 1.0)
     for name in route.nodes[1:-1]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError, unknown_name
 from lanewise.perf.flow import COMMA, Flow, parse_flows
+from lanewise.planning.confirm import Confirm, by_simulation
+from lanewise.planning.hold import hold
 from lanewise.planning.layouts import Ranking, rank_layouts
 from lanewise.planning.patterns import pattern, pattern_flows
 from lanewise.planning.pins import Pinning, pin
@@ -17,6 +19,7 @@ from lanewise.planning.score import Evaluate, by_model
 from lanewise.planning.search import Limits
 from lanewise.planning.spots import default_devices, movables
 from lanewise.planning.work import Serving, Tenant, Work, named, parse_service
+from lanewise.topology.model import Kind
 from lanewise.topology.ranges import expand
 
 if TYPE_CHECKING:
@@ -46,7 +49,9 @@ class Ask:
     candidates: int = Limits().candidates
 
 
-def answer(systems: Sequence[System], ask: Ask, evaluate: Evaluate = by_model) -> Placement | Ranking | Pinning:
+def answer(
+    systems: Sequence[System], ask: Ask, evaluate: Evaluate = by_model, confirm: Confirm = by_simulation
+) -> Placement | Ranking | Pinning:
     """Pins for `pin`, a ranking of several systems, else a placement; InputError for what cannot be asked together."""
     _check(systems, ask)
     limits = Limits(candidates=ask.candidates)
@@ -55,9 +60,7 @@ def answer(systems: Sequence[System], ask: Ask, evaluate: Evaluate = by_model) -
     tenants = named([parse_service(each) if isinstance(each, str) else each for each in ask.services])
     for system in systems:
         for tenant in tenants:
-            for host in (tenant.host, tenant.source):
-                if host is not None and host not in system.hosts:
-                    raise unknown_name(f"host of {system.name}", host, system.hosts)
+            _check_names(system, tenant)
     if len(systems) > 1:
         return rank_layouts(systems, lambda system: _as_it_stands(system, ask, tenants, evaluate), evaluate)
     system = systems[0]
@@ -67,7 +70,7 @@ def answer(systems: Sequence[System], ask: Ask, evaluate: Evaluate = by_model) -
     for port in (*names, *ask.slots):
         system.device(port)
     question = Question(system, movables(system, names, ask.hosts, at), tenants, flows, _goal(ask), ask.slots)
-    return place(question, evaluate, limits)
+    return hold(question, evaluate, limits, confirm)
 
 
 def _check(systems: Sequence[System], ask: Ask) -> None:
@@ -94,6 +97,16 @@ def _check(systems: Sequence[System], ask: Ask) -> None:
         raise InputError("several systems are ranked as they stand", hint="give one system to move or pin its devices")
     if not systems:
         raise InputError("no system to plan for", hint="lanewise plan SYSTEM --pattern scatter")
+
+
+def _check_names(system: System, tenant: Tenant) -> None:
+    """UnknownName for a host or GPU of a tenant that the system does not have."""
+    if tenant.load.frontend is not None and tenant.load.frontend not in system.hosts:
+        raise unknown_name(f"host of {system.name}", tenant.load.frontend, system.hosts)
+    known = (*system.hosts, *system.of_kind(Kind.GPU))
+    for name in tenant.load.gpus:
+        if name not in known:
+            raise unknown_name(f"host or GPU of {system.name}", name, known)
 
 
 def _flows(system: System, ask: Ask) -> tuple[Flow, ...]:

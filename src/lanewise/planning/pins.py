@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A GPU and its card, the class between them, and what the GPU sends and receives (B/s) while all others do too.
+    """A GPU and its card, the class between them, and what it sends and receives (B/s) at once, as all others do.
 
     `index` is the GPU's number within its host, `numa` the NUMA node of its socket, `limit` what holds the sending.
     """
@@ -57,14 +57,14 @@ def pin(
     evaluate: Evaluate = by_model,
     limits: Limits = Limits(),  # noqa: B008
 ) -> Pinning:
-    """The card each bound GPU should use when all send at once; InputError if a host has GPUs but no card."""
+    """The card each bound GPU should use when all send and receive at once; InputError if a host has none."""
     chosen = list(gpus) if gpus is not None else [g for g in system.of_kind(Kind.GPU) if system.device(g).host]
     cards = {gpu: _cards(system, gpu) for gpu in chosen}
     if not cards:
         raise InputError(f"no GPU of {system.name} is bound to a host", hint="attach some: lanewise system attach")
 
     def judge(pick: Pick) -> Score:
-        flows = tuple(Flow(gpu, cards[gpu][i][0]) for gpu, i in zip(chosen, pick, strict=True))
+        flows = tuple(flow for gpu, i in zip(chosen, pick, strict=True) for flow in _both_ways(gpu, cards[gpu][i][0]))
         found = evaluate(system, Work(flows, by="slowest"))
         near = -sum(cards[gpu][i][1] for gpu, i in zip(chosen, pick, strict=True))
         return Score((float(near), *found.goals), found.lines, found.limit, found.held, found.busiest)
@@ -79,8 +79,8 @@ def pin(
     score = seen.scores[found.pick]
     assert score is not None
     further = None if found.interrupted else _further(system, cards, judge, limits, score)
-    pins = _pins(system, {gpu: cards[gpu][i] for gpu, i in zip(chosen, found.pick, strict=True)}, score, evaluate)
-    return Pinning(system, pins, score, found.doubt, further, found.interrupted)
+    pins = _pins(system, {gpu: cards[gpu][i][0] for gpu, i in zip(chosen, found.pick, strict=True)}, score)
+    return Pinning(system, tuple(pins), score, found.doubt, further, found.interrupted)
 
 
 def nearest_cards(system: System, gpus: Sequence[str]) -> dict[str, str]:
@@ -123,13 +123,14 @@ def _problem(system: System, cards: dict[str, list[tuple[str, int]]], goals: tup
     for number, (gpu, known) in enumerate(cards.items()):
         # Of pinnings that are equally good, the one in which GPUs take turns is what people expect.
         items.append(Item(gpu, tuple(Option(card, int(card != turns[gpu]), 0, distance) for card, distance in known)))
-        groups.append(Group(gpu, GB, bounded=False))
+        groups += [Group(f"{gpu} sends", GB, bounded=False), Group(f"{gpu} receives", GB, bounded=False)]
         for index, (card, _) in enumerate(known):
-            try:
-                planned = plan(system, Flow(gpu, card))
-            except LanewiseError:
-                continue
-            variants.append(Variant(number, ((number, index),), parts_of(planned), ceiling(planned)))
+            for way, flow in enumerate(_both_ways(gpu, card)):
+                try:
+                    planned = plan(system, flow)
+                except LanewiseError:
+                    continue
+                variants.append(Variant(2 * number + way, ((number, index),), parts_of(planned), ceiling(planned)))
     return Problem(tuple(items), tuple(groups), tuple(variants), goals)
 
 
@@ -150,15 +151,16 @@ def _further(
     return score
 
 
-def _pins(system: System, chosen: dict[str, tuple[str, int]], out: Score, evaluate: Evaluate) -> tuple[Pin, ...]:
-    into = evaluate(system, Work(tuple(Flow(card, gpu) for gpu, (card, _) in chosen.items()), by="slowest"))
-    pins = []
-    for (gpu, (card, _)), sends, receives in zip(chosen.items(), out.lines, into.lines, strict=True):
+def _both_ways(gpu: str, card: str) -> tuple[Flow, Flow]:
+    return Flow(gpu, card), Flow(card, gpu)
+
+
+def _pins(system: System, chosen: dict[str, str], score: Score) -> Iterator[Pin]:
+    for (gpu, card), sends, receives in zip(chosen.items(), score.lines[::2], score.lines[1::2], strict=True):
         host = system.device(gpu).host or ""
         index = system.of_kind(Kind.GPU, host=host).index(gpu)
         numa = system.device(root_of(system, gpu)[0]).numa
-        pins.append(Pin(gpu, host, card, seen_class(system, gpu, card), index, numa, sends, receives))
-    return tuple(pins)
+        yield Pin(gpu, host, card, seen_class(system, gpu, card), index, numa, sends, receives)
 
 
 __all__ = ["Pin", "Pinning", "lines", "nearest_cards", "pin"]

@@ -14,6 +14,7 @@ from lanewise.planning.search import Found, Judge, Limits, Seen, search
 from lanewise.planning.spots import Move, apply
 
 if TYPE_CHECKING:
+    from lanewise.planning.confirm import Confirmation, Confirmed
     from lanewise.topology.model import System
 
 MOST_STEPS = 6
@@ -21,12 +22,16 @@ MOST_STEPS = 6
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One placement: its moves in an order that works, the GPUs of each tenant, the system after it, its score."""
+    """One placement: its moves in an order that works, the GPUs of each tenant, the system after it, its score.
+
+    `confirmed` is what the simulation says of it, None where nobody asked.
+    """
 
     moves: tuple[Move, ...]
     serving: Mapping[str, tuple[str, ...]]
     system: System
     score: Score
+    confirmed: Confirmation | None = None
 
     @property
     def used(self) -> int:
@@ -39,6 +44,7 @@ class Placement:
     """The best placement, today's (None: the work cannot run as things are), and the best for fewer moves in between.
 
     `doubt` says why the best is not proven to be best (empty: it is); `tried` counts placements judged.
+    A `margin` (0.02: 2 %) is what was planned for beyond the demand, as `steady`, the best without one, would be late.
     """
 
     question: Question
@@ -48,11 +54,24 @@ class Placement:
     doubt: str
     tried: int
     interrupted: bool = False
+    margin: float = 0.0
+    steady: Candidate | None = None
 
     @property
     def served(self) -> bool:
-        """Whether every tenant gets what it wants."""
+        """Whether every tenant gets what it wants in steady state."""
         return all(line.served for line in self.best.score.lines)
+
+    @property
+    def kept(self) -> bool | None:
+        """Whether the simulation shows that each tenant has GPUs and keeps its bound; None where nobody asked."""
+        told = self.best.confirmed
+        return None if told is None else told.kept and all(self.best.serving.values())
+
+    @property
+    def late(self) -> tuple[Confirmed, ...]:
+        """The tenants that the best placement serves too late, as far as they were simulated."""
+        return self.best.confirmed.late if self.best.confirmed is not None else ()
 
 
 def place(question: Question, evaluate: Evaluate = by_model, limits: Limits = Limits()) -> Placement:  # noqa: B008

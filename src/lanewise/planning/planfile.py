@@ -10,7 +10,8 @@ from lanewise.errors import FormatError, InputError, unknown_name
 from lanewise.marks import Document, load
 from lanewise.planning.ask import Ask
 from lanewise.planning.work import Tenant, tenant
-from lanewise.serving.workload import workload
+from lanewise.serving.load import Load
+from lanewise.serving.workload import Workload, workload
 
 _KEYS = ("lanewise", "plan", "services", "flows", "pattern", "by", "move", "hosts", "at", "slots", "p2p")
 _SERVICE = ("workload", "qps", "host", "from", "each", "mode")
@@ -18,8 +19,11 @@ _EXAMPLE = "shop: {workload: resnet50, qps: 170000}"
 Checked = Callable[[Any], bool]
 
 
-def read_plan(text: str, file: str) -> Ask:
-    """The question that a plan file asks; InputError with file and line for anything that cannot be meant."""
+def read_plan(text: str, file: str, find: Callable[[str], Workload] = workload) -> Ask:
+    """The question that a plan file asks; InputError with file and line for anything that cannot be meant.
+
+    `find` gives the workload of a name.
+    """
     document = load(text, file)
     data = document.data
     if not isinstance(data, dict) or data.get("lanewise") != 1:
@@ -29,7 +33,7 @@ def read_plan(text: str, file: str) -> Ask:
         if key not in _KEYS:
             raise unknown_name("key of a plan", str(key), _KEYS, document.key_place(key))
     return Ask(
-        services=tuple(_services(document, data.get("services") or {})),
+        services=tuple(_services(document, data.get("services") or {}, find)),
         flows=_text(document, "flows"),
         pattern=_text(document, "pattern"),
         by=_text(document, "by"),
@@ -41,13 +45,13 @@ def read_plan(text: str, file: str) -> Ask:
     )
 
 
-def _services(document: Document, entries: object) -> list[Tenant]:
+def _services(document: Document, entries: object, find: Callable[[str], Workload]) -> list[Tenant]:
     if not isinstance(entries, dict):
         raise FormatError("services are names with what each wants", place=document.place("services"), hint=_EXAMPLE)
-    return [_service(document, str(name), entry) for name, entry in entries.items()]
+    return [_service(document, str(name), entry, find) for name, entry in entries.items()]
 
 
-def _service(document: Document, name: str, entry: object) -> Tenant:
+def _service(document: Document, name: str, entry: object, find: Callable[[str], Workload]) -> Tenant:
     place = document.key_place("services", name)
     if not isinstance(entry, Mapping) or "workload" not in entry or "qps" not in entry:
         raise FormatError(f"service '{name}' needs a workload and its QPS", place=place, hint=_EXAMPLE)
@@ -56,22 +60,17 @@ def _service(document: Document, name: str, entry: object) -> Tenant:
             raise unknown_name("key of a service", str(key), _SERVICE, document.key_place("services", name, str(key)))
     try:
         each = entry.get("each")
-        return tenant(
-            workload(str(entry["workload"])),
+        load = Load(
+            find(str(entry["workload"])),
             units.parse(entry["qps"], "1/s"),
-            host=_or_none(entry.get("host")),
-            source=_or_none(entry.get("from")),
-            each=None if each is None else units.parse(each, "1/s"),
-            mode=str(entry.get("mode", "server")),
-            name=name,
+            gpus=(str(entry["host"]),) if entry.get("host") is not None else (),
+            frontend=str(entry["from"]) if entry.get("from") is not None else None,
         )
+        rate = None if each is None else units.parse(each, "1/s")
+        return tenant(load, rate, str(entry.get("mode", "server")), name)
     except InputError as error:
         error.place = error.place or place
         raise
-
-
-def _or_none(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def _text(document: Document, key: str) -> str | None:

@@ -102,7 +102,7 @@ class Choices:
 
     def _servable(self, each: Movable, spot: Spot) -> Iterator[int]:
         for number, tenant in enumerate(self.question.tenants):
-            if tenant.host not in (None, spot.host):
+            if not tenant.takes(each.device, spot.host):
                 continue
             try:
                 service_flow(self._with({each.device: spot}), tenant, each.device)
@@ -114,8 +114,8 @@ class Choices:
     def _nobody(self) -> LanewiseError:
         if self._unknown_rate is not None:
             return self._unknown_rate
-        hosts = ", ".join(sorted({each.host for each in self.question.tenants if each.host}))
-        where = f" on {hosts}" if hosts else ""
+        named = ", ".join(sorted({name for each in self.question.tenants for name in each.load.gpus}))
+        where = f" on {named}" if named else ""
         name = self.question.system.name
         return InputError(f"no GPU of {name} can serve{where}", hint="name GPUs that may move with --move 'gpu[0-3]'")
 

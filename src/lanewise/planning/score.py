@@ -103,17 +103,17 @@ def by_model(system: System, work: Work) -> Score:
 
 def service_flow(system: System, tenant: Tenant, gpu: str) -> Flow:
     """The queries of a tenant to one GPU, capped at what it answers; InputError if nobody states that."""
-    source = tenant.source or system.device(gpu).host or ""
-    name = f"GPU service rate ({system.device(gpu).part or gpu}, {tenant.load.name})"
+    source = tenant.load.frontend or system.device(gpu).host or ""
+    name = f"GPU service rate ({system.device(gpu).part or gpu}, {tenant.workload.name})"
     if tenant.each is not None:
-        cap = tenant.each * tenant.load.bytes_in
+        cap = tenant.each * tenant.workload.bytes_in
         return Flow(source, gpu, cap=cap, cap_name=name, cap_basis="calibrated", cap_rests_on="stated with the service")
     part = system.part(gpu)
     if part is None:
         hint = "give it a part in the description, or state the rate: '... each 40000 QPS'"
         raise InputError(f"{gpu} names no part, so its service rate is unknown", hint=hint)
-    rate, basis, rests = service_rate(part, tenant.load.name, tenant.mode, tenant.source is not None)
-    return Flow(source, gpu, cap=rate * tenant.load.bytes_in, cap_name=name, cap_basis=basis, cap_rests_on=rests)
+    rate, basis, rests = service_rate(part, tenant.workload.name, tenant.load.mode, tenant.load.frontend is not None)
+    return Flow(source, gpu, cap=rate * tenant.workload.bytes_in, cap_name=name, cap_basis=basis, cap_rests_on=rests)
 
 
 def common_limit(lines: Sequence[Line]) -> tuple[str, int]:
@@ -152,7 +152,7 @@ def _flow_line(item: Planned, i: int, shares: Shares, resources: Sequence[Resour
 
 def _tenant_line(serving: Serving, mine: Sequence[Line]) -> Line:
     tenant = serving.tenant
-    rate = sum(line.rate for line in mine) / tenant.load.bytes_in
+    rate = sum(line.rate for line in mine) / tenant.workload.bytes_in
     if not mine:
         return Line(tenant.name, 0.0, "1/s", tenant.qps, NO_GPU, "physics", "the plan")
     short = rate < tenant.qps * (1 - SHORT)

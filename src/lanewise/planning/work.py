@@ -4,36 +4,57 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from lanewise import units
 from lanewise.errors import FormatError, unknown_name
 from lanewise.perf.flow import Flow
+from lanewise.serving.load import Load, parse_load
 from lanewise.serving.workload import Workload, workload
 
-_HINT = "write 'resnet50 170000 QPS', then if you like: on HOST, from HOST, each 43367 QPS, as NAME"
+_HINT = "write 'resnet50 170000 QPS', then if you like: on HOST, on gpu[0-3], from HOST, each 43367 QPS, as NAME"
 _MODES = ("server", "offline")
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A service that wants `qps` queries a second; `host` (None: any) serves it, `source` (None: the same) sends.
+    """A load under a name of its own; its `gpus` are those, or those of the hosts, that may serve it (none: any may).
 
     `each` is what one GPU answers in queries/s where the user states it; else the GPU's part must.
     """
 
     name: str
-    load: Workload
-    qps: float
-    host: str | None = None
-    source: str | None = None
+    load: Load
     each: float | None = None
-    mode: str = "server"
+
+    @property
+    def workload(self) -> Workload:
+        """What a query is."""
+        return self.load.workload
+
+    @property
+    def qps(self) -> float:
+        """The demand in queries a second."""
+        return self.load.qps
 
     @property
     def wanted(self) -> float:
         """The demand in bytes a second of queries."""
-        return self.qps * self.load.bytes_in
+        return self.qps * self.workload.bytes_in
+
+    @property
+    def bound(self) -> float | None:
+        """The latency bound in s, None for an offline tenant."""
+        return self.workload.bound if self.load.scenario == "server" else None
+
+    def takes(self, gpu: str, host: str | None) -> bool:
+        """Whether a GPU at that host may serve it."""
+        return not self.load.gpus or gpu in self.load.gpus or host in self.load.gpus
+
+    def raised(self, factor: float) -> Tenant:
+        """The same with that many times the demand."""
+        return replace(self, load=replace(self.load, qps=self.qps * factor))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,47 +74,43 @@ class Work:
     by: str = "total"
 
 
-def parse_service(text: str) -> Tenant:
-    """Read 'resnet50 170000 QPS on host0 from frontend each 43367 QPS as shop'; FormatError, UnknownName."""
+def parse_service(text: str, find: Callable[[str], Workload] = workload) -> Tenant:
+    """Read 'resnet50 170000 QPS on host0 from frontend each 43367 QPS as shop'; FormatError, UnknownName.
+
+    Its own words are `each`, `as` and the mode; the rest is a load as everywhere. `find` gives the workload of a name.
+    """
     words = deque(text.split())
-    if not words:
-        raise FormatError("no service given", hint=_HINT)
-    load = workload(words.popleft())
-    if not words:
-        raise FormatError(f"'{text}' says no demand", hint=_HINT)
-    qps = _rate(text, words)
-    found: dict[str, str | float] = {}
+    rest: list[str] = []
+    each, name, mode = None, None, "server"
     while words:
         word = words.popleft()
-        if word in _MODES:
-            key, value = "mode", word
-        elif word not in ("on", "from", "each", "as") or not words:
-            raise FormatError(f"'{text}': '{word}' is not understood", hint=_HINT)
-        elif word == "each":
-            found["each"] = _rate(text, words)
-            continue
+        if word == "each" and words:
+            each = _rate(text, words)
+        elif word == "as" and words:
+            name = words.popleft()
+        elif word in _MODES and rest:
+            mode = word
         else:
-            key, value = {"on": "host", "from": "source", "as": "name"}[word], words.popleft()
-        found[key] = value
-    return tenant(load, qps, **found)  # type: ignore[arg-type]
+            rest.append(word)
+    try:
+        load = parse_load(" ".join(rest), find)
+    except FormatError as error:
+        error.hint = _HINT
+        raise
+    if load.qps == 0.0:
+        raise FormatError(f"'{text}' says no demand above zero", hint=_HINT)
+    return tenant(load, each, mode, name)
 
 
-def tenant(
-    load: Workload,
-    qps: float,
-    host: str | None = None,
-    source: str | None = None,
-    each: float | None = None,
-    mode: str = "server",
-    name: str | None = None,
-) -> Tenant:
-    """A tenant of that workload; FormatError for a demand that is not above zero, UnknownName for another mode."""
-    for what, value in (("the demand", qps), ("what one GPU answers", each)):
+def tenant(load: Load, each: float | None = None, mode: str = "server", name: str | None = None) -> Tenant:
+    """A tenant with that load; FormatError for a demand that is not above zero, UnknownName for another mode."""
+    what = load.workload.name
+    for said, value in (("the demand", load.qps), ("what one GPU answers", each)):
         if value is not None and (value <= 0 or not math.isfinite(value)):
-            raise FormatError(f"{what} of {load.name} is {value:g} QPS", hint="give a rate above zero")
+            raise FormatError(f"{said} of {what} is {value:g} QPS", hint="give a rate above zero")
     if mode not in _MODES:
         raise unknown_name("mode", mode, _MODES)
-    return Tenant(name or load.name, load, qps, host, source, each, mode)
+    return Tenant(name or what, replace(load, scenario=mode), each)
 
 
 def named(tenants: list[Tenant]) -> tuple[Tenant, ...]:

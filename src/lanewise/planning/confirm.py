@@ -1,0 +1,162 @@
+"""Does a placement keep its latency bounds? All its tenants simulated at once, at their rates, on the GPUs they got.
+
+The same question has the same answer: one run, one seed. What runs on a GPU whose rate is stated with the service is
+simulated at that rate, as if its part stated it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lanewise import units
+from lanewise.catalog import Figure, Part
+from lanewise.errors import LanewiseError
+from lanewise.planning.work import Serving, Work
+from lanewise.serving.peak import simulate
+from lanewise.serving.times import stated_rate
+
+if TYPE_CHECKING:
+    from lanewise.planning.work import Tenant
+    from lanewise.results.loaded import Loaded
+    from lanewise.serving.load import Load
+    from lanewise.topology.model import System
+
+SEED = 1
+SECONDS = 30.0  # bound / SECONDS is how close to saturation a queue still shows: 0.05 % at 15 ms
+MOST_QUERIES = 5e6  # of one run, about a second
+FEWEST_QUERIES = 5e3  # of the rarest tenant, enough to claim a p99
+BEHIND = 0.98  # answered less than this of what came: its queue grows as long as the run lasts
+NO_BOUND = 1e6  # s, in place of a bound where there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """What the simulation says of a tenant: its latency (s) at the bound's percentile, the verdict, and its limit.
+
+    `bound` is None for an offline tenant. `grows` if its queue does, so that the latency says how long the run was.
+    """
+
+    tenant: str
+    qps: float
+    latency: float
+    percentile: float
+    bound: float | None
+    valid: bool
+    reason: str
+    limit: str
+    grows: bool
+
+    @property
+    def late(self) -> bool:
+        """Whether the bound is broken; a run with too few queries to tell breaks none."""
+        return self.bound is not None and not self.valid and self.latency > self.bound
+
+    def show(self) -> str:
+        """'p99 5.2 ms of 15 ms, VALID'."""
+        if self.bound is None:
+            return "offline, no bound"
+        if self.late and self.grows:
+            return "queue grows, INVALID"
+        latency = units.readable(self.latency, "s", 3)
+        verdict = "VALID" if self.valid else "INVALID" if self.late else "too few queries to tell"
+        return f"p{100 * self.percentile:g} {latency} of {units.readable(self.bound, 's')}, {verdict}"
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A placement as simulated for `seconds`: each tenant that has a GPU, or `why` it could not be simulated."""
+
+    tenants: tuple[Confirmed, ...] = ()
+    seconds: float = 0.0
+    why: str = ""
+
+    @property
+    def late(self) -> tuple[Confirmed, ...]:
+        """The tenants whose bound is broken."""
+        return tuple(each for each in self.tenants if each.late)
+
+    @property
+    def kept(self) -> bool:
+        """Whether every tenant that was simulated keeps its bound, as far as the run tells."""
+        return not self.why and all(each.valid or each.bound is None for each in self.tenants)
+
+    def of(self, tenant: str) -> Confirmed | None:
+        """What is known of that tenant."""
+        return next((each for each in self.tenants if each.tenant == tenant), None)
+
+
+Confirm = Callable[["System", Work], Confirmation]
+
+
+def by_simulation(system: System, work: Work) -> Confirmation:
+    """All tenants that have a GPU at once, beside the work's flows; nothing is run if none of them has a bound."""
+    serving = [each for each in work.services if each.gpus]
+    if all(each.tenant.bound is None for each in serving):
+        return Confirmation(tuple(_unbounded(each.tenant) for each in serving))
+    rates = [each.tenant.qps for each in serving]
+    seconds = min(max(SECONDS, FEWEST_QUERIES / min(rates)), MOST_QUERIES / sum(rates))
+    try:
+        loads = [_load(each) for each in serving]
+        found = simulate(_with_rates(system, serving), loads, work.flows, seconds, SEED)[0]
+    except LanewiseError as error:
+        return Confirmation(why=error.cause)
+    return Confirmation(tuple(_confirmed(a.tenant, b) for a, b in zip(serving, found, strict=True)), seconds)
+
+
+def _load(serving: Serving) -> Load:
+    """The tenant's load on its GPUs; without a bound it comes at its rate all the same, and nothing is late."""
+    tenant = serving.tenant
+    bound = tenant.bound or NO_BOUND
+    return replace(
+        tenant.load, gpus=serving.gpus, host=None, scenario="server", workload=replace(tenant.workload, bound=bound)
+    )
+
+
+def _with_rates(system: System, services: Sequence[Serving]) -> System:
+    """The system with a part of its own for each GPU whose rate its part does not state in the way that is asked."""
+    devices, catalog = dict(system.devices), system.catalog
+    for each in services:
+        for gpu in each.gpus:
+            part = system.part(gpu)
+            figures = _figures(each.tenant, part)
+            if not figures:
+                continue
+            name = f"{part.name if part else 'GPU'} for {each.tenant.name}"
+            known = part.figures if part else {}
+            catalog = catalog.with_part(Part(name, "gpu", name, figures={**known, **figures}))
+            devices[gpu] = replace(devices[gpu], part=name)
+    return replace(system, devices=devices, catalog=catalog)
+
+
+def _figures(tenant: Tenant, part: Part | None) -> dict[str, Figure]:
+    """What a part must state beside its own for that tenant."""
+    name = tenant.workload.name
+    if tenant.each is not None:
+        source = "stated with the service"
+        # What one GPU answers has the host's work for a query over the network in it already.
+        return {
+            f"service.{name}.server": Figure(tenant.each, "1/s", source, basis="calibrated"),
+            f"software.{name}": Figure(0.0, "s", source),
+        }
+    if tenant.bound is None and part is not None:
+        rate, basis, rests = stated_rate(part, name, tenant.load.mode)
+        return {f"service.{name}.server": Figure(rate, "1/s", rests, basis=basis)}
+    return {}
+
+
+def _unbounded(tenant: Tenant) -> Confirmed:
+    return Confirmed(tenant.name, tenant.qps, 0.0, tenant.workload.percentile, None, True, "", "", False)
+
+
+def _confirmed(tenant: Tenant, found: Loaded) -> Confirmed:
+    if tenant.bound is None:
+        return _unbounded(tenant)
+    return Confirmed(
+        tenant.name, tenant.qps, found.latency, found.percentile, tenant.bound, found.valid, found.reason, found.limit,
+        found.answered < BEHIND * tenant.qps,
+    )  # fmt: skip
+
+
+__all__ = ["Confirm", "Confirmation", "Confirmed", "by_simulation"]

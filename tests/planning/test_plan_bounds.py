@@ -1,0 +1,199 @@
+"""Plans under latency bounds: simulated, made with a margin where queues need it, refused where nothing holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from plan_systems import asked, box, two_paths
+
+import lanewise
+from lanewise.perf.flow import parse_flows
+from lanewise.planning.confirm import SEED, Confirmation, Confirmed, by_simulation
+from lanewise.planning.hold import MARGINS, hold, unkept
+from lanewise.planning.place import place
+from lanewise.planning.work import Serving, Work, parse_service
+from lanewise.serving.load import on, parse_load
+from lanewise.serving.peak import simulate
+
+# Fits path 4 in steady state (136,310) and leaves its read window no room for queues.
+TIGHT = "resnet50 136300 QPS"
+
+
+def work_of(system, *services: tuple[str, str]) -> Work:
+    """Services with the GPUs of each as one text."""
+    found = [(parse_service(text), on(parse_load("resnet50"), gpus).gpus) for text, gpus in services]
+    return Work((), tuple(Serving(tenant, gpus) for tenant, gpus in found))
+
+
+def late(system, work) -> Confirmation:
+    """Every tenant twice as late as its bound."""
+    return Confirmation(tuple(
+        Confirmed(each.tenant.name, each.tenant.qps, 2.0 * each.tenant.workload.bound, 0.99,
+                  each.tenant.workload.bound, False, "late", "a wish", False)
+        for each in work.services
+    ), 1.0)  # fmt: skip
+
+
+def test_a_demand_without_room_for_queues_is_planned_with_a_margin():
+    question = asked(two_paths(4), TIGHT)
+    assert not place(question).best.moves
+    found = hold(question)
+    assert found.margin == MARGINS[0]
+    assert [move.show() for move in found.best.moves] == ["attach gpu3 to host1"]
+    assert not found.late
+    assert found.served
+    line = found.best.score.lines[0]
+    assert line.wanted == 136_300
+    assert line.rate == pytest.approx(136_300)
+    assert found.steady is not None
+    assert found.steady.confirmed is not None
+    (before,) = found.steady.confirmed.late
+    assert before.latency > 0.015
+    assert "INVALID" in before.show()
+
+
+def test_where_nothing_holds_the_latency_and_the_limit_are_named():
+    found = hold(asked(two_paths(4), f"{TIGHT} on host0"))
+    assert found.served
+    (tenant,) = found.late
+    assert not found.margin
+    error = unkept(found)
+    assert error.cause.startswith("no placement found keeps the 15 ms of resnet50 at 136,300 QPS: p99 is ")
+    assert error.cause.endswith("limited by read window of a_hop1 (256 reads x 128 B)")
+    assert f"{1e3 * tenant.latency:.3g} ms" in error.cause
+
+
+def test_the_margin_grows_until_it_holds_and_ends_where_none_does():
+    seen = []
+
+    def never(system, work):
+        seen.append(work)
+        return late(system, work)
+
+    question = asked(box([16, 8, 4], [0] * 4), "resnet50 80000 as a", "resnet50 40000 offline each 30000 as b")
+    found = hold(question, confirm=never)
+    assert found.late
+    assert not found.margin
+    # Whatever was proposed is judged at what was asked.
+    assert all([each.tenant.qps for each in work.services] == [80_000, 40_000] for work in seen)
+
+    def second(system, work):
+        second.calls += 1
+        return late(system, work) if second.calls < 2 else Confirmation(tuple(
+            replace(each, valid=True, latency=0.01) for each in late(system, work).tenants), 1.0)  # fmt: skip
+
+    second.calls = 0
+    assert hold(asked(two_paths(4), TIGHT), confirm=second).margin in MARGINS
+
+
+def test_each_tenant_is_simulated_at_its_own_stated_rate():
+    question = asked(
+        lanewise.load_system("composable-server-two-hosts"),
+        "resnet50 150000 QPS as shop", "resnet50 60000 QPS each 30000 on host1 as search",
+    )  # fmt: skip
+    found = hold(question)
+    assert found.best.confirmed is not None
+    shop, search = (found.best.confirmed.of(name) for name in ("shop", "search"))
+    assert shop is not None
+    assert search is not None
+    assert (shop.valid, search.valid) == (True, True)
+    assert search.limit == "GPU service rate (l40s for search, resnet50)"
+    assert "l40s for search" not in question.system.catalog
+
+
+def test_a_stated_rate_counts_as_the_catalogue_s():
+    system = two_paths(2)
+    by_part, stated = (
+        by_simulation(system, work_of(system, (f"resnet50 160000 QPS {each}", "gpu[0-3]")))
+        for each in ("", "each 43845.7")
+    )
+    assert by_part.tenants[0].latency == stated.tenants[0].latency
+
+
+def test_it_is_the_simulation_of_predict_with_all_tenants_at_once():
+    system = two_paths(3)
+    work = work_of(system, ("resnet50 60000 QPS as a", "gpu[0-1]"), ("resnet50 70000 QPS as b", "gpu[2-3]"))
+    found = by_simulation(system, work)
+    loads = [parse_load("resnet50 60000 QPS on gpu[0-1]"), parse_load("resnet50 70000 QPS on gpu[2-3]")]
+    expected = simulate(system, loads, (), found.seconds, SEED)[0]
+    assert [each.latency for each in found.tenants] == [each.latency for each in expected]
+    assert by_simulation(system, work) == found
+
+
+def test_flows_beside_tenants_run_in_the_simulation_too():
+    system = two_paths(4)
+    work = work_of(system, ("resnet50 100000 QPS", "gpu[0-2]"))
+    beside = replace(work, flows=parse_flows("host0->gpu3 cap 8 GB/s"))
+    alone, together = by_simulation(system, work).tenants[0], by_simulation(system, beside).tenants[0]
+    assert together.latency > 1.2 * alone.latency
+
+
+def test_offline_tenants_take_their_share_and_have_no_bound():
+    system = lanewise.load_system("composable-server-gen4")
+    heavy, none = (
+        by_simulation(system, work_of(system, ("resnet50 60000 QPS", "gpu[0-1]"), *others))
+        for others in ([("resnet50 70000 QPS offline each 43000 as nightly", "gpu[2-3]")], [])
+    )
+    nightly = heavy.of("nightly")
+    assert nightly is not None
+    assert (nightly.show(), nightly.late) == ("offline, no bound", False)
+    assert heavy.tenants[0].latency > none.tenants[0].latency
+    alone = by_simulation(system, work_of(system, ("resnet50 400000 QPS offline each 43000", "gpu0")))
+    assert (alone.kept, alone.seconds) == (True, 0.0)
+
+
+def test_what_cannot_be_simulated_is_said_and_the_plan_stands():
+    question = asked(two_paths(4), TIGHT)
+    found = hold(question, confirm=lambda system, work: Confirmation(why="no reason at all"))
+    assert not found.margin
+    assert not found.late
+    assert found.best.confirmed == Confirmation(why="no reason at all")
+    assert found.kept is False
+    assert place(question).kept is None
+
+
+def test_few_queries_neither_break_a_bound_nor_show_that_it_holds():
+    system = two_paths(1)
+    work = work_of(system, ("resnet50 100000 QPS as a", "gpu[0-2]"), ("resnet50 2 QPS as b", "gpu3"))
+    rare = by_simulation(system, work).of("b")
+    assert rare is not None
+    assert not rare.valid
+    assert not rare.late
+    assert rare.show().endswith("of 15 ms, too few queries to tell")
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+def test_ctrl_c_keeps_what_is_there(calls):
+    left = [calls]
+
+    def confirm(system, work):
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return late(system, work)
+
+    found = hold(asked(two_paths(4), TIGHT), confirm=confirm)
+    assert found.interrupted
+    assert (found.best.confirmed is not None) == (calls > 0)
+    assert not found.margin
+
+
+@pytest.mark.parametrize(
+    ("text", "load"),
+    [
+        ("resnet50 170000 QPS", "resnet50 170000 QPS"),
+        (
+            "resnet50 170000QPS on host0 from frontend each 43367 QPS as shop",
+            "resnet50 170000 QPS on host0 from frontend",
+        ),
+        ("bert-99 on gpu[4-7] 2e3 server as b each 1e3", "bert-99 2000 QPS on gpu[4-7]"),
+    ],
+)
+def test_a_tenant_is_a_load_with_words_of_its_own(text, load):
+    assert parse_service(text).load == parse_load(load)
+
+
+def test_a_tenant_may_ask_for_certain_gpus():
+    found = hold(asked(two_paths(1), "resnet50 40000 QPS on gpu[2-3]"))
+    assert set(found.best.serving["resnet50"]) <= {"gpu2", "gpu3"}
