@@ -152,6 +152,18 @@ def test_a_chart_is_small_static_and_the_same_each_time(run: Run) -> None:
 
 
 @pytest.mark.parametrize("kind", ["line", "bar"])
+def test_a_legend_names_no_source_without_a_value(kind: str) -> None:
+    guess = Series("a", "predicted", (("x", 2.0), ("y", 1.0)), (), "a")
+    none = Series("a", "published", (("x", None), ("y", None)), (), "a")
+    chart = Chart("t", kind, "x", "GB/s", (guess, none))
+    assert ">predicted<" in plot(chart)
+    assert "published" not in plot(chart)
+    assert plot(chart) == plot(replace(chart, series=(guess,)))
+    some = replace(none, points=(("x", None), ("y", 1.0)))
+    assert ">published<" in plot(replace(chart, series=(guess, some)))
+
+
+@pytest.mark.parametrize("kind", ["line", "bar", "surface"])
 def test_gaps_and_empty_series_do_not_stop_a_chart(kind: str) -> None:
     series = (Series("a", "published", (("x", None), ("y", 1.0))), Series("b", "predicted", ()))
     assert plot(Chart("t", kind, "x", "GB/s", series)).startswith("<svg")

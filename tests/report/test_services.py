@@ -24,7 +24,7 @@ from lanewise.report.metrics import text_width
 from lanewise.report.service_console import service_view, show_service
 from lanewise.report.service_page import MOST_DRAWN
 from lanewise.report.terminal import make_console
-from lanewise.results.loaded import Advice, Busy, Loaded, Stage
+from lanewise.results.loaded import Advice, Busy, Loaded, Stage, Tried
 from lanewise.results.run import Run
 
 CHARTS = (plots.percentile_chart, plots.stage_chart, plots.use_chart, plots.search_chart)
@@ -109,11 +109,55 @@ def test_the_stage_table_adds_up_and_names_the_slowest() -> None:
 
 def test_the_ten_busiest_come_first_and_the_rest_is_counted() -> None:
     names = [one.name for one in services.busiest(at_peak())]
-    assert names[:3] == ["read window of hop4", "gpu0", "gpu1"]
+    assert names[:3] == ["read window of hop4", "GPUs gpu[0-3]", "link host0--fabric, from the host"]
     chart = plots.use_chart(at_peak(), "x")
-    assert "link switch2--gpu1" in chart
-    assert "link switch2--gpu2" not in chart
-    assert "4 more, none busier than 21 % on average" in served(at_peak())
+    assert "memory of host0" in chart
+    assert "core0" not in chart
+    assert "1 more, none busier than 5 % on average" in served(at_peak())
+
+
+def gpus(*means: float) -> Loaded:
+    links = [Busy(f"link {i}", 0.5 - 0.01 * i) for i in range(12)]
+    found = [Busy(f"GPU gpu{i}", mean, (0.0, 2 * mean), "GPU") for i, mean in enumerate(means)]
+    return replace(at_peak(), busy=(*found, *links))
+
+
+def test_gpus_that_are_alike_busy_are_one_row_with_their_range_and_leave_room_for_links() -> None:
+    loaded = gpus(*(0.76 + 0.002 * i for i in range(8)))
+    first = services.shown_busy(loaded)[0]
+    assert (first.name, first.count, first.spread) == ("GPUs gpu[0-7]", 8, "76 to 77 %")
+    assert first.mean == pytest.approx(0.767)
+    assert first.series == pytest.approx((0.0, 1.534))
+    assert len(services.shown_busy(loaded)) == services.BUSIEST
+    assert "GPUs gpu[0-7], least to most 76 to 77 %" in " ".join(terminal(loaded).split())
+    assert "link 8" in terminal(loaded)
+    assert "3 more" in terminal(loaded)
+    assert "GPUs gpu[0-7] (76 to 77 %)" in plots.use_chart(loaded, "x")
+    assert "GPUs that are alike busy as one, their mean, least and most in brackets" in served(loaded)
+
+
+def test_gpus_that_differ_stay_apart_and_a_lone_one_keeps_its_name() -> None:
+    assert [one.name for one in services.shown_busy(gpus(0.9, 0.3, 0.88, 0.6))][:3] == [
+        "GPUs gpu[0,2]", "GPU gpu3", "link 0",
+    ]  # fmt: skip
+    assert "GPUs that are alike" not in served(gpus(0.9, 0.3))
+    assert services.shown_busy(gpus(0.8, 0.8))[0].spread == ""
+    assert "their mean, least" not in served(gpus(0.8, 0.8))
+
+
+def test_what_is_left_over_counts_every_gpu_of_a_row() -> None:
+    assert services.left_over(gpus(0.2, 0.2, 0.2)).startswith("5 more")
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["gpu3", "gpu0", "gpu1"], "gpu[0-1,3]"), (["gpu2"], "gpu2"), (["a0", "b0", "b1"], "a0, b[0-1]"),
+        (["gpu", "7", "gpu01", "gpu1"], "gpu1, 7, gpu, gpu01"), (["box1.gpu0", "box1.gpu1"], "box1.gpu[0-1]"),
+    ],
+)  # fmt: skip
+def test_names_are_folded_into_ranges(names: list[str], said: str) -> None:
+    assert services.ranges(names) == said
 
 
 def test_advice_that_brings_most_comes_first_and_unknown_gain_last() -> None:
@@ -125,7 +169,7 @@ def test_advice_that_brings_most_comes_first_and_unknown_gain_last() -> None:
 
 def test_both_verdicts_of_a_search_and_its_interval_are_shown() -> None:
     chart = plots.search_chart(at_peak(), "x")
-    for text in (">VALID<", ">INVALID<", "ends in 136,000 to 136,250 QPS", "without a bound 150,300 QPS"):
+    for text in (">VALID<", ">INVALID<", "ends in 136,000 to 136,250 QPS", "without a bound 150,300 QPS (above"):
         assert text in chart
     assert "p99 512.0 ms &gt; 15 ms" in served(at_peak())
 
@@ -187,6 +231,58 @@ def test_idle_resources_get_no_line_unless_all_are_idle() -> None:
 def test_times_far_below_the_unit_stay_plain_numbers() -> None:
     stages = (Stage("GPU wait", 5e-8, 0.0), Stage("GPU", 1e-3, 1e-3))
     assert services.stage_rows(replace(at_peak(), stages=stages))[0] == ("GPU wait", "0.00", "0", "0.00", "0")
+
+
+def searched(*rates: float, peak: tuple[float, float] | None = None, steady: float | None = None) -> Loaded:
+    runs = tuple(Tried(rate, 1e-3, rate < 1e5, 1000, i) for i, rate in enumerate(rates))
+    return replace(at_peak(), tried=runs, peak=peak, steady=steady)
+
+
+def test_the_axis_of_a_search_is_cut_to_its_runs_and_says_so() -> None:
+    near = searched(135_131, 136_157, peak=(136_157, 136_157), steady=136_310)
+    low, high = plots.window(near)
+    assert 134_000 < low < 135_131
+    assert 136_310 < high < 137_000
+    assert "axis cut: not from 0" in plots.search_chart(near, "x")
+    assert "beyond the chart" not in plots.search_chart(near, "x")
+    assert ">without a bound 136,310 QPS<" in plots.search_chart(near, "x")
+    wide = searched(10_000, 90_000, 60_000, 80_000)
+    assert plots.window(wide)[0] == 0
+    assert "axis cut" not in plots.search_chart(wide, "x")
+
+
+def test_the_last_steps_of_a_search_can_be_told_apart_and_no_run_is_lost() -> None:
+    low, high = plots.window(at_peak())
+    assert 250 / (high - low) > 0.02
+    chart = plots.search_chart(at_peak(), "x")
+    assert "beyond the chart" in chart
+    for outside in (">40<", ">80<", ">120<", ">160<"):
+        assert outside in chart
+
+
+def test_the_verdicts_of_a_search_are_written_whole_inside_the_picture() -> None:
+    chart = plots.search_chart(at_peak(), "x")
+    width = float(re.findall(r'viewBox="0 0 ([\d.]+)', chart)[0])
+    for word in ("VALID", "INVALID", "beyond the chart"):
+        place = re.search(rf'<text[^>]*?(?:x="([\d.]+)"|translate\(([\d.]+))[^>]*>{word}<', chart)
+        assert place is not None
+        # The widest font that may stand in for the page's own: two thirds of the size a letter.
+        assert float(place[1] or place[2]) + len(word) * 8.2 * 0.72 < width
+
+
+def test_one_run_or_runs_of_one_rate_make_a_chart() -> None:
+    for one in (searched(5.0), searched(7e6, 7e6, peak=(7e6, 7e6), steady=7e6), searched(3.0, peak=(0.0, 0.0))):
+        low, high = plots.window(one)
+        assert low < one.tried[0].qps < high
+        ElementTree.fromstring(plots.search_chart(one, "x"))
+
+
+def test_what_figures_share_is_said_once_on_page_and_terminal() -> None:
+    text = "hop window.tags = 256, thought so (us); hop window.payload = 128 B, thought so (us)"
+    loaded = replace(at_peak(), rests_on=(text,))
+    said = "hop window.tags = 256 and window.payload = 128 B, thought so (us)"
+    assert said in " ".join(terminal(loaded).split())
+    assert said in served(loaded)
 
 
 def test_the_styles_of_a_service_leave_drawings_alone() -> None:

@@ -10,6 +10,8 @@ import pytest
 
 import lanewise
 from lanewise.errors import InputError
+from lanewise.report.html import report_html
+from lanewise.report.surfaces import near_best
 from lanewise.results.observation import Observation
 from lanewise.results.run import StudyRun
 
@@ -130,6 +132,35 @@ def test_queries_are_goodput_by_the_size_of_one() -> None:
     for row in rows:
         seen = asked[row.settings["gen"], row.settings["gpus"], row.settings["hops"]]
         assert value(row) == pytest.approx(value(seen) * 1e9 / QUERY)
+
+
+def test_its_surfaces_show_every_row_and_outline_what_is_affordable() -> None:
+    kinds = {"256 reads of 128 B shared by all GPUs": "shared", "768 reads of each GPU's own": "own",
+             "768 reads of 128 B shared by all GPUs": "wide"}  # fmt: skip
+    charts = {chart.title: chart for chart in study().charts}
+    assert {chart.kind for chart in study().charts} == {"surface"}
+    for title, kind in kinds.items():
+        shown = {
+            (int(one.group[3]), int(one.name), int(x)): y for one in charts[title].series for x, y in one.points
+        }
+        assert shown == {place: row.value for place, row in surface(kind).items()}
+        assert charts[title].within == 0.05
+        most = {
+            (int(one.group[3]), int(one.name)): max(
+                x for (x, _), near in zip(one.points, near_best(one, 0.05), strict=True) if near
+            )
+            for one in charts[title].series
+        }
+        answers = [row for row in study().rows if row.table == f"affordable, {kind}"]
+        assert most == {(row.settings["gen"], row.settings["gpus"]): row.value for row in answers}
+
+
+def test_nothing_is_said_of_published_values_and_the_page_stays_small() -> None:
+    run = lanewise.run_studies(["hop-budget"])
+    assert all("published" not in conclusion.shown for conclusion in run.studies[0].conclusions)
+    page = report_html(run)
+    assert len(page.encode()) < 300_000
+    assert ">published<" not in page.split('id="hop-budget-charts"')[1].split('id="hop-budget-drawings"')[0]
 
 
 def test_the_study_takes_less_than_five_seconds_of_processor_time() -> None:

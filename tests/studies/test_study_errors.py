@@ -29,6 +29,21 @@ ROW = ("tables", 0, "rows", 0)
 FIT = {"part": "a100-sxm-80gb", "figure": "engine.nvlink", "start": "200 GB/s", "low": "100 GB/s", "high": "300 GB/s"}
 RIVAL: dict[str, Any] = {"name": "rival", "says": "so"}
 CHART = {"title": "c", "table": "rates"}
+SURFACE = {"title": "c", "kind": "surface", "table": "swept", "x": "nics", "by": "label"}
+BARS = CHART | {"kind": "bar", "by_label": "GPUs"}
+MIXED = {"title": "c", "kind": "surface", "tables": ["rates", "swept"], "x": "table", "by": "label"}
+
+
+def with_swept(metric: str, unit: str, count: int, chart: dict[str, Any]) -> str:
+    """The small study with one more table 'more' of a copy, swept over so many values, and a chart of it."""
+    rows = [{"label": "a", "scenario": {"flows": "gpu0->gpu1"}}]
+    swept = {"nics": list(range(1, count + 1))}
+    table = {"name": "more", "metric": metric, "unit": unit, "system": "dgx", "sweep": swept, "rows": rows}
+    return yaml.safe_dump(BASE | {"tables": [*BASE["tables"], table], "charts": [chart]}, sort_keys=False)
+
+
+LACKING: dict[str, Any] = {"title": "c", "kind": "surface", "tables": ["rates", "more"], "x": "label", "by": "nics"}
+TIMES = SURFACE | {"table": "more", "within": 0.05}
 DRAWING = {"title": "d", "system": "dgx"}
 FIT_TO_ZERO = yaml.safe_load(changed(*ROW, "published", value=0)) | {"fit": [FIT], "fit_tables": ["rates"]}
 TWIN = {"name": "rates", "rows": []}
@@ -74,6 +89,17 @@ BAD = {
     "a chart of a number": (changed("charts", value=[{"title": "c", "tables": 5}]), "'tables' must be a list"),
     "a chart of no such table": (changed("charts", value=[CHART | {"table": "ratez"}]), "unknown table 'ratez'"),
     "a chart's kind": (changed("charts", value=[CHART | {"kind": "pie"}]), "unknown kind 'pie'"),
+    "a share on lines": (changed("charts", value=[CHART | {"within": 0.05}]), "a line chart has no 'within'"),
+    "rows of a bar chart": (changed("charts", value=[BARS]), "a bar chart has no 'by_label'"),
+    "a surface without rows": (changed("charts", value=[SURFACE | {"by": None}]), "a surface needs 'by'"),
+    "a surface of one axis": (changed("charts", value=[SURFACE | {"by": "nics"}]), "'x' and 'by' are both 'nics'"),
+    "a surface's share": (changed("charts", value=[SURFACE | {"within": 5}]), "a share from 0 to below 1, not 5"),
+    "a surface's share in words": (changed("charts", value=[SURFACE | {"within": "5 %"}]), "must be a number"),
+    "a surface of two units": (changed("charts", value=[MIXED]), "its rows are in GB/s and QPS"),
+    "a surface over what is lacking": (with_swept("goodput", "GB/s", 2, LACKING), "of table 'rates' has no 'nics'"),
+    "a surface of cells of two rows": (changed("charts", value=[SURFACE | {"x": "table"}]), "fall into one cell"),
+    "a surface of times": (with_swept("latency", "us", 2, TIMES), "of times the smallest are best"),
+    "a surface too wide": (with_swept("latency", "us", 41, TIMES), "a surface takes 40 values of 'nics' at most"),
     "a chart's axis": (changed("charts", value=[CHART | {"x": "gpuz"}]), "unknown x 'gpuz'"),
     "a drawing of no such system": (changed("drawings", value=[DRAWING | {"system": "zzz"}]), "study 'zzz'"),
     "a drawing's settings": (changed("drawings", value=[DRAWING | {"set": 5}]), "'set' must be names and values"),

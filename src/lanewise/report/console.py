@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.report import page
+from lanewise.report.citations import shortened
 from lanewise.report.service_console import service_view, services_sheet, show_service
 from lanewise.report.terminal import Column, Sheet, make_console, print_sheet
 from lanewise.results import statistics
@@ -167,7 +168,7 @@ def show_predictions(
             interval,
             row.limit,
             row.basis.value if row.basis else "",
-            "; ".join(row.rests_on),
+            "; ".join(shortened(text) for text in row.rests_on),
             row.note or ("no reason given" if row.value is None else ""),
         )
     print_sheet(console or make_console(), sheet)

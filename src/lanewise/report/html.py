@@ -10,6 +10,7 @@ from lanewise.report import page as prepared
 from lanewise.report.draw import draw, style
 from lanewise.report.plots import plot
 from lanewise.report.service_page import service_parts
+from lanewise.report.surfaces import is_wide
 from lanewise.results import statistics
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def report_html(run: Run, title: str = "") -> str:
 
 def _illustrated(page: prepared.StudyPage) -> prepared.StudyPage:
     for index, chart in enumerate(page.study.charts):
-        page.charts.append((chart.title, plot(chart, salt=f"{page.anchor}-{index}"), chart.note))
+        page.charts.append((chart.title, plot(chart, salt=f"{page.anchor}-{index}"), chart.note, is_wide(chart)))
     for drawing in page.study.drawings:
         page.drawings.append((drawing.title, draw(drawing.outline, alone=False), drawing.caption))
     return page

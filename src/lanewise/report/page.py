@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.report import methods, services
+from lanewise.report.citations import shortened
 from lanewise.results import statistics
 from lanewise.results.observation import Source
 
@@ -67,7 +68,7 @@ class Table:
 
 @dataclass
 class StudyPage:
-    """One study as the template needs it."""
+    """One study as the template needs it; a chart is title, SVG, note, and whether it takes the whole width."""
 
     study: StudyRun
     anchor: str
@@ -78,7 +79,7 @@ class StudyPage:
     methods: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     rests: list[str] = field(default_factory=list)
-    charts: list[tuple[str, str, str]] = field(default_factory=list)
+    charts: list[tuple[str, str, str, bool]] = field(default_factory=list)
     drawings: list[tuple[str, str, str]] = field(default_factory=list)
 
 
@@ -99,7 +100,7 @@ def study_page(study: StudyRun) -> StudyPage:
         verdict=verdict_text([study]),
         methods=method_lines(study.rows),
         tables=_tables(study, rests),
-        rests=rests,
+        rests=[shortened(text) for text in rests],
     )
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lanewise import units
 from lanewise.errors import MissingDependency
+from lanewise.report.surfaces import surface
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,8 +47,12 @@ class _Group:
 def plot(chart: Chart, salt: str = "lanewise") -> str:
     """The chart as an <svg> element; `salt` keeps the ids of several charts on a page apart.
 
-    MissingDependency if matplotlib is not installed.
+    Published series without a value take no room. MissingDependency if matplotlib is not installed.
     """
+    if chart.kind == "surface":
+        return surface(chart, salt)
+    told = tuple(one for one in chart.series if one.source != "published" or _told(one))
+    chart = replace(chart, series=told)
 
     def paint(figure: Any) -> None:
         axes = figure.add_axes(_frame(chart), facecolor="none")
@@ -60,6 +65,10 @@ def plot(chart: Chart, salt: str = "lanewise") -> str:
         _legend(figure, chart, groups)
 
     return painted(_size(chart), f"{chart.title}: {chart.y_label} against {chart.x_label}", salt, paint)
+
+
+def _told(series: Series) -> bool:
+    return any(y is not None for _, y in series.points)
 
 
 def painted(size: tuple[float, float], label: str, salt: str, paint: Callable[[Any], None]) -> str:
@@ -273,7 +282,7 @@ def _legend(figure: Any, chart: Chart, groups: Sequence[_Group]) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    sources = dict.fromkeys(series.source for series in chart.series)
+    sources = dict.fromkeys(series.source for series in chart.series if _told(series))
     hollow = any(any(series.extrapolated) for series in chart.series)
     keys: list[Any] = []
     for source in sources:

@@ -38,7 +38,7 @@ def service_view(loaded: Loaded) -> RenderableType:
         *_busy(loaded),
         *_list("what would raise it", [(gain, says) for says, gain in services.advice(loaded)]),
         *_list("assumed", [("", text) for text in loaded.assumptions]),
-        *_list("rests on", [("", text) for text in loaded.rests_on]),
+        *_list("rests on", [("", text) for text in services.rests(loaded)]),
     ]
     return Constrain(Group(*parts), WIDTH)
 
@@ -139,7 +139,8 @@ def _busy(loaded: Loaded) -> list[RenderableType]:
         share = max(0.0, min(1.0, one.mean))
         # Drawn with a letter that every terminal and log has.
         bar = Text("#" * round(_BAR * share), style="cyan")
-        table.add_row(Text(f"  {one.name}"), Text(f"{100 * one.mean:.0f} %"), bar)
+        name = f"  {one.name}, least to most {one.spread}" if one.spread else f"  {one.name}"
+        table.add_row(Text(name), Text(f"{100 * one.mean:.0f} %"), bar)
     rest = services.left_over(loaded)
     return [_head("busiest, mean use"), table, *([Text(f"  {rest}", style="dim")] if rest else [])]
 

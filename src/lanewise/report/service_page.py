@@ -35,9 +35,11 @@ class ServicePart:
     percentiles: list[tuple[str, str]]
     stages: list[tuple[str, tuple[str, str, str, str, str]]]
     advice: list[tuple[str, str]]
+    rests: list[str]
     tried: list[tuple[str, str, str, str, str, str]]
     left_over: str
     full: bool
+    grouped: str
     drawn: bool
     latency_chart: str = ""
     stage_chart: str = ""
@@ -84,8 +86,10 @@ def _part(loaded: Loaded, anchor: str, drawn: bool) -> ServicePart:
         percentiles=services.chosen_percentiles(loaded),
         stages=list(zip(colours, services.stage_rows(loaded), strict=False)),
         advice=services.advice(loaded),
+        rests=services.rests(loaded),
         tried=services.tried_rows(loaded),
         left_over=services.left_over(loaded),
+        grouped=services.grouped(loaded),
         full=any(one.mean >= service_plots.FULL for one in loaded.busy),
         drawn=drawn,
     )

@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise import units
 from lanewise.report import services
+from lanewise.report.colours import on
 from lanewise.report.metrics import clip, text_width
 from lanewise.report.plots import COLOURS, INK, PAPER, RULE, SOFT, painted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lanewise.report.services import Scale
-    from lanewise.results.loaded import Busy, Loaded, Stage
+    from lanewise.report.services import Scale, Strip
+    from lanewise.results.loaded import Loaded, Stage
 
 POINTS = 120  # in a line: more cannot be told apart in print
 FULL = 0.9  # use from which a strip stands out
 _WIDTH = 6.6  # inches
 _POINT = 72.0
 _GOOD, _BAD = COLOURS[0], COLOURS[1]
+_LAST, _FAR, _MOST_NAMED = 5, 6.0, 14  # runs that a search must show apart, and when it is drawn around them alone
 _MEDIAN = -math.log10(1 - 0.5)
 _NINES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 _STAGES = {
@@ -152,15 +154,8 @@ def _stack(axes: Any, row: int, lengths: Sequence[float], colours: Sequence[str]
         # A label stands in its segment or nowhere: the table beside the chart has all of them.
         wide = text_width(text, 8.2) + 5
         if wide <= length * room and (not bound or abs(start + length / 2 - bound) * room > wide / 2):
-            axes.text(start + length / 2, row, text, ha="center", va="center", fontsize=8.2, color=_on(colour))
+            axes.text(start + length / 2, row, text, ha="center", va="center", fontsize=8.2, color=on(colour))
         start += length
-
-
-def _on(colour: str) -> str:
-    """Black or white, whichever reads better on a colour (WCAG's relative luminance)."""
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "#ffffff"
 
 
 def use_chart(loaded: Loaded, salt: str) -> str:
@@ -169,7 +164,7 @@ def use_chart(loaded: Loaded, salt: str) -> str:
     if not busy:
         return ""
     over_time = loaded.series_step > 0 and any(one.series for one in busy)
-    names = [clip(one.name, 12.0, 205) for one in busy]
+    names = [clip(f"{one.name} ({one.spread})" if one.spread else one.name, 12.0, 230) for one in busy]
     left = 0.25 + max(text_width(name, 12.0) for name in names) / 96
     height = 0.82 + 0.27 * len(busy)
 
@@ -192,7 +187,7 @@ def use_chart(loaded: Loaded, salt: str) -> str:
     return painted((_WIDTH, height), f"{loaded.name}: {what} of the busiest, 0 to 100 %", salt, paint)
 
 
-def _strip(axes: Any, row: int, one: Busy, step: float, clock: Scale | None, span: float) -> None:
+def _strip(axes: Any, row: int, one: Strip, step: float, clock: Scale | None, span: float) -> None:
     """One resource: an area on a floor of its own, its ceiling 100 %; without a series a bar of its mean."""
     colour = COLOURS[0] if one.mean < FULL else COLOURS[1]
     floor = row + 0.8
@@ -217,55 +212,111 @@ def search_chart(loaded: Loaded, salt: str) -> str:
     if not loaded.tried:
         return ""
     runs = [(number, one.qps / 1e3, one.valid) for number, one in enumerate(loaded.tried, 1)]
+    low, high = (rate / 1e3 for rate in window(loaded))
 
     def paint(figure: Any) -> None:
         from matplotlib.ticker import MaxNLocator
 
-        axes = figure.add_axes(_frame(3.3, left=0.62, right=0.35, top=0.42, bottom=0.55), facecolor="none")
+        axes = figure.add_axes(_frame(3.5, left=0.62, right=0.35, top=0.72, bottom=0.55), facecolor="none")
         axes.plot([x for x, _, _ in runs], [y for _, y, _ in runs], color=SOFT, linewidth=0.8, zorder=2)
-        for valid, colour, marker in ((True, _GOOD, "o"), (False, _BAD, "X")):
-            chosen = [(x, y) for x, y, good in runs if good is valid]
-            if chosen:
-                axes.plot(*zip(*chosen, strict=True), linestyle="none", marker=marker, markersize=7, zorder=4,
-                          markerfacecolor=colour, markeredgecolor=PAPER)  # fmt: skip
         axes.set_xlim(0.5, len(runs) + 0.5)
-        axes.set_ylim(0, 1.14 * max([y for _, y, _ in runs] + [(loaded.steady or 0) / 1e3]))
+        axes.set_ylim(low, high)
+        for x, y, valid in runs:
+            _run(axes, x, y, valid, low, high, len(runs) <= _MOST_NAMED)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=14))
-        _dress(axes, "run of the search", "rate, thousand QPS")
-        _levels(axes, loaded)
-        _verdict_legend(figure, {valid for _, _, valid in runs})
+        axes.ticklabel_format(axis="y", useOffset=False, style="plain")
+        axes.set_yticks([tick for tick in axes.get_yticks() if low == 0 or low + 0.08 * (high - low) < tick <= high])
+        axes.set_ylim(low, high)
+        _dress(axes, "run of the search", "rate, thousand QPS" + ", axis cut: not from 0" * (low > 0))
+        if low > 0:
+            _break(axes)
+        keys = _verdicts({valid for _, _, valid in runs}, any(not low <= y <= high for _, y, _ in runs))
+        _legend(figure, (0.0, 1.0), "upper left", _levels(axes, loaded))
+        _legend(figure, (1 - 0.35 / _WIDTH, 1 - 0.27 / 3.5), "upper right", keys)
 
-    return painted((_WIDTH, 3.3), f"{loaded.name}: rate of each run of the search, thousand QPS", salt, paint)
+    return painted((_WIDTH, 3.5), f"{loaded.name}: rate of each run of the search, thousand QPS", salt, paint)
 
 
-def _levels(axes: Any, loaded: Loaded) -> None:
-    """The final interval as a band, the steady state as a line, each with its figures."""
-    top = axes.get_ylim()[1]
-    steady_below = loaded.peak is not None and loaded.steady is not None and loaded.steady < loaded.peak[1]
+def window(loaded: Loaded) -> tuple[float, float]:
+    """The rates (QPS) between which the search is drawn: of all runs, or around the last ones if those would vanish.
+
+    It starts at 0 where cutting the axis would gain little.
+    """
+    ends = list(loaded.peak) if loaded.peak is not None and loaded.peak[0] > 0 else []
+    rates = [one.qps for one in loaded.tried] + ends
+    low, high = min(rates), max(rates)
+    last = rates[: -len(ends) or None][-_LAST:] + ends
+    around = max(max(last) - min(last), 1e-3 * max(last))
+    if high - low > _FAR * around:
+        low, high = max(low, min(last) - around), min(high, max(last) + around)
+    span = max(high - low, 0.01 * high)
+    if loaded.steady and high < loaded.steady <= high + 0.6 * span:
+        high = loaded.steady
+    low, high = low - 0.12 * span, high + 0.12 * span
+    return (0.0 if low < 0.3 * high else low), high
+
+
+def _run(axes: Any, x: int, y: float, valid: bool, low: float, high: float, named: bool) -> None:
+    """One run as its verdict's mark; beyond the window at its edge, as an arrow with its rate."""
+    colour, shape = (_GOOD, "o") if valid else (_BAD, "X")
+    look: dict[str, Any] = {"linestyle": "none", "markerfacecolor": colour, "markeredgecolor": PAPER, "clip_on": False}
+    if low <= y <= high:
+        axes.plot([x], [y], marker=shape, markersize=7, zorder=4, **look)
+        return
+    over = y > high
+    edge = high if over else low
+    axes.plot([x], [edge], marker="^" if over else "v", markersize=7, zorder=4, **look)
+    if named:
+        _say(axes, f"{y:,.4g}", (x, edge), (0, -7 if over else 6), "center", "top" if over else "bottom",
+             axes.transData)  # fmt: skip
+
+
+def _break(axes: Any) -> None:
+    """Two strokes across the foot of the y axis."""
+    for up in (5.0, 9.0):
+        axes.plot([-0.011, 0.011], [up / 160 - 0.012, up / 160 + 0.012], transform=axes.transAxes, color=INK,
+                  linewidth=1.0, clip_on=False, zorder=6)  # fmt: skip
+
+
+def _levels(axes: Any, loaded: Loaded) -> list[Any]:
+    """The final interval as a band, the steady state as a line; their keys say their figures, clear of the runs."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    bottom, top = axes.get_ylim()
+    keys: list[Any] = []
     if loaded.peak is not None and loaded.peak[0] > 0:
         low, high = (value / 1e3 for value in loaded.peak)
-        axes.axhspan(low, max(high, low + 0.008 * top), facecolor=COLOURS[2], alpha=0.45, zorder=1, linewidth=0)
-        off, va = ((-2, 9), "bottom") if steady_below else ((-2, -11), "top")
-        _say(axes, f"ends in {services.interval(*loaded.peak)}", (1.0, low), off, "right", va,
-             axes.get_yaxis_transform())  # fmt: skip
+        axes.axhspan(low, max(high, low + 0.012 * (top - bottom)), facecolor=COLOURS[2], alpha=0.45, zorder=1,
+                     linewidth=0)  # fmt: skip
+        keys.append(Patch(facecolor=COLOURS[2], alpha=0.45, label=f"ends in {services.interval(*loaded.peak)}"))
     if loaded.steady:
-        off, va = ((-2, -7), "top") if steady_below else ((-2, 6), "bottom")
-        axes.axhline(loaded.steady / 1e3, color=SOFT, linewidth=1.0, linestyle=(0, (1, 2)), zorder=1)
-        _say(axes, f"without a bound {services.rate(loaded.steady)}", (1.0, loaded.steady / 1e3), off, "right", va,
-             axes.get_yaxis_transform())  # fmt: skip
+        steady = loaded.steady / 1e3
+        style: dict[str, Any] = {"color": SOFT, "linewidth": 1.2, "linestyle": (0, (1, 2))}
+        where = " (above the chart)" if steady > top else " (below the chart)" if steady < bottom else ""
+        if not where:
+            axes.axhline(steady, zorder=1, **style)
+        keys.append(Line2D([], [], label=f"without a bound {services.rate(loaded.steady)}{where}", **style))
+    return keys
 
 
-def _verdict_legend(figure: Any, seen: set[bool]) -> None:
+def _verdicts(seen: set[bool], beyond: bool) -> list[Any]:
     from matplotlib.lines import Line2D
 
     looks: dict[bool, dict[str, Any]] = {
         True: {"marker": "o", "markerfacecolor": _GOOD, "label": "VALID"},
         False: {"marker": "X", "markerfacecolor": _BAD, "label": "INVALID"},
     }
-    keys = [Line2D([], [], linestyle="none", markersize=7, markeredgecolor=PAPER, **looks[one]) for one in (True, False)
-            if one in seen]  # fmt: skip
-    figure.legend(handles=keys, loc="upper right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, fontsize=8.2,
-                  handletextpad=0.2, columnspacing=1.2, borderaxespad=0.2)  # fmt: skip
+    shown = [looks[one] for one in (True, False) if one in seen]
+    if beyond:
+        shown.append({"marker": "^", "markerfacecolor": SOFT, "label": "beyond the chart"})
+    return [Line2D([], [], linestyle="none", markersize=7, markeredgecolor=PAPER, **look) for look in shown]
+
+
+def _legend(figure: Any, at: tuple[float, float], corner: str, keys: Sequence[Any]) -> None:
+    if keys:
+        figure.legend(handles=keys, loc=corner, bbox_to_anchor=at, ncols=len(keys), frameon=False, fontsize=8.2,
+                      handletextpad=0.4, columnspacing=1.4, borderaxespad=0.2)  # fmt: skip
 
 
 def averaged(series: Sequence[float], most: int = POINTS) -> list[tuple[float, float]]:
@@ -305,4 +356,5 @@ def _dress(axes: Any, x_label: str, y_label: str, grid: str = "y") -> None:
 
 __all__ = [
     "FULL", "averaged", "percentile_chart", "search_chart", "stage_chart", "stage_colours", "thinned", "use_chart",
+    "window",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.report import page
+from lanewise.report.citations import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from lanewise.results.loaded import Advice, Busy, Loaded, Stage, Tried
 
 BUSIEST = 10
+ALIKE = 0.05  # GPUs whose uses differ by no more are shown as one
 IDLE = 0.01  # use below which a resource is not worth a line
 _BASES = {
     "physics": "physics: data sheets and standards alone",
@@ -187,12 +189,81 @@ def longest(stages: Iterable[Stage]) -> float:
     return max(math.fsum(stage.mean for stage in found), math.fsum(stage.slowest for stage in found), 0.0)
 
 
-def busiest(loaded: Loaded) -> list[Busy]:
-    """The busiest first, of equally busy ones the one named first."""
-    return sorted(loaded.busy, key=lambda one: -one.mean)
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """One resource, or `count` alike as one: `mean` and `series` are then the average, `least` and `most` the range."""
+
+    name: str
+    mean: float
+    series: tuple[float, ...]
+    least: float
+    most: float
+    count: int = 1
+
+    @property
+    def spread(self) -> str:
+        """'76 to 77 %', '' where both read the same."""
+        ends = [f"{100 * end:.0f}" for end in (self.least, self.most)]
+        return "" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} %"
 
 
-def shown_busy(loaded: Loaded) -> list[Busy]:
+def busiest(loaded: Loaded) -> list[Strip]:
+    """The busiest first, of equally busy ones the one named first; GPUs that are alike busy are one."""
+    alone = [Strip(one.name, one.mean, one.series, one.mean, one.mean) for one in loaded.busy if one.kind != "GPU"]
+    groups: list[list[Busy]] = []
+    for one in sorted((one for one in loaded.busy if one.kind == "GPU"), key=lambda one: -one.mean):
+        if groups and groups[-1][0].mean - one.mean <= ALIKE:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    places = {one.name: place for place, one in enumerate(loaded.busy)}
+    strips = [*alone, *map(_together, groups)]
+    return sorted(strips, key=lambda one: (-one.mean, places.get(one.name, -1)))
+
+
+def _together(members: Sequence[Busy]) -> Strip:
+    means = [one.mean for one in members]
+    if len(members) == 1:
+        return Strip(members[0].name, means[0], members[0].series, means[0], means[0])
+    length = max(len(one.series) for one in members)
+    known = [one.series for one in members if len(one.series) == length]
+    series = tuple(math.fsum(uses) / len(uses) for uses in zip(*known, strict=True))
+    names = ranges(one.name.removeprefix("GPU ") for one in members)
+    return Strip(f"GPUs {names}", math.fsum(means) / len(means), series, min(means), max(means), len(members))
+
+
+def grouped(loaded: Loaded) -> str:
+    """What is said of rows that stand for several GPUs, '' where there are none."""
+    several = [one for one in shown_busy(loaded) if one.count > 1]
+    text = "GPUs that are alike busy as one, their mean" if several else ""
+    return text + ", least and most in brackets" * any(one.spread for one in several)
+
+
+def ranges(names: Iterable[str]) -> str:
+    """'gpu[0-3]', 'gpu[0-1,4], other'."""
+    numbers: dict[str, list[int]] = {}
+    words = []
+    for name in names:
+        stem = name.rstrip("0123456789")
+        digits = name[len(stem) :]
+        if stem and digits and (digits == "0" or digits[0] != "0"):
+            numbers.setdefault(stem, []).append(int(digits))
+        else:
+            words.append(name)
+    folded = []
+    for stem, found in numbers.items():
+        runs: list[list[int]] = []
+        for number in sorted(set(found)):
+            if runs and runs[-1][1] == number - 1:
+                runs[-1][1] = number
+            else:
+                runs.append([number, number])
+        inside = ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
+        folded.append(f"{stem}{inside}" if inside.isdigit() else f"{stem}[{inside}]")
+    return ", ".join([*folded, *sorted(words)])
+
+
+def shown_busy(loaded: Loaded) -> list[Strip]:
     """The ten busiest, without those that are idle, and one at least."""
     found = busiest(loaded)[:BUSIEST]
     return [one for one in found if one is found[0] or one.mean >= IDLE]
@@ -201,11 +272,17 @@ def shown_busy(loaded: Loaded) -> list[Busy]:
 def left_over(loaded: Loaded) -> str:
     """What is said of the resources that are not shown."""
     rest = busiest(loaded)[len(shown_busy(loaded)) :]
+    count = sum(one.count for one in rest)
     if not rest:
         return ""
     if rest[0].mean < IDLE:
-        return f"{len(rest)} more, idle or below {100 * IDLE:g} % on average"
-    return f"{len(rest)} more, none busier than {100 * rest[0].mean:.0f} % on average"
+        return f"{count} more, idle or below {100 * IDLE:g} % on average"
+    return f"{count} more, none busier than {100 * rest[0].mean:.0f} % on average"
+
+
+def rests(loaded: Loaded) -> list[str]:
+    """What the limit rests on, without repeating what figures of one part share."""
+    return [shortened(text) for text in loaded.rests_on]
 
 
 def advice(loaded: Loaded) -> list[tuple[str, str]]:
@@ -257,7 +334,8 @@ def overview(services: Sequence[Loaded]) -> str:
 
 
 __all__ = [
-    "BUSIEST", "Scale", "advice", "after_verdict", "bound", "busiest", "chosen_percentiles", "clock", "facts",
-    "headline", "interval", "latency_of_bound", "left_over", "longest", "overview", "peak_interval", "peak_text",
-    "percentile", "rate", "scale", "shown_busy", "slowest", "stage_rows", "system", "tried_rows", "verdict",
+    "BUSIEST", "Scale", "Strip", "advice", "after_verdict", "bound", "busiest", "chosen_percentiles", "clock", "facts",
+    "grouped", "headline", "interval", "latency_of_bound", "left_over", "longest", "overview", "peak_interval",
+    "peak_text", "percentile", "ranges", "rate", "rests", "scale", "shown_busy", "slowest", "stage_rows", "system",
+    "tried_rows", "verdict",
 ]  # fmt: skip

@@ -70,7 +70,11 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart of the source redrawn: `kind` is line or bar; series of one `group` share a colour."""
+    """A chart of the source redrawn: `kind` is line, bar or surface; series of one `group` share a colour.
+
+    In a surface each series is a row of cells and each group a panel; `y_label` is what its cells tell, `by_label` what
+    its rows are, and `within` outlines the cells that lie that share (0..1) or less below their row's largest value.
+    """
 
     title: str
     kind: str
@@ -78,6 +82,8 @@ class Chart:
     y_label: str
     series: tuple[Series, ...]
     note: str = ""
+    by_label: str = ""
+    within: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

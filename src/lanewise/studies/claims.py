@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
+from lanewise import units
 from lanewise.catalog import KEYS, unit_of
 from lanewise.errors import Contradiction, FormatError, unknown_name
-from lanewise.studies.form import ChartForm, ConclusionForm, DrawingForm, FigureForm, FitForm, HypothesisForm
+from lanewise.studies.form import (
+    ChartForm,
+    ConclusionForm,
+    DrawingForm,
+    FigureForm,
+    FitForm,
+    HypothesisForm,
+    SurfaceForm,
+)
 from lanewise.studies.language import check_expression
 from lanewise.studies.node import Node, at
 from lanewise.studies.scenarios import scenario, settings
@@ -19,7 +29,9 @@ if TYPE_CHECKING:
 _FIT = ("part", "figure", "start", "low", "high", "note")
 _HYPOTHESIS = ("name", "says", "figures", "fit", "note")
 _CONCLUSION = ("says", "test", "shows")
-_CHART = ("title", "kind", "x", "x_label", "y_label", "table", "tables", "by", "note")
+_CHART = ("title", "kind", "x", "x_label", "y_label", "table", "tables", "by", "note", "by_label", "within")
+_SURFACE_ONLY = ("by_label", "within")
+_MOST_CELLS = 40  # in a row or a column of a surface, so that the numbers in them can be read
 _DRAWING = ("title", "system", "set", "scenario", "caption")
 _FIGURES = "figures: {l40s: {engine.h2d.gen4: 24 GB/s}}"
 
@@ -119,11 +131,66 @@ def chart(entry: Node, rows: Sequence[RowForm]) -> ChartForm:
     nodes = [entry["table"]] if entry.has("table") else entry["tables"].items("tables: [one, another]")
     tables = tuple(node.choice(known, "", "table") for node in nodes)
     axes = {"label", "table"}.union(*(row.settings for row in rows if row.table in tables))
-    return ChartForm(
-        title=title, kind=entry["kind"].choice(("line", "bar"), "line"), tables=tables,
+    made = ChartForm(
+        title=title, kind=entry["kind"].choice(("line", "bar", "surface"), "line"), tables=tables,
         x=entry["x"].choice(axes, "label"), by=_axis(entry["by"], axes), x_label=entry["x_label"].line(),
         y_label=entry["y_label"].line(), note=entry["note"].line(), place=entry.place,
     )  # fmt: skip
+    if made.kind == "surface":
+        return _surface(entry, made, [row for row in rows if row.table in tables])
+    for key in _SURFACE_ONLY:
+        if entry.has(key):
+            raise entry[key].error(f"a {made.kind} chart has no '{key}'", "write kind: surface, or leave it out")
+    return made
+
+
+def _surface(entry: Node, form: ChartForm, rows: Sequence[RowForm]) -> SurfaceForm:
+    """A surface each of whose cells is one row of the study, all in one unit."""
+    x, by = form.x, form.by
+    if not by or by == x:
+        others = sorted({name for row in rows for name in row.settings} - {x})
+        cause = "a surface needs 'by', which makes its rows" if not by else f"'x' and 'by' are both '{x}'"
+        raise entry["by"].error(cause, f"for example by: {others[0] if others else 'label'}")
+    found = list(dict.fromkeys(row.unit for row in rows))
+    if len(found) > 1:
+        raise entry.error(f"a surface has one scale, but its rows are in {' and '.join(found)}", "one chart a unit")
+    cells: dict[tuple[str, object, object], RowForm] = {}
+    for row in rows:
+        key = (row.table, _cell(entry["x"], row, x), _cell(entry["by"], row, by))
+        other = cells.setdefault(key, row)
+        if other is not row:
+            cause = f"'{other.label}' and '{row.label}' of table '{row.table}' fall into one cell"
+            raise entry.error(cause, "choose an x and a by that tell its rows apart")
+    for axis, place in ((x, 1), (by, 2)):
+        if len({key[place] for key in cells}) > _MOST_CELLS:
+            raise entry.error(f"a surface takes {_MOST_CELLS} values of '{axis}' at most", "chart fewer rows, or lines")
+    return SurfaceForm(**_fields(form), by_label=entry["by_label"].line(), within=_within(entry["within"], found))
+
+
+def _fields(form: ChartForm) -> dict[str, Any]:
+    return {item.name: getattr(form, item.name) for item in fields(form)}
+
+
+def _cell(node: Node, row: RowForm, axis: str) -> object:
+    """Where a row stands on an axis."""
+    if axis == "label":
+        return row.label
+    if axis == "table":
+        return row.table
+    if axis not in row.settings:
+        raise node.error(f"'{row.label}' of table '{row.table}' has no '{axis}'", "name a setting that all rows have")
+    return row.settings[axis]
+
+
+def _within(node: Node, found: Sequence[str]) -> float | None:
+    share = node.number()
+    if share is None:
+        return None
+    if not 0 <= share < 1:
+        raise node.error(f"'within' must be a share from 0 to below 1, not {share:g}", "such as 0.05 for 5 %")
+    if found and units.dimension(found[0]) == "s":
+        raise node.error("'within' outlines the largest values, but of times the smallest are best", "leave it out")
+    return share
 
 
 def _axis(node: Node, known: Collection[str]) -> str:

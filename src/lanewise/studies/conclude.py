@@ -65,14 +65,18 @@ def _unknown(row: RowForm, before: Sequence[Observation]) -> Observation | None:
 def conclude(entry: ConclusionForm, rows: Sequence[Observation]) -> Conclusion:
     """Whether a statement holds on the predicted values; what the published ones say and the figures go beside it.
 
+    Where nothing at all is published, nothing is said of it.
     LanewiseError with the place of the conclusion if its expressions are wrong in themselves.
     """
     predicted, published = Rows(rows, View.PREDICTED), Rows(rows, View.PUBLISHED)
+    told = any(View.PUBLISHED.of(row) is not None for row in rows)
     with at(entry.place):
         holds = _test(entry.test, predicted)
-        shown = [f"published values: {_word(_test(entry.test, published))}"]
-        if entry.shows:
-            shown.insert(0, f"predicted {_value(entry.shows, predicted)}, published {_value(entry.shows, published)}")
+        shown = [f"predicted {_value(entry.shows, predicted)}"] if entry.shows else []
+        if told and entry.shows:
+            shown[0] += f", published {_value(entry.shows, published)}"
+        if told:
+            shown.append(f"published values: {_word(_test(entry.test, published))}")
     return Conclusion(entry.says, holds, "; ".join(shown))
 
 

@@ -122,6 +122,17 @@ class ChartForm:
 
 
 @dataclass(frozen=True, slots=True)
+class SurfaceForm(ChartForm):
+    """A chart of cells: a column for each value of `x`, a row for each of `by`, a panel for each table.
+
+    `within` outlines the cells that lie that share (0..1) or less below their row's largest value.
+    """
+
+    by_label: str = ""
+    within: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DrawingForm:
     """A system drawn, with the loads of one scenario on its links if one is given; or a service shown under load."""
 

@@ -12,10 +12,11 @@ from lanewise.results.run import Chart, Drawing, Series
 from lanewise.serving import steady
 from lanewise.serving.best import under_load
 from lanewise.studies.bench import scenario
+from lanewise.studies.form import SurfaceForm
 from lanewise.studies.node import at
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from lanewise.results.loaded import Loaded
     from lanewise.results.observation import Observation
@@ -26,7 +27,34 @@ if TYPE_CHECKING:
 
 def charts(form: StudyForm, rows: Sequence[Observation]) -> tuple[Chart, ...]:
     """Every chart of the form: `x` is a setting or 'label', one pair of series for each value of `by`."""
-    return tuple(_chart(entry, rows) for entry in form.charts)
+    return tuple(
+        _surface(entry, rows) if isinstance(entry, SurfaceForm) else _chart(entry, rows) for entry in form.charts
+    )
+
+
+def _surface(entry: SurfaceForm, rows: Sequence[Observation]) -> Chart:
+    """A series for each row of cells, grouped by table unless the tables themselves are an axis."""
+    x, by = entry.x, entry.by
+    panels = [(table,) for table in entry.tables] if "table" not in (x, by) else [entry.tables]
+    series: list[Series] = []
+    for panel in panels:
+        chosen = [row for row in rows if row.table in panel]
+        for value in _sorted(_axis(row, by) for row in chosen):
+            members = [row for row in chosen if _axis(row, by) == value]
+            cells = {_axis(row, x): row.value for row in members}
+            points = tuple((place, cells[place]) for place in _sorted(cells))
+            series.append(Series(str(value), "predicted", points, (), panel[0] if len(panels) > 1 else ""))
+    y_label = entry.y_label or next((f"{row.metric} ({row.unit})" for row in rows if row.table in entry.tables), "")
+    return Chart(
+        entry.title, entry.kind, entry.x_label or ("" if x == "label" else x), y_label, tuple(series), entry.note,
+        entry.by_label or ("" if by == "label" else by), entry.within,
+    )  # fmt: skip
+
+
+def _sorted(values: Iterable[float | str]) -> list[float | str]:
+    """Each value once: numbers ascending, then words in the order they come."""
+    once = list(dict.fromkeys(values))
+    return [*sorted(v for v in once if not isinstance(v, str)), *(v for v in once if isinstance(v, str))]
 
 
 def _chart(entry: ChartForm, rows: Sequence[Observation]) -> Chart:
