@@ -125,23 +125,25 @@ void Simulator::issue(std::size_t s, double scheduled) {
     free_queries_.pop_back();
     queries_[place(query)] = {scheduled, samples};
   }
+  if (samples == 1) return move_on(add_sample(s, {scheduled, scheduled, scheduled, query}));
+  // All samples of a query are there at once, so they may share a batch.
   for (std::int32_t i = 0; i < samples; ++i) add_sample(s, {scheduled, scheduled, scheduled, query});
+  for (const std::int32_t p : services_[s].pools) move_on(place(p));
 }
 
-void Simulator::add_sample(std::size_t s, const Sample& sample) {
+// Queues a sample in the pool that it is sent to, which is returned.
+std::size_t Simulator::add_sample(std::size_t s, const Sample& sample) {
   out_.most_in_flight = std::max(out_.most_in_flight, ++in_flight_);
   const std::size_t chosen = choose_pool(s);
   services_[s].standing.sent(chosen);
   const std::size_t p = place(services_[s].pools[chosen]);
-  const Leg& arrive = scenario_.pools[p].arrive;
-  PoolState& pool = pools_[p];
-  if (is_nothing(arrive)) {
-    pool.waiting.push(sample);
-    form(p);
-    return;
-  }
-  pool.arriving.push(sample);
+  (is_nothing(scenario_.pools[p].arrive) ? pools_[p].waiting : pools_[p].arriving).push(sample);
+  return p;
+}
+
+void Simulator::move_on(std::size_t p) {
   send(p);
+  form(p);
 }
 
 // Which of the service's pools the next sample goes to.

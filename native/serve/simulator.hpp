@@ -85,7 +85,8 @@ class Simulator {
   void arrivals_until(double time);
   void issue(std::size_t service, double scheduled);
   void schedule_arrival(std::size_t service);
-  void add_sample(std::size_t service, const Sample& sample);
+  std::size_t add_sample(std::size_t service, const Sample& sample);
+  void move_on(std::size_t pool);
   void supply(std::size_t pool);
   std::size_t choose_pool(std::size_t service);
 

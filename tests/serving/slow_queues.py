@@ -244,6 +244,7 @@ class Slow:
             self.sent[pool] = self.issued
             self.outstanding[pool] += 1
             self._enter(pool, query)
+        for pool in pools:
             self._feed(pool)
 
     def _enter(self, pool: int, query: list[float]) -> None:

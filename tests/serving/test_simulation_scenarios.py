@@ -89,11 +89,11 @@ def test_multi_stream_answers_when_the_last_sample_is_done() -> None:
     case = Case((service,), (Pool(),), (worker,), (1e9,), LINK, duration=0.1)
     found = simulate(case, trace=ALL)
     sizes = [len(batch.scheduled) for batch in found.trace]
-    # Without a time-out the first sample leaves alone, and the rest as the copies end.
-    assert sizes[:4] == [1, 3, 3, 1]
-    latency = found.trace[3].done
-    assert found.trace[4].scheduled == [latency]
-    assert found.services[0].answered == len(sizes) // 4
+    # All samples are there at once, so they fill batches.
+    assert sizes[:3] == [3, 3, 2]
+    latency = found.trace[2].done
+    assert found.trace[3].scheduled == [latency] * 3
+    assert found.services[0].answered == len(sizes) // 3
     assert found.services[0].samples == 8 * found.services[0].answered
     assert found.services[0].sum == pytest.approx(latency * found.services[0].answered, rel=1e-9)
     compared(case)

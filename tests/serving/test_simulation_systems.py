@@ -32,7 +32,8 @@ def simulation(name: str, loads=None, background=(), **settings: int) -> Simulat
 
 @cache
 def peak(name: str, background=(), gpus_served=(), **settings: int) -> float:
-    found = find(simulation(name, [Load(RESNET, qps=1.0, gpus=gpus_served)], background, **settings), 0, [1.0], COARSE)
+    asked = simulation(name, [Load(RESNET, qps=1.0, gpus=gpus_served)], background, **settings)
+    found = find(asked, 0, [1.0], COARSE)[0]
     assert found.found
     return found.qps
 

@@ -173,5 +173,5 @@ def _assumptions(served: Served) -> tuple[str, ...]:
     elif load.copies == "gathered":
         made.append(f"a batch is copied in one go, {load.slots} copies to a GPU at once, {load.buffers} buffers")
     else:
-        made.append(f"each query is copied on its own as it comes, {load.slots} copies to a GPU at once")
+        made.append("each query is copied on its own as it comes, one copy to a GPU at once")
     return tuple(made)

@@ -6,6 +6,7 @@ It is the ceiling of the search, and tells what a change would bring.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 
     from lanewise.serving.simulation import Served, Simulation
 
+    Uses = tuple[tuple[int, float], ...]
+
 RAISE = 1.25  # what-if: one thing faster by a quarter
-WORTH = 0.005  # gains below this share are noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,38 +38,55 @@ def ceiling(
 
     What if: resource `raised` is faster by RAISE, this service's GPUs by the factor `gpus`.
     """
-    classes, capacities = [], [resource.capacity for resource in simulation.resources]
+    capacities = [resource.capacity for resource in simulation.resources]
     if raised is not None:
         capacities[raised] *= RAISE
+    shared = _shared_gpus(simulation)
+    capacities += [1.0] * len(shared)  # seconds a second
+    classes = []
     for index, (served, rate) in enumerate(zip(simulation.served, rates, strict=True)):
-        caps = _caps(served, gpus) if index == place else _caps(served, 1.0, rate)
-        classes += [
-            FlowClass(uses, cap=cap) for uses, cap in zip(simulation.inward_uses(index), caps, strict=True)
-        ]
+        factor = gpus if index == place else 1.0
+        own = _own(served, factor)
+        wanted = rate if index != place and served.load.scenario == "server" else math.inf
+        caps = [min(each, wanted * served.load.workload.bytes_in * each / sum(own)) for each in own]
+        for gpu, uses, cap, most in zip(served.gpus, _both_ways(simulation, index), caps, own, strict=True):
+            busy = ((len(simulation.resources) + shared.index(gpu), 1.0 / most),) if gpu in shared else ()
+            classes.append(FlowClass((*uses, *busy), cap=cap))
     classes += _beside(simulation)
     shares = share(capacities, classes)
     start = sum(len(served.gpus) for served in simulation.served[:place])
-    count = len(simulation.served[place].gpus)
-    load = simulation.served[place].load
-    return Ceiling(
-        sum(shares.rates[start : start + count]) / load.workload.bytes_in, shares.limits[start : start + count]
-    )
+    mine = simulation.served[place]
+    limits = shares.limits[start : start + len(mine.gpus)]
+    known = tuple(None if limit is None or limit >= len(simulation.resources) else limit for limit in limits)
+    total = sum(shares.rates[start : start + len(mine.gpus)])
+    return Ceiling(total / mine.load.workload.bytes_in, known)
 
 
 def apart(simulation: Simulation, place: int) -> float:
     """Queries/s of the service if no GPU shared a link with another."""
     served = simulation.served[place]
-    size = served.load.workload.bytes_in
-    return sum(
-        min(cap, alone_rate(item)) for cap, item in zip(_caps(served, 1.0), served.inward, strict=True)
-    ) / size
+    workload = served.load.workload
+    ways = zip(_own(served, 1.0), served.inward, served.outward, strict=True)
+    back = workload.bytes_in / workload.bytes_out if workload.bytes_out else math.inf
+    return sum(min(own, alone_rate(there), alone_rate(home) * back) for own, there, home in ways) / workload.bytes_in
 
 
-def _caps(served: Served, factor: float, rate: float = math.inf) -> Iterator[float]:
-    """B/s that each GPU of a service takes at most: its own rate, or its part of what is asked."""
-    size, own = served.load.workload.bytes_in, [times.rate(served.batch) for times in served.times]
-    for each in own:
-        yield min(each * factor, rate * each / sum(own)) * size
+def _own(served: Served, factor: float) -> list[float]:
+    """B/s of queries that each GPU of a service answers by itself."""
+    return [times.rate(served.batch) * served.load.workload.bytes_in * factor for times in served.times]
+
+
+def _shared_gpus(simulation: Simulation) -> list[str]:
+    """GPUs that serve more than one of the loads."""
+    return [gpu for gpu, loads in Counter(gpu for each in simulation.served for gpu in each.gpus).items() if loads > 1]
+
+
+def _both_ways(simulation: Simulation, place: int) -> Iterator[Uses]:
+    """What a byte of queries to each GPU takes, the answer that it causes included."""
+    workload = simulation.served[place].load.workload
+    answer = workload.bytes_out / workload.bytes_in
+    for there, home in zip(simulation.inward_uses(place), simulation.outward_uses(place), strict=True):
+        yield (*there, *((index, amount * answer) for index, amount in home if answer > 0.0))
 
 
 def _beside(simulation: Simulation) -> list[FlowClass]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError
-from lanewise.results.loaded import Advice, Tried
+from lanewise.results.loaded import Tried
+from lanewise.serving.advice import BUSY, advice, doubts, not_busy
 from lanewise.serving.answer import answer, percentile_of, verdict_of
-from lanewise.serving.ceiling import RAISE, WORTH, apart, ceiling
+from lanewise.serving.ceiling import ceiling
 from lanewise.serving.queues import md1_peak
 from lanewise.serving.search import Durations, Trial, find_peak
 from lanewise.serving.simulation import Ask, Simulation
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 STEPS = 100  # intervals for which use over time is kept
 LONGEST = 30.0  # simulated seconds of a run of a search, or more where so few queries come that it costs nothing
 CHEAP = 1e6  # queries
-MOST = 5e6  # queries of a single run, as what is late stays in memory
-FASTER = f"{100 * (RAISE - 1):g} %"
+MOST = 5e6  # queries of a single run unless its length is asked for, as what is late stays in memory
+TOO_MANY = 1e10  # queries of a single run that would take an hour
+PERIODS = 3  # of traffic that comes again and again
 PRECISION = 0.0025  # relative, of a peak
 
 
@@ -45,17 +47,28 @@ class Sought:
 def at_rate(simulation: Simulation, rates: Sequence[float], ask: Ask) -> tuple[tuple[Loaded, ...], _native.Outcome]:
     """Every service at its rate, and the run itself, which holds the trace."""
     outcome = simulation.run(rates, ask)
+    return tuple(_told(simulation, place, rates, ask, outcome) for place in range(len(rates))), outcome
+
+
+def _told(
+    simulation: Simulation, place: int, rates: Sequence[float], ask: Ask, outcome: _native.Outcome
+) -> Loaded:
+    """The answer with its ceiling, advice and doubts; of a service that is late with nothing full, the stage."""
+    served, found = simulation.served[place], answer(simulation, place, rates[place], ask, outcome)
+    most = ceiling(simulation, place, rates).qps
+    limit, helps = found.limit, advice(simulation, place, rates, most)
+    if not found.valid and max(each.mean for each in found.busy) < BUSY:
+        limit, helps = not_busy(served, found)
+    note = "; ".join(filter(None, [*doubts(simulation, served, ask.duration), found.note]))
     alone = len(rates) == 1 and not simulation.background
-    made = []
-    for place, rate in enumerate(rates):
-        found, most = answer(simulation, place, rate, ask, outcome), ceiling(simulation, place, rates).qps
-        # Beside others the ceiling depends on how they share, so only the gains are told.
-        made.append(replace(found, steady=most if alone else None, advice=advice(simulation, place, rates, most)))
-    return tuple(made), outcome
+    # Beside others the ceiling depends on how they share, so only the gains are told.
+    return replace(found, limit=limit, advice=helps, note=note, steady=most if alone else None)
 
 
-def find(simulation: Simulation, place: int, rates: Sequence[float], sought: Sought) -> Peak:
-    """The search alone; InputError for a scenario that has no target rate."""
+def find(
+    simulation: Simulation, place: int, rates: Sequence[float], sought: Sought
+) -> tuple[Peak, Durations, dict[int, float]]:
+    """The search, its policy, and how long the run of each seed lasted; InputError without a target rate."""
     load = simulation.served[place].load
     if load.scenario != "server":
         raise InputError(
@@ -68,6 +81,7 @@ def find(simulation: Simulation, place: int, rates: Sequence[float], sought: Sou
 
     def run(qps: float, seed: int, duration: float) -> Trial:
         asked = [qps if index == place else rate for index, rate in enumerate(rates)]
+        lasted[seed] = duration
         out = simulation.run(asked, Ask(duration, seed, hopeless=place))
         mine = out.services[place]
         verdict = verdict_of(load, mine)
@@ -75,33 +89,43 @@ def find(simulation: Simulation, place: int, rates: Sequence[float], sought: Sou
         return Trial(qps, seed, verdict.valid and not out.ended_early, latency, mine.counted, verdict.reason,
                      hopeless=out.ended_early)  # fmt: skip
 
+    lasted: dict[int, float] = {}
     longest = max(LONGEST, CHEAP / most)
-    return find_peak(
-        run, durations=Durations(load.workload.bound, longest=longest),
-        bracket=(0.985 * bound, bound) if bound else None, start=most,
+    shortest = min(max([1.0, *(flow.every for flow in simulation.background)]), longest)
+    durations = Durations(load.workload.bound, shortest, longest)
+    found = find_peak(
+        run, durations=durations, bracket=(0.985 * bound, bound) if bound else None, start=most,
         ceiling=(bound or most) if alone else None, precision=sought.precision, seed=sought.seed,
         most_runs=sought.most_runs, on_trial=sought.on_trial,
     )  # fmt: skip
+    return found, durations, lasted
 
 
 def at_peak(
     simulation: Simulation, place: int, rates: Sequence[float], sought: Sought, trace: int = 0
 ) -> tuple[tuple[Loaded, ...], _native.Outcome]:
-    """All services with that one at its peak, or at the lowest rate tried if none keeps the bound; and that run."""
-    found = find(simulation, place, rates, sought)
-    qps = found.qps if found.found else min(trial.qps for trial in found.trials)
-    asked = [qps if index == place else rate for index, rate in enumerate(rates)]
-    ask = Ask(_seconds(simulation.served[place].load, qps), found.trials[-1].seed, steps=STEPS, trace=trace)
-    loaded, outcome = at_rate(simulation, asked, ask)
-    mine = loaded[place]
-    reason = mine.reason if found.found else found.reason
+    """All services with that one at its peak, or at the lowest rate tried if none keeps the bound.
+
+    The run that decided is run once more with its seed and length, now with everything kept.
+    """
+    found, durations, lasted = find(simulation, place, rates, sought)
+    best = [trial for trial in found.trials if trial.valid and trial.qps == found.low]
+    last = best[-1] if best else min(found.trials, key=lambda trial: trial.qps)
+    asked = [last.qps if index == place else rate for index, rate in enumerate(rates)]
+    loaded, outcome = at_rate(simulation, asked, Ask(lasted[last.seed], last.seed, steps=STEPS, trace=trace))
     low, high = found.interval
     if high == math.inf:  # valid at the ceiling: nothing above it can be, and one run may have been lucky
-        low, high = qps * (1.0 - sought.precision), qps
+        low, high = last.qps * max(0.0, 1.0 - durations.spread(last)), last.qps
     tried = tuple(
         Tried(trial.qps, trial.latency, trial.valid, trial.queries, trial.seed, trial.reason) for trial in found.trials
     )
-    mine = replace(mine, valid=found.found, reason=reason, peak=(low, high), tried=tried)
+    mine = loaded[place]
+    others = (each for each in loaded if each is not mine and not each.valid)
+    broken = [f"beside it {each.name} is INVALID: {each.reason}" for each in others]
+    mine = replace(
+        mine, reason=mine.reason if best else found.reason, peak=(low, high), tried=tried,
+        note="; ".join(filter(None, [*broken, mine.note])),
+    )  # fmt: skip
     return (*loaded[:place], mine, *loaded[place + 1 :]), outcome
 
 
@@ -115,7 +139,12 @@ def simulate(
         raise InputError(f"a run of {seconds:g} s", hint="give seconds above zero")
     rates = [load.qps for load in loads]
     if seconds is None:
-        seconds = max(_seconds(load, rate) for load, rate in zip(loads, rates, strict=True))
+        seconds = _seconds(simulation)
+    asked = seconds * sum(load.qps for load in loads if load.scenario == "server")
+    if asked > TOO_MANY:
+        raise InputError(
+            f"a run of {seconds:g} s is {asked:.2g} queries", hint="give fewer seconds; millions of queries tell enough"
+        )
     samples = None
     if len(loads) == 1 and loads[0].scenario == "offline":
         samples = max(loads[0].samples, round(seconds * ceiling(simulation, 0, rates).qps))
@@ -133,22 +162,11 @@ def seek(
     return found, simulation, outcome
 
 
-def _seconds(load: Load, qps: float) -> float:
-    """Long enough for a steady picture: a hundred bounds, and queries enough for the percentile's tail."""
-    if qps <= 0.0:
-        return 100.0 * load.workload.bound
-    return min(max(100.0 * load.workload.bound, 1e5 / qps), MOST / qps)
-
-
-def advice(simulation: Simulation, place: int, rates: Sequence[float], today: float) -> tuple[Advice, ...]:
-    """What to change first: each limit faster by a quarter, the GPUs faster, GPUs on links of their own."""
-    limits = {index for index in ceiling(simulation, place, rates).limits if index is not None}
-    made = []
-    for index in sorted(limits):
-        gain = ceiling(simulation, place, rates, raised=index).qps / today
-        made.append(Advice(f"{simulation.resources[index].name} faster by {FASTER}", gain))
-    gain = ceiling(simulation, place, rates, gpus=RAISE).qps / today
-    made.append(Advice(f"GPUs that serve {FASTER} more each", gain))
-    made.append(Advice("each GPU on links of its own (lanewise plan places GPUs)", apart(simulation, place) / today))
-    worth = [each for each in made if each.gain is not None and each.gain > 1.0 + WORTH]
-    return tuple(sorted(worth, key=lambda each: -(each.gain or 0.0)))
+def _seconds(simulation: Simulation) -> float:
+    """Long enough for a steady picture: many bounds and periods, and queries enough for each percentile's tail."""
+    loads = [served.load for served in simulation.served]
+    rates = [load.qps for load in loads if load.scenario == "server"]
+    wanted = [100.0 * load.workload.bound for load in loads]
+    wanted += [1e5 / rate for rate in rates if rate > 0.0]
+    wanted += [PERIODS * flow.every for flow in simulation.background]
+    return min(max(wanted), MOST / sum(rates)) if sum(rates) > 0.0 else max(wanted)

@@ -7,7 +7,7 @@ Poisson and latency counts from the scheduled time (MLPerf inference rules).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import lanewise._native as _native
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from lanewise.perf.plans import Planned
     from lanewise.topology.model import System
 
-# What passes between one copy and the next before bytes move: 150,528 B copied one by one reach half of the 55 GB/s
-# that gathered copies reach on an H200 (PCIe Gen5), so issuing a copy takes as long as moving it.
-COPY_SETUP = 2.7e-6
+# What passes before a copy's first byte: on an H200 (PCIe Gen5) 150,528 B copied one by one reach 27.3 GB/s, one large
+# copy 55.5 GB/s, so issuing takes 150,528 B * (1 / 27.3 - 1 / 55.5) = 2.8 us; batches of 8 to 128 of them in one call
+# reach 49.1 to 54.8 GB/s, which the same figure explains. More streams do not help, so copies one by one take turns.
+COPY_SETUP = 2.8e-6
 # Messages that wait for a busy connection leave as one chain, as a QDL posts them (doorbell batching).
 CHAIN = 64
 ENDLESS = 1e30  # bytes of background traffic that does not end
@@ -129,6 +130,12 @@ class Simulation:
         first = sum(2 * len(each.gpus) for each in self.served[:place])
         return list(self.taken[first : first + len(self.served[place].gpus)])
 
+    def outward_uses(self, place: int) -> list[tuple[tuple[int, float], ...]]:
+        """What the way back from each GPU of the service at that place takes of each resource."""
+        count = len(self.served[place].gpus)
+        first = sum(2 * len(each.gpus) for each in self.served[:place]) + count
+        return list(self.taken[first : first + count])
+
     def background_uses(self) -> list[tuple[tuple[int, float], ...]]:
         """What each background flow takes of each resource."""
         return list(self.taken[len(self.taken) - len(self.background) :])
@@ -180,7 +187,7 @@ class Simulation:
         return _native.Leg(
             flow_class=flow_class if size > 0 else -1, bytes=size, alone=alone_rate(item),
             setup=0.0 if networked else COPY_SETUP, latency=_wire(self.system, item.flow),
-            slots=1 if networked else load.slots, most=CHAIN if networked else 1,
+            slots=load.slots if load.copies == "gathered" and not networked else 1, most=CHAIN if networked else 1,
         )  # fmt: skip
 
 
@@ -217,7 +224,7 @@ def _times(system: System, gpu: str, load: Load, networked: bool) -> ServiceTime
         raise InputError(
             f"{gpu} names no part, so its service rate is unknown", hint="give it a part in the description"
         )
-    return service_times(part, replace(load.workload, batch=load.largest), load.mode, networked)
+    return service_times(part, load.workload, load.mode, networked)
 
 
 def _host(system: System, gpu: str) -> str:

@@ -65,6 +65,8 @@ def service_times(part: Part, load: str | Workload, mode: str = "server", networ
     """
     asked = workload(load)
     score, stated, peak = _score(part, asked.name, mode), _stated(part, asked.name), inf
+    if score is None and mode == "offline":  # a Server score tells the GPU's own rate as well
+        mode, score = "server", _score(part, asked.name, "server")
     if score is None:
         if len(stated) < 2 and max(stated, default=0) < asked.batch:
             raise unknown_rate(part, asked.name, mode)

@@ -1,0 +1,108 @@
+"""What a GPU's stated times mean under load: they survive any batch option, and published latencies come back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lanewise
+from lanewise.serving.load import Load
+from lanewise.serving.simulation import Simulation
+from lanewise.serving.workload import workload
+
+STATED = [
+    ("composable-server-gen4", "l40s", "resnet50"),
+    ("dgx-a100", "a100-sxm-80gb", "resnet50"),
+    ("dgx-a100", "a100-sxm-80gb", "bert-99"),
+]
+
+
+def stated(part: str, name: str) -> dict[int, float]:
+    figures = lanewise.load_catalog().get(part).figures
+    stem = f"service_time.{name}."
+    return {int(key.removeprefix(stem)): figure.value for key, figure in figures.items() if key.startswith(stem)}
+
+
+@pytest.mark.parametrize(("system", "part", "name"), STATED)
+@given(batch=st.integers(1, 128))
+@settings(max_examples=20, deadline=None)
+def test_a_batch_option_never_makes_a_gpu_faster_than_stated(system, part, name, batch):
+    made = Simulation(lanewise.load_system(system, {}), [Load(workload(name), qps=1.0, gpus=("gpu0",), batch=batch)])
+    times = made.served[0].times[0]
+    for size, seconds in stated(part, name).items():
+        if size < workload(name).batch:
+            assert times.at(size) >= seconds * (1 - 1e-12)
+    assert [times.at(size) for size in range(1, batch + 1)] == sorted(times.at(size) for size in range(1, batch + 1))
+
+
+@pytest.mark.parametrize(("system", "part", "name"), STATED)
+def test_one_by_one_takes_the_stated_time_and_little_more(system, part, name):
+    # The stated time is a SingleStream latency, copies included; the simulation adds its own copy and return.
+    found = lanewise.simulate(system, Load(workload(name), scenario="single-stream", gpus=("gpu0",)))[0]
+    seconds = stated(part, name)[1]
+    assert seconds <= found.latency <= 1.08 * seconds
+
+
+def test_eight_samples_of_a_query_share_a_batch():
+    found = lanewise.simulate("dgx-a100", Load(workload("resnet50"), scenario="multi-stream", gpus=("gpu0",)))[0]
+    seconds = stated("a100-sxm-80gb", "resnet50")[8]
+    assert found.batch == 8
+    assert seconds <= found.latency <= 1.2 * seconds
+
+
+def test_the_peak_is_the_run_that_decided():
+    found = lanewise.peak("composable-server-gen4", "resnet50")
+    last = next(run for run in reversed(found.tried) if run.valid and run.qps == found.qps)
+    assert found.valid
+    assert (found.latency, found.queries, found.seed) == (last.latency, last.queries, last.seed)
+
+
+def test_an_answer_larger_than_its_query_limits_the_ceiling(tmp_path):
+    (tmp_path / "big.yaml").write_text(
+        "big: {bytes_in: 1 kB, bytes_out: 3 MB, bound: 100 ms, percentile: 0.99, batch: 8, source: test}"
+    )
+    (tmp_path / "parts.yaml").write_text(
+        "parts: [{part: l40s, extends: l40s, from: [{source: test, basis: calibrated, "
+        "figures: {service.big.server: 20000 QPS}}]}]"
+    )
+    system = lanewise.load_system("composable-server-gen4", {}, lanewise.load_catalog([tmp_path / "parts.yaml"]))
+    found = lanewise.peak(system, Load(lanewise.load_workload(tmp_path / "big.yaml")))
+    assert found.limit.startswith("link")
+    assert found.qps == pytest.approx(found.steady, rel=0.02)
+    assert "GPUs that serve" not in " ".join(each.says for each in found.advice)
+
+
+def test_two_services_on_one_gpu_share_it():
+    beside = "resnet50 20000 QPS on gpu0"
+    found = lanewise.simulate("composable-server-gen4", ["resnet50 20000 QPS on gpu0", beside])
+    assert all(each.valid for each in found)
+    over = lanewise.simulate("composable-server-gen4", ["resnet50 30000 QPS on gpu0", "resnet50 30000 QPS on gpu0"])
+    assert not any(each.valid for each in over)
+    assert sum(each.answered for each in over) < 45_000
+    assert "shares its GPUs" in over[0].note
+
+
+def test_a_query_slower_than_its_bound_is_called_that(tmp_path):
+    (tmp_path / "slow.yaml").write_text(
+        "slow: {bytes_in: 1 MB, bytes_out: 1 kB, bound: 10 ms, percentile: 0.99, source: test}"
+    )
+    (tmp_path / "parts.yaml").write_text(
+        "parts: [{part: l40s, extends: l40s, from: [{source: test, basis: calibrated, "
+        "figures: {service_time.slow.1: 20 ms}}]}]"
+    )
+    system = lanewise.load_system("composable-server-gen4", {}, lanewise.load_catalog([tmp_path / "parts.yaml"]))
+    load = Load(lanewise.load_workload(tmp_path / "slow.yaml"), qps=10.0)
+    found = lanewise.simulate(system, load)[0]
+    assert not found.valid
+    assert "a lone query takes 20" in found.limit
+    assert all(each.gain is None for each in found.advice)
+    peak = lanewise.peak(system, Load(load.workload))
+    assert not peak.valid
+    assert "a lone query takes 20" in peak.limit
+
+
+def test_a_slow_neighbour_does_not_make_the_run_long():
+    found = lanewise.simulate("composable-server-gen4", ["resnet50 100000 QPS on gpu[1-3]", "bert-99 0.001 QPS on gpu0"])
+    assert found[0].valid
+    assert found[0].queries < 6e6
