@@ -10,6 +10,8 @@ import time
 import pytest
 from cli_binary import BINARY
 
+from lanewise.cli import verbs
+
 GEN4 = ("predict", "composable-server-gen4", "--set", "path=4")
 SLOW = """\
 slow:
@@ -149,6 +151,73 @@ def test_one_query_at_a_time_and_all_at_once(lanewise):
 def test_what_makes_no_sense_is_refused_in_two_lines(lanewise, options, says):
     error, _ = refused(lanewise(*GEN4, "--service", "resnet50", *options))
     assert says in error
+
+
+@pytest.mark.parametrize(
+    ("options", "says", "hints"),
+    [
+        (("--qps", "1000", "--seed", "-1"), "-1 is no seed", "from 0 to 18446744073709551615"),
+        (("--qps", "1000", "--seed", "18446744073709551616"), "is no seed", "from 0 to 18446744073709551615"),
+        (("--peak", "--seed", "18446744073709551615"), "is no seed", "from 0 to 18446744073709551576"),
+        (("--qps", "1000", "--batch", "100000000"), "a batch of 100000000 queries", "1 to 999,999"),
+        (("--qps", "1e300"), "1e+300 queries a second is more than any", "at most 1e+12"),
+        (("--qps", "1000", "--seconds", "1e300"), "a run of 1e+300 s", "at most 1e+09"),
+        (("--mode", "offline", "--seconds", "1e300"), "a run of 1e+300 s", "at most 1e+09"),
+        (("--qps", "1", "--mode", "bogus"), "unknown scenario 'bogus'", "known: "),
+        (("--qps", "1", "--mode", "ofline"), "unknown scenario 'ofline'", "did you mean offline"),
+        (("--mode", "offline", "--precision", "0.1"), "--precision says nothing", "leave it out"),
+        (("--gpus", "gpu0", "--batch", "4"), "--gpus and --batch say nothing about the steady state", "--qps"),
+        (("--qps", "1000", "--division", "network", "--frontend", "host0"), "none crosses the network", "another host"),
+        (("--qps", "1000", "--dispatch", "least"), "--dispatch least has no effect", "leave it out"),
+        (("--peak", "--gpus", "gpu0", "--copies", "per-query", "--dispatch", "random"), "no effect", "leave it out"),
+        (("--mode", "single-stream", "--timeout", "1 ms"), "nothing about the single-stream", "leave it out"),
+        (("--mode", "multi-stream", "--timeout", "0 s"), "nothing about the multi-stream", "leave it out"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_what_can(capsys, options, says, hints):
+    assert verbs.run([*GEN4, "--service", "resnet50", *options]) == 2
+    error, hint = [line for line in capsys.readouterr().err.splitlines() if line != "simulating"]
+    assert error.startswith("error: ")
+    assert says in error
+    assert hints in hint
+
+
+def test_gpus_of_one_host_and_another_host_are_refused(capsys):
+    ask = ("--service", "resnet50", "--qps", "1000", "--gpus", "host0", "--host", "host1")
+    assert verbs.run(["predict", "composable-server-two-hosts", *ask]) == 2
+    assert "belongs to host0, not to host1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", [("--seed", "0"), ("--qps", "0"), ("--batch", "0"), ("--both-ways",)])
+def test_an_option_of_another_question_is_refused_though_it_be_zero(capsys, option):
+    assert verbs.run(["predict", "composable-server-gen4", "--flows", "host0->gpu0", *option]) == 2
+    assert f"{option[0]} says nothing about --flows" in capsys.readouterr().err
+
+
+def test_offline_is_simulated_where_the_steady_state_cannot_answer(capsys):
+    def answered(*options: str) -> dict:
+        assert verbs.run(["predict", "dgx-a100", "--service", "resnet50", "--mode", "offline", "--json", *options]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    plain = answered()
+    assert plain["qps"] > 0
+    assert "scenario" not in plain
+    for options in (("--gpus", "gpu0"), ("--seed", "2"), ("--batch", "32"), ("--background", "host0->gpu0")):
+        found = answered(*options)
+        assert found["scenario"] == "offline", options
+        assert found["answered"] > 0
+    short, long = (answered("--gpus", "gpu0", "--seconds", seconds)["queries"] for seconds in ("1", "2"))
+    assert long > 1.8 * short
+
+
+def test_a_workload_file_is_served_in_steady_state_as_under_load(capsys, tmp_path):
+    (tmp_path / "slow.yaml").write_text(SLOW)
+    (tmp_path / "parts.yaml").write_text(PARTS.replace("{FIGURES}", "{service.slow.server: 100 QPS}"))
+    ask = (*GEN4, "--set", "gpus=2", "--parts", f"{tmp_path}/parts.yaml", "--service", f"{tmp_path}/slow.yaml")
+    assert verbs.run([*ask, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["workload"] == "slow"
+    assert found["qps"] == pytest.approx(200)
 
 
 def test_a_gpu_of_unknown_time_says_which_figure_to_give(lanewise):

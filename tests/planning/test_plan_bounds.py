@@ -8,6 +8,7 @@ import pytest
 from plan_systems import asked, box, two_paths
 
 import lanewise
+from lanewise.errors import FormatError, InputError
 from lanewise.perf.flow import parse_flows
 from lanewise.planning.confirm import SEED, Confirmation, Confirmed, by_simulation
 from lanewise.planning.hold import MARGINS, hold, unkept
@@ -197,3 +198,23 @@ def test_a_tenant_is_a_load_with_words_of_its_own(text, load):
 def test_a_tenant_may_ask_for_certain_gpus():
     found = hold(asked(two_paths(1), "resnet50 40000 QPS on gpu[2-3]"))
     assert set(found.best.serving["resnet50"]) <= {"gpu2", "gpu3"}
+
+
+@pytest.mark.parametrize("text", ["resnet50 1e300 QPS", "resnet50 1e13 QPS", "resnet50 10 QPS each 1e300 QPS"])
+def test_a_demand_beyond_any_system_is_refused(text):
+    with pytest.raises(FormatError, match=r"is 1e\+\d+ QPS") as caught:
+        lanewise.plan("composable-server-two-hosts", services=[text])
+    assert "at most 1e+12" in caught.value.hint
+
+
+@pytest.mark.parametrize("each", ["", " each 1e-12 QPS", " each 1e12 QPS"])
+def test_the_largest_demand_there_may_be_is_planned_and_not_met(each):
+    found = lanewise.plan("composable-server-two-hosts", services=[f"resnet50 1e12 QPS{each}"])
+    assert not found.served
+
+
+def test_no_gpu_serves_the_host_that_sends_to_it_over_the_network():
+    found = lanewise.plan("dgx-a100-network", services=["resnet50 1000 QPS from frontend"])
+    assert found.served
+    with pytest.raises(InputError, match="none crosses the network"):
+        lanewise.plan("dgx-a100-network", services=["resnet50 1000 QPS from accelerator"])

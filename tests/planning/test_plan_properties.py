@@ -81,7 +81,8 @@ def test_the_solver_promises_no_less_than_the_model_finds(question, data):
     assert proposal.bound >= score.goals[0] * (1 - 1e-9)
     proposal = Relaxed(choices.problem).best("total", [])
     assert proposal is not None
-    assert proposal.bound >= score.goals[1] * (1 - 1e-9)
+    # Rates are whole steps of 1 / 20,000: what shares a full resource may lose most of a step each.
+    assert proposal.bound >= score.goals[1] * (1 - 1e-4)
 
 
 @pytest.mark.parametrize("by", ["slowest", "total"])

@@ -49,7 +49,7 @@ def terminal(loaded: Loaded, width: int = 100) -> str:
             "180,000 QPS: INVALID, p99 96.5 ms of 15 ms (61 % of queries late, 1 % allowed); "
             "limit: gpu0 (inference rate)",
         ),
-        (bare(), "12.5 QPS: VALID, p99 81 us"),
+        (bare(), "12.5 QPS: no bound, p99 81 us"),
         (replace(at_peak(), percentile=0.9999, bound=20.0, latency=3.25), "p99.99 3.25 s of 20 s"),
     ],
 )
@@ -204,7 +204,7 @@ def test_a_part_that_is_missing_leaves_no_empty_frame(part: str) -> None:
 
 def test_a_scenario_without_a_bound_shows_none() -> None:
     offline = replace(at_peak(), scenario="offline", latency=4.9, percentile=0.99)
-    assert services.headline(offline) == "136,000 QPS: VALID, p99 4.9 s; limit: read window of hop4"
+    assert services.headline(offline) == "136,000 QPS: no bound, p99 4.9 s; limit: read window of hop4"
     assert "bound 15 ms" not in served(offline)
 
 
@@ -218,7 +218,7 @@ def test_a_search_that_found_no_valid_rate_says_so() -> None:
 
 def test_a_bound_that_takes_nothing_is_said_to_cost_nothing() -> None:
     assert "the bound costs nothing" in services.peak_text(replace(at_peak(), steady=136_125.0))
-    assert "the bound leaves 91 %" in services.peak_text(at_peak())
+    assert "the bound leaves 90 %" in services.peak_text(at_peak())
 
 
 def test_idle_resources_get_no_line_unless_all_are_idle() -> None:

@@ -103,6 +103,7 @@ def test_a_query_slower_than_its_bound_is_called_that(tmp_path):
 
 
 def test_a_slow_neighbour_does_not_make_the_run_long():
-    found = lanewise.simulate("composable-server-gen4", ["resnet50 100000 QPS on gpu[1-3]", "bert-99 0.001 QPS on gpu0"])
+    services = ["resnet50 100000 QPS on gpu[1-3]", "bert-99 0.001 QPS on gpu0"]
+    found = lanewise.simulate("composable-server-gen4", services)
     assert found[0].valid
     assert found[0].queries < 6e6

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import lanewise
 from lanewise.catalog import Catalog, Figure, builtin
 from lanewise.errors import InputError, UnknownName
+from lanewise.serving import steady
 from lanewise.serving.workload import workload, workloads
+from lanewise.topology.model import System
 
 
 def with_rate(qps: float) -> Catalog:
@@ -74,3 +78,59 @@ def test_software_time_lowers_the_network_rate_only() -> None:
     # 1 / (1 / 37,503.69 + 10 us) of each of eight GPUs
     assert network == pytest.approx(8 / (1 / 37503.69 + 10e-6), rel=1e-6)
     assert closed == pytest.approx(8 * 37503.69, rel=1e-6)
+
+
+OWN = """\
+own:
+  bytes_in: 150528 B
+  bytes_out: 4 kB
+  bound: 15 ms
+  percentile: 0.99
+  software: 10 us
+  source: made for a test
+"""
+
+
+def with_own(system: str, part: str) -> System:
+    known = builtin().get(part).with_figure("service.own.server", Figure(1000.0, "1/s", "this test"))
+    return lanewise.load_system(system, catalog=builtin().with_part(known))
+
+
+def test_a_workload_of_ones_own_is_served_from_its_file_and_from_memory(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(OWN)
+    system = with_own("composable-server-gen4", "l40s")
+    gpus = len(lanewise.serve(system, "resnet50").prediction.flows)
+    made = lanewise.load_workload(tmp_path / "own.yaml")
+    for asked in (tmp_path / "own.yaml", str(tmp_path / "own.yaml"), f"{tmp_path}/own.yaml:own", made):
+        assert lanewise.serve(system, asked).qps == pytest.approx(1000.0 * gpus)
+    assert steady.closed(system, made).workload == made
+
+
+def test_software_of_ones_own_workload_counts_over_the_network(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(OWN)
+    made = lanewise.load_workload(tmp_path / "own.yaml")
+    system = with_own("dgx-a100-network", "a100-sxm-80gb")
+    assert steady.network(system, made).qps == pytest.approx(8 / (1 / 1000 + 10e-6))
+    none = replace(made, software=None)
+    assert steady.network(system, none).qps == pytest.approx(8000)
+
+
+def test_an_unknown_mode_is_named() -> None:
+    with pytest.raises(UnknownName, match="unknown mode 'nope'") as caught:
+        lanewise.serve("composable-server-gen4", "resnet50", mode="nope")
+    assert "offline" in caught.value.hint
+
+
+def test_hosts_are_refused_as_they_are_under_load() -> None:
+    with pytest.raises(InputError, match="no host 'frontend' to generate") as steadily:
+        lanewise.serve("composable-server-gen4", "resnet50", division="network")
+    with pytest.raises(InputError) as loaded:
+        lanewise.simulate("composable-server-gen4", "resnet50 1 QPS from frontend")
+    assert str(steadily.value) == str(loaded.value)
+    with pytest.raises(UnknownName, match="host7"):
+        lanewise.serve("composable-server-gen4", "resnet50", host="host7")
+    with pytest.raises(InputError, match="frontend of dgx-a100-network has no GPU"):
+        lanewise.serve("dgx-a100-network", "resnet50", host="frontend")
+    system = lanewise.load_system("dgx-a100-network")
+    with pytest.raises(InputError, match="none crosses the network"):
+        steady.network(system, "resnet50", host="accelerator", frontend="accelerator")

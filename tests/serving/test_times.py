@@ -149,9 +149,9 @@ def test_a_gpu_of_unknown_time_is_the_same_error_as_in_steady_state(part: Part) 
     with pytest.raises(InputError) as caught:
         service_times(part, ONE_MS)
     with pytest.raises(InputError) as steady:
-        service_rate(part, "w", "server")
+        service_rate(part, ONE_MS, "server")
     assert (
-        str(caught.value) == str(steady.value) == "nobody has stated how many w queries a second a mine serves (server)"
+        str(caught.value) == str(steady.value) == "nobody has stated how many w queries mine serves a second (server)"
     )
     assert caught.value.hint == steady.value.hint
     assert "service.w.server" in caught.value.hint

@@ -78,10 +78,12 @@ def load_run(path: str | Path) -> Run:
 
 
 def system_of(system: System | str | Path) -> System:
+    """The system itself, or the one of that name or file; LanewiseError if it cannot be read."""
     return load_system(system) if isinstance(system, (str, Path)) else system
 
 
 def run_of(run: Run | str | Path) -> Run:
+    """The run itself, or the one saved in that file; FormatError if it is not one."""
     return load_run(run) if isinstance(run, (str, Path)) else run
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lanewise.serving.load import Load
     from lanewise.serving.peak import Sought
     from lanewise.serving.steady import ServiceRate
+    from lanewise.serving.workload import Workload
     from lanewise.topology.model import System
 
 
@@ -70,15 +71,24 @@ def matrix(
 
 
 def serve(
-    system: System | str | Path, workload: str, mode: str = "server", division: str = "closed", host: str | None = None
+    system: System | str | Path,
+    workload: str | Path | Workload,
+    mode: str = "server",
+    division: str = "closed",
+    host: str | None = None,
 ) -> ServiceRate:
-    """What an inference service reaches in steady state, and its limit."""
+    """What an inference service (a workload by name, file or itself) reaches in steady state, and its limit.
+
+    UnknownName for a mode other than server or offline, or a division other than closed or network.
+    """
     from lanewise.serving import steady
+    from lanewise.serving.workload import Workload
 
     divisions = {"closed": steady.closed, "network": steady.network}
     if division not in divisions:
         raise unknown_name("division", division, divisions)
-    return divisions[division](system_of(system), workload, mode, host)
+    asked = workload if isinstance(workload, Workload) else load_workload(workload)
+    return divisions[division](system_of(system), asked, mode, host)
 
 
 def simulate(
@@ -91,8 +101,10 @@ def simulate(
     """Services under load, by event simulation: 'resnet50 150000 QPS on gpu[0-3]' or Load objects, with what runs
     beside them; InputError for what cannot be answered.
     """
+    from lanewise.serving.load import check_run
     from lanewise.serving.peak import simulate as run
 
+    check_run(seconds, seed)
     return run(system_of(system), _loads(services), _flows(background, True) if background else (), seconds, seed)[0]
 
 
@@ -105,12 +117,22 @@ def peak(
 ) -> Loaded:
     """The largest rate of a service that keeps its latency bound, by event simulation, beside services at their rates.
 
-    lanewise.peak("composable-server-gen4", "resnet50"); InputError for what cannot be answered.
+    lanewise.peak("composable-server-gen4", "resnet50"). It judges that service alone: `simulate` at the rate found
+    gives the verdicts of those beside it as well. InputError for what cannot be answered.
     """
+    from lanewise.serving.load import check_run
     from lanewise.serving.peak import Sought, seek
 
+    asked = _loads(service)
+    if len(asked) != 1:
+        raise InputError(f"a peak of {len(asked)} services", hint="give one, and the others at their rates as `beside`")
+    if asked[0].qps:
+        hint = "leave the rate out, or ask simulate whether it holds"
+        raise InputError(f"a rate of {asked[0].qps:g} QPS says nothing about a peak", hint=hint)
+    wanted = sought or Sought()
+    check_run(None, wanted.seed, wanted.most_runs)
     flows = _flows(background, True) if background else ()
-    return seek(system_of(system), _loads(service)[0], _loads(beside), flows, sought or Sought())[0][0]
+    return seek(system_of(system), asked[0], _loads(beside), flows, wanted)[0][0]
 
 
 def trace(
@@ -122,9 +144,11 @@ def trace(
     seed: int = 1,
 ) -> str:
     """The first samples of simulated services as Trace Event JSON, which ui.perfetto.dev opens."""
+    from lanewise.serving.load import check_run
     from lanewise.serving.peak import simulate as run
     from lanewise.serving.trace import perfetto
 
+    check_run(seconds, seed)
     flows = _flows(background, True) if background else ()
     _, simulation, outcome = run(system_of(system), _loads(services), flows, seconds, seed, samples)
     return perfetto(simulation, outcome)

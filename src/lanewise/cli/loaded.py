@@ -48,7 +48,8 @@ class Asked:
     @property
     def simulated(self) -> bool:
         """Whether a simulation is asked for, not only the steady state."""
-        return self.peak or self.qps is not None or self.mode in ("single-stream", "multi-stream")
+        alone = self.mode in ("single-stream", "multi-stream")
+        return self.peak or self.qps is not None or alone or (self.mode == "offline" and bool(self.needs_simulation))
 
     @property
     def needs_simulation(self) -> list[str]:
@@ -63,10 +64,11 @@ def answer(system: System, service: str, asked: Asked, as_json: bool) -> None:
     if asked.peak and asked.qps is not None:
         raise InputError("--peak and --qps cannot be asked together", hint="--qps asks whether one rate holds")
     if asked.precision is not None and not asked.peak:
-        raise InputError("--precision says nothing about one rate", hint="ask with --peak")
+        hint = "ask with --peak" if asked.mode in (None, "server") else "leave it out"
+        raise InputError("--precision says nothing about one rate", hint=hint)
     if asked.seconds is not None and asked.peak:
         raise InputError("--seconds says nothing about --peak", hint="the search chooses how long its runs last")
-    found, simulation, outcome = _run(system, _load(service, asked), asked)
+    found, simulation, outcome = _run(system, _load(system, service, asked), asked)
     terminal.done()
     if asked.trace is not None:
         _write_trace(asked.trace, simulation, outcome)
@@ -84,25 +86,28 @@ def answer(system: System, service: str, asked: Asked, as_json: bool) -> None:
 def _run(system: System, load: Load, asked: Asked) -> tuple[tuple[Loaded, ...], Simulation, _native.Outcome]:
     from lanewise import api
     from lanewise.perf.flow import parse_flows
-    from lanewise.serving.load import parse_load
+    from lanewise.serving.load import check_run, parse_load
     from lanewise.serving.peak import PRECISION, Sought, seek, simulate
 
     beside = [parse_load(text, api.load_workload) for text in asked.beside]
     flows = parse_flows(asked.background) if asked.background else ()
     traced = TRACED if asked.trace is not None else 0
     seed = 1 if asked.seed is None else asked.seed
+    sought = Sought(PRECISION if asked.precision is None else asked.precision, seed, on_trial=_tell)
+    check_run(asked.seconds, seed, sought.most_runs if asked.peak else 1)
     if not asked.peak:
         terminal.status("simulating")
         return simulate(system, [load, *beside], flows, asked.seconds, seed, traced)
-    sought = Sought(PRECISION if asked.precision is None else asked.precision, seed, on_trial=_tell)
     found, simulation, outcome = seek(system, load, beside, flows, sought, traced)
     return found, simulation, outcome
 
 
-def _load(service: str, asked: Asked) -> Load:
+def _load(system: System, service: str, asked: Asked) -> Load:
     from lanewise import api, units
-    from lanewise.serving.load import Load, on
+    from lanewise.serving.load import SCENARIOS, Load, check, check_dispatch, gpus_of, on
 
+    if asked.mode is not None and asked.mode not in SCENARIOS:
+        raise unknown_name("scenario", asked.mode, SCENARIOS)
     if asked.mode not in (None, "server") and asked.qps is not None:
         raise InputError(f"--qps says nothing about the {asked.mode} scenario", hint="ask for it without --qps")
     divisions = ("closed", "network")
@@ -119,7 +124,12 @@ def _load(service: str, asked: Asked) -> Load:
     )  # fmt: skip
     if asked.peak and load.scenario == "server":
         load = replace(load, qps=1.0)
-    return on(load, asked.gpus) if asked.gpus is not None else load
+    if asked.gpus is not None:
+        load = on(load, asked.gpus)
+    check(load)
+    if asked.dispatch is not None:
+        check_dispatch(system, load, gpus_of(system, load))
+    return load
 
 
 def _tell(trial: Trial) -> None:

@@ -11,6 +11,9 @@ from lanewise.cli import options, predicted, terminal
 from lanewise.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lanewise.cli.loaded import Asked
     from lanewise.topology.model import System
 
 # In the order of the fields of cli.loaded.Asked.
@@ -20,128 +23,137 @@ LOAD_OPTIONS = (
 )  # fmt: skip
 
 
+Flows = Annotated[
+    str | None,
+    typer.Option(
+        help="Flows at once: 'gpu0->gpu4, host0->gpu1', or with sizes: 'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms'."
+    ),
+]
+Matrix = Annotated[str | None, typer.Option(metavar="goodput|latency", help="All pairs, each alone.")]
+BothWays = Annotated[bool, typer.Option("--both-ways", help="With --matrix goodput: both directions, their sum.")]
+Devices = Annotated[str | None, typer.Option(metavar="gpu[0-3]", help="With --matrix: these devices only.")]
+Service = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORKLOAD",
+        help="An inference service: resnet50, bert-99, my.yaml; in steady state; simulated with --qps or --peak.",
+    ),
+]
+Qps = Annotated[float | None, typer.Option(metavar="RATE", help="Does the service hold at that rate?")]
+Peak = Annotated[bool, typer.Option("--peak", help="The largest rate that keeps the service's latency bound.")]
+Mode = Annotated[
+    str | None,
+    typer.Option(metavar="server|offline|single-stream|multi-stream", help="MLPerf's scenario; server unless given."),
+]
+Division = Annotated[
+    str | None, typer.Option(metavar="closed|network", help="Where queries come from; closed unless given.")
+]
+Frontend = Annotated[str | None, typer.Option(metavar="HOST", help="The host that sends them over the network.")]
+Host = Annotated[str | None, typer.Option(help="The host whose GPUs serve.")]
+Gpus = Annotated[str | None, typer.Option(metavar="gpu[0-3]", help="The GPUs that serve.")]
+Batch = Annotated[int | None, typer.Option(metavar="N", help="Largest batch; the workload's unless given.")]
+Timeout = Annotated[
+    str | None, typer.Option(metavar="TIME", help="How long a query waits for its batch to fill: '1 ms'.")
+]
+Copies = Annotated[
+    str | None, typer.Option(metavar="gathered|per-query", help="A batch copied in one go, or query by query.")
+]
+Dispatch = Annotated[
+    str | None,
+    typer.Option(metavar="least|round-robin|random", help="How queries spread where GPUs share no queue."),
+]
+Beside = Annotated[
+    list[str] | None,
+    typer.Option(metavar="'WORKLOAD QPS on gpu[4-7]'", help="Another service beside it; may be repeated."),
+]
+Background = Annotated[
+    str | None,
+    typer.Option(metavar="FLOWS", help="Traffic beside it: 'ssd0->gpu0, gpu1->host0 4 GiB every 10 s'."),
+]
+Seconds = Annotated[float | None, typer.Option(help="Simulated seconds at --qps; offline: of samples.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of the random arrivals; 1 unless given.")]
+Precision = Annotated[float | None, typer.Option(metavar="SHARE", help="Of --peak; 0.0025 unless given.")]
+Trace = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the first queries as a trace for ui.perfetto.dev.")
+]
+Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the simulation as one HTML page.")]
+
+
 def predict(
     system: options.SystemName,
-    flows: Annotated[
-        str | None,
-        typer.Option(
-            help="Flows at once: 'gpu0->gpu4, host0->gpu1', or with sizes: 'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms'."
-        ),
-    ] = None,
-    matrix: Annotated[str | None, typer.Option(metavar="goodput|latency", help="All pairs, each alone.")] = None,
-    both_ways: Annotated[
-        bool, typer.Option("--both-ways", help="With --matrix goodput: both directions, their sum.")
-    ] = False,
-    devices: Annotated[str | None, typer.Option(metavar="gpu[0-3]", help="With --matrix: these devices only.")] = None,
-    service: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORKLOAD",
-            help="An inference service: resnet50, bert-99, my.yaml; in steady state; simulated with --qps or --peak.",
-        ),
-    ] = None,
-    qps: Annotated[float | None, typer.Option(metavar="RATE", help="Does the service hold at that rate?")] = None,
-    peak: Annotated[
-        bool, typer.Option("--peak", help="The largest rate that keeps the service's latency bound.")
-    ] = False,
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            metavar="server|offline|single-stream|multi-stream", help="MLPerf's scenario; server unless given."
-        ),
-    ] = None,
-    division: Annotated[
-        str | None, typer.Option(metavar="closed|network", help="Where queries come from; closed unless given.")
-    ] = None,
-    frontend: Annotated[
-        str | None, typer.Option(metavar="HOST", help="The host that sends them over the network.")
-    ] = None,
-    host: Annotated[str | None, typer.Option(help="The host whose GPUs serve.")] = None,
-    gpus: Annotated[str | None, typer.Option(metavar="gpu[0-3]", help="The GPUs that serve.")] = None,
-    batch: Annotated[int | None, typer.Option(metavar="N", help="Largest batch; the workload's unless given.")] = None,
-    timeout: Annotated[
-        str | None, typer.Option(metavar="TIME", help="How long a query waits for its batch to fill: '1 ms'.")
-    ] = None,
-    copies: Annotated[
-        str | None, typer.Option(metavar="gathered|per-query", help="A batch copied in one go, or query by query.")
-    ] = None,
-    dispatch: Annotated[
-        str | None,
-        typer.Option(metavar="least|round-robin|random", help="How queries spread where GPUs share no queue."),
-    ] = None,
-    beside: Annotated[
-        list[str] | None,
-        typer.Option(metavar="'WORKLOAD QPS on gpu[4-7]'", help="Another service beside it; may be repeated."),
-    ] = None,
-    background: Annotated[
-        str | None,
-        typer.Option(metavar="FLOWS", help="Traffic beside it: 'ssd0->gpu0, gpu1->host0 4 GiB every 10 s'."),
-    ] = None,
-    seconds: Annotated[float | None, typer.Option(help="Simulated seconds at --qps.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the random arrivals; 1 unless given.")] = None,
-    precision: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Of --peak; 0.0025 unless given.")
-    ] = None,
-    trace: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the first queries as a trace for ui.perfetto.dev.")
-    ] = None,
-    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the simulation as one HTML page.")] = None,
+    flows: Flows = None,
+    matrix: Matrix = None,
+    both_ways: BothWays = False,
+    devices: Devices = None,
+    service: Service = None,
+    qps: Qps = None,
+    peak: Peak = False,
+    mode: Mode = None,
+    division: Division = None,
+    frontend: Frontend = None,
+    host: Host = None,
+    gpus: Gpus = None,
+    batch: Batch = None,
+    timeout: Timeout = None,
+    copies: Copies = None,
+    dispatch: Dispatch = None,
+    beside: Beside = None,
+    background: Background = None,
+    seconds: Seconds = None,
+    seed: Seed = None,
+    precision: Precision = None,
+    trace: Trace = None,
+    report: Report = None,
     no_p2p: options.NoP2p = False,
     settings: options.Settings = None,
     parts: options.Parts = None,
     as_json: options.Json = False,
 ) -> None:
     """Predict flows together, all pairs, or a service; each rate with its limit and what it rests on."""
+    from lanewise.cli.loaded import Asked
+
     under_load = (
         qps, peak, mode, division, frontend, host, gpus, batch, timeout, copies, dispatch, tuple(beside or ()),
         background, seconds, seed, precision, trace, report,
     )  # fmt: skip
-    asked = [
-        name for name, value in (("--flows", flows), ("--matrix", matrix), ("--service", service)) if value is not None
-    ]
-    if len(asked) != 1:
-        cause = f"{' and '.join(asked)} cannot be asked together" if asked else "nothing to predict"
-        raise InputError(cause, hint="give one of --flows 'gpu0->gpu1', --matrix goodput, --service resnet50")
-    _refuse(
-        asked[0],
-        {
-            "--both-ways": ("--matrix", both_ways),
-            "--devices": ("--matrix", devices is not None),
-            **{
-                f"--{name}": ("--service", value not in (None, False, [], ()))
-                for name, value in zip(LOAD_OPTIONS, under_load, strict=True)
-            },
-        },
-    )
+    given = dict(zip(LOAD_OPTIONS, under_load, strict=True))
+    _one_question(flows, matrix, service, {"both-ways": both_ways, "devices": devices}, given)
     if service is not None and no_p2p:
         raise InputError("--no-p2p says nothing about --service", hint="leave it out: no data passes between GPUs")
     loaded = options.load(system, settings, parts)
+    if service is not None:
+        _service(loaded, service, Asked(**given), as_json)  # type: ignore[arg-type]
+        return
     if flows is not None:
         answer = _flows(loaded, flows, not no_p2p)
-    elif matrix is not None:
-        answer = _matrix(loaded, matrix, devices, both_ways, not no_p2p)
     else:
-        from lanewise.cli.loaded import Asked
-        from lanewise.cli.loaded import answer as simulate
+        answer = _matrix(loaded, str(matrix), devices, both_ways, not no_p2p)
+    _show(answer, as_json)
 
-        load = Asked(**dict(zip(LOAD_OPTIONS, under_load, strict=True)))  # type: ignore[arg-type]
-        if load.simulated:
-            simulate(loaded, str(service), load, as_json)
-            return
-        if load.needs_simulation:
-            names = " and ".join(load.needs_simulation)
-            raise InputError(f"{names} says nothing about the steady state", hint="ask with --qps RATE or --peak")
-        answer = _service(loaded, str(service), mode or "server", division or "closed", host)
+
+def _one_question(
+    flows: str | None,
+    matrix: str | None,
+    service: str | None,
+    of_matrix: Mapping[str, object],
+    of_load: Mapping[str, object],
+) -> None:
+    """InputError unless one question is asked, and no option belongs to another one."""
+    questions = (("--flows", flows), ("--matrix", matrix), ("--service", service))
+    asked = [name for name, value in questions if value is not None]
+    if len(asked) != 1:
+        cause = f"{' and '.join(asked)} cannot be asked together" if asked else "nothing to predict"
+        raise InputError(cause, hint="give one of --flows 'gpu0->gpu1', --matrix goodput, --service resnet50")
+    for question, options_of in (("--matrix", of_matrix), ("--service", of_load)):
+        for name, value in options_of.items():
+            # 0 is given: only what nobody wrote is None, False or empty.
+            if question != asked[0] and value is not None and value is not False and value != ():
+                hint = f"leave it out, or ask with {question}; see --help"
+                raise InputError(f"--{name} says nothing about {asked[0]}", hint=hint)
+
+
+def _show(answer: predicted.Answer, as_json: bool) -> None:
     terminal.out_json(answer.data) if as_json else answer.show()
-
-
-def _refuse(asked: str, given: dict[str, tuple[str, bool]]) -> None:
-    """InputError for an option that would be ignored because it belongs to another question."""
-    for option, (question, used) in given.items():
-        if used and question != asked:
-            raise InputError(
-                f"{option} says nothing about {asked}", hint=f"leave it out, or ask with {question}; see --help"
-            )
 
 
 def _flows(system: System, flows: str, p2p: bool) -> predicted.Answer:
@@ -160,17 +172,27 @@ def _matrix(system: System, metric: str, devices: str | None, both_ways: bool, p
     return predicted.matrix(system, api.matrix(system, names(devices), metric, both_ways, p2p))
 
 
-def _service(system: System, workload: str, mode: str, division: str, host: str | None) -> predicted.Answer:
+def _service(system: System, workload: str, asked: Asked, as_json: bool) -> None:
+    """The service under load where that is asked for, else in steady state."""
     from lanewise import api
+    from lanewise.cli import loaded
     from lanewise.errors import unknown_name
 
+    if asked.simulated:
+        loaded.answer(system, workload, asked, as_json)
+        return
+    if asked.needs_simulation:
+        say = "says" if len(asked.needs_simulation) == 1 else "say"
+        cause = f"{' and '.join(asked.needs_simulation)} {say} nothing about the steady state"
+        raise InputError(cause, hint="ask with --qps RATE or --peak")
+    mode, division = asked.mode or "server", asked.division or "closed"
     for kind, value, known in (
         ("mode", mode, ("server", "offline", "single-stream", "multi-stream")),
         ("division", division, ("closed", "network")),
     ):
         if value not in known:
             raise unknown_name(kind, value, known)
-    return predicted.service(system, api.serve(system, workload, mode, division, host), mode, division)
+    _show(predicted.service(system, api.serve(system, workload, mode, division, asked.host), mode, division), as_json)
 
 
 def names(pattern: str | None) -> list[str] | None:

@@ -17,6 +17,7 @@ from lanewise.perf.plans import plan_all, staging_mode
 from lanewise.perf.predict import compete
 from lanewise.perf.sharing import FlowClass, Shares, share
 from lanewise.planning.work import Serving, Tenant, Work
+from lanewise.serving.load import check_frontend
 from lanewise.serving.steady import service_rate
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def by_model(system: System, work: Work) -> Score:
 
 def service_flow(system: System, tenant: Tenant, gpu: str) -> Flow:
     """The queries of a tenant to one GPU, capped at what it answers; InputError if nobody states that."""
+    check_frontend(tenant.load.frontend, system.device(gpu).host)
     source = tenant.load.frontend or system.device(gpu).host or ""
     name = f"GPU service rate ({system.device(gpu).part or gpu}, {tenant.workload.name})"
     if tenant.each is not None:
@@ -112,7 +114,7 @@ def service_flow(system: System, tenant: Tenant, gpu: str) -> Flow:
     if part is None:
         hint = "give it a part in the description, or state the rate: '... each 40000 QPS'"
         raise InputError(f"{gpu} names no part, so its service rate is unknown", hint=hint)
-    rate, basis, rests = service_rate(part, tenant.workload.name, tenant.load.mode, tenant.load.frontend is not None)
+    rate, basis, rests = service_rate(part, tenant.workload, tenant.load.mode, tenant.load.frontend is not None)
     return Flow(source, gpu, cap=rate * tenant.workload.bytes_in, cap_name=name, cap_basis=basis, cap_rests_on=rests)
 
 

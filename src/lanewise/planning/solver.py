@@ -1,8 +1,9 @@
 """The question as a CP-SAT model: what the best unseen placement could reach, and one that reaches it.
 
 Flows share by max-min, which is not linear. Here they may share a full resource in any way, so the model never gives a
-placement less than it has: its best value is an upper bound of what is left to find. Rounding goes the same way: what
-a flow takes is rounded down, what it may reach is rounded up.
+placement less than it has: its best value is an upper bound of what is left to find. Rounding goes the same way (what
+a flow takes is rounded down, what it may reach is rounded up), but for flows that share a full resource: in whole steps
+they may lose most of a step each, so a sum's bound may lie below the truth by under 0.01 %.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 STEPS = 20_000  # the largest rate of a group in whole steps
 FULL = 10**11  # a full resource in whole parts
 FINE = 1_000_000  # parts of what one step of a group is worth
+STEEPEST = 2**40  # times STEPS far below the solver's largest number
+LEAST = -(2**60)  # below the value of any goal
 EFFORT = 1.0  # CP-SAT's own measure of effort for one answer: the same on every machine, about seconds
 
 
@@ -78,7 +81,7 @@ class Relaxed:
     def _solve(self, model: Any, objective: Any, floors: Sequence[tuple[str, float]], maximise: bool) -> Any:
         for name, least in floors:
             value, scale = self._goals[name]
-            model.add(value >= math.floor(least * scale))
+            model.add(value >= max(math.floor(least * scale), LEAST))
         (model.maximize if maximise else model.minimize)(objective)
         solver = self._cp.CpSolver()
         settings = solver.parameters
@@ -105,12 +108,14 @@ class Relaxed:
             largest[each.group] = max(largest[each.group], min(each.cap, group.wanted) if group.bounded else each.cap)
         steps = [value / STEPS or 1.0 for value in largest]
         rates: list[Any] = []
+        most = [0] * len(problem.groups)
         loads: dict[tuple[str, ...], list[Any]] = {}
         demands: list[list[Any]] = [[] for _ in problem.groups]
         for number, each in enumerate(self._streams):
             wanted = problem.groups[each.group].wanted if problem.groups[each.group].bounded else math.inf
             top = math.ceil(min(each.cap, wanted) / steps[each.group])
             rate = model.new_int_var(0, top * len(each.whens), f"rate{number}")
+            most[each.group] += top * len(each.whens)
             if len(each.whens) == 1:
                 for item, option in each.whens[0]:
                     model.add(rate <= top * self._takes[item][option])
@@ -122,9 +127,9 @@ class Relaxed:
             rates.append(rate)
         for terms in loads.values():
             model.add(sum(terms) <= FULL)
-        for group, mine, step in zip(problem.groups, demands, steps, strict=True):
-            if group.bounded and mine:
-                model.add(sum(mine) <= math.ceil(group.wanted / step))
+        for group, mine, step, top in zip(problem.groups, demands, steps, most, strict=True):
+            if group.bounded and mine:  # more than all could do together need not fit the solver's whole numbers
+                model.add(sum(mine) <= math.ceil(min(group.wanted / step, top)))
         return rates, steps
 
     def _goal(self, name: str) -> tuple[Any, float]:
@@ -163,7 +168,9 @@ class Relaxed:
         for number in tops:
             mine = [r for r, v in zip(self._rates, self._streams, strict=True) if v.group == number]
             # (least - 1) / scale <= sum of rates * worth: a whole number more, so that nothing is promised too little.
-            self._model.add((least - 1) * math.floor(FINE / (scale * worth[number])) <= sum(mine) * FINE)
+            # A demand far beyond all rates would need larger numbers than the solver has: less steep promises more.
+            steep = math.floor(min(FINE / (scale * worth[number]), STEEPEST))
+            self._model.add((least - 1) * steep <= sum(mine) * FINE)
         return least, scale
 
     def _costs(self, most_moves: int | None) -> tuple[Any, int]:

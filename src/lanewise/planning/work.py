@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from lanewise import units
-from lanewise.errors import FormatError, unknown_name
+from lanewise.errors import FormatError, InputError, unknown_name
 from lanewise.perf.flow import Flow
-from lanewise.serving.load import Load, parse_load
+from lanewise.serving.load import Load, check_rate, parse_load
 from lanewise.serving.workload import Workload, workload
 
 _HINT = "write 'resnet50 170000 QPS', then if you like: on HOST, on gpu[0-3], from HOST, each 43367 QPS, as NAME"
@@ -106,8 +105,11 @@ def tenant(load: Load, each: float | None = None, mode: str = "server", name: st
     """A tenant with that load; FormatError for a demand that is not above zero, UnknownName for another mode."""
     what = load.workload.name
     for said, value in (("the demand", load.qps), ("what one GPU answers", each)):
-        if value is not None and (value <= 0 or not math.isfinite(value)):
-            raise FormatError(f"{said} of {what} is {value:g} QPS", hint="give a rate above zero")
+        if value is not None:
+            try:
+                check_rate(value)
+            except InputError as error:
+                raise FormatError(f"{said} of {what} is {value:g} QPS", hint=error.hint) from None
     if mode not in _MODES:
         raise unknown_name("mode", mode, _MODES)
     return Tenant(name or what, replace(load, scenario=mode), each)

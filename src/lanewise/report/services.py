@@ -90,7 +90,7 @@ def slowest(loaded: Loaded) -> str:
 
 def verdict(loaded: Loaded) -> str:
     """MLPerf's word, where a bound is judged."""
-    if loaded.scenario != "server":
+    if not bound(loaded):
         return "no bound"
     return "VALID" if loaded.valid else "INVALID"
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lanewise import units
-from lanewise.errors import FormatError, InputError, unknown_name
+from lanewise.errors import Contradiction, FormatError, InputError, unknown_name
 from lanewise.perf.flow import COMMA
-from lanewise.serving.workload import Workload, workload
+from lanewise.serving.workload import MAX_BATCH, Workload, workload
 from lanewise.topology.model import Kind
 from lanewise.topology.ranges import expand
 
@@ -23,6 +24,10 @@ SCENARIOS = ("server", "offline", "single-stream", "multi-stream")
 COPIES = ("gathered", "per-query")
 DISPATCHES = ("least", "round-robin", "random")
 LAWS = ("constant", "exponential")
+ONE_BY_ONE = ("single-stream", "multi-stream")
+MAX_QPS = 1e12
+MAX_SECONDS = 1e9  # 31 years
+MAX_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ class Load:
     @property
     def wait(self) -> float:
         """How long a sample waits for its batch to fill, in s; with one query at a time nothing can fill it."""
-        if self.scenario in ("single-stream", "multi-stream"):
+        if self.scenario in ONE_BY_ONE:
             return 0.0
         return self.timeout if self.timeout is not None else self.workload.timeout
 
@@ -78,12 +83,16 @@ def check(load: Load) -> None:
     ):
         if value not in known:
             raise unknown_name(kind, value, known)
-    if load.scenario == "server" and not (load.qps > 0.0 and math.isfinite(load.qps)):
-        raise InputError(f"{load.qps:g} queries a second is no rate", hint="give a rate above zero, such as 150000")
-    if load.batch is not None and load.batch < 1:
-        raise InputError(f"a batch of {load.batch} queries holds nothing", hint="give a batch of 1 or more")
-    if not (load.wait >= 0.0 and math.isfinite(load.wait)):
-        raise InputError(f"a batching time-out of {load.wait:g} s", hint="give 0 s or more")
+    if load.scenario == "server":
+        check_rate(load.qps)
+    if not _whole(load.largest, 1, MAX_BATCH):
+        hint = f"give a whole number from 1 to {MAX_BATCH:,}, such as 64"
+        raise InputError(f"a batch of {load.largest!r} queries", hint=hint)
+    if load.timeout is not None and load.scenario in ONE_BY_ONE:
+        hint = "leave it out: a query that comes alone waits for no others"
+        raise InputError(f"a batching time-out says nothing about the {load.scenario} scenario", hint=hint)
+    if not (_real(load.wait) and 0.0 <= load.wait < math.inf):
+        raise InputError(f"a batching time-out of {_written(load.wait)} s", hint="give 0 s or more")
     bound = load.workload.bound
     if load.scenario == "server" and load.largest > 1 and load.wait >= bound:
         raise InputError(
@@ -91,12 +100,45 @@ def check(load: Load) -> None:
             f"{units.readable(bound, 's')}: every query that waits for its batch to fill would be late",
             hint="give a shorter one with --timeout, or a batch of 1",
         )
-    if load.slots < 1 or load.buffers < 1 or load.samples < 1:
+    if not all(_whole(count, 1, MAX_SEED) for count in (load.slots, load.buffers, load.samples)):
         raise InputError("a load without copy slots, buffers or samples", hint="give 1 or more of each")
 
 
+def check_rate(qps: float) -> None:
+    """InputError for queries a second that are no rate."""
+    if not (_real(qps) and 0.0 < qps < math.inf):
+        raise InputError(f"{_written(qps)} queries a second is no rate", hint="give a rate above zero, such as 150000")
+    if qps > MAX_QPS:
+        hint = f"give at most {MAX_QPS:g}, such as 150000"
+        raise InputError(f"{qps:g} queries a second is more than any system answers", hint=hint)
+
+
+def check_run(seconds: float | None, seed: int, runs: int = 1) -> None:
+    """InputError for seconds or a seed with which nothing can be run; further runs take the seeds that follow."""
+    if seconds is not None and not (_real(seconds) and 0.0 < seconds <= MAX_SECONDS):
+        hint = f"give seconds above zero, at most {MAX_SECONDS:g}"
+        raise InputError(f"a run of {_written(seconds)} s", hint=hint)
+    if not _whole(seed, 0, MAX_SEED + 1 - runs):
+        raise InputError(f"{seed!r} is no seed", hint=f"give a whole number from 0 to {MAX_SEED + 1 - runs}")
+
+
+def check_dispatch(system: System, load: Load, gpus: Sequence[str]) -> None:
+    """InputError where a way to dispatch says nothing, as one queue feeds all these GPUs."""
+    apart = load.frontend is not None or load.copies == "per-query"
+    if len(gpus if apart else {system.device(gpu).host for gpu in gpus}) < 2:
+        hint = "leave it out; GPUs of one host have queues of their own over the network or with --copies per-query"
+        raise InputError(f"--dispatch {load.dispatch} has no effect: one queue feeds {', '.join(gpus)}", hint=hint)
+
+
+def check_frontend(frontend: str | None, host: str | None) -> None:
+    """InputError where the host that sends the queries is the one that serves them."""
+    if frontend is not None and frontend == host:
+        hint = "name another host as the frontend or to serve, or ask for the closed division, without a frontend"
+        raise InputError(f"{host} sends the queries and serves them, so none crosses the network", hint=hint)
+
+
 def gpus_of(system: System, load: Load) -> tuple[str, ...]:
-    """The GPUs that answer the load; InputError or UnknownName if there is none, or one of them is no GPU."""
+    """The GPUs that answer the load; InputError or UnknownName if there is none, or they cannot be meant."""
     if load.host is not None and load.host not in system.hosts:
         raise unknown_name(f"host of {system.name}", load.host, system.hosts)
     if load.frontend is not None and load.frontend not in system.hosts:
@@ -105,16 +147,24 @@ def gpus_of(system: System, load: Load) -> tuple[str, ...]:
             hint=f"hosts: {', '.join(system.hosts)}",
         )
     one_host = load.gpus[0] if len(load.gpus) == 1 and load.gpus[0] in system.hosts else None
-    if load.gpus and one_host is None:
-        return _named(system, load.gpus)
+    found = _named(system, load.gpus) if load.gpus and one_host is None else _all_of(system, load, one_host)
+    for gpu in found:
+        host = system.device(gpu).host
+        if load.host not in (None, host):
+            hint = f"leave out --host, or name GPUs of {load.host}"
+            raise Contradiction(f"{gpu} belongs to {host}, not to {load.host}", hint=hint)
+        check_frontend(load.frontend, host)
+    if load.dispatch != "least":
+        check_dispatch(system, load, found)
+    return found
+
+
+def _all_of(system: System, load: Load, one_host: str | None) -> tuple[str, ...]:
     host = one_host or load.host or next((name for name in system.hosts if system.of_kind(Kind.GPU, host=name)), None)
     found = system.of_kind(Kind.GPU, host=host) if host is not None else ()
     if not found:
-        where = f"{host} of {system.name}" if host is not None else f"no host of {system.name}"
-        raise InputError(
-            f"{where} has {'no' if host is not None else 'a'} GPU",
-            hint="attach one, or set the parameter that counts them",
-        )
+        cause = f"{host} of {system.name} has no GPU" if host is not None else f"{system.name} has no host with a GPU"
+        raise InputError(cause, hint="attach one, or set the parameter that counts them")
     return tuple(found)
 
 
@@ -160,3 +210,15 @@ def parse_load(text: str, find: Callable[[str], Workload] = workload) -> Load:
 def on(load: Load, where: str) -> Load:
     """The load on those devices: GPUs ('gpu[0-3],gpu6') or one host."""
     return replace(load, gpus=tuple(name for piece in COMMA.split(where) for name in expand(piece.strip())))
+
+
+def _real(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _whole(value: object, least: int, most: int) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and least <= int(value) <= most
+
+
+def _written(value: object) -> str:
+    return f"{value:g}" if isinstance(value, (int, float)) else repr(value)

@@ -8,17 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lanewise.errors import InputError
+from lanewise.errors import InputError, unknown_name
 from lanewise.perf.flow import Flow
 from lanewise.perf.predict import Prediction, predict
 from lanewise.perf.resources import weakest
-from lanewise.serving.times import software_cost, stated_rate
+from lanewise.serving.load import Load, gpus_of
+from lanewise.serving.times import service_times, software_cost, stated_rate
 from lanewise.serving.workload import Workload, workload
-from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
     from lanewise.catalog import Part
     from lanewise.topology.model import System
+
+
+MODES = ("server", "offline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,67 +37,54 @@ class ServiceRate:
     prediction: Prediction
 
 
-def closed(system: System, name: str, mode: str = "server", host: str | None = None) -> ServiceRate:
+def closed(system: System, name: str | Workload, mode: str = "server", host: str | None = None) -> ServiceRate:
     """The service with load generator and GPUs in one host; InputError for a GPU of unknown service rate."""
-    return _rate(system, name, mode, _serving_host(system, host), frontend=None)
+    return _rate(system, Load(workload(name), scenario=mode, host=host))
 
 
 def network(
-    system: System, name: str, mode: str = "server", host: str | None = None, frontend: str = "frontend"
+    system: System, name: str | Workload, mode: str = "server", host: str | None = None, frontend: str = "frontend"
 ) -> ServiceRate:
     """The service with its load from `frontend`: bytes cross the fabric, software takes time for each query."""
-    if frontend not in system.hosts:
-        raise InputError(
-            f"{system.name} has no host '{frontend}' to generate the load", hint=f"hosts: {', '.join(system.hosts)}"
-        )
-    return _rate(system, name, mode, _serving_host(system, host), frontend)
+    return _rate(system, Load(workload(name), scenario=mode, host=host, frontend=frontend))
 
 
-def _serving_host(system: System, host: str | None) -> str:
-    if host is not None:
-        return host
-    found = next((name for name in system.hosts if system.of_kind(Kind.GPU, host=name)), None)
-    if found is None:
-        raise InputError(
-            f"{system.name} has no host with a GPU", hint="attach one, or set the parameter that counts them"
-        )
-    return found
-
-
-def _rate(system: System, name: str, mode: str, host: str, frontend: str | None) -> ServiceRate:
-    load = workload(name)
-    gpus = system.of_kind(Kind.GPU, host=host)
-    if not gpus:
-        raise InputError(
-            f"{host} of {system.name} has no GPU", hint="attach one, or set the parameter that counts them"
-        )
-    flows = [_flow(system, load, mode, gpu, frontend or host, networked=frontend is not None) for gpu in gpus]
+def _rate(system: System, asked: Load) -> ServiceRate:
+    if asked.scenario not in MODES:
+        raise unknown_name("mode", asked.scenario, MODES)
+    load = asked.workload
+    flows = [_flow(system, asked, gpu) for gpu in gpus_of(system, asked)]
     found = predict(system, flows)
     slowest = min(found.flows, key=lambda flow: flow.rate)
     basis = weakest([slowest.basis, *(flow.basis for flow in found.flows)])
     return ServiceRate(load, found.total / load.bytes_in, found.total, slowest.limit, basis, slowest.rests_on, found)
 
 
-def _flow(system: System, load: Workload, mode: str, gpu: str, source: str, networked: bool) -> Flow:
-    part = system.part(gpu)
+def _flow(system: System, asked: Load, gpu: str) -> Flow:
+    part, load = system.part(gpu), asked.workload
     if part is None:
         raise InputError(
             f"{gpu} names no part, so its service rate is unknown", hint="give it a part in the description"
         )
-    rate, basis, rests = service_rate(part, load.name, mode, networked)
+    rate, basis, rests = service_rate(part, load, asked.mode, asked.frontend is not None)
+    source = asked.frontend or system.device(gpu).host or ""
     return Flow(
         source, gpu, cap=rate * load.bytes_in, cap_name=f"GPU service rate ({part.name}, {load.name})",
         cap_basis=basis, cap_rests_on=rests,
     )  # fmt: skip
 
 
-def service_rate(part: Part, name: str, mode: str, networked: bool = False) -> tuple[float, str, str]:
+def service_rate(part: Part, load: str | Workload, mode: str, networked: bool = False) -> tuple[float, str, str]:
     """Queries/s that one GPU answers, with basis and source; InputError if nobody has measured it.
 
     Over the network the host adds `software.<workload>` seconds to each query of a GPU's pipeline.
     """
+    name = load if isinstance(load, str) else load.name
+    if not part.figure(f"service.{name}.{mode}").known:  # stated times may tell, as they do under load
+        times = service_times(part, load, mode, networked)
+        return times.rate(times.batch), times.basis, "; ".join(times.rests_on)
     rate, basis, rests = stated_rate(part, name, mode)
-    cost, cost_basis, cost_rests = software_cost(part, name) if networked else (0.0, "physics", "")
+    cost, cost_basis, cost_rests = software_cost(part, load) if networked else (0.0, "physics", "")
     if not cost:
         return rate, basis, rests
     return 1.0 / (1.0 / rate + cost), weakest([basis, cost_basis]), f"{rests}; {cost_rests}"

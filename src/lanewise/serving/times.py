@@ -132,7 +132,7 @@ def software_cost(part: Part, load: str | Workload) -> tuple[float, str, str]:
 def unknown_rate(part: Part, name: str, mode: str) -> InputError:
     """The error that says how a GPU's unknown rate is made known."""
     return InputError(
-        f"nobody has stated how many {name} queries a second a {part.name} serves ({mode})",
+        f"nobody has stated how many {name} queries {part.name} serves a second ({mode})",
         hint=f"give 'service.{name}.{mode}' in a part file (--parts FILE), or fit it with lanewise calibrate",
     )
 

@@ -2,7 +2,8 @@
 
 After LoadGen (mlcommons/inference, loadgen/early_stopping.cc and results.cc at b66003e): a query is late if its
 latency is greater than the bound, so an answer exactly on the bound is in time, for the percentile and for early
-stopping alike. Both use the whole nanoseconds that LoadGen counts in.
+stopping alike. LoadGen compares whole nanoseconds; who counts late queries here, such as the simulation, compares
+seconds as doubles, and the verdict takes that count as it is.
 """
 
 from __future__ import annotations
