@@ -212,7 +212,8 @@ def peak(seeds: int = 10) -> Row:
             verdict = judge(out.counted, out.late)
             return Trial(qps, number, verdict.valid, out.percentile(0.99), out.counted, verdict.reason)
 
-        each = find_peak(trial, durations=Durations(BOUND), bracket=(700.0, 1000.0), seed=1 + 1000 * seed)
+        each = find_peak(trial, durations=Durations(BOUND, longest=2e4), bracket=(700.0, 1000.0), precision=0.001,
+                         seed=1 + 1000 * seed)  # fmt: skip
         found.append(each.qps)
         trials.append(len(each.trials))
     errors = [100 * (each / exact - 1) for each in found]
@@ -248,7 +249,7 @@ def grid(threads: int) -> Row:
     def search(cell: tuple[str, dict[str, int]]) -> Row:
         simulation = Simulation(load_system(cell[0], cell[1], parts), [Load(RESNET, qps=1.0)])
         start = time.perf_counter()
-        each = find(simulation, 0, [1.0], Sought())
+        each = find(simulation, 0, [1.0], Sought())[0]
         return {"system": cell[0], **cell[1], "peak": each.qps, "steady": ceiling(simulation, 0, [1.0]).qps,
                 "interval": each.interval, "runs": len(each.trials), "wall_s": time.perf_counter() - start}  # fmt: skip
 

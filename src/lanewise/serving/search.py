@@ -242,8 +242,20 @@ class _Search:
             qps = self._quantiles(trials, 0.5)[0]
             return _Step(qps, self.durations.of(qps, max(share / 4.0, self.precision)))
         chance = CONFIRM_AT[left - 1] if left <= len(CONFIRM_AT) else CONFIRM_FIRST
-        qps = self._quantiles(trials, chance)[0]
+        qps = min(self._quantiles(trials, chance)[0], self._below_refused(trials))
         return _Step(qps, self.durations.of(qps, self.precision), confirms=True)
+
+    def _below_refused(self, trials: Sequence[Trial]) -> float:
+        """Half a precision below the lowest rate that a run of full length refused; inf if none did.
+
+        Lucky short runs can make the chances too sure of too high a peak; steps of this size leave that behind.
+        """
+        refused = [
+            trial.qps
+            for trial in trials
+            if not trial.valid and 2 * trial.queries >= trial.qps * self.durations.of(trial.qps, self.precision)
+        ]
+        return min(refused, default=math.inf) * (1.0 - 0.5 * self.precision)
 
     def known(self, trials: Sequence[Trial]) -> float:
         """Half the width of the interval that holds the peak, as a share of its rate."""
@@ -308,7 +320,8 @@ class _Search:
             interval = (low, high)
         else:
             interval_low, interval_high = self._quantiles(trials, OUTSIDE, 1.0 - OUTSIDE)
-            interval = (interval_low, interval_high)
+            # The answer may lie below what the chances say, where runs at full length refused what they preferred.
+            interval = (min(interval_low, low) if low else interval_low, interval_high)
         return Peak(low, high, interval, tuple(trials), confirmed, reason)
 
     def unfinished(self, trials: Sequence[Trial]) -> Peak:
