@@ -253,7 +253,7 @@ def test_a_broken_workload_file_names_its_line(lanewise, tmp_path):
 
 
 def test_ctrl_c_ends_a_long_simulation(tmp_path, clean_env):
-    ask = [BINARY, *GEN4, "--service", "resnet50", "--qps", "130000", "--seconds", "100000", "--report", "page.html"]
+    ask = [BINARY, *GEN4, "--service", "resnet50", "--qps", "130000", "--seconds", "50000", "--report", "page.html"]
     process = subprocess.Popen(
         ask, cwd=tmp_path, env=clean_env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),

@@ -41,6 +41,7 @@ def test_help_lists_the_verbs_and_what_they_are_for(lanewise):
     assert done.stderr == ""
     verbs = done.stdout.partition("Commands:\n")[2].partition("\n\n")[0]
     assert verbs == snapshot("""\
+  discover   Read a machine into a description, from dumps or /sys.
   route      Show the way between two devices, or all pairs and their peers.
   predict    Predict flows, transfers, all pairs, or an inference service.
   plan       Rank systems, place devices, pin network cards, and say why.

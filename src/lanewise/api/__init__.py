@@ -9,6 +9,7 @@ Where a function takes a system, the name of a ready one or the path of a file w
 
 from __future__ import annotations
 
+from lanewise.api.discovery import discover
 from lanewise.api.here import doctor
 from lanewise.api.loading import (
     load_catalog,
@@ -36,6 +37,7 @@ __all__ = [
     "compare_sources",
     "compare_systems",
     "detach",
+    "discover",
     "doctor",
     "draw",
     "finish_times",

@@ -12,6 +12,7 @@ import typer
 from lanewise.cli import (
     calibrate,
     compare,
+    discover,
     doctor,
     options,
     parts,
@@ -29,7 +30,7 @@ from lanewise.errors import EXIT_BAD_INPUT, LanewiseError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS = ("route", "predict", "plan", "study", "calibrate", "report", "compare", "system", "parts", "doctor")
+VERBS = ("discover", "route", "predict", "plan", "study", "calibrate", "report", "compare", "system", "parts", "doctor")
 
 
 class Verbs(options.QuickGroup):
@@ -52,6 +53,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: nothing to import, the same on every terminal
     pretty_exceptions_enable=False,
 )
+app.command("discover", short_help="Read a machine into a description, from dumps or /sys.")(discover.discover)
 app.command("route", short_help="Show the way between two devices, or all pairs and their peers.")(route.route)
 app.command("predict", short_help="Predict flows, transfers, all pairs, or an inference service.")(predict.predict)
 app.command("plan", short_help="Rank systems, place devices, pin network cards, and say why.")(plan.plan)

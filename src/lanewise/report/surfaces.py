@@ -162,6 +162,8 @@ def _head(chart: Chart, scale: Scale, grid: _Grid, salt: str) -> list[str]:
 def _ticks(scale: Scale) -> list[float]:
     """Three to six round values."""
     span = scale.high - scale.low
+    if span < 1e-300:  # a third of it may be no number any more
+        return [scale.low, scale.high]
     step = 10.0 ** math.floor(math.log10(span / 3))
     step *= next(factor for factor in (5, 2, 1) if span / (step * factor) >= 3)
     first, last = math.ceil(scale.low / step - 1e-9), math.floor(scale.high / step + 1e-9)

@@ -1,0 +1,112 @@
+"""What a dump says: facts about PCI functions, NUMA nodes and pairs of devices, each with its source."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeVar
+
+Value = str | int | float | bool
+_T = TypeVar("_T", str, int, float, bool)
+_ADDRESS = re.compile(r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-7])")
+MACHINE = "machine"
+# The class of what lspci calls by a word that means no bulk data.
+OTHER = 0xFF00
+# Transfer rates of one lane, GT/s, by generation.
+RATES = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
+# Where two sources differ, the one named first is taken.
+KINDS = ("sysfs", "lspci -vvv", "lspci -tv", "NCCL topology", "hwloc XML", "nvidia-smi topo -m")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a fact stands: the file, the attribute in it, the line if known."""
+
+    file: str
+    what: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} {self.what}" if self.line else f"{self.file} {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One statement: `key` of `about` (a PCI address, `node:0`, `GPU0` of a matrix, or the machine) is `value`."""
+
+    about: str
+    key: str
+    value: Value
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What a dump says of two devices: a class (`PHB`, `NV4`) or `bandwidth` of an NVLink in MB/s."""
+
+    a: str
+    b: str
+    word: str
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All that one dump says; `notes` are what it cannot say or what in it makes no sense."""
+
+    file: str
+    kind: str
+    facts: tuple[Fact, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Gatherer:
+    """Collects the facts of one dump; sources bear the file's name, errors its whole path."""
+
+    def __init__(self, file: str, kind: str) -> None:
+        self.path, self.file, self.kind = file, file.rstrip("/").rpartition("/")[2] or "/", kind
+        self.facts: list[Fact] = []
+        self.pairs: list[Pair] = []
+        self.notes: list[str] = []
+
+    def say(self, about: str, key: str, value: Value | None, what: str, line: int = 0) -> None:
+        """One more fact, unless the value is unknown."""
+        if value is not None and value != "":
+            self.facts.append(Fact(about, key, value, Source(self.file, what, line)))
+
+    def pair(self, a: str, b: str, word: str, what: str, line: int = 0) -> None:
+        """One more word on two devices."""
+        self.pairs.append(Pair(a, b, word, Source(self.file, what, line)))
+
+    def done(self) -> Reading:
+        """What was collected."""
+        return Reading(self.file, self.kind, tuple(self.facts), tuple(self.pairs), tuple(self.notes))
+
+
+def address(text: str) -> str | None:
+    """A PCI address written in full, `0000:c1:00.0`; None if the text is none."""
+    found = _ADDRESS.fullmatch(text.strip())
+    if not found:
+        return None
+    domain = (found[1] or "0").lower().lstrip("0").rjust(4, "0")
+    return f"{domain}:{found[2]}:{found[3]}.{found[4]}".lower()
+
+
+def generation(text: str) -> int | None:
+    """The PCIe generation of `16GT/s`, `16.0 GT/s PCIe` and the like; None if unknown."""
+    found = re.match(r"\s*(\d+(?:\.\d+)?)\s*GT/s", text)
+    return RATES.get(float(found[1])) if found else None
+
+
+def width(text: str) -> int | None:
+    """The lanes of `x16` or `16`; None if unknown."""
+    found = re.match(r"\s*x?(\d+)", text)
+    lanes = int(found[1]) if found else 0
+    return lanes if lanes in (1, 2, 4, 8, 16) else None
+
+
+def first(text: str) -> int | None:
+    """The first number of a list such as `0-1,4`; None if it is empty or N/A."""
+    found = re.match(r"\s*(\d+)", text)
+    return int(found[1]) if found else None

@@ -1,0 +1,128 @@
+"""What PCI ids, names and class codes stand for: kinds of devices and parts of the catalogue."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lanewise.topology.model import Kind
+
+if TYPE_CHECKING:
+    from lanewise.catalog import Catalog
+
+NVIDIA = 0x10DE
+_DISPLAY_ONLY = (0x1A03, 0x102B, 0x1013, 0x1234, 0x18CA, 0x1AF4)  # ASPEED, Matrox, and what virtual machines show
+_ATI_ES1000 = (0x1002, 0x515E)
+_KINDS = {
+    0x0302: Kind.GPU,
+    0x0380: Kind.GPU,
+    0x1200: Kind.GPU,
+    0x0200: Kind.NIC,
+    0x0207: Kind.NIC,
+    0x0280: Kind.NIC,
+    0x0C06: Kind.NIC,
+    0x0108: Kind.SSD,
+    0x0104: Kind.RAID,
+}
+_BY_NAME = (
+    (r"Audio|USB|SATA|Host bridge|Root Port|PCIe Bridge|NVSwitch|ASPEED|Matrox|Non-Transparent", None),
+    (r"NVMe RAID|RAID Controller|MegaRAID|Smart ?RAID", Kind.RAID),
+    (r"NVMe|Non-Volatile|\bSSD\b", Kind.SSD),
+    (r"ConnectX|BlueField|MT\d{5} Family|Ethernet|InfiniBand|Omni-Path|NetXtreme", Kind.NIC),
+    (r"NVIDIA Corporation .*(\[|Device )", Kind.GPU),
+    (r"\[AMD/ATI\].*Instinct", Kind.GPU),
+)
+# After the PCI ID repository (pci.ids as Debian 12 ships it), which has these but the newest: 10de:2335, 26b9, 2b85,
+# 2bb1 and 2bb5, 144d:a80c (Puget's lspci dump names it) and PLX's 8796 and 9797, whose ids are their model numbers.
+_PARTS = {
+    "10de:1023": "k40", "10de:1024": "k40", "10de:102d": "k80", "10de:15f8": "p100-pcie", "10de:15f9": "p100-sxm2",
+    "10de:1db1": "v100-sxm2", "10de:1db5": "v100-sxm2", "10de:1db4": "v100-pcie", "10de:1db6": "v100-pcie",
+    "10de:1eb8": "t4", "10de:20b0": "a100-sxm-40gb", "10de:20b2": "a100-sxm-80gb", "10de:20b5": "a100-pcie-80gb",
+    "10de:20f1": "a100-pcie-40gb", "10de:20b7": "a30", "10de:2236": "a10", "10de:2237": "a10g", "10de:2204": "rtx-3090",
+    "10de:2330": "h100-sxm", "10de:2331": "h100-pcie", "10de:2321": "h100-nvl", "10de:2335": "h200-sxm",
+    "10de:27b8": "l4", "10de:26b9": "l40s", "10de:26b1": "rtx-6000-ada", "10de:2684": "rtx-4090",
+    "10de:2b85": "rtx-5090", "10de:2bb1": "rtx-pro-6000-blackwell-workstation",
+    "10de:2bb5": "rtx-pro-6000-blackwell-server", "15b3:1003": "connectx-3-fdr", "15b3:1011": "connect-ib-fdr",
+    "15b3:1013": "connectx-4-edr", "15b3:1017": "connectx-5-edr", "15b3:101b": "connectx-6-hdr",
+    "15b3:1021": "connectx-7-ndr", "144d:a80c": "samsung-990-pro", "144d:a824": "samsung-pm1733",
+    "144d:a826": "samsung-pm1743", "1e0f:0007": "kioxia-cm6", "10b5:8747": "pex8747", "10b5:8796": "pex8796",
+    "10b5:9797": "pex9797",
+}  # fmt: skip
+_PART_NAMES = (
+    (r"S4LV008\[Pascal\]", "samsung-990-pro"),
+    (r"\[RTX 6000 Ada", "rtx-6000-ada"),
+    (r"\[A100 SXM4 40GB\]", "a100-sxm-40gb"),
+    (r"\[A100 SXM4 80GB\]", "a100-sxm-80gb"),
+    (r"\[A100 PCIe 80GB\]", "a100-pcie-80gb"),
+    (r"\[A100 PCIe 40GB\]", "a100-pcie-40gb"),
+    (r"\[H100 SXM5 80GB\]", "h100-sxm"),
+    (r"\[H100 PCIe\]", "h100-pcie"),
+    (r"\[H100 NVL\]", "h100-nvl"),
+    (r"\[H200 SXM 141GB\]", "h200-sxm"),
+    (r"\[L40S\]", "l40s"),
+    (r"\[L4\]", "l4"),
+    (r"\[A10\]", "a10"),
+    (r"\[A10G\]", "a10g"),
+    (r"\[A30 PCIe\]", "a30"),
+    (r"\[GeForce RTX ([345]090)\]", r"rtx-\1"),
+    (r"\[ConnectX-7\]", "connectx-7-ndr"),
+    (r"\[ConnectX-6\]", "connectx-6-hdr"),
+    (r"\[ConnectX-5\]", "connectx-5-edr"),
+    (r"\[ConnectX-4\]", "connectx-4-edr"),
+    (r"\bPEX (8747|8796|9797)\b", r"pex\1"),
+)
+_CPUS = (
+    (r"EPYC (7742|7452)\b", r"epyc-\1"),
+    (r"EPYC 7\w\w2\b", "rome"),
+    (r"EPYC 7\w\w3\b", "milan"),
+    (r"EPYC 9\w\w4\b", "genoa"),
+    (r"EPYC 9\w\w5\b", "turin"),
+    (r"Threadripper PRO 79\d5WX", "threadripper-pro-7000"),
+    (r"Gold (6454S|6526Y|6530|5120T)\b", r"xeon-gold-\1"),
+    (r"E5-26\d\dL? v2", "ivy-bridge-ep"),
+    (r"E5-26\d\dL? v3", "haswell-ep"),
+    (r"E5-26\d\dL? v4", "broadwell-ep"),
+    (r"(?:Platinum|Gold|Silver) \d1\d\d", "skylake-sp"),
+    (r"(?:Platinum|Gold|Silver) \d2\d\d", "cascade-lake-sp"),
+    (r"(?:Platinum|Gold|Silver) \d3\d\d(?!H)", "ice-lake-sp"),
+    (r"(?:Platinum|Gold|Silver) \d4\d\d", "sapphire-rapids"),
+    (r"(?:Platinum|Gold|Silver) \d5\d\d", "emerald-rapids"),
+)
+
+
+def kind_of(code: int | None, vendor: int | None, device: int | None, name: str) -> Kind | None:
+    """What a function is; None for what moves no bulk data: chipsets, consoles, sound."""
+    if code is None:
+        return _kind_by(name)
+    if code == 0x0300:
+        if vendor is None:
+            return Kind.GPU if _kind_by(name) is Kind.GPU else None
+        console = vendor in _DISPLAY_ONLY or (vendor, device) == _ATI_ES1000
+        return None if console else Kind.GPU
+    return _KINDS.get(code)
+
+
+def _kind_by(name: str) -> Kind | None:
+    return next((kind for pattern, kind in _BY_NAME if re.search(pattern, name)), None)
+
+
+def part_of(kind: Kind, vendor: int | None, device: int | None, name: str, catalog: Catalog) -> str | None:
+    """The part of the catalogue by PCI id, else by name; None if neither is known."""
+    found = _PARTS.get(f"{vendor:04x}:{device:04x}") if vendor is not None and device is not None else None
+    for pattern, words in _PART_NAMES if found is None else ():
+        match = re.search(pattern, name)
+        if match:
+            found = match.expand(words)
+            break
+    wanted = "switch" if kind is Kind.SWITCH else kind.value
+    return found if found in catalog and catalog.get(str(found)).kind == wanted else None
+
+
+def cpu_part(model: str, catalog: Catalog) -> str | None:
+    """The part of a CPU by its model name, None if unknown."""
+    for pattern, words in _CPUS:
+        match = re.search(pattern, model)
+        if match:
+            name = match.expand(words).lower()
+            return name if name in catalog else None
+    return None

@@ -1,0 +1,78 @@
+"""The facts of all dumps as one: the better source is taken, and what contradicts it is named."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lanewise.discovery.facts import KINDS, OTHER, Fact, Pair, Reading, address
+
+# What may differ from moment to moment, or is said in other words, is no contradiction.
+_SOFT = ("gen_now", "lanes_now", "speed_now", "name", "alias", "cpus", "listed", "model", "socket")
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Facts by subject and key, pairs, notes and contradictions of all dumps."""
+
+    facts: Mapping[str, Mapping[str, Fact]]
+    aliases: Mapping[str, str]
+    pairs: tuple[Pair, ...]
+    notes: tuple[str, ...]
+    contradictions: tuple[str, ...]
+
+    def number(self, about: str, key: str) -> int | None:
+        """A fact that is a whole number, None if unknown."""
+        value = self.value(about, key)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def word(self, about: str, key: str) -> str:
+        """A fact in words, empty if unknown."""
+        value = self.value(about, key)
+        return value if isinstance(value, str) else ""
+
+    def value(self, about: str, key: str) -> object:
+        """A fact's value, None if unknown."""
+        fact = self.facts.get(about, {}).get(key)
+        return fact.value if fact else None
+
+    def addresses(self) -> list[str]:
+        """All PCI functions, in the order of their addresses."""
+        return sorted((about for about in self.facts if address(about)), key=lambda a: (len(a), a))
+
+
+def merge(readings: Sequence[Reading]) -> Merged:
+    """All readings as one, those of the better kinds first."""
+    ranked = sorted(readings, key=lambda reading: KINDS.index(reading.kind))
+    facts: dict[str, dict[str, Fact]] = defaultdict(dict)
+    aliases: dict[str, str] = {}
+    against: list[str] = []
+    for reading in ranked:
+        for fact in reading.facts:
+            first = facts[fact.about].setdefault(fact.key, fact)
+            if fact.key == "alias" and address(fact.about):
+                aliases.setdefault(str(fact.value), fact.about)
+            if first.value != fact.value and not _agree(first, fact):
+                against.append(_against(first, fact))
+    notes = dict.fromkeys(note for reading in ranked for note in reading.notes)
+    pairs = tuple(pair for reading in ranked for pair in reading.pairs)
+    return Merged(facts, aliases, pairs, tuple(notes), tuple(dict.fromkeys(against)))
+
+
+def _agree(one: Fact, other: Fact) -> bool:
+    """Whether two values may stand side by side: NCCL and lspci know roots and switches by other names."""
+    if one.key in _SOFT:
+        return True
+    if one.key == "class":
+        return OTHER in (one.value, other.value)
+    if one.key == "port":
+        return "switch" in (one.value, other.value)
+    return one.key == "parent" and (str(one.value).startswith("root:node") or str(other.value).startswith("root:node"))
+
+
+def _against(taken: Fact, other: Fact) -> str:
+    shown = [f"{f'0x{f.value:04x}' if f.key in ('class', 'vendor', 'device') else f.value}" for f in (taken, other)]
+    return (
+        f"{taken.about} {taken.key}: {taken.source} says {shown[0]}, {other.source} says {shown[1]}; the first is taken"
+    )

@@ -1,0 +1,140 @@
+"""A captured /sys: PCI functions with their place, links and NUMA node, NUMA nodes, names of cards and drives."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+from lanewise.discovery.config import decode
+from lanewise.discovery.facts import MACHINE, Gatherer, Reading, address, generation, width
+from lanewise.errors import FormatError, Place
+
+if TYPE_CHECKING:
+    from lanewise.discovery.capture import Capture
+
+KIND = "sysfs"
+_BUS = "sys/bus/pci/devices/"
+_NODE = re.compile(r"sys/devices/system/node/node(\d+)/cpu(?:map|list)")
+_ROOT = re.compile(r"pci([0-9a-f]{4,8}:[0-9a-f]{2})")
+_NVIDIA = 0x10DE
+
+
+def read_sysfs(capture: Capture) -> Reading:
+    """The facts of a capture; FormatError if it holds no PCI devices."""
+    found = Gatherer(capture.file, KIND)
+    devices = _devices(capture)
+    if not devices:
+        hint = "capture /sys/bus/pci/devices with /sys/devices, e.g. with hwloc-gather-topology --io"
+        raise FormatError("the capture holds no PCI devices", place=Place(capture.file), hint=hint)
+    nodes = _nodes(capture, found)
+    for here, path in sorted(devices.items()):
+        _device(here, path, capture, nodes, found)
+    _names(capture, found)
+    _machine(capture, nodes, found)
+    return found.done()
+
+
+def _devices(capture: Capture) -> dict[str, str]:
+    """The folder of every function by address."""
+    found: dict[str, str] = {}
+    for path, target in capture.links.items():
+        here = address(path.rpartition("/")[2])
+        if path.startswith(_BUS) and here:
+            found[here] = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+    for path in capture.texts:
+        folder = posixpath.dirname(path)
+        here = address(posixpath.basename(folder))
+        if here:
+            found.setdefault(here, folder)
+    return found
+
+
+def _nodes(capture: Capture, found: Gatherer) -> dict[int, int]:
+    """The CPUs of every node that has some, as a mask."""
+    masks: dict[int, int] = {}
+    for path in capture.texts:
+        node = _NODE.fullmatch(path)
+        text = capture.text(path)
+        if node and text:
+            mask = _mask(text) if path.endswith("cpumap") else _list(text)
+            if mask:
+                found.say(f"node:{int(node[1])}", "cpus", True, path.removeprefix("sys/devices/system/"))
+                masks[int(node[1])] = mask
+    return masks
+
+
+def _device(here: str, path: str, capture: Capture, nodes: dict[int, int], found: Gatherer) -> None:
+    for key in ("class", "vendor", "device"):
+        text = capture.text(f"{path}/{key}")
+        number = int(text, 16) if re.fullmatch(r"0x[0-9a-f]+", text) else None
+        found.say(here, key, number >> 8 if number is not None and key == "class" else number, key)
+    if f"proc/driver/nvidia/gpus/{here}" in capture.names:
+        found.say(here, "vendor", _NVIDIA, "/proc/driver/nvidia/gpus")
+    found.say(here, "parent", _parent(path), "the path of its folder")
+    _place(here, path, capture, nodes, found)
+    _link(here, path, capture, found)
+
+
+def _parent(path: str) -> str | None:
+    above = posixpath.basename(posixpath.dirname(path))
+    root = _ROOT.fullmatch(above)
+    return f"root:{root[1]}" if root else address(above)
+
+
+def _place(here: str, path: str, capture: Capture, nodes: dict[int, int], found: Gatherer) -> None:
+    text = capture.text(f"{path}/numa_node")
+    if text.isdigit():
+        return found.say(here, "numa", int(text), "numa_node")
+    near = _mask(capture.text(f"{path}/local_cpus"))
+    inside = [node for node, mask in nodes.items() if near and near & ~mask == 0]
+    around = [node for node, mask in sorted(nodes.items()) if near & mask]
+    if inside or (around and len(around) < len(nodes)):
+        found.say(here, "numa", (inside or around)[0], "local_cpus")
+        if not inside:
+            found.notes.append(f"{found.file}: {here} is near NUMA nodes {around}; the first is taken")
+    return None
+
+
+def _link(here: str, path: str, capture: Capture, found: Gatherer) -> None:
+    for key, word in (("", "max"), ("_now", "current")):
+        found.say(here, f"gen{key}", generation(capture.text(f"{path}/{word}_link_speed")), f"{word}_link_speed")
+        found.say(here, f"lanes{key}", width(capture.text(f"{path}/{word}_link_width")), f"{word}_link_width")
+    config = decode(capture.texts.get(f"{path}/config", b""))
+    for key in ("port", "gen", "lanes", "gen_now", "lanes_now", "payload", "read_request", "acs"):
+        found.say(here, key, getattr(config, key), "config")
+
+
+def _names(capture: Capture, found: Gatherer) -> None:
+    for path, target in sorted(capture.links.items()):
+        kind, _, name = path.removeprefix("sys/class/").partition("/")
+        above = [here for part in target.split("/") if (here := address(part))]
+        if kind in ("infiniband", "nvme") and above:
+            found.say(above[-1], "alias", name, f"/sys/class/{kind}")
+
+
+def _machine(capture: Capture, nodes: dict[int, int], found: Gatherer) -> None:
+    models = re.findall(r"^(?:model name|cpu)\s*:\s*(.+)$", capture.text("proc/cpuinfo"), re.MULTILINE)
+    for node in nodes if models else ():
+        found.say(f"node:{node}", "model", models[0].strip(), "/proc/cpuinfo")
+    kinds = {capture.text(path) for path in capture.texts if path.startswith("sys/kernel/iommu_groups/")}
+    if kinds & {"DMA", "DMA-FQ"}:
+        found.say(MACHINE, "iommu", "translate", "/sys/kernel/iommu_groups/*/type")
+    elif "identity" in kinds:
+        found.say(MACHINE, "iommu", "passthrough", "/sys/kernel/iommu_groups/*/type")
+
+
+def _mask(text: str) -> int:
+    words = [word for word in text.split(",") if re.fullmatch(r"[0-9a-f]{1,8}", word)]
+    value = 0
+    for word in words:
+        value = value << 32 | int(word, 16)
+    return value
+
+
+def _list(text: str) -> int:
+    value = 0
+    for start, end in re.findall(r"(\d+)(?:-(\d+))?", text):
+        for number in range(int(start), min(int(end or start), 65_535) + 1):
+            value |= 1 << number
+    return value
