@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,16 +60,20 @@ def test_the_peak_is_the_run_that_decided():
     assert (found.latency, found.queries, found.seed) == (last.latency, last.queries, last.seed)
 
 
+def own(folder, workload_says, figure):
+    """Four L40S with a workload and one figure of the test's own."""
+    (folder / "w.yaml").write_text(f"w: {{{workload_says}, percentile: 0.99, source: test}}")
+    (folder / "parts.yaml").write_text(
+        "parts: [{part: l40s, extends: l40s, from: [{source: test, basis: calibrated, figures: {" + figure + "}}]}]"
+    )
+    parts = lanewise.load_catalog([folder / "parts.yaml"])
+    return lanewise.load_system("composable-server-gen4", {}, parts), Load(lanewise.load_workload(folder / "w.yaml"))
+
+
 def test_an_answer_larger_than_its_query_limits_the_ceiling(tmp_path):
-    (tmp_path / "big.yaml").write_text(
-        "big: {bytes_in: 1 kB, bytes_out: 3 MB, bound: 100 ms, percentile: 0.99, batch: 8, source: test}"
-    )
-    (tmp_path / "parts.yaml").write_text(
-        "parts: [{part: l40s, extends: l40s, from: [{source: test, basis: calibrated, "
-        "figures: {service.big.server: 20000 QPS}}]}]"
-    )
-    system = lanewise.load_system("composable-server-gen4", {}, lanewise.load_catalog([tmp_path / "parts.yaml"]))
-    found = lanewise.peak(system, Load(lanewise.load_workload(tmp_path / "big.yaml")))
+    says = "bytes_in: 1 kB, bytes_out: 3 MB, bound: 100 ms, batch: 8"
+    system, load = own(tmp_path, says, "service.w.server: 20000 QPS")
+    found = lanewise.peak(system, load)
     assert found.limit.startswith("link")
     assert found.qps == pytest.approx(found.steady, rel=0.02)
     assert "GPUs that serve" not in " ".join(each.says for each in found.advice)
@@ -84,20 +90,12 @@ def test_two_services_on_one_gpu_share_it():
 
 
 def test_a_query_slower_than_its_bound_is_called_that(tmp_path):
-    (tmp_path / "slow.yaml").write_text(
-        "slow: {bytes_in: 1 MB, bytes_out: 1 kB, bound: 10 ms, percentile: 0.99, source: test}"
-    )
-    (tmp_path / "parts.yaml").write_text(
-        "parts: [{part: l40s, extends: l40s, from: [{source: test, basis: calibrated, "
-        "figures: {service_time.slow.1: 20 ms}}]}]"
-    )
-    system = lanewise.load_system("composable-server-gen4", {}, lanewise.load_catalog([tmp_path / "parts.yaml"]))
-    load = Load(lanewise.load_workload(tmp_path / "slow.yaml"), qps=10.0)
-    found = lanewise.simulate(system, load)[0]
+    system, load = own(tmp_path, "bytes_in: 1 MB, bytes_out: 1 kB, bound: 10 ms", "service_time.w.1: 20 ms")
+    found = lanewise.simulate(system, replace(load, qps=10.0))[0]
     assert not found.valid
     assert "a lone query takes 20" in found.limit
     assert all(each.gain is None for each in found.advice)
-    peak = lanewise.peak(system, Load(load.workload))
+    peak = lanewise.peak(system, load)
     assert not peak.valid
     assert "a lone query takes 20" in peak.limit
 

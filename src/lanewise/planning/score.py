@@ -114,7 +114,7 @@ def service_flow(system: System, tenant: Tenant, gpu: str) -> Flow:
     if part is None:
         hint = "give it a part in the description, or state the rate: '... each 40000 QPS'"
         raise InputError(f"{gpu} names no part, so its service rate is unknown", hint=hint)
-    rate, basis, rests = service_rate(part, tenant.workload, tenant.load.mode, tenant.load.frontend is not None)
+    rate, basis, rests = service_rate(part, tenant.workload, tenant.load.mode, tenant.load.networked)
     return Flow(source, gpu, cap=rate * tenant.workload.bytes_in, cap_name=name, cap_basis=basis, cap_rests_on=rests)
 
 

@@ -11,7 +11,7 @@ from lanewise.perf.latency import latency
 from lanewise.perf.predict import predict
 from lanewise.perf.resources import weakest
 from lanewise.results.observation import Basis, Observation, Source
-from lanewise.results.plan import Copies, Metric, Plan, Service
+from lanewise.results.plan import STEADY, Copies, Metric, Plan, Service
 from lanewise.routes.model import Via
 from lanewise.serving import steady
 from lanewise.serving.best import under_load
@@ -59,7 +59,7 @@ class ModelProbe:
         if isinstance(plan.scenario, Copies):
             return _copies(plan, plan.scenario)
         seen = _service(plan, plan.scenario)
-        if plan.scenario.method == "steady state":
+        if plan.scenario.method == STEADY:
             return seen
         return [self._by_simulation(plan, plan.scenario, each) for each in seen]
 
@@ -73,7 +73,7 @@ class ModelProbe:
         value = {"qps": found.qps, "goodput": found.qps * size}.get(steady_state.metric)
         if steady_state.metric == "share":
             value = found.qps / self._under_load(plan.system, replace(service, division="closed")).qps
-        beside = {} if steady_state.value is None else {"steady state": steady_state.value}
+        beside = {} if steady_state.value is None else {STEADY: steady_state.value}
         busy = [each for each in found.busy if each.kind != "GPU"][:4] + [b for b in found.busy if b.kind == "GPU"][:1]
         return replace(
             steady_state, value=None if value is None else units.from_si(value, steady_state.unit), beside=beside,

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from lanewise.topology.model import System
 
 
+# How the rate of a service is predicted.
+METHODS = (STEADY, SIMULATION) = ("steady state", "simulation")
+
+
 @dataclass(frozen=True, slots=True)
 class Copies:
     """Concurrent flows, measured together."""
@@ -34,7 +38,7 @@ class Service:
     division: str = "closed"
     host: str | None = None
     name: str = ""
-    method: str = "steady state"
+    method: str = STEADY
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,16 @@ class Load:
     law: str = "constant"
 
     @property
+    def networked(self) -> bool:
+        """Whether queries come from another host."""
+        return self.frontend is not None
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether queries reach their GPU one by one and are batched there: messages, or copies query by query."""
+        return self.networked or self.copies == "per-query"
+
+    @property
     def largest(self) -> int:
         """The largest batch in samples."""
         return self.batch if self.batch is not None else self.workload.batch
@@ -124,7 +134,7 @@ def check_run(seconds: float | None, seed: int, runs: int = 1) -> None:
 
 def check_dispatch(system: System, load: Load, gpus: Sequence[str]) -> None:
     """InputError where a way to dispatch says nothing, as one queue feeds all these GPUs."""
-    apart = load.frontend is not None or load.copies == "per-query"
+    apart = load.one_by_one
     if len(gpus if apart else {system.device(gpu).host for gpu in gpus}) < 2:
         hint = "leave it out; GPUs of one host have queues of their own over the network or with --copies per-query"
         raise InputError(f"--dispatch {load.dispatch} has no effect: one queue feeds {', '.join(gpus)}", hint=hint)

@@ -127,14 +127,18 @@ class Simulation:
 
     def inward_uses(self, place: int) -> list[tuple[tuple[int, float], ...]]:
         """What the way to each GPU of the service at that place takes of each resource."""
-        first = sum(2 * len(each.gpus) for each in self.served[:place])
+        first = self._first(place)
         return list(self.taken[first : first + len(self.served[place].gpus)])
 
     def outward_uses(self, place: int) -> list[tuple[tuple[int, float], ...]]:
         """What the way back from each GPU of the service at that place takes of each resource."""
         count = len(self.served[place].gpus)
-        first = sum(2 * len(each.gpus) for each in self.served[:place]) + count
+        first = self._first(place) + count
         return list(self.taken[first : first + count])
+
+    def _first(self, place: int) -> int:
+        """Where the planned flows of the service at that place begin: all ways there, then all ways back."""
+        return sum(2 * len(each.gpus) for each in self.served[:place])
 
     def background_uses(self) -> list[tuple[tuple[int, float], ...]]:
         """What each background flow takes of each resource."""
@@ -147,12 +151,11 @@ class Simulation:
         pools: list[_native.Pool] = []
         workers: list[_native.Worker] = []
         services = []
-        first = 0
         for index, (each, rate) in enumerate(zip(self.served, rates, strict=True)):
             services.append(_native_service(each, rate, ask, ask.hopeless == index))
-            self._add_workers(index, each, first, pools, workers)
-            first += 2 * len(each.gpus)
+            self._add_workers(index, each, pools, workers)
         made.services, made.pools, made.workers = services, pools, workers
+        first = self._first(len(self.served))
         made.background = [
             _native.Background(
                 flow_class=self._class[first + i], bytes=ENDLESS if flow.size is None else flow.size, start=flow.start,
@@ -163,11 +166,11 @@ class Simulation:
         return made
 
     def _add_workers(
-        self, index: int, each: Served, first: int, pools: list[_native.Pool], workers: list[_native.Worker]
+        self, index: int, each: Served, pools: list[_native.Pool], workers: list[_native.Worker]
     ) -> None:
-        load, count = each.load, len(each.gpus)
+        load, count, first = each.load, len(each.gpus), self._first(index)
         known: dict[int, int] = {}
-        single = load.frontend is not None or load.copies == "per-query"
+        single = load.one_by_one
         for place, gpu in enumerate(each.gpus):
             inward = self._leg(each.inward[place], self._class[first + place], load.workload.bytes_in, load)
             outward = self._leg(each.outward[place], self._class[first + count + place], load.workload.bytes_out, load)
@@ -183,11 +186,10 @@ class Simulation:
             )  # fmt: skip
 
     def _leg(self, item: Planned, flow_class: int, size: float, load: Load) -> _native.Leg:
-        networked = load.frontend is not None
         return _native.Leg(
             flow_class=flow_class if size > 0 else -1, bytes=size, alone=alone_rate(item),
-            setup=0.0 if networked else COPY_SETUP, latency=_wire(self.system, item.flow),
-            slots=load.slots if load.copies == "gathered" and not networked else 1, most=CHAIN if networked else 1,
+            setup=0.0 if load.networked else COPY_SETUP, latency=_wire(self.system, item.flow),
+            slots=1 if load.one_by_one else load.slots, most=CHAIN if load.networked else 1,
         )  # fmt: skip
 
 
@@ -199,8 +201,7 @@ def alone_rate(item: Planned) -> float:
 def _serve(system: System, load: Load) -> Served:
     check(load)
     gpus = gpus_of(system, load)
-    networked = load.frontend is not None
-    times = tuple(_times(system, gpu, load, networked) for gpu in gpus)
+    times = tuple(_times(system, gpu, load) for gpu in gpus)
     ends = [load.frontend or _host(system, gpu) for gpu in gpus]
     inward = plan_all(system, [Flow(end, gpu) for end, gpu in zip(ends, gpus, strict=True)])
     # Answers are small: planned one by one, they do not slow the queries' copies as two full streams would.
@@ -211,20 +212,20 @@ def _serve(system: System, load: Load) -> Served:
                 f"nothing is known that would limit {item.flow.name}",
                 hint="name the parts of its devices, or the speed of its links, in the description",
             )
-    single = networked or load.copies == "per-query"
+    single = load.one_by_one
     hosts = list(dict.fromkeys(ends))
     pools = tuple(range(len(gpus))) if single else tuple(hosts.index(end) for end in ends)
     batch = load.largest if load.batch is not None else min(each.batch for each in times)
     return Served(load, batch, gpus, times, tuple(inward), tuple(outward), pools)
 
 
-def _times(system: System, gpu: str, load: Load, networked: bool) -> ServiceTimes:
+def _times(system: System, gpu: str, load: Load) -> ServiceTimes:
     part = system.part(gpu)
     if part is None:
         raise InputError(
             f"{gpu} names no part, so its service rate is unknown", hint="give it a part in the description"
         )
-    return service_times(part, load.workload, load.mode, networked)
+    return service_times(part, load.workload, load.mode, load.networked)
 
 
 def _host(system: System, gpu: str) -> str:

@@ -66,7 +66,7 @@ def _flow(system: System, asked: Load, gpu: str) -> Flow:
         raise InputError(
             f"{gpu} names no part, so its service rate is unknown", hint="give it a part in the description"
         )
-    rate, basis, rests = service_rate(part, load, asked.mode, asked.frontend is not None)
+    rate, basis, rests = service_rate(part, load, asked.mode, asked.networked)
     source = asked.frontend or system.device(gpu).host or ""
     return Flow(
         source, gpu, cap=rate * load.bytes_in, cap_name=f"GPU service rate ({part.name}, {load.name})",

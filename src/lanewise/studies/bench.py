@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import parse_flows
-from lanewise.results.plan import Copies, Metric, Plan, Service
+from lanewise.results.plan import STEADY, Copies, Metric, Plan, Service
 from lanewise.studies.calibrate import Target
 from lanewise.studies.claims import check_target
 from lanewise.studies.node import at
@@ -87,6 +87,6 @@ def targets(bench: Bench, rows: Sequence[RowForm]) -> list[Target]:
         settings = " ".join(f"{key}={value}" for key, value in row.settings.items() if key not in row.label)
         where = (bench.form.name, row.table, f"{row.label} {settings}".strip())
         # A fit asks thousands of times, so it always asks the steady state.
-        plain = replace(row, scenario=replace(row.scenario, method="steady state"))
+        plain = replace(row, scenario=replace(row.scenario, method=STEADY))
         made.append(Target(bench.plan(plain), row.published or 0.0, row.group, where))
     return made

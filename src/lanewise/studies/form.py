@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lanewise.results.plan import STEADY
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -34,7 +36,7 @@ class ScenarioForm:
     mode: str = "server"
     division: str = "closed"
     host: str | None = None
-    method: str = "steady state"
+    method: str = STEADY
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.perf.flow import parse_flows
+from lanewise.results.plan import METHODS, STEADY
 from lanewise.studies.form import ScenarioForm
 from lanewise.studies.node import at
 
 if TYPE_CHECKING:
     from lanewise.studies.node import Node
 
-METHODS = ("steady state", "simulation")
 _SCENARIO = ("flows", "demand", "p2p", "service", "mode", "division", "host", "method")
 
 
@@ -37,7 +37,7 @@ def scenario(node: Node) -> ScenarioForm:
         mode=node["mode"].choice(("server", "offline"), "server"),
         division=node["division"].choice(("closed", "network"), "closed"),
         host=node["host"].needed() if node.has("host") else None,
-        method=node["method"].choice(METHODS, METHODS[0]),
+        method=node["method"].choice(METHODS, STEADY),
     )
 
 
