@@ -4,10 +4,22 @@
 namespace lanewise::bindings {
 void bind_serve(nanobind::module_& m);
 void bind_sim(nanobind::module_& m);
-}
+#ifdef __linux__
+void bind_cuda(nanobind::module_& m);
+void bind_host(nanobind::module_& m);
+void bind_network(nanobind::module_& m);
+void bind_storage(nanobind::module_& m);
+#endif
+}  // namespace lanewise::bindings
 
 NB_MODULE(_native, m) {
-  m.doc() = "Native core of Lanewise: sharing of links and simulation of flows.";
+  m.doc() = "Native core of Lanewise: sharing of links, simulation of flows, timed copies, reads and messages.";
   lanewise::bindings::bind_sim(m);
   lanewise::bindings::bind_serve(m);
+#ifdef __linux__
+  lanewise::bindings::bind_host(m);
+  lanewise::bindings::bind_storage(m);
+  lanewise::bindings::bind_network(m);
+  lanewise::bindings::bind_cuda(m);
+#endif
 }

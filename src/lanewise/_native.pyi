@@ -156,3 +156,20 @@ class Outcome:
     def ended_early(self) -> bool: ...
 
 def simulate(network: Network, scenario: Scenario) -> Outcome: ...
+
+class ProbeFailure(RuntimeError):
+    args: tuple[str, str]
+
+class HostMemory:
+    def __init__(self, bytes: int, node: int = -1) -> None: ...
+    @property
+    def size(self) -> int: ...
+    def nodes(self, most: int = 4096) -> dict[int, int]: ...
+
+# host: memory copies
+
+# storage
+
+# network
+
+# cuda

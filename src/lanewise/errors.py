@@ -6,6 +6,7 @@ LanewiseError
 │   ├── UnknownName       a part, device, parameter, system or study that does not exist
 │   └── Contradiction     two statements that cannot both hold
 ├── Unreachable           no route joins two devices, or policy forbids every one
+├── CannotMeasure         this machine does not let that be measured: no permission, no room, no such device
 └── MissingDependency     an optional piece that is not installed
 """
 
@@ -74,6 +75,10 @@ class Unreachable(LanewiseError):
 
 class MissingDependency(LanewiseError):
     """An optional piece that is not installed."""
+
+
+class CannotMeasure(LanewiseError):
+    """This machine does not let that be measured."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], place: Place | None = None) -> UnknownName:

@@ -70,6 +70,42 @@ def check_writable(path: str | Path) -> None:
         raise InputError("cannot be written", place=place, hint="choose a folder that you may write to")
 
 
+class Lines:
+    """A file that grows by whole lines, each on disk as soon as it is written; what stood in it before is replaced.
+
+    A line that does not fit (a full disk) is taken back, so that the file stays readable; InputError says so.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        check_writable(path)
+        self._path = path
+        try:
+            self._out = open(path, "wb", buffering=0)  # noqa: SIM115 - closed by close()
+        except OSError as error:
+            raise self._error(error) from None
+
+    def write(self, line: str) -> None:
+        """One more line."""
+        data = memoryview(line.encode() + b"\n")
+        seekable = self._out.seekable()
+        start = self._out.tell() if seekable else 0
+        try:
+            while data:
+                data = data[self._out.write(data) :]
+        except OSError as error:
+            if seekable:
+                self._out.truncate(start)
+            raise self._error(error) from None
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self._out.close()
+
+    def _error(self, error: OSError) -> InputError:
+        hint = "make room, or choose another path"
+        return InputError(f"cannot be written: {error.strerror}", place=Place(str(self._path)), hint=hint)
+
+
 _STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2, "/dev/fd/1": 1, "/dev/fd/2": 2}
 
 

@@ -9,8 +9,11 @@ Where a function takes a system, the name of a ready one or the path of a file w
 
 from __future__ import annotations
 
+from lanewise.api.checking import check
 from lanewise.api.discovery import discover
+from lanewise.api.gpu import measure_gpu
 from lanewise.api.here import doctor
+from lanewise.api.host import measure_host
 from lanewise.api.loading import (
     load_catalog,
     load_run,
@@ -20,8 +23,19 @@ from lanewise.api.loading import (
     ready_studies,
     ready_systems,
 )
-from lanewise.api.runs import accuracy, as_run, compare, compare_sources, compare_systems, render_report, save_run
+from lanewise.api.network import measure_network
+from lanewise.api.runs import (
+    accuracy,
+    as_measured_run,
+    as_run,
+    compare,
+    compare_sources,
+    compare_systems,
+    render_report,
+    save_run,
+)
 from lanewise.api.speed import finish_times, matrix, peak, predict, serve, simulate, trace
+from lanewise.api.storage import measure_storage
 from lanewise.api.studies import calibrate, new_study, run_studies
 from lanewise.api.systems import all_routes, attach, class_matrix, detach, draw, peers, plan, route
 from lanewise.catalog import write_parts
@@ -29,9 +43,11 @@ from lanewise.catalog import write_parts
 __all__ = [
     "accuracy",
     "all_routes",
+    "as_measured_run",
     "as_run",
     "attach",
     "calibrate",
+    "check",
     "class_matrix",
     "compare",
     "compare_sources",
@@ -47,6 +63,10 @@ __all__ = [
     "load_system",
     "load_workload",
     "matrix",
+    "measure_gpu",
+    "measure_host",
+    "measure_network",
+    "measure_storage",
     "new_study",
     "peak",
     "peers",

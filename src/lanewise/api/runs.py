@@ -11,12 +11,13 @@ from lanewise.errors import unknown_name
 from lanewise.files import write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from lanewise.results.compare import Comparison
     from lanewise.results.loaded import Loaded
     from lanewise.results.run import Run
+    from lanewise.results.sample import Sample
 
 
 def as_run(services: Sequence[Loaded]) -> Run:
@@ -24,6 +25,16 @@ def as_run(services: Sequence[Loaded]) -> Run:
     from lanewise.results.run import Run
 
     return Run((), now(), version(), " ".join(["lanewise", *sys.argv[1:]]), machine(), services=tuple(services))
+
+
+def as_measured_run(samples: Iterable[Sample], conditions: Mapping[str, str] | None = None) -> Run:
+    """Samples as a run of measured rows, with the conditions they were measured under beside what this machine is."""
+    from lanewise.results.run import Run
+    from lanewise.results.sample import summarise
+
+    here = {**machine(), **(conditions or {})}
+    command = " ".join(["lanewise", *sys.argv[1:]])
+    return Run((), now(), version(), command, here, rows=summarise(samples))
 
 
 def save_run(run: Run, path: str | Path) -> None:

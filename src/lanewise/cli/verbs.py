@@ -11,9 +11,11 @@ import typer
 
 from lanewise.cli import (
     calibrate,
+    check,
     compare,
     discover,
     doctor,
+    measure,
     options,
     parts,
     plan,
@@ -30,7 +32,10 @@ from lanewise.errors import EXIT_BAD_INPUT, LanewiseError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS = ("discover", "route", "predict", "plan", "study", "calibrate", "report", "compare", "system", "parts", "doctor")
+VERBS = (
+    "discover", "route", "predict", "plan", "measure", "check", "study", "calibrate", "report", "compare", "system",
+    "parts", "doctor",
+)  # fmt: skip
 
 
 class Verbs(options.QuickGroup):
@@ -57,6 +62,8 @@ app.command("discover", short_help="Read a machine into a description, from dump
 app.command("route", short_help="Show the way between two devices, or all pairs and their peers.")(route.route)
 app.command("predict", short_help="Predict flows, transfers, all pairs, or an inference service.")(predict.predict)
 app.command("plan", short_help="Rank systems, place devices, pin network cards, and say why.")(plan.plan)
+app.add_typer(measure.app, name="measure", short_help="Measure copies, peers, storage and network.")
+app.command("check", short_help="Say whether each path delivers what it should.")(check.check)
 app.add_typer(study.app, name="study", short_help="Run studies: published tables beside predictions.")
 app.command("calibrate", short_help="Fit unknown figures of parts to rows of studies.")(calibrate.calibrate)
 app.command("report", short_help="Write a saved run as one HTML page.")(report.report)

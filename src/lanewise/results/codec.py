@@ -49,7 +49,7 @@ def _parse(text: str, file: str) -> Any:
         return json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         place = Place(file, error.lineno, error.colno)
-        if error.pos >= len(text.rstrip()):
+        if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
             cause = "the file is empty" if not text.strip() else "the file ends in the middle of a run"
             raise FormatError(cause, place=place, hint=f"the write was cut short; {_RERUN}") from None
         raise FormatError(f"not JSON: {error.msg}", place=place, hint=_RERUN) from None

@@ -36,7 +36,9 @@ class Observation:
     laid beside, `path` the kind of path (host to device, peer PIX, staged). `value` None means unknown, and `note`
     says why. `role` is prediction; or input, where the published value itself went in; or repeat, where the row says
     in another unit or as a ratio what other rows say already. Only predictions count in summaries of residuals.
-    `beside` holds the same metric by other methods, in the same unit: {'steady state': 24.9}.
+    `beside` holds the same metric by other methods, in the same unit: {'steady state': 24.9}. `how` says how a measured
+    value was obtained: {'engine': 'copy engine', 'NUMA node': '0', 'link under load': 'Gen5 x16'}; its `low` and `high`
+    are the smallest and largest of its `samples`, the value their median.
     """
 
     scenario: str
@@ -62,6 +64,7 @@ class Observation:
     note: str = ""
     samples: tuple[float, ...] = ()
     beside: Mapping[str, float] = field(default_factory=dict)
+    how: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def residual_pct(self) -> float | None:

@@ -117,7 +117,10 @@ class StudyRun:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All studies and services of one command, with when, where and with which version it ran."""
+    """All studies, services and measured rows of one command, with when, where and with which version it ran.
+
+    `rows` are measured outside any study; `machine` holds what they were measured on and under which conditions.
+    """
 
     studies: tuple[StudyRun, ...]
     created: str
@@ -125,3 +128,4 @@ class Run:
     command: str = ""
     machine: Mapping[str, str] = field(default_factory=dict)
     services: tuple[Loaded, ...] = ()
+    rows: tuple[Observation, ...] = ()

@@ -1,0 +1,98 @@
+#include "host/memory.hpp"
+
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "host/failure.hpp"
+
+namespace lanewise::host {
+
+Failure system_failure(const std::string& call, int error, const std::string& hint) {
+  return {call + ": " + std::strerror(error), hint};
+}
+
+namespace {
+
+constexpr std::size_t kBitsOfWord = 8 * sizeof(unsigned long);
+
+std::size_t page_size() {
+  static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+void bind_to(std::byte* data, std::size_t bytes, int node) {
+  std::vector<unsigned long> mask(static_cast<std::size_t>(node) / kBitsOfWord + 1, 0);
+  mask[static_cast<std::size_t>(node) / kBitsOfWord] = 1UL << (static_cast<std::size_t>(node) % kBitsOfWord);
+  // The kernel reads one bit less than it is told.
+  if (syscall(SYS_mbind, data, bytes, MPOL_BIND, mask.data(), mask.size() * kBitsOfWord + 1, 0) != 0) {
+    throw system_failure("memory cannot be bound to NUMA node " + std::to_string(node), errno,
+                         "choose a node that has memory and that this process may use (numactl --show)");
+  }
+}
+
+}  // namespace
+
+Memory::Memory(std::size_t bytes, int node) {
+  const std::size_t pages = (bytes + page_size() - 1) / page_size();
+  size_ = pages * page_size();
+  void* mapped = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) {
+    throw system_failure(std::to_string(size_ >> 20) + " MiB of host memory cannot be had", errno, "ask for less");
+  }
+  data_ = static_cast<std::byte*>(mapped);
+  try {
+    madvise(data_, size_, MADV_HUGEPAGE);  // as far as the kernel can: fewer TLB misses
+    if (node != kAnyNode) bind_to(data_, size_, node);
+  } catch (...) {
+    munmap(data_, size_);
+    throw;
+  }
+  for (std::size_t at = 0; at < size_; at += page_size()) data_[at] = std::byte{1};
+}
+
+Memory::~Memory() {
+  if (data_ != nullptr) munmap(data_, size_);
+}
+
+Memory::Memory(Memory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+Memory& Memory::operator=(Memory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+std::map<int, std::size_t> Memory::nodes(std::size_t most) const {
+  const std::size_t pages = size_ / page_size();
+  const std::size_t asked = pages < most ? pages : most;
+  std::vector<void*> where(asked);
+  std::vector<int> status(asked, kAnyNode);
+  for (std::size_t i = 0; i < asked; ++i) where[i] = data_ + i * pages / asked * page_size();
+  std::map<int, std::size_t> found;
+  if (syscall(SYS_move_pages, 0, asked, where.data(), nullptr, status.data(), 0) != 0) return found;
+  for (const int node : status) ++found[node < 0 ? kAnyNode : node];
+  return found;
+}
+
+void pin_thread(const std::vector<int>& cpus) {
+  if (cpus.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) {
+    if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(static_cast<std::size_t>(cpu), &set);
+  }
+  if (sched_setaffinity(0, sizeof set, &set) != 0) {
+    throw system_failure("a thread cannot be kept on CPU " + std::to_string(cpus.front()), errno,
+                         "choose CPUs that this process may use (taskset -p)");
+  }
+}
+
+}  // namespace lanewise::host

@@ -1,0 +1,37 @@
+// Host memory on a chosen NUMA node, and threads on chosen CPUs. Plain system calls: libnuma is not everywhere.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <vector>
+
+namespace lanewise::host {
+
+constexpr int kAnyNode = -1;
+
+// Pages mapped, bound to a node (kAnyNode: wherever first touched) and touched; unmapped at the end.
+class Memory {
+ public:
+  Memory(std::size_t bytes, int node);
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  Memory(Memory&& other) noexcept;
+  Memory& operator=(Memory&& other) noexcept;
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+  // How many pages lie on which node, as the kernel says (move_pages, at most `most` pages asked, evenly spread);
+  // pages it cannot place count under kAnyNode. Empty where the kernel does not answer.
+  std::map<int, std::size_t> nodes(std::size_t most = 4096) const;
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Keeps the calling thread on these CPUs; none: leaves it as it is.
+void pin_thread(const std::vector<int>& cpus);
+
+}  // namespace lanewise::host

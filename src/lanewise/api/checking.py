@@ -1,0 +1,7 @@
+"""Whether paths deliver what they should."""
+
+from __future__ import annotations
+
+
+def check() -> None:
+    """To come."""

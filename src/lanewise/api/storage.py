@@ -1,0 +1,7 @@
+"""Measures storage into host or GPU memory."""
+
+from __future__ import annotations
+
+
+def measure_storage() -> None:
+    """To come."""

@@ -1,0 +1,18 @@
+"""`lanewise measure`: what this machine's data paths deliver; one short file for each kind of path."""
+
+from __future__ import annotations
+
+import typer
+
+from lanewise.cli import options
+from lanewise.cli.measure import gpu, host, network, storage
+
+app = typer.Typer(
+    cls=options.QuickGroup,
+    help="Measure the data paths of this machine; every sample is kept, Ctrl-C keeps what is finished.",
+    no_args_is_help=True,
+)
+app.command("host", short_help="Memory copies by NUMA node and thread count.")(host.host)
+app.command("gpu", short_help="Copies between hosts and GPUs, peers, latency; any flows at once.")(gpu.gpu)
+app.command("storage", short_help="Files or volumes into host or GPU memory.")(storage.storage)
+app.command("network", short_help="Bandwidth and latency between two processes or hosts.")(network.network)

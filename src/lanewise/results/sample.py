@@ -1,0 +1,79 @@
+"""Samples: what a probe yields while it measures, one value at a time, and the observations they make up.
+
+A run file, the file of samples and what an interrupted measurement keeps all derive from the same stream.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from lanewise.results.observation import Observation, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+S = TypeVar("S", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One measured value of one metric of one flow: independent of those before it, in `unit`.
+
+    `settings` are the numbers that tell cells of one scenario apart (bytes, threads), `how` the words that say how the
+    value was obtained (engine, method, NUMA node, link under load). `value` None: not measured, and `note` says why.
+    `path` is the kind of path (host to device, peer NVL, storage), as in Observation.
+    """
+
+    scenario: str
+    flow: str
+    metric: str
+    value: float | None
+    unit: str
+    settings: Mapping[str, int] = field(default_factory=dict)
+    how: Mapping[str, str] = field(default_factory=dict)
+    path: str = ""
+    note: str = ""
+
+    @property
+    def cell(self) -> tuple[Any, ...]:
+        """What samples of one cell share: everything but the value, the note and what was seen on the way."""
+        return (self.scenario, self.flow, self.metric, self.unit, self.path, tuple(sorted(self.settings.items())))
+
+    def row(self) -> dict[str, Any]:
+        """The sample as one flat-keyed record of a long-format file."""
+        return asdict(self)
+
+
+class Measuring(Protocol[S]):
+    """Anything that measures: it yields samples as they are taken; closing the iterator frees what it holds."""
+
+    def samples(self, scenario: S) -> Iterator[Sample]:
+        """Every sample, as soon as it is there."""
+
+
+def summarise(samples: Iterable[Sample], system: str = "") -> tuple[Observation, ...]:
+    """One measured observation a cell, in the order in which cells first appear.
+
+    The value is the median, `low` and `high` the smallest and largest sample; `how` is what the last sample says, and
+    a cell without any value keeps the reason in its note.
+    """
+    cells: dict[tuple[Any, ...], list[Sample]] = {}
+    for sample in samples:
+        cells.setdefault(sample.cell, []).append(sample)
+    return tuple(_observe(each, system) for each in cells.values())
+
+
+def _observe(cell: list[Sample], system: str) -> Observation:
+    last = cell[-1]
+    values = tuple(sample.value for sample in cell if sample.value is not None)
+    notes = dict.fromkeys(sample.note for sample in cell if sample.note)
+    return Observation(
+        last.scenario, last.flow, last.metric, statistics.median(values) if values else None, last.unit,
+        Source.MEASURED, system=system, settings=dict(last.settings), path=last.path, how=dict(last.how),
+        low=min(values, default=None), high=max(values, default=None), samples=values, note="; ".join(notes),
+    )  # fmt: skip
+
+
+__all__ = ["Measuring", "Sample", "summarise"]
