@@ -12,11 +12,13 @@ import yaml
 
 from lanewise.catalog import Catalog
 from lanewise.discovery import matrix, nvlink
+from lanewise.discovery.conditions import conditions
 from lanewise.discovery.facts import MACHINE, Fact, Reading
 from lanewise.discovery.merge import Merged, merge
 from lanewise.discovery.shape import Node, Shape
 from lanewise.discovery.tree import endpoints, plant
 from lanewise.errors import InputError, LanewiseError, Place
+from lanewise.results.conditions import Conditions
 from lanewise.routes.classify import LOCAL, seen_class
 from lanewise.topology import speeds
 from lanewise.topology.model import Kind, System
@@ -39,6 +41,13 @@ class Discovery:
     labels: Mapping[str, str]
     facts: Mapping[str, tuple[Fact, ...]]
     contradictions: tuple[str, ...]
+    merged: Merged
+    shape: Shape
+
+    @property
+    def conditions(self) -> Conditions:
+        """Links now and at most, ACS, NUMA nodes and peers, as the dumps state them."""
+        return conditions(self)
 
     def text(self) -> str:
         """The description as YAML, with every fact and its source as comments below."""
@@ -73,6 +82,8 @@ def discover(readings: Sequence[Reading], catalog: Catalog, name: str = "machine
         labels={node.name: node.label for node in shape.nodes.values()},
         facts={node.name: _facts_of(node, merged) for node in shape.nodes.values()},
         contradictions=against,
+        merged=merged,
+        shape=shape,
     )
 
 

@@ -34,8 +34,12 @@ class Merged:
 
     def value(self, about: str, key: str) -> object:
         """A fact's value, None if unknown."""
-        fact = self.facts.get(about, {}).get(key)
+        fact = self.fact(about, key)
         return fact.value if fact else None
+
+    def fact(self, about: str, key: str) -> Fact | None:
+        """A fact with its source, None if unknown."""
+        return self.facts.get(about, {}).get(key)
 
     def addresses(self) -> list[str]:
         """All PCI functions, in the order of their addresses."""

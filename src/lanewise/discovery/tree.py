@@ -76,13 +76,17 @@ def _root(here: str, chain: list[str], merged: Merged) -> str:
 def _roots(merged: Merged, leaves: dict[str, tuple[Kind, list[str]]], shape: Shape) -> dict[str, int]:
     """The NUMA node of every host bridge, by what hangs below it."""
     nodes: dict[str, dict[int, str]] = defaultdict(dict)
-    alone = []
+    alone: list[str] = []
     for here in leaves:
         chain = _chain(here, merged)
-        near = [merged.number(each, "numa") for each in (here, *reversed(chain))]
-        known = nodes[_root(here, chain, merged)]
-        for node in [node for node in near if node is not None][:1]:
+        root = _root(here, chain, merged)
+        above = [merged.number(each, "numa") for each in (f"root:{root}", *chain)]
+        near = [node for node in (*above, merged.number(here, "numa")) if node is not None]
+        known = nodes[root]
+        for node in near[:1]:
             known.setdefault(node, here)
+        if near and any(node is not None for node in above):
+            shape.root_nodes[here] = near[0]
         if not merged.word(chain[0] if chain else here, "parent"):
             alone.append(here)
     if alone:
@@ -126,6 +130,7 @@ def _hang(here: str, chain: list[str], cpu: str, merged: Merged, catalog: Catalo
         role = _role(bridge, before, merged)
         if role == "port":
             port = bridge
+            shape.ports[bridge] = above
             if merged.value(bridge, "acs") is True and above not in shape.redirects:
                 shape.redirects.append(above)
         elif bridge in shape.called:
@@ -154,7 +159,7 @@ def _link(
 ) -> None:
     part = catalog.get(node.part) if node.part else None
     gen, lanes, payload, note = link_speed(merged, node, here, port, part)
-    edge = Edge(above, node.name, gen, lanes, payload=payload)
+    edge = Edge(above, node.name, gen, lanes, payload=payload, upper=port, lower=here)
     shape.remarks += [(note, node.name)] if note else []
     if shape.nodes[above].kind is Kind.CPU:
         edge.port, edge.bridge = port.removeprefix("0000:"), root.removeprefix("0000:")
