@@ -16,10 +16,10 @@ class FakeNvml:
 
     NVMLError = NVMLError
 
-    def __init__(self, links=18, switch=True, peers=0, silent=()):
+    def __init__(self, links=18, switch=True, peers=0, gen=5, silent=()):
         self.links, self.switch, self.peer_code, self.silent = links, switch, peers, silent
         self.addresses = ("00000000:0A:00.0", "00000000:0B:00.0")
-        self.open = 0
+        self.gen, self.open = gen, 0
 
     def __getattribute__(self, name):
         if name in object.__getattribute__(self, "silent"):
@@ -53,7 +53,7 @@ class FakeNvml:
         return "NVIDIA H200"
 
     def nvmlDeviceGetMaxPcieLinkGeneration(self, handle):  # noqa: N802
-        return 5
+        return self.gen
 
     nvmlDeviceGetCurrPcieLinkGeneration = nvmlDeviceGetMaxPcieLinkGeneration  # noqa: N815
 

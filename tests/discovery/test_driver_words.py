@@ -78,10 +78,10 @@ def test_the_record_of_nvml_holds_no_uuid():
 
 
 def test_what_gpu_and_slot_can_together_contradicts_nothing():
-    reading = nvml.read_nvml(nvml.as_text(nvml.ask(FakeNvml())).decode(), "nvml.json")
+    reading = nvml.read_nvml(nvml.as_text(nvml.ask(FakeNvml(gen=4))).decode(), "nvml.json")
     lspci = (
         "0a:00.0 3D controller [0302]: NVIDIA Corporation Device [10de:2335]\n"
-        "\tCapabilities: [60] Express (v2) Endpoint\n\t\tLnkCap:\tPort #0, Speed 64GT/s, Width x16\n"
+        "\tCapabilities: [60] Express (v2) Endpoint\n\t\tLnkCap:\tPort #0, Speed 32GT/s, Width x16\n"
     )
     found = build([*read_dump(lspci.encode(), "lspci.txt"), reading], builtin())
     assert found.contradictions == ()
@@ -109,8 +109,8 @@ def test_the_ability_of_a_matrix_is_what_was_typed_or_the_files_name(tmp_path, t
 def test_one_text_may_hold_the_classes_and_several_matrices_of_peers(tmp_path):
     path = tmp_path / "pasted.txt"
     classes = "$ nvidia-smi topo -m\n\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tPHB\t0-7\nGPU1\tPHB\t X \t0-7\n"
-    texts = [f"$ nvidia-smi topo -p2p {w}\n\tGPU0\tGPU1\nGPU0\tX\t{s}\nGPU1\t{s}\tX\n" for w, s in (("r", "OK"), ("n", "NS"))]
-    path.write_text(classes + "".join(texts))
+    peers_text = "$ nvidia-smi topo -p2p {0}\n\tGPU0\tGPU1\nGPU0\tX\t{1}\nGPU1\t{1}\tX\n"
+    path.write_text(classes + peers_text.format("r", "OK") + peers_text.format("n", "NS"))
     found = discover(path)
     assert seen_class(found.system, "gpu0", "gpu1") == "PHB"
     assert [(p.ability, p.status) for p in found.conditions.peers("gpu0", "gpu1")] == [("read", "OK"), ("nvlink", "NS")]
