@@ -62,7 +62,7 @@ class Levels:
 def detail_lines(cell: Cell, routes: int) -> list[str]:
     """The part and the binding under a device's name, broken to fit its box."""
     room = cell.w - g.text_inset(cell, routes) - g.CLEAR
-    lines = wrap(cell.box.detail, g.SMALL, room, 3 if cell.leaf else 1)
+    lines = wrap(cell.box.detail, g.SMALL, room, g.DETAILS if cell.leaf else 1)
     if cell.box.bound:
         lines.append(f"for {cell.box.bound}")
     elif cell.box.unbound:
