@@ -73,6 +73,22 @@ def test_what_nvml_refuses_to_say_stays_unknown():
     assert found.conditions.links == ()
 
 
+def test_nvlinks_whose_other_end_is_hidden_take_an_nvswitch():
+    found = machine(FakeNvml(silent=["nvmlDeviceGetNvLinkRemotePciInfo", "nvmlDeviceGetNvLinkRemoteDeviceType"]))
+    assert seen_class(found.system, "gpu0", "gpu1") == "NV18"
+    assert any("does not show where the NVLinks of 0000:0a:00.0 lead" in text for text in found.system.assumptions)
+
+
+def test_a_gpu_that_nvml_has_lost_is_left_out_and_the_others_stay():
+    class Lost(FakeNvml):
+        def nvmlDeviceGetHandleByIndex(self, index):  # noqa: N802
+            if index:
+                raise FakeNvml.NVMLError("GPU is lost")
+            return index
+
+    assert machine(Lost()).system.of_kind("gpu") == ["gpu0"]
+
+
 def test_the_record_of_nvml_holds_no_uuid():
     assert "uuid" not in json.dumps(nvml.ask(FakeNvml())).lower()
 

@@ -107,7 +107,7 @@ def _table(found: Discovery) -> str:
 
 
 def _called(found: Discovery, name: str) -> str:
-    return " ".join([*found.called[name], found.labels.get(name, "")]).strip()
+    return " ".join(dict.fromkeys([*found.called[name], found.labels.get(name, "")])).strip()
 
 
 def _data(found: Discovery) -> dict[str, Any]:

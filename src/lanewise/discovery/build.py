@@ -55,7 +55,7 @@ class Discovery:
         """The description as YAML, with every fact and its source as comments below."""
         lines = ["", "# Read from dumps: what each device is there, and where each fact stands."]
         for name, addresses in self.called.items():
-            label = f": {self.labels[name]}" if self.labels.get(name) else ""
+            label = f": {self.labels[name]}" if self.labels.get(name) not in ("", None, *addresses) else ""
             lines.append(f"# {name} = {', '.join(addresses)}{label}" if addresses else f"# {name}{label}")
             lines += [f"#   {fact.key} {_value(fact)} ({fact.source})" for fact in self.facts.get(name, ())]
         return write_system(self.system) + "\n".join(lines) + "\n"

@@ -72,8 +72,9 @@ def ask(nvml: Any) -> dict[str, Any]:
     """What NVML says now, as plain data; `nvml` has the functions of pynvml. What it refuses to say is left out."""
     nvml.nvmlInit()
     try:
-        handles = [nvml.nvmlDeviceGetHandleByIndex(number) for number in range(nvml.nvmlDeviceGetCount())]
-        known = [(here, handle) for handle in handles if (here := _address(nvml.nvmlDeviceGetPciInfo(handle)))]
+        handles = [_try(nvml.nvmlDeviceGetHandleByIndex, number) for number in range(nvml.nvmlDeviceGetCount())]
+        placed = [(_try(nvml.nvmlDeviceGetPciInfo, handle), handle) for handle in handles if handle is not None]
+        known = [(here, handle) for info, handle in placed if info and (here := _address(info))]
         return {
             "driver": _text(_try(nvml.nvmlSystemGetDriverVersion)) or "",
             "gpus": [_gpu(nvml, here, handle) for here, handle in known],
@@ -183,8 +184,11 @@ def _say_nvlinks(here: str, gpu: _Gpu, gpus: set[str], found: Gatherer) -> None:
     for to, count in peers.items():
         if here < to:
             found.pair(here, to, f"NV{count}", "NVML NVLink remote")
-    through = [link for link in active if link.kind == "switch"]
-    found.say(here, "nvswitch:all", len(through) or None, "NVML NVLink remote")
+    through = sum(1 for link in active if link.kind == "switch")
+    hidden = sum(1 for link in active if not link.kind and address(link.to) not in gpus)
+    if hidden and not peers and not through:
+        found.notes.append(f"NVML does not show where the NVLinks of {here} lead; an NVSwitch is assumed")
+    found.say(here, "nvswitch:all", through or (hidden if not peers else None) or None, "NVML NVLink remote")
 
 
 def same_record(text: bytes) -> bytes:
