@@ -222,6 +222,38 @@ def test_a_machine_with_numa_nodes_and_no_pci_is_its_cpus(tmp_path):
     assert "no GPU, network card or drive on PCI is in the dumps" in found.system.assumptions
 
 
+def test_a_kernel_without_numa_nodes_has_one_cpu(tmp_path):
+    folder = made.write_folder(tmp_path / "m")
+    for node in (folder / "sys/devices/system/node").iterdir():
+        for each in node.iterdir():
+            each.unlink()
+    for number in folder.glob("sys/devices/pci*/**/numa_node"):
+        number.write_text("-1\n")
+    assert discover(folder).system.of_kind("cpu") == ["cpu0"]
+
+
+def test_numa_node_minus_1_is_unknown_and_the_cores_nearby_say_it(tmp_path):
+    folder = made.write_folder(tmp_path / "m")
+    for home in folder.glob("sys/devices/pci0000:80/**/numa_node"):
+        home.write_text("-1\n")
+        (home.parent / "local_cpus").write_text("ffffffff,00000000\n")
+    found = discover(folder)
+    assert found.contradictions == ()
+    assert {link.a for link in found.system.links if link.b == "sw1"} == {"cpu1"}
+    source = next(fact.source.what for fact in found.facts["gpu3"] if fact.key == "numa")
+    assert source == "local_cpus"
+
+
+@pytest.mark.parametrize(("gpus", "mode"), [("DMA-FQ", "translate"), ("identity", "passthrough")])
+def test_the_iommu_mode_is_that_of_the_gpus_groups(tmp_path, gpus, mode):
+    folder = made.write_folder(tmp_path / "m")
+    (folder / "sys/kernel/iommu_groups/0/type").write_text(gpus)
+    (folder / "sys/kernel/iommu_groups/1/type").write_text("DMA")
+    for here in made.GPUS:
+        (folder / "sys/devices" / made._home(here) / "iommu_group").symlink_to("/sys/kernel/iommu_groups/0")
+    assert discover(folder).system.policies.iommu == mode
+
+
 def test_the_verb_writes_a_capture_a_drawing_and_a_description_at_once(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert verbs.run(["discover", "--capture", "m.tar.zst", "--draw", "m.svg", "-o", "m.yaml"]) == 0

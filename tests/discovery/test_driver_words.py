@@ -103,6 +103,11 @@ def test_what_gpu_and_slot_can_together_contradicts_nothing():
     assert found.contradictions == ()
 
 
+def test_rw_stands_for_reading_and_writing(tmp_path, tree):
+    found = discover([tree, peers("peers.txt", ("OK", "OK"), tmp_path, "$ nvidia-smi topo -p2p rw\n")])
+    assert [p.ability for p in found.conditions.peers("gpu0", "gpu1")] == ["read", "write"]
+
+
 @pytest.mark.parametrize(
     ("name", "before", "ability"),
     [
@@ -162,6 +167,14 @@ def test_nvlinks_up_and_down_are_counted_and_laid_beside_the_matrix(tmp_path):
     facts = {fact.key: fact.value for fact in found.facts["gpu1"]}
     assert (facts["nvlinks"], facts["nvlinks_off"], facts["nvlink_rate"]) == (3, 1, "26.562 GB/s")
     assert "deadbeef" not in found.text()
+
+
+def test_a_gpu_all_of_whose_nvlinks_are_down_has_none_up(tmp_path, tree):
+    links = tmp_path / "nvlink.txt"
+    why = "NVML: Unable to retrieve NVLink information as all links are inActive"
+    links.write_text(f"GPU 0: NVIDIA A100 (UUID: GPU-deadbeef)\n{why}\n")
+    found = discover([tree, links])
+    assert {fact.key: fact.value for fact in found.facts["gpu0"]}["nvlinks"] == 0
 
 
 def test_ibstat_gives_rate_and_state_of_the_card_of_that_name(tmp_path):

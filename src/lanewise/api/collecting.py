@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lanewise.discovery import nvml
-from lanewise.discovery.capture import GROUPS, LIMIT, LINKS, WANTED, Capture, name_of
+from lanewise.discovery.capture import GROUPS, LINKS, WANTED, Capture, limit, name_of
 from lanewise.discovery.clean import clean
 
 _GLOBS = (
@@ -53,7 +53,7 @@ class _Collector:
                     self.links[inside] = os.readlink(path)
             elif WANTED.fullmatch(inside) and path.is_file():
                 with path.open("rb") as stream:
-                    self.texts[inside] = stream.read(LIMIT)
+                    self.texts[inside] = stream.read(limit(inside))
 
     def follow(self, path: Path, below: tuple[str, ...]) -> None:
         """A link of a class, and what is wanted of the device that it leads to."""

@@ -36,7 +36,7 @@ LINKS = re.compile(
 )
 GROUPS = "sys/kernel/iommu_groups"
 _GPU = re.compile(r"proc/driver/nvidia/gpus/([^/]+)(?:/|$)")
-LIMIT = 65_536
+_LIMIT, _LIMIT_OF_RECORD = 65_536, 4 * 2**20
 _MAX_FILES = 2_000_000
 _ZSTD = b"\x28\xb5\x2f\xfd"
 SUFFIXES = (".tar.zst", ".tar.gz", ".tar.xz", ".tar.bz2", ".tar")
@@ -68,6 +68,11 @@ def name_of(path: str) -> str:
     return f"proc/driver/nvidia/gpus/{found[1]}" if found else GROUPS if path == GROUPS else ""
 
 
+def limit(path: str) -> int:
+    """How many bytes of a file are read at most: those of /sys are small, records grow with GPUs and their links."""
+    return _LIMIT_OF_RECORD if path.endswith(".json") else _LIMIT
+
+
 def read_tar(data: bytes, file: str) -> Capture:
     """The capture in a tar; nothing is unpacked to disk, and only what is wanted is read."""
     texts: dict[str, bytes] = {}
@@ -82,7 +87,7 @@ def read_tar(data: bytes, file: str) -> Capture:
                     break
                 if member.isfile() and WANTED.fullmatch(path):
                     content = archive.extractfile(member)
-                    texts[path] = content.read(LIMIT) if content else b""
+                    texts[path] = content.read(limit(path)) if content else b""
                 elif member.issym() and LINKS.fullmatch(path):
                     links[path] = member.linkname
                 names.add(name_of(path))

@@ -9,13 +9,14 @@ from lanewise.discovery.facts import Gatherer, Reading
 NVLINKS, IBSTAT = "nvidia-smi nvlink -s", "ibstat"
 _GPU = re.compile(r"^GPU (\d+): (.*?)(?: \(UUID: [^)]*\))?\s*$", re.MULTILINE)
 _LINK = re.compile(r"^\s+Link (\d+): (<inactive>|[\d.]+ GB/s)", re.MULTILINE)
+_NONE = re.compile(r"all links are inactive", re.IGNORECASE)
 _CARD = re.compile(r"^\s*CA '([^']+)'", re.MULTILINE)
 _PORT = re.compile(r"^\s*(State|Rate|Link layer): (.+?)\s*$", re.MULTILINE)
 
 
 def is_nvlinks(text: str) -> bool:
     """Whether the text holds NVLinks by GPU."""
-    return bool(_GPU.search(text) and _LINK.search(text))
+    return bool(_GPU.search(text) and (_LINK.search(text) or _NONE.search(text)))
 
 
 def read_nvlinks(text: str, file: str) -> Reading:

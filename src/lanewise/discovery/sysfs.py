@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 KIND = "sysfs"
 _BUS = "sys/bus/pci/devices/"
 _NODE = re.compile(r"sys/devices/system/node/node(\d+)/cpu(?:map|list)")
+_CORE = re.compile(r"sys/devices/system/cpu/cpu(\d+)/topology/")
 _MEMORY = re.compile(r"sys/devices/system/node/node(\d+)/meminfo")
 _ROOT = re.compile(r"pci([0-9a-f]{4,8}:[0-9a-f]{2})")
 _NVIDIA = 0x10DE
+_DISPLAYS = (0x03, 0x12)
 _CONFIG = (
     "port", "gen", "lanes", "gen_now", "lanes_now", "payload_max", "payload", "read_request", "acs", "vfs", "vfs_max",
 )  # fmt: skip
@@ -67,6 +69,10 @@ def _nodes(capture: Capture, found: Gatherer) -> dict[int, int]:
             if mask:
                 found.say(f"node:{int(node[1])}", "cpus", True, path.removeprefix("sys/devices/system/"))
                 masks[int(node[1])] = mask
+    cores = [int(core[1]) for path in capture.texts if (core := _CORE.match(path))]
+    if not masks and cores:
+        masks[0] = sum(1 << core for core in cores)
+        found.say("node:0", "cpus", True, "cpu/cpu*, as the kernel knows no NUMA nodes")
     for path in capture.texts:
         held = _MEMORY.fullmatch(path)
         size = re.search(r"MemTotal:\s*(\d+) kB", capture.text(path)) if held else None
@@ -137,13 +143,21 @@ def _machine(capture: Capture, nodes: dict[int, int], found: Gatherer) -> None:
         first = (mask & -mask).bit_length() - 1
         socket = capture.text(f"sys/devices/system/cpu/cpu{first}/topology/physical_package_id")
         found.say(f"node:{node}", "socket", socket if socket.isdigit() else "", "physical_package_id")
-    kinds = {capture.text(path) for path in capture.texts if path.startswith("sys/kernel/iommu_groups/")}
+    kinds = _group_kinds(capture, found)
     if kinds & {"DMA", "DMA-FQ"}:
         found.say(MACHINE, "iommu", "translate", "/sys/kernel/iommu_groups/*/type")
     elif "identity" in kinds:
         found.say(MACHINE, "iommu", "passthrough", "/sys/kernel/iommu_groups/*/type")
     elif GROUPS in capture.names and not kinds:
         found.say(MACHINE, "iommu", "off", "/sys/kernel/iommu_groups, which is empty")
+
+
+def _group_kinds(capture: Capture, found: Gatherer) -> set[str]:
+    """The types of the IOMMU groups: those of GPUs where they are told apart, since peers pass through these."""
+    types = {path.split("/")[3]: capture.text(path) for path in capture.texts if path.startswith(f"{GROUPS}/")}
+    gpus = {fact.about for fact in found.facts if fact.key == "class" and int(fact.value) >> 8 in _DISPLAYS}
+    groups = {str(fact.value) for fact in found.facts if fact.key == "iommu_group" and fact.about in gpus}
+    return {types[group] for group in groups if group in types} or {*types.values()}
 
 
 def _mask(text: str) -> int:

@@ -15,8 +15,10 @@ PEERS = "nvidia-smi topo -p2p"
 _STATUS = re.compile(r"X|OK|CNS|GNS|TNS|DR|NS|U")
 # The ability that the command asked for stands in no line of its output: it is looked for in what was typed, else in
 # the name of the file.
-_ASKED = re.compile(r"-?p2p[-_ ]*([rwnap])(?![a-z])")
-_ABILITIES = {"r": "read", "w": "write", "n": "nvlink", "a": "atomics", "p": "pci"}
+_ASKED = re.compile(r"-?p2p[-_ ]*(rw|[rwnap])(?![a-z])")
+_ABILITIES = {
+    "r": ("read",), "w": ("write",), "rw": ("read", "write"), "n": ("nvlink",), "a": ("atomics",), "p": ("pci",),
+}  # fmt: skip
 _LEGEND = re.compile(r"\s*(NIC\d+)\s*:\s*(\S+)")
 
 
@@ -74,19 +76,19 @@ def read_peers(text: str, file: str) -> Reading:
         asked = _ASKED.search(line)
         typed = asked[1] if asked else typed
         if _heads(line) and _is_peers(lines, at):
-            _peers(lines, at, _ability(typed, found), found)
+            _peers(lines, at, _abilities(typed, found), found)
             typed = ""
     return found.done()
 
 
-def _ability(typed: str, found: Gatherer) -> str:
+def _abilities(typed: str, found: Gatherer) -> tuple[str, ...]:
     named = typed or next((asked[1] for asked in _ASKED.finditer(found.file.lower())), "")
     if not named:
         found.notes.append(f"{found.file} does not say which ability its matrix of peers shows; reading is assumed")
-    return _ABILITIES.get(named, "read")
+    return _ABILITIES.get(named, ("read",))
 
 
-def _peers(lines: list[str], at: int, ability: str, found: Gatherer) -> None:
+def _peers(lines: list[str], at: int, abilities: tuple[str, ...], found: Gatherer) -> None:
     heads = _heads(lines[at])
     seen = set()
     for number, line in enumerate(lines[at + 1 : at + 1 + 2 * len(heads)], at + 2):
@@ -102,7 +104,7 @@ def _peers(lines: list[str], at: int, ability: str, found: Gatherer) -> None:
             raise FormatError(cause, place=Place(found.path, number), hint=hint)
         found.say(words[0], "row", True, "row", number)
         for other, cell in zip(heads, cells, strict=True):
-            if other != words[0]:
+            for ability in abilities if other != words[0] else ():
                 found.peer(words[0], other, ability, cell, number)
     for name in [name for name in heads if name not in seen]:
         hint = "keep the whole output of the command"

@@ -132,7 +132,9 @@ def _cpus(merged: Merged, used: set[int], catalog: Catalog, shape: Shape) -> dic
     sockets: dict[str, list[str]] = defaultdict(list)
     for number in sorted({*used, *with_cpus(merged)}):
         model = merged.word(f"node:{number}", "model")
-        cpu = shape.add(Kind.CPU, "cpu", cpu_part(model, catalog) or by_bridge, number)
+        cpu = shape.add(Kind.CPU, "cpu", cpu_part(model, catalog) or (None if model else by_bridge), number)
+        if cpu.part and not model:
+            shape.remarks.append((f"{{}} taken as {cpu.part} by the name of its host bridge", cpu.name))
         cpu.label = model
         found[number] = cpu.name
         shape.called[f"node:{number}"] = cpu.name
