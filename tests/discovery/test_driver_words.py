@@ -172,7 +172,7 @@ def test_nvlinks_up_and_down_are_counted_and_laid_beside_the_matrix(tmp_path):
 def test_a_gpu_all_of_whose_nvlinks_are_down_has_none_up(tmp_path, tree):
     links = tmp_path / "nvlink.txt"
     why = "NVML: Unable to retrieve NVLink information as all links are inActive"
-    links.write_text(f"GPU 0: NVIDIA A100 (UUID: GPU-deadbeef)\n{why}\n")
+    links.write_text("".join(f"GPU {n}: NVIDIA A100 (UUID: GPU-deadbeef)\n{why}\n" for n in range(2)))
     found = discover([tree, links])
     assert {fact.key: fact.value for fact in found.facts["gpu0"]}["nvlinks"] == 0
 
