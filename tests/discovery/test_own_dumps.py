@@ -57,6 +57,14 @@ def test_lspci_gives_trees_the_slower_end_of_a_link_and_acs(own):
     assert (source.file, source.what, source.line) == ("details.txt", "LnkCap", 18)
 
 
+def test_a_host_bridge_that_tells_the_generation_gives_the_cpu_its_part(tmp_path):
+    path = tmp_path / "tree.txt"
+    bridge = "Intel Corporation Xeon E7 v4/Xeon E5 v4/Xeon E3 v4/Xeon D DMI2 [8086:6f00]"
+    gpu = "NVIDIA Corporation GK210GL [Tesla K80] [10de:102d]"
+    path.write_text(f"-+-[0000:00]-+-00.0  {bridge}\n |           \\-01.0-[01]----00.0  {gpu}\n")
+    assert discover(path).system.device("cpu0").part == "broadwell-ep"
+
+
 def test_two_kinds_of_functions_in_one_slot_both_get_a_link(tmp_path):
     card = tmp_path / "card.txt"
     card.write_text(

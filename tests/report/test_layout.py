@@ -93,6 +93,17 @@ def mesh() -> System:
     return system("mesh", devices, links)
 
 
+def bonded() -> System:
+    """GPUs joined to their CPU by PCIe and by NVLinks as well."""
+    devices = [Device(f"cpu{i}", Kind.CPU, host="h", numa=i) for i in range(2)]
+    devices += [Device(f"gpu{i}", Kind.GPU, host="h", part="P100") for i in range(4)]
+    links = [Link("cpu0", "cpu1", LinkKind.SOCKET)]
+    for i in range(4):
+        links += [pcie(f"cpu{i // 2}", f"gpu{i}", 3), Link(f"cpu{i // 2}", f"gpu{i}", LinkKind.NVLINK, count=2)]
+    links += [Link("gpu0", "gpu1", LinkKind.NVLINK, count=2), Link("gpu2", "gpu3", LinkKind.NVLINK, count=2)]
+    return system("bonded", devices, links)
+
+
 def storage() -> System:
     """Nine drives and a controller behind one of two fabric switches, with two volumes."""
     devices = [Device(f"cpu{i}", Kind.CPU, host="h", numa=i) for i in range(2)]
@@ -116,7 +127,7 @@ def loaded(one: System) -> Outline:
     return outline(one, dict.fromkeys(keys, 123.4e9), dict.fromkeys(keys, 0.8))
 
 
-BUILT = [chain(), server(8), server(16), dgx(), rails(), mesh(), storage()]
+BUILT = [chain(), server(8), server(16), dgx(), rails(), mesh(), bonded(), storage()]
 ALL = [*BUILT, *(ready_system(name) for name in ready_systems())]
 
 
@@ -190,6 +201,11 @@ def test_device_boxes_do_not_touch(drawing: Prepared) -> None:
     devices = [box for box in boxes_of(drawing) if box.look.startswith("device")]
     clash = [(a.name, b.name) for a, b in combinations(devices, 2) if overlap(edges(a), edges(b))]
     assert not clash
+
+
+def test_links_of_two_kinds_between_two_boxes_run_side_by_side() -> None:
+    drawn = [s for s in prepare(outline(bonded())).flat() if isinstance(s, LineShape) and s.tip]
+    assert len({line.points for line in drawn}) == len(drawn) == 11
 
 
 def test_containers_of_one_kind_do_not_touch(drawing: Prepared) -> None:

@@ -22,7 +22,7 @@ class Node:
 
 @dataclass(slots=True)
 class Edge:
-    """One PCIe link, `a` above; None is unknown."""
+    """One PCIe link, `a` above; None is unknown. `upper` and `lower` are the PCI addresses of its two ends."""
 
     a: str
     b: str
@@ -31,19 +31,25 @@ class Edge:
     port: str = ""
     bridge: str = ""
     payload: int | None = None
+    upper: str = ""
+    lower: str = ""
 
 
 @dataclass(slots=True)
 class Shape:
     """Devices by name, links, NVLinks by pair, names of other tongues (addresses, `GPU0`), what is assumed.
 
-    `remarks` are sentences on single devices, where {} stands for the name; `against` are contradictions.
+    `remarks` are sentences on single devices, where {} stands for the name; `against` are contradictions. `ports` are
+    the root and switch ports on the way to devices, by address, with the device each belongs to; `root_nodes` the NUMA
+    node of the root above a function, where the dump states it apart from the function's own.
     """
 
     nodes: dict[str, Node] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     bonds: dict[tuple[str, str], int] = field(default_factory=dict)
     called: dict[str, str] = field(default_factory=dict)
+    ports: dict[str, str] = field(default_factory=dict)
+    root_nodes: dict[str, int] = field(default_factory=dict)
     redirects: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     remarks: list[tuple[str, str]] = field(default_factory=list)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lanewise.report.metrics import text_width
+from lanewise.report.metrics import cut, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +21,8 @@ LEAF, STEP, CLEAR = 70.0, 11.0, 5.0  # narrowest leaf, line of text, text to bor
 PAD_NUMA, PAD_HOST, PAD_POOL = 9.0, 11.0, 13.0
 GAP_LEAF, GAP_TREE, GAP_TOP = 7.0, 13.0, 26.0
 ROUTE = 5.0  # between two routes side by side
+BESIDE = 9.0  # between two links of different kinds that join the same two boxes
+WIDEST, DETAILS = 92, 3  # a leaf is widened up to there for its part's title, which has so many lines
 BARS = ("nvswitch", "netswitch")
 
 
@@ -144,7 +146,8 @@ def _cells(outline: Outline) -> Grid:
         cell.wide = {}
     for line in outline.lines:
         if line.tree and line.b in cells:
-            cells[line.b].wide["top"] = label_width(line)
+            wide = cells[line.b].wide
+            wide["top"] = max(label_width(line), wide["top"] + BESIDE if "top" in wide else 0.0)
         elif not line.tree:
             for end in (line.a, line.b):
                 if end in cells:
@@ -282,7 +285,14 @@ def text_inset(cell: Cell, routes: int) -> float:
 def _leaf_width(cell: Cell, grid: Grid) -> float:
     name = text_width(cell.box.title, NAME, bold=True) + text_inset(cell, grid.routes) + CLEAR
     beside = max((inset_of(grid.routes) + 7 + width for width in cell.wide.values()), default=0.0)
-    return max(LEAF + ROUTE * grid.routes, min(name, 130.0), beside)
+    return max(LEAF + ROUTE * grid.routes, min(name, 130.0), beside, _detail_width(cell, grid.routes))
+
+
+def _detail_width(cell: Cell, routes: int) -> float:
+    """How wide a leaf must be so that its part's title is not cut; where that takes too much, it is."""
+    around = text_inset(cell, routes) + CLEAR
+    wider = [room for room in range(int(LEAF), WIDEST, 2) if not cut(cell.box.detail, SMALL, room - around, DETAILS)]
+    return wider[0] if wider else 0.0
 
 
 def _own_width(cell: Cell, grid: Grid) -> float:

@@ -47,4 +47,9 @@ def wrap(text: str, size: float, width: float, lines: int) -> list[str]:
     return [clip(line, size, width) for line in out]
 
 
-__all__ = ["clip", "text_width", "wrap"]
+def cut(text: str, size: float, width: float, lines: int) -> bool:
+    """Whether `wrap` cannot show all of the text."""
+    return any(line.endswith("…") for line in wrap(text, size, width, lines))
+
+
+__all__ = ["clip", "cut", "text_width", "wrap"]

@@ -1,0 +1,139 @@
+"""The conditions of a machine that decide what a path delivers: links, ACS, NUMA nodes, who is whose peer.
+
+Read by discovery, judged by checking; all devices bear the names of the system (`gpu0`, `sw1`, `cpu0`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# What a driver says of a pair, as `nvidia-smi topo -p2p` writes it.
+STATUS = {
+    "OK": "peers",
+    "CNS": "chipset not supported",
+    "GNS": "GPU not supported",
+    "TNS": "topology not supported",
+    "DR": "disabled by a registry key",
+    "NS": "not supported",
+    "U": "unknown",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LinkState:
+    """The PCIe link from the `port` above (a PCI address, empty if unknown) down to a device.
+
+    `gen` and `lanes` are the most that both ends can, `gen_now` and `lanes_now` what was trained when the dump was
+    made; None is unknown. `device_gen` ... `port_lanes` say what each end can by itself. `above` is the device of the
+    port. `under_load`: whether the link was busy then; None if the dump does not say (an idle GPU trains down).
+    """
+
+    device: str
+    port: str
+    gen: int | None
+    lanes: int | None
+    gen_now: int | None
+    lanes_now: int | None
+    under_load: bool | None
+    source: str
+    above: str = ""
+    device_gen: int | None = None
+    device_lanes: int | None = None
+    port_gen: int | None = None
+    port_lanes: int | None = None
+
+    @property
+    def narrow(self) -> bool:
+        """Whether fewer lanes were in use than both ends have; idle links keep their width, so load does not matter."""
+        return self.lanes is not None and self.lanes_now is not None and self.lanes_now < self.lanes
+
+    @property
+    def slow(self) -> bool:
+        """Whether a lower generation was in use than both ends can; a fault only under load."""
+        return self.gen is not None and self.gen_now is not None and self.gen_now < self.gen
+
+
+@dataclass(frozen=True, slots=True)
+class AcsState:
+    """Whether a port's ACS redirects peer requests upstream; `device` is the switch or CPU that the port belongs to."""
+
+    device: str
+    port: str
+    redirects: bool
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class NumaState:
+    """The NUMA node that a device states, and that of the root port or host bridge above it; None is unknown."""
+
+    device: str
+    node: int | None
+    root_node: int | None
+    source: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether both are known and not the same."""
+        return self.node is not None and self.root_node is not None and self.node != self.root_node
+
+
+@dataclass(frozen=True, slots=True)
+class PeerState:
+    """What the driver says of device `a` reaching `b`: `ability` is read, write, nvlink or pci, `status` of STATUS."""
+
+    a: str
+    b: str
+    ability: str
+    status: str
+    source: str
+
+    @property
+    def possible(self) -> bool | None:
+        """Whether they are peers in this respect; None if the driver does not know."""
+        return None if self.status == "U" else self.status == "OK"
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """Why a GPU's clocks were held down when the facts were read, in the driver's words; `idle` is no fault."""
+
+    device: str
+    reasons: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """All of them, with the IOMMU's mode (off, passthrough, translate; empty: unknown) and what the dumps hide.
+
+    `under_load`: whether the machine copied while its links were read; None if nothing says so.
+    """
+
+    links: tuple[LinkState, ...] = ()
+    acs: tuple[AcsState, ...] = ()
+    numa: tuple[NumaState, ...] = ()
+    p2p: tuple[PeerState, ...] = ()
+    throttles: tuple[Throttle, ...] = ()
+    iommu: str = ""
+    under_load: bool | None = None
+    notes: tuple[str, ...] = ()
+
+    def link(self, device: str) -> LinkState | None:
+        """The link above a device, None if no dump says anything about it."""
+        return next((link for link in self.links if link.device == device), None)
+
+    def node(self, device: str) -> NumaState | None:
+        """The NUMA nodes of a device and its root, None if unknown."""
+        return next((each for each in self.numa if each.device == device), None)
+
+    def redirecting(self, *devices: str) -> tuple[AcsState, ...]:
+        """The ports of these switches and CPUs whose ACS redirects."""
+        return tuple(each for each in self.acs if each.redirects and each.device in devices)
+
+    def peers(self, a: str, b: str) -> tuple[PeerState, ...]:
+        """What the driver says of `a` reaching `b`, by ability."""
+        return tuple(each for each in self.p2p if (each.a, each.b) == (a, b))
+
+
+__all__ = ["STATUS", "AcsState", "Conditions", "LinkState", "NumaState", "PeerState", "Throttle"]
