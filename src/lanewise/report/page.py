@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lanewise import units
-from lanewise.report import methods, services
+from lanewise.report import measured, methods, services
 from lanewise.report.citations import shortened
 from lanewise.results import statistics
 from lanewise.results.observation import Source
@@ -137,9 +137,8 @@ def headline(run: Run) -> str:
     """The finding over all studies and services in a few sentences."""
     loaded = [*run.services, *(one for study in run.studies for one in study.services)]
     under_load = f"{services.overview(loaded)}." if loaded else ""
-    if loaded and not run.studies:
-        return under_load
-    return " ".join(filter(None, [_studies_headline(run), under_load]))
+    studies = _studies_headline(run) if run.studies or not (loaded or run.rows) else ""
+    return " ".join(filter(None, [studies, measured.overview(run.rows), under_load]))
 
 
 def _studies_headline(run: Run) -> str:

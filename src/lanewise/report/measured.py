@@ -1,0 +1,237 @@
+"""What is said of measured rows, prepared as plain text and numbers for the page and the terminal."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lanewise import units
+from lanewise.report import methods, page
+from lanewise.results.run import Chart, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lanewise.results.observation import Observation
+
+MOST_ROWS = 400  # of one table, so that a page stays under 1.5 MB
+SHORT = 12  # rows that are shown at once beside a chart of them
+_SIZES = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One measured row as texts; `compared` is value, measured over it, and grade, for each head of the table."""
+
+    flow: str
+    settings: str
+    metric: str
+    path: str
+    value: str
+    low: str
+    high: str
+    spread: str
+    samples: str
+    how: str
+    note: str
+    compared: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Measured rows of one scenario in one unit; `heads` are what they are compared with, `left_out` more rows."""
+
+    unit: str
+    cells: tuple[Cell, ...]
+    columns: frozenset[str]
+    heads: tuple[str, ...] = ()
+    left_out: int = 0
+
+
+@dataclass
+class Part:
+    """One scenario: what holds for all of its rows, tables, matrices (source by destination) and its rows."""
+
+    name: str
+    anchor: str
+    summary: str
+    common: str
+    rows: list[Observation]
+    tables: list[Table] = field(default_factory=list)
+    matrices: list[Chart] = field(default_factory=list)
+
+
+def overview(rows: Sequence[Observation]) -> str:
+    """'96 cells of 7 scenarios measured, 700 samples; ...', with how far samples scatter; '' without rows."""
+    if not rows:
+        return ""
+    known = [row for row in rows if row.value is not None]
+    scenarios = len({row.scenario for row in rows})
+    text = f"{len(known)} {_many('cell', len(known))} of {scenarios} {_many('scenario', scenarios)} measured"
+    text += f", {sum(len(row.samples) for row in known):,} samples"
+    spreads = [(share, row) for row in known if (share := spread(row)) is not None]
+    if spreads:
+        middle = statistics.median(share for share, _ in spreads)
+        widest, row = max(spreads, key=lambda pair: pair[0])
+        text += f"; samples of a cell lie {_percent(middle)} apart (the middle cell), "
+        text += f"at most {_percent(widest)} ({label(row)})"
+    missing = len(rows) - len(known)
+    return text + (f". {missing} {_many('cell', missing)} could not be measured." if missing else ".")
+
+
+def parts(rows: Iterable[Observation]) -> list[Part]:
+    """Every scenario in the order of the rows."""
+    groups: dict[str, list[Observation]] = {}
+    for row in rows:
+        groups.setdefault(row.scenario, []).append(row)
+    made: list[Part] = []
+    for name, members in groups.items():
+        one = page.anchor("measured", name)
+        taken = sum(part.anchor == one or part.anchor.startswith(f"{one}--") for part in made)
+        made.append(_part(name, f"{one}--{taken + 1}" if taken else one, members))
+    return made
+
+
+def _part(name: str, anchor: str, rows: list[Observation]) -> Part:
+    common = _common(rows)
+    made = Part(name, anchor, _summary(rows), _common_text(rows, common), rows)
+    for unit in dict.fromkeys(row.unit for row in rows):
+        made.tables.append(_table([row for row in rows if row.unit == unit], rows, frozenset(common)))
+    made.matrices = matrices(rows)
+    return made
+
+
+def _summary(rows: Sequence[Observation]) -> str:
+    """'12 cells, 55.1 to 55.6 GB/s', of the metric that comes first."""
+    first = [row for row in rows if row.metric == rows[0].metric and row.unit == rows[0].unit]
+    values = [row.value for row in first if row.value is not None]
+    if not values:
+        return "not measured"
+    low, high = (units.number(end) for end in (min(values), max(values)))
+    return f"{first[0].metric} {low if low == high else f'{low} to {high}'} {first[0].unit}"
+
+
+def _common(rows: Sequence[Observation]) -> dict[str, str]:
+    """What all measured rows say of how they were measured."""
+    told = [row.how for row in rows if row.value is not None]
+    first = told[0] if told else {}
+    return {key: text for key, text in first.items() if key != "flows" and all(how.get(key) == text for how in told)}
+
+
+def _common_text(rows: Sequence[Observation], common: dict[str, str]) -> str:
+    words = [f"{key}: {text}" for key, text in common.items()]
+    paths = {row.path for row in rows if row.path}
+    if len(paths) == 1:
+        words.insert(0, next(iter(paths)))
+    told = [row for row in rows if row.how.get("flows")]
+    if len(told) > 1 and all(row.how["flows"] == row.flow for row in told):
+        words.append("flows measured one after another")
+    elif any("," in row.how["flows"] for row in told) and len({row.how["flows"] for row in told}) == 1:
+        words.append("all flows at once")
+    return " · ".join(words)
+
+
+def _table(rows: Sequence[Observation], scenario: Sequence[Observation], common: frozenset[str]) -> Table:
+    several_paths = len({row.path for row in scenario if row.path}) > 1
+    heads = [*methods.names(rows), *(["published"] if any(row.published is not None for row in rows) else [])]
+    together = len({row.how.get("flows", "") for row in rows}) > 1
+    cells = tuple(_cell(row, common, heads, together) for row in rows[:MOST_ROWS])
+    keys = ("flow", "metric", "settings", "low", "samples", "how", "note")
+    columns = {key for key in keys if any(getattr(cell, key) for cell in cells)}
+    columns |= {"path"} if several_paths else set()
+    return Table(rows[0].unit, cells, frozenset(columns), tuple(heads), max(0, len(rows) - MOST_ROWS))
+
+
+def _cell(row: Observation, common: frozenset[str], heads: Sequence[str], together: bool) -> Cell:
+    share = spread(row)
+    own = {key: text for key, text in row.how.items() if key not in common and key != "flows"}
+    with_ = row.how.get("flows", "")
+    words = [f"{key} {text}" for key, text in own.items()]
+    if together and "," in with_ and with_ != row.flow:
+        words.append(f"at once: {with_}")
+    ends = ("", "") if share is None else (_number(row.low), _number(row.high))
+    return Cell(
+        flow=row.flow, settings=settings(row), metric=row.metric, path=row.path,
+        value=page.NONE if row.value is None else units.number(row.value), low=ends[0], high=ends[1],
+        spread="" if share is None else f"{share:.1f}", samples=str(len(row.samples) or ""), how=", ".join(words),
+        note=row.note or ("not measured, no reason given" if row.value is None else ""),
+        compared=tuple(_compared(row, head) for head in heads),
+    )  # fmt: skip
+
+
+def _compared(row: Observation, head: str) -> tuple[str, str, str]:
+    value = row.published if head == "published" and head not in row.beside else row.beside.get(head)
+    if value is None:
+        return "", "", ""
+    if row.value is None or not value:
+        return units.number(value), "", ""
+    return units.number(value), f"{row.value / value:.3f}", page.grade(100 * (row.value / value - 1))
+
+
+def settings(row: Observation) -> str:
+    """'512 MiB, threads 4'."""
+    return ", ".join(size(value) if key == "bytes" else f"{key} {value:,}" for key, value in row.settings.items())
+
+
+def size(count: float) -> str:
+    """'64 MiB', '150,528 B'."""
+    for unit, each in _SIZES:
+        if count >= each and count % each == 0:
+            return f"{count / each:,.0f} {unit}"
+    return f"{count:,.0f} B"
+
+
+def spread(row: Observation) -> float | None:
+    """How far a row's samples lie apart, in % of their median; None with fewer than two."""
+    if len(row.samples) < 2 or not row.value:
+        return None
+    return 100 * (max(row.samples) - min(row.samples)) / abs(row.value)
+
+
+def label(row: Observation) -> str:
+    """Scenario, flow, settings and metric of a row in one line, nothing twice."""
+    words = [row.scenario, row.flow if row.flow not in row.scenario else "", settings(row)]
+    return " ".join([", ".join(word for word in words if word), row.metric])
+
+
+def matrices(rows: Sequence[Observation]) -> list[Chart]:
+    """For each metric and settings that several sources and destinations share: source by destination."""
+    groups: dict[tuple[str, str, str], dict[tuple[str, str], Observation]] = {}
+    for row in rows:
+        ends = row.flow.split("->")
+        if len(ends) == 2 and "," not in row.how.get("flows", "") and "," not in row.flow:
+            key = (row.metric, row.unit, settings(row))
+            groups.setdefault(key, {})[(ends[0], ends[1])] = row
+    return [_matrix(key, cells) for key, cells in groups.items() if all(len({e[i] for e in cells}) > 1 for i in (0, 1))]
+
+
+def _matrix(key: tuple[str, str, str], cells: dict[tuple[str, str], Observation]) -> Chart:
+    metric, unit, chosen = key
+    sources, targets = (sorted({ends[i] for ends in cells}, key=_natural) for i in (0, 1))
+    series = tuple(
+        Series(src, "measured", tuple((dst, cells[src, dst].value if (src, dst) in cells else None) for dst in targets))
+        for src in sources
+    )
+    title = ", ".join(word for word in (metric, chosen, unit) if word)
+    return Chart(title, "surface", "destination", unit, series, by_label="source")
+
+
+def _natural(name: str) -> list[int | str]:
+    return [int(piece) if piece.isdigit() else piece for piece in re.split(r"(\d+)", name)]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else units.number(value)
+
+
+def _percent(share: float) -> str:
+    return f"{share:.2g} %" if share < 10 else f"{share:.0f} %"
+
+
+def _many(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"
+
+
+__all__ = ["SHORT", "Cell", "Part", "Table", "label", "matrices", "overview", "parts", "settings", "size", "spread"]
