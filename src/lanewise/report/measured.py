@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 400  # of one table, so that a page stays under 1.5 MB
 SHORT = 12  # rows that are shown at once beside a chart of them
+Cells = dict[tuple[str, str], "Observation"]
 _SIZES = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
 
@@ -75,8 +76,8 @@ def overview(rows: Sequence[Observation]) -> str:
     if spreads:
         middle = statistics.median(share for share, _ in spreads)
         widest, row = max(spreads, key=lambda pair: pair[0])
-        text += f"; samples of a cell lie {_percent(middle)} apart (the middle cell), "
-        text += f"at most {_percent(widest)} ({label(row)})"
+        text += f"; in the median cell samples spread over {_percent(middle)}, at most over {_percent(widest)} "
+        text += f"({label(row)})"
     missing = len(rows) - len(known)
     return text + (f". {missing} {_many('cell', missing)} could not be measured." if missing else ".")
 
@@ -109,13 +110,13 @@ def _summary(rows: Sequence[Observation]) -> str:
     values = [row.value for row in first if row.value is not None]
     if not values:
         return "not measured"
-    low, high = (units.number(end) for end in (min(values), max(values)))
+    low, high = (_number(end) for end in (min(values), max(values)))
     return f"{first[0].metric} {low if low == high else f'{low} to {high}'} {first[0].unit}"
 
 
 def _common(rows: Sequence[Observation]) -> dict[str, str]:
-    """What all measured rows say of how they were measured."""
-    told = [row.how for row in rows if row.value is not None]
+    """What all measured rows say of how they were measured; what was fitted to them has no say."""
+    told = [row.how for row in rows if row.value is not None and not row.metric.startswith("fit_")]
     first = told[0] if told else {}
     return {key: text for key, text in first.items() if key != "flows" and all(how.get(key) == text for how in told)}
 
@@ -125,28 +126,33 @@ def _common_text(rows: Sequence[Observation], common: dict[str, str]) -> str:
     paths = {row.path for row in rows if row.path}
     if len(paths) == 1:
         words.insert(0, next(iter(paths)))
+    chosen = {settings(row) for row in rows}
+    if len(chosen) == 1:
+        words.insert(0, next(iter(chosen)))
     told = [row for row in rows if row.how.get("flows")]
-    if len(told) > 1 and all(row.how["flows"] == row.flow for row in told):
+    if len({row.flow for row in told}) > 1 and all(row.how["flows"] == row.flow for row in told):
         words.append("flows measured one after another")
     elif any("," in row.how["flows"] for row in told) and len({row.how["flows"] for row in told}) == 1:
         words.append("all flows at once")
-    return " · ".join(words)
+    return " · ".join(filter(None, words))
 
 
 def _table(rows: Sequence[Observation], scenario: Sequence[Observation], common: frozenset[str]) -> Table:
-    several_paths = len({row.path for row in scenario if row.path}) > 1
     heads = [*methods.names(rows), *(["published"] if any(row.published is not None for row in rows) else [])]
     together = len({row.how.get("flows", "") for row in rows}) > 1
     cells = tuple(_cell(row, common, heads, together) for row in rows[:MOST_ROWS])
-    keys = ("flow", "metric", "settings", "low", "samples", "how", "note")
-    columns = {key for key in keys if any(getattr(cell, key) for cell in cells)}
-    columns |= {"path"} if several_paths else set()
+    columns = {key for key in ("flow", "low", "samples", "how", "note") if any(getattr(cell, key) for cell in cells)}
+    # What is the same in the whole scenario is said once above its tables.
+    said = {"path": {row.path for row in scenario} - {""}, "settings": {settings(row) for row in scenario}}
+    columns |= {key for key, texts in said.items() if len(texts) > 1 and any(getattr(cell, key) for cell in cells)}
+    columns |= {"metric"} if len({row.metric for row in scenario}) > 1 else set()
     return Table(rows[0].unit, cells, frozenset(columns), tuple(heads), max(0, len(rows) - MOST_ROWS))
 
 
 def _cell(row: Observation, common: frozenset[str], heads: Sequence[str], together: bool) -> Cell:
     share = spread(row)
-    own = {key: text for key, text in row.how.items() if key not in common and key != "flows"}
+    fitted = row.metric.startswith("fit_")
+    own = {} if fitted else {key: text for key, text in row.how.items() if key not in common and key != "flows"}
     with_ = row.how.get("flows", "")
     words = [f"{key} {text}" for key, text in own.items()]
     if together and "," in with_ and with_ != row.flow:
@@ -154,7 +160,7 @@ def _cell(row: Observation, common: frozenset[str], heads: Sequence[str], togeth
     ends = ("", "") if share is None else (_number(row.low), _number(row.high))
     return Cell(
         flow=row.flow, settings=settings(row), metric=row.metric, path=row.path,
-        value=page.NONE if row.value is None else units.number(row.value), low=ends[0], high=ends[1],
+        value=_number(row.value) or page.NONE, low=ends[0], high=ends[1],
         spread="" if share is None else f"{share:.1f}", samples=str(len(row.samples) or ""), how=", ".join(words),
         note=row.note or ("not measured, no reason given" if row.value is None else ""),
         compared=tuple(_compared(row, head) for head in heads),
@@ -166,8 +172,8 @@ def _compared(row: Observation, head: str) -> tuple[str, str, str]:
     if value is None:
         return "", "", ""
     if row.value is None or not value:
-        return units.number(value), "", ""
-    return units.number(value), f"{row.value / value:.3f}", page.grade(100 * (row.value / value - 1))
+        return _number(value), "", ""
+    return _number(value), f"{row.value / value:.3f}", page.grade(100 * (row.value / value - 1))
 
 
 def settings(row: Observation) -> str:
@@ -191,23 +197,37 @@ def spread(row: Observation) -> float | None:
 
 
 def label(row: Observation) -> str:
-    """Scenario, flow, settings and metric of a row in one line, nothing twice."""
-    words = [row.scenario, row.flow if row.flow not in row.scenario else "", settings(row)]
-    return " ".join([", ".join(word for word in words if word), row.metric])
+    """'gpu0->gpu1 goodput, 512 MiB, device_to_device_memcpy_write_ce': what tells most comes first, nothing twice."""
+    scenario = row.scenario.removeprefix(row.flow).strip(", ")
+    return ", ".join(word for word in (f"{row.flow} {row.metric}", settings(row), scenario) if word)
 
 
 def matrices(rows: Sequence[Observation]) -> list[Chart]:
-    """For each metric and settings that several sources and destinations share: source by destination."""
-    groups: dict[tuple[str, str, str], dict[tuple[str, str], Observation]] = {}
+    """Source by destination for each metric that most pairs of several of both have; of a sweep the largest size."""
+    groups: dict[tuple[str, str, int, str], Cells] = {}
     for row in rows:
         ends = row.flow.split("->")
         if len(ends) == 2 and "," not in row.how.get("flows", "") and "," not in row.flow:
-            key = (row.metric, row.unit, settings(row))
+            key = (row.metric, row.unit, row.settings.get("bytes", 0), settings(row))
             groups.setdefault(key, {})[(ends[0], ends[1])] = row
-    return [_matrix(key, cells) for key, cells in groups.items() if all(len({e[i] for e in cells}) > 1 for i in (0, 1))]
+    largest: dict[tuple[str, str], int] = {}
+    for metric, unit, count, _ in groups:
+        largest[metric, unit] = max(count, largest.get((metric, unit), 0))
+    return [
+        _matrix((metric, unit, chosen), cells)
+        for (metric, unit, count, chosen), cells in groups.items()
+        if count == largest[metric, unit] and _is_matrix(cells)
+    ]
 
 
-def _matrix(key: tuple[str, str, str], cells: dict[tuple[str, str], Observation]) -> Chart:
+def _is_matrix(cells: Cells) -> bool:
+    """Whether there are several sources and destinations, most of them joined."""
+    sources, targets = ({ends[i] for ends in cells} for i in (0, 1))
+    pairs = sum(src != dst for src in sources for dst in targets)
+    return len(sources) > 1 and len(targets) > 1 and len(cells) > max(3, 0.7 * pairs)
+
+
+def _matrix(key: tuple[str, str, str], cells: Cells) -> Chart:
     metric, unit, chosen = key
     sources, targets = (sorted({ends[i] for ends in cells}, key=_natural) for i in (0, 1))
     series = tuple(
@@ -223,7 +243,10 @@ def _natural(name: str) -> list[int | str]:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else units.number(value)
+    """Four digits that count, below one as well: 0.02131 s."""
+    if value is None:
+        return ""
+    return units.number(value) if abs(value) >= 1 or value == 0 else f"{value:.4g}"
 
 
 def _percent(share: float) -> str:
