@@ -123,12 +123,6 @@ def test_small_numbers_keep_four_digits() -> None:
     assert table.cells[0].value == "0.02131"
 
 
-def test_sizes_read_as_people_write_them() -> None:
-    assert [measured.size(n) for n in (16, 4096, 150_528, 2**29, 3 * 2**30)] == [
-        "16 B", "4 KiB", "147 KiB", "512 MiB", "3 GiB"
-    ]  # fmt: skip
-
-
 def test_scenarios_whose_names_fold_into_one_anchor_stay_apart() -> None:
     made = measured.parts([row(scenario="a b"), row(scenario="a-b"), row(scenario="a.b")])
     assert len({one.anchor for one in made}) == 3

@@ -89,7 +89,7 @@ def test_each_row_finds_the_measured_value_of_the_same_flows_at_once(study: Stud
 def test_of_several_that_fit_the_large_copy_by_the_copy_engine_is_taken_and_it_is_said(study: StudyRun) -> None:
     found = study.rows[0].measured
     assert found is not None
-    assert found.which == "run.json: made up, bytes=536870912, median of 3; taken out of 3 that fit"
+    assert found.which == "run.json: made up, 512 MiB, median of 3; taken out of 3 that fit"
     assert (found.low, found.high, found.samples) == (55.4, 55.6, 3)
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 400  # of one table, so that a page stays under 1.5 MB
 SHORT = 12  # rows that are shown at once beside a chart of them
 Cells = dict[tuple[str, str], "Observation"]
-_SIZES = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,15 +177,7 @@ def _compared(row: Observation, head: str) -> tuple[str, str, str]:
 
 def settings(row: Observation) -> str:
     """'512 MiB, threads 4'."""
-    return ", ".join(size(value) if key == "bytes" else f"{key} {value:,}" for key, value in row.settings.items())
-
-
-def size(count: float) -> str:
-    """'64 MiB', '150,528 B'."""
-    for unit, each in _SIZES:
-        if count >= each and count % each == 0:
-            return f"{count / each:,.0f} {unit}"
-    return f"{count:,.0f} B"
+    return ", ".join(units.size(value) if key == "bytes" else f"{key} {value:,}" for key, value in row.settings.items())
 
 
 def spread(row: Observation) -> float | None:
@@ -257,4 +248,4 @@ def _many(word: str, count: int) -> str:
     return word if count == 1 else f"{word}s"
 
 
-__all__ = ["SHORT", "Cell", "Part", "Table", "label", "matrices", "overview", "parts", "settings", "size", "spread"]
+__all__ = ["SHORT", "Cell", "Part", "Table", "label", "matrices", "overview", "parts", "settings", "spread"]

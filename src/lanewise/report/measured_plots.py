@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lanewise import units
-from lanewise.report.measured import label, size, spread
+from lanewise.report.measured import label, spread
 from lanewise.report.metrics import clip
 from lanewise.report.plots import COLOURS, INK, PAPER, RULE, SOFT, painted
 
@@ -172,7 +172,7 @@ def _sizes(axes: Any, sizes: Sequence[int]) -> None:
     low, high = min(sizes).bit_length() - 1, max(sizes).bit_length() - 1
     step = max(1, round((high - low) / 7))
     ticks = [2**power for power in range(low, high + 1, step)]
-    axes.set_xticks(ticks, [size(tick) for tick in ticks])
+    axes.set_xticks(ticks, [units.size(tick) for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
 
 

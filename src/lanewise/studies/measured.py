@@ -130,7 +130,7 @@ def _order(seen: Observation, row: RowForm, flows: Sequence[Flow]) -> tuple[floa
 
 
 def _which(seen: Observation, run: MeasuredRun, fitting: Sequence[tuple[Observation, MeasuredRun]]) -> str:
-    settings = [f"{name}={value}" for name, value in seen.settings.items()]
+    settings = [units.size(n) if name == "bytes" else f"{name} {n}" for name, n in seen.settings.items()]
     words = [seen.how[key] for key in ("engine", "mode") if key in seen.how]
     node = [f"NUMA node {seen.how['NUMA node']}"] if "NUMA node" in seen.how else []
     count = [f"median of {len(seen.samples)}"] if seen.samples else []
