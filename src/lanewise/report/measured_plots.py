@@ -62,7 +62,7 @@ def scatter(rows: Sequence[Observation]) -> str:
         axes = figure.add_axes((_LABELS / 11, 0.5 / height, (10.8 - _LABELS) / 11, (height - 0.6) / height), fc="none")
         for place, row in enumerate(rows):
             _strip(axes, place, row)
-        axes.set_yticks(range(len(rows)), [clip(label(row), 9.0, 72 * _LABELS * 0.86) for row in rows])
+        axes.set_yticks(range(len(rows)), [clip(label(row), 9.0, 72 * _LABELS - 10) for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.axvline(0, color=SOFT, linewidth=0.8, zorder=1)
         axes.set_xlabel("% off the median of the cell", labelpad=4)
