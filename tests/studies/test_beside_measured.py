@@ -149,3 +149,36 @@ def test_a_run_without_measured_rows_is_refused(folder: Path) -> None:
     api.save_run(run(), folder / "empty.json")
     with pytest.raises(InputError, match="holds no measured rows"):
         api.run_studies([folder / "pair.yaml"], measured=[folder / "empty.json"])
+
+
+def test_a_new_study_says_how_to_lay_it_beside_a_measurement() -> None:
+    text, _ = api.new_study("mine")
+    assert "lanewise study run mine.yaml --measured measured.json" in text
+
+
+def test_of_two_runs_that_both_fit_the_last_one_named_wins(folder: Path) -> None:
+    for name, value in (("old.json", 50.0), ("new.json", 51.0)):
+        api.save_run(run(seen("host0->gpu0", value)), folder / name)
+    both = [folder / "old.json", folder / "new.json"]
+    for order, value in ((both, 51.0), (both[::-1], 50.0)):
+        first = api.run_studies([folder / "pair.yaml"], measured=order).studies[0].rows[0]
+        assert first.measured is not None
+        assert first.measured.value == value
+
+
+def test_what_other_tools_call_their_flows_is_passed_over_when_it_cannot_be_read(folder: Path) -> None:
+    api.save_run(run(seen("host0:0->host0:0", 9.0), seen("all of it", 8.0), ROWS[1]), folder / "run.json")
+    first = api.run_studies([folder / "pair.yaml"], measured=[folder / "run.json"]).studies[0].rows[0]
+    assert first.measured is not None
+    assert first.measured.value == 55.5
+
+
+@pytest.mark.parametrize("kind", ["line", "bar"])
+def test_a_chart_of_the_study_draws_the_measured_values(folder: Path, kind: str) -> None:
+    chart = f"charts: [{{title: Copies, kind: {kind}, table: copies, x: label}}]\n"
+    (folder / "pair.yaml").write_text(STUDY + chart, encoding="utf-8")
+    found = api.run_studies([folder / "pair.yaml"], measured=[folder / "run.json"])
+    (drawn,) = found.studies[0].charts
+    told = next(series for series in drawn.series if series.source == "measured")
+    assert dict(told.points)["in"] == 55.5
+    assert ">measured<" in api.render_report(found)
