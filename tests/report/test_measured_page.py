@@ -52,16 +52,22 @@ def test_every_scenario_and_every_condition_stands_on_the_page(html: str) -> Non
     assert "1 cell could not be measured" in text
 
 
-def test_a_large_machine_stays_within_the_budget() -> None:
-    """Sixteen GPUs, all pairs, twelve cases, seven samples each."""
+def test_a_large_machine_stays_within_the_budget_and_the_page_says_what_it_leaves_out() -> None:
+    """Sixteen GPUs, all pairs, 35 cases and a short one, seven samples each."""
     pairs = [f"gpu{a}->gpu{b}" for a in range(16) for b in range(16) if a != b]
     seven = tuple(300.0 + i for i in range(7))
-    cells = tuple(
+    cells = [
         row(flow, 303.0, scenario=f"case {case}", samples=seven, how={"flows": flow})
-        for case in range(12)
+        for case in range(35)
         for flow in pairs
-    )
-    assert len(report_html(Run((), "", "", rows=cells)).encode()) < 1.5e6
+    ]
+    whole = Run((), "", "", rows=(*cells, row("host0->gpu0", scenario="short")))
+    assert len(report_html(whole).encode()) < 1.5e6
+    tables = [table for part in measured.parts(whole.rows) for table in part.tables]
+    assert sum(len(table.cells) + table.left_out for table in tables) == len(whole.rows)
+    assert sum(len(table.cells) for table in tables) <= measured.MOST_ROWS
+    assert (len(tables[-1].cells), tables[-1].left_out) == (1, 0)
+    assert "more rows are in the run's file" in report_html(whole)
 
 
 def test_what_a_model_expects_stands_beside_with_the_ratio() -> None:

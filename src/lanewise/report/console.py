@@ -56,6 +56,8 @@ def show_measured(rows: Sequence[Observation], console: Console | None = None) -
         for table in part.tables:
             _say(console, "")
             print_sheet(console, _measured(table))
+            if table.left_out:
+                _say(console, f"{table.left_out} more rows are in the run's file")
 
 
 def _measured(table: measured.Table) -> Sheet:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import statistics
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lanewise import units
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from lanewise.results.observation import Observation
 
-MOST_ROWS = 400  # of one table, so that a page stays under 1.5 MB
+MOST_ROWS = 3600  # of all tables together, so that a page stays under 1.5 MB
 SHORT = 12  # rows that are shown at once beside a chart of them
 Cells = dict[tuple[str, str], "Observation"]
 
@@ -82,7 +83,9 @@ def overview(rows: Sequence[Observation]) -> str:
 
 
 def parts(rows: Iterable[Observation]) -> list[Part]:
-    """Every scenario in the order of the rows."""
+    """Every scenario in the order of the rows; where they are too many, the longest tables are cut to one length."""
+    rows = tuple(rows)
+    most = _longest(Counter((row.scenario, row.unit) for row in rows).values())
     groups: dict[str, list[Observation]] = {}
     for row in rows:
         groups.setdefault(row.scenario, []).append(row)
@@ -90,15 +93,29 @@ def parts(rows: Iterable[Observation]) -> list[Part]:
     for name, members in groups.items():
         one = page.anchor("measured", name)
         taken = sum(part.anchor == one or part.anchor.startswith(f"{one}--") for part in made)
-        made.append(_part(name, f"{one}--{taken + 1}" if taken else one, members))
+        made.append(_part(name, f"{one}--{taken + 1}" if taken else one, members, most))
     return made
 
 
-def _part(name: str, anchor: str, rows: list[Observation]) -> Part:
+def _longest(lengths: Iterable[int]) -> int:
+    """How long a table may be so that all of them have MOST_ROWS rows at most; the short ones leave theirs."""
+    left, most = MOST_ROWS, MOST_ROWS
+    ordered = sorted(lengths)
+    for place, length in enumerate(ordered):
+        most = left // (len(ordered) - place)
+        if length > most:
+            return max(1, most)
+        left -= length
+    return MOST_ROWS
+
+
+def _part(name: str, anchor: str, rows: list[Observation], most: int) -> Part:
     common = _common(rows)
     made = Part(name, anchor, _summary(rows), _common_text(rows, common), rows)
     for unit in dict.fromkeys(row.unit for row in rows):
-        made.tables.append(_table([row for row in rows if row.unit == unit], rows, frozenset(common)))
+        told = [row for row in rows if row.unit == unit]
+        table = _table(told[:most], rows, frozenset(common))
+        made.tables.append(replace(table, left_out=len(told) - len(table.cells)))
     made.matrices = matrices(rows)
     return made
 
@@ -139,13 +156,13 @@ def _common_text(rows: Sequence[Observation], common: dict[str, str]) -> str:
 def _table(rows: Sequence[Observation], scenario: Sequence[Observation], common: frozenset[str]) -> Table:
     heads = [*methods.names(rows), *(["published"] if any(row.published is not None for row in rows) else [])]
     together = len({row.how.get("flows", "") for row in rows}) > 1
-    cells = tuple(_cell(row, common, heads, together) for row in rows[:MOST_ROWS])
+    cells = tuple(_cell(row, common, heads, together) for row in rows)
     columns = {key for key in ("flow", "low", "samples", "how", "note") if any(getattr(cell, key) for cell in cells)}
     # What is the same in the whole scenario is said once above its tables.
     said = {"path": {row.path for row in scenario} - {""}, "settings": {settings(row) for row in scenario}}
     columns |= {key for key, texts in said.items() if len(texts) > 1 and any(getattr(cell, key) for cell in cells)}
     columns |= {"metric"} if len({row.metric for row in scenario}) > 1 else set()
-    return Table(rows[0].unit, cells, frozenset(columns), tuple(heads), max(0, len(rows) - MOST_ROWS))
+    return Table(rows[0].unit, cells, frozenset(columns), tuple(heads))
 
 
 def _cell(row: Observation, common: frozenset[str], heads: Sequence[str], together: bool) -> Cell:

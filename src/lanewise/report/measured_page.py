@@ -12,7 +12,7 @@ from lanewise.report.surfaces import is_wide
 if TYPE_CHECKING:
     from lanewise.results.run import Run
 
-MOST_CHARTS = 40  # on one page, so that it stays under 1.5 MB
+MOST_DRAWN = 500_000  # characters of charts on one page, so that it stays under 1.5 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ def measured_page(run: Run) -> MeasuredPage:
     parts: list[MeasuredPart] = []
     drawn = 0
     for one in measured.parts(run.rows):
-        charts = _charts(one) if drawn < MOST_CHARTS else []
-        drawn += len(charts)
+        charts = _charts(one) if drawn < MOST_DRAWN else []
+        drawn += sum(len(picture) for _, picture, _, _ in charts)
         parts.append(MeasuredPart(one, charts))
     widest = measured_plots.widest(run.rows)
     picture = measured_plots.scatter(widest) if widest else ""
