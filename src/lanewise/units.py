@@ -87,6 +87,15 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:,.{max(0, digits - max(1, before_point))}f}"
 
 
+def size(count: float) -> str:
+    """Bytes as people write a copy's size: '64 MiB', '4 KiB', '100,000 B'."""
+    for unit in ("GiB", "MiB", "KiB"):
+        each = to_si(1, unit)
+        if count >= each and count % each == 0:
+            return f"{count / each:,.0f} {unit}"
+    return f"{count:,.0f} B"
+
+
 def _lookup(unit: str) -> tuple[str, float]:
     try:
         return _SCALE[unit]

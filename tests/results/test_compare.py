@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanewise.results.compare import compare, compare_runs, compare_sources, compare_systems, service_rows
+from lanewise.results.compare import (
+    Pair,
+    compare,
+    compare_runs,
+    compare_sources,
+    compare_systems,
+    rows_of,
+    service_rows,
+)
 from lanewise.results.loaded import Loaded
-from lanewise.results.observation import Observation, Source
+from lanewise.results.observation import Measured, Observation, Source
 from lanewise.results.run import Run, StudyRun
 
 
@@ -102,3 +111,90 @@ def test_every_row_is_in_exactly_one_place(left: list[Observation], right: list[
     result = compare(left, right)
     assert len(result.pairs) + len(result.only_left) == len(left)
     assert len(result.pairs) + len(result.only_right) == len(right)
+
+
+def cell(*samples: float, **more: object) -> Observation:
+    """A measured row of these samples."""
+    fields = {"source": Source.MEASURED, "flow": "host0->gpu0", "metric": "goodput", "samples": samples, **more}
+    return row(value=statistics.median(samples), low=min(samples), high=max(samples), **fields)
+
+
+def measured(*rows: Observation, **machine: str) -> Run:
+    return Run((), "", "", machine=machine, rows=rows)
+
+
+def only(left: Observation, right: Observation) -> Pair:
+    (pair,) = compare_runs(measured(left), measured(right)).pairs
+    return pair
+
+
+FAST, SLOW = (10.0, 10.1, 10.2, 10.1, 10.0), (9.0, 9.1, 9.2, 9.1, 9.0)
+
+
+def test_measured_rows_outside_any_study_take_part() -> None:
+    assert rows_of(measured(cell(*FAST)), Source.MEASURED) == (cell(*FAST),)
+    assert only(cell(*FAST), cell(*SLOW)).difference_pct == pytest.approx(100 * (9.1 / 10.1 - 1))
+
+
+def test_what_was_measured_beside_a_prediction_becomes_a_row() -> None:
+    beside = row(measured=Measured(8.0, "run.json: made up", 7.0, 9.0, 5))
+    (found,) = rows_of(run(beside), Source.MEASURED)
+    assert (found.value, found.low, found.high, found.measured) == (8.0, 7.0, 9.0, None)
+    assert compare_sources(run(beside), Source.PREDICTED, Source.MEASURED).pairs[0].difference_pct == pytest.approx(-20)
+
+
+def test_a_difference_is_real_only_where_the_intervals_do_not_overlap() -> None:
+    assert only(cell(*FAST), cell(*SLOW)).verdict == "slower"
+    assert only(cell(*SLOW), cell(*FAST)).verdict == "faster"
+    assert only(cell(9.0, 10.0, 11.0), cell(10.9, 12.0, 13.0)).verdict == "same"
+
+
+def test_one_outlier_among_many_samples_does_not_hide_a_difference() -> None:
+    steady = [10.0 + 0.01 * i for i in range(12)]
+    assert only(cell(*steady), cell(*[value - 1 for value in steady], 10.5)).verdict == "slower"
+
+
+def test_less_time_is_faster() -> None:
+    left = cell(2.0, 2.1, 2.2, metric="latency", unit="us")
+    pair = only(left, cell(1000.0, 1100.0, 1200.0, metric="latency", unit="ns"))
+    assert (pair.verdict, pair.speed) == ("faster", pytest.approx(2.1 / 1.1))
+
+
+def test_single_values_and_predictions_get_no_verdict() -> None:
+    assert only(cell(10.0), cell(5.0)).verdict == ""
+    assert compare([row()], [row(value=5.0)]).pairs[0].verdict == ""
+    assert only(row(source=Source.MEASURED, low=1.0, high=2.0), row(source=Source.MEASURED, low=3.0, high=4.0)).verdict
+
+
+def test_a_pair_says_what_was_not_the_same_and_nothing_else() -> None:
+    how = {"engine": "copy engine", "link under load": "Gen5 x16", "tool": "one"}
+    other = {**how, "link under load": "Gen4 x16"}
+    pair = only(cell(*FAST, how=how, path="peer NV18"), cell(*SLOW, how=other, path="peer, staged"))
+    assert pair.differs == {"path": ("peer NV18", "peer, staged"), "link under load": ("Gen5 x16", "Gen4 x16")}
+
+
+def test_rows_of_one_path_are_matched_before_those_whose_path_has_changed() -> None:
+    left = measured(cell(*FAST, path="peer NV18"), cell(*SLOW, path="peer, staged"))
+    right = measured(cell(*SLOW, path="peer, staged"), cell(*FAST, path="peer PIX"))
+    found = compare_runs(left, right)
+    assert [(pair.left.path, pair.right.path) for pair in found.pairs] == [
+        ("peer NV18", "peer PIX"), ("peer, staged", "peer, staged"),
+    ]  # fmt: skip
+
+
+def test_the_whole_machine_is_the_geometric_mean_of_its_speeds() -> None:
+    left = measured(cell(10.0, 10.0), cell(4.0, 4.0, flow="a->b", metric="latency", unit="us"), driver="1", kernel="6")
+    right = measured(cell(20.0, 20.0), cell(8.0, 8.0, flow="a->b", metric="latency", unit="us"), driver="2", kernel="6")
+    found = compare_runs(left, right)
+    assert found.speed == pytest.approx(1.0)
+    assert found.verdicts == {"same": 0, "faster": 1, "slower": 1}
+    assert found.conditions == (("driver", "1", "2"),)
+
+
+samples = st.lists(st.floats(1, 100), min_size=2, max_size=9)
+
+
+@given(samples, samples)
+def test_two_verdicts_the_other_way_round_are_opposites(one: list[float], other: list[float]) -> None:
+    opposite = {"same": "same", "faster": "slower", "slower": "faster"}
+    assert only(cell(*other), cell(*one)).verdict == opposite[only(cell(*one), cell(*other)).verdict]

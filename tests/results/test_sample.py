@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lanewise import units
 from lanewise.results.estimate import Rule, fit_line, median_interval
 from lanewise.results.observation import Source
 from lanewise.results.sample import Sample, summarise
@@ -73,3 +74,9 @@ def test_a_fit_finds_the_latency_and_bandwidth_that_made_the_times(latency: floa
 def test_a_fit_needs_two_sizes_and_a_rising_line():
     assert fit_line([4096.0, 4096.0], [1e-6, 2e-6]) is None
     assert fit_line([4096.0, 8192.0], [2e-6, 1e-6]) is None
+
+
+def test_sizes_read_as_people_write_them() -> None:
+    assert [units.size(n) for n in (16, 4096, 100_000, 2**29, 3 * 2**30)] == [
+        "16 B", "4 KiB", "100,000 B", "512 MiB", "3 GiB",
+    ]  # fmt: skip

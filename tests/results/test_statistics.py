@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lanewise.results import statistics
-from lanewise.results.observation import Basis, Observation, Source
+from lanewise.results.observation import Basis, Measured, Observation, Source
 from lanewise.results.run import Conclusion, Run, StudyRun
 
 
@@ -52,3 +52,15 @@ def test_verdicts_count_true_false_and_open() -> None:
     )
     assert statistics.verdicts([study]) == (2, 1, 1)
     assert statistics.overall(Run((study,), "", "")).compared == 0
+
+
+def test_residuals_against_measured_values_leave_out_only_rows_that_repeat_others() -> None:
+    seen = Measured(50.0, "run.json: made up")
+    rows = [
+        row(51.0, 40.0, measured=seen),
+        row(49.0, 40.0, measured=seen, role="input"),
+        row(99.0, 40.0, measured=seen, role="repeat"),
+        row(10.0, 40.0),
+    ]
+    found = statistics.against_measured(rows)
+    assert (found.rows, found.compared, found.rms_pct) == (3, 2, pytest.approx(2.0))

@@ -1,4 +1,4 @@
-"""Charts of a study as small static SVG: published as markers, predicted as lines or solid bars.
+"""Charts of a study as small static SVG: published as markers or hatched bars, predicted as lines or solid bars.
 
 matplotlib is imported on first use. Text stays text, laid out by the metrics of matplotlib's DejaVu Sans
 (wider than what browsers will show, so nothing runs over); the output holds no date and no random id.
@@ -31,6 +31,7 @@ _CSS = {
     RULE: "var(--rule, #d5dae0)",
     PAPER: "var(--paper, #ffffff)",
 }
+_DASHES: dict[str, Any] = {"measured": (0, (4, 1.5)), "extrapolated": (0, (1, 1.5))}
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
@@ -183,8 +184,9 @@ def _one_line(axes: Any, points: list[tuple[float, float | None, bool]], group: 
                     zorder=4,
                 )
         return
-    dashes = {"measured": (0, (4, 1.5)), "extrapolated": (0, (1, 1.5))}.get(source, "solid")
-    axes.plot(xs, ys, color=group.colour, linewidth=1.7, linestyle=dashes, zorder=3)
+    # What was measured here and there only is a point without neighbours, which no line shows.
+    mark: Any = {"marker": "x", "markersize": 5.5, "markeredgewidth": 1.5} if source == "measured" else {}
+    axes.plot(xs, ys, color=group.colour, linewidth=1.7, linestyle=_DASHES.get(source, "solid"), zorder=3, **mark)
     hollow_points = [(x, y) for (x, y, flag) in points if flag and y is not None]
     if hollow_points:
         axes.plot(*zip(*hollow_points, strict=True), linestyle="none", marker=".", markersize=6,
@@ -242,6 +244,8 @@ def _one_bar(
     style = {"facecolor": PAPER if outline or hollow else colour, "edgecolor": colour, "linewidth": 0.9}
     if outline and not hollow:
         style["hatch"] = "////"
+    if source == "measured":
+        style |= {"facecolor": PAPER, "hatch": "...."}
     if hollow:
         style["linestyle"] = (0, (3, 1.5))
     axes.barh(where, y, height=height * 0.9, zorder=3, **style)
@@ -287,14 +291,14 @@ def _legend(figure: Any, chart: Chart, groups: Sequence[_Group]) -> None:
     keys: list[Any] = []
     for source in sources:
         if chart.kind == "bar":
-            filled = source != "published"
-            keys.append(Patch(facecolor=SOFT if filled else PAPER, edgecolor=SOFT, label=source,
-                              hatch=None if filled else "////"))  # fmt: skip
+            hatch = {"published": "////", "measured": "...."}.get(source)
+            keys.append(Patch(facecolor=PAPER if hatch else SOFT, edgecolor=SOFT, label=source, hatch=hatch))
         elif source == "published":
             keys.append(Line2D([], [], color=SOFT, marker="o", linestyle="none", markersize=5, label=source))
         else:
-            dashes: Any = {"measured": (0, (4, 1.5)), "extrapolated": (0, (1, 1.5))}.get(source, "solid")
-            keys.append(Line2D([], [], color=SOFT, linewidth=1.7, linestyle=dashes, label=source))
+            mark: Any = {"marker": "x", "markersize": 5} if source == "measured" else {}
+            dashes = _DASHES.get(source, "solid")
+            keys.append(Line2D([], [], color=SOFT, linewidth=1.7, linestyle=dashes, label=source, **mark))
     if hollow:
         shape: dict[str, Any] = {"markerfacecolor": PAPER, "markeredgecolor": SOFT, "markersize": 5.5}
         keys.append(Line2D([], [], marker="o", linestyle="none", label="extrapolated", **shape))

@@ -59,7 +59,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line or set of bars of a chart; `source` is published or predicted; a None y is a gap."""
+    """One line or set of bars of a chart; `source` is published, predicted or measured; a None y is a gap."""
 
     name: str
     source: str
