@@ -1,0 +1,166 @@
+"""A machine's check-up: every row judged, and one finding for each thing that is wrong, with all it explains."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lanewise.checking.causes import Case, Cause, causes
+from lanewise.checking.suspects import Machine, Suspect, intended, suspects
+from lanewise.checking.tolerance import tolerance_for
+from lanewise.checking.verdict import Expected, Judged, Verdict, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lanewise.checking.model import Model
+    from lanewise.results.observation import Observation
+    from lanewise.topology.model import System
+
+FINE, WRONG, NOT_JUDGED = 0, 1, 3
+Expect = Callable[["Observation"], Expected]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not fine: `kind` is fault (seen in the captures alone) or the verdict of its rows.
+
+    The first of `causes` is the likeliest, as the model judges it for the first row; `step` is the command to type.
+    """
+
+    kind: str
+    title: str
+    rows: tuple[Judged, ...]
+    causes: tuple[Cause, ...]
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkup:
+    """All rows, the worst first, the findings, and notes on what could not be looked at."""
+
+    rows: tuple[Judged, ...]
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+
+    def count(self, verdict: Verdict) -> int:
+        """How many rows have that verdict."""
+        return sum(each.verdict is verdict for each in self.rows)
+
+    @property
+    def exit_code(self) -> int:
+        """1 if something is wrong, else 3 if something could not be judged, else 0."""
+        if any(finding.kind in ("fault", Verdict.SLOW) for finding in self.findings):
+            return WRONG
+        open_ones = (Verdict.UNKNOWN, Verdict.FAILED, Verdict.FAST)
+        return NOT_JUDGED if not self.rows or any(self.count(each) for each in open_ones) else FINE
+
+
+def check(
+    rows: Iterable[Observation],
+    machine: Machine,
+    expect: Expect,
+    model: Model | None,
+    wanted: System | None = None,
+    share: float | None = None,
+) -> Checkup:
+    """Judge rows by what is expected of them and say why not; `share` (0..1) takes the place of every tolerance.
+
+    `model` tells causes apart (None: nothing is known of the machine); `wanted` is what the machine should be.
+    """
+    judged = [_judge(row, expect, share) for row in rows if not _within_one_device(row)]
+    judged.sort(key=_badness)
+    known = _once(suspects(machine, wanted))
+    found = _findings(judged, machine, known, model) + _open(judged)
+    return Checkup(tuple(judged), tuple(found))
+
+
+def expected_system(machine: Machine, wanted: System | None) -> System | None:
+    """What rows are judged by: the system named, else the machine as found with the policies that it should have."""
+    return wanted or (intended(machine.system) if machine.system is not None else None)
+
+
+def _judge(row: Observation, expect: Expect, share: float | None) -> Judged:
+    expected = expect(row)
+    return judge(row, expected, tolerance_for(expected, share))
+
+
+def _within_one_device(row: Observation) -> bool:
+    """A device's copy within its own memory is no path of the machine."""
+    source, _, target = row.flow.partition("->")
+    return source.strip() == target.strip()
+
+
+def _badness(judged: Judged) -> tuple[int, float]:
+    """The worst first: slow, fast, failed, unknown, fine; the farthest from its expectation first."""
+    order = list(Verdict).index(judged.verdict)
+    share = judged.share or 1.0
+    return (order, -max(share, 1 / share) if judged.verdict in (Verdict.SLOW, Verdict.FAST) else 0.0)
+
+
+def _once(found: Sequence[Suspect]) -> tuple[Suspect, ...]:
+    kept: dict[tuple[str, ...], Suspect] = {}
+    for suspect in found:
+        kept.setdefault(suspect.key, suspect)
+    return tuple(kept.values())
+
+
+def _findings(
+    judged: Sequence[Judged], machine: Machine, known: tuple[Suspect, ...], model: Model | None
+) -> list[Finding]:
+    """The rows that are slow or fast by what explains them, and the faults that explain none."""
+    bad = [each for each in judged if each.verdict in (Verdict.SLOW, Verdict.FAST)]
+    why = {
+        id(each): causes(Case(each, model, machine.conditions, known, judged)) if model is not None else ()
+        for each in bad
+    }
+    support: dict[tuple[str, ...], int] = defaultdict(int)
+    for each in bad:
+        for cause in why[id(each)]:
+            support[cause.suspect.key] += 1
+    groups: dict[tuple[object, ...], list[tuple[Judged, tuple[Cause, ...]]]] = defaultdict(list)
+    for each in bad:
+        # Of causes that are as likely for this row, the one that explains more of the others.
+        ranked = tuple(sorted(why[id(each)], key=lambda cause: (cause.level, -support[cause.suspect.key])))
+        key = ranked[0].suspect.key if ranked else (each.row.path, each.row.metric, each.row.how.get("p2p", ""))
+        groups[(each.verdict, bool(ranked), *key)].append((each, ranked))
+    found = [_finding(group) for group in groups.values()]
+    blamed = {finding.causes[0].suspect.key for finding in found if finding.causes}
+    faults = [suspect for suspect in known if suspect.fault and suspect.key not in blamed]
+    return found + [Finding("fault", each.what, (), (Cause(each, None, False),), each.step) for each in faults]
+
+
+def _finding(group: list[tuple[Judged, tuple[Cause, ...]]]) -> Finding:
+    first, ranked = group[0]
+    rows = tuple(each for each, _ in group)
+    if ranked:
+        return Finding(first.verdict.value, ranked[0].suspect.what, rows, ranked[:3], ranked[0].suspect.step)
+    what = "nothing that was seen explains it, and no single change that the model knows"
+    step = f"lanewise measure gpu '{first.row.flow}' -o again.json; then lanewise check --from again.json"
+    return Finding(first.verdict.value, what, rows, (), step)
+
+
+def _open(judged: Sequence[Judged]) -> list[Finding]:
+    """Rows that failed or that nothing is expected of, those of one reason together."""
+    groups: dict[tuple[Verdict, str], list[Judged]] = defaultdict(list)
+    for each in judged:
+        if each.verdict in (Verdict.FAILED, Verdict.UNKNOWN):
+            groups[each.verdict, each.note].append(each)
+    steps = {
+        Verdict.FAILED: "lanewise doctor",
+        Verdict.UNKNOWN: "lanewise check --from RESULT --system machine.yaml, or --expect EARLIER.json",
+    }
+    return [
+        Finding(verdict.value, note or "nothing is known of it", tuple(rows), (), steps[verdict])
+        for (verdict, note), rows in groups.items()
+    ]
+
+
+def with_notes(checkup: Checkup, notes: Iterable[str]) -> Checkup:
+    """The same with notes on what could not be looked at."""
+    return replace(checkup, notes=(*checkup.notes, *notes))
+
+
+__all__ = ["FINE", "NOT_JUDGED", "WRONG", "Checkup", "Expect", "Finding", "check", "expected_system", "with_notes"]

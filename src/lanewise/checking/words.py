@@ -1,0 +1,106 @@
+"""A check-up in words: the cells of its table, and one paragraph for each finding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lanewise import units
+from lanewise.checking.verdict import Judged, Verdict
+from lanewise.errors import FormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lanewise.checking.causes import Cause
+    from lanewise.checking.checkup import Checkup, Finding
+
+HEADS = ("verdict", "flow", "scenario", "metric", "measured", "expected", "share", "fine from", "to", "basis")
+RIGHT = ("measured", "expected", "share", "fine from", "to")
+_SHOWN_FLOWS = 4
+
+
+def cells(judged: Judged) -> tuple[str, ...]:
+    """One row of the table, in the order of HEADS."""
+    row = judged.row
+    settings = " ".join(f"{key}={value}" for key, value in row.settings.items())
+    p2p = f"P2P {row.how['p2p']}" if row.how.get("p2p") else ""
+    scenario = row.scenario if row.scenario != row.flow else ""
+    told = " ".join(filter(None, (scenario, p2p if p2p.lower() not in scenario.lower() else "", settings)))
+    return (
+        judged.verdict.value, row.flow, told, row.metric, quantity(judged, judged.value),
+        quantity(judged, judged.expected.value), "" if judged.share is None else f"{100 * judged.share:.0f} %",
+        quantity(judged, judged.low), quantity(judged, judged.high), basis(judged),
+    )  # fmt: skip
+
+
+def quantity(judged: Judged, value: float | None) -> str:
+    """An SI value of a row in the unit that the row was given in; a dash for None."""
+    if value is None:
+        return "–"
+    try:
+        return units.show(value, judged.row.unit)
+    except FormatError:
+        return f"{units.number(value)} {judged.row.unit}"
+
+
+def basis(judged: Judged) -> str:
+    """What the expectation rests on, with its tolerance."""
+    if judged.tolerance is None:
+        return ""
+    return f"{judged.tolerance.basis} ±{100 * judged.tolerance.share:.0f} %"
+
+
+def paragraph(finding: Finding) -> str:
+    """What was seen, what is expected and why, likely causes with their evidence, and the next step."""
+    lines = [f"{finding.kind}: {finding.title}"]
+    if finding.rows:
+        lines.append(f"  rows      {_rows(finding.rows)}")
+    if finding.kind in (Verdict.SLOW, Verdict.FAST):
+        lines += _expected(finding.rows[0])
+    for number, cause in enumerate(finding.causes, 1):
+        lines.append(f"  {f'cause {number}':8}  {_cause(cause, finding)}")
+    lines.append(f"  next      {finding.step}")
+    return "\n".join(lines)
+
+
+def summary(checkup: Checkup) -> str:
+    """One line: how many rows of each verdict, how many faults."""
+    parts = [f"{checkup.count(verdict)} {verdict.value}" for verdict in Verdict if checkup.count(verdict)]
+    faults = sum(finding.kind == "fault" for finding in checkup.findings)
+    parts += [f"{faults} fault{'s' if faults > 1 else ''} without a slow path"] if faults else []
+    many = len(checkup.rows)
+    paths = f"{many} row{'s' if many != 1 else ''}: " if many else "nothing measured: "
+    return paths + (", ".join(parts) or "and nothing wrong with what was read of the machine")
+
+
+def _rows(rows: Sequence[Judged]) -> str:
+    names = list(dict.fromkeys(each.row.flow for each in rows))
+    shown = ", ".join(names[:_SHOWN_FLOWS])
+    more = f" and {len(names) - _SHOWN_FLOWS} more flows" if len(names) > _SHOWN_FLOWS else ""
+    return f"{len(rows)}: {shown}{more}"
+
+
+def _expected(judged: Judged) -> list[str]:
+    expected = judged.expected
+    share = f", {100 * judged.share:.0f} % of what is expected" if judged.share is not None else ""
+    where = f" ({judged.row.scenario})" if judged.row.scenario != judged.row.flow else ""
+    lines = [f"  measured  {quantity(judged, judged.value)} on {judged.row.flow}{where}{share}"]
+    limit = f", limit: {expected.limit}" if expected.limit else ""
+    lines.append(f"  expected  {quantity(judged, expected.value)} ({basis(judged)}){limit}")
+    rests = expected.rests_on[0] if expected.rests_on else ""
+    lines += [f"            rests on {rests}"] if rests else []
+    return lines
+
+
+def _cause(cause: Cause, finding: Finding) -> str:
+    """The suspect, what speaks for it, and what the model says."""
+    text = cause.suspect.what if cause.suspect.what != finding.title else "this"
+    seen = f"seen in {cause.suspect.seen}" if cause.suspect.seen else "not seen, only supposed"
+    if not finding.rows or cause.predicted is None:
+        return f"{text}: {seen}"
+    first = finding.rows[0]
+    said = f"{quantity(first, cause.predicted)} predicted with it, {quantity(first, first.value)} measured"
+    return f"{text}: {seen}; {'explains it' if cause.explains else 'accounts for part of it'}: {said}"
+
+
+__all__ = ["HEADS", "RIGHT", "basis", "cells", "paragraph", "quantity", "summary"]
