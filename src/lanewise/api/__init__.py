@@ -9,7 +9,7 @@ Where a function takes a system, the name of a ready one or the path of a file w
 
 from __future__ import annotations
 
-from lanewise.api.checking import check
+from lanewise.api.checking import MODEL, as_checked_run, check, check_data, prometheus
 from lanewise.api.discovery import discover
 from lanewise.api.gpu import measure_gpu
 from lanewise.api.here import doctor
@@ -41,13 +41,16 @@ from lanewise.api.systems import all_routes, attach, class_matrix, detach, draw,
 from lanewise.catalog import write_parts
 
 __all__ = [
+    "MODEL",
     "accuracy",
     "all_routes",
+    "as_checked_run",
     "as_measured_run",
     "as_run",
     "attach",
     "calibrate",
     "check",
+    "check_data",
     "class_matrix",
     "compare",
     "compare_sources",
@@ -72,6 +75,7 @@ __all__ = [
     "peers",
     "plan",
     "predict",
+    "prometheus",
     "ready_studies",
     "ready_systems",
     "render_report",

@@ -1,7 +1,228 @@
-"""Whether paths deliver what they should."""
+"""Whether paths deliver what they should: from files of any kind, or of this machine, measured now."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-def check() -> None:
-    """To come."""
+from lanewise.api.here import machine as this_machine
+from lanewise.api.here import now, version
+from lanewise.api.loading import load_system, run_of
+from lanewise.errors import FormatError, InputError, LanewiseError, Place
+from lanewise.files import read_file
+
+if TYPE_CHECKING:
+    from lanewise.catalog import Catalog
+    from lanewise.checking.checkup import Checkup
+    from lanewise.checking.suspects import Machine
+    from lanewise.discovery.build import Discovery
+    from lanewise.discovery.facts import Reading
+    from lanewise.readers.form import Results
+    from lanewise.results.observation import Observation
+    from lanewise.results.run import Run
+    from lanewise.topology.model import System
+
+Paths = Sequence[str | Path]
+MODEL = "model"
+
+
+@dataclass
+class Found:
+    """What the files of a machine hold: measured rows, dumps, who is whose peer, and notes."""
+
+    rows: list[Observation] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
+    no_peers: list[tuple[str, str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def check(
+    files: Paths = (),
+    system: System | str | Path | None = None,
+    expect: str | Path | Paths = MODEL,
+    tolerance: float | None = None,
+    called: Mapping[str, str] | None = None,
+    catalog: Catalog | None = None,
+) -> Checkup:
+    """Judge what `files` hold of a machine (results and dumps, known by content), or this machine measured now.
+
+    `system` is what the machine should be; `expect` model, an earlier run, or three and more runs of one class;
+    `tolerance` (0..1) instead of each basis' own; `called` says which device a word in the results means.
+    InputError for a file that is neither results nor a dump.
+    """
+    found = read(files) if files else measure()
+    wanted = load_system(system, None, catalog) if isinstance(system, (str, Path)) else system
+    discovered = _discover(found, catalog)
+    return _judge(found, discovered, wanted, _expectation(expect), tolerance, called or {})
+
+
+def read(files: Paths) -> Found:
+    """What files of results and dumps hold; InputError, with the kinds known, for one that is neither."""
+    found = Found()
+    for path in files:
+        _read(Path(path), found)
+    return found
+
+
+def measure() -> Found:
+    """This machine: what can be read of it, and its copies, measured quickly."""
+    return Found(notes=["nothing was measured"])
+
+
+def as_checked_run(checkup: Checkup) -> Run:
+    """The measured rows of a check-up as a run, to be compared with later ones."""
+    import sys
+
+    from lanewise.results.run import Run
+
+    command = " ".join(["lanewise", *sys.argv[1:]])
+    return Run((), now(), version(), command, this_machine(), rows=tuple(each.row for each in checkup.rows))
+
+
+def check_data(checkup: Checkup, name: str = "") -> dict[str, Any]:
+    """A check-up as plain data for JSON (docs/reference/check-json.md); `name` is what you call the machine."""
+    from lanewise.checking.record import data
+
+    return {**data(checkup, name), "created": now(), "version": version()}
+
+
+def prometheus(checkup: Checkup, name: str = "") -> str:
+    """A check-up as text for node_exporter's textfile collector, with the time of now."""
+    import time
+
+    from lanewise.checking import record
+
+    return record.prometheus(checkup, round(time.time(), 3), name)
+
+
+def _read(path: Path, found: Found) -> None:
+    """A file as results, as a dump, or, as pasted texts are, as both."""
+    results, not_results = _results(path)
+    if results is not None:
+        found.rows += results.observations
+        found.no_peers += [(a, b, str(path)) for a, b in results.no_peers]
+        found.notes += results.notes
+        if results.tool.startswith("lanewise"):
+            return
+    try:
+        found.readings += _dump(path)
+    except LanewiseError as error:
+        if results is None:
+            raise (not_results if not_results is not None else error) from None
+
+
+def _results(path: Path) -> tuple[Results | None, LanewiseError | None]:
+    """What a reader makes of a file, or the error if it knows the tool and cannot read its output."""
+    from lanewise.readers.kinds import KNOWN, read_results
+
+    if path.is_dir():
+        return None, None
+    try:
+        text = read_file(path)
+    except InputError as error:
+        return None, None if error.cause.startswith("not a text") else error
+    try:
+        return read_results(text, str(path)), None
+    except FormatError as error:
+        return None, None if error.hint == KNOWN else error
+
+
+def _dump(path: Path) -> Sequence[Reading]:
+    from lanewise.api.discovery import _read as read_dumps
+    from lanewise.readers.kinds import KNOWN
+
+    try:
+        return read_dumps(path)
+    except FormatError as error:
+        cause = "neither results of a tool nor a dump of a machine that Lanewise knows"
+        hint = f"results: {KNOWN.removeprefix('known are ')}; dumps: lanewise discover --help"
+        raise FormatError(cause if "dump" in error.cause else error.cause, place=Place(str(path)), hint=hint) from None
+
+
+def _discover(found: Found, catalog: Catalog | None) -> Discovery | None:
+    """The machine that the dumps describe, None without any."""
+    from lanewise.catalog import builtin
+    from lanewise.discovery.build import discover
+
+    if not found.readings:
+        return None
+    return discover(found.readings, catalog if catalog is not None else builtin(), "machine")
+
+
+def _judge(
+    found: Found,
+    discovered: Discovery | None,
+    wanted: System | None,
+    earlier: Sequence[tuple[str, Sequence[Observation]]],
+    tolerance: float | None,
+    called: Mapping[str, str],
+) -> Checkup:
+    from lanewise.checking.checkup import check as judge
+    from lanewise.checking.checkup import expected_system, with_notes
+    from lanewise.checking.earlier import from_rows
+    from lanewise.checking.model import Model, nothing_described
+
+    machine = _machine(found, discovered)
+    system = expected_system(machine, wanted)
+    words = {word: name for name, words in (discovered.called if discovered else {}).items() for word in words}
+    model = Model(system, {**words, **called}) if system is not None else None
+    notes = list(found.notes)
+    rows = found.rows
+    if earlier:
+        expect = from_rows(earlier).expect
+    elif model is not None:
+        expect = model.expect
+        rows = [row for row in rows if model.judges(row)]
+        notes += _left_aside(found.rows, rows)
+    else:
+        expect = nothing_described
+    return with_notes(judge(rows, machine, expect, model, wanted, tolerance), notes)
+
+
+def _left_aside(every: Sequence[Observation], judged: Sequence[Observation]) -> list[str]:
+    kept = {id(row) for row in judged}
+    metrics = list(dict.fromkeys(row.metric for row in every if id(row) not in kept))
+    if not metrics:
+        return []
+    count = len(every) - len(judged)
+    return [f"{count} rows left aside: the model has no {', '.join(metrics)} of theirs; an earlier run has (--expect)"]
+
+
+def _machine(found: Found, discovered: Discovery | None) -> Machine:
+    from dataclasses import replace
+
+    from lanewise.checking.suspects import Machine, Packets
+    from lanewise.results.conditions import Conditions, PeerState
+
+    conditions = discovered.conditions if discovered is not None else Conditions()
+    lost = [PeerState(a, b, "peers", "NS", file) for a, b, file in found.no_peers]
+    conditions = replace(conditions, p2p=(*conditions.p2p, *lost))
+    if discovered is None:
+        return Machine(None, conditions)
+    packets = []
+    for name, facts in discovered.facts.items():
+        known = {fact.key: fact.value for fact in facts}
+        sizes = [known.get(key) for key in ("payload", "payload_max", "read_request")]
+        packets.append(Packets(name, *(size if isinstance(size, int) else None for size in sizes)))
+    return Machine(discovered.system, conditions, tuple(packets))
+
+
+def _expectation(expect: str | Path | Paths) -> list[tuple[str, Sequence[Observation]]]:
+    """The rows of the runs to compare with, by file; none for the model. InputError for a run without any."""
+    from lanewise.results.compare import rows_of
+    from lanewise.results.observation import Source
+
+    several = [expect] if isinstance(expect, (str, Path)) else list(expect)
+    if [str(each) for each in several] == [MODEL]:
+        return []
+    found = []
+    for path in several:
+        run = run_of(Path(path))
+        rows = (*run.rows, *rows_of(run, Source.MEASURED))
+        if not rows:
+            hint = "give a run written by lanewise measure -o or lanewise check -o"
+            raise InputError("holds no measured rows to expect", place=Place(str(path)), hint=hint)
+        found.append((str(path), rows))
+    return found

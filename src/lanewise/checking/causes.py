@@ -64,10 +64,12 @@ class Cause:
 
     @property
     def level(self) -> int:
-        """0 seen and explains, 1 seen and not computed, 2 only supposed but explains, 3 seen and part of it."""
+        """0 seen and explains, 1 seen and not computed, 2 supposed but explains, 3 part of it or a sign, 4 the rest."""
         if self.explains:
             return 0 if self.suspect.seen else 2
-        return 1 if self.predicted is None else 3
+        if not self.suspect.seen:
+            return 4
+        return 1 if self.predicted is None and not self.suspect.sign else 3
 
 
 def causes(case: Case) -> tuple[Cause, ...]:
@@ -86,6 +88,8 @@ def causes(case: Case) -> tuple[Cause, ...]:
             cause = _weigh(case, suspect)
             if cause is not None and cause.explains and not _contradicted(case, suspect):
                 seen.setdefault(suspect.key, cause)
+    if not any(cause.explains for cause in seen.values()):
+        seen |= {suspect.key: Cause(suspect, None, False) for suspect in slow_staging(case)}
     return tuple(sorted(seen.values(), key=lambda cause: (cause.level, _distance(case, cause))))
 
 
@@ -206,7 +210,7 @@ def one_among_equals(case: Case) -> Iterator[Suspect]:
     if z > OUTLIER and device and not _between_devices(case, flow):
         what = f"{device} alone is slow among {len(values)} of its kind ({z:.0f} robust deviations from their median)"
         step = f"swap {device} with a sibling: does the fault stay with the slot or go with the card?"
-        yield Suspect(("alone", device), what, step, "the other rows", None, devices=frozenset({device}))
+        yield Suspect(("alone", device), what, step, "the other rows", sign=True, devices=frozenset({device}))
 
 
 def noise(case: Case) -> Iterator[Suspect]:
@@ -215,7 +219,7 @@ def noise(case: Case) -> Iterator[Suspect]:
     if spread is not None and spread > NOISY:
         what = f"{len(case.judged.row.samples)} samples spread over {100 * spread:.0f} % of their median"
         step = "look for other traffic and clock changes, then measure again: lanewise measure ... -o again.json"
-        yield Suspect(("noise",), what, step, "the samples", None)
+        yield Suspect(("noise",), what, step, "the samples", sign=True)
 
 
 SEEN: tuple[Callable[[Case], Iterable[Suspect]], ...] = (
@@ -281,6 +285,20 @@ def lost_peer(case: Case) -> Iterator[Suspect]:
         what = f"{flow.src} and {flow.dst} exchange data through host memory: P2P is off or not possible between them"
         step = "nvidia-smi topo -p2p r"
         yield Suspect(("peer", *sorted(pair)), what, step, "", changes.no_peers(frozenset({pair})), devices=pair)
+
+
+def slow_staging(case: Case) -> Iterator[Suspect]:
+    """A copy through host memory that is slower than its stages let it: what is left where no link explains it."""
+    flow = case.flow
+    if flow is None or not _between_devices(case, flow):
+        return
+    if route(case.model.system, flow.src, flow.dst, flow.p2p).via is Via.STAGED:
+        what = "copies through host memory lose time between their two stages, and no one link would explain it"
+        step = (
+            f"copy each stage alone: lanewise measure gpu '{flow.src}->host, host->{flow.dst}'; if both are fine, "
+            "run the tool bound to one NUMA node (numactl) with the CPU's clock fixed"
+        )
+        yield Suspect(("staging",), what, step, "", None)
 
 
 SUPPOSED: tuple[Callable[[Case], Iterable[Suspect]], ...] = (slower_link, far_buffers, redirection, lost_peer)

@@ -28,6 +28,7 @@ LEAST_COPY = 16 * 2**20
 ENGINE_SHARE = 0.84
 AS_DESCRIBED = Change(("as described",))
 _RATES = ("goodput", "total", "fit_bandwidth")
+_METRICS = (*_RATES, "latency")
 
 
 @dataclass
@@ -38,6 +39,14 @@ class Model:
     called: Mapping[str, str] = field(default_factory=dict)
     _systems: dict[tuple[str, ...], System] = field(default_factory=dict)
     _rates: dict[tuple[object, ...], tuple[FlowRate, ...]] = field(default_factory=dict)
+
+    def judges(self, row: Observation) -> bool:
+        """Whether the model has such a value at all: long copies and I/O, and the latency of small copies."""
+        small = row.settings.get("bytes", LEAST_COPY) < LEAST_COPY
+        try:
+            return row.metric in _METRICS and (row.metric != "goodput" or not small or self._drives(self.flows(row)))
+        except LanewiseError:
+            return row.metric in _METRICS
 
     def expect(self, row: Observation) -> Expected:
         """The model's value of a row; unknown, with the reason, where it has none."""
@@ -55,7 +64,9 @@ class Model:
 
     def flows(self, row: Observation) -> tuple[Flow, ...]:
         """All flows that ran together, between devices of the system; FormatError if the row's words are no flows."""
-        parsed = parse_flows(row.how.get("flows") or row.flow, row.how.get("p2p") != "off")
+        # The sample copies through memory where a pair cannot be peers: judged is what was asked for.
+        p2p = row.how.get("p2p") != "off" or "P2P=Enabled" in row.scenario
+        parsed = parse_flows(row.how.get("flows") or row.flow, p2p)
         return tuple(replace(flow, src=self._called(flow.src), dst=self._called(flow.dst)) for flow in parsed)
 
     def touched(self, row: Observation) -> frozenset[str]:
@@ -78,12 +89,9 @@ class Model:
     def _expect(self, row: Observation, change: Change) -> Expected:
         if row.metric == "latency":
             return self._latency(row, change)
-        if row.metric not in _RATES:
-            return Expected(None, note=f"the model has no {row.metric.replace('_', ' ')}; compare with an earlier run")
+        if not self.judges(row):
+            return Expected(None, note=f"the model has no {row.metric} of such a copy; compare with an earlier run")
         flows = self.flows(row)
-        small = row.settings.get("bytes", LEAST_COPY)
-        if small < LEAST_COPY and row.metric != "fit_bandwidth" and not self._drives(flows):
-            return Expected(None, note="the model knows long copies: below 16 MiB the launch counts")
         rates = self._predict(change, flows)
         if row.metric == "total":
             return _total(rates, row)
@@ -121,6 +129,11 @@ class Model:
         return Expected(found.api, found.api, found.api, "latency", found.limit, found.rests_on)
 
 
+def nothing_described(row: Observation) -> Expected:
+    """Where neither a description nor dumps say what the machine is, nothing is expected."""
+    return Expected(None, note="nothing says what the machine is; name it with --system, or its dumps with --from")
+
+
 def _one(rate: FlowRate, row: Observation) -> Expected:
     low = rate.low * (ENGINE_SHARE if rate.doubt == ENGINE_DOUBT else 1.0)
     if not math.isfinite(rate.rate):
@@ -153,4 +166,4 @@ def _basis(rate: FlowRate, row: Observation) -> str:
     return "carried over" if carried and rate.basis == "calibrated" else rate.basis
 
 
-__all__ = ["AS_DESCRIBED", "LEAST_COPY", "Model"]
+__all__ = ["AS_DESCRIBED", "LEAST_COPY", "Model", "nothing_described"]

@@ -27,7 +27,8 @@ class Suspect:
     """Something that would slow paths down: `key` tells suspects apart, `what` names it in a clause.
 
     `seen` is where it was observed (empty: only supposed), `step` the command to type next, `change` how the model
-    predicts with it (None: it cannot). A `fault` is reported though no path is known to suffer. `devices`: whose.
+    predicts with it (None: it cannot). A `fault` is reported though no path is known to suffer; a `sign` only shows
+    that something is wrong. `devices`: whose.
     """
 
     key: tuple[str, ...]
@@ -37,6 +38,7 @@ class Suspect:
     change: Change | None = None
     fault: bool = False
     devices: frozenset[str] = frozenset()
+    sign: bool = False
 
 
 @dataclass(frozen=True, slots=True)

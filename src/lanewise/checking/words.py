@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from lanewise.checking.causes import Cause
     from lanewise.checking.checkup import Checkup, Finding
 
-HEADS = ("verdict", "flow", "scenario", "metric", "measured", "expected", "share", "fine from", "to", "basis")
-RIGHT = ("measured", "expected", "share", "fine from", "to")
+HEADS = ("verdict", "flow", "scenario", "metric", "measured", "expected", "share", "fine", "basis")
+RIGHT = ("measured", "expected", "share")
 _SHOWN_FLOWS = 4
 
 
@@ -23,14 +23,24 @@ def cells(judged: Judged) -> tuple[str, ...]:
     """One row of the table, in the order of HEADS."""
     row = judged.row
     settings = " ".join(f"{key}={value}" for key, value in row.settings.items())
-    p2p = f"P2P {row.how['p2p']}" if row.how.get("p2p") else ""
+    p2p = f"P2P {row.how['p2p']}" if row.how.get("p2p") and "P2P" not in row.scenario else ""
     scenario = row.scenario if row.scenario != row.flow else ""
-    told = " ".join(filter(None, (scenario, p2p if p2p.lower() not in scenario.lower() else "", settings)))
+    fine = f"{_bare(judged, judged.low)} to {_bare(judged, judged.high)}" if judged.low is not None else ""
     return (
-        judged.verdict.value, row.flow, told, row.metric, quantity(judged, judged.value),
-        quantity(judged, judged.expected.value), "" if judged.share is None else f"{100 * judged.share:.0f} %",
-        quantity(judged, judged.low), quantity(judged, judged.high), basis(judged),
+        judged.verdict.value, row.flow, " ".join(filter(None, (scenario, p2p, settings))), row.metric,
+        quantity(judged, judged.value), quantity(judged, judged.expected.value),
+        "" if judged.share is None else f"{100 * judged.share:.0f} %", fine, basis(judged),
     )  # fmt: skip
+
+
+def _bare(judged: Judged, value: float | None) -> str:
+    """An SI value in the row's unit, three digits, without the unit."""
+    if value is None:
+        return "–"
+    try:
+        return units.number(units.from_si(value, judged.row.unit), 3)
+    except FormatError:
+        return units.number(value, 3)
 
 
 def quantity(judged: Judged, value: float | None) -> str:
@@ -88,7 +98,7 @@ def _expected(judged: Judged) -> list[str]:
     limit = f", limit: {expected.limit}" if expected.limit else ""
     lines.append(f"  expected  {quantity(judged, expected.value)} ({basis(judged)}){limit}")
     rests = expected.rests_on[0] if expected.rests_on else ""
-    lines += [f"            rests on {rests}"] if rests else []
+    lines += [f"  rests on  {rests}"] if rests else []
     return lines
 
 
