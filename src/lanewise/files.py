@@ -23,6 +23,11 @@ def read_file(path: str | Path) -> str:
 
 
 def write_file(path: str | Path, text: str) -> None:
+    """Write a text whole or not at all, as `write_bytes` does."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
     """Write a file whole or not at all: first beside it, then renamed; InputError if that fails.
 
     A link leads to its target, which is replaced. Devices, FIFOs and streams such as /dev/stdout are written through.
@@ -33,13 +38,13 @@ def write_file(path: str | Path, text: str) -> None:
         mode = _mode(path)
         if stream is not None:
             sys.stdout.flush()
-            with open(os.dup(stream), "w", encoding="utf-8") as out:
-                out.write(text)
+            with open(os.dup(stream), "wb") as out:
+                out.write(data)
         elif mode is not None and not stat.S_ISREG(mode):
-            with open(path, "w", encoding="utf-8") as out:
-                out.write(text)
+            with open(path, "wb") as out:
+                out.write(data)
         else:
-            _replace(Path(os.path.realpath(path)), text, mode)
+            _replace(Path(os.path.realpath(path)), data, mode)
     except BrokenPipeError:
         raise  # the reader has left, which is no fault of the path
     except OSError as error:
@@ -117,10 +122,10 @@ def _mode(path: str | Path) -> int | None:
         return None
 
 
-def _replace(target: Path, text: str, mode: int | None) -> None:
+def _replace(target: Path, data: bytes, mode: int | None) -> None:
     partial = target.with_name(f".{target.name}.partial")
     try:
-        partial.write_text(text, encoding="utf-8")
+        partial.write_bytes(data)
         if mode is not None:
             partial.chmod(stat.S_IMODE(mode))
         partial.replace(target)

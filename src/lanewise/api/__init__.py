@@ -10,7 +10,7 @@ Where a function takes a system, the name of a ready one or the path of a file w
 from __future__ import annotations
 
 from lanewise.api.checking import MODEL, as_checked_run, check, check_data, prometheus
-from lanewise.api.discovery import discover
+from lanewise.api.discovery import capture, discover
 from lanewise.api.gpu import measure_gpu
 from lanewise.api.here import doctor
 from lanewise.api.host import measure_host
@@ -49,6 +49,7 @@ __all__ = [
     "as_run",
     "attach",
     "calibrate",
+    "capture",
     "check",
     "check_data",
     "class_matrix",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import platform
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +18,6 @@ if TYPE_CHECKING:
     from lanewise.discovery.facts import Reading
 
 _LARGEST = 512 * 2**20
-_GLOBS = (
-    "sys/devices/system/node/node*/cpu*",
-    "sys/kernel/iommu_groups/*/type",
-    "sys/class/infiniband/*",
-    "sys/class/nvme/*",
-    "proc/driver/nvidia/gpus/*/information",
-)
 
 
 def discover(
@@ -33,78 +27,72 @@ def discover(
 
     lanewise.discover(["lspci.txt", "topo.txt"]).system; InputError for a file that is no dump, or shows no devices.
     """
-    from lanewise.discovery.build import discover as build
-
     several = [files] if isinstance(files, (str, Path)) else list(files)
     if several:
-        readings = [reading for path in several for reading in _read(Path(path))]
-        return build(readings, catalog if catalog is not None else builtin(), name or "machine")
-    if not Path("/sys/bus/pci/devices").is_dir():
+        return _build([reading for path in several for reading in _read(Path(path))], catalog, name or "machine")
+    return _of_capture(here(), catalog, name)
+
+
+def capture(
+    path: str | Path, under_load: bool | None = None, catalog: Catalog | None = None, name: str = ""
+) -> Discovery:
+    """This machine, as `discover` reads it, and all that was read written to a tar that `discover` reads anywhere.
+
+    The suffix says how: .tar.zst, .tar.gz, .tar.xz or .tar. `under_load` says whether copies run meanwhile, None that
+    nobody knows. Serial numbers, UUIDs, hardware addresses and host names are not in it.
+    """
+    from lanewise import files
+    from lanewise.discovery.capture import SUFFIXES, write_tar
+
+    suffix = next((suffix for suffix in SUFFIXES if str(path).endswith(suffix)), None)
+    if suffix is None:
+        hint = f"for example machine.tar.zst; known are {', '.join(SUFFIXES)}"
+        raise InputError("its suffix does not say what kind of tar it should be", place=Place(str(path)), hint=hint)
+    files.check_writable(path)
+    taken = here(under_load)
+    found = _of_capture(taken, catalog, name)
+    files.write_bytes(path, write_tar(taken, suffix))
+    return found
+
+
+def here(under_load: bool | None = None) -> Capture:
+    """All that discovery reads of this machine; MissingDependency if it has no /sys."""
+    from lanewise.api.collecting import ask_nvml, collect
+    from lanewise.api.here import now, version
+    from lanewise.discovery import nvml, record
+
+    if not Path("/sys/devices").is_dir():
         hint = "name dumps of the machine with --from"
-        raise MissingDependency("this machine shows no PCI devices under /sys", hint=hint)
-    return build(_read(Path("/")), catalog if catalog is not None else builtin(), name or "this-machine")
+        raise MissingDependency("this machine has no /sys to read", hint=hint)
+    found = collect(Path("/"), "this machine")
+    record_text = record.as_text(version(), now(), platform.release(), under_load)
+    asked = ask_nvml()
+    extra = {"capture.json": record_text, **({} if asked is None else {"nvml.json": nvml.as_text(asked)})}
+    return replace(found, texts={**found.texts, **extra})
+
+
+def _of_capture(taken: Capture, catalog: Catalog | None, name: str) -> Discovery:
+    from lanewise.discovery.kinds import read_capture
+
+    return _build(read_capture(taken), catalog, name or "this-machine")
+
+
+def _build(readings: Sequence[Reading], catalog: Catalog | None, name: str) -> Discovery:
+    from lanewise.discovery.build import discover as build
+
+    return build(readings, catalog if catalog is not None else builtin(), name)
 
 
 def _read(path: Path) -> tuple[Reading, ...]:
-    from lanewise.discovery.kinds import read_dump
-    from lanewise.discovery.sysfs import read_sysfs
+    from lanewise.api.collecting import collect
+    from lanewise.discovery.kinds import read_capture, read_dump
 
     if path.is_dir():
-        return (read_sysfs(_folder(path)),)
+        tops = [each for each in (path, *sorted(path.glob("*/"))) if (each / "sys").is_dir()]
+        return read_capture(collect(tops[0] if tops else path, str(path)))
     try:
         if path.stat().st_size > _LARGEST:
             raise InputError("larger than any dump", place=Place(str(path)), hint="name a dump of one machine")
         return read_dump(path.read_bytes(), str(path))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", place=Place(str(path)), hint="check the path") from None
-
-
-def _folder(folder: Path) -> Capture:
-    """The capture in a folder that holds `sys`, or in the one folder below it that does."""
-    from lanewise.discovery.capture import Capture, gpu_of
-
-    tops = [each for each in (folder, *sorted(folder.glob("*/"))) if (each / "sys/bus/pci").is_dir()][:1]
-    texts: dict[str, bytes] = {}
-    links: dict[str, str] = {}
-    names: set[str] = set()
-    for top in tops:
-        for device in sorted((top / "sys/bus/pci/devices").glob("*")):
-            _device(device, top, texts, links)
-        for path in [path for pattern in _GLOBS for path in sorted(top.glob(pattern))]:
-            inside = str(path.relative_to(top))
-            if path.is_symlink():
-                links[inside] = os.readlink(path)
-            elif not inside.startswith("proc/"):
-                _take(path, inside, texts)
-            names.add(gpu_of(inside))
-        _take(top / "proc/cpuinfo", "proc/cpuinfo", texts)
-    return Capture(str(folder), texts, links, frozenset(names - {""}))
-
-
-def _device(device: Path, top: Path, texts: dict[str, bytes], links: dict[str, str]) -> None:
-    """The wanted attributes of one PCI function, under the path that its link leads to."""
-    import posixpath
-
-    from lanewise.discovery.capture import WANTED
-
-    inside = str(device.relative_to(top))
-    home = inside
-    if device.is_symlink():
-        links[inside] = os.readlink(device)
-        home = posixpath.normpath(posixpath.join(posixpath.dirname(inside), links[inside]))
-    if not (top / home).is_dir():
-        return
-    for each in os.listdir(top / home):
-        if WANTED.fullmatch(f"{home}/{each}"):
-            _take(top / home / each, f"{home}/{each}", texts)
-
-
-def _take(path: Path, inside: str, texts: dict[str, bytes]) -> None:
-    """One file, as far as it can be read: much of /sys may be closed to this user."""
-    from contextlib import suppress
-
-    from lanewise.discovery.capture import LIMIT, WANTED
-
-    if WANTED.fullmatch(inside) and path.is_file():
-        with suppress(OSError), path.open("rb") as stream:
-            texts[inside] = stream.read(LIMIT)

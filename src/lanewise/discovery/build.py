@@ -16,7 +16,8 @@ from lanewise.discovery.conditions import conditions
 from lanewise.discovery.facts import MACHINE, Fact, Reading
 from lanewise.discovery.merge import Merged, merge
 from lanewise.discovery.shape import Node, Shape
-from lanewise.discovery.tree import endpoints, plant
+from lanewise.discovery.tree import endpoints, plant, with_cpus
+from lanewise.discovery.volumes import volumes
 from lanewise.errors import InputError, LanewiseError, Place
 from lanewise.results.conditions import Conditions
 from lanewise.routes.classify import LOCAL, seen_class
@@ -27,7 +28,8 @@ from lanewise.topology.write import write_system
 
 _SHOWN = (
     "class", "vendor", "device", "parent", "numa", "gen", "lanes", "gen_now", "lanes_now", "speed_now", "payload_max",
-    "payload", "read_request", "acs", "alias",
+    "payload", "read_request", "acs", "alias", "vfs", "vfs_max", "iommu_group", "block", "netdev", "link_layer", "rate",
+    "state", "nvlinks", "nvlinks_off", "nvlink_version", "nvlink_rate", "throttle", "busy", "socket", "memory",
 )  # fmt: skip
 _ORDER = (Kind.CPU, Kind.SWITCH, Kind.GPU, Kind.NVSWITCH, Kind.NIC, Kind.RAID, Kind.SSD)
 
@@ -80,7 +82,7 @@ def discover(readings: Sequence[Reading], catalog: Catalog, name: str = "machine
         system=replace(system, assumptions=tuple(notes)),
         called={each: tuple(called[each]) for each in system.devices},
         labels={node.name: node.label for node in shape.nodes.values()},
-        facts={node.name: _facts_of(node, merged) for node in shape.nodes.values()},
+        facts={node.name: _facts_of(node, called[node.name], merged) for node in shape.nodes.values()},
         contradictions=against,
         merged=merged,
         shape=shape,
@@ -99,7 +101,7 @@ def _read(document: dict[str, Any], files: Sequence[str], catalog: Catalog) -> S
 
 
 def _shape(merged: Merged, catalog: Catalog, files: Sequence[str]) -> Shape:
-    if endpoints(merged):
+    if endpoints(merged) or (not matrix.listed(merged) and with_cpus(merged)):
         shape = plant(merged, catalog)
         matrix.tie(merged, shape)
         return shape
@@ -149,6 +151,8 @@ def _document(shape: Shape, merged: Merged, catalog: Catalog, name: str, source:
     links += [{"from": a, "to": b, "nvlink": count} for (a, b), count in shape.bonds.items()]
     links += _sockets(shape, catalog)
     found: dict[str, Any] = {"lanewise": 1, "system": name, "source": source, "devices": devices, "links": links}
+    arrays = volumes(merged, shape)
+    found |= {"volumes": arrays} if arrays else {}
     policies: dict[str, Any] = {"acs_redirect": shape.redirects} if shape.redirects else {}
     iommu = merged.word(MACHINE, "iommu")
     policies |= {"iommu": iommu} if iommu else {}
@@ -190,9 +194,13 @@ def _disagreements(system: System, merged: Merged, shape: Shape) -> list[str]:
     return found
 
 
-def _facts_of(node: Node, merged: Merged) -> tuple[Fact, ...]:
-    here = node.addresses[0] if node.addresses else ""
-    facts = merged.facts.get(here, {})
+def _facts_of(node: Node, called: Sequence[str], merged: Merged) -> tuple[Fact, ...]:
+    """What is said of a device by its first function's address and by its other names."""
+    names = [*node.addresses[:1], *(name for name in called if name not in node.addresses)]
+    names += [alias for alias, here in merged.aliases.items() if here in node.addresses]
+    facts: dict[str, Fact] = {}
+    for name in names:
+        facts |= {key: fact for key, fact in merged.facts.get(name, {}).items() if key not in facts}
     return tuple(facts[key] for key in _SHOWN if key in facts)
 
 

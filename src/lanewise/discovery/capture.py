@@ -1,4 +1,4 @@
-"""A captured /sys (and what of /proc belongs to it) as texts and links by path, from a tar or a folder."""
+"""A captured /sys (and what of /proc belongs to it) as texts and links by path, from a tar and to a tar."""
 
 from __future__ import annotations
 
@@ -7,23 +7,39 @@ import re
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import IO
+
+import zstandard
 
 from lanewise.errors import FormatError, Place
 
 _DEVICE = r"(?:[^/]+/)*[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 _ATTRIBUTES = (
-    "class|vendor|device|numa_node|local_cpus|config"
+    "class|vendor|device|numa_node|local_cpus|config|sriov_numvfs|sriov_totalvfs"
     "|max_link_speed|max_link_width|current_link_speed|current_link_width"
 )
-WANTED = re.compile(
-    rf"sys/(?:bus/pci/devices|devices)/{_DEVICE}/(?:{_ATTRIBUTES})"
-    r"|sys/devices/system/node/node\d+/(?:cpumap|cpulist)"
-    r"|sys/kernel/iommu_groups/\d+/type|proc/cpuinfo"
+_BELOW = (
+    r"infiniband/[^/]+/ports/\d+/(?:link_layer|rate|state)|net/[^/]+/speed|nvme/[^/]+/model"
+    r"|(?:[^/]+/)*block/[^/]+/size|nvme/[^/]+/nvme[^/]+/size|virtio\d+/net/[^/]+/speed"
 )
-LINKS = re.compile(r"sys/bus/pci/devices/[^/]+|sys/class/(?:infiniband|nvme|iommu)/[^/]+")
-_GPU = re.compile(r"proc/driver/nvidia/gpus/([^/]+)/")
+WANTED = re.compile(
+    rf"sys/(?:bus/pci/devices|devices)/{_DEVICE}/(?:{_ATTRIBUTES}|{_BELOW})"
+    r"|sys/devices/virtual/block/md\d+/(?:size|md/(?:level|raid_disks|chunk_size))"
+    r"|sys/devices/system/node/node\d+/(?:cpumap|cpulist|meminfo)"
+    r"|sys/devices/system/cpu/cpu\d+/topology/physical_package_id"
+    r"|sys/kernel/iommu_groups/\d+/type|proc/cpuinfo|capture\.json|nvml\.json"
+)
+LINKS = re.compile(
+    r"sys/bus/pci/devices/[^/]+|sys/class/(?:infiniband|nvme|iommu|net)/[^/]+|sys/block/[^/]+"
+    rf"|sys/devices/{_DEVICE}/(?:physfn|iommu_group)"
+    r"|sys/devices/virtual/block/md\d+/slaves/[^/]+|sys/devices/virtual/nvme-subsystem/[^/]+/nvme\d+"
+)
+GROUPS = "sys/kernel/iommu_groups"
+_GPU = re.compile(r"proc/driver/nvidia/gpus/([^/]+)(?:/|$)")
 LIMIT = 65_536
 _MAX_FILES = 2_000_000
+_ZSTD = b"\x28\xb5\x2f\xfd"
+SUFFIXES = (".tar.zst", ".tar.gz", ".tar.xz", ".tar.bz2", ".tar")
 
 
 @dataclass(frozen=True)
@@ -41,15 +57,15 @@ class Capture:
 
 
 def inner(path: str) -> str:
-    """The path from `sys/` or `proc/` on, empty if it has neither."""
-    found = re.search(r"(?:^|/)((?:sys|proc)/.*)$", path.rstrip("/"))
+    """The path from `sys/` or `proc/` on, or the name of a record; empty if it is neither."""
+    found = re.search(r"(?:^|/)((?:sys|proc)/.*|(?:capture|nvml)\.json)$", path.rstrip("/"))
     return found[1] if found else ""
 
 
-def gpu_of(path: str) -> str:
-    """The address in a path of NVIDIA's driver, empty if it is none; nothing else of such files is kept."""
+def name_of(path: str) -> str:
+    """What the mere existence of a path says: a GPU of NVIDIA's driver, that the kernel knows IOMMU groups."""
     found = _GPU.match(path)
-    return f"proc/driver/nvidia/gpus/{found[1]}" if found else ""
+    return f"proc/driver/nvidia/gpus/{found[1]}" if found else GROUPS if path == GROUPS else ""
 
 
 def read_tar(data: bytes, file: str) -> Capture:
@@ -58,7 +74,7 @@ def read_tar(data: bytes, file: str) -> Capture:
     links: dict[str, str] = {}
     names: set[str] = set()
     try:
-        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        with _opened(data) as archive:
             for number, member in enumerate(archive):
                 path = inner(member.name)
                 if number > _MAX_FILES:
@@ -68,8 +84,37 @@ def read_tar(data: bytes, file: str) -> Capture:
                     texts[path] = content.read(LIMIT) if content else b""
                 elif member.issym() and LINKS.fullmatch(path):
                     links[path] = member.linkname
-                names.add(gpu_of(path))
-    except (tarfile.TarError, EOFError, OSError, ValueError) as error:
-        hint = "make it again with hwloc-gather-topology, or tar of /sys"
+                names.add(name_of(path))
+    except (tarfile.TarError, EOFError, OSError, ValueError, zstandard.ZstdError) as error:
+        hint = "make it again with lanewise discover --capture, hwloc-gather-topology, or tar of /sys"
         raise FormatError(f"not a readable tar: {error}", place=Place(file), hint=hint) from None
     return Capture(file, texts, links, frozenset(names - {""}))
+
+
+def _opened(data: bytes) -> tarfile.TarFile:
+    if not data.startswith(_ZSTD):
+        return tarfile.open(fileobj=io.BytesIO(data))
+    stream: IO[bytes] = zstandard.ZstdDecompressor().stream_reader(data)
+    return tarfile.open(fileobj=stream, mode="r|")
+
+
+def write_tar(capture: Capture, suffix: str) -> bytes:
+    """The capture as a tar that says nothing of who made it, compressed as one of SUFFIXES says."""
+    out = io.BytesIO()
+    method = suffix.rpartition(".")[2]
+    mode = f"w:{method}" if method in ("gz", "xz", "bz2") else "w"
+    with tarfile.open(fileobj=out, mode=mode) as archive:  # type: ignore[call-overload]
+        for name in sorted(capture.names):
+            member = tarfile.TarInfo(name)
+            member.type, member.mode = tarfile.DIRTYPE, 0o755
+            archive.addfile(member)
+        for path, content in sorted(capture.texts.items()):
+            member = tarfile.TarInfo(path)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        for path, target in sorted(capture.links.items()):
+            member = tarfile.TarInfo(path)
+            member.type, member.linkname = tarfile.SYMTYPE, target
+            archive.addfile(member)
+    data = out.getvalue()
+    return zstandard.ZstdCompressor(level=12).compress(data) if suffix == ".tar.zst" else data

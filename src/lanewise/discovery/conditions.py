@@ -73,11 +73,13 @@ def _numa(found: Discovery) -> Iterator[NumaState]:
 
 
 def _peers(found: Discovery) -> Iterator[PeerState]:
-    for pair in found.merged.pairs:
-        word, _, status = pair.word.partition(" ")
-        a, b = found.shape.called.get(pair.a, ""), found.shape.called.get(pair.b, "")
-        if word.startswith("p2p:") and a and b:
-            yield PeerState(a, b, word.removeprefix("p2p:"), status, str(pair.source))
+    """The first source of every pair and ability; the better kinds of dumps come first."""
+    said: set[tuple[str, str, str]] = set()
+    for peer in found.merged.peers:
+        a, b = found.shape.called.get(peer.a, ""), found.shape.called.get(peer.b, "")
+        if a and b and (a, b, peer.ability) not in said:
+            said.add((a, b, peer.ability))
+            yield PeerState(a, b, peer.ability, peer.status, str(peer.source))
 
 
 def _throttles(found: Discovery) -> Iterator[Throttle]:

@@ -1,11 +1,14 @@
-"""PCI configuration space: link, payload and ACS from the bytes that sysfs shows as `config`."""
+"""PCI configuration space: link, payload, ACS and SR-IOV from the bytes that sysfs shows as `config`."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-_STATUS, _FIRST, _EXPRESS, _EXTENDED, _ACS = 0x06, 0x34, 0x10, 0x100, 0x000D
+EXPRESS = 0x10
+_STATUS, _FIRST, _EXTENDED = 0x06, 0x34, 0x100
+_ACS, _SRIOV = 0x000D, 0x0010
 _HAS_LIST, _REDIRECT = 0x10, 0x04
 _PORTS = {4: "root", 5: "up", 6: "down"}
 _LANES = (1, 2, 4, 8, 16)
@@ -13,35 +16,42 @@ _LANES = (1, 2, 4, 8, 16)
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What the capabilities say; None is unknown."""
+    """What the capabilities say; None is unknown, payloads and read requests are in bytes."""
 
     port: str | None = None
     gen: int | None = None
     lanes: int | None = None
     gen_now: int | None = None
     lanes_now: int | None = None
+    payload_max: int | None = None
     payload: int | None = None
     read_request: int | None = None
     acs: bool | None = None
+    vfs: int | None = None
+    vfs_max: int | None = None
 
 
 def decode(data: bytes) -> Config:
-    """The PCI Express and ACS capabilities; 64 bytes (read without root) say nothing."""
-    at = _express(data)
+    """The PCI Express, ACS and SR-IOV capabilities; 64 bytes (read without root) say nothing."""
+    at = find(data)
     if at is None or at + 20 > len(data):
         return Config()
-    flags, _, control = struct.unpack_from("<HIH", data, at + 2)
+    flags, device, control = struct.unpack_from("<HIH", data, at + 2)
     able = struct.unpack_from("<I", data, at + 12)[0]
     status = struct.unpack_from("<H", data, at + 18)[0]
+    acs, most, now = _extended(data)
     return Config(
         port=_PORTS.get(flags >> 4 & 15),
         gen=_gen(able & 15),
         lanes=_lanes(able >> 4 & 63),
         gen_now=_gen(status & 15),
         lanes_now=_lanes(status >> 4 & 63),
-        payload=128 << (control >> 5 & 7),
-        read_request=128 << (control >> 12 & 7),
-        acs=_acs(data),
+        payload_max=_size(device & 7),
+        payload=_size(control >> 5 & 7),
+        read_request=_size(control >> 12 & 7),
+        acs=acs,
+        vfs=now,
+        vfs_max=most,
     )
 
 
@@ -53,26 +63,46 @@ def _lanes(code: int) -> int | None:
     return code if code in _LANES else None
 
 
-def _express(data: bytes) -> int | None:
+def _size(code: int) -> int | None:
+    return 128 << code if code <= 5 else None
+
+
+def find(data: bytes) -> int | None:
+    """Where the PCI Express capability starts, None if the bytes show none."""
     if len(data) <= 64 or not data[_STATUS] & _HAS_LIST:
         return None
     at = data[_FIRST] & 0xFC
     for _ in range(48):
         if at < 64 or at + 2 > len(data):
             return None
-        if data[at] == _EXPRESS:
+        if data[at] == EXPRESS:
             return at
         at = data[at + 1] & 0xFC
     return None
 
 
-def _acs(data: bytes) -> bool | None:
-    at = _EXTENDED
-    for _ in range(960):
-        if at < _EXTENDED or at + 8 > len(data):
-            return None
+def extended(data: bytes) -> Iterator[tuple[int, int]]:
+    """Place and number of every extended capability, each once."""
+    at, seen = _EXTENDED, set[int]()
+    while at >= _EXTENDED and at + 8 <= len(data) and at not in seen:
+        seen.add(at)
         head = struct.unpack_from("<I", data, at)[0]
-        if head & 0xFFFF == _ACS:
-            return bool(struct.unpack_from("<H", data, at + 6)[0] & _REDIRECT)
+        yield at, head & 0xFFFF
         at = head >> 20 & 0xFFC
-    return None
+
+
+def kept_extended(number: int) -> int:
+    """How many bytes of an extended capability discovery reads; 0: none."""
+    return {_ACS: 8, _SRIOV: 0x14}.get(number, 0)
+
+
+def _extended(data: bytes) -> tuple[bool | None, int | None, int | None]:
+    """Whether ACS redirects requests, and how many virtual functions there may be and are."""
+    acs: bool | None = None
+    most = now = None
+    for at, number in extended(data):
+        if number == _ACS and acs is None:
+            acs = bool(struct.unpack_from("<H", data, at + 6)[0] & _REDIRECT)
+        elif number == _SRIOV and most is None and at + 0x14 <= len(data):
+            most, now = struct.unpack_from("<HH", data, at + 0x0E)
+    return acs, most, now

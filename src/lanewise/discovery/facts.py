@@ -15,7 +15,10 @@ OTHER = 0xFF00
 # Transfer rates of one lane, GT/s, by generation.
 RATES = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 # Where two sources differ, the one named first is taken.
-KINDS = ("sysfs", "lspci -vvv", "lspci -tv", "NCCL topology", "hwloc XML", "nvidia-smi topo -m")
+KINDS = (
+    "capture", "sysfs", "NVML", "lspci -vvv", "lspci -tv", "NCCL topology", "hwloc XML", "nvidia-smi topo -m",
+    "nvidia-smi topo -p2p", "nvidia-smi nvlink -s", "ibstat",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,17 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
+class Peer:
+    """What the driver says of `a` reaching `b`: an ability (read, write, nvlink, pci, atomics) and its status."""
+
+    a: str
+    b: str
+    ability: str
+    status: str
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """All that one dump says; `notes` are what it cannot say or what in it makes no sense."""
 
@@ -58,6 +72,7 @@ class Reading:
     kind: str
     facts: tuple[Fact, ...] = ()
     pairs: tuple[Pair, ...] = ()
+    peers: tuple[Peer, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -68,6 +83,7 @@ class Gatherer:
         self.path, self.file, self.kind = file, file.rstrip("/").rpartition("/")[2] or "/", kind
         self.facts: list[Fact] = []
         self.pairs: list[Pair] = []
+        self.peers: list[Peer] = []
         self.notes: list[str] = []
 
     def say(self, about: str, key: str, value: Value | None, what: str, line: int = 0) -> None:
@@ -79,9 +95,14 @@ class Gatherer:
         """One more word on two devices."""
         self.pairs.append(Pair(a, b, word, Source(self.file, what, line)))
 
+    def peer(self, a: str, b: str, ability: str, status: str, line: int = 0) -> None:
+        """One more status of two devices."""
+        self.peers.append(Peer(a, b, ability, status, Source(self.file, f"p2p {ability}", line)))
+
     def done(self) -> Reading:
         """What was collected."""
-        return Reading(self.file, self.kind, tuple(self.facts), tuple(self.pairs), tuple(self.notes))
+        lists = (tuple(self.facts), tuple(self.pairs), tuple(self.peers), tuple(self.notes))
+        return Reading(self.file, self.kind, *lists)
 
 
 def address(text: str) -> str | None:

@@ -5,20 +5,26 @@ from __future__ import annotations
 import re
 
 from lanewise.discovery import hwloc, lspci, nccl, topo
-from lanewise.discovery.capture import read_tar
+from lanewise.discovery.capture import Capture, read_tar
 from lanewise.discovery.facts import Reading
+from lanewise.discovery.nvml import read_nvml
+from lanewise.discovery.record import read_record
+from lanewise.discovery.states import is_ibstat, is_nvlinks, read_ibstat, read_nvlinks
 from lanewise.discovery.sysfs import read_sysfs
 from lanewise.errors import FormatError, Place
 
-KNOWN = "known are hwloc XML, NCCL topology XML, nvidia-smi topo -m, lspci -tv, lspci -vvv, and a tar or folder of /sys"
-_ARCHIVES = (b"BZh", b"\x1f\x8b", b"\xfd7zXZ")
+KNOWN = (
+    "known are captures, a tar or folder of /sys, hwloc XML, NCCL topology XML, lspci -tv and -vvv, ibstat, "
+    "and nvidia-smi topo -m, topo -p2p and nvlink -s"
+)
+_ARCHIVES = (b"BZh", b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _XML = re.compile(r"\s*(?:<\?xml[^>]*\?>|<!DOCTYPE[^>]*>|<!--.*?-->|\s)*<(\w+)", re.DOTALL)
 
 
 def read_dump(data: bytes, file: str) -> tuple[Reading, ...]:
     """What a dump says, kind by kind; FormatError that names the known kinds if it is none of them."""
     if data.startswith(_ARCHIVES) or data[257:262] == b"ustar":
-        return (read_sysfs(read_tar(data, file)),)
+        return read_capture(read_tar(data, file))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -29,14 +35,31 @@ def read_dump(data: bytes, file: str) -> tuple[Reading, ...]:
     return _texts(text, file)
 
 
+def read_capture(capture: Capture) -> tuple[Reading, ...]:
+    """What a captured /sys says, and the records beside it."""
+    readings = [read_sysfs(capture)]
+    if "nvml.json" in capture.texts:
+        readings.append(read_nvml(capture.text("nvml.json"), capture.file))
+    if "capture.json" in capture.texts:
+        readings.append(read_record(capture.text("capture.json"), capture.file))
+    return tuple(readings)
+
+
 def _texts(text: str, file: str) -> tuple[Reading, ...]:
     readings = []
     if lspci.is_tree(text):
         readings.append(lspci.read_tree(text, file))
     if lspci.is_details(text):
         readings.append(lspci.read_details(text, file))
-    if re.search(r"^\s*GPU0\s", topo.plain(text), re.MULTILINE):
+    matrices = topo.kinds(text)
+    if topo.KIND in matrices or (not matrices and re.search(r"^\s*GPU0\s", topo.plain(text), re.MULTILINE)):
         readings.append(topo.read_topo(text, file))
+    if topo.PEERS in matrices:
+        readings.append(topo.read_peers(text, file))
+    if is_nvlinks(text):
+        readings.append(read_nvlinks(text, file))
+    if is_ibstat(text):
+        readings.append(read_ibstat(text, file))
     if not readings:
         raise _unknown(file)
     return tuple(readings)

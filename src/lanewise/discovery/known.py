@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from lanewise.topology.model import Kind
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 NVIDIA = 0x10DE
 _DISPLAY_ONLY = (0x1A03, 0x102B, 0x1013, 0x1234, 0x18CA, 0x1AF4)  # ASPEED, Matrox, and what virtual machines show
+_VIRTIO_DISKS = ((0x1AF4, 0x1001), (0x1AF4, 0x1042))
 _ATI_ES1000 = (0x1002, 0x515E)
 _KINDS = {
     0x0302: Kind.GPU,
@@ -90,10 +92,21 @@ _CPUS = (
 )
 
 
+# Host bridges whose name tells the generation of the CPU; those of several generations are left out.
+_HOST_BRIDGES = (
+    (r"Xeon E5 v2/", "ivy-bridge-ep"),
+    (r"Xeon E5 v3/", "haswell-ep"),
+    (r"Xeon E5 v4/", "broadwell-ep"),
+    (r"Turin Root Complex", "turin"),
+)
+
+
 def kind_of(code: int | None, vendor: int | None, device: int | None, name: str) -> Kind | None:
     """What a function is; None for what moves no bulk data: chipsets, consoles, sound."""
     if code is None:
         return _kind_by(name)
+    if (vendor, device) in _VIRTIO_DISKS:
+        return Kind.SSD
     if code == 0x0300:
         if vendor is None:
             return Kind.GPU if _kind_by(name) is Kind.GPU else None
@@ -116,6 +129,13 @@ def part_of(kind: Kind, vendor: int | None, device: int | None, name: str, catal
             break
     wanted = "switch" if kind is Kind.SWITCH else kind.value
     return found if found in catalog and catalog.get(str(found)).kind == wanted else None
+
+
+def bridge_part(names: Iterable[str], catalog: Catalog) -> str | None:
+    """The part of a CPU by the names of its functions, None if they tell no single generation."""
+    found = {part for name in names for pattern, part in _HOST_BRIDGES if re.search(pattern, name)}
+    part = next(iter(found)) if len(found) == 1 else None
+    return part if part in catalog else None
 
 
 def cpu_part(model: str, catalog: Catalog) -> str | None:

@@ -135,4 +135,9 @@ def _detail(here: str, words: str, part: str, line: int, found: Gatherer) -> str
         found.say(here, "acs", "ReqRedir+" in words, part, line)
     elif node := re.match(r"NUMA node: (\d+)", words):
         found.say(here, "numa", int(node[1]), "NUMA node", line)
+    elif group := re.match(r"IOMMU group: (\d+)", words):
+        found.say(here, "iommu_group", int(group[1]), "IOMMU group", line)
+    elif functions := re.search(r"Total VFs: (\d+), Number of VFs: (\d+)", words):
+        found.say(here, "vfs_max", int(functions[1]), "SR-IOV", line)
+        found.say(here, "vfs", int(functions[2]), "SR-IOV", line)
     return part

@@ -112,7 +112,8 @@ def _tree(names: list[str], cpu: str, bridge: str, words: dict[frozenset[str], s
 
 def tie(merged: Merged, shape: Shape) -> None:
     """Give the names of the matrix to the devices of the tree: GPUs in the order of addresses, cards by name."""
-    names = [name for name in listed(merged) if name not in shape.called]
+    rows_only = [about for about, facts in merged.facts.items() if "row" in facts and "listed" not in facts]
+    names = [name for name in (*listed(merged), *rows_only) if name not in shape.called]
     gpus = [node for node in shape.of_kind(Kind.GPU) if not _foreign(node, merged)]
     cards = [
         a for node in shape.of_kind(Kind.NIC) for a in node.addresses if merged.number(a, "vendor") in (0x15B3, None)

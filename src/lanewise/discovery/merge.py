@@ -6,19 +6,27 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lanewise.discovery.facts import KINDS, OTHER, Fact, Pair, Reading, address
+from lanewise.discovery.facts import KINDS, OTHER, Fact, Pair, Peer, Reading, address
 
 # What may differ from moment to moment, or is said in other words, is no contradiction.
-_SOFT = ("gen_now", "lanes_now", "speed_now", "name", "alias", "cpus", "listed", "model", "socket")
+_SOFT = (
+    "gen_now", "lanes_now", "speed_now", "name", "alias", "cpus", "listed", "row", "model", "socket", "memory", "block",
+    "netdev", "rate", "state", "throttle", "vfs", "iommu_group", "nvlinks", "under_load", "made", "kernel",
+)  # fmt: skip
+
+
+# How the source of such a fact starts.
+NVML_MOST = "at most, with this slot:"
 
 
 @dataclass(frozen=True)
 class Merged:
-    """Facts by subject and key, pairs, notes and contradictions of all dumps."""
+    """Facts by subject and key, pairs, peers, notes and contradictions of all dumps."""
 
     facts: Mapping[str, Mapping[str, Fact]]
     aliases: Mapping[str, str]
     pairs: tuple[Pair, ...]
+    peers: tuple[Peer, ...]
     notes: tuple[str, ...]
     contradictions: tuple[str, ...]
 
@@ -61,15 +69,21 @@ def merge(readings: Sequence[Reading]) -> Merged:
                 against.append(_against(first, fact))
     notes = dict.fromkeys(note for reading in ranked for note in reading.notes)
     pairs = tuple(pair for reading in ranked for pair in reading.pairs)
-    return Merged(facts, aliases, pairs, tuple(notes), tuple(dict.fromkeys(against)))
+    peers = tuple(peer for reading in ranked for peer in reading.peers)
+    return Merged(facts, aliases, pairs, peers, tuple(notes), tuple(dict.fromkeys(against)))
 
 
 def _agree(one: Fact, other: Fact) -> bool:
-    """Whether two values may stand side by side: NCCL and lspci know roots and switches by other names."""
+    """Whether two values may stand side by side: NCCL and lspci know roots and switches by other names.
+
+    What NVML says of a link is the most of GPU and slot together, so it may be less than the GPU's own.
+    """
     if one.key in _SOFT:
         return True
     if one.key == "class":
         return OTHER in (one.value, other.value)
+    if one.key in ("gen", "lanes") and NVML_MOST in other.source.what:
+        return float(other.value) <= float(one.value)
     if one.key == "port":
         return "switch" in (one.value, other.value)
     return one.key == "parent" and (str(one.value).startswith("root:node") or str(other.value).startswith("root:node"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,17 @@ def bond(merged: Merged, catalog: Catalog, shape: Shape) -> None:
                 shape.against.append(f"NVLinks between {a} and {b}: {known} and {count}; the first is taken")
     if not _switched(merged, shape):
         _through_one(catalog, shape)
+    _compare(merged, shape)
+
+
+def _compare(merged: Merged, shape: Shape) -> None:
+    """Name the GPUs of which another number of links is up than the dumps join them by."""
+    for about in merged.facts:
+        up, gpu = merged.number(about, "nvlinks"), shape.called.get(about, "")
+        joined = sum(count for pair, count in shape.bonds.items() if gpu in pair)
+        fact = merged.fact(about, "nvlinks")
+        if gpu and fact and up is not None and joined and up != joined:
+            shape.against.append(f"{gpu} has {up} NVLinks up ({fact.source}), the dumps join it by {joined}")
 
 
 def _links(rate: float, a: str, b: str, catalog: Catalog, shape: Shape) -> int:
@@ -46,13 +58,18 @@ def _links(rate: float, a: str, b: str, catalog: Catalog, shape: Shape) -> int:
 
 
 def _switched(merged: Merged, shape: Shape) -> bool:
-    """NVSwitches named in the dump, joined into one."""
-    counts: dict[str, int] = {}
+    """NVSwitches named in the dumps, joined into one; of several dumps the one that shows most links counts."""
+    by_source: dict[tuple[str, str], int] = defaultdict(int)
     for about, facts in merged.facts.items():
         for key, fact in facts.items():
             if key.startswith("nvswitch:") and about in shape.called:
-                counts[shape.called[about]] = counts.get(shape.called[about], 0) + int(fact.value)
+                by_source[shape.called[about], fact.source.what] += int(fact.value)
+    counts: dict[str, int] = {}
+    for (gpu, _), count in by_source.items():
+        counts[gpu] = max(count, counts.get(gpu, 0))
     if counts:
+        for pair in [pair for pair in shape.bonds if pair[0] in counts and pair[1] in counts]:
+            del shape.bonds[pair]
         switch = shape.add(Kind.NVSWITCH, "nvsw")
         shape.bonds.update({(gpu, switch.name): count for gpu, count in counts.items()})
         shape.notes.append(f"{switch.name} stands for all NVSwitches of the machine")

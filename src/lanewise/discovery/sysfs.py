@@ -1,4 +1,4 @@
-"""A captured /sys: PCI functions with their place, links and NUMA node, NUMA nodes, names of cards and drives."""
+"""A captured /sys: PCI functions with their place, links and NUMA node, NUMA nodes, sockets, the IOMMU."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
+from lanewise.discovery.capture import GROUPS
 from lanewise.discovery.config import decode
 from lanewise.discovery.facts import MACHINE, Gatherer, Reading, address, generation, width
+from lanewise.discovery.sysfs_classes import say_classes
 from lanewise.errors import FormatError, Place
 
 if TYPE_CHECKING:
@@ -16,21 +18,25 @@ if TYPE_CHECKING:
 KIND = "sysfs"
 _BUS = "sys/bus/pci/devices/"
 _NODE = re.compile(r"sys/devices/system/node/node(\d+)/cpu(?:map|list)")
+_MEMORY = re.compile(r"sys/devices/system/node/node(\d+)/meminfo")
 _ROOT = re.compile(r"pci([0-9a-f]{4,8}:[0-9a-f]{2})")
 _NVIDIA = 0x10DE
+_CONFIG = (
+    "port", "gen", "lanes", "gen_now", "lanes_now", "payload_max", "payload", "read_request", "acs", "vfs", "vfs_max",
+)  # fmt: skip
 
 
 def read_sysfs(capture: Capture) -> Reading:
-    """The facts of a capture; FormatError if it holds no PCI devices."""
+    """The facts of a capture; FormatError if it holds neither PCI devices nor NUMA nodes."""
     found = Gatherer(capture.file, KIND)
     devices = _devices(capture)
-    if not devices:
-        hint = "capture /sys/bus/pci/devices with /sys/devices, e.g. with hwloc-gather-topology --io"
-        raise FormatError("the capture holds no PCI devices", place=Place(capture.file), hint=hint)
     nodes = _nodes(capture, found)
+    if not devices and not nodes:
+        hint = "capture /sys/bus/pci/devices with /sys/devices, e.g. with lanewise discover --capture machine.tar.zst"
+        raise FormatError("the capture holds no PCI devices", place=Place(capture.file), hint=hint)
     for here, path in sorted(devices.items()):
         _device(here, path, capture, nodes, found)
-    _names(capture, found)
+    say_classes(capture, found)
     _machine(capture, nodes, found)
     return found.done()
 
@@ -51,7 +57,7 @@ def _devices(capture: Capture) -> dict[str, str]:
 
 
 def _nodes(capture: Capture, found: Gatherer) -> dict[int, int]:
-    """The CPUs of every node that has some, as a mask."""
+    """The CPUs of every node that has some, as a mask; a node with memory alone is noted."""
     masks: dict[int, int] = {}
     for path in capture.texts:
         node = _NODE.fullmatch(path)
@@ -61,6 +67,14 @@ def _nodes(capture: Capture, found: Gatherer) -> dict[int, int]:
             if mask:
                 found.say(f"node:{int(node[1])}", "cpus", True, path.removeprefix("sys/devices/system/"))
                 masks[int(node[1])] = mask
+    for path in capture.texts:
+        held = _MEMORY.fullmatch(path)
+        size = re.search(r"MemTotal:\s*(\d+) kB", capture.text(path)) if held else None
+        if held and size:
+            node_number, kib = int(held[1]), int(size[1])
+            found.say(f"node:{node_number}", "memory", f"{kib * 1024 / 1e9:.1f} GB", "MemTotal")
+            if masks and node_number not in masks and kib:
+                found.notes.append(f"{found.file}: NUMA node {node_number} has memory and no CPU; it is left out")
     return masks
 
 
@@ -73,6 +87,7 @@ def _device(here: str, path: str, capture: Capture, nodes: dict[int, int], found
         found.say(here, "vendor", _NVIDIA, "/proc/driver/nvidia/gpus")
     found.say(here, "parent", _parent(path), "the path of its folder")
     _place(here, path, capture, nodes, found)
+    _groups(here, path, capture, found)
     _link(here, path, capture, found)
 
 
@@ -101,27 +116,34 @@ def _link(here: str, path: str, capture: Capture, found: Gatherer) -> None:
         found.say(here, f"gen{key}", generation(capture.text(f"{path}/{word}_link_speed")), f"{word}_link_speed")
         found.say(here, f"lanes{key}", width(capture.text(f"{path}/{word}_link_width")), f"{word}_link_width")
     config = decode(capture.texts.get(f"{path}/config", b""))
-    for key in ("port", "gen", "lanes", "gen_now", "lanes_now", "payload", "read_request", "acs"):
+    for key in _CONFIG:
         found.say(here, key, getattr(config, key), "config")
 
 
-def _names(capture: Capture, found: Gatherer) -> None:
-    for path, target in sorted(capture.links.items()):
-        kind, _, name = path.removeprefix("sys/class/").partition("/")
-        above = [here for part in target.split("/") if (here := address(part))]
-        if kind in ("infiniband", "nvme") and above:
-            found.say(above[-1], "alias", name, f"/sys/class/{kind}")
+def _groups(here: str, path: str, capture: Capture, found: Gatherer) -> None:
+    """SR-IOV and the IOMMU group."""
+    for key, file in (("vfs", "sriov_numvfs"), ("vfs_max", "sriov_totalvfs")):
+        text = capture.text(f"{path}/{file}")
+        found.say(here, key, int(text) if text.isdigit() else None, file)
+    found.say(here, "physfn", address(posixpath.basename(capture.links.get(f"{path}/physfn", ""))), "physfn")
+    group = posixpath.basename(capture.links.get(f"{path}/iommu_group", ""))
+    found.say(here, "iommu_group", int(group) if group.isdigit() else None, "iommu_group")
 
 
 def _machine(capture: Capture, nodes: dict[int, int], found: Gatherer) -> None:
     models = re.findall(r"^(?:model name|cpu)\s*:\s*(.+)$", capture.text("proc/cpuinfo"), re.MULTILINE)
-    for node in nodes if models else ():
-        found.say(f"node:{node}", "model", models[0].strip(), "/proc/cpuinfo")
+    for node, mask in nodes.items():
+        found.say(f"node:{node}", "model", models[0].strip() if models else "", "/proc/cpuinfo")
+        first = (mask & -mask).bit_length() - 1
+        socket = capture.text(f"sys/devices/system/cpu/cpu{first}/topology/physical_package_id")
+        found.say(f"node:{node}", "socket", socket if socket.isdigit() else "", "physical_package_id")
     kinds = {capture.text(path) for path in capture.texts if path.startswith("sys/kernel/iommu_groups/")}
     if kinds & {"DMA", "DMA-FQ"}:
         found.say(MACHINE, "iommu", "translate", "/sys/kernel/iommu_groups/*/type")
     elif "identity" in kinds:
         found.say(MACHINE, "iommu", "passthrough", "/sys/kernel/iommu_groups/*/type")
+    elif GROUPS in capture.names and not kinds:
+        found.say(MACHINE, "iommu", "off", "/sys/kernel/iommu_groups, which is empty")
 
 
 def _mask(text: str) -> int:

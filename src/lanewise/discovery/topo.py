@@ -1,4 +1,4 @@
-"""`nvidia-smi topo -m`: tabs or blanks, with or without colours, network cards, affinities and legends."""
+"""`nvidia-smi topo -m` and `-p2p`: tabs or blanks, with or without colours, network cards, affinities and legends."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ KIND = "nvidia-smi topo -m"
 _COLOUR = re.compile(r"\x1b?\[[0-9;]*m")
 _NAME = re.compile(r"GPU\d+|NIC\d+|mlx\d+_\d+|[a-z]+\d*_\d+|ib\w+|roce\w+")
 _CELL = re.compile(r"X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC")
+PEERS = "nvidia-smi topo -p2p"
+_STATUS = re.compile(r"X|OK|CNS|GNS|TNS|DR|NS|U")
+# The ability that the command asked for stands in no line of its output: it is looked for in what was typed, else in
+# the name of the file.
+_ASKED = re.compile(r"-?p2p[-_ ]*([rwnap])(?![a-z])")
+_ABILITIES = {"r": "read", "w": "write", "n": "nvlink", "a": "atomics", "p": "pci"}
 _LEGEND = re.compile(r"\s*(NIC\d+)\s*:\s*(\S+)")
 
 
@@ -22,7 +28,7 @@ def plain(text: str) -> str:
 def read_topo(text: str, file: str) -> Reading:
     """The classes of all pairs, NUMA affinities and the cards' names; FormatError for a row that does not fit."""
     lines = plain(text).splitlines()
-    at = next((n for n, line in enumerate(lines) if _heads(line)), None)
+    at = next((n for n, line in enumerate(lines) if _heads(line) and not _is_peers(lines, n)), None)
     if at is None:
         raise FormatError("no line of heads with GPU0", place=Place(file), hint="keep the whole output of the command")
     heads = _heads(lines[at])
@@ -42,6 +48,63 @@ def read_topo(text: str, file: str) -> Reading:
         f"{found.file}: topo -m shows no link speeds, no uplinks that cards share, and no partitions of a switch"
     )
     return found.done()
+
+
+def kinds(text: str) -> set[str]:
+    """Which of the two commands' matrices a text holds."""
+    lines = plain(text).splitlines()
+    return {PEERS if _is_peers(lines, n) else KIND for n, line in enumerate(lines) if _heads(line)}
+
+
+def _is_peers(lines: list[str], at: int) -> bool:
+    """Whether the matrix below this line of heads shows statuses of peers, not classes."""
+    row = next((line.split() for line in lines[at + 1 :] if line.strip()), [])
+    cells = row[1 : len(_heads(lines[at])) + 1]
+    return cells != ["X"] and bool(cells) and all(_STATUS.fullmatch(cell) for cell in cells)
+
+
+def read_peers(text: str, file: str) -> Reading:
+    """The statuses of all pairs, of every such matrix in the text; FormatError for a row that does not fit."""
+    lines = plain(text).splitlines()
+    found = Gatherer(file, PEERS)
+    typed = ""
+    for at, line in enumerate(lines):
+        asked = _ASKED.search(line)
+        typed = asked[1] if asked else typed
+        if _heads(line) and _is_peers(lines, at):
+            _peers(lines, at, _ability(typed, found), found)
+            typed = ""
+    return found.done()
+
+
+def _ability(typed: str, found: Gatherer) -> str:
+    named = typed or next((asked[1] for asked in _ASKED.finditer(found.file.lower())), "")
+    if not named:
+        found.notes.append(f"{found.file} does not say which ability its matrix of peers shows; reading is assumed")
+    return _ABILITIES.get(named, "read")
+
+
+def _peers(lines: list[str], at: int, ability: str, found: Gatherer) -> None:
+    heads = _heads(lines[at])
+    seen = set()
+    for number, line in enumerate(lines[at + 1 : at + 1 + 2 * len(heads)], at + 2):
+        words = line.split()
+        if not words or words[0] not in heads or words[0] in seen:
+            continue
+        seen.add(words[0])
+        cells = words[1 : len(heads) + 1]
+        wrong = [cell for cell in cells if not _STATUS.fullmatch(cell)]
+        if len(cells) != len(heads) or wrong:
+            cause = f"'{wrong[0]}' is no status" if wrong else f"{len(cells)} cells for {len(heads)} devices"
+            hint = "X, OK, CNS, GNS, TNS, DR, NS and U are known"
+            raise FormatError(cause, place=Place(found.path, number), hint=hint)
+        found.say(words[0], "row", True, "row", number)
+        for other, cell in zip(heads, cells, strict=True):
+            if other != words[0]:
+                found.peer(words[0], other, ability, cell, number)
+    for name in [name for name in heads if name not in seen]:
+        hint = "keep the whole output of the command"
+        raise FormatError(f"no row for {name}", place=Place(found.path, at + 1), hint=hint)
 
 
 def _heads(line: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from lanewise.discovery.known import cpu_part, kind_of, part_of
+from lanewise.discovery.known import bridge_part, cpu_part, kind_of, part_of
 from lanewise.discovery.shape import Edge, Node, Shape
 from lanewise.discovery.speed import link_speed
 from lanewise.topology.model import Kind
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lanewise.catalog import Catalog
     from lanewise.discovery.merge import Merged
 
-_BRIDGE = 0x0604
+_BRIDGE, _STORAGE = 0x0604, 0x01
 WORDS = {Kind.GPU: "gpu", Kind.NIC: "nic", Kind.SSD: "ssd", Kind.RAID: "raid"}
 
 
@@ -24,6 +24,10 @@ def endpoints(merged: Merged) -> dict[str, tuple[Kind, list[str]]]:
     for here in merged.addresses():
         code, vendor, device = (merged.number(here, key) for key in ("class", "vendor", "device"))
         kind = None if merged.value(here, "port") else kind_of(code, vendor, device, merged.word(here, "name"))
+        if kind is None and code is not None and code >> 8 == _STORAGE and merged.value(here, "block"):
+            kind = Kind.SSD
+        if merged.word(here, "physfn") in merged.facts:
+            kind = None  # a virtual function is no card of its own
         if kind:
             found[here.rpartition(".")[0], kind].append(here)
     return {addresses[0]: (kind, addresses) for (_, kind), addresses in found.items()}
@@ -34,7 +38,9 @@ def plant(merged: Merged, catalog: Catalog) -> Shape:
     shape = Shape()
     leaves = endpoints(merged)
     roots = _roots(merged, leaves, shape)
-    cpus = _cpus(merged, set(roots.values()), catalog, shape)
+    cpus = _cpus(merged, {*roots.values()}, catalog, shape)
+    if not leaves:
+        shape.notes.append("no GPU, network card or drive on PCI is in the dumps")
     for here, (kind, functions) in leaves.items():
         node = shape.add(kind, WORDS[kind])
         node.addresses = tuple(functions)
@@ -92,26 +98,35 @@ def _roots(merged: Merged, leaves: dict[str, tuple[Kind, list[str]]], shape: Sha
     if alone:
         shape.notes.append(f"what lies above {', '.join(alone)} is not in the dumps; a root port each is assumed")
     unknown = sorted(root for root, known in nodes.items() if not known)
-    least = min(_with_cpus(merged) or [node for known in nodes.values() for node in known], default=0)
-    if unknown and len(_with_cpus(merged)) != 1:
+    least = min(with_cpus(merged) or [node for known in nodes.values() for node in known], default=0)
+    if unknown and len(with_cpus(merged)) != 1:
         shape.notes.append(f"no NUMA node in the dumps for host bridges {', '.join(unknown)}; node {least} is assumed")
     for root, known in nodes.items():
         if len(known) > 1:
             shape.against.append(f"host bridge {root} has devices at NUMA nodes {sorted(known)}; the first is taken")
+    for here, node in shape.root_nodes.items():
+        own = merged.number(here, "numa")
+        named = any(text.startswith(f"{here} numa") for text in merged.contradictions)
+        if own is not None and own != node and not named:
+            shape.against.append(f"device {here} states NUMA node {own}, the root above it node {node}, which is taken")
     return {root: min(known, default=least) for root, known in nodes.items()}
 
 
-def _with_cpus(merged: Merged) -> list[int]:
-    return sorted(int(about[5:]) for about in merged.facts if about.startswith("node:"))
+def with_cpus(merged: Merged) -> list[int]:
+    """The NUMA nodes of which a dump says more than their memory: those with CPUs."""
+    return sorted(
+        int(about[5:]) for about, facts in merged.facts.items() if about.startswith("node:") and {*facts} - {"memory"}
+    )
 
 
 def _cpus(merged: Merged, used: set[int], catalog: Catalog, shape: Shape) -> dict[int, str]:
     """A CPU for every NUMA node that has cores or devices."""
     found = {}
+    by_bridge = bridge_part((merged.word(a, "name") for a in merged.addresses()), catalog)
     sockets: dict[str, list[str]] = defaultdict(list)
-    for number in sorted({*used, *_with_cpus(merged)}):
+    for number in sorted({*used, *with_cpus(merged)}):
         model = merged.word(f"node:{number}", "model")
-        cpu = shape.add(Kind.CPU, "cpu", cpu_part(model, catalog), number)
+        cpu = shape.add(Kind.CPU, "cpu", cpu_part(model, catalog) or by_bridge, number)
         cpu.label = model
         found[number] = cpu.name
         shape.called[f"node:{number}"] = cpu.name

@@ -1,0 +1,102 @@
+"""Names and more of what drives the PCI functions in a captured /sys: RDMA devices, network interfaces, drives, md."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from lanewise.discovery.facts import Gatherer, address
+
+if TYPE_CHECKING:
+    from lanewise.discovery.capture import Capture
+
+VOLUME = "volume:"
+_BLOCK = re.compile(r"sys/block/(?:sd|vd|hd|nvme|mmcblk|pmem)[^/]*")  # no optical drives, no floppies
+_SUBSYSTEM = re.compile(r"(?:^|/)nvme-subsystem/([^/]+)/")
+
+
+def say_classes(capture: Capture, found: Gatherer) -> None:
+    """The facts of RDMA devices, network interfaces, NVMe drives, block devices and md volumes."""
+    for path, target in sorted(capture.links.items()):
+        kind, _, name = path.removeprefix("sys/class/").partition("/")
+        here = _function(target, capture)
+        if kind in ("infiniband", "nvme") and here:
+            found.say(here, "alias", name, f"/sys/class/{kind}")
+        if kind == "infiniband" and here:
+            _ports(here, name, _home(path, target), capture, found)
+        elif kind == "nvme" and here:
+            found.say(here, "name", capture.text(f"{_home(path, target)}/model"), f"/sys/class/nvme/{name}/model")
+    _interfaces(capture, found)
+    _drives(capture, found)
+    _volumes(capture, found)
+
+
+def _home(path: str, target: str) -> str:
+    """Where a link leads, from the top of the capture."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+
+
+def _function(target: str, capture: Capture) -> str:
+    """The PCI function that a device lies below; several ways to one NVMe drive count as the first of them."""
+    above = [here for part in target.split("/") if (here := address(part))]
+    if above:
+        return above[-1]
+    shared = _SUBSYSTEM.search(target)
+    ways = f"sys/devices/virtual/nvme-subsystem/{shared[1]}/" if shared else ""
+    found = [_function(to, capture) for path, to in sorted(capture.links.items()) if ways and path.startswith(ways)]
+    return next(filter(None, found), "")
+
+
+def _ports(here: str, name: str, home: str, capture: Capture, found: Gatherer) -> None:
+    """The first port of an RDMA device."""
+    for key in ("link_layer", "rate", "state"):
+        found.say(here, key, capture.text(f"{home}/ports/1/{key}"), f"/sys/class/infiniband/{name}/ports/1/{key}")
+
+
+def _interfaces(capture: Capture, found: Gatherer) -> None:
+    names: dict[str, list[str]] = defaultdict(list)
+    for path, target in sorted(capture.links.items()):
+        here = _function(target, capture)
+        if not (path.startswith("sys/class/net/") and here):
+            continue
+        name = posixpath.basename(path)
+        names[here].append(name)
+        speed = capture.text(f"{_home(path, target)}/speed")
+        if speed.isdigit() and int(speed):
+            found.say(here, "rate", f"{int(speed) / 1000:g} Gb/s", f"/sys/class/net/{name}/speed")
+    for here, each in names.items():
+        found.say(here, "netdev", " ".join(each), "/sys/class/net")
+
+
+def _drives(capture: Capture, found: Gatherer) -> None:
+    """The block devices of every function, with their sizes."""
+    drives: dict[str, list[str]] = defaultdict(list)
+    for path, target in sorted(capture.links.items()):
+        here = _function(target, capture)
+        if _BLOCK.fullmatch(path) and here:
+            sectors = capture.text(f"{_home(path, target)}/size")
+            size = f" ({int(sectors) * 512 / 1e9:.1f} GB)" if sectors.isdigit() else ""
+            drives[here].append(posixpath.basename(path) + size)
+    for here, names in drives.items():
+        found.say(here, "block", ", ".join(names), "/sys/block")
+
+
+def _volumes(capture: Capture, found: Gatherer) -> None:
+    """md arrays: level, chunk and the functions that their members lie on."""
+    for path in capture.texts:
+        named = re.fullmatch(r"sys/devices/virtual/block/(md\d+)/md/level", path)
+        if not named:
+            continue
+        about, home = VOLUME + named[1], posixpath.dirname(posixpath.dirname(path))
+        slaves = [
+            (posixpath.basename(link), _function(to, capture))
+            for link, to in sorted(capture.links.items())
+            if link.startswith(f"{home}/slaves/")
+        ]
+        found.say(about, "level", capture.text(path), f"{named[1]}/md/level")
+        for key, file in (("disks", "raid_disks"), ("chunk", "chunk_size")):
+            text = capture.text(f"{home}/md/{file}")
+            found.say(about, key, int(text) if text.isdigit() else None, f"{named[1]}/md/{file}")
+        found.say(about, "members", " ".join(here or name for name, here in slaves), f"{named[1]}/slaves")
