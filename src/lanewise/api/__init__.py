@@ -24,6 +24,7 @@ from lanewise.api.loading import (
     ready_systems,
 )
 from lanewise.api.network import measure_network
+from lanewise.api.readers import read_results
 from lanewise.api.runs import (
     accuracy,
     as_measured_run,
@@ -72,6 +73,7 @@ __all__ = [
     "peers",
     "plan",
     "predict",
+    "read_results",
     "ready_studies",
     "ready_systems",
     "render_report",
