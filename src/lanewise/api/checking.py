@@ -88,7 +88,7 @@ def check_data(checkup: Checkup, name: str = "") -> dict[str, Any]:
     return {**data(checkup, name), "created": now(), "version": version()}
 
 
-def prometheus(checkup: Checkup, name: str = "") -> str:
+def check_metrics(checkup: Checkup, name: str = "") -> str:
     """A check-up as text for node_exporter's textfile collector, with the time of now."""
     import time
 

@@ -80,7 +80,7 @@ def check(
         options.catalog(parts),
     )
     if prometheus is not None:
-        files.write_file(prometheus, api.prometheus(found, name))
+        files.write_file(prometheus, api.check_metrics(found, name))
         terminal.note(f"wrote {prometheus}")
     if output is not None:
         api.save_run(api.as_checked_run(found), output)

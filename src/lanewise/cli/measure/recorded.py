@@ -88,7 +88,9 @@ def _table(rows: Sequence[Observation]) -> str:
     for row in rows:
         shown = [units.number(v) if v is not None else "–" for v in (row.value, row.low, row.high)]
         settings = " ".join(f"{key}={value}" for key, value in row.settings.items())
-        cells.append((row.scenario, row.flow, settings, row.metric, *shown, row.unit, str(len(row.samples)), row.note))
+        cells.append(
+            (row.scenario, row.flow, settings, row.metric, *shown, row.unit, str(len(row.samples)), row.note)
+        )
     return terminal.table(heads, cells, right=("median", "smallest", "largest", "samples"))
 
 
