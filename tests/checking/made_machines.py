@@ -29,7 +29,7 @@ class Plan:
 
 
 def write_sys(top: Path, plan: Plan | None = None) -> Path:
-    """A folder with a captured /sys: gpu0 and gpu1 below the switch of node 0, gpu2 and gpu3 of node 1, all Gen4 x16."""
+    """A folder with a captured /sys: two GPUs below a switch at node 0, two at node 1, all Gen4 x16."""
     made, number = plan or Plan(), 0
     for node, root in SOCKETS:
         bus = int(root[5:], 16)
@@ -114,7 +114,7 @@ def rows(
                     samples=(value,) * 5,
                     low=value,
                     high=value,
-                )  # fmt: skip
+                )
             )
     return found
 

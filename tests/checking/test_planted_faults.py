@@ -64,7 +64,8 @@ def test_a_healthy_machine_gives_no_finding(tmp_path: Path, healthy: System):
 def test_a_link_at_x8_is_found_in_the_capture_alone(tmp_path: Path):
     found = from_files(tmp_path, Plan(lanes={"gpu1": 8}), [])
     finding = only(found)
-    assert finding.kind == "fault" and found.exit_code == 1
+    assert finding.kind == "fault"
+    assert found.exit_code == 1
     assert finding.title == "the link of gpu1 runs at Gen4 x8 (below 0000:02:01.0), both ends can Gen4 x16"
     assert "0000:02:01.0" in finding.step
 
@@ -73,10 +74,13 @@ def test_a_link_at_x8_explains_every_slow_copy_of_its_gpu_and_no_other_is_slow(t
     really = changes.narrower("gpu1", 4, 8).system(healthy)
     found = from_files(tmp_path, Plan(lanes={"gpu1": 8}), made.rows(really, EVERY_COPY))
     finding = only(found)
-    assert finding.kind == "slow" and "gpu1 runs at Gen4 x8" in finding.title
-    assert finding.causes[0].explains and finding.causes[0].suspect.seen
+    assert finding.kind == "slow"
+    assert "gpu1 runs at Gen4 x8" in finding.title
+    assert finding.causes[0].explains
+    assert finding.causes[0].suspect.seen
     touched = {flow for flow in EVERY_COPY if "gpu1" in flow}
-    assert slow_flows(found) <= touched and {"host0->gpu1", "gpu1->host0", "gpu0->gpu1"} <= slow_flows(found)
+    assert slow_flows(found) <= touched
+    assert {"host0->gpu1", "gpu1->host0", "gpu0->gpu1"} <= slow_flows(found)
 
 
 def test_a_link_at_2_5_gt_s_under_load_is_read_from_the_row_and_explains_it(tmp_path: Path, healthy: System):
@@ -86,7 +90,8 @@ def test_a_link_at_2_5_gt_s_under_load_is_read_from_the_row_and_explains_it(tmp_
         for row in made.rows(really, HOST_COPIES)
     ]
     finding = only(found := from_files(tmp_path, Plan(gens={"gpu2": 1}), rows))
-    assert "the link of gpu2 runs at Gen1 x16" in finding.title and finding.causes[0].explains
+    assert "the link of gpu2 runs at Gen1 x16" in finding.title
+    assert finding.causes[0].explains
     assert slow_flows(found) == {"host0->gpu2", "gpu2->host0"}
 
 
@@ -112,7 +117,8 @@ def test_an_idle_link_at_2_5_gt_s_is_no_fault_beside_good_copies(tmp_path: Path,
 def test_an_idle_capture_at_2_5_gt_s_is_blamed_when_the_copies_fit_it(tmp_path: Path, healthy: System):
     really = changes.narrower("gpu2", 1, 16).system(healthy)
     finding = only(from_files(tmp_path, Plan(gens={"gpu2": 1}), made.rows(really, HOST_COPIES)))
-    assert "the link of gpu2 runs at Gen1 x16" in finding.title and finding.causes[0].suspect.seen
+    assert "the link of gpu2 runs at Gen1 x16" in finding.title
+    assert finding.causes[0].suspect.seen
 
 
 def test_acs_below_one_switch_is_a_fault_of_the_capture_alone(tmp_path: Path):
@@ -123,7 +129,9 @@ def test_acs_below_one_switch_is_a_fault_of_the_capture_alone(tmp_path: Path):
 
 def test_acs_is_told_beside_copies_that_do_not_feel_it(tmp_path: Path, healthy: System):
     found = from_files(tmp_path, Plan(acs=(1,)), made.rows(healthy, HOST_COPIES))
-    assert only(found).title.startswith("ACS at sw1") and slow_flows(found) == set() and found.exit_code == 1
+    assert only(found).title.startswith("ACS at sw1")
+    assert slow_flows(found) == set()
+    assert found.exit_code == 1
 
 
 def test_acs_that_slows_peers_explains_them_and_spares_host_copies():
@@ -134,14 +142,16 @@ def test_acs_that_slows_peers_explains_them_and_spares_host_copies():
     model = Model(system)
     finding = only(found := check([*made.rows(really, flows), *made.rows(really, HOST_COPIES)], Machine(really),
                                   model.expect, model))  # fmt: skip
-    assert finding.title.startswith("ACS at chassis") and finding.causes[0].explains
+    assert finding.title.startswith("ACS at chassis")
+    assert finding.causes[0].explains
     assert slow_flows(found) == set(flows)
 
 
 def test_a_wrong_numa_node_in_the_capture_is_a_fault(tmp_path: Path):
     finding = only(found := from_files(tmp_path, Plan(nodes={"gpu3": 0}), []))
     assert finding.title == "gpu3 states NUMA node 0, the root port above it belongs to node 1"
-    assert found.exit_code == 1 and "numactl" in finding.step
+    assert found.exit_code == 1
+    assert "numactl" in finding.step
 
 
 def test_a_buffer_on_the_wrong_numa_node_explains_slow_copies():
@@ -162,13 +172,15 @@ def test_a_missing_peer_is_found_and_explains_its_copies(tmp_path: Path, healthy
     found = api.check([made.write_sys(tmp_path / "machine"), tmp_path / "p2p.txt"])
     finding = only(found)
     assert finding.title == "gpu2 and gpu3 are no peers, by the driver: not supported"
-    assert slow_flows(found) == {"gpu2->gpu3", "gpu3->gpu2"} and finding.causes[0].explains
+    assert slow_flows(found) == {"gpu2->gpu3", "gpu3->gpu2"}
+    assert finding.causes[0].explains
     assert found.exit_code == 1
 
 
 def test_a_missing_gpu_is_found_against_the_description(tmp_path: Path, healthy: System):
     found = api.check([made.write_sys(tmp_path / "machine", Plan(missing=("gpu3",)))], healthy)
-    assert only(found).title == "1 GPU missing: machine has 4, found 3" and found.exit_code == 1
+    assert only(found).title == "1 GPU missing: machine has 4, found 3"
+    assert found.exit_code == 1
 
 
 def test_a_narrow_slot_is_found_against_the_description(tmp_path: Path, healthy: System):
@@ -177,7 +189,8 @@ def test_a_narrow_slot_is_found_against_the_description(tmp_path: Path, healthy:
     model = Model(healthy)
     rows = made.rows(narrow, HOST_COPIES)
     finding = only(check(rows, machine, model.expect, model, healthy))
-    assert "gpu0 can be no more than Gen4 x8" in finding.title and finding.causes[0].explains
+    assert "gpu0 can be no more than Gen4 x8" in finding.title
+    assert finding.causes[0].explains
 
 
 @pytest.mark.parametrize(("gen", "lanes"), [(3, 16), (2, 16), (4, 4), (4, 2)])
@@ -185,7 +198,8 @@ def test_a_slower_link_that_nobody_saw_is_supposed_where_the_model_fits_it(healt
     really = changes.narrower("gpu3", gen, lanes).system(healthy)
     finding = only(found := judged(Machine(healthy), made.rows(really, HOST_COPIES)))
     assert slow_flows(found) == {"host0->gpu3", "gpu3->host0"}
-    assert finding.causes[0].suspect.key == ("link", "gpu3") and not finding.causes[0].suspect.seen
+    assert finding.causes[0].suspect.key == ("link", "gpu3")
+    assert not finding.causes[0].suspect.seen
 
 
 def test_a_supposed_fault_of_all_is_not_blamed_where_a_fine_row_speaks_against_it(healthy: System):

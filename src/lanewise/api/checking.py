@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lanewise.api.here import machine as this_machine
 from lanewise.api.here import now, version
 from lanewise.api.loading import load_system, run_of
-from lanewise.errors import FormatError, InputError, LanewiseError, Place
+from lanewise.errors import CannotMeasure, FormatError, InputError, LanewiseError, MissingDependency, Place
 from lanewise.files import read_file
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lanewise.readers.form import Results
     from lanewise.results.observation import Observation
     from lanewise.results.run import Run
+    from lanewise.results.sample import Sample
     from lanewise.topology.model import System
 
 Paths = Sequence[str | Path]
@@ -30,12 +31,13 @@ MODEL = "model"
 
 @dataclass
 class Found:
-    """What the files of a machine hold: measured rows, dumps, who is whose peer, and notes."""
+    """What is known of a machine: measured rows, dumps, who is whose peer, notes; `own` if it is this machine."""
 
     rows: list[Observation] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
     no_peers: list[tuple[str, str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    own: bool = False
 
 
 def check(
@@ -52,13 +54,12 @@ def check(
     `tolerance` (0..1) instead of each basis' own; `called` says which device a word in the results means.
     InputError for a file that is neither results nor a dump.
     """
-    found = read(files) if files else measure()
-    wanted = load_system(system, None, catalog) if isinstance(system, (str, Path)) else system
-    discovered = _discover(found, catalog)
-    return _judge(found, discovered, wanted, _expectation(expect), tolerance, called or {})
+    notes: list[str] = []
+    found = gather(files) if files else here(list(quick_samples(notes)), notes)
+    return judge(found, system, expect, tolerance, called, catalog)
 
 
-def read(files: Paths) -> Found:
+def gather(files: Paths) -> Found:
     """What files of results and dumps hold; InputError, with the kinds known, for one that is neither."""
     found = Found()
     for path in files:
@@ -66,9 +67,38 @@ def read(files: Paths) -> Found:
     return found
 
 
-def measure() -> Found:
-    """This machine: what can be read of it, and its copies, measured quickly."""
-    return Found(notes=["nothing was measured"])
+def quick_samples(notes: list[str]) -> Iterator[Sample]:
+    """This machine's copies, measured quickly: memory of the host, and GPUs where a driver is; else `notes` say why."""
+    from lanewise.api.gpu import measure_gpu
+    from lanewise.api.host import measure_host
+
+    for what, measure in (("memory of the host", measure_host), ("copies of GPUs", measure_gpu)):
+        try:
+            yield from measure() or ()
+        except (CannotMeasure, MissingDependency) as error:
+            notes.append(f"{what} not measured: {error}")
+
+
+def here(samples: Iterable[Sample], notes: Iterable[str] = ()) -> Found:
+    """This machine: what can be read of it, and the samples taken on it."""
+    from lanewise.results.sample import summarise
+
+    rows = list(summarise(samples))
+    return Found(rows=rows, notes=list(notes), own=True)
+
+
+def judge(
+    found: Found,
+    system: System | str | Path | None = None,
+    expect: str | Path | Paths = MODEL,
+    tolerance: float | None = None,
+    called: Mapping[str, str] | None = None,
+    catalog: Catalog | None = None,
+) -> Checkup:
+    """The check-up of what was found, as `check` makes it."""
+    discovered = _discover(found, catalog)
+    wanted = load_system(system, None, catalog) if isinstance(system, (str, Path)) else system
+    return _judge(found, discovered, wanted, _expectation(expect), tolerance, called or {})
 
 
 def as_checked_run(checkup: Checkup) -> Run:
@@ -142,10 +172,16 @@ def _dump(path: Path) -> Sequence[Reading]:
 
 
 def _discover(found: Found, catalog: Catalog | None) -> Discovery | None:
-    """The machine that the dumps describe, None without any."""
+    """The machine that the dumps describe, or this one; None without dumps, or where this one shows no devices."""
+    from lanewise.api.discovery import discover as read_machine
     from lanewise.catalog import builtin
     from lanewise.discovery.build import discover
 
+    if found.own:
+        try:
+            return read_machine((), catalog)
+        except (InputError, MissingDependency) as error:
+            found.notes.append(f"this machine is not known: {error}")
     if not found.readings:
         return None
     return discover(found.readings, catalog if catalog is not None else builtin(), "machine")
@@ -159,7 +195,7 @@ def _judge(
     tolerance: float | None,
     called: Mapping[str, str],
 ) -> Checkup:
-    from lanewise.checking.checkup import check as judge
+    from lanewise.checking.checkup import check as judge_rows
     from lanewise.checking.checkup import expected_system, with_notes
     from lanewise.checking.earlier import from_rows
     from lanewise.checking.model import Model, nothing_described
@@ -178,16 +214,15 @@ def _judge(
         notes += _left_aside(found.rows, rows)
     else:
         expect = nothing_described
-    return with_notes(judge(rows, machine, expect, model, wanted, tolerance), notes)
+    return with_notes(judge_rows(rows, machine, expect, model, wanted, tolerance), notes)
 
 
 def _left_aside(every: Sequence[Observation], judged: Sequence[Observation]) -> list[str]:
     kept = {id(row) for row in judged}
-    metrics = list(dict.fromkeys(row.metric for row in every if id(row) not in kept))
-    if not metrics:
-        return []
+    kinds = dict.fromkeys(f"{row.metric} of {row.path or row.flow}" for row in every if id(row) not in kept)
     count = len(every) - len(judged)
-    return [f"{count} rows left aside: the model has no {', '.join(metrics)} of theirs; an earlier run has (--expect)"]
+    told = f"{count} rows left aside, as the model has no {', '.join(kinds)}; an earlier run may have (--expect)"
+    return [told] if count else []
 
 
 def _machine(found: Found, discovered: Discovery | None) -> Machine:
@@ -217,7 +252,7 @@ def _expectation(expect: str | Path | Paths) -> list[tuple[str, Sequence[Observa
     several = [expect] if isinstance(expect, (str, Path)) else list(expect)
     if [str(each) for each in several] == [MODEL]:
         return []
-    found = []
+    found: list[tuple[str, Sequence[Observation]]] = []
     for path in several:
         run = run_of(Path(path))
         rows = (*run.rows, *rows_of(run, Source.MEASURED))

@@ -183,7 +183,7 @@ def wrong_node(case: Case) -> Iterator[Suspect]:
         near = system.device(endpoint(system, end, other)).numa
         if near is not None and int(stated) != near:
             what = f"the host buffer lay on NUMA node {stated}, {other} hangs at node {near}"
-            step = f"lanewise measure gpu '{end}:{near}->{other}', or run it under numactl --membind={near}"
+            step = f"lanewise measure gpu --flows '{end}:{near}->{other}', or run it under numactl --membind={near}"
             moved = changes.far_memory(int(stated))
             yield Suspect(("memory", stated), what, step, "pages looked up", moved, devices=frozenset({other}))
 
@@ -255,7 +255,7 @@ def far_buffers(case: Case) -> Iterator[Suspect]:
             if end in system.hosts and other in system.devices:
                 what = f"the host buffer lay on NUMA node {node}, away from {other}"
                 near = system.device(endpoint(system, end, other)).numa
-                step = f"run it under numactl --membind={near}, or lanewise measure gpu 'host:{near}->{other}'"
+                step = f"run it under numactl --membind={near}, or lanewise measure gpu --flows 'host:{near}->{other}'"
                 moved = changes.far_memory(node, other)
                 yield Suspect(("memory", other), what, step, "", moved, devices=frozenset({other}))
 
@@ -295,8 +295,8 @@ def slow_staging(case: Case) -> Iterator[Suspect]:
     if route(case.model.system, flow.src, flow.dst, flow.p2p).via is Via.STAGED:
         what = "copies through host memory lose time between their two stages, and no one link would explain it"
         step = (
-            f"copy each stage alone: lanewise measure gpu '{flow.src}->host, host->{flow.dst}'; if both are fine, "
-            "run the tool bound to one NUMA node (numactl) with the CPU's clock fixed"
+            f"time both stages: lanewise measure gpu --flows '{flow.src}->host, host->{flow.dst}'; if they are fine, "
+            "run the tool bound to one NUMA node (numactl), the CPU's clock fixed"
         )
         yield Suspect(("staging",), what, step, "", None)
 

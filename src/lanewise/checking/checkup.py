@@ -70,7 +70,7 @@ def check(
 
     `model` tells causes apart (None: nothing is known of the machine); `wanted` is what the machine should be.
     """
-    judged = [_judge(row, expect, share) for row in rows if not _within_one_device(row)]
+    judged = [_judge(row, expect, share) for row in rows]
     judged.sort(key=_badness)
     known = _once(suspects(machine, wanted))
     found = _findings(judged, machine, known, model) + _open(judged)
@@ -85,12 +85,6 @@ def expected_system(machine: Machine, wanted: System | None) -> System | None:
 def _judge(row: Observation, expect: Expect, share: float | None) -> Judged:
     expected = expect(row)
     return judge(row, expected, tolerance_for(expected, share))
-
-
-def _within_one_device(row: Observation) -> bool:
-    """A device's copy within its own memory is no path of the machine."""
-    source, _, target = row.flow.partition("->")
-    return source.strip() == target.strip()
 
 
 def _badness(judged: Judged) -> tuple[int, float]:
@@ -138,7 +132,7 @@ def _finding(group: list[tuple[Judged, tuple[Cause, ...]]]) -> Finding:
     if ranked:
         return Finding(first.verdict.value, ranked[0].suspect.what, rows, ranked[:3], ranked[0].suspect.step)
     what = "nothing that was seen explains it, and no single change that the model knows"
-    step = f"lanewise measure gpu '{first.row.flow}' -o again.json; then lanewise check --from again.json"
+    step = f"lanewise measure gpu --flows '{first.row.flow}' -o again.json; then lanewise check --from again.json"
     return Finding(first.verdict.value, what, rows, (), step)
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LEAST_COPY = 16 * 2**20
 # What copies reach of a link where no figure of their engine is known (perf.plans.ENGINE_DOUBT).
 ENGINE_SHARE = 0.84
+HOST_MEMORY = "host memory"
 AS_DESCRIBED = Change(("as described",))
 _RATES = ("goodput", "total", "fit_bandwidth")
 _METRICS = (*_RATES, "latency")
@@ -41,7 +42,13 @@ class Model:
     _rates: dict[tuple[object, ...], tuple[FlowRate, ...]] = field(default_factory=dict)
 
     def judges(self, row: Observation) -> bool:
-        """Whether the model has such a value at all: long copies and I/O, and the latency of small copies."""
+        """Whether the model has such a value at all: long copies and I/O, and the latency of small copies.
+
+        Not of copies within one device, or within the memory of one host.
+        """
+        source, _, target = row.flow.partition("->")
+        if source.strip() == target.strip() or row.path == HOST_MEMORY:
+            return False
         small = row.settings.get("bytes", LEAST_COPY) < LEAST_COPY
         try:
             return row.metric in _METRICS and (row.metric != "goodput" or not small or self._drives(self.flows(row)))

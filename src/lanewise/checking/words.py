@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 from lanewise import units
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 HEADS = ("verdict", "flow", "scenario", "metric", "measured", "expected", "share", "fine", "basis")
 RIGHT = ("measured", "expected", "share")
 _SHOWN_FLOWS = 4
+# Sources are as long as they are; --json has them whole.
+_RESTS = 110
 
 
 def cells(judged: Judged) -> tuple[str, ...]:
@@ -85,7 +88,7 @@ def summary(checkup: Checkup) -> str:
 
 def _rows(rows: Sequence[Judged]) -> str:
     names = list(dict.fromkeys(each.row.flow for each in rows))
-    shown = ", ".join(names[:_SHOWN_FLOWS])
+    shown = "; ".join(names[:_SHOWN_FLOWS])
     more = f" and {len(names) - _SHOWN_FLOWS} more flows" if len(names) > _SHOWN_FLOWS else ""
     return f"{len(rows)}: {shown}{more}"
 
@@ -98,7 +101,7 @@ def _expected(judged: Judged) -> list[str]:
     limit = f", limit: {expected.limit}" if expected.limit else ""
     lines.append(f"  expected  {quantity(judged, expected.value)} ({basis(judged)}){limit}")
     rests = expected.rests_on[0] if expected.rests_on else ""
-    lines += [f"  rests on  {rests}"] if rests else []
+    lines += [f"  rests on  {textwrap.shorten(rests, _RESTS, placeholder=' ...')}"] if rests else []
     return lines
 
 
@@ -106,6 +109,8 @@ def _cause(cause: Cause, finding: Finding) -> str:
     """The suspect, what speaks for it, and what the model says."""
     text = cause.suspect.what if cause.suspect.what != finding.title else "this"
     seen = f"seen in {cause.suspect.seen}" if cause.suspect.seen else "not seen, only supposed"
+    if not cause.suspect.seen and cause.predicted is None:
+        return f"{text}: what is left when nothing seen and no single change of the model explains it"
     if not finding.rows or cause.predicted is None:
         return f"{text}: {seen}"
     first = finding.rows[0]

@@ -14,6 +14,9 @@ from lanewise.errors import FormatError, InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lanewise.api.checking import Found
+    from lanewise.results.sample import Sample
+
 From = Annotated[
     list[Path] | None,
     typer.Option(
@@ -65,20 +68,22 @@ def check(
     Exit codes: 0 all fine, 1 something is wrong, 2 bad input, 3 nothing wrong but something could not be judged.
     """
     from lanewise import api
+    from lanewise.api import checking
 
     for path in (prometheus, output):
         if path is not None:
             files.check_writable(path)
     if settings and system is None:
         raise InputError("--set says nothing without --system", hint="name the system that has the parameter")
-    found = api.check(
-        [*(from_ or ()), *(more or ())],
-        options.load(system, settings, parts) if system is not None else None,
-        expect or api.MODEL,
-        _share(tolerance),
-        _called(named),
-        options.catalog(parts),
-    )
+    named_files = [*(from_ or ()), *(more or ())]
+    stopped = None
+    if named_files:
+        known = checking.gather(named_files)
+    else:
+        known, stopped = _measured()
+    wanted = options.load(system, settings, parts) if system is not None else None
+    catalog = options.catalog(parts)
+    found = checking.judge(known, wanted, expect or api.MODEL, _share(tolerance), _called(named), catalog)
     if prometheus is not None:
         files.write_file(prometheus, api.check_metrics(found, name))
         terminal.note(f"wrote {prometheus}")
@@ -86,7 +91,28 @@ def check(
         api.save_run(api.as_checked_run(found), output)
         terminal.note(f"wrote {output}")
     terminal.out_json(api.check_data(found, name)) if as_json else terminal.out(checked.text(found))
+    if stopped is not None:
+        raise stopped
     raise typer.Exit(found.exit_code)
+
+
+def _measured() -> tuple[Found, BaseException | None]:
+    """This machine, measured; a Ctrl-C leaves what there is by then, and goes on up when that is judged."""
+    from lanewise.api import checking
+
+    taken: list[Sample] = []
+    notes: list[str] = []
+    stopped: BaseException | None = None
+    try:
+        for sample in checking.quick_samples(notes):
+            taken.append(sample)
+            terminal.status(f"{len(taken)} samples, now {sample.scenario} {sample.flow}")
+    except KeyboardInterrupt as stop:
+        stopped = stop
+        notes.append("interrupted: what was measured by then is judged")
+    finally:
+        terminal.done()
+    return checking.here(taken, notes), stopped
 
 
 def _share(text: str | None) -> float | None:
