@@ -6,7 +6,6 @@ from collections import Counter
 
 import pytest
 
-from lanewise.errors import InputError
 from lanewise.routes.classify import seen_class
 from lanewise.topology.read import read_system
 
@@ -76,9 +75,10 @@ def test_nvlinks_from_bandwidths_join_gpus_and_cpus(real):
     assert system.device("gpu0").part == "p100-sxm2"
 
 
-def test_a_machine_without_pci_devices_says_so(real):
-    with pytest.raises(InputError, match="no GPU, network card or drive on PCI"):
-        real("linux-nvidia-dgx-gb10.xml")
+def test_a_machine_without_pci_devices_is_its_cpu_and_says_so(real):
+    found = real("linux-nvidia-dgx-gb10.xml")
+    assert [*found.system.devices] == ["cpu0"]
+    assert "no GPU, network card or drive on PCI is in the dumps" in found.system.assumptions
 
 
 def test_a_contradiction_of_two_real_dumps_is_named(real):

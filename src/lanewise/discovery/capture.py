@@ -74,7 +74,8 @@ def read_tar(data: bytes, file: str) -> Capture:
     links: dict[str, str] = {}
     names: set[str] = set()
     try:
-        with _opened(data) as archive:
+        stream = _stream(data)
+        with tarfile.open(fileobj=stream, mode="r:*" if isinstance(stream, io.BytesIO) else "r|") as archive:
             for number, member in enumerate(archive):
                 path = inner(member.name)
                 if number > _MAX_FILES:
@@ -85,17 +86,27 @@ def read_tar(data: bytes, file: str) -> Capture:
                 elif member.issym() and LINKS.fullmatch(path):
                     links[path] = member.linkname
                 names.add(name_of(path))
+        _complete(stream, data)
     except (tarfile.TarError, EOFError, OSError, ValueError, zstandard.ZstdError) as error:
         hint = "make it again with lanewise discover --capture, hwloc-gather-topology, or tar of /sys"
         raise FormatError(f"not a readable tar: {error}", place=Place(file), hint=hint) from None
     return Capture(file, texts, links, frozenset(names - {""}))
 
 
-def _opened(data: bytes) -> tarfile.TarFile:
+def _stream(data: bytes) -> IO[bytes]:
     if not data.startswith(_ZSTD):
-        return tarfile.open(fileobj=io.BytesIO(data))
+        return io.BytesIO(data)
     stream: IO[bytes] = zstandard.ZstdDecompressor().stream_reader(data)
-    return tarfile.open(fileobj=stream, mode="r|")
+    return stream
+
+
+def _complete(stream: IO[bytes], data: bytes) -> None:
+    """EOFError for a zstd stream that ends early, which nothing else notices."""
+    while not isinstance(stream, io.BytesIO) and stream.read(1 << 20):
+        pass
+    size = zstandard.frame_content_size(data) if data.startswith(_ZSTD) else -1
+    if size >= 0 and stream.tell() != size:
+        raise EOFError("it is cut off")
 
 
 def write_tar(capture: Capture, suffix: str) -> bytes:

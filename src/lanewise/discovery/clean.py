@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.discovery.capture import LINKS, WANTED
 from lanewise.discovery.config import EXPRESS, extended, find, kept_extended
+from lanewise.discovery.nvml import same_record
 
 if TYPE_CHECKING:
     from lanewise.discovery.capture import Capture
@@ -43,7 +44,7 @@ def _content(path: str, data: bytes) -> bytes:
         return _lines(data, rb"(?:model name|cpu)\s*:.*")
     if path.endswith("/meminfo"):
         return _lines(data, rb"Node \d+ MemTotal:.*")
-    return data
+    return same_record(data) if path == "nvml.json" else data
 
 
 def _lines(data: bytes, pattern: bytes) -> bytes:

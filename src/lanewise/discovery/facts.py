@@ -16,7 +16,7 @@ OTHER = 0xFF00
 RATES = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 # Where two sources differ, the one named first is taken.
 KINDS = (
-    "capture", "sysfs", "NVML", "lspci -vvv", "lspci -tv", "NCCL topology", "hwloc XML", "nvidia-smi topo -m",
+    "capture", "sysfs", "lspci -vvv", "NVML", "lspci -tv", "NCCL topology", "hwloc XML", "nvidia-smi topo -m",
     "nvidia-smi topo -p2p", "nvidia-smi nvlink -s", "ibstat",
 )  # fmt: skip
 

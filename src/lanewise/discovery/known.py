@@ -141,7 +141,7 @@ def bridge_part(names: Iterable[str], catalog: Catalog) -> str | None:
 def cpu_part(model: str, catalog: Catalog) -> str | None:
     """The part of a CPU by its model name, None if unknown."""
     for pattern, words in _CPUS:
-        match = re.search(pattern, model)
+        match = re.search(pattern, model, re.IGNORECASE)
         if match:
             name = match.expand(words).lower()
             return name if name in catalog else None

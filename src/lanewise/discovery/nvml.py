@@ -187,6 +187,14 @@ def _say_nvlinks(here: str, gpu: _Gpu, gpus: set[str], found: Gatherer) -> None:
     found.say(here, "nvswitch:all", len(through) or None, "NVML NVLink remote")
 
 
+def same_record(text: bytes) -> bytes:
+    """The record with what its form knows alone; what is no record stays as it is, to be refused when it is read."""
+    try:
+        return Record.model_validate_json(text).model_dump_json(indent=1).encode() + b"\n"
+    except ValidationError:
+        return text
+
+
 def as_text(record: Mapping[str, Any]) -> bytes:
     """The record as it stands in a capture."""
     return json.dumps(record, indent=1).encode() + b"\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lanewise.discovery.facts import MACHINE
 from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def link_speed(merged: Merged, node: Node, here: str, port: str, part: Part | No
     most = [_least(merged, ends, key) for key in ("gen", "lanes")]
     now = [_least(merged, ends, f"{key}_now") for key in ("gen", "lanes")]
     payload = _least(merged, ends, "payload")
-    note = _now_note(most, now)
+    note = _now_note(most, now, merged.value(MACHINE, "under_load") is True)
     wanting = [key for key, value in zip(("generation", "width"), most, strict=True) if value is None]
     if wanting and None not in now:
         most = [best if best is not None else current for best, current in zip(most, now, strict=True)]
@@ -45,14 +46,16 @@ def _least(merged: Merged, ends: list[str], key: str) -> int | None:
     return min((value for end in ends if (value := merged.number(end, key)) is not None), default=None)
 
 
-def _now_note(most: list[int | None], now: list[int | None]) -> str:
-    lower = any(
+def _now_note(most: list[int | None], now: list[int | None], under_load: bool) -> str:
+    """What is said of a link that ran below its best: an idle one may drop its rate, but keeps its lanes."""
+    slower, narrower = (
         best is not None and current is not None and current < best for best, current in zip(most, now, strict=True)
     )
-    if not lower:
+    if not (slower or narrower):
         return ""
-    shown = f"{_shown(now)} when the dump was made, at most {_shown(most)}"
-    return f"the link to {{}} ran at {shown}; idle links train down"
+    excuse = "" if under_load or narrower else "; idle links train down"
+    when = "under load" if under_load else "when the dump was made"
+    return f"the link to {{}} ran at {_shown(now)} {when}, at most {_shown(most)}{excuse}"
 
 
 def _shown(speed: list[int | None]) -> str:

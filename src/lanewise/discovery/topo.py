@@ -36,6 +36,8 @@ def read_topo(text: str, file: str) -> Reading:
     affinity = "NUMA Affinity" in lines[at]
     for number, line in enumerate(lines[at + 1 :], at + 2):
         words = line.split()
+        if _heads(line):
+            break
         if words and words[0] in heads:
             _row(words, heads, affinity, number, found)
         legend = _LEGEND.fullmatch(line)

@@ -49,6 +49,7 @@ def plant(merged: Merged, catalog: Catalog) -> Shape:
     for here in leaves:
         chain = _chain(here, merged)
         _hang(here, chain, cpus[roots[_root(here, chain, merged)]], merged, catalog, shape)
+    _misplaced(merged, shape)
     left = [a for a in merged.addresses() if merged.number(a, "class") != _BRIDGE and a not in shape.called]
     if left:
         shape.notes.append(f"{len(left)} PCI functions that move no bulk data, or whose kind is unknown, are left out")
@@ -104,12 +105,17 @@ def _roots(merged: Merged, leaves: dict[str, tuple[Kind, list[str]]], shape: Sha
     for root, known in nodes.items():
         if len(known) > 1:
             shape.against.append(f"host bridge {root} has devices at NUMA nodes {sorted(known)}; the first is taken")
+    return {root: min(known, default=least) for root, known in nodes.items()}
+
+
+def _misplaced(merged: Merged, shape: Shape) -> None:
+    """Name the devices that state another NUMA node than the root above them."""
     for here, node in shape.root_nodes.items():
         own = merged.number(here, "numa")
         named = any(text.startswith(f"{here} numa") for text in merged.contradictions)
         if own is not None and own != node and not named:
-            shape.against.append(f"device {here} states NUMA node {own}, the root above it node {node}, which is taken")
-    return {root: min(known, default=least) for root, known in nodes.items()}
+            words = f"{shape.called[here]} ({here}) states NUMA node {own}, the root above it node {node}"
+            shape.against.append(f"{words}; the root's is taken")
 
 
 def with_cpus(merged: Merged) -> list[int]:

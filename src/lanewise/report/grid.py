@@ -21,6 +21,7 @@ LEAF, STEP, CLEAR = 70.0, 11.0, 5.0  # narrowest leaf, line of text, text to bor
 PAD_NUMA, PAD_HOST, PAD_POOL = 9.0, 11.0, 13.0
 GAP_LEAF, GAP_TREE, GAP_TOP = 7.0, 13.0, 26.0
 ROUTE = 5.0  # between two routes side by side
+BESIDE = 9.0  # between two links of different kinds that join the same two boxes
 BARS = ("nvswitch", "netswitch")
 
 
@@ -144,7 +145,8 @@ def _cells(outline: Outline) -> Grid:
         cell.wide = {}
     for line in outline.lines:
         if line.tree and line.b in cells:
-            cells[line.b].wide["top"] = label_width(line)
+            wide = cells[line.b].wide
+            wide["top"] = max(label_width(line), wide["top"] + BESIDE if "top" in wide else 0.0)
         elif not line.tree:
             for end in (line.a, line.b):
                 if end in cells:

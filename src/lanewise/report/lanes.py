@@ -25,6 +25,10 @@ class Lanes:
         self._assign(outline)
         self._assign_spans(outline)
 
+    def alike(self, line: Line) -> list[Line]:
+        """The links from a box to one below it that join the same two, this one among them."""
+        return [each for each in self._below.get(line.a, ()) if each.tree and (each.a, each.b) == (line.a, line.b)]
+
     def below(self, cell: Cell) -> list[Line]:
         """The links whose label stands under a cell."""
         return self._below.get(cell.box.name, [])

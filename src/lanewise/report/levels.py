@@ -114,10 +114,15 @@ def _place_row(outline: Outline, out: Levels, plan: Lanes, row: int, cells: list
         for cell in alike:
             cell.h = max(other.h for other in alike)
     y += max(cell.h for cell in cells)
-    texts = max((len(g.label_lines(line)) for cell in cells for line in plan.below(cell)), default=0)
+    texts = max((_texts_of(plan, line) for cell in cells for line in plan.below(cell)), default=0)
     y += 5 + g.STEP * texts
     y = _lanes_at(out, "row", row, plan.count("row", row), y)
     return y + (13 if texts else 4)
+
+
+def _texts_of(plan: Lanes, line: Line) -> int:
+    """How many lines of text stand at a link, and at those beside it."""
+    return sum(len(g.label_lines(each)) for each in (plan.alike(line) if line.tree else [line]))
 
 
 def _lanes_at(out: Levels, kind: str, row: int, count: int, y: float) -> float:
@@ -241,9 +246,17 @@ def _way(
     if line in plan.level:
         return _level(one, other, line, drawn, out.grid.routes)
     if line.tree:
-        x, start = other.port, one.y + one.h
-        return Way(line, [(x, start), (x, other.y)], (x, start))
+        return _straight(plan, line, one, other)
     return _by_lane(out, plan, line, one, other, tops)
+
+
+def _straight(plan: Lanes, line: Line, one: Cell, other: Cell) -> Way:
+    """Down to a child: links of several kinds run side by side, their labels under one another at the last."""
+    alike = plan.alike(line) or [line]
+    before = alike[: alike.index(line)]
+    x, start = other.port + g.BESIDE * len(before), one.y + one.h
+    down = g.STEP * sum(len(g.label_lines(each)) for each in before)
+    return Way(line, [(x, start), (x, other.y)], (other.port + g.BESIDE * (len(alike) - 1), start + down))
 
 
 def _bottom(plan: Lanes, line: Line, cell: Cell) -> Point:

@@ -246,7 +246,7 @@ def _link_label(links: Sequence[Link]) -> str:
 
 
 def _volume_label(name: str, raid: int, drives: int) -> str:
-    return f"{name}: RAID {raid} over {drives}"
+    return f"{name}: RAID {raid} over {drives} drive{'s' * (drives != 1)}"
 
 
 def _path(plan: Nest, label: str, index: int, nodes: Sequence[str]) -> Path:
