@@ -110,7 +110,7 @@ _SINGLE = (
          like=P2P_TEST, p2p=False),
     Case("device_to_device_bidirectional_memcpy_no_p2p", Over.PAIR, (_PUSH, "{b}->{a}"),
          "both ways at once without peer access", like=P2P_TEST, p2p=False),
-    Case("device_to_device_launch_latency", Over.ORDERED, (_PUSH,), "a small copy with peer access, launched on a stream",
+    Case("device_to_device_launch_latency", Over.ORDERED, (_PUSH,), "a small peer copy, launched on a stream",
          Kind.LAUNCH, P2P_TEST),
     Case("device_to_device_launch_latency_no_p2p", Over.ORDERED, (_PUSH,), "the same without peer access", Kind.LAUNCH,
          P2P_TEST, p2p=False),

@@ -1,4 +1,4 @@
-"""GPUs and host memory by name: gpu0 is the first in PCI order, as `lanewise discover` counts, host0:1 is NUMA node 1."""
+"""GPUs and host memory by name: gpu0 comes first in PCI order, as in `lanewise discover`; host0:1 is NUMA node 1."""
 
 from __future__ import annotations
 

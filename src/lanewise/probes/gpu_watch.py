@@ -90,7 +90,7 @@ class _Clocks:
         for gpu, handle in self._handles.items():
             try:
                 found[gpu] = self._read(handle)
-            except Exception:  # noqa: PERF203 - as above: not every GPU answers every question
+            except Exception:  # as above; not every GPU answers every question
                 continue
         return found
 
@@ -121,8 +121,6 @@ def _together(by_gpu: Mapping[str, str]) -> str:
     if len(by_gpu) == 1:
         return next(iter(by_gpu.values()))
     return ", ".join(f"{gpu} {text}" for gpu, text in by_gpu.items())
-
-
 
 
 __all__ = ["SYS", "Watch", "nvml", "read_link"]
