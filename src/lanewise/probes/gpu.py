@@ -123,8 +123,15 @@ def _check(ask: GpuAsk) -> None:
 
 
 def _typed(flow: Flow) -> str:
-    size = "" if flow.size is None else f" {units.show(flow.size, 'B', 15)}"
-    return flow.name + " read" * flow.read + " sm" * flow.sm + size
+    return flow.name + " read" * flow.read + " sm" * flow.sm + (f" {_volume(flow.size)}" if flow.size else "")
+
+
+def _volume(size: float) -> str:
+    """Bytes in the largest unit that holds them whole, as users type them: no separators."""
+    for unit in ("GiB", "MiB", "KiB"):
+        if units.from_si(size, unit).is_integer():
+            return f"{units.from_si(size, unit):.0f} {unit}"
+    return f"{size:.0f} B"
 
 
 __all__ = ["DRIVER_VARIABLE", "SWEEP", "GpuProbe", "left_out", "open_gpus"]
