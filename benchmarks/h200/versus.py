@@ -1,8 +1,8 @@
 """Lanewise against nvbandwidth and p2pBandwidthLatencyTest on the same GPUs, in turns, and against its predictions.
 
-    python benchmarks/h200/versus.py --nvbandwidth FILE --p2p FILE --out FOLDER [--seconds 480] [--lanewise COMMAND]
+    python benchmarks/h200/versus.py --nvbandwidth FILE --p2p FILE --out FOLDER [--seconds 480] [--rounds 5] [--lanewise CMD]
 
-Rounds of all tools follow each other, each in the other order than the one before, for as long as another fits into the
+Rounds of all tools follow each other, each in the other order than the one before, as long as another fits into the
 time. A tool that is not given is left out. FOLDER gets versus.json, versus.md and raw/, what each tool printed.
 """
 
@@ -73,7 +73,7 @@ def main() -> int:
     args = _arguments()
     out = Path(args.out)
     (out / "raw").mkdir(parents=True, exist_ok=True)
-    ran = rounds(_tools(args), out / "raw", args.seconds)
+    ran = rounds(_tools(args), out / "raw", args.seconds, args.rounds)
     lines = compare(ran)
     data = {
         "ran": [{**asdict(each), "values": len(each.values)} for each in ran],
@@ -92,6 +92,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--nvbandwidth", help="its program")
     parser.add_argument("--p2p", help="p2pBandwidthLatencyTest's program")
     parser.add_argument("--lanewise", default=f"{sys.executable} -m lanewise.cli.main", help="how to run Lanewise")
+    parser.add_argument("--rounds", type=int, default=5, help="begin no more rounds than this")
     parser.add_argument("--seconds", type=float, default=480.0, help="begin no round that would end later")
     parser.add_argument("--out", required=True, help="the folder of the results")
     return parser.parse_args()
@@ -111,10 +112,10 @@ def _tools(args: argparse.Namespace) -> list[Tool]:
     return tools
 
 
-def rounds(tools: Sequence[Tool], raw: Path, seconds: float) -> list[Ran]:
+def rounds(tools: Sequence[Tool], raw: Path, seconds: float, most: int) -> list[Ran]:
     """Rounds of all tools until another like the longest one would not end in time; at least one."""
     begun, longest, ran, number = time.monotonic(), 0.0, [], 0
-    while number == 0 or time.monotonic() - begun + longest < seconds:
+    while number == 0 or (number < most and time.monotonic() - begun + longest < seconds):
         number += 1
         left = [tool for tool in tools if number == 1 or not tool.once]
         for tool in left if number % 2 else reversed(left):
@@ -184,7 +185,10 @@ def _spread(values: Sequence[float]) -> float:
 
 def bounds(ran: Sequence[Ran], lines: Sequence[Line]) -> list[dict[str, object]]:
     """Each bound on the whole: what was reached and whether it holds."""
-    found: list[dict[str, object]] = []
+    failed = [f"{each.tool} {each.code}" for each in ran if each.code]
+    found: list[dict[str, object]] = [
+        {"bound": "every tool exits with 0", "reached": ", ".join(dict.fromkeys(failed)) or "all", "holds": not failed}
+    ]
     for against in dict.fromkeys(line.against for line in lines):
         of = [line for line in lines if line.against == against]
         held = sum(line.holds for line in of)
