@@ -1,6 +1,6 @@
 """Lanewise against nvbandwidth and p2pBandwidthLatencyTest on the same GPUs, in turns, and against its predictions.
 
-    python benchmarks/h200/versus.py --nvbandwidth FILE --p2p FILE --out FOLDER [--seconds 480] [--rounds 5] [--lanewise CMD]
+    python benchmarks/h200/versus.py --nvbandwidth FILE --p2p FILE --out FOLDER [--seconds 480] [--rounds 5]
 
 Rounds of all tools follow each other, each in the other order than the one before, as long as another fits into the
 time. A tool that is not given is left out. FOLDER gets versus.json, versus.md and raw/, what each tool printed.

@@ -56,6 +56,7 @@ class Cuda:
     peers: bool = True
     free: int = 140 * GIB
     held: tuple[int, ...] = ()
+    queue: int = 10**9
     wrong: str = ""
     driver: int = 13000
     runs: int = 0
@@ -129,7 +130,7 @@ class Run:
 
     def run(self) -> list[Timing]:
         self.cuda.runs += 1
-        if self.cuda.runs in self.cuda.held:
+        if self.cuda.runs in self.cuda.held or sum(self.copies) > self.cuda.queue:
             raise ProbeFailure("the copies were held too long", "")
         alone = [fair(self.cuda, [flow])[0] for flow in self.flows]
         work = [f.bytes + self.calls * self.cuda.setup * rate for f, rate in zip(self.flows, alone, strict=True)]

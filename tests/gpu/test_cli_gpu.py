@@ -33,7 +33,7 @@ def test_pairs_are_shown_as_matrices_and_every_row_below() -> None:
         ["from", "\\", "to", "gpu0", "gpu1"],
         ["host0", "55.47", "55.47"],
     ]
-    assert [line.split() for line in blocks[2].splitlines()[2:]] == [["gpu0", "–", "38.38"], ["gpu1", "38.38", "–"]]
+    assert [line.split() for line in blocks[2].splitlines()[2:]] == [["gpu0", "–", "38.37"], ["gpu1", "38.37", "–"]]
     assert blocks[-1].splitlines()[0].split()[:3] == ["scenario", "flow", "settings"]
     assert len(blocks[-1].splitlines()) == 1 + 2 + 2 + 2 + 3 + 2
 

@@ -159,8 +159,16 @@ def test_a_hold_that_times_out_leaves_its_cell_empty_with_the_reason_and_measuri
 
 
 def test_a_hold_that_times_out_later_keeps_the_samples_before_it() -> None:
-    taken = list(samples(Cuda(gpus=1, held=(3,)), cases=("host_to_device_memcpy_ce",)))
+    taken = list(samples(Cuda(gpus=1, held=(4,)), cases=("host_to_device_memcpy_ce",)))
     assert [sample.value for sample in taken] == [pytest.approx(50), None]
+
+
+def test_where_the_driver_queues_few_copies_samples_get_shorter() -> None:
+    cuda = Cuda(queue=3)
+    found = rows(cuda, "gpu0->gpu1", p2p=False)
+    assert values(found) == pytest.approx({"gpu0->gpu1": 30})
+    assert int(found[1].how["moved"].split()[1]) <= 3 * found[0].settings["bytes"]
+    assert rows(Cuda(queue=1), "gpu0->gpu1")[0].note == "the copies were held too long"
 
 
 def test_wrong_data_is_a_row_without_a_value() -> None:

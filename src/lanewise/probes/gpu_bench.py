@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 MIB = 2**20
 # Large enough that the gap between two copies (some 2 us) is below 0.2 % of one, and beyond any cache of a CPU or GPU.
 HOST_COPY, DEVICE_COPY = 256 * MIB, 512 * MIB
+STAGED_COPY = 128 * MIB  # the driver cuts these into many commands, and only so many wait behind the hold
 
 
 @dataclass(frozen=True, slots=True)
 class GpuAsk:
     """What to measure: `flows` typed by the user, and `cases` by name, set or pattern (neither: the default set).
 
-    `devices` are names of GPUs (none: all); `bytes` of one copy (0: 256 MiB from or to a host, else 512 MiB); `node`
+    `devices` are names of GPUs (none: all); `bytes` of one copy (0: 256 MiB from or to a host,
+    512 MiB between GPUs, 128 MiB where the driver stages); `node`
     the host memory's NUMA node (None: the GPU's own); without `p2p` two GPUs go through host memory; `sizes` are those
     of a sweep, with a fit of latency and bandwidth.
     """
@@ -77,7 +79,7 @@ class Bench:
 
     def _job(self, flow: Flow) -> Job:
         on_host = touches_host(flow)
-        size = self.ask.bytes or (HOST_COPY if on_host or not flow.p2p else DEVICE_COPY)
+        size = self.ask.bytes or (HOST_COPY if on_host else DEVICE_COPY if flow.p2p else STAGED_COPY)
         node = self.gpus.node(flow) if on_host else ANY_NODE
         if flow.size is None:
             return Job(flow, size, 0, node)

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from lanewise.probes.gpu_bench import Bench, Job
     from lanewise.probes.gpu_watch import Watch
 
-SECONDS = 0.03  # of one sample: long against the release (microseconds), short enough for whole matrices
+SECONDS = 0.025  # of one sample: long against the release (microseconds), short enough for whole matrices
 PILOT = 2  # copies of each flow when nothing is known of its rate
+LEAST = 4  # copies of the slowest flow in a sample
+_HELD = "held too long"
 LARGE_COPY = "host_to_device_memcpy_ce"
 
 
@@ -65,15 +67,36 @@ def _sampled(cell: Cell, bench: Bench, jobs: Sequence[Job], run: CudaRun) -> Ite
 
 
 def _tune(run: CudaRun, jobs: Sequence[Job], most: int) -> list[int]:
-    """Copies of each flow so that all end about together; the first runs, which tell the rates, warm up as well."""
-    counts = [job.copies or PILOT for job in jobs]
-    for _ in range(2 if len(jobs) > 1 else 1):
-        rates = common_window([timing.marks for timing in run.run()]).rates
-        stated = [job.copies / rate for job, rate in zip(jobs, rates, strict=True) if job.copies]
-        found = balanced(rates, max(stated, default=SECONDS), most=most)
-        counts = [job.copies or count for job, count in zip(jobs, found, strict=True)]
+    """Copies of each flow so that all end about together: a short run tells rates, one like a sample warms up.
+
+    Where that one cannot be queued before the hold times out, shorter ones are tried; ProbeFailure if none can.
+    """
+    rates, shorter = _rates(run), 0
+    while True:
+        counts = _counts(jobs, rates, shorter, most)
         run.resize(counts)
+        try:
+            rates = _rates(run)
+        except ProbeFailure as error:
+            shorter += 1
+            if _HELD not in error.args[0] or max(counts) <= PILOT or all(job.copies for job in jobs):
+                raise
+        else:
+            break
+    counts = _counts(jobs, rates, shorter, most) if len(jobs) > 1 else counts
+    run.resize(counts)
     return counts
+
+
+def _rates(run: CudaRun) -> tuple[float, ...]:
+    return common_window([timing.marks for timing in run.run()]).rates
+
+
+def _counts(jobs: Sequence[Job], rates: Sequence[float], shorter: int, most: int) -> list[int]:
+    """Copies by rate; each `shorter` halves the time."""
+    stated = [job.copies / rate for job, rate in zip(jobs, rates, strict=True) if job.copies]
+    found = balanced(rates, max(stated, default=SECONDS / 2**shorter), max(1, LEAST >> shorter), most)
+    return [job.copies or count for job, count in zip(jobs, found, strict=True)]
 
 
 def _pages(jobs: Sequence[Job], run: CudaRun) -> tuple[list[str], list[str]]:

@@ -35,7 +35,7 @@ def common_window(marks: Sequence[Sequence[float]]) -> Seen:
     return Seen(rates, window, max(ends[-1] for ends in marks), all(done))
 
 
-def balanced(rates: Sequence[float], seconds: float, least: int = 4, most: int = 256) -> list[int]:
+def balanced(rates: Sequence[float], seconds: float, least: int = 4, most: int = 10**9) -> list[int]:
     """How many copies each flow needs so that all end about together, after about `seconds`.
 
     The slowest does `least` at least, which may take longer; none more than `most`, which may be over sooner.
