@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lanewise.api.here import machine, now, version
-from lanewise.api.loading import load_study, ready_studies, relative_reader
+from lanewise.api.loading import load_run, load_study, ready_studies, relative_reader
 from lanewise.catalog import builtin
+from lanewise.errors import InputError, Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from lanewise.catalog import Catalog
     from lanewise.results.plan import Probe
     from lanewise.results.run import LeftOut, Run
     from lanewise.studies.calibrate import Fit
+    from lanewise.studies.measured import MeasuredRun
 
     Progress = Callable[[str], None]
 
@@ -26,20 +28,47 @@ def run_studies(
     say: Progress = lambda _: None,
     catalog: Catalog | None = None,
     probe: Probe | None = None,
+    measured: Sequence[str | Path | MeasuredRun] = (),
 ) -> Run:
-    """Run studies (all ready ones if none is named) and return everything they found."""
+    """Run studies (all ready ones if none is named) and return everything they found.
+
+    `measured` are runs of `lanewise measure` that rows are laid beside: 'run.json', or 'xeon=run.json' where a study
+    has several systems.
+    """
     from lanewise.probes.model import ModelProbe
     from lanewise.results.run import Run
     from lanewise.studies.runner import run_study
 
     parts = catalog if catalog is not None else builtin()
+    seen = load_measured(measured)
     made = []
     for ref in refs or ready_studies():
         say(str(ref))
         form = load_study(ref)
         reader = relative_reader(ref)
-        made.append(run_study(form, probe or ModelProbe(), parts, reader, _prefixed(say, f"{ref}: ")))
+        made.append(run_study(form, probe or ModelProbe(), parts, reader, _prefixed(say, f"{ref}: "), seen))
     return Run(tuple(made), now(), version(), " ".join(["lanewise", *sys.argv[1:]]), machine())
+
+
+def load_measured(refs: Sequence[str | Path | MeasuredRun]) -> tuple[MeasuredRun, ...]:
+    """The measured rows of runs, each 'RUN.json' or 'SYSTEM=RUN.json'; InputError for a run that has none."""
+    from lanewise.results.compare import rows_of
+    from lanewise.results.observation import Source
+    from lanewise.studies.measured import MeasuredRun
+
+    made = []
+    for ref in refs:
+        if isinstance(ref, MeasuredRun):
+            made.append(ref)
+            continue
+        system, equals, path = str(ref).partition("=")
+        if not equals or Path(ref).exists():
+            system, path = "", str(ref)
+        rows = rows_of(load_run(path), Source.MEASURED)
+        if not rows:
+            raise InputError("holds no measured rows", place=Place(path), hint="give a run of lanewise measure")
+        made.append(MeasuredRun(Path(path).name, rows, system))
+    return tuple(made)
 
 
 def calibrate(

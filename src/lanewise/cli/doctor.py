@@ -17,8 +17,9 @@ def doctor(as_json: Json = False) -> None:
     pieces = api.doctor()
     if as_json:
         return terminal.out_json({"versions": facts, "pieces": [asdict(piece) for piece in pieces]})
+    width = max(map(len, facts))
     for name, value in facts.items():
-        terminal.out(f"{name:10} {value}")
+        terminal.out(f"{name:{width}}  {value}")
     rows = [(p.piece, "yes" if p.found else "no", p.detail, "" if p.found else p.without_it) for p in pieces]
     terminal.out(f"\n{terminal.table(('piece', 'here', 'detail', 'without it'), rows)}")
     return None

@@ -12,7 +12,7 @@ from lanewise.cli import terminal
 
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN.json", help="Written by lanewise study run --json.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN.json", help="Written by study run --json or measure -o.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page to write.")] = Path(
         "report.html"
     ),

@@ -26,16 +26,18 @@ class Outcome:
     stopped: LanewiseError | KeyboardInterrupt | None = None
 
 
-def run_each(names: Sequence[str], catalog: Catalog, json: Path | None) -> Outcome:
-    """Run each study; after each one the JSON file holds all that is finished."""
+def run_each(names: Sequence[str], catalog: Catalog, json: Path | None, measured: Sequence[str] = ()) -> Outcome:
+    """Run each study beside the measured runs; after each one the JSON file holds all that is finished."""
     from lanewise import api
+    from lanewise.api.studies import load_measured
 
+    seen = load_measured(measured)
     for name in names:
         api.load_study(name)  # a typing error in the last name shows before the first study runs
     made: Run | None = None
     for i, name in enumerate(names):
         try:
-            one = api.run_studies([name], terminal.status, catalog)
+            one = api.run_studies([name], terminal.status, catalog, measured=seen)
         except (LanewiseError, KeyboardInterrupt) as error:
             terminal.done()
             return Outcome(made, tuple(names[i:]), error)
@@ -43,7 +45,19 @@ def run_each(names: Sequence[str], catalog: Catalog, json: Path | None) -> Outco
         if json is not None:
             api.save_run(made, json)
     terminal.done()
+    if made is not None:
+        _count(made, [run.name for run in seen])
     return Outcome(made)
+
+
+def _count(run: Run, names: Sequence[str]) -> None:
+    """How many rows have their like in each measured run: none is most likely a misunderstanding."""
+    from lanewise.studies.measured import matched
+
+    rows = [row for study in run.studies for row in study.rows]
+    found = matched(rows)
+    for name in dict.fromkeys(names):
+        terminal.note(f"{found.get(name, 0)} of {len(rows)} rows stand beside a measured value of {name}")
 
 
 def writable(*paths: Path | None) -> None:

@@ -31,6 +31,10 @@ def run(
         Path | None,
         typer.Option("--json", metavar="FILE", help="Write everything found, for report and compare."),
     ] = None,
+    measured: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[SYSTEM=]RUN.json", help="Lay rows beside a run of lanewise measure; may be repeated."),
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Exit with 1 unless every conclusion holds.")] = False,
     parts: options.Parts = None,
 ) -> None:
@@ -39,7 +43,7 @@ def run(
 
     wanted = _expand(names)
     running.writable(output, json)
-    outcome = running.run_each(wanted, options.catalog(parts), json)
+    outcome = running.run_each(wanted, options.catalog(parts), json, measured or ())
     if outcome.missing:
         terminal.note(f"not finished: {', '.join(outcome.missing)}")
     if outcome.run is not None:

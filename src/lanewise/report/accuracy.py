@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lanewise import units
-from lanewise.report import methods
+from lanewise.report import methods, page
 from lanewise.results import statistics
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def accuracy_page(run: Run) -> str:
     """The Markdown text; every number in it comes from the run. Studies that lie beside nothing are left out."""
-    run = replace(run, studies=tuple(study for study in run.studies if any(row.published for row in study.rows)))
+    told = [study for study in run.studies if any(row.published or row.measured for row in study.rows)]
+    run = replace(run, studies=tuple(told))
     rows = [row for study in run.studies for row in study.rows]
     total = statistics.overall(run)
     parts = [
@@ -31,6 +32,7 @@ def accuracy_page(run: Run) -> str:
         "went in (input) nor rows that say again what others say (repeat).",
         "## By study",
         _residuals("study", statistics.by_study(run)),
+        *_against_measured(run),
         "## By what the prediction rests on",
         "`physics`: specifications alone. `calibrated`: a figure measured elsewhere. `fitted`: a figure "
         "fitted to the very table it stands in; the residual says how well the mechanism fits, no more.",
@@ -47,6 +49,7 @@ def _study(study: StudyRun) -> list[str]:
         f"## {study.title}",
         f"Source: {study.source}",
         study.finding,
+        *page.against_measured(study.rows),
         _residuals("table", statistics.by_table(study.rows)),
         *_methods(study),
     ]
@@ -64,10 +67,18 @@ def _study(study: StudyRun) -> list[str]:
         columns = ("explanation", "which says", "rms %", "worst %", "values fitted")
         lines += ["Explanations tried on the same rows:", _table(columns, tried)]
     others = methods.names(study.rows)
-    rows = [_row(row, others) for row in study.rows]
     beside = (f"{others[0]} (residual %)",) if len(others) == 1 else ("other methods (residual %)",) * bool(others)
-    heads = ("table", "row", "unit", "published", "predicted", "residual %", *beside, "basis", "limit", "role")
+    told = ("measured", "off measured %") if any(row.measured for row in study.rows) else ()
+    rows = [_row(row, others, bool(told)) for row in study.rows]
+    heads = ("table", "row", "unit", "published", "predicted", "residual %", *told, *beside, "basis", "limit", "role")
     return [*lines, "Every row:", _table(heads, rows)]
+
+
+def _against_measured(run: Run) -> list[str]:
+    """By study as well, what was measured in place of what was published; nothing where nothing was."""
+    found = {study.name: statistics.against_measured(study.rows) for study in run.studies}
+    known = {name: group for name, group in found.items() if group.rows}
+    return ["## Against measured values, by study", _residuals("study", known)] if known else []
 
 
 def _residuals(head: str, groups: Mapping[str, Residuals]) -> str:
@@ -108,7 +119,11 @@ def _beside(row: Observation, others: Sequence[str]) -> str:
     return "; ".join(parts)
 
 
-def _row(row: Observation, others: Sequence[str]) -> tuple[str, ...]:
+def _measured(row: Observation) -> tuple[str, str]:
+    return (units.number(row.measured.value), _signed(row.measured_residual_pct)) if row.measured else ("", "")
+
+
+def _row(row: Observation, others: Sequence[str], measured: bool) -> tuple[str, ...]:
     settings = " ".join(f"{key}={value}" for key, value in row.settings.items() if key not in row.scenario)
     published = "" if row.published is None else units.number(row.published)
     value = "unknown" if row.value is None else units.number(row.value)
@@ -122,6 +137,7 @@ def _row(row: Observation, others: Sequence[str]) -> tuple[str, ...]:
         published + marked,
         value,
         residual,
+        *(_measured(row) if measured else ()),
         *([_beside(row, others)] if others else []),
         basis,
         row.limit,

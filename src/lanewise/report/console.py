@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.report import page
+from lanewise.report import measured, page
 from lanewise.report.citations import shortened
+from lanewise.report.matrices import show_matrix
 from lanewise.report.service_console import service_view, services_sheet, show_service
 from lanewise.report.terminal import Column, Sheet, make_console, print_sheet
 from lanewise.results import statistics
@@ -30,13 +31,59 @@ def show_run(run: Run, console: Console | None = None, rows: bool = False) -> No
     _say(console, page.headline(run))
     _say(console, "")
     pages = page.study_pages(run)
-    if pages or not run.services:
+    if pages or not (run.services or run.rows):
         print_sheet(console, _studies(pages))
     for service in run.services:
         console.print("")
         show_service(service, console)
+    show_measured(run.rows, console)
     for one in pages:
         show_study(one.study, console, rows)
+
+
+def show_measured(rows: Sequence[Observation], console: Console | None = None) -> None:
+    """Measured rows by scenario: matrices of pairs, then every cell with its spread and what it is compared with."""
+    console = console or make_console()
+    for part in measured.parts(rows):
+        _say(console, "")
+        console.rule(part.name, align="left", style="dim", characters="─")
+        _say(console, " · ".join(filter(None, [part.summary, part.common])))
+        for matrix in part.matrices:
+            _say(console, "")
+            targets = [str(place) for place, _ in matrix.series[0].points]
+            sources = [one.name for one in matrix.series]
+            show_matrix(sources, targets, [[y for _, y in one.points] for one in matrix.series], matrix.title, console)
+        for table in part.tables:
+            _say(console, "")
+            print_sheet(console, _measured(table))
+
+
+def _measured(table: measured.Table) -> Sheet:
+    unit = table.unit
+    sheet = Sheet(
+        [
+            Column("flow", elastic=True),
+            Column("settings", keep=2, elastic=True),
+            Column("metric"),
+            Column(f"median\n{unit}", True),
+            Column(f"smallest\n{unit}", True, keep=3),
+            Column(f"largest\n{unit}", True, keep=3),
+            Column("spread\n%", True, keep=1),
+            Column("samples", True, keep=4),
+            *(column for head in table.heads
+              for column in (Column(f"{head}\n{unit}", True), Column(f"measured\n/ {head}", True))),
+            Column("path", keep=5, elastic=True),
+            Column("how", keep=6, elastic=True),
+            Column("note", keep=7, elastic=True),
+        ]
+    )  # fmt: skip
+    for cell in table.cells:
+        told = [part for value, ratio, grade in cell.compared for part in (value, (ratio, _GRADE[grade]))]
+        fixed = (cell.value, cell.low, cell.high, cell.spread, cell.samples)
+        chosen = cell.settings if "settings" in table.columns else ""
+        path = cell.path if "path" in table.columns else ""
+        sheet.add(cell.flow, chosen, cell.metric, *fixed, *told, path, cell.how, cell.note)
+    return sheet
 
 
 def _studies(pages: Sequence[page.StudyPage]) -> Sheet:
@@ -107,6 +154,8 @@ def _rows(table: page.Table) -> Sheet:
             Column(f"published\n{unit}", True),
             Column(f"{table.value_head}\n{unit}", True),
             Column("residual\n%", True),
+            Column(f"measured\n{unit}", True),
+            Column("off meas.\n%", True),
             *(Column(f"{method}\n{unit} (res. %)", True, keep=4) for method in table.methods),
             Column("limited by", keep=4, elastic=True),
             Column("basis", keep=5),
@@ -127,6 +176,8 @@ def _rows(table: page.Table) -> Sheet:
             cell.published + (mark if cell.published else ""),
             cell.value + ("" if cell.published else mark),
             (cell.residual, _GRADE[cell.grade]),
+            cell.measured[0],
+            (cell.measured[1], _GRADE[cell.measured[2]]),
             *(f"{value} ({residual})" if residual else value for value, residual, _ in cell.beside),
             cell.limit,
             cell.basis,
@@ -265,6 +316,7 @@ __all__ = [
     "make_console",
     "service_view",
     "show_comparison",
+    "show_measured",
     "show_predictions",
     "show_residuals",
     "show_routes",

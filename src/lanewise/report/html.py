@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lanewise import units
 from lanewise.report import page as prepared
 from lanewise.report.draw import draw, style
+from lanewise.report.measured_page import measured_page
 from lanewise.report.plots import plot
 from lanewise.report.service_page import service_parts
 from lanewise.report.surfaces import is_wide
@@ -25,7 +26,8 @@ def report_html(run: Run, title: str = "") -> str:
     from jinja2 import DictLoader, Environment, StrictUndefined
 
     folder = resources.files("lanewise.report") / "templates"
-    texts = {name: (folder / name).read_text(encoding="utf-8") for name in ("report.html.j2", "service.html.j2")}
+    names = ("report.html.j2", "service.html.j2", "measured.html.j2")
+    texts = {name: (folder / name).read_text(encoding="utf-8") for name in names}
     environment = Environment(
         autoescape=True, trim_blocks=True, undefined=StrictUndefined, loader=DictLoader(texts)
     )
@@ -39,6 +41,7 @@ def report_html(run: Run, title: str = "") -> str:
         css=_safe_css((folder / "page.css").read_text(encoding="utf-8") + style()),
         pages=pages,
         services=own,
+        measured=measured_page(run) if run.rows else None,
         study_services=by_study,
         headline=prepared.headline(run),
         bases=prepared.basis_names(pages),
@@ -62,7 +65,12 @@ def _illustrated(page: prepared.StudyPage) -> prepared.StudyPage:
 
 
 def _title(run: Run) -> str:
-    return "Services under load" if run.services and not run.studies else "Predicted against published"
+    if run.studies:
+        rows = [row for study in run.studies for row in study.rows]
+        return "Predicted against " + " and ".join(
+            ["published"] + ["measured"] * any(row.measured is not None for row in rows)
+        )
+    return "Services under load" if run.services else "Measured data paths"
 
 
 def _number(value: float | None) -> str:

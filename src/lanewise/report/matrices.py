@@ -67,12 +67,23 @@ def show_bandwidths(
     console: Console | None = None,
 ) -> None:
     """Rates in GB/s from each name (row) to each other (column); None prints as a dash."""
+    show_matrix(names, names, rates, title, console)
+
+
+def show_matrix(
+    sources: Sequence[str],
+    targets: Sequence[str],
+    values: Sequence[Sequence[float | None]],
+    title: str,
+    console: Console | None = None,
+) -> None:
+    """A value from each source (row) to each target (column) under a title; None prints as a dash."""
     console = console or make_console()
-    largest = max((rate for row in rates for rate in row if rate is not None), default=0.0)
+    largest = max((value for row in values for value in row if value is not None), default=0.0)
     decimals = 0 if largest >= 1000 else 1 if largest >= 100 else 2
-    cells = [["--" if rate is None else f"{rate:.{decimals}f}" for rate in row] for row in rates]
+    cells = [["--" if value is None else f"{value:.{decimals}f}" for value in row] for row in values]
     _bold(console, title)
-    _matrix(console, names, cells, {}, lambda text: "dim" if text == "--" else "")
+    _matrix(console, sources, cells, {}, lambda text: "dim" if text == "--" else "", targets)
 
 
 def show_timeline(transfers: Sequence[Transfer], console: Console | None = None) -> None:
@@ -117,19 +128,24 @@ def _matrix(
     cells: Sequence[Sequence[str]],
     extra: Mapping[str, Sequence[str]],
     style: Callable[[str], str],
+    named: Sequence[str] | None = None,
 ) -> None:
-    """Print blocks of columns one under the other where the terminal is too narrow for all of them."""
+    """Print blocks of columns one under the other where the terminal is too narrow for all of them.
+
+    Columns are called as the rows are, unless by `named`.
+    """
     from rich.text import Text
 
-    wide = max(len(text) for text in (*names, *(text for row in cells for text in row), "")) + 2
+    columns = names if named is None else named
+    wide = max(len(text) for text in (*columns, *(text for row in cells for text in row), "")) + 2
     first = max((len(name) for name in names), default=0) + 1
     tail = {head: max(len(head), *(len(text) for text in texts)) + 2 for head, texts in extra.items()}
     step = max(1, (console.width - first) // wide)
-    for start in range(0, len(names), step):
-        block = range(start, min(start + step, len(names)))
-        fits = block.stop == len(names) and first + wide * len(block) + sum(tail.values()) <= console.width
+    for start in range(0, len(columns), step):
+        block = range(start, min(start + step, len(columns)))
+        fits = block.stop == len(columns) and first + wide * len(block) + sum(tail.values()) <= console.width
         heads = {head: width for head, width in tail.items() if fits}
-        line = " " * first + "".join(f"{names[j]:>{wide}}" for j in block)
+        line = " " * first + "".join(f"{columns[j]:>{wide}}" for j in block)
         console.print(Text(line + "".join(f"{head:>{width}}" for head, width in heads.items()), style="bold"))
         for i, name in enumerate(names):
             text = Text(f"{name:<{first}}", style="bold")
@@ -138,7 +154,7 @@ def _matrix(
             for head, width in heads.items():
                 text += Text(f"{extra[head][i]:>{width}}")
             console.print(text)
-        if block.stop < len(names):
+        if block.stop < len(columns):
             console.print("")
 
 
@@ -154,4 +170,4 @@ def _dim(console: Console, text: str) -> None:
     console.print(Text(text, style="dim"))
 
 
-__all__ = ["LEGEND", "Transfer", "show_bandwidths", "show_classes", "show_timeline"]
+__all__ = ["LEGEND", "Transfer", "show_bandwidths", "show_classes", "show_matrix", "show_timeline"]

@@ -1,4 +1,4 @@
-"""Charts of a study as small static SVG: published as markers, predicted as lines or solid bars.
+"""Charts of a study as small static SVG: published as markers or hatched bars, predicted as lines or solid bars.
 
 matplotlib is imported on first use. Text stays text, laid out by the metrics of matplotlib's DejaVu Sans
 (wider than what browsers will show, so nothing runs over); the output holds no date and no random id.
@@ -242,6 +242,8 @@ def _one_bar(
     style = {"facecolor": PAPER if outline or hollow else colour, "edgecolor": colour, "linewidth": 0.9}
     if outline and not hollow:
         style["hatch"] = "////"
+    if source == "measured":
+        style |= {"facecolor": PAPER, "hatch": "...."}
     if hollow:
         style["linestyle"] = (0, (3, 1.5))
     axes.barh(where, y, height=height * 0.9, zorder=3, **style)
@@ -287,9 +289,8 @@ def _legend(figure: Any, chart: Chart, groups: Sequence[_Group]) -> None:
     keys: list[Any] = []
     for source in sources:
         if chart.kind == "bar":
-            filled = source != "published"
-            keys.append(Patch(facecolor=SOFT if filled else PAPER, edgecolor=SOFT, label=source,
-                              hatch=None if filled else "////"))  # fmt: skip
+            hatch = {"published": "////", "measured": "...."}.get(source)
+            keys.append(Patch(facecolor=PAPER if hatch else SOFT, edgecolor=SOFT, label=source, hatch=hatch))
         elif source == "published":
             keys.append(Line2D([], [], color=SOFT, marker="o", linestyle="none", markersize=5, label=source))
         else:

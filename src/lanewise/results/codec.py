@@ -21,6 +21,11 @@ from lanewise.results.outline import Outline
 from lanewise.results.run import Run
 
 SCHEMA = "lanewise.run/1"
+# What a row says besides its fields, for readers that do not compute: written, and not read back.
+DERIVED = {
+    "residual_pct": "100 * (value - published) / published; null where one is missing. Written, not read back.",
+    "measured_residual_pct": "100 * (value - measured) / measured; null where one is missing. Written, not read back.",
+}
 T = TypeVar("T")
 
 _NAMES = {"Mapping": Mapping, "Observation": Observation, "Outline": Outline, "Loaded": Loaded, "Source": Source}
@@ -101,8 +106,9 @@ def _encode_dataclass(value: Any, path: str) -> dict[str, object]:
     if lost and "note" in out:
         out["note"] = "; ".join([*filter(None, [str(out["note"])]), *lost])
     if isinstance(value, Observation):
-        residual = value.residual_pct
-        out["residual_pct"] = residual if residual is None or math.isfinite(residual) else None
+        for name in DERIVED:
+            residual = getattr(value, name)
+            out[name] = residual if residual is None or math.isfinite(residual) else None
     return out
 
 
@@ -193,4 +199,4 @@ def _nullable(kind: Any) -> bool:
     return typing.get_origin(kind) in (Union, types.UnionType) and type(None) in typing.get_args(kind)
 
 
-__all__ = ["SCHEMA", "decode", "encode", "hints", "run_from_json", "run_to_json"]
+__all__ = ["DERIVED", "SCHEMA", "decode", "encode", "hints", "run_from_json", "run_to_json"]

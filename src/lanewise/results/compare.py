@@ -1,26 +1,32 @@
 """Two sets of observations side by side: two runs, two sources of one run, or two systems.
 
-A service under load takes part as rows: its largest valid rate, what it answered, and its latency.
+Of measured rows it is said as well whether a difference is real, and how the sides were measured. A service under load
+takes part as rows: its largest valid rate, what it answered, and its latency.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+import statistics
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.errors import FormatError
+from lanewise.results.estimate import median_interval
 from lanewise.results.observation import Basis, Observation, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from lanewise.results.loaded import Loaded
     from lanewise.results.run import Run
 
 Key = tuple[str, ...]
 _PARTS = ("study", "system", "table", "scenario", "flow", "metric")
+# What is said of both sides of a pair of measured rows where it is not the same.
+_HOW = ("engine", "mode", "p2p", "link under load", "NUMA node", "data", "tool")
+_BETTER = {"B/s": 1, "1/s": 1, "s": -1}  # more is better of rates, less of times
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,60 @@ class Pair:
             return None
         return 100.0 * (self.right_value - self.left_value) / self.left_value
 
+    @property
+    def measured(self) -> bool:
+        """Whether both sides were measured."""
+        return self.left.source is self.right.source is Source.MEASURED
+
+    @property
+    def speed(self) -> float | None:
+        """How fast the right one is as a ratio of the left: of times the left over the right; None for what is neither.
+
+        None as well where a value is missing or not above zero.
+        """
+        sense = _BETTER.get(_dimension(self.unit) or "")
+        if sense is None or not self.left_value or not self.right_value or self.left_value * self.right_value < 0:
+            return None
+        return float((self.right_value / self.left_value) ** sense)
+
+    @property
+    def verdict(self) -> str:
+        """Of measured rows 'faster' or 'slower' where the medians' intervals do not overlap, else 'same'.
+
+        '' where that is not known. The intervals hold 95 %, or all samples where those are too few; one value alone
+        says nothing of its spread.
+        """
+        speed, left, right = self.speed, interval(self.left), self._right_interval
+        if speed is None or left is None or right is None or not self.measured:
+            return ""
+        if left[0] <= right[1] and right[0] <= left[1]:
+            return "same"
+        return "faster" if speed > 1 else "slower"
+
+    @property
+    def differs(self) -> dict[str, tuple[str, str]]:
+        """How the two were measured, as far as it differs: {'link under load': ('Gen5 x16', 'Gen4 x16')}."""
+        sides = [{"path": row.path, **{key: row.how.get(key, "") for key in _HOW}} for row in (self.left, self.right)]
+        if not self.measured:
+            return {}
+        return {key: (sides[0][key], sides[1][key]) for key in sides[0] if sides[0][key] != sides[1][key]}
+
+    @property
+    def _right_interval(self) -> tuple[float, float] | None:
+        found = interval(self.right)
+        if found is None or self.right.unit == self.unit:
+            return found
+        low, high = (units.from_si(units.to_si(end, self.right.unit), self.unit) for end in found)
+        return low, high
+
+
+def interval(row: Observation) -> tuple[float, float] | None:
+    """Where the median of a measured row lies with 95 %, all of the range where samples are few; None if not known."""
+    if len(row.samples) > 1:
+        return median_interval(row.samples)
+    known = row.low is not None and row.high is not None and len(row.samples) != 1
+    return (row.low or 0.0, row.high or 0.0) if known else None
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -51,6 +111,20 @@ class Comparison:
     pairs: tuple[Pair, ...]
     only_left: tuple[Observation, ...]
     only_right: tuple[Observation, ...]
+    conditions: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """How many measured pairs are same, faster and slower; empty where none was measured."""
+        found = Counter(pair.verdict for pair in self.pairs if pair.verdict)
+        return {word: found[word] for word in ("same", "faster", "slower")} if found else {}
+
+    @property
+    def speed(self) -> float | None:
+        """The right side's speed as a ratio of the left's: the geometric mean of the measured pairs that state one."""
+        told = [pair.speed for pair in self.pairs if pair.measured]
+        known = [speed for speed in told if speed is not None]
+        return statistics.geometric_mean(known) if known else None
 
 
 def compare(
@@ -61,30 +135,45 @@ def compare(
 ) -> Comparison:
     """Match rows by study, system, table, scenario, flow, metric and settings, less those named in `ignore`.
 
-    Rows that share a key are matched in order, so repeated rows stay distinct.
+    Rows of one path are matched first, then those whose path has changed; rows that share a key are matched in order,
+    so repeated rows stay distinct.
     """
-    waiting: dict[Key, list[Observation]] = defaultdict(list)
-    right = tuple(right)
-    for row in right:
-        waiting[_key(row, ignore)].append(row)
-    for rows in waiting.values():
-        rows.reverse()
-    pairs, alone = [], []
-    for row in left:
-        found = waiting[_key(row, ignore)]
-        if found:
-            pairs.append(_pair(row, found.pop()))
-        else:
-            alone.append(row)
-    over = {id(row) for rows in waiting.values() for row in rows}
-    return Comparison(names[0], names[1], tuple(pairs), tuple(alone), tuple(r for r in right if id(r) in over))
+    left, right = tuple(left), tuple(right)
+    ones, others = dict(enumerate(left)), dict(enumerate(right))
+    found = _match(ones, others, lambda row: (*_key(row, ignore), row.path))
+    # A path that has become another one (peers that are staged now) is what a comparison is for.
+    found |= _match(_without(ones, found), _without(others, found.values()), lambda row: _key(row, ignore))
+    pairs = tuple(_pair(left[i], right[j]) for i, j in sorted(found.items()))
+    taken = set(found.values())
+    return Comparison(
+        names[0], names[1], pairs, tuple(row for i, row in enumerate(left) if i not in found),
+        tuple(row for i, row in enumerate(right) if i not in taken),
+    )  # fmt: skip
+
+
+def _match(
+    left: Mapping[int, Observation], right: Mapping[int, Observation], key: Callable[[Observation], Key]
+) -> dict[int, int]:
+    """Places on the left with their like on the right; rows that share a key are matched in order."""
+    waiting: dict[Key, list[int]] = defaultdict(list)
+    for place, row in reversed([*right.items()]):
+        waiting[key(row)].append(place)
+    found = ((place, waiting[key(row)]) for place, row in left.items())
+    return {place: likes.pop() for place, likes in found if likes}
+
+
+def _without(rows: Mapping[int, Observation], taken: Iterable[int]) -> dict[int, Observation]:
+    gone = set(taken)
+    return {place: row for place, row in rows.items() if place not in gone}
 
 
 def compare_runs(left: Run, right: Run, names: tuple[str, str] = ("left", "right")) -> Comparison:
-    """Two runs laid side by side; only rows of one source are matched with each other."""
+    """Two runs laid side by side; only rows of one source are matched, `conditions` are those that differ."""
     sources = [source for source in Source if source is not Source.PUBLISHED]
     parts = [compare(rows_of(left, source), rows_of(right, source), names) for source in sources]
-    return _joined(names, parts)
+    keys = dict.fromkeys([*left.machine, *right.machine])
+    sides = ((key, left.machine.get(key, ""), right.machine.get(key, "")) for key in keys)
+    return replace(_joined(names, parts), conditions=tuple(side for side in sides if side[1] != side[2]))
 
 
 def compare_sources(run: Run, left: Source = Source.PUBLISHED, right: Source = Source.PREDICTED) -> Comparison:
@@ -100,19 +189,32 @@ def compare_systems(run: Run, left: str, right: str, source: Source = Source.PRE
 
 
 def rows_of(run: Run, source: Source) -> tuple[Observation, ...]:
-    """The rows of one source and those of its services; published values beside a prediction become rows too."""
-    rows = [row for study in run.studies for row in study.rows]
+    """The rows of one source and those of its services; what was published or measured beside others becomes rows."""
+    rows = [*run.rows, *(row for study in run.studies for row in study.rows)]
     rows += [row for study in run.studies for one in study.services for row in service_rows(one, study.name)]
     rows += [row for one in run.services for row in service_rows(one)]
     found = [row for row in rows if row.source is source]
-    if source is Source.PUBLISHED:
-        seen = {_key(row, frozenset()) for row in found}
-        for row in rows:
-            key = _key(row, frozenset())
-            if row.published is not None and key not in seen:
-                seen.add(key)
-                found.append(_published(row))
+    seen = {_key(row, frozenset()) for row in found}
+    for row in rows:
+        beside = _beside(row, source)
+        if beside is not None and _key(row, frozenset()) not in seen:
+            seen.add(_key(row, frozenset()))
+            found.append(beside)
     return tuple(found)
+
+
+def _beside(row: Observation, source: Source) -> Observation | None:
+    """What was published or measured beside a row, as a row of its own."""
+    bare = replace(
+        row, source=source, published=None, measured=None, basis=None, limit="", rests_on=(), low=None, high=None,
+        use={}, samples=(), note="", beside={},
+    )  # fmt: skip
+    if source is Source.PUBLISHED and row.published is not None:
+        return replace(bare, value=row.published)
+    if source is Source.MEASURED and row.measured is not None:
+        seen = row.measured
+        return replace(bare, value=seen.value, low=seen.low, high=seen.high, note=seen.which)
+    return None
 
 
 def service_rows(loaded: Loaded, study: str = "") -> tuple[Observation, ...]:
@@ -136,13 +238,6 @@ def service_rows(loaded: Loaded, study: str = "") -> tuple[Observation, ...]:
     )  # fmt: skip
 
 
-def _published(row: Observation) -> Observation:
-    return replace(
-        row, value=row.published, source=Source.PUBLISHED, published=None, basis=None, limit="", rests_on=(),
-        low=None, high=None, use={}, samples=(), note="", beside={},
-    )  # fmt: skip
-
-
 def _key(row: Observation, ignore: frozenset[str]) -> Key:
     names = (str(getattr(row, part)) for part in _PARTS if part not in ignore)
     settings = () if "settings" in ignore else tuple(f"{k}={v}" for k, v in sorted(row.settings.items()))
@@ -152,13 +247,17 @@ def _key(row: Observation, ignore: frozenset[str]) -> Key:
 def _pair(left: Observation, right: Observation) -> Pair:
     value, note = right.value, ""
     if value is not None and right.unit != left.unit:
-        try:
-            same = units.dimension(left.unit) == units.dimension(right.unit)
-        except FormatError:
-            same = False
+        same = _dimension(left.unit) is not None and _dimension(left.unit) == _dimension(right.unit)
         value = units.from_si(units.to_si(value, right.unit), left.unit) if same else None
         note = "" if same else f"not comparable: {left.unit} and {right.unit}"
     return Pair(left, right, left.unit, left.value, value, note)
+
+
+def _dimension(unit: str) -> str | None:
+    try:
+        return units.dimension(unit)
+    except FormatError:
+        return None
 
 
 def _joined(names: tuple[str, str], parts: list[Comparison]) -> Comparison:

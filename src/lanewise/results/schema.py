@@ -9,12 +9,11 @@ from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, Union
 
-from lanewise.results.codec import SCHEMA, hints
+from lanewise.results.codec import DERIVED, SCHEMA, hints
 from lanewise.results.observation import Observation
 from lanewise.results.run import Run
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_RESIDUAL = "100 * (value - published) / published; null where either is missing. Written, not read back."
 _PLAIN = {float: "number", int: "integer", bool: "boolean", str: "string", type(None): "null"}
 
 
@@ -38,7 +37,7 @@ def _define(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
         kinds = hints(kind)
         properties = {item.name: _describe(kinds[item.name], found) for item in fields(kind)}
         if kind is Observation:
-            properties["residual_pct"] = {"type": ["number", "null"], "description": _RESIDUAL}
+            properties |= {name: {"type": ["number", "null"], "description": says} for name, says in DERIVED.items()}
         found[name] = {
             "type": "object",
             "description": " ".join((kind.__doc__ or "").split()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lanewise.results.observation import Source
@@ -63,6 +63,18 @@ def residuals(rows: Iterable[Observation]) -> Residuals:
     )
 
 
+def against_measured(rows: Iterable[Observation]) -> Residuals:
+    """The residuals of the rows that stand beside a measured value, against that instead of the published one.
+
+    Rows whose published value went in count here, as the measured one did not; rows that repeat others do not.
+    """
+    return residuals(
+        replace(row, published=row.measured.value, role="repeat" if row.role == "repeat" else "prediction")
+        for row in rows
+        if row.measured is not None
+    )
+
+
 def by(rows: Iterable[Observation], key: Callable[[Observation], str]) -> dict[str, Residuals]:
     """Residuals by group, groups in the order they first appear."""
     groups: dict[str, list[Observation]] = {}
@@ -111,6 +123,6 @@ def verdicts(studies: Iterable[StudyRun]) -> tuple[int, int, int]:
 
 
 __all__ = [
-    "CLOSE_PCT", "FAR_PCT", "Residuals", "by", "by_basis", "by_limit", "by_study", "by_table", "overall",
-    "residuals", "rms", "verdicts",
+    "CLOSE_PCT", "FAR_PCT", "Residuals", "against_measured", "by", "by_basis", "by_limit", "by_study", "by_table",
+    "overall", "residuals", "rms", "verdicts",
 ]  # fmt: skip

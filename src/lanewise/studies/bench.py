@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lanewise.catalog import Catalog
     from lanewise.results.plan import Probe
     from lanewise.studies.form import RowForm, ScenarioForm, StudyForm
+    from lanewise.studies.measured import MeasuredRun
     from lanewise.topology.model import System
 
     # Gives a system by reference (a ready name or a file), settings and catalogue.
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Bench:
-    """What a running study needs: its form, the probe, the parts, and the systems already read."""
+    """What a running study needs: its form, the probe, the parts, the systems already read, and measured runs."""
 
     form: StudyForm
     probe: Probe
     catalog: Catalog
     read_system: Systems
     known: dict[tuple[Any, ...], System] = field(default_factory=dict)
+    measured: Sequence[MeasuredRun] = ()
 
     def system(self, name: str, settings: Mapping[str, int]) -> System:
         """The system of that short name with those settings, resting on the bench's catalogue."""

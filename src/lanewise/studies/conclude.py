@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lanewise import units
 from lanewise.errors import FormatError, LanewiseError
 from lanewise.perf.resources import weakest
-from lanewise.results.observation import Basis, Observation, Source
+from lanewise.results.observation import Basis, Measured, Observation, Source
 from lanewise.results.run import Conclusion
 from lanewise.studies.expression import NotStated, Rows, View
 from lanewise.studies.language import is_number, kind
@@ -40,8 +40,22 @@ def derive(row: RowForm, before: Sequence[Observation]) -> Observation:
         limit=" / ".join(dict.fromkeys(seen.limit for seen in touched if seen.limit)) if len(touched) < 3 else "",
         study=touched[0].study if touched else "", system=touched[0].system if touched else "",
         published=row.published, extrapolated=row.extrapolated or only_published, role=row.role,
+        measured=_measured(row, before),
         note="; ".join(text for text in (row.note, f"computed: {row.derive}") if text),
     )  # fmt: skip
+
+
+def _measured(row: RowForm, before: Sequence[Observation]) -> Measured | None:
+    """The row computed from measured values, None unless all that it needs were measured."""
+    rows, published = Rows(before, View.MEASURED), Rows(before, View.PUBLISHED)
+    try:
+        result = rows.evaluate(row.derive, {"label": row.label, **row.settings}, {"pub": published.value})
+    except LanewiseError:
+        return None
+    if not rows.touched or not is_number(result):
+        return None
+    value = units.from_si(result, row.unit) if row.unit == "%" else float(result)
+    return Measured(value, "computed from measured rows")
 
 
 def _unknown(row: RowForm, before: Sequence[Observation]) -> Observation | None:
@@ -63,34 +77,35 @@ def _unknown(row: RowForm, before: Sequence[Observation]) -> Observation | None:
 
 
 def conclude(entry: ConclusionForm, rows: Sequence[Observation]) -> Conclusion:
-    """Whether a statement holds on the predicted values; what the published ones say and the figures go beside it.
+    """Whether a statement holds on the predicted values; what published and measured ones say goes beside it.
 
-    Where nothing at all is published, nothing is said of it.
+    Where nothing at all is published or measured, nothing is said of it.
     LanewiseError with the place of the conclusion if its expressions are wrong in themselves.
     """
-    predicted, published = Rows(rows, View.PREDICTED), Rows(rows, View.PUBLISHED)
-    told = any(View.PUBLISHED.of(row) is not None for row in rows)
+    predicted = Rows(rows, View.PREDICTED)
+    others = [view for view in (View.PUBLISHED, View.MEASURED) if any(view.of(row) is not None for row in rows)]
     with at(entry.place):
         holds = _test(entry.test, predicted)
         shown = [f"predicted {_value(entry.shows, predicted)}"] if entry.shows else []
-        if told and entry.shows:
-            shown[0] += f", published {_value(entry.shows, published)}"
-        if told:
-            shown.append(f"published values: {_word(_test(entry.test, published))}")
+        for view in others:
+            told = Rows(rows, view)
+            if entry.shows:
+                shown[0] += f", {view.value} {_value(entry.shows, told)}"
+            shown.append(f"{view.value} values: {_word(_test(entry.test, told))}")
     return Conclusion(entry.says, holds, "; ".join(shown))
 
 
 def _told(text: str, rows: Rows) -> Any:
     """The value of an expression, NotStated if there is none.
 
-    On predicted values what is wrong in the expression itself is an error; on published ones it was seen before.
+    On predicted values what is wrong in the expression itself is an error; on others it was seen before.
     """
     try:
         return rows.evaluate(text)
     except NotStated:
         raise
     except LanewiseError as error:
-        if rows.view is View.PUBLISHED:
+        if rows.view is not View.PREDICTED:
             raise NotStated(error.cause) from None
         raise
 

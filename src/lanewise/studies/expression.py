@@ -25,16 +25,19 @@ class NotStated(InputError):
 
 
 class View(Enum):
-    """Whose values the rows tell: the prediction's, the publication's, or 1 for every row (to see what is asked)."""
+    """Whose values the rows tell: the prediction's, the publication's, the machine's, or 1 (to see what is asked)."""
 
     PREDICTED = "predicted"
     PUBLISHED = "published"
+    MEASURED = "measured"
     ASSUMED = "assumed"
 
     def of(self, seen: Observation) -> float | None:
         """The value of a row in this view."""
         if self is View.ASSUMED:
             return 1.0
+        if self is View.MEASURED:
+            return seen.measured.value if seen.measured else None
         return seen.value if self is View.PREDICTED else seen.published
 
 
@@ -71,9 +74,9 @@ class RowView:
         return known[name]
 
     def needs_prediction(self, what: str) -> None:
-        """NotStated if this view is the publication's."""
-        if self.view is View.PUBLISHED:
-            raise NotStated(f"{what} is not published", hint="predicted_use(r, text) selects rows in both views")
+        """NotStated if this view is the publication's or the machine's."""
+        if self.view in (View.PUBLISHED, View.MEASURED):
+            raise NotStated(f"{what} is not {self.view.value}", hint="predicted_use(r, text) selects rows in any view")
 
 
 class Rows:

@@ -12,6 +12,7 @@ from lanewise.results.run import Chart, Drawing, Series
 from lanewise.serving import steady
 from lanewise.serving.best import under_load
 from lanewise.studies.bench import scenario
+from lanewise.studies.expression import View
 from lanewise.studies.form import SurfaceForm
 from lanewise.studies.node import at
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def charts(form: StudyForm, rows: Sequence[Observation]) -> tuple[Chart, ...]:
-    """Every chart of the form: `x` is a setting or 'label', one pair of series for each value of `by`."""
+    """Every chart of the form: `x` is a setting or 'label', a series of each source for each value of `by`."""
     return tuple(
         _surface(entry, rows) if isinstance(entry, SurfaceForm) else _chart(entry, rows) for entry in form.charts
     )
@@ -64,14 +65,15 @@ def _chart(entry: ChartForm, rows: Sequence[Observation]) -> Chart:
     for group in dict.fromkeys(_axis(row, by) for row in chosen) if by else [""]:
         members = [row for row in chosen if not by or _axis(row, by) == group]
         name = f"{group} {by}".strip() if by not in ("", "label", "table") else str(group)
-        series += [_series(members, x, name, name, kind) for kind in ("predicted", "published")]
+        sources = ("predicted", "published", *(("measured",) if any(row.measured for row in chosen) else ()))
+        series += [_series(members, x, name, name, kind) for kind in sources]
     y_label = entry.y_label or (f"{chosen[0].metric} ({chosen[0].unit})" if chosen else "")
     x_label = entry.x_label or ("" if x == "label" else x)
     return Chart(entry.title, entry.kind, x_label, y_label, tuple(series), entry.note)
 
 
 def _series(rows: Sequence[Observation], x: str, name: str, group: str, source: str) -> Series:
-    pick = [(row.value if source == "predicted" else row.published) for row in rows]
+    pick = [View(source).of(row) for row in rows]
     points = tuple((_axis(row, x), value) for row, value in zip(rows, pick, strict=True))
     return Series(name, source, points, tuple(row.extrapolated for row in rows), group)
 

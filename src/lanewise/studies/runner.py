@@ -16,6 +16,7 @@ from lanewise.studies.conclude import conclude, derive
 from lanewise.studies.form import RowForm, StudyForm
 from lanewise.studies.hypotheses import try_hypothesis
 from lanewise.studies.illustrate import charts, drawings, services
+from lanewise.studies.measured import check_measured, find
 from lanewise.studies.node import at
 
 if TYPE_CHECKING:
@@ -24,15 +25,25 @@ if TYPE_CHECKING:
     from lanewise.catalog import Catalog
     from lanewise.results.plan import Plan, Probe
     from lanewise.studies.bench import Systems
+    from lanewise.studies.measured import MeasuredRun
 
     Progress = Callable[[str], None]
 
 
 def run_study(
-    form: StudyForm, probe: Probe, catalog: Catalog, read_system: Systems, say: Progress = lambda _: None
+    form: StudyForm,
+    probe: Probe,
+    catalog: Catalog,
+    read_system: Systems,
+    say: Progress = lambda _: None,
+    measured: Sequence[MeasuredRun] = (),
 ) -> StudyRun:
-    """The whole outcome of a study; LanewiseError with the place of the row that cannot be answered."""
-    bench = Bench(form, probe, catalog, read_system)
+    """The whole outcome of a study, its rows beside what `measured` runs have of them.
+
+    LanewiseError with the place of the row that cannot be answered.
+    """
+    check_measured(form, measured)
+    bench = Bench(form, probe, catalog, read_system, measured=measured)
     fit, left = _fit(bench, say)
     if fit is not None:
         bench = replace(bench, catalog=fit.catalog, known={})
@@ -83,7 +94,7 @@ def _see(bench: Bench, row: RowForm, plan: Plan) -> Observation:
     note = "; ".join(text for text in (row.note, seen.note) if text)
     return replace(
         seen, study=bench.form.name, table=row.table, scenario=row.label, settings=dict(row.settings), note=note,
-        published=row.published, extrapolated=row.extrapolated, role=row.role,
+        published=row.published, extrapolated=row.extrapolated, role=row.role, measured=find(row, bench.measured),
     )  # fmt: skip
 
 

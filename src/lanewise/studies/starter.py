@@ -29,6 +29,7 @@ assumptions:
 _STUDY = """\
 # A study: questions about systems, beside the numbers that were published or measured.
 # Run it:      lanewise study run {name}.yaml -o report.html
+# Measure it:  lanewise measure gpu -o measured.json; then: lanewise study run {name}.yaml --measured measured.json
 # The format:  docs/reference/study-format.md
 lanewise: 1
 study: {name}
@@ -44,7 +45,8 @@ tables:
     metric: goodput                             # all flows together; flow_goodput is the first one alone
     unit: GB/s
     rows:
-      # Put your own figure in place of null, and the residual appears beside the prediction.
+      # Put a published figure in place of null, and the residual appears beside the prediction; what you measured
+      # on this machine comes by --measured instead: every row finds the value of the same flows.
       - {{label: one GPU, scenario: {{flows: "host0->gpu0"}}, published: null}}
       - {{label: two GPUs, scenario: {{flows: "host0->gpu0, host0->gpu1"}}, published: null}}
   - name: peers

@@ -1,0 +1,260 @@
+"""What is said of measured rows, prepared as plain text and numbers for the page and the terminal."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lanewise import units
+from lanewise.report import methods, page
+from lanewise.results.run import Chart, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lanewise.results.observation import Observation
+
+MOST_ROWS = 400  # of one table, so that a page stays under 1.5 MB
+SHORT = 12  # rows that are shown at once beside a chart of them
+Cells = dict[tuple[str, str], "Observation"]
+_SIZES = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One measured row as texts; `compared` is value, measured over it, and grade, for each head of the table."""
+
+    flow: str
+    settings: str
+    metric: str
+    path: str
+    value: str
+    low: str
+    high: str
+    spread: str
+    samples: str
+    how: str
+    note: str
+    compared: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Measured rows of one scenario in one unit; `heads` are what they are compared with, `left_out` more rows."""
+
+    unit: str
+    cells: tuple[Cell, ...]
+    columns: frozenset[str]
+    heads: tuple[str, ...] = ()
+    left_out: int = 0
+
+
+@dataclass
+class Part:
+    """One scenario: what holds for all of its rows, tables, matrices (source by destination) and its rows."""
+
+    name: str
+    anchor: str
+    summary: str
+    common: str
+    rows: list[Observation]
+    tables: list[Table] = field(default_factory=list)
+    matrices: list[Chart] = field(default_factory=list)
+
+
+def overview(rows: Sequence[Observation]) -> str:
+    """'96 cells of 7 scenarios measured, 700 samples; ...', with how far samples scatter; '' without rows."""
+    if not rows:
+        return ""
+    known = [row for row in rows if row.value is not None]
+    scenarios = len({row.scenario for row in rows})
+    text = f"{len(known)} {_many('cell', len(known))} of {scenarios} {_many('scenario', scenarios)} measured"
+    text += f", {sum(len(row.samples) for row in known):,} samples"
+    spreads = [(share, row) for row in known if (share := spread(row)) is not None]
+    if spreads:
+        middle = statistics.median(share for share, _ in spreads)
+        widest, row = max(spreads, key=lambda pair: pair[0])
+        text += f"; in the median cell samples spread over {_percent(middle)}, at most over {_percent(widest)} "
+        text += f"({label(row)})"
+    missing = len(rows) - len(known)
+    return text + (f". {missing} {_many('cell', missing)} could not be measured." if missing else ".")
+
+
+def parts(rows: Iterable[Observation]) -> list[Part]:
+    """Every scenario in the order of the rows."""
+    groups: dict[str, list[Observation]] = {}
+    for row in rows:
+        groups.setdefault(row.scenario, []).append(row)
+    made: list[Part] = []
+    for name, members in groups.items():
+        one = page.anchor("measured", name)
+        taken = sum(part.anchor == one or part.anchor.startswith(f"{one}--") for part in made)
+        made.append(_part(name, f"{one}--{taken + 1}" if taken else one, members))
+    return made
+
+
+def _part(name: str, anchor: str, rows: list[Observation]) -> Part:
+    common = _common(rows)
+    made = Part(name, anchor, _summary(rows), _common_text(rows, common), rows)
+    for unit in dict.fromkeys(row.unit for row in rows):
+        made.tables.append(_table([row for row in rows if row.unit == unit], rows, frozenset(common)))
+    made.matrices = matrices(rows)
+    return made
+
+
+def _summary(rows: Sequence[Observation]) -> str:
+    """'12 cells, 55.1 to 55.6 GB/s', of the metric that comes first."""
+    first = [row for row in rows if row.metric == rows[0].metric and row.unit == rows[0].unit]
+    values = [row.value for row in first if row.value is not None]
+    if not values:
+        return "not measured"
+    low, high = (_number(end) for end in (min(values), max(values)))
+    return f"{first[0].metric} {low if low == high else f'{low} to {high}'} {first[0].unit}"
+
+
+def _common(rows: Sequence[Observation]) -> dict[str, str]:
+    """What all measured rows say of how they were measured; what was fitted to them has no say."""
+    told = [row.how for row in rows if row.value is not None and not row.metric.startswith("fit_")]
+    first = told[0] if told else {}
+    return {key: text for key, text in first.items() if key != "flows" and all(how.get(key) == text for how in told)}
+
+
+def _common_text(rows: Sequence[Observation], common: dict[str, str]) -> str:
+    words = [f"{key}: {text}" for key, text in common.items()]
+    paths = {row.path for row in rows if row.path}
+    if len(paths) == 1:
+        words.insert(0, next(iter(paths)))
+    chosen = {settings(row) for row in rows}
+    if len(chosen) == 1:
+        words.insert(0, next(iter(chosen)))
+    told = [row for row in rows if row.how.get("flows")]
+    if len({row.flow for row in told}) > 1 and all(row.how["flows"] == row.flow for row in told):
+        words.append("flows measured one after another")
+    elif any("," in row.how["flows"] for row in told) and len({row.how["flows"] for row in told}) == 1:
+        words.append("all flows at once")
+    return " · ".join(filter(None, words))
+
+
+def _table(rows: Sequence[Observation], scenario: Sequence[Observation], common: frozenset[str]) -> Table:
+    heads = [*methods.names(rows), *(["published"] if any(row.published is not None for row in rows) else [])]
+    together = len({row.how.get("flows", "") for row in rows}) > 1
+    cells = tuple(_cell(row, common, heads, together) for row in rows[:MOST_ROWS])
+    columns = {key for key in ("flow", "low", "samples", "how", "note") if any(getattr(cell, key) for cell in cells)}
+    # What is the same in the whole scenario is said once above its tables.
+    said = {"path": {row.path for row in scenario} - {""}, "settings": {settings(row) for row in scenario}}
+    columns |= {key for key, texts in said.items() if len(texts) > 1 and any(getattr(cell, key) for cell in cells)}
+    columns |= {"metric"} if len({row.metric for row in scenario}) > 1 else set()
+    return Table(rows[0].unit, cells, frozenset(columns), tuple(heads), max(0, len(rows) - MOST_ROWS))
+
+
+def _cell(row: Observation, common: frozenset[str], heads: Sequence[str], together: bool) -> Cell:
+    share = spread(row)
+    fitted = row.metric.startswith("fit_")
+    own = {} if fitted else {key: text for key, text in row.how.items() if key not in common and key != "flows"}
+    with_ = row.how.get("flows", "")
+    words = [f"{key} {text}" for key, text in own.items()]
+    if together and "," in with_ and with_ != row.flow:
+        words.append(f"at once: {with_}")
+    ends = ("", "") if share is None else (_number(row.low), _number(row.high))
+    return Cell(
+        flow=row.flow, settings=settings(row), metric=row.metric, path=row.path,
+        value=_number(row.value) or page.NONE, low=ends[0], high=ends[1],
+        spread="" if share is None else f"{share:.1f}", samples=str(len(row.samples) or ""), how=", ".join(words),
+        note=row.note or ("not measured, no reason given" if row.value is None else ""),
+        compared=tuple(_compared(row, head) for head in heads),
+    )  # fmt: skip
+
+
+def _compared(row: Observation, head: str) -> tuple[str, str, str]:
+    value = row.published if head == "published" and head not in row.beside else row.beside.get(head)
+    if value is None:
+        return "", "", ""
+    if row.value is None or not value:
+        return _number(value), "", ""
+    return _number(value), f"{row.value / value:.3f}", page.grade(100 * (row.value / value - 1))
+
+
+def settings(row: Observation) -> str:
+    """'512 MiB, threads 4'."""
+    return ", ".join(size(value) if key == "bytes" else f"{key} {value:,}" for key, value in row.settings.items())
+
+
+def size(count: float) -> str:
+    """'64 MiB', '150,528 B'."""
+    for unit, each in _SIZES:
+        if count >= each and count % each == 0:
+            return f"{count / each:,.0f} {unit}"
+    return f"{count:,.0f} B"
+
+
+def spread(row: Observation) -> float | None:
+    """How far a row's samples lie apart, in % of their median; None with fewer than two."""
+    if len(row.samples) < 2 or not row.value:
+        return None
+    return 100 * (max(row.samples) - min(row.samples)) / abs(row.value)
+
+
+def label(row: Observation) -> str:
+    """'gpu0->gpu1 goodput, 512 MiB, device_to_device_memcpy_write_ce': what tells most comes first, nothing twice."""
+    scenario = row.scenario.removeprefix(row.flow).strip(", ")
+    return ", ".join(word for word in (f"{row.flow} {row.metric}", settings(row), scenario) if word)
+
+
+def matrices(rows: Sequence[Observation]) -> list[Chart]:
+    """Source by destination for each metric that most pairs of several of both have; of a sweep the largest size."""
+    groups: dict[tuple[str, str, int, str], Cells] = {}
+    for row in rows:
+        ends = row.flow.split("->")
+        if len(ends) == 2 and "," not in row.how.get("flows", "") and "," not in row.flow:
+            key = (row.metric, row.unit, row.settings.get("bytes", 0), settings(row))
+            groups.setdefault(key, {})[(ends[0], ends[1])] = row
+    largest: dict[tuple[str, str], int] = {}
+    for metric, unit, count, _ in groups:
+        largest[metric, unit] = max(count, largest.get((metric, unit), 0))
+    return [
+        _matrix((metric, unit, chosen), cells)
+        for (metric, unit, count, chosen), cells in groups.items()
+        if count == largest[metric, unit] and _is_matrix(cells)
+    ]
+
+
+def _is_matrix(cells: Cells) -> bool:
+    """Whether there are several sources and destinations, most of them joined."""
+    sources, targets = ({ends[i] for ends in cells} for i in (0, 1))
+    pairs = sum(src != dst for src in sources for dst in targets)
+    return len(sources) > 1 and len(targets) > 1 and len(cells) > max(3, 0.7 * pairs)
+
+
+def _matrix(key: tuple[str, str, str], cells: Cells) -> Chart:
+    metric, unit, chosen = key
+    sources, targets = (sorted({ends[i] for ends in cells}, key=_natural) for i in (0, 1))
+    series = tuple(
+        Series(src, "measured", tuple((dst, cells[src, dst].value if (src, dst) in cells else None) for dst in targets))
+        for src in sources
+    )
+    title = ", ".join(word for word in (metric, chosen, unit) if word)
+    return Chart(title, "surface", "destination", unit, series, by_label="source")
+
+
+def _natural(name: str) -> list[int | str]:
+    return [int(piece) if piece.isdigit() else piece for piece in re.split(r"(\d+)", name)]
+
+
+def _number(value: float | None) -> str:
+    """Four digits that count, below one as well: 0.02131 s."""
+    if value is None:
+        return ""
+    return units.number(value) if abs(value) >= 1 or value == 0 else f"{value:.4g}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.2g} %" if share < 10 else f"{share:.0f} %"
+
+
+def _many(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"
+
+
+__all__ = ["SHORT", "Cell", "Part", "Table", "label", "matrices", "overview", "parts", "settings", "size", "spread"]

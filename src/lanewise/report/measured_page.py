@@ -1,0 +1,65 @@
+"""The section of the HTML page for measured rows: texts from measured, charts from measured_plots and surfaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lanewise.report import measured, measured_plots
+from lanewise.report.plots import plot
+from lanewise.report.surfaces import is_wide
+
+if TYPE_CHECKING:
+    from lanewise.results.run import Run
+
+MOST_CHARTS = 40  # on one page, so that it stays under 1.5 MB
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPart:
+    """One scenario as the template needs it; a chart is title, SVG, note, and whether it takes the whole width."""
+
+    part: measured.Part
+    charts: list[tuple[str, str, str, bool]]
+
+    def folded(self, table: measured.Table) -> bool:
+        """Whether a table can wait behind a line, as a chart shows what it says and nothing is compared in it."""
+        return bool(self.charts) and len(table.cells) > measured.SHORT and not table.heads
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPage:
+    """All measured rows: the sentence about them, a part for each scenario, and the samples that scatter most."""
+
+    overview: str
+    parts: list[MeasuredPart]
+    scatter: str
+    scattered: int
+
+
+def measured_page(run: Run) -> MeasuredPage:
+    """What a page shows of the rows that a run measured outside any study."""
+    parts: list[MeasuredPart] = []
+    drawn = 0
+    for one in measured.parts(run.rows):
+        charts = _charts(one) if drawn < MOST_CHARTS else []
+        drawn += len(charts)
+        parts.append(MeasuredPart(one, charts))
+    widest = measured_plots.widest(run.rows)
+    picture = measured_plots.scatter(widest) if widest else ""
+    return MeasuredPage(measured.overview(run.rows), parts, picture, len(widest))
+
+
+def _charts(part: measured.Part) -> list[tuple[str, str, str, bool]]:
+    charts = [
+        (f"{matrix.title}: from the row to the column", plot(matrix, f"{part.anchor}-m{index}"), matrix.note,
+         is_wide(matrix))
+        for index, matrix in enumerate(part.matrices)
+    ]  # fmt: skip
+    for index, sweep in enumerate(measured_plots.sweeps(part.rows)):
+        picture = measured_plots.by_size(sweep, f"{part.anchor}-s{index}")
+        charts.append((f"{sweep.metric} by size", picture, measured_plots.below(sweep), False))
+    return charts
+
+
+__all__ = ["MeasuredPage", "MeasuredPart", "measured_page"]

@@ -1,0 +1,154 @@
+"""Measured rows on the page and the terminal: every cell with its spread, what is common said once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from measured_samples import SIZES, measured_run, rows
+from report_samples import sample_run
+from test_html import Outliner, text_of
+
+from lanewise.report import measured, measured_plots
+from lanewise.report.console import show_run
+from lanewise.report.html import report_html
+from lanewise.report.terminal import make_console
+from lanewise.results.observation import Measured, Observation, Source
+from lanewise.results.run import Run
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return report_html(measured_run())
+
+
+def row(flow: str = "gpu0->gpu1", value: float | None = 10.0, **more: object) -> Observation:
+    fields = {"scenario": "s", "metric": "goodput", "unit": "GB/s", "source": Source.MEASURED, **more}
+    return Observation(flow=flow, value=value, **fields)  # type: ignore[arg-type]
+
+
+def part(name: str) -> measured.Part:
+    return next(one for one in measured.parts(rows()) if one.name == name)
+
+
+def test_the_page_of_a_measured_run_is_well_nested_offline_and_within_its_budget(html: str) -> None:
+    reader = Outliner()
+    reader.feed(html)
+    assert reader.open == []
+    own = [name for name in reader.ids if name.startswith("measured")]
+    assert len(own) == len(set(own))
+    assert set(reader.targets) <= set(reader.ids)
+    assert len(html.encode()) < 1.5e6
+    assert not re.search(r"<script|https?://(?!www\.w3\.org)", html)
+
+
+def test_every_scenario_and_every_condition_stands_on_the_page(html: str) -> None:
+    text = text_of(html)
+    for name in dict.fromkeys(one.scenario for one in rows()):
+        assert name.replace("->", "-&gt;") in text
+    assert "999.00 (made up)" in text
+    assert "gpu0 has no NVLink" in text
+    assert "1 cell could not be measured" in text
+
+
+def test_a_large_machine_stays_within_the_budget() -> None:
+    """Sixteen GPUs, all pairs, twelve cases, seven samples each."""
+    pairs = [f"gpu{a}->gpu{b}" for a in range(16) for b in range(16) if a != b]
+    seven = tuple(300.0 + i for i in range(7))
+    cells = tuple(
+        row(flow, 303.0, scenario=f"case {case}", samples=seven, how={"flows": flow})
+        for case in range(12)
+        for flow in pairs
+    )
+    assert len(report_html(Run((), "", "", rows=cells)).encode()) < 1.5e6
+
+
+def test_what_a_model_expects_stands_beside_with_the_ratio() -> None:
+    table = part("host_to_device_memcpy_ce").tables[0]
+    slow = next(cell for cell in table.cells if cell.flow == "host0:0->gpu3")
+    assert table.heads == ("predicted",)
+    assert slow.compared[0][0] == "55.50"
+    assert float(slow.compared[0][1]) == pytest.approx(0.464, abs=0.002)
+    assert slow.compared[0][2] == "far"
+
+
+def test_what_is_common_is_said_once_and_what_differs_in_the_rows() -> None:
+    one = part("host_to_device_memcpy_ce")
+    assert "engine: copy engine" in one.common
+    assert "flows measured one after another" in one.common
+    assert all("engine" not in cell.how for cell in one.tables[0].cells)
+    assert {cell.how.split("load ")[1] for cell in one.tables[0].cells} == {"Gen5 x16", "Gen5 x8"}
+
+
+def test_flows_that_ran_together_are_never_shown_as_a_matrix() -> None:
+    together = part("gpu0->gpu1, gpu2->gpu3, host0:1->gpu0")
+    assert together.matrices == []
+    assert "all flows at once" in together.common
+
+
+def test_a_matrix_has_sources_as_rows_and_destinations_as_columns_in_natural_order() -> None:
+    flows = [f"gpu{a}->gpu{b}" for a in (10, 2, 1) for b in (2, 10, 1) if a != b]
+    matrix = measured.matrices([row(flow, float(i)) for i, flow in enumerate(flows)])[0]
+    assert [one.name for one in matrix.series] == ["gpu1", "gpu2", "gpu10"]
+    assert [x for x, _ in matrix.series[0].points] == ["gpu1", "gpu2", "gpu10"]
+    assert dict(matrix.series[2].points) == {"gpu1": 1.0, "gpu2": 0.0, "gpu10": None}
+
+
+def test_a_sweep_is_one_line_a_flow_with_its_fit_and_no_matrix_of_each_size() -> None:
+    sizes = part("sizes")
+    assert sizes.matrices == []
+    (sweep,) = measured_plots.sweeps(sizes.rows)
+    assert [line.name for line in sweep.lines] == ["host0->gpu0", "gpu0->host0", "gpu0->gpu1"]
+    assert [point[0] for point in sweep.lines[0].points] == SIZES
+    assert sweep.lines[0].formula == "host0->gpu0: 4.2 us + bytes / 55.6 GB/s"
+
+
+def test_the_cells_that_scatter_most_are_drawn_widest_first() -> None:
+    widest = measured_plots.widest(rows())
+    shares = [measured.spread(one) or 0.0 for one in widest]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] == max(measured.spread(one) or 0.0 for one in rows())
+    assert len(widest) == measured_plots.WIDEST
+
+
+def test_a_cell_without_a_value_keeps_its_reason_and_one_without_samples_no_spread() -> None:
+    (table,) = measured.parts([row(value=None, note="no room"), row("gpu1->gpu0", 5.0)])[0].tables
+    assert [(cell.value, cell.note) for cell in table.cells] == [("–", "no room"), ("5.000", "")]
+    assert [cell.spread for cell in table.cells] == ["", ""]
+
+
+def test_small_numbers_keep_four_digits() -> None:
+    (table,) = measured.parts([row(value=0.021314, unit="s", metric="makespan")])[0].tables
+    assert table.cells[0].value == "0.02131"
+
+
+def test_sizes_read_as_people_write_them() -> None:
+    assert [measured.size(n) for n in (16, 4096, 150_528, 2**29, 3 * 2**30)] == [
+        "16 B", "4 KiB", "147 KiB", "512 MiB", "3 GiB"
+    ]  # fmt: skip
+
+
+def test_scenarios_whose_names_fold_into_one_anchor_stay_apart() -> None:
+    made = measured.parts([row(scenario="a b"), row(scenario="a-b"), row(scenario="a.b")])
+    assert len({one.anchor for one in made}) == 3
+
+
+def test_the_terminal_shows_matrices_and_cells(capsys: pytest.CaptureFixture[str]) -> None:
+    show_run(measured_run(), make_console(width=160))
+    text = capsys.readouterr().out
+    assert "121 cells of 12 scenarios measured" in text
+    assert "host0:0   55.42  55.41" in text
+    assert "measured" in text
+
+
+def test_a_study_shows_measured_beside_predicted_and_how_far_the_prediction_lies_off() -> None:
+    run = sample_run()
+    first = run.studies[0].rows[0]
+    seen = Measured((first.value or 0.0) / 1.02, "run.json: made up", 1.0, 2.0, 7)
+    study = replace(run.studies[0], rows=(replace(first, measured=seen), *run.studies[0].rows[1:]))
+    text = text_of(report_html(replace(run, studies=(study, *run.studies[1:]))))
+    assert "Predicted against published and measured" in text
+    assert "1 row beside a measured value: predicted rms 2.0 %, worst +2.0 %" in text
+    assert "off measured" in text
+    assert "measured: run.json: made up" in text
