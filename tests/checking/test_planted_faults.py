@@ -11,6 +11,7 @@ from pathlib import Path
 
 import made_machines as made
 import pytest
+from discovery.made_captures import FAULTS, write_capture
 from made_machines import EVERY_COPY, HOST_COPIES, Plan
 
 from lanewise import api
@@ -209,3 +210,32 @@ def test_a_supposed_fault_of_all_is_not_blamed_where_a_fine_row_speaks_against_i
     finding = next(each for each in judged(Machine(healthy), rows).findings if each.kind == "slow")
     # gpu0->host0 runs at full rate, so its link cannot be the cause; that it is alone among its siblings is seen.
     assert finding.causes[0].suspect.key == ("alone", "gpu0")
+
+
+CAPTURES = {
+    "narrow": ("link", "the link of gpu1 runs at Gen4 x8"),
+    "slow": ("link", "the link of gpu2 runs at Gen1 x16"),
+    "acs": ("acs", "ACS at sw0 sends traffic between gpu0 and gpu1"),
+    "numa": ("numa", "gpu3 states NUMA node 0, the root port above it belongs to node 1"),
+    "no-peer": ("peers", "gpu0 and gpu1 are no peers, by the driver: not supported"),
+}
+
+
+def test_every_fault_that_captures_are_made_with_is_looked_for_here():
+    assert set(CAPTURES) == set(FAULTS) - {"healthy"}
+
+
+@pytest.mark.parametrize("fault", CAPTURES)
+def test_the_fault_of_a_capture_is_the_only_finding(tmp_path: Path, fault: str):
+    found = api.check([write_capture(tmp_path / "machine.tar.gz", fault)])
+    finding = only(found)
+    key, title = CAPTURES[fault]
+    assert (finding.kind, finding.causes[0].suspect.key[0]) == ("fault", key)
+    assert finding.title.startswith(title)
+    assert finding.causes[0].suspect.seen
+    assert found.exit_code == 1
+
+
+def test_a_healthy_capture_has_nothing_wrong_and_nothing_measured(tmp_path: Path):
+    found = api.check([write_capture(tmp_path / "machine.tar.gz")])
+    assert (found.findings, found.exit_code) == ((), 3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 Paths = Sequence[str | Path]
 MODEL = "model"
+# What a check of this machine measures of its GPUs: each copy by itself, and host copies both ways.
+GPU_CASES = (
+    "host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "host_to_device_bidirectional_memcpy_ce",
+    "device_to_device_memcpy_write_ce",
+)  # fmt: skip
 
 
 @dataclass
@@ -71,10 +76,17 @@ def quick_samples(notes: list[str]) -> Iterator[Sample]:
     """This machine's copies, measured quickly: memory of the host, and GPUs where a driver is; else `notes` say why."""
     from lanewise.api.gpu import measure_gpu
     from lanewise.api.host import measure_host
+    from lanewise.probes.gpu_bench import GpuAsk
+    from lanewise.results.estimate import Rule
 
-    for what, measure in (("memory of the host", measure_host), ("copies of GPUs", measure_gpu)):
+    quick = Rule(least=3, most=5, width=0.02)
+    asked: tuple[tuple[str, Callable[[], Iterator[Sample]]], ...] = (
+        ("memory of the host", lambda: measure_host(("copy",), rule=quick)),
+        ("copies of GPUs", lambda: measure_gpu(ask=GpuAsk(cases=GPU_CASES, rule=quick))),
+    )
+    for what, measure in asked:
         try:
-            yield from measure() or ()
+            yield from measure()
         except (CannotMeasure, MissingDependency) as error:
             notes.append(f"{what} not measured: {error}")
 
@@ -108,7 +120,8 @@ def as_checked_run(checkup: Checkup) -> Run:
     from lanewise.results.run import Run
 
     command = " ".join(["lanewise", *sys.argv[1:]])
-    return Run((), now(), version(), command, this_machine(), rows=tuple(each.row for each in checkup.rows))
+    rows = (*(each.row for each in checkup.rows), *checkup.aside)
+    return Run((), now(), version(), command, this_machine(), rows=rows)
 
 
 def check_data(checkup: Checkup, name: str = "") -> dict[str, Any]:
@@ -195,34 +208,27 @@ def _judge(
     tolerance: float | None,
     called: Mapping[str, str],
 ) -> Checkup:
+    from lanewise.checking.checkup import beside, expected_system
     from lanewise.checking.checkup import check as judge_rows
-    from lanewise.checking.checkup import expected_system, with_notes
     from lanewise.checking.earlier import from_rows
     from lanewise.checking.model import Model, nothing_described
+    from lanewise.checking.suspects import apart_by_design
 
     machine = _machine(found, discovered)
     system = expected_system(machine, wanted)
     words = {word: name for name, words in (discovered.called if discovered else {}).items() for word in words}
-    model = Model(system, {**words, **called}) if system is not None else None
-    notes = list(found.notes)
-    rows = found.rows
+    apart = apart_by_design(machine) if wanted is None else frozenset()
+    model = Model(system, {**words, **called}, apart) if system is not None else None
+    rows, aside = found.rows, []
     if earlier:
         expect = from_rows(earlier).expect
     elif model is not None:
         expect = model.expect
-        rows = [row for row in rows if model.judges(row)]
-        notes += _left_aside(found.rows, rows)
+        rows = [row for row in found.rows if model.judges(row)]
+        aside = [row for row in found.rows if not model.judges(row)]
     else:
         expect = nothing_described
-    return with_notes(judge_rows(rows, machine, expect, model, wanted, tolerance), notes)
-
-
-def _left_aside(every: Sequence[Observation], judged: Sequence[Observation]) -> list[str]:
-    kept = {id(row) for row in judged}
-    kinds = dict.fromkeys(f"{row.metric} of {row.path or row.flow}" for row in every if id(row) not in kept)
-    count = len(every) - len(judged)
-    told = f"{count} rows left aside, as the model has no {', '.join(kinds)}; an earlier run may have (--expect)"
-    return [told] if count else []
+    return beside(judge_rows(rows, machine, expect, model, wanted, tolerance), found.notes, aside)
 
 
 def _machine(found: Found, discovered: Discovery | None) -> Machine:

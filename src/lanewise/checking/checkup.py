@@ -39,11 +39,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """All rows, the worst first, the findings, and notes on what could not be looked at."""
+    """All rows, the worst first, the findings, notes on what could not be looked at, and rows left `aside` unjudged."""
 
     rows: tuple[Judged, ...]
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
+    aside: tuple[Observation, ...] = ()
 
     def count(self, verdict: Verdict) -> int:
         """How many rows have that verdict."""
@@ -152,9 +153,14 @@ def _open(judged: Sequence[Judged]) -> list[Finding]:
     ]
 
 
-def with_notes(checkup: Checkup, notes: Iterable[str]) -> Checkup:
-    """The same with notes on what could not be looked at."""
-    return replace(checkup, notes=(*checkup.notes, *notes))
+def beside(checkup: Checkup, notes: Iterable[str], aside: Iterable[Observation]) -> Checkup:
+    """The same with notes on what could not be looked at, and the rows that nothing can be expected of."""
+    left = tuple(aside)
+    if left:
+        kinds = dict.fromkeys(f"{row.metric} of {row.path or row.flow}" for row in left)
+        told = f"{len(left)} rows left aside, as the model has no {', '.join(kinds)}"
+        notes = (*notes, f"{told}; an earlier run may have (--expect)")
+    return replace(checkup, notes=(*checkup.notes, *notes), aside=left)
 
 
-__all__ = ["FINE", "NOT_JUDGED", "WRONG", "Checkup", "Expect", "Finding", "check", "expected_system", "with_notes"]
+__all__ = ["FINE", "NOT_JUDGED", "WRONG", "Checkup", "Expect", "Finding", "beside", "check", "expected_system"]

@@ -34,10 +34,14 @@ _METRICS = (*_RATES, "latency")
 
 @dataclass
 class Model:
-    """Expected values of rows on one system; `called` says which device a word in the results means."""
+    """Expected values of rows on one system; `called` says which device a word in the results means.
+
+    The pairs `apart` are no peers by the machine's design, though routes alone would let them.
+    """
 
     system: System
     called: Mapping[str, str] = field(default_factory=dict)
+    apart: frozenset[frozenset[str]] = frozenset()
     _systems: dict[tuple[str, ...], System] = field(default_factory=dict)
     _rates: dict[tuple[object, ...], tuple[FlowRate, ...]] = field(default_factory=dict)
 
@@ -74,7 +78,11 @@ class Model:
         # The sample copies through memory where a pair cannot be peers: judged is what was asked for.
         p2p = row.how.get("p2p") != "off" or "P2P=Enabled" in row.scenario
         parsed = parse_flows(row.how.get("flows") or row.flow, p2p)
-        return tuple(replace(flow, src=self._called(flow.src), dst=self._called(flow.dst)) for flow in parsed)
+        return tuple(self._between_devices(flow) for flow in parsed)
+
+    def _between_devices(self, flow: Flow) -> Flow:
+        src, dst = self._called(flow.src), self._called(flow.dst)
+        return replace(flow, src=src, dst=dst, p2p=flow.p2p and frozenset((src, dst)) not in self.apart)
 
     def touched(self, row: Observation) -> frozenset[str]:
         """The devices that a row's own flow crosses, ends included; empty where the model knows no route."""

@@ -37,6 +37,7 @@ def data(checkup: Checkup, name: str = "") -> dict[str, Any]:
         "counts": {verdict.value: checkup.count(verdict) for verdict in Verdict},
         "rows": [_row(each) for each in checkup.rows],
         "findings": [_finding(each, numbers) for each in checkup.findings],
+        "aside": [{"flow": row.flow, "scenario": row.scenario, "metric": row.metric} for row in checkup.aside],
         "notes": list(checkup.notes),
     }
 

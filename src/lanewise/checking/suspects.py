@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from lanewise.checking.change import Change
     from lanewise.topology.model import System
 
+# Chipset, GPU or topology not supported.
+_BY_DESIGN = ("CNS", "GNS", "TNS")
 _IDLE = ("idle", "gpu_idle", "none", "not active", "")
 
 
@@ -74,10 +76,17 @@ def suspects(machine: Machine, wanted: System | None) -> tuple[Suspect, ...]:
         found += _redirections(machine)
     expected = wanted or (intended(machine.system) if machine.system is not None else None)
     if expected is not None:
-        found += _no_peers(machine.conditions.p2p, expected)
+        natural = apart_by_design(machine) if wanted is None else frozenset()
+        lost = [state for state in machine.conditions.p2p if frozenset((state.a, state.b)) not in natural]
+        found += _no_peers(lost, expected)
     if wanted is not None and machine.system is not None:
         found += [*_missing(machine.system, wanted), *_lesser_links(machine.system, wanted)]
     return tuple(found)
+
+
+def apart_by_design(machine: Machine) -> frozenset[frozenset[str]]:
+    """The pairs that the driver calls no peers because of what the machine is built of: that is no fault of it."""
+    return frozenset(frozenset((state.a, state.b)) for state in machine.conditions.p2p if state.status in _BY_DESIGN)
 
 
 def trained(device: str, gen: int | None, lanes: int | None, best: str, seen: str, port: str = "") -> Suspect:
@@ -190,7 +199,7 @@ def _turned(free: System, bound: System) -> list[tuple[str, str]]:
     return found
 
 
-def _no_peers(states: tuple[PeerState, ...], expected: System) -> Iterator[Suspect]:
+def _no_peers(states: Sequence[PeerState], expected: System) -> Iterator[Suspect]:
     """Pairs that should be peers and that the driver says are none, those of one reason together."""
     should = {frozenset((pair.one, pair.other)) for pair in peers(expected) if pair.allowed}
     lost: dict[str, dict[frozenset[str], PeerState]] = defaultdict(dict)
@@ -246,4 +255,6 @@ def _of(pairs: list[tuple[str, str]]) -> frozenset[str]:
     return frozenset(name for pair in pairs for name in pair)
 
 
-__all__ = ["Machine", "Packets", "Suspect", "idle_links", "intended", "speed", "suspects", "trained"]
+__all__ = [
+    "Machine", "Packets", "Suspect", "apart_by_design", "idle_links", "intended", "speed", "suspects", "trained",
+]  # fmt: skip

@@ -82,8 +82,18 @@ def summary(checkup: Checkup) -> str:
     faults = sum(finding.kind == "fault" for finding in checkup.findings)
     parts += [f"{faults} fault{'s' if faults > 1 else ''} without a slow path"] if faults else []
     many = len(checkup.rows)
-    paths = f"{many} row{'s' if many != 1 else ''}: " if many else "nothing measured: "
-    return paths + (", ".join(parts) or "and nothing wrong with what was read of the machine")
+    if many:
+        return f"{many} row{'s' if many != 1 else ''}: {', '.join(parts)}"
+    return f"no row to judge; {', '.join(parts) or 'nothing is wrong with what was read of the machine'}"
+
+
+def aside(checkup: Checkup) -> list[tuple[str, ...]]:
+    """Rows that were left aside as cells: flow, scenario, metric, value."""
+    return [
+        (row.flow, " ".join([row.scenario, *(f"{key}={value}" for key, value in row.settings.items())]), row.metric,
+         "–" if row.value is None else f"{units.number(row.value)} {row.unit}")
+        for row in checkup.aside
+    ]  # fmt: skip
 
 
 def _rows(rows: Sequence[Judged]) -> str:
@@ -118,4 +128,4 @@ def _cause(cause: Cause, finding: Finding) -> str:
     return f"{text}: {seen}; {'explains it' if cause.explains else 'accounts for part of it'}: {said}"
 
 
-__all__ = ["HEADS", "RIGHT", "basis", "cells", "paragraph", "quantity", "summary"]
+__all__ = ["HEADS", "RIGHT", "aside", "basis", "cells", "paragraph", "quantity", "summary"]

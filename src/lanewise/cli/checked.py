@@ -25,6 +25,9 @@ def text(found: Checkup) -> str:
     if shown:
         table = terminal.table(words.HEADS, [words.cells(each) for each in shown], right=words.RIGHT)
         parts.append(f"{table}\n... and {hidden} more that are fine" if hidden else table)
+    elif found.aside:
+        heads = ("not judged", "scenario", "metric", "measured")
+        parts.append(terminal.table(heads, words.aside(found)[: 2 * MOST_FINE], right=("measured",)))
     parts += [words.paragraph(finding) for finding in found.findings]
     if found.notes:
         parts.append("\n".join(f"note: {note}" for note in found.notes))
