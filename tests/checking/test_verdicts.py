@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -119,3 +120,9 @@ def test_an_earlier_run_is_matched_by_flow_settings_and_method_and_two_are_no_cl
     assert rows.expect(row(50.0, settings={"bytes": 1 << 28}, how={"engine": "SM"})).value is None
     with pytest.raises(InputError, match="two machines do not say which of them is right"):
         from_rows([("a.json", [before]), ("b.json", [before])])
+
+
+def test_the_guide_shows_the_table_of_tolerances_as_it_is():
+    page = (Path(__file__).parents[2] / "docs/guides/check.md").read_text()
+    missing = [t.basis for t in TABLE.values() if f"| {t.basis} | {100 * t.share:.0f} % | {t.why} |" not in page]
+    assert missing == []

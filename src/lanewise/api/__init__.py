@@ -9,7 +9,7 @@ Where a function takes a system, the name of a ready one or the path of a file w
 
 from __future__ import annotations
 
-from lanewise.api.checking import MODEL, as_checked_run, check, check_data, check_metrics
+from lanewise.api.checking import as_checked_run, check, check_data, check_metrics
 from lanewise.api.discovery import capture, discover
 from lanewise.api.gpu import measure_gpu
 from lanewise.api.here import doctor
@@ -42,7 +42,6 @@ from lanewise.api.systems import all_routes, attach, class_matrix, detach, draw,
 from lanewise.catalog import write_parts
 
 __all__ = [
-    "MODEL",
     "accuracy",
     "all_routes",
     "as_checked_run",

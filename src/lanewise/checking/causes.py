@@ -71,6 +71,10 @@ class Cause:
             return 4
         return 1 if self.predicted is None and not self.suspect.sign else 3
 
+    def distance(self, judged: Judged) -> float:
+        """How far the prediction with it lies from the measured value, as a share of that; 1 where unknown."""
+        return abs(self.predicted / judged.value - 1) if self.predicted is not None and judged.value else 1.0
+
 
 def causes(case: Case) -> tuple[Cause, ...]:
     """What may be behind a row, likeliest first, each suspect once."""
@@ -90,7 +94,7 @@ def causes(case: Case) -> tuple[Cause, ...]:
                 seen.setdefault(suspect.key, cause)
     if not any(cause.explains for cause in seen.values()):
         seen |= {suspect.key: Cause(suspect, None, False) for suspect in slow_staging(case)}
-    return tuple(sorted(seen.values(), key=lambda cause: (cause.level, _distance(case, cause))))
+    return tuple(sorted(seen.values(), key=lambda cause: (cause.level, cause.distance(case.judged))))
 
 
 def _known(case: Case) -> Iterator[Suspect]:
@@ -143,11 +147,6 @@ def _contradicted(case: Case, suspect: Suspect) -> bool:
     return False
 
 
-def _distance(case: Case, cause: Cause) -> float:
-    value = case.judged.value
-    return abs(cause.predicted / value - 1) if cause.predicted is not None and value else 1.0
-
-
 # --- seen with the row itself, or in the captures -------------------------------------------------------------------
 
 
@@ -158,13 +157,14 @@ def link_under_load(case: Case) -> Iterator[Suspect]:
         if link is not None and (gen < (link.gen or 0) or lanes < (link.lanes or 0)):
             state = case.conditions.link(device)
             seen = f"read while {case.judged.row.scenario} ran"
-            yield trained(device, gen, lanes, speed(link.gen, link.lanes), seen, state.port if state else "")
+            described = f"described is {speed(link.gen, link.lanes)}"
+            yield trained(device, gen, lanes, described, seen, state.port if state else "")
 
 
 def idle_link(case: Case) -> Iterator[Suspect]:
     """The capture shows a lower generation, which idle GPUs have: a cause only if the value fits it."""
     for link in idle_links(case.conditions):
-        best = speed(link.gen, link.lanes)
+        best = f"both ends can {speed(link.gen, link.lanes)}"
         found = trained(link.device, link.gen_now, link.lanes_now or link.lanes, best, link.source, link.port)
         cause = _weigh(case, found)
         if cause is not None and cause.explains:
@@ -239,7 +239,7 @@ def slower_link(case: Case) -> Iterator[Suspect]:
             predicted = case.model.with_change(case.judged.row, change)
             if predicted is not None and case.judged.reached_by(predicted):
                 link = changes.link_above(case.model.system, device)
-                best = speed(link.gen, link.lanes) if link else ""
+                best = f"described is {speed(link.gen, link.lanes)}" if link else ""
                 found = trained(device, gen, lanes, best, "")
                 matching.append((abs(predicted - (case.judged.value or 0.0)), len(matching), found))
         yield from [min(matching)[2]] if matching else []

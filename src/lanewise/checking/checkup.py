@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from lanewise.topology.model import System
 
 FINE, WRONG, NOT_JUDGED = 0, 1, 3
+MOST_CAUSES = 3
 Expect = Callable[["Observation"], Expected]
+Why = dict[int, tuple[Cause, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,30 +113,55 @@ def _findings(
         id(each): causes(Case(each, model, machine.conditions, known, judged)) if model is not None else ()
         for each in bad
     }
-    support: dict[tuple[str, ...], int] = defaultdict(int)
-    for each in bad:
-        for cause in why[id(each)]:
-            support[cause.suspect.key] += 1
-    groups: dict[tuple[object, ...], list[tuple[Judged, tuple[Cause, ...]]]] = defaultdict(list)
-    for each in bad:
-        # Of causes that are as likely for this row, the one that explains more of the others.
-        ranked = tuple(sorted(why[id(each)], key=lambda cause: (cause.level, -support[cause.suspect.key])))
-        key = ranked[0].suspect.key if ranked else (each.row.path, each.row.metric, each.row.how.get("p2p", ""))
-        groups[(each.verdict, bool(ranked), *key)].append((each, ranked))
-    found = [_finding(group) for group in groups.values()]
+    found = [_finding(rows, {id(each): why[id(each)] for each in rows}) for rows in _grouped(bad, why)]
     blamed = {finding.causes[0].suspect.key for finding in found if finding.causes}
     faults = [suspect for suspect in known if suspect.fault and suspect.key not in blamed]
     return found + [Finding("fault", each.what, (), (Cause(each, None, False),), each.step) for each in faults]
 
 
-def _finding(group: list[tuple[Judged, tuple[Cause, ...]]]) -> Finding:
-    first, ranked = group[0]
-    rows = tuple(each for each, _ in group)
+def _grouped(bad: Sequence[Judged], why: Why) -> list[list[Judged]]:
+    """Rows by their likeliest cause: of causes that are as likely, the one of most rows, then the one that fits best.
+
+    Its rows' first cause is that one afterwards; rows without any cause go by their kind of path.
+    """
+    groups: list[list[Judged]] = []
+    left = [each for each in bad if why[id(each)]]
+    while left:
+        support: dict[tuple[object, ...], list[float]] = defaultdict(list)
+        for each in left:
+            for cause in _likeliest(why[id(each)]):
+                support[cause.level, each.verdict, *cause.suspect.key].append(cause.distance(each))
+        _, verdict, *key = min(support, key=lambda at: (at[0], -len(support[at]), sum(support[at])))
+        group = [each for each in left if each.verdict is verdict and _has(why[id(each)], tuple(key))]
+        for each in group:
+            why[id(each)] = tuple(sorted(why[id(each)], key=lambda cause: cause.suspect.key != tuple(key)))
+        groups.append(group)
+        left = [each for each in left if not any(each is other for other in group)]
+    alone: dict[tuple[object, ...], list[Judged]] = defaultdict(list)
+    for each in bad:
+        if not why[id(each)]:
+            alone[each.verdict, each.row.path, each.row.metric, each.row.how.get("p2p", "")].append(each)
+    return [*groups, *alone.values()]
+
+
+def _likeliest(ranked: tuple[Cause, ...]) -> list[Cause]:
+    return [cause for cause in ranked if cause.level == ranked[0].level]
+
+
+def _has(ranked: tuple[Cause, ...], key: tuple[object, ...]) -> bool:
+    return any(cause.suspect.key == key for cause in _likeliest(ranked))
+
+
+def _finding(rows: list[Judged], why: Why) -> Finding:
+    first = rows[0]
+    ranked = why[id(first)]
     if ranked:
-        return Finding(first.verdict.value, ranked[0].suspect.what, rows, ranked[:3], ranked[0].suspect.step)
+        best = ranked[0].suspect
+        title = best.what if best.seen or ranked[0].predicted is None else f"perhaps {best.what}"
+        return Finding(first.verdict.value, title, tuple(rows), ranked[:MOST_CAUSES], best.step)
     what = "nothing that was seen explains it, and no single change that the model knows"
     step = f"lanewise measure gpu --flows '{first.row.flow}' -o again.json; then lanewise check --from again.json"
-    return Finding(first.verdict.value, what, rows, (), step)
+    return Finding(first.verdict.value, what, tuple(rows), (), step)
 
 
 def _open(judged: Sequence[Judged]) -> list[Finding]:

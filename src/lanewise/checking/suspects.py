@@ -89,10 +89,10 @@ def apart_by_design(machine: Machine) -> frozenset[frozenset[str]]:
     return frozenset(frozenset((state.a, state.b)) for state in machine.conditions.p2p if state.status in _BY_DESIGN)
 
 
-def trained(device: str, gen: int | None, lanes: int | None, best: str, seen: str, port: str = "") -> Suspect:
-    """A link that runs below what it could."""
+def trained(device: str, gen: int | None, lanes: int | None, could: str, seen: str, port: str = "") -> Suspect:
+    """A link that runs below what it `could`, as a clause."""
     where = f" (below {port})" if port else ""
-    what = f"the link of {device} runs at {speed(gen, lanes)}{where}{f', both ends can {best}' if best else ''}"
+    what = f"the link of {device} runs at {speed(gen, lanes)}{where}{f', {could}' if could else ''}"
     look = f"sudo lspci -vv -s {port} | grep Lnk" if port else "sudo lspci -vv | grep -E '^[0-9a-f]|LnkSta:'"
     step = f"reseat the card or its cable, try another slot, then look again under load: {look}"
     change = changes.narrower(device, gen, lanes)
@@ -110,7 +110,8 @@ def _links(conditions: Conditions) -> Iterator[Suspect]:
             continue
         gen = link.gen_now if link.slow and link.under_load else link.gen
         seen = f"{link.source}{', under load' if link.under_load else ''}"
-        yield trained(link.device, gen, link.lanes_now, speed(link.gen, link.lanes), seen, link.port)
+        could = f"both ends can {speed(link.gen, link.lanes)}"
+        yield trained(link.device, gen, link.lanes_now, could, seen, link.port)
 
 
 def idle_links(conditions: Conditions) -> Iterator[LinkState]:

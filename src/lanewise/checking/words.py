@@ -117,7 +117,7 @@ def _expected(judged: Judged) -> list[str]:
 
 def _cause(cause: Cause, finding: Finding) -> str:
     """The suspect, what speaks for it, and what the model says."""
-    text = cause.suspect.what if cause.suspect.what != finding.title else "this"
+    text = "this" if finding.title.endswith(cause.suspect.what) else cause.suspect.what
     seen = f"seen in {cause.suspect.seen}" if cause.suspect.seen else "not seen, only supposed"
     if not cause.suspect.seen and cause.predicted is None:
         return f"{text}: what is left when nothing seen and no single change of the model explains it"

@@ -83,7 +83,7 @@ def check(
         known, stopped = _measured()
     wanted = options.load(system, settings, parts) if system is not None else None
     catalog = options.catalog(parts)
-    found = checking.judge(known, wanted, expect or api.MODEL, _share(tolerance), _called(named), catalog)
+    found = checking.judge(known, wanted, expect or checking.MODEL, _share(tolerance), _called(named), catalog)
     if prometheus is not None:
         files.write_file(prometheus, api.check_metrics(found, name))
         terminal.note(f"wrote {prometheus}")
