@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,10 @@ from lanewise.checking.checkup import Checkup, check
 from lanewise.checking.model import Model
 from lanewise.checking.record import data
 from lanewise.checking.suspects import Machine
+from lanewise.errors import InputError
 from lanewise.results.observation import Observation
 from lanewise.results.run import Run
+from lanewise.results.sample import Sample
 from lanewise.topology.model import System
 
 Lanewise = Callable[..., Any]
@@ -181,3 +183,57 @@ def test_the_same_from_python(tmp_path: Path):
     (tmp_path / "p2p.txt").write_text(P2P)
     found = api.check([tmp_path / "p2p.txt"], "falcon-4010-xeon")
     assert data(found)["counts"]["slow"] == 2
+
+
+def test_two_dates_of_measured_rows_are_compared(lanewise: Lanewise, tmp_path: Path, system: System):
+    rows = made.rows(system, made.HOST_COPIES)
+    save(rows, tmp_path / "march.json")
+    save([replace(row, value=0.5 * (row.value or 0.0)) for row in rows], tmp_path / "june.json")
+    done = lanewise("compare", "march.json", "june.json")
+    assert done.returncode == 0
+    assert "8 pairs: rms difference 50.0 %" in done.stdout
+
+
+def _stand_in(monkeypatch: pytest.MonkeyPatch, **rates: float) -> None:
+    """GPUs of known rates in place of a driver, and no memory to measure."""
+    from gpu.stand_in import Cuda, Flow
+
+    from lanewise.probes import gpu
+
+    cuda = Cuda(duplex=103e9, peer=396e9, **{"link": 55.5e9, **rates})
+    monkeypatch.setattr(gpu, "open_gpus", lambda: gpu.GpuProbe(cuda, Flow, Path("/nowhere")))
+    monkeypatch.setattr("lanewise.api.host.measure_host", lambda *_, **__: iter(()))
+    monkeypatch.setattr("lanewise.api.discovery.discover", _no_devices)
+
+
+def _no_devices(*_: object) -> None:
+    raise InputError("no GPU, network card or drive on PCI is in it")
+
+
+def test_the_gpus_of_this_machine_are_measured_and_judged(lanewise: Lanewise, monkeypatch: pytest.MonkeyPatch):
+    _stand_in(monkeypatch)
+    done = lanewise("check", "--system", "h200-pair")
+    assert done.returncode == 0
+    assert "this machine is not known" in done.stdout
+    assert done.stdout.rstrip().endswith("12 rows: 12 ok")
+    _stand_in(monkeypatch, link=25e9)
+    slow = lanewise("check", "--system", "h200-pair")
+    assert slow.returncode == 1
+    assert "Gen4 x16, described is Gen5 x16" in slow.stdout
+
+
+def test_an_interrupt_judges_and_keeps_what_was_measured_by_then(
+    lanewise: Lanewise, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    def two(_: list[str]) -> Iterator[Sample]:
+        for flow in ("host0->gpu0", "host0->gpu1"):
+            yield Sample("copy", flow, "goodput", 55.0, "GB/s", {"bytes": 1 << 28}, {"flows": flow})
+        raise KeyboardInterrupt
+
+    _stand_in(monkeypatch)
+    monkeypatch.setattr("lanewise.api.checking.quick_samples", two)
+    done = lanewise("check", "--system", "h200-pair", "-o", "run.json")
+    assert done.returncode == 130
+    assert "2 rows: 2 ok" in done.stdout
+    assert "interrupted: what was measured by then is judged" in done.stdout
+    assert len(api.load_run(tmp_path / "run.json").rows) == 2

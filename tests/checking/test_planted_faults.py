@@ -98,7 +98,7 @@ def test_a_link_at_2_5_gt_s_under_load_is_read_from_the_row_and_explains_it(tmp_
 
 def test_a_capture_under_load_shows_2_5_gt_s_as_a_fault_and_an_idle_one_does_not():
     def machine(busy: bool | None) -> Machine:
-        link = LinkState("gpu0", "0000:00:01.0", 4, 16, 1, 16, busy, "capture current_link_speed")
+        link = LinkState("gpu0", "0000:00:01.0", 4, 16, 1, 16, busy, "capture", "cpu0", 4, 16, 4, 16)
         return Machine(None, Conditions(links=(link,), under_load=busy))
 
     def findings(busy: bool | None) -> tuple[Finding, ...]:
@@ -108,6 +108,12 @@ def test_a_capture_under_load_shows_2_5_gt_s_as_a_fault_and_an_idle_one_does_not
         "the link of gpu0 runs at Gen1 x16 (below 0000:00:01.0), both ends can Gen4 x16"
     ]
     assert findings(False) == findings(None) == ()
+
+
+def test_a_narrow_link_whose_port_is_unknown_may_be_the_slot_and_is_no_fault():
+    link = LinkState("gpu0", "", 4, 16, 4, 8, None, "lspci.txt:7 LnkSta", device_gen=4, device_lanes=16)
+    machine = Machine(None, Conditions(links=(link,)))
+    assert check([], machine, lambda row: pytest.fail("no row"), None).findings == ()
 
 
 def test_an_idle_link_at_2_5_gt_s_is_no_fault_beside_good_copies(tmp_path: Path, healthy: System):

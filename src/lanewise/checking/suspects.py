@@ -110,8 +110,11 @@ def _links(conditions: Conditions) -> Iterator[Suspect]:
             continue
         gen = link.gen_now if link.slow and link.under_load else link.gen
         seen = f"{link.source}{', under load' if link.under_load else ''}"
-        could = f"both ends can {speed(link.gen, link.lanes)}"
-        yield trained(link.device, gen, link.lanes_now, could, seen, link.port)
+        best = speed(link.gen, link.lanes)
+        # Without what the port can do, a slot of fewer lanes is as likely as a fault.
+        both = link.port_lanes is not None and link.device_lanes is not None
+        could = f"both ends can {best}" if both else f"one end can {best}, the other is not in the dump"
+        yield replace(trained(link.device, gen, link.lanes_now, could, seen, link.port), fault=both)
 
 
 def idle_links(conditions: Conditions) -> Iterator[LinkState]:
