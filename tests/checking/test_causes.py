@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import made_machines as made
 import pytest
@@ -108,6 +109,31 @@ def test_a_small_payload_is_tried_and_small_read_requests_are_mentioned(system: 
     causes = [cause.suspect.key for finding in checked(system, rows, machine).findings for cause in finding.causes]
     assert ("read request", "gpu0") in causes
     assert checked(system, made.rows(system, HOST_COPIES), machine).findings == ()
+
+
+def test_peers_over_pcie_where_nvlinks_should_be_are_supposed_to_lack_them(system: System):
+    bare = changes.fewer_nvlinks("gpu0").system(system)
+    found = checked(system, made.rows(bare, ["gpu0->gpu1", "gpu1->gpu0"]))
+    assert first_cause(found) == ("nvlink",)
+    assert found.findings[0].title.startswith("perhaps these GPUs exchange data over PCIe")
+
+
+def test_some_nvlinks_down_explain_a_slower_pair(system: System):
+    bare = changes.fewer_nvlinks("gpu0", 6).system(system)
+    found = checked(system, made.rows(bare, ["gpu0->gpu1"]), Machine(packets=(Packets("gpu0", nvlinks_off=6),)))
+    assert first_cause(found) == ("nvlink", "gpu0")
+    assert found.findings[0].causes[0].explains
+
+
+def test_rows_that_nothing_limits_are_unknown_for_one_reason(tmp_path: Path):
+    # A matrix of nvidia-smi names neither parts nor speeds.
+    topo = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tPHB\t0-31\t0\nGPU1\tPHB\t X \t0-31\t0\n"
+    (tmp_path / "topo.txt").write_text(topo)
+    (tmp_path / "p2p.txt").write_text(made.p2p_text(api.load_system("h200-pair")))
+    found = api.check([tmp_path / "topo.txt", tmp_path / "p2p.txt"])
+    (finding,) = found.findings
+    assert (finding.kind, len(finding.rows), found.exit_code) == ("unknown", 4, 3)
+    assert finding.title == "nothing is known that would limit these flows"
 
 
 def test_what_nothing_explains_says_so_and_how_to_measure_again(system: System):

@@ -173,7 +173,7 @@ def _results(path: Path) -> tuple[Results | None, LanewiseError | None]:
 
 
 def _dump(path: Path) -> Sequence[Reading]:
-    from lanewise.api.discovery import _read as read_dumps
+    from lanewise.api.discovery import read_dumps
     from lanewise.readers.kinds import KNOWN
 
     try:
@@ -245,7 +245,7 @@ def _machine(found: Found, discovered: Discovery | None) -> Machine:
     packets = []
     for name, facts in discovered.facts.items():
         known = {fact.key: fact.value for fact in facts}
-        sizes = [known.get(key) for key in ("payload", "payload_max", "read_request")]
+        sizes = [known.get(key) for key in ("payload", "payload_max", "read_request", "nvlinks_off")]
         packets.append(Packets(name, *(size if isinstance(size, int) else None for size in sizes)))
     return Machine(discovered.system, conditions, tuple(packets))
 

@@ -253,11 +253,11 @@ def far_buffers(case: Case) -> Iterator[Suspect]:
     for node in sorted({system.device(cpu).numa or 0 for cpu in system.of_kind(Kind.CPU)}):
         for end, other in ((flow.src, flow.dst), (flow.dst, flow.src)):
             if end in system.hosts and other in system.devices:
-                what = f"the host buffer lay on NUMA node {node}, away from {other}"
+                what = f"the host buffer lay on NUMA node {node}, away from the device"
                 near = system.device(endpoint(system, end, other)).numa
                 step = f"run it under numactl --membind={near}, or lanewise measure gpu --flows 'host:{near}->{other}'"
                 moved = changes.far_memory(node, other)
-                yield Suspect(("memory", other), what, step, "", moved, devices=frozenset({other}))
+                yield Suspect(("memory", str(node)), what, step, "", moved, devices=frozenset({other}))
 
 
 def redirection(case: Case) -> Iterator[Suspect]:
@@ -282,9 +282,21 @@ def lost_peer(case: Case) -> Iterator[Suspect]:
         return
     pair = frozenset({flow.src, flow.dst})
     if route(case.model.system, flow.src, flow.dst).via is not Via.STAGED:
-        what = f"{flow.src} and {flow.dst} exchange data through host memory: P2P is off or not possible between them"
+        what = "these GPUs exchange data through host memory: P2P is off or not possible between them"
         step = "nvidia-smi topo -p2p r"
-        yield Suspect(("peer", *sorted(pair)), what, step, "", changes.no_peers(frozenset({pair})), devices=pair)
+        yield Suspect(("peer",), what, step, "", changes.no_peers(frozenset({pair})), devices=pair)
+
+
+def no_nvlink(case: Case) -> Iterator[Suspect]:
+    """Two GPUs that NVLinks join and that exchange data over PCIe."""
+    flow = case.flow
+    if flow is None or not _between_devices(case, flow):
+        return
+    if route(case.model.system, flow.src, flow.dst, flow.p2p).via is Via.NVLINK:
+        pair = frozenset({flow.src, flow.dst})
+        what = "these GPUs exchange data over PCIe: their NVLinks are down or not there"
+        step = "nvidia-smi nvlink -s; nvidia-smi topo -m; is the fabric manager running?"
+        yield Suspect(("nvlink",), what, step, "", changes.fewer_nvlinks(flow.src), devices=pair)
 
 
 def slow_staging(case: Case) -> Iterator[Suspect]:
@@ -301,7 +313,9 @@ def slow_staging(case: Case) -> Iterator[Suspect]:
         yield Suspect(("staging",), what, step, "", None)
 
 
-SUPPOSED: tuple[Callable[[Case], Iterable[Suspect]], ...] = (slower_link, far_buffers, redirection, lost_peer)
+SUPPOSED: tuple[Callable[[Case], Iterable[Suspect]], ...] = (
+    slower_link, far_buffers, redirection, lost_peer, no_nvlink,
+)  # fmt: skip
 
 
 # --- faster than it can be ------------------------------------------------------------------------------------------

@@ -62,6 +62,23 @@ def payload(device: str, size: int) -> Change:
     return Change(("payload", device, str(size)), system=change)
 
 
+def fewer_nvlinks(device: str, down: int | None = None) -> Change:
+    """A GPU with that many of its NVLinks down; all, where None."""
+
+    def change(system: System) -> System:
+        left, links = down, []
+        for link in system.links:
+            if link.kind is LinkKind.NVLINK and device in (link.a, link.b):
+                lost = link.count if left is None else min(left, link.count)
+                left = None if left is None else left - lost
+                links += [replace(link, count=link.count - lost)] if lost < link.count else []
+            else:
+                links.append(link)
+        return replace(system, links=tuple(links))
+
+    return Change(("nvlink", device, str(down)), system=change)
+
+
 def redirected(names: frozenset[str]) -> Change:
     """ACS on at these switches; at all of them where the system knows none of the names."""
 
@@ -114,5 +131,6 @@ def slower_links(system: System, device: str) -> Iterator[tuple[Change, int, int
 
 
 __all__ = [
-    "Change", "far_memory", "link_above", "narrower", "no_peers", "payload", "redirected", "slower_links", "translated",
+    "Change", "far_memory", "fewer_nvlinks", "link_above", "narrower", "no_peers", "payload", "redirected",
+    "slower_links", "translated",
 ]  # fmt: skip

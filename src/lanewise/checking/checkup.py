@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 FINE, WRONG, NOT_JUDGED = 0, 1, 3
 MOST_CAUSES = 3
+_FLOW = re.compile(r"[^\s,]+->[^\s,]+")
 Expect = Callable[["Observation"], Expected]
 Why = dict[int, tuple[Cause, ...]]
 
@@ -169,10 +171,10 @@ def _open(judged: Sequence[Judged]) -> list[Finding]:
     groups: dict[tuple[Verdict, str], list[Judged]] = defaultdict(list)
     for each in judged:
         if each.verdict in (Verdict.FAILED, Verdict.UNKNOWN):
-            groups[each.verdict, each.note].append(each)
+            groups[each.verdict, _FLOW.sub("these flows", each.note)].append(each)
     steps = {
         Verdict.FAILED: "lanewise doctor",
-        Verdict.UNKNOWN: "lanewise check --from RESULT --system machine.yaml, or --expect EARLIER.json",
+        Verdict.UNKNOWN: "describe the machine with its parts (--system machine.yaml), or --expect EARLIER.json",
     }
     return [
         Finding(verdict.value, note or "nothing is known of it", tuple(rows), (), steps[verdict])

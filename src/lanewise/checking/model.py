@@ -16,20 +16,22 @@ from lanewise.perf.plans import ENGINE_DOUBT
 from lanewise.perf.predict import FlowRate, predict
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Via
-from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
     from lanewise.results.observation import Observation
     from lanewise.topology.model import System
 
-# A launch costs about 10 us: below this size (B) it is more than 3 % of a copy at 50 GB/s.
+# A launch costs about 10 us: below this size (B) it is more than 3 % of a copy at 50 GB/s. Smaller I/O and messages
+# than these tell how many of them a second there are, not what the path carries.
 LEAST_COPY = 16 * 2**20
+LEAST = {"storage": 128 * 2**10, "network": 64 * 2**10}
 # What copies reach of a link where no figure of their engine is known (perf.plans.ENGINE_DOUBT).
 ENGINE_SHARE = 0.84
 HOST_MEMORY = "host memory"
 AS_DESCRIBED = Change(("as described",))
 _RATES = ("goodput", "total", "fit_bandwidth")
 _METRICS = (*_RATES, "latency")
+_SHORT = ("goodput", "total")
 
 
 @dataclass
@@ -53,11 +55,8 @@ class Model:
         source, _, target = row.flow.partition("->")
         if source.strip() == target.strip() or row.path == HOST_MEMORY:
             return False
-        small = row.settings.get("bytes", LEAST_COPY) < LEAST_COPY
-        try:
-            return row.metric in _METRICS and (row.metric != "goodput" or not small or self._drives(self.flows(row)))
-        except LanewiseError:
-            return row.metric in _METRICS
+        least = LEAST.get(row.path, LEAST_COPY)
+        return row.metric in _METRICS and (row.metric not in _SHORT or row.settings.get("bytes", least) >= least)
 
     def expect(self, row: Observation) -> Expected:
         """The model's value of a row; unknown, with the reason, where it has none."""
@@ -114,14 +113,6 @@ class Model:
         if self._own(row) not in names:
             return Expected(None, note=f"{row.flow} is not among the flows of its scenario: {', '.join(names)}")
         return _one(rates[names.index(self._own(row))], row)
-
-    def _drives(self, flows: tuple[Flow, ...]) -> bool:
-        kinds = (Kind.SSD, Kind.RAID)
-        ends = {end for flow in flows for end in (flow.src, flow.dst)}
-        return any(
-            end in self.system.volumes or (end in self.system.devices and self.system.device(end).kind in kinds)
-            for end in ends
-        )
 
     def _changed(self, change: Change) -> System:
         if change.key not in self._systems:

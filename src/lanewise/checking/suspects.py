@@ -45,12 +45,16 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Packets:
-    """Max payload in use and at most, and the read request size of a device, in B; None is unknown."""
+    """Max payload in use and at most and the read request size of a device in B, its NVLinks that are down.
+
+    None is unknown.
+    """
 
     device: str
-    payload: int | None
-    most: int | None
-    read_request: int | None
+    payload: int | None = None
+    most: int | None = None
+    read_request: int | None = None
+    nvlinks_off: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ def intended(system: System) -> System:
 def suspects(machine: Machine, wanted: System | None) -> tuple[Suspect, ...]:
     """All that captures and driver say against the machine; `wanted` is what it should be, where somebody said so."""
     found = [*_links(machine.conditions), *_numa(machine.conditions), *_packets(machine.packets)]
+    found += _nvlinks(machine.packets)
     found += _throttles(machine.conditions)
     if machine.system is not None:
         found += _redirections(machine)
@@ -147,6 +152,16 @@ def _packets(packets: tuple[Packets, ...]) -> Iterator[Suspect]:
             what = f"read requests of {each.device} ask for {each.read_request} B, 512 B and more are usual"
             step = "raise it in the firmware or the device's settings; then: sudo lspci -vv | grep MaxReadReq"
             yield Suspect(("read request", each.device), what, step, "lspci", None, False, frozenset({each.device}))
+
+
+def _nvlinks(packets: tuple[Packets, ...]) -> Iterator[Suspect]:
+    """NVLinks that are down: no fault by itself, as a bridge need not take all that a card has."""
+    for each in packets:
+        if each.nvlinks_off:
+            what = f"{each.nvlinks_off} NVLinks of {each.device} are down"
+            step = "nvidia-smi nvlink -s; nvidia-smi nvlink -e; dmesg | grep -i xid"
+            change = changes.fewer_nvlinks(each.device, each.nvlinks_off)
+            yield Suspect(("nvlink", each.device), what, step, "nvlink -s", change, False, frozenset({each.device}))
 
 
 def _throttles(conditions: Conditions) -> Iterator[Suspect]:
