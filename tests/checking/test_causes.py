@@ -103,6 +103,24 @@ def test_cufile_compat_mode_is_named_for_drives_read_into_gpus():
     assert ("compat",) in causes
 
 
+def test_a_bounce_buffer_asked_for_is_judged_as_such_and_the_page_cache_is_no_path():
+    system = api.load_system("pax-storage-fabric", {"cross_domain": 1})
+    drive = next(iter(system.volumes))
+    model = Model(system)
+    direct = Observation("read", f"{drive}->gpu0", "goodput", 1.0, "GB/s", Source.MEASURED, path="storage")
+    ways = {mode: model.expect(replace(direct, how={"mode": mode})).basis for mode in ("direct", "bounce")}
+    assert ways["bounce"] == "staged" != ways["direct"]
+    assert not model.judges(replace(direct, how={"mode": "cached"}))
+    assert model.judges(replace(direct, how={"mode": "cached", "tool": "fio"}))
+
+
+def test_a_fast_read_through_the_page_cache_is_told():
+    system = api.load_system("pax-storage-fabric")
+    row = made.rows(system, ["ssd0->host0"])[0]
+    found = checked(system, [replace(scaled(row, 3.0, mode="cached", tool="fio"), path="storage")])
+    assert ("cache",) in [cause.suspect.key for cause in found.findings[0].causes]
+
+
 def test_a_small_payload_is_tried_and_small_read_requests_are_mentioned(system: System):
     machine = Machine(packets=(Packets("gpu0", 128, 256, 128), Packets("gpu1", 256, 256, 512)))
     rows = [scaled(row, 0.85) for row in made.rows(system, ["host0->gpu0"])]

@@ -66,7 +66,7 @@ def test_a_verdict_does_not_depend_on_the_unit(measured: float, value: float, un
 
 def test_a_longer_time_is_slow_and_a_shorter_one_fast():
     wanted = Expected(10e-6, 10e-6, 10e-6, "latency")
-    verdicts = [judge(row(time, "us", "latency"), wanted, tolerance_for(wanted)).verdict for time in (4, 10, 16)]
+    verdicts = [judge(row(time, "us", "latency"), wanted, tolerance_for(wanted)).verdict for time in (3, 10, 17)]
     assert verdicts == [Verdict.FAST, Verdict.OK, Verdict.SLOW]
 
 

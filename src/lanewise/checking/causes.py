@@ -190,8 +190,8 @@ def wrong_node(case: Case) -> Iterator[Suspect]:
 
 def compat_mode(case: Case) -> Iterator[Suspect]:
     """cuFile did not read straight into the GPU but through host memory."""
-    if case.judged.row.how.get("mode") in ("cuFile compat", "bounce"):
-        what = "the data took the way through host memory (cuFile's compatibility mode or a bounce buffer)"
+    if case.judged.row.how.get("mode") == "cuFile compat":
+        what = "the data took the way through host memory: cuFile ran in its compatibility mode"
         step = "gdscheck -p; load nvidia-fs, or set allow_compat_mode false in cufile.json to see the reason"
         yield Suspect(("compat",), what, step, "said by the probe", changes.no_peers())
 
@@ -302,7 +302,7 @@ def no_nvlink(case: Case) -> Iterator[Suspect]:
 def slow_staging(case: Case) -> Iterator[Suspect]:
     """A copy through host memory that is slower than its stages let it: what is left where no link explains it."""
     flow = case.flow
-    if flow is None or not _between_devices(case, flow):
+    if flow is None or not _between_devices(case, flow) or lower_is_better(case.judged.unit):
         return
     if route(case.model.system, flow.src, flow.dst, flow.p2p).via is Via.STAGED:
         what = "copies through host memory lose time between their two stages, and no one link would explain it"

@@ -50,10 +50,12 @@ class Model:
     def judges(self, row: Observation) -> bool:
         """Whether the model has such a value at all: long copies and I/O, and the latency of small copies.
 
-        Not of copies within one device, or within the memory of one host.
+        Not of copies within one device or the memory of one host, and not of the page cache.
         """
         source, _, target = row.flow.partition("->")
-        if source.strip() == target.strip() or row.path == HOST_MEMORY:
+        # Our own storage probe reads from the page cache on purpose, beside the other modes.
+        cache = row.how.get("mode") == "cached" and "tool" not in row.how
+        if source.strip() == target.strip() or row.path == HOST_MEMORY or cache:
             return False
         least = LEAST.get(row.path, LEAST_COPY)
         return row.metric in _METRICS and (row.metric not in _SHORT or row.settings.get("bytes", least) >= least)
@@ -76,6 +78,7 @@ class Model:
         """All flows that ran together, between devices of the system; FormatError if the row's words are no flows."""
         # The sample copies through memory where a pair cannot be peers: judged is what was asked for.
         p2p = row.how.get("p2p") != "off" or "P2P=Enabled" in row.scenario
+        p2p = p2p and row.how.get("mode") != "bounce"
         parsed = parse_flows(row.how.get("flows") or row.flow, p2p)
         return tuple(self._between_devices(flow) for flow in parsed)
 
