@@ -251,7 +251,8 @@ def _lesser_links(found: System, wanted: System) -> Iterator[Suspect]:
     for name in wanted.of_kind(Kind.GPU, Kind.NIC, Kind.SSD):
         should = changes.link_above(wanted, name)
         here = changes.link_above(found, name) if name in found.devices else None
-        if should is None or here is None:
+        # Cards and drives of two descriptions may be numbered otherwise: only like is compared with like.
+        if should is None or here is None or found.device(name).part != wanted.device(name).part:
             continue
         less = [
             (have or 0) < (want or 0) and have is not None
