@@ -8,7 +8,8 @@ speed     predict, finish_times, matrix, serve
 services  simulate, peak, trace, load_workload
 plans     plan
 studies   ready_studies, load_study, new_study, run_studies, calibrate, write_parts
-measured  measure_host, measure_gpu, measure_storage, measure_network, as_measured_run, check
+measured  measure_host, measure_gpu, measure_storage, measure_network, as_measured_run, read_results, check,
+          check_data, check_metrics, as_checked_run
 runs      as_run, save_run, load_run, render_report, compare, compare_sources, compare_systems, accuracy
 machine   doctor
 """

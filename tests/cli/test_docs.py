@@ -1,6 +1,7 @@
 """What the README and the guides show is what the binary prints: every `$ lanewise` of a console block is run.
 
 A line `...` stands for any lines. Blocks without it are written anew by: python tests/cli/test_docs.py
+`cat > FILE <<'EOF'` writes a file for the commands below it.
 """
 
 from __future__ import annotations
@@ -17,14 +18,20 @@ from cli_binary import BINARY
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+HEREDOC = re.compile(r"cat > \S+ <<'EOF'\n.*?^EOF$", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 
 def commands(block: str) -> Iterator[tuple[str, str]]:
     """Each command of a block with the output shown below it."""
     for piece in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        written = HEREDOC.match(piece)
         command, _, shown = piece.partition("\n")
-        yield command, shown.strip("\n")
+        yield (written[0], "") if written else (command, shown.strip("\n"))
+
+
+def is_run(command: str) -> bool:
+    return command.startswith(("lanewise", "cat >"))
 
 
 def printed(command: str, folder: str) -> str:
@@ -47,7 +54,7 @@ def pattern(shown: str) -> str:
 def test_a_page_shows_what_the_commands_print(page: Path, tmp_path: Path):
     for block in BLOCK.findall(page.read_text(encoding="utf-8")):
         for command, shown in commands(block):
-            if command.startswith("lanewise"):
+            if is_run(command):
                 found = printed(command, str(tmp_path))
                 assert re.match(pattern(shown), found + "\n"), f"{command}\n--- printed\n{found}\n--- shown\n{shown}"
 
@@ -59,7 +66,7 @@ def rewrite(page: Path) -> None:
         def renew(match: re.Match[str]) -> str:
             made = []
             for command, shown in commands(match[1]):
-                fresh = printed(command, folder) if command.startswith("lanewise") else shown
+                fresh = printed(command, folder) if is_run(command) else shown
                 kept = shown if re.search(r"^\.\.\.$", shown, re.MULTILINE) else fresh
                 made.append(f"$ {command}\n{kept}".rstrip("\n") + "\n")
             return "```console\n" + "".join(made) + "```"

@@ -9,7 +9,7 @@ Where a function takes a system, the name of a ready one or the path of a file w
 
 from __future__ import annotations
 
-from lanewise.api.checking import check
+from lanewise.api.checking import as_checked_run, check, check_data, check_metrics
 from lanewise.api.discovery import capture, discover
 from lanewise.api.gpu import measure_gpu
 from lanewise.api.here import doctor
@@ -24,6 +24,7 @@ from lanewise.api.loading import (
     ready_systems,
 )
 from lanewise.api.network import measure_network
+from lanewise.api.readers import read_results
 from lanewise.api.runs import (
     accuracy,
     as_measured_run,
@@ -43,12 +44,15 @@ from lanewise.catalog import write_parts
 __all__ = [
     "accuracy",
     "all_routes",
+    "as_checked_run",
     "as_measured_run",
     "as_run",
     "attach",
     "calibrate",
     "capture",
     "check",
+    "check_data",
+    "check_metrics",
     "class_matrix",
     "compare",
     "compare_sources",
@@ -73,6 +77,7 @@ __all__ = [
     "peers",
     "plan",
     "predict",
+    "read_results",
     "ready_studies",
     "ready_systems",
     "render_report",

@@ -29,7 +29,7 @@ def discover(
     """
     several = [files] if isinstance(files, (str, Path)) else list(files)
     if several:
-        return _build([reading for path in several for reading in _read(Path(path))], catalog, name or "machine")
+        return _build([reading for path in several for reading in read_dumps(Path(path))], catalog, name or "machine")
     return _of_capture(here(), catalog, name)
 
 
@@ -83,7 +83,7 @@ def _build(readings: Sequence[Reading], catalog: Catalog | None, name: str) -> D
     return build(readings, catalog if catalog is not None else builtin(), name)
 
 
-def _read(path: Path) -> tuple[Reading, ...]:
+def read_dumps(path: Path) -> tuple[Reading, ...]:
     from lanewise.api.collecting import collect
     from lanewise.discovery.kinds import read_capture, read_dump
 

@@ -2,6 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-def measure_gpu() -> None:
-    """To come."""
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lanewise.perf.flow import Flow
+    from lanewise.probes.cases import Case
+    from lanewise.probes.gpu import GpuProbe
+    from lanewise.probes.gpu_bench import GpuAsk
+    from lanewise.results.sample import Sample
+
+
+def measure_gpu(flows: str | Sequence[Flow] = (), ask: GpuAsk | None = None) -> Iterator[Sample]:
+    """Samples of flows measured together, 'gpu0->gpu1, host:1->gpu0', or of what `ask` says; neither: the default set.
+
+    They come as they are taken, and closing the iterator frees everything; `as_measured_run` makes a run of them.
+    MissingDependency without a driver, CannotMeasure where a GPU has too little memory, UnknownName for a GPU.
+    """
+    from lanewise.perf.flow import parse_flows
+    from lanewise.probes.gpu_bench import GpuAsk
+
+    asked = ask or GpuAsk()
+    if flows:
+        typed = parse_flows(flows) if isinstance(flows, str) else tuple(flows)
+        asked = replace(asked, flows=typed)
+    return gpu_probe().samples(asked)
+
+
+def gpu_probe() -> GpuProbe:
+    """The probe over this machine's CUDA driver: its conditions, its plan for an ask, its samples."""
+    from lanewise.probes.gpu import open_gpus
+
+    return open_gpus()
+
+
+def gpu_cases(names: Sequence[str] = ("all",)) -> list[Case]:
+    """The named cases, those of a set, or those that patterns match; UnknownName."""
+    from lanewise.probes.cases import pick
+
+    return pick(names)

@@ -2,6 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-def measure_host() -> None:
-    """To come."""
+from lanewise.errors import MissingDependency, unknown_name
+
+if TYPE_CHECKING:
+    from lanewise.results.estimate import Rule
+    from lanewise.results.sample import Sample
+
+
+def measure_host(
+    what: Sequence[str] = (),
+    threads: Sequence[int] = (),
+    nodes: Sequence[int] = (),
+    bytes: int | None = None,
+    rule: Rule | None = None,
+) -> Iterator[Sample]:
+    """Samples of this machine's memory by NUMA node and number of threads, as they are taken.
+
+    `what`: copy, read, write, latency (all); `threads`: 1, 2, 4, ... cores of a node; `nodes`: all; `bytes` of each
+    buffer: several times the last-level cache. CannotMeasure where the machine does not let it be measured.
+    """
+    import sys
+
+    if sys.platform != "linux":
+        raise MissingDependency("memory is measured on Linux only", hint="run lanewise measure host on a Linux machine")
+    from lanewise.probes import host
+
+    for name in what:
+        if name not in host.KINDS:
+            raise unknown_name("kind of memory work", name, host.KINDS)
+    rest = {} if rule is None else {"rule": rule}
+    return host.measure(host.HostPlan(tuple(what) or host.KINDS, tuple(threads), tuple(nodes), bytes, **rest))
+
+
+def host_conditions() -> dict[str, str]:
+    """What decides about memory rates, for the record: cores by NUMA node, last-level cache."""
+    from lanewise.probes.host_layout import read_layout
+
+    layout = read_layout()
+    cores = ", ".join(f"{node}: {len(cores)}" for node, cores in sorted(layout.cores.items()))
+    cache = "unknown" if layout.cache is None else f"{layout.cache >> 20} MiB"
+    return {"cores by NUMA node": cores, "last-level cache": cache}

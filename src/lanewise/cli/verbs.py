@@ -50,7 +50,8 @@ app = typer.Typer(
     name="lanewise",
     cls=Verbs,
     help="Measure, predict and compose the data paths that feed GPUs.",
-    epilog="Exit codes: 0 fine, 1 a verdict asked for (--check) is negative, 2 bad input, 130 interrupted.",
+    epilog="Exit codes: 0 fine, 1 a verdict is negative (check, --check), 2 bad input, 3 not all judged (check), "
+    "130 interrupted.",
     no_args_is_help=True,
     # Typer reads the value of every option with pydantic, which costs as much as all the rest of a start; its two
     # options for completion are there only when they can matter.

@@ -14,7 +14,7 @@ from lanewise.topology.ranges import expand
 _END = r"[\w.:\-]+(?:\[[\d,\-]+\][\w.:\-]*)*"
 _FLOW = re.compile(rf"^\s*(?P<src>{_END}?)\s*(?P<arrow><->|->|<-)\s*(?P<dst>{_END})\s*(?P<rest>(?:\s+\S.*)?)$")
 COMMA = re.compile(r",(?![^\[]*\])")
-_WORDS = "use words after the flow: read, 1 GiB, @0.5 ms (start), x2 (weight), cap 5 GB/s, every 10 s"
+_WORDS = "use words after the flow: read, sm, 1 GiB, @0.5 ms (start), x2 (weight), cap 5 GB/s, every 10 s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Flow:
     With `every` (s) a sized flow begins again and again; only background traffic of a service may.
 
     `read` makes the destination GPU pull peer data instead of the source pushing it; without `p2p` two GPUs
-    exchange data through host memory.
+    exchange data through host memory. `sm` has a kernel copy instead of a copy engine: measured, not modelled.
     """
 
     src: str
@@ -37,6 +37,7 @@ class Flow:
     cap_basis: str = "physics"
     cap_rests_on: str = "stated with the flow"
     read: bool = False
+    sm: bool = False
     p2p: bool = True
     every: float = 0.0
 
@@ -100,8 +101,8 @@ def _options(piece: str, rest: str) -> dict[str, float | bool]:
 
 
 def _option(word: str, rest: deque[str]) -> tuple[str, float | bool]:
-    if word == "read":
-        return "read", True
+    if word in ("read", "sm"):
+        return word, True
     if word == "@":
         return "start", _quantity("", rest, "s", zero=True)
     if word == "cap":
@@ -117,7 +118,7 @@ def _quantity(word: str, rest: deque[str], expect: str, zero: bool = False) -> f
     """A number and its unit, which may stand apart."""
     text = word or (rest.popleft() if rest else "")
     unit = rest[0] if rest else ""
-    if text[-1:].isdigit() and unit[:1].isalpha() and unit not in ("read", "cap", "every") and unit[0] != "x":
+    if text[-1:].isdigit() and unit[:1].isalpha() and unit not in ("read", "sm", "cap", "every") and unit[0] != "x":
         text += f" {rest.popleft()}"
     return _positive(units.parse(text, expect), text, zero=zero)
 

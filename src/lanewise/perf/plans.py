@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from lanewise.errors import Unreachable
 from lanewise.perf import moves
 from lanewise.perf.resources import Resource, Use, cite, weakest
 from lanewise.perf.volumes import expand
@@ -104,6 +105,11 @@ def _staging(system: System, flow: Flow, routes: Sequence[Route], shares: Sequen
             stages[index] += [(use, share) for use in moves.uses(system, stage)]
     if not stages:
         return None
+    if not all(stages.values()):
+        raise Unreachable(
+            f"nothing is known that would limit {flow.name}",
+            hint="name the parts of its devices, or the speed of its links, in the description",
+        )
     slowest = [max(moves.merged(uses), key=lambda use: use.amount / use.resource.capacity) for uses in stages.values()]
     times = [use.amount / use.resource.capacity for use in slowest]
     bases = [use.resource.basis for use in slowest]

@@ -1,7 +1,91 @@
-"""`lanewise measure gpu`: copies between hosts and GPUs."""
+"""`lanewise measure gpu`: copies between hosts and GPUs, peers, latency, and any set of flows at once."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated
 
-def gpu() -> None:
-    """To come."""
+import typer
+
+from lanewise.cli import options, terminal
+from lanewise.cli.measure import recorded
+from lanewise.errors import InputError
+
+if TYPE_CHECKING:
+    from lanewise.probes.gpu_bench import GpuAsk
+
+
+def gpu(
+    cases: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Cases by name or pattern, or default, nvbandwidth, all (--list).")
+    ] = "",
+    list_: Annotated[bool, typer.Option("--list", help="List the cases and what each shows; measure nothing.")] = False,
+    flows: Annotated[
+        str, typer.Option(metavar="FLOWS", help="Measured together: 'gpu0->gpu1, host:1->gpu0 read, gpu2->gpu3 sm'.")
+    ] = "",
+    latency: Annotated[bool, typer.Option("--latency", help="The cases of latency: '*latency*'.")] = False,
+    queries: Annotated[
+        bool, typer.Option("--queries", help="The cases of scattered 150,528 B queries: 'queries_*'.")
+    ] = False,
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="Copies of 4 KiB to 1 GiB, with latency and bandwidth fitted.")
+    ] = False,
+    devices: Annotated[str, typer.Option(metavar="gpu[0-3]", help="Only these GPUs; 0,2 will do.")] = "",
+    bytes_: Annotated[
+        str, typer.Option("--bytes", metavar="SIZE", help="Size of one copy, such as '64 MiB'. [default: 256-512 MiB]")
+    ] = "",
+    node: Annotated[
+        int | None, typer.Option("--node", min=0, help="NUMA node of host memory. [default: the GPU's own]")
+    ] = None,
+    no_p2p: options.NoP2p = False,
+    as_json: options.Json = False,
+    output: recorded.RunFile = None,
+    samples: recorded.SampleFile = None,
+) -> None:
+    """Measure copies between this machine's hosts and GPUs; without options host and GPU, all pairs, and latencies."""
+    from lanewise.api.gpu import gpu_cases, gpu_probe
+    from lanewise.cli.measure.matrices import matrices
+
+    named = [name.strip() for name in cases.split(",") if name.strip()]
+    named += ["*latency*"] * latency + ["queries_*"] * queries
+    if list_:
+        return _list(named)
+    ask = _ask(flows, named, devices, bytes_, sweep)
+    if node is not None or no_p2p:
+        from dataclasses import replace
+
+        ask = replace(ask, node=node, p2p=not no_p2p)
+    probe = gpu_probe()
+    planned = {scenario for cell in probe.plan(ask) for scenario in cell.scenarios}
+    for case in gpu_cases(named) if named else ():
+        if case.name not in planned:
+            terminal.note(f"left out, for want of a second GPU: {case.name}")
+    recorded.record(probe.samples(ask), output, samples, as_json, probe.conditions(), matrices)
+    return None
+
+
+def _ask(flows: str, named: list[str], devices: str, size: str, sweep: bool) -> GpuAsk:
+    from lanewise import units
+    from lanewise.perf.flow import parse_flows
+    from lanewise.probes.gpu import SWEEP
+    from lanewise.probes.gpu_bench import GpuAsk
+
+    if sweep and size:
+        raise InputError("--sweep takes copies of many sizes, --bytes of one", hint="give one of the two")
+    return GpuAsk(
+        flows=parse_flows(flows) if flows else (), cases=tuple(named), devices=devices,
+        bytes=int(units.parse(size, "B")) if size else 0, sizes=SWEEP if sweep else (),
+    )  # fmt: skip
+
+
+def _list(named: list[str]) -> None:
+    from lanewise.api.gpu import gpu_cases
+
+    rows = [
+        (case.name, case.says, str(case.over), ", ".join(_way(text) for text in case.flows), case.like)
+        for case in gpu_cases(named or ["all"])
+    ]
+    terminal.out(terminal.table(("case", "shows", "for", "flows", "as in"), rows))
+
+
+def _way(text: str) -> str:
+    return text.format(a="A", b="B")

@@ -11,7 +11,7 @@ from lanewise import files
 from lanewise.cli import terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from lanewise.results.observation import Observation
     from lanewise.results.sample import Sample
@@ -31,8 +31,11 @@ def record(
     sample_file: Path | None,
     as_json: bool,
     machine: Mapping[str, str] | None = None,
+    show: Callable[[Sequence[Observation]], str] | None = None,
 ) -> tuple[Observation, ...]:
     """Take all samples, keep them, print what they say; a Ctrl-C does the same with what there is, then goes on up.
+
+    `show` makes what stands above the table of all rows, such as matrices; '' for nothing.
 
     An error of the probe in mid-way likewise leaves finished samples in the files before it goes on up.
     """
@@ -45,7 +48,7 @@ def record(
         api.save_run(run, output)
         terminal.note(f"wrote {output}")
     if taken:
-        terminal.out_json(_data(run.rows)) if as_json else terminal.out(_table(run.rows))
+        terminal.out_json(_data(run.rows)) if as_json else terminal.out(_shown(run.rows, show))
     if failure is not None:
         if taken:
             terminal.note(f"not finished: {len(taken)} samples of {len(run.rows)} cells are kept")
@@ -78,6 +81,11 @@ def _collect(
         if lines is not None:
             lines.close()
     return None
+
+
+def _shown(rows: Sequence[Observation], show: Callable[[Sequence[Observation]], str] | None) -> str:
+    above = show(rows) if show is not None else ""
+    return f"{above}\n\n{_table(rows)}" if above else _table(rows)
 
 
 def _table(rows: Sequence[Observation]) -> str:

@@ -1,0 +1,75 @@
+#!/bin/bash
+# Lanewise beside nvbandwidth and p2pBandwidthLatencyTest on a bare machine with 1 to 8 GPUs and the CUDA toolkit,
+# Python 3.12 and no network, in one go of at most ten minutes:
+#
+#     OUT=results bash benchmarks/h200/run.sh
+#
+# PEERS   sources to build here (default .peers): nvbandwidth/ and p2p/ (the CUDA sample's .cu with Common/), and shim/,
+#         a header in place of Boost's program_options where Boost is missing.
+# WHEELS  Python packages that the machine lacks, and a wheel of lanewise itself (default .wheels); without the latter
+#         it is built here. Made beforehand, with the network:
+#           python3.12 -m pip wheel --no-deps -w .wheels .
+#           python3.12 -m pip download --no-deps --only-binary=:all: --python-version 3.12 -d .wheels \
+#             --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 \
+#             pydantic pydantic-core annotated-types typing-inspection zstandard nvidia-ml-py
+# SECONDS_ALL  for everything (default 570).
+# Into OUT: versus.md, versus.json, raw.tar.gz (all that was printed and every run file), build.log, machine.txt.
+set -u
+begun=$(date +%s)
+peers=$(realpath -m "${PEERS:-.peers}") wheels=$(realpath -m "${WHEELS:-.wheels}") out=$(realpath -m "${OUT:-out/h200}")
+total=${SECONDS_ALL:-570}
+work=$(mktemp -d) && mkdir -p "$out" || exit 2
+trap 'rm -rf "$work"' EXIT
+cuda=${CUDA_HOME:-/usr/local/cuda}
+export PATH="$cuda/bin:$PATH" PYTHONUNBUFFERED=1
+for folder in /usr/local/nvidia/lib64 /usr/local/nvidia/lib /usr/lib/x86_64-linux-gnu; do
+    [ -e "$folder/libcuda.so.1" ] && export LD_LIBRARY_PATH="$folder:${LD_LIBRARY_PATH:-}"
+done
+
+build_nvbandwidth() {
+    local shim=""
+    [ -e /usr/include/boost/program_options.hpp ] || shim="-I$peers/shim"
+    local boost="-lboost_program_options"
+    [ -n "$shim" ] && boost=""
+    # shellcheck disable=SC2086 # each is one word or none
+    (cd "$peers/nvbandwidth" && nvcc -O3 -std=c++17 -arch=native $shim -I. '-DGIT_VERSION="v0.8"' testcase.cpp \
+        testcases_ce.cpp testcases_sm.cpp kernels.cu memcpy.cpp nvbandwidth.cpp multinode_memcpy.cpp \
+        multinode_testcases.cpp output.cpp json_output.cpp json/jsoncpp.cpp -o "$work/nvbandwidth" \
+        -L"$cuda/lib64/stubs" -lnvidia-ml -lcuda $boost)
+}
+
+build_p2p() {
+    (cd "$peers/p2p" && nvcc -O3 -std=c++17 -arch=native -ICommon p2pBandwidthLatencyTest.cu -o "$work/p2p")
+}
+
+install_lanewise() {
+    local pip="python3 -m pip install -q --no-index --no-deps --no-compile --target $work/site"
+    if ls "$wheels"/*.whl > /dev/null 2>&1; then
+        $pip "$wheels"/*.whl || return
+    fi
+    ls "$wheels"/lanewise-*.whl > /dev/null 2>&1 || $pip --no-build-isolation .
+}
+
+export PYTHONPATH="$work/site"
+{
+    build_nvbandwidth > "$work/nvbandwidth.log" 2>&1 &
+    build_p2p > "$work/p2p.log" 2>&1 &
+    install_lanewise > "$work/lanewise.log" 2>&1 &
+    wait
+} 2> /dev/null
+cat "$work"/*.log > "$out/build.log"
+echo "built after $(($(date +%s) - begun)) s"
+{ nvidia-smi; nvidia-smi topo -m; nvidia-smi -q -d CLOCK,PERFORMANCE; nvcc --version; uname -srm; lscpu; } \
+    > "$out/machine.txt" 2>&1
+
+tools=()
+for each in nvbandwidth p2p; do
+    [ -x "$work/$each" ] && tools+=("--$each" "$work/$each")
+done
+left=$((total - ($(date +%s) - begun) - 15))
+python3 benchmarks/h200/versus.py "${tools[@]}" --out "$work/results" --seconds "$left"
+code=$?
+cp "$work"/results/versus.* "$out/" && tar -C "$work/results" -czf "$out/raw.tar.gz" raw
+[ -x "$work/nvbandwidth" ] && [ -x "$work/p2p" ] || tail -n 20 "$out/build.log"
+echo "done after $(($(date +%s) - begun)) s"
+exit $code

@@ -1,0 +1,78 @@
+"""Expected values from measured rows: of one earlier run, or of several machines of one class."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lanewise import units
+from lanewise.checking.verdict import Expected
+from lanewise.errors import FormatError, InputError
+
+if TYPE_CHECKING:
+    from lanewise.results.observation import Observation
+
+LEAST_MACHINES = 3
+# The median of |x - median| of normal values, times this, is their standard deviation.
+_NORMAL = 1.4826
+_HOW = ("flows", "engine", "p2p", "mode")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Expected values by row; `names` are the files that they come from, one a machine."""
+
+    values: Mapping[tuple[Any, ...], tuple[float, ...]]
+    names: tuple[str, ...]
+
+    def expect(self, row: Observation) -> Expected:
+        """The value of the earlier run, or the median of the class with three robust deviations to either side."""
+        found = self.values.get(_key(row), ())
+        if len(self.names) == 1:
+            if not found:
+                return Expected(None, note=f"{self.names[0]} has no such row")
+            return Expected(found[0], found[0], found[0], "earlier run", rests_on=self.names)
+        if len(found) < LEAST_MACHINES:
+            return Expected(None, note=f"{len(found)} of {len(self.names)} machines have such a row; a class needs 3")
+        middle, wide = statistics.median(found), 3 * robust_deviation(found)
+        rests = (f"median of {len(found)} machines, 3 robust deviations = {100 * wide / middle:.1f} %",)
+        return Expected(middle, middle - wide, middle + wide, "class", rests_on=rests)
+
+
+def robust_deviation(values: Sequence[float]) -> float:
+    """The standard deviation as the median distance from the median tells it: a few outliers do not move it."""
+    middle = statistics.median(values)
+    return _NORMAL * statistics.median(abs(value - middle) for value in values)
+
+
+def from_rows(machines: Sequence[tuple[str, Iterable[Observation]]]) -> Rows:
+    """Expected values from the rows of one file, or of three or more; InputError for two, which are no class."""
+    if len(machines) == 2:
+        raise InputError(
+            "two machines do not say which of them is right",
+            hint=f"give one run to compare with, or {LEAST_MACHINES} and more of machines of one class",
+        )
+    values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    for _, rows in machines:
+        own = {_key(row): value for row in rows if (value := _si(row)) is not None}
+        for key, value in own.items():
+            values[key].append(value)
+    return Rows({key: tuple(each) for key, each in values.items()}, tuple(name for name, _ in machines))
+
+
+def _key(row: Observation) -> tuple[Any, ...]:
+    how = tuple(row.how.get(key, "") for key in _HOW)
+    return (row.scenario, row.flow, row.metric, tuple(sorted(row.settings.items())), how)
+
+
+def _si(row: Observation) -> float | None:
+    try:
+        return None if row.value is None else units.to_si(row.value, row.unit)
+    except FormatError:
+        return row.value
+
+
+__all__ = ["LEAST_MACHINES", "Rows", "from_rows", "robust_deviation"]

@@ -1,0 +1,280 @@
+"""What the captures say is wrong with a machine, before anything is measured: each with where it stands."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from lanewise.checking import change as changes
+from lanewise.errors import LanewiseError
+from lanewise.results.conditions import STATUS, Conditions, LinkState, PeerState
+from lanewise.routes.find import route
+from lanewise.routes.matrix import peers
+from lanewise.topology.model import Kind
+
+if TYPE_CHECKING:
+    from lanewise.checking.change import Change
+    from lanewise.topology.model import System
+
+# Chipset, GPU or topology not supported.
+_BY_DESIGN = ("CNS", "GNS", "TNS")
+_IDLE = ("idle", "gpu_idle", "none", "not active", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """Something that would slow paths down: `key` tells suspects apart, `what` names it in a clause.
+
+    `seen` is where it was observed (empty: only supposed), `step` the command to type next, `change` how the model
+    predicts with it (None: it cannot). A `fault` is reported though no path is known to suffer; a `sign` only shows
+    that something is wrong. `devices`: whose.
+    """
+
+    key: tuple[str, ...]
+    what: str
+    step: str
+    seen: str = ""
+    change: Change | None = None
+    fault: bool = False
+    devices: frozenset[str] = frozenset()
+    sign: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Packets:
+    """Max payload in use and at most and the read request size of a device in B, its NVLinks that are down.
+
+    None is unknown.
+    """
+
+    device: str
+    payload: int | None = None
+    most: int | None = None
+    read_request: int | None = None
+    nvlinks_off: int | None = None
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What was read of the machine itself: its system, conditions and packet sizes; `system` None: nothing."""
+
+    system: System | None = None
+    conditions: Conditions = field(default_factory=Conditions)
+    packets: tuple[Packets, ...] = ()
+
+
+def intended(system: System) -> System:
+    """A system as found with the policies that it should have: no ACS redirection, no translating IOMMU."""
+    iommu = "off" if system.policies.iommu == "translate" else system.policies.iommu
+    return replace(system, policies=replace(system.policies, acs_redirect=frozenset(), iommu=iommu))
+
+
+def suspects(machine: Machine, wanted: System | None) -> tuple[Suspect, ...]:
+    """All that captures and driver say against the machine; `wanted` is what it should be, where somebody said so."""
+    found = [*_links(machine.conditions), *_numa(machine.conditions), *_packets(machine.packets)]
+    found += _nvlinks(machine.packets)
+    found += _throttles(machine.conditions)
+    if machine.system is not None:
+        found += _redirections(machine)
+    expected = wanted or (intended(machine.system) if machine.system is not None else None)
+    if expected is not None:
+        natural = apart_by_design(machine) if wanted is None else frozenset()
+        lost = [state for state in machine.conditions.p2p if frozenset((state.a, state.b)) not in natural]
+        found += _no_peers(lost, expected)
+    if wanted is not None and machine.system is not None:
+        found += [*_missing(machine.system, wanted), *_lesser_links(machine.system, wanted)]
+    return tuple(found)
+
+
+def apart_by_design(machine: Machine) -> frozenset[frozenset[str]]:
+    """The pairs that the driver calls no peers because of what the machine is built of: that is no fault of it."""
+    return frozenset(frozenset((state.a, state.b)) for state in machine.conditions.p2p if state.status in _BY_DESIGN)
+
+
+def trained(device: str, gen: int | None, lanes: int | None, could: str, seen: str, port: str = "") -> Suspect:
+    """A link that runs below what it `could`, as a clause."""
+    where = f" (below {port})" if port else ""
+    what = f"the link of {device} runs at {speed(gen, lanes)}{where}{f', {could}' if could else ''}"
+    look = f"sudo lspci -vv -s {port} | grep Lnk" if port else "sudo lspci -vv | grep -E '^[0-9a-f]|LnkSta:'"
+    step = f"reseat the card or its cable, try another slot, then look again under load: {look}"
+    change = changes.narrower(device, gen, lanes)
+    return Suspect(("link", device), what, step, seen, change, True, frozenset({device}))
+
+
+def speed(gen: int | None, lanes: int | None) -> str:
+    """A link's speed as people write it."""
+    return f"Gen{gen or '?'} x{lanes or '?'}"
+
+
+def _links(conditions: Conditions) -> Iterator[Suspect]:
+    for link in conditions.links:
+        if not link.narrow and not (link.slow and link.under_load):
+            continue
+        gen = link.gen_now if link.slow and link.under_load else link.gen
+        seen = f"{link.source}{', under load' if link.under_load else ''}"
+        best = speed(link.gen, link.lanes)
+        # Without what the port can do, a slot of fewer lanes is as likely as a fault.
+        both = link.port_lanes is not None and link.device_lanes is not None
+        could = f"both ends can {best}" if both else f"one end can {best}, the other is not in the dump"
+        yield replace(trained(link.device, gen, link.lanes_now, could, seen, link.port), fault=both)
+
+
+def idle_links(conditions: Conditions) -> Iterator[LinkState]:
+    """Links that ran at a lower generation when nobody says that they were busy: no fault of an idle GPU."""
+    yield from (link for link in conditions.links if link.slow and not link.under_load)
+
+
+def _numa(conditions: Conditions) -> Iterator[Suspect]:
+    for each in conditions.numa:
+        if not each.differs or each.node is None:
+            continue
+        what = f"{each.device} states NUMA node {each.node}, the root port above it belongs to node {each.root_node}"
+        step = (
+            "update the firmware, or bind by hand: "
+            f"numactl --cpunodebind={each.root_node} --membind={each.root_node} COMMAND"
+        )
+        moved = changes.far_memory(each.node, each.device)
+        yield Suspect(("numa", each.device), what, step, each.source, moved, True, frozenset({each.device}))
+
+
+def _packets(packets: tuple[Packets, ...]) -> Iterator[Suspect]:
+    """Packets smaller than a device can; what its port can do is not known here, so this is no fault by itself."""
+    for each in packets:
+        if each.payload is not None and each.most is not None and each.payload < each.most:
+            what = f"max payload of {each.device} is {each.payload} B, it can {each.most} B"
+            step = "boot with pci=pcie_bus_perf, or set the payload in the firmware; then: sudo lspci -vv | grep MaxPay"
+            change = changes.payload(each.device, each.payload)
+            yield Suspect(("payload", each.device), what, step, "lspci", change, False, frozenset({each.device}))
+        if each.read_request is not None and each.read_request < 512:
+            what = f"read requests of {each.device} ask for {each.read_request} B, 512 B and more are usual"
+            step = "raise it in the firmware or the device's settings; then: sudo lspci -vv | grep MaxReadReq"
+            yield Suspect(("read request", each.device), what, step, "lspci", None, False, frozenset({each.device}))
+
+
+def _nvlinks(packets: tuple[Packets, ...]) -> Iterator[Suspect]:
+    """NVLinks that are down: no fault by itself, as a bridge need not take all that a card has."""
+    for each in packets:
+        if each.nvlinks_off:
+            what = f"{each.nvlinks_off} NVLinks of {each.device} are down"
+            step = "nvidia-smi nvlink -s; nvidia-smi nvlink -e; dmesg | grep -i xid"
+            change = changes.fewer_nvlinks(each.device, each.nvlinks_off)
+            yield Suspect(("nvlink", each.device), what, step, "nvlink -s", change, False, frozenset({each.device}))
+
+
+def _throttles(conditions: Conditions) -> Iterator[Suspect]:
+    for each in conditions.throttles:
+        reasons = [reason for reason in each.reasons if reason.lower() not in _IDLE]
+        if reasons:
+            what = f"the clocks of {each.device} are held down: {', '.join(reasons)}"
+            step = "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"
+            devices = frozenset({each.device})
+            yield Suspect(("throttling", each.device), what, step, each.source, None, False, devices)
+
+
+def _redirections(machine: Machine) -> Iterator[Suspect]:
+    """ACS and the IOMMU, where they turn traffic between two devices that a switch joins up to the root port."""
+    system, conditions = machine.system, machine.conditions
+    if system is None:
+        return
+    free, policies = intended(system), system.policies
+    if policies.acs_redirect:
+        acs = replace(free, policies=replace(free.policies, acs_redirect=policies.acs_redirect))
+        turned = _turned(free, acs)
+        if turned:
+            ports = conditions.redirecting(*policies.acs_redirect)
+            step = "turn it off unless virtual machines need it: boot with pci=disable_acs_redir=..., or " + (
+                f"sudo setpci -s {ports[0].port} ECAP_ACS+6.w=0000 for each port"
+                if ports and ports[0].port
+                else "setpci at each port"
+            )
+            names = ", ".join(sorted(policies.acs_redirect))
+            what = f"ACS at {names} sends traffic between {_pairs(turned)} up to the root port and back"
+            seen = ports[0].source if ports else system.source
+            change = changes.redirected(policies.acs_redirect)
+            yield Suspect(("acs",), what, step, seen, change, True, _of(turned))
+    if policies.iommu == "translate":
+        turned = _turned(free, replace(free, policies=replace(free.policies, iommu="translate")))
+        if turned:
+            what = f"the IOMMU translates, so traffic between {_pairs(turned)} goes up to the root port and back"
+            step = "boot with iommu=pt (or amd_iommu=off, intel_iommu=off), then: cat /sys/kernel/iommu_groups/*/type"
+            yield Suspect(("iommu",), what, step, system.source, changes.translated(), True, _of(turned))
+
+
+def _turned(free: System, bound: System) -> list[tuple[str, str]]:
+    """The pairs, one of them a GPU, whose way is longer than it would be without."""
+    names = free.of_kind(Kind.GPU, Kind.NIC)
+    found = []
+    for a, b in combinations(names, 2):
+        if Kind.GPU not in (free.device(a).kind, free.device(b).kind):
+            continue
+        try:
+            longer = len(route(bound, a, b).hops) > len(route(free, a, b).hops)
+        except LanewiseError:
+            continue
+        found += [(a, b)] if longer else []
+    return found
+
+
+def _no_peers(states: Sequence[PeerState], expected: System) -> Iterator[Suspect]:
+    """Pairs that should be peers and that the driver says are none, those of one reason together."""
+    should = {frozenset((pair.one, pair.other)) for pair in peers(expected) if pair.allowed}
+    lost: dict[str, dict[frozenset[str], PeerState]] = defaultdict(dict)
+    for state in states:
+        pair = frozenset((state.a, state.b))
+        if state.possible is False and pair in should and state.ability in ("read", "write", "peers", "pci"):
+            lost[state.status].setdefault(pair, state)
+    for status, pairs in lost.items():
+        named = [(state.a, state.b) for state in pairs.values()]
+        reason = STATUS.get(status, status)
+        what = f"{_pairs(named)} {'are' if len(named) == 1 else 'are each'} no peers, by the driver: {reason}"
+        step = "nvidia-smi topo -p2p r; look at ACS and IOMMU, at the driver's version, at other GPUs between them"
+        source = next(iter(pairs.values())).source
+        change = changes.no_peers(frozenset(pairs))
+        yield Suspect(("peers", status), what, step, source, change, True, _of(named))
+
+
+def _missing(found: System, wanted: System) -> Iterator[Suspect]:
+    for kind, word in ((Kind.GPU, "GPU"), (Kind.NIC, "network card"), (Kind.SSD, "drive"), (Kind.RAID, "controller")):
+        here, should = found.of_kind(kind), wanted.of_kind(kind)
+        if len(here) < len(should):
+            many = len(should) - len(here)
+            what = f"{many} {word}{'s' if many > 1 else ''} missing: {wanted.name} has {len(should)}, found {len(here)}"
+            step = "lspci -nn; dmesg | grep -iE 'pcie|Xid'; reseat what is missing"
+            yield Suspect(("missing", kind.value), what, step, found.source, None, True)
+
+
+def _lesser_links(found: System, wanted: System) -> Iterator[Suspect]:
+    """Devices of one name whose link can do less than it should: the wrong slot, riser or cable."""
+    for name in wanted.of_kind(Kind.GPU, Kind.NIC, Kind.SSD):
+        should = changes.link_above(wanted, name)
+        here = changes.link_above(found, name) if name in found.devices else None
+        # Cards and drives of two descriptions may be numbered otherwise: only like is compared with like.
+        if should is None or here is None or found.device(name).part != wanted.device(name).part:
+            continue
+        less = [
+            (have or 0) < (want or 0) and have is not None
+            for have, want in ((here.gen, should.gen), (here.lanes, should.lanes))
+        ]
+        if any(less):
+            can = speed(here.gen, here.lanes)
+            what = f"the link of {name} can be no more than {can}, {wanted.name} has {speed(should.gen, should.lanes)}"
+            step = "look which slot, riser or cable it is in: sudo lspci -tv; sudo lspci -vv | grep LnkCap"
+            change = changes.narrower(name, here.gen, here.lanes)
+            yield Suspect(("slot", name), what, step, found.source, change, True, frozenset({name}))
+
+
+def _pairs(pairs: list[tuple[str, str]]) -> str:
+    shown = ", ".join(f"{a} and {b}" for a, b in pairs[:3])
+    return f"{shown} and {len(pairs) - 3} more pairs" if len(pairs) > 3 else shown
+
+
+def _of(pairs: list[tuple[str, str]]) -> frozenset[str]:
+    return frozenset(name for pair in pairs for name in pair)
+
+
+__all__ = [
+    "Machine", "Packets", "Suspect", "apart_by_design", "idle_links", "intended", "speed", "suspects", "trained",
+]  # fmt: skip

@@ -1,0 +1,109 @@
+"""The verdict on one measured row: does it lie where it should, within what the expectation is worth?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from lanewise import units
+from lanewise.errors import FormatError
+
+if TYPE_CHECKING:
+    from lanewise.checking.tolerance import Tolerance
+    from lanewise.results.observation import Observation
+
+# A cause explains a value when the prediction with it comes at least as near as this, however strict the verdict is.
+LEAST_SHARE = 0.05
+
+
+class Verdict(StrEnum):
+    """What a row is: `fast` means faster than it can be, so its size, unit or cache is suspected."""
+
+    SLOW = "slow"
+    FAST = "fast"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    OK = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a row should show, in SI: the value, the interval it may lie in, and what that rests on.
+
+    `basis` names a row of the table of tolerances. `value` None means that nothing is known, and `note` says why.
+    """
+
+    value: float | None
+    low: float = 0.0
+    high: float = 0.0
+    basis: str = ""
+    limit: str = ""
+    rests_on: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One row with its verdict: `value` in `unit` (SI), fine from `low` to `high`; None where unknown."""
+
+    row: Observation
+    value: float | None
+    unit: str
+    expected: Expected
+    tolerance: Tolerance | None
+    low: float | None
+    high: float | None
+    verdict: Verdict
+    note: str = ""
+
+    @property
+    def share(self) -> float | None:
+        """Measured over expected; None where either is unknown."""
+        return self.value / self.expected.value if self.value is not None and self.expected.value else None
+
+    @property
+    def spread(self) -> float | None:
+        """(largest - smallest) / median of the samples; None with fewer than three."""
+        row = self.row
+        if len(row.samples) < 3 or not row.value or row.low is None or row.high is None:
+            return None
+        return (row.high - row.low) / row.value
+
+    def reached_by(self, value: float) -> bool:
+        """Whether another prediction (SI) comes as near to the measured value as a fine row must to its own."""
+        share = max(LEAST_SHARE, self.tolerance.share if self.tolerance else 0.0)
+        return self.value is not None and value * (1 - share) <= self.value <= value * (1 + share)
+
+
+def lower_is_better(unit: str) -> bool:
+    """Whether a smaller value of this SI unit is the better one: times are, rates are not."""
+    return unit == "s"
+
+
+def judge(row: Observation, expected: Expected, tolerance: Tolerance | None) -> Judged:
+    """Whether a row lies in its expectation's interval, widened by the tolerance on both sides alike."""
+    value, unit = _si(row)
+    if value is None:
+        note = row.note or "not measured, and no reason given"
+        return Judged(row, None, unit, expected, tolerance, None, None, Verdict.FAILED, note)
+    if expected.value is None or tolerance is None:
+        return Judged(row, value, unit, expected, tolerance, None, None, Verdict.UNKNOWN, expected.note)
+    low, high = expected.low * (1 - tolerance.share), expected.high * (1 + tolerance.share)
+    below, above = Verdict.SLOW, Verdict.FAST
+    if lower_is_better(unit):
+        below, above = above, below
+    verdict = below if value < low else above if value > high else Verdict.OK
+    return Judged(row, value, unit, expected, tolerance, low, high, verdict)
+
+
+def _si(row: Observation) -> tuple[float | None, str]:
+    """A row's value and unit in SI; a unit that nobody knows stays as it is."""
+    try:
+        unit = units.dimension(row.unit)
+        return (None if row.value is None else units.to_si(row.value, row.unit)), unit
+    except FormatError:
+        return row.value, row.unit
+
+
+__all__ = ["Expected", "Judged", "Verdict", "judge", "lower_is_better"]

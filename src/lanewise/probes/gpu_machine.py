@@ -1,0 +1,78 @@
+"""Under which conditions GPUs are measured, for the record: driver, GPUs and their links, kernel, IOMMU, NUMA nodes.
+
+Not the whole environment, no names and no addresses on a network.
+"""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lanewise.probes.gpu_watch import SYS, nvml, read_link
+
+if TYPE_CHECKING:
+    from lanewise.probes.gpu_names import Gpus
+
+_CAPABILITIES, _NEXT, _EXPRESS = 0x34, 1, 0x10  # the PCI configuration space: first capability, next, PCI Express
+
+
+def conditions(gpus: Gpus, driver: int, sys: Path = SYS) -> dict[str, str]:
+    """What a run file's `machine` says of GPUs; what cannot be read is left out."""
+    found = {
+        "CUDA driver": f"{driver // 1000}.{driver % 1000 // 10}",
+        "NVIDIA driver": _nvidia_driver(sys),
+        "kernel": platform.release(),
+        "IOMMU": _iommu(sys),
+        "NUMA nodes": _text(sys / "devices/system/node/online"),
+    }
+    for name, device in gpus.by_name.items():
+        folder = sys / "bus/pci/devices" / device.pci.lower()
+        node = f"NUMA node {device.numa}" if device.numa >= 0 else ""
+        link = read_link(folder, "max")
+        facts = [device.name, device.pci, f"ordinal {device.ordinal}", node, f"at most {link}" if link else "",
+                 _payload(folder)]  # fmt: skip
+        found[name] = ", ".join(fact for fact in facts if fact)
+    return {key: text for key, text in found.items() if text}
+
+
+def _nvidia_driver(sys: Path) -> str:
+    lib = nvml()
+    if lib is not None:
+        said = lib.nvmlSystemGetDriverVersion()
+        return said.decode() if isinstance(said, bytes) else str(said)
+    return _text(sys / "module/nvidia/version")
+
+
+def _iommu(sys: Path) -> str:
+    """'off', or the kind of translation that the first group has, such as 'identity' or 'DMA-FQ'."""
+    try:
+        groups = sorted((sys / "kernel/iommu_groups").iterdir())
+    except OSError:
+        return ""
+    return _text(groups[0] / "type") or "on" if groups else "off"
+
+
+def _payload(folder: Path) -> str:
+    """Max payload and max read request of a PCIe device, from its device control register (root may read it)."""
+    try:
+        config = (folder / "config").read_bytes()
+    except OSError:
+        return ""
+    at, left = config[_CAPABILITIES] & 0xFC if len(config) > 64 else 0, 48
+    while at and at + 10 <= len(config) and left:
+        if config[at] == _EXPRESS:
+            control = int.from_bytes(config[at + 8 : at + 10], "little")
+            return f"max payload {128 << (control >> 5 & 7)} B, read request {128 << (control >> 12 & 7)} B"
+        at, left = config[at + _NEXT] & 0xFC, left - 1
+    return ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+__all__ = ["conditions"]

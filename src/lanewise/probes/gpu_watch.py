@@ -1,0 +1,126 @@
+"""What the links and clocks of GPUs are while copies run: idle links train down, so only under load they tell."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SYS = Path("/sys")
+GENERATION = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}  # GT/s of a lane
+_PAUSE = 0.005  # s; one reading costs some tens of microseconds, and samples take tens of milliseconds
+
+
+class Watch:
+    """Reads links from /sys and clocks through NVML, in a thread of its own, for as long as something runs.
+
+    `addresses` are PCI addresses by GPU name. What cannot be read is left out.
+    """
+
+    def __init__(self, addresses: Mapping[str, str], sys: Path = SYS) -> None:
+        self._folders = {gpu: sys / "bus/pci/devices" / pci.lower() for gpu, pci in addresses.items()}
+        self._clocks = _Clocks(addresses)
+        self.links: dict[str, str] = {}
+        self.clocks: dict[str, str] = {}
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Watch while the block runs; the last reading of each GPU stays in `links` and `clocks`."""
+        stop = threading.Event()
+        thread = threading.Thread(target=self._poll, args=(stop,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+    def how(self) -> dict[str, str]:
+        """What was seen, in the words of a sample's `how`."""
+        seen = {"link under load": _together(self.links), "clocks": _together(self.clocks)}
+        return {key: text for key, text in seen.items() if text}
+
+    def _poll(self, stop: threading.Event) -> None:
+        first = True
+        while not stop.wait(_PAUSE):
+            for gpu, folder in self._folders.items():
+                link = read_link(folder)
+                if link:
+                    self.links[gpu] = link
+            if first:
+                self.clocks.update(self._clocks.read())
+                first = False
+
+
+def read_link(folder: Path, which: str = "current") -> str:
+    """'Gen5 x16' from a PCI device's folder, `which` current or max; '' where the kernel does not say."""
+    try:
+        speed = (folder / f"{which}_link_speed").read_text().split()[0]
+        width = (folder / f"{which}_link_width").read_text().strip()
+    except (OSError, IndexError):
+        return ""
+    return f"Gen{GENERATION[speed]} x{width}" if speed in GENERATION and width.isdigit() and width != "0" else ""
+
+
+def nvml() -> Any:
+    """NVML, begun; None where there is none (no driver, or one that hides it)."""
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+    except Exception:
+        return None  # its errors differ by version, and whichever it is, clocks are extra
+    return pynvml
+
+
+class _Clocks:
+    """Clocks and what holds them down, by NVML."""
+
+    def __init__(self, addresses: Mapping[str, str]) -> None:
+        self._nvml = nvml()
+        self._handles = {gpu: self._handle(pci) for gpu, pci in addresses.items()} if self._nvml else {}
+
+    def read(self) -> dict[str, str]:
+        """'SM 1980 MHz, memory 3201 MHz' by GPU, and why they are low where something slows them."""
+        found = {}
+        for gpu, handle in self._handles.items():
+            try:
+                found[gpu] = self._read(handle)
+            except Exception:  # as above; not every GPU answers every question
+                continue
+        return found
+
+    def _handle(self, pci: str) -> Any:
+        try:
+            return self._nvml.nvmlDeviceGetHandleByPciBusId(pci.encode())
+        except Exception:
+            return None
+
+    def _read(self, handle: Any) -> str:
+        lib = self._nvml
+        sm = lib.nvmlDeviceGetClockInfo(handle, lib.NVML_CLOCK_SM)
+        memory = lib.nvmlDeviceGetClockInfo(handle, lib.NVML_CLOCK_MEM)
+        reasons = lib.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
+        slowed = [text for bit, text in _SLOWED.items() if reasons & bit]
+        return f"SM {sm} MHz, memory {memory} MHz" + (f" ({', '.join(slowed)})" if slowed else "")
+
+
+# Bits of nvmlClocksEventReasons (nvml.h) that say something holds a busy GPU down; idle and set clocks are no fault.
+_SLOWED = {
+    0x4: "power cap", 0x8: "hardware slowdown", 0x20: "thermal slowdown", 0x40: "hardware thermal slowdown",
+    0x80: "power brake",
+}  # fmt: skip
+
+
+def _together(by_gpu: Mapping[str, str]) -> str:
+    """One text where all say the same of one GPU, else each with its GPU's name."""
+    if len(by_gpu) == 1:
+        return next(iter(by_gpu.values()))
+    return ", ".join(f"{gpu} {text}" for gpu, text in by_gpu.items())
+
+
+__all__ = ["SYS", "Watch", "nvml", "read_link"]

@@ -1,0 +1,48 @@
+"""What the ends of copies say of flows that ran together: rates while all of them ran, and how to end together."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Copies a second of each flow in the `window` (s) from the release to the first flow's end, and the `makespan`.
+
+    `whole` is whether every flow finished a copy within the window; else its rate holds for times when others had gone.
+    """
+
+    rates: tuple[float, ...]
+    window: float
+    makespan: float
+    whole: bool
+
+
+def common_window(marks: Sequence[Sequence[float]]) -> Seen:
+    """Rates from `marks`, the ends of each flow's copies in s after the release, ascending.
+
+    A copy under way when the window closes counts at the pace of those before it: what it does later, with less beside
+    it, says nothing about the window. So a flow's rate is its copies finished in the window over the last one's end.
+    """
+    window = min(ends[-1] for ends in marks)
+    done = [bisect_right(ends, window) for ends in marks]
+    rates = tuple(max(k, 1) / ends[max(k, 1) - 1] for k, ends in zip(done, marks, strict=True))
+    return Seen(rates, window, max(ends[-1] for ends in marks), all(done))
+
+
+def balanced(rates: Sequence[float], seconds: float, least: int = 4, most: int = 10**9) -> list[int]:
+    """How many copies each flow needs so that all end about together, after about `seconds`.
+
+    The slowest does `least` at least, which may take longer; none more than `most`, which may be over sooner.
+    """
+    time = max(seconds, least / min(rates))
+    time = min(time, most / max(rates))
+    return [max(1, round(rate * time)) for rate in rates]
+
+
+__all__ = ["Seen", "balanced", "common_window"]

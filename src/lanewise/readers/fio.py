@@ -1,0 +1,141 @@
+"""fio's JSON (json and json+, versions 2 and 3): rates, I/Os per second and completion latencies of each job.
+
+fio's bw is KiB/s, bw_bytes B/s; clat_ns is nanoseconds, the clat of version 2 microseconds. Source: fio's HOWTO.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lanewise.errors import FormatError, Place
+from lanewise.readers.form import Cell, Results, measured
+
+if TYPE_CHECKING:
+    from lanewise.results.observation import Observation
+
+_SIZE = re.compile(r"(\d+)([kmg]?)i?b?", re.IGNORECASE)
+_POWERS = {"": 0, "k": 10, "m": 20, "g": 30}
+_PERCENTILES = {"50.000000": "latency_p50", "99.000000": "latency_p99", "99.900000": "latency_p99.9"}
+
+
+def is_json(data: Any) -> bool:
+    """Whether a JSON object is fio's."""
+    return isinstance(data, dict) and "fio version" in data
+
+
+def read_json(data: Mapping[str, Any], file: str) -> Results:
+    """Every job, and the total of each group of several; FormatError that names what is missing."""
+    tool = str(data["fio version"]).replace("-", " ", 1)
+    common = data.get("global options") or {}
+    jobs = data.get("jobs", data.get("client_stats"))
+    if not isinstance(jobs, list) or not jobs:
+        raise FormatError("fio's JSON without jobs", place=Place(file), hint="let fio finish, or give the whole file")
+    rows: list[Observation] = []
+    notes: list[str] = []
+    groups: dict[object, list[_Job]] = {}
+    for each in jobs:
+        job = _Job(tool, each, common, file)
+        if job.data.get("error"):
+            notes.append(f"{file}: fio's job {job.name} ended with error {job.data['error']}")
+        rows += job.observations()
+        groups.setdefault(job.data.get("groupid", 0), []).append(job)
+    for number, members in groups.items():
+        if len(members) > 1:
+            rows += _total(tool, number, members)
+    return Results(tool, tuple(rows), notes=tuple(notes))
+
+
+class _Job:
+    """One entry of fio's list of jobs: a job, or a group that fio summed up itself."""
+
+    def __init__(self, tool: str, data: Any, common: Mapping[str, Any], file: str) -> None:
+        if not isinstance(data, dict) or "jobname" not in data:
+            raise FormatError("fio's JSON has a job without a name", place=Place(file), hint="give the whole file")
+        self.tool = tool
+        self.file = file
+        self.data = data
+        self.name = str(data["jobname"])
+        self.options: Mapping[str, Any] = {**common, **(data.get("job options") or {})}
+
+    def ways(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """`read` and `write`, as far as any bytes moved."""
+        for way in ("read", "write"):
+            part = self.data.get(way)
+            if isinstance(part, dict) and part.get("io_bytes", part.get("io_kbytes", 0)):
+                yield way, part
+
+    def observations(self) -> Iterator[Observation]:
+        """Rate, I/Os per second and percentiles of each way."""
+        ways = list(self.ways())
+        flows = ", ".join(self.flow(way) for way, _ in ways)
+        for way, part in ways:
+            settings = self.settings(way)
+            for metric, unit, value in self.figures(part):
+                cell = Cell(self.flow(way), flows, metric, unit, "storage")
+                yield measured(self.tool, self.name, cell, value, self.how(), settings)
+
+    def figures(self, part: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
+        """Metric, unit and value of what one way reports."""
+        yield "goodput", "GB/s", self.number(part, "bw_bytes", part.get("bw", 0) * 1024) / 1e9
+        if "iops" in part:
+            yield "iops", "1/s", self.number(part, "iops", 0)
+        for key, scale in (("clat_ns", 1e-3), ("clat", 1.0)):
+            found = part.get(key)
+            percentiles = found.get("percentile") if isinstance(found, dict) else None
+            for name, metric in _PERCENTILES.items():
+                if isinstance(percentiles, dict) and name in percentiles:
+                    yield metric, "us", self.number(percentiles, name, 0) * scale
+
+    def number(self, part: Mapping[str, Any], key: str, otherwise: float) -> float:
+        value = part.get(key, otherwise)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            cause = f"{key} of fio's job {self.name} is not a number"
+            raise FormatError(cause, place=Place(self.file), hint="give the file as fio wrote it")
+        return float(value)
+
+    def flow(self, way: str) -> str:
+        """The file or device by its base name, the job's name where there are several."""
+        path = str(self.options.get("filename", ""))
+        base = path.rstrip("/").rsplit("/", 1)[-1] if path and ":" not in path else self.name
+        name = re.sub(r"[^\w.\-]", "_", base)
+        return f"{name}->host0" if way == "read" else f"host0->{name}"
+
+    def settings(self, way: str) -> dict[str, int]:
+        """Bytes of an I/O, queue depth and number of threads, as far as the options say."""
+        sizes = str(self.options.get("bs", self.options.get("blocksize", "4k"))).split(",")
+        size = _SIZE.fullmatch(sizes[min(("read", "write").index(way), len(sizes) - 1)].strip())
+        found = {"bytes": int(size[1]) << _POWERS[size[2].lower()]} if size and not self.mixed else {}
+        found["depth"] = _whole(self.options.get("iodepth"))
+        found["threads"] = _whole(self.options.get("numjobs"))
+        return found
+
+    @property
+    def mixed(self) -> bool:
+        """Whether I/Os have several sizes."""
+        return bool({"bssplit", "bsrange", "blocksize_range"} & self.options.keys())
+
+    def how(self) -> dict[str, str]:
+        direct = str(self.options.get("direct", "0")) not in ("0", "")
+        engine = str(self.options.get("ioengine", ""))
+        pattern = str(self.options.get("rw", self.options.get("readwrite", "")))
+        return {"mode": "direct" if direct else "cached", "engine": engine, "pattern": pattern}
+
+
+def _whole(value: object) -> int:
+    text = str(value)
+    return int(text) if text.isdigit() else 1
+
+
+def _total(tool: str, number: object, members: Sequence[_Job]) -> Iterator[Observation]:
+    """All bytes of a group's jobs over the longest of their runs, as fio's own group line counts."""
+    for way in ("read", "write"):
+        parts = [(job, part) for job in members for other, part in job.ways() if other == way]
+        seconds = max((job.number(part, "runtime", 0) for job, part in parts), default=0.0) / 1e3
+        if len(parts) < 2 or seconds <= 0:
+            continue
+        moved = sum(job.number(part, "io_bytes", 0) for job, part in parts)
+        flows = ", ".join(dict.fromkeys(job.flow(way) for job, _ in parts))
+        cell = Cell(flows, flows, "total", "GB/s", "storage", "all bytes of the group over its longest job")
+        yield measured(tool, f"group {number} {way}", cell, moved / seconds / 1e9, parts[0][0].how(), {})

@@ -1,0 +1,40 @@
+"""Whose results a text holds, by its content, and its observations."""
+
+from __future__ import annotations
+
+from lanewise.errors import FormatError, Place
+from lanewise.readers import bandwidth_test, fio, gdsio, nvbandwidth, own, p2p, perftest
+from lanewise.readers.form import Results, merge
+from lanewise.readers.texts import json_in, lines_of
+
+KNOWN = (
+    "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, bandwidthTest, fio (JSON), perftest (text, JSON), "
+    "gdsio, and runs and samples of lanewise"
+)
+_TEXTS = (nvbandwidth, p2p, bandwidth_test, gdsio, perftest)
+_JSONS = (nvbandwidth, fio)
+
+
+def read_results(text: str, file: str) -> Results:
+    """What a text of results says; one may hold outputs of several tools, between any other lines.
+
+    FormatError, with the line, for what is no result of a known tool or is cut short.
+    """
+    if own.is_run(text):
+        return own.read_run(text, file)
+    lines = lines_of(text)
+    if own.is_samples(lines):
+        return own.read_samples(lines, file)
+    found = [kind.read_text(lines, file) for kind in _TEXTS if kind.is_text(lines)]
+    if not found:
+        found = _from_json("\n".join(lines), file)
+    if not any(each.observations or each.peers or each.notes for each in found):
+        raise FormatError("no results of a tool that Lanewise knows", place=Place(file), hint=KNOWN)
+    return merge(found)
+
+
+def _from_json(text: str, file: str) -> list[Results]:
+    if not any(f'"{key}"' in text for key in ("nvbandwidth", "fio version")):
+        return []
+    data = json_in(text, file)
+    return [kind.read_json(data, file) for kind in _JSONS if kind.is_json(data)]

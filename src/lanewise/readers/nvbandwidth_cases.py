@@ -1,0 +1,98 @@
+"""What each cell of nvbandwidth's cases is, by the flows that its source code starts (versions 0.4 to 0.8).
+
+The arrows in its headings say otherwise for peers: `GPU(row) -> GPU(column)` of a read case moves data from the column
+to the row, and `GPU(row) <- GPU(column)` of a write case from the row to the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lanewise.readers.form import Cell, together
+
+ENGINES = {"ce": "copy engine", "sm": "SM"}
+
+
+def engine_of(case: str) -> str:
+    """`copy engine` or `SM`, by the end of the name."""
+    return ENGINES.get(case.rsplit("_", 1)[-1], "copy engine")
+
+
+def is_square(case: str) -> bool:
+    """Whether the matrix of a case has a row for each GPU, not one alone."""
+    return case.startswith("device_to_device")
+
+
+def cell_of(case: str, part: str, row: int, column: int, count: int) -> Cell | None:
+    """What a cell is; `part` is Read1, Write2, Total or nothing, `count` the number of GPUs; None for another case."""
+    kind = case.removesuffix("_ce").removesuffix("_sm")
+    make = _KINDS.get(kind)
+    return make(case, part, row, column, count) if make is not None else None
+
+
+def _host(case: str, _part: str, _row: int, gpu: int, count: int) -> Cell:
+    """Between host and one GPU, with the other way or all other GPUs beside it; the first flow is the measured one."""
+    up = case.startswith(("host_to_device", "host_to_all"))
+    others = [other for other in range(count) if other != gpu] if "all" in case else []
+    flows = []
+    for each in (gpu, *others):
+        ways = [f"host0->gpu{each}", f"gpu{each}->host0"]
+        flows += (ways if up else ways[::-1])[: 2 if "bidirectional" in case else 1]
+    split = case.endswith("_sm") and "_bidirectional" in case
+    note = "half of what one kernel moved both ways" if split else ""
+    return Cell(flows[0], together(flows), path="host to device" if up else "device to host", note=note)
+
+
+def _peer(case: str, part: str, row: int, column: int, _count: int) -> Cell:
+    """Between two GPUs: read cases pull into the row's GPU, write cases push out of it; second parts go back."""
+    read = "_read_" in case
+    there, back = f"gpu{row}->gpu{column}", f"gpu{column}->gpu{row}"
+    if "bidirectional" not in case:
+        flow = back if read else there
+        return Cell(flow, _said(read, flow), path="peer")
+    if part == "Total" or (not part and case.endswith("_sm")):
+        return Cell(f"{there}, {back}", _said(read, there, back), "total", path="peer", note="the sum of both ways")
+    # Parts with a 1 go from the column to the row in both; before there were parts, the row's own copy was measured.
+    flow = back if part.endswith("1") or (read and not part) else there
+    return Cell(flow, _said(read, flow, there if flow == back else back), path="peer")
+
+
+def _star(case: str, _part: str, _row: int, gpu: int, count: int) -> Cell:
+    """Between one GPU and all others at once: into it or out of it, as the others' or its own engines do it."""
+    read, out = "_read_" in case, case.startswith(("one_to_all_write", "all_to_one_read"))
+    others = [other for other in range(count) if other != gpu]
+    flows = [f"gpu{gpu}->gpu{other}" if out else f"gpu{other}->gpu{gpu}" for other in others]
+    return Cell(together(flows), _said(read, *flows), "total", path="peer")
+
+
+def _chase(case: str, _part: str, row: int, column: int, _count: int) -> Cell:
+    """A kernel follows pointers: GPU of the column in host memory, or GPU of the row in memory of the column's."""
+    if case.startswith("host"):
+        flow, path, read = f"host0->gpu{column}", "host to device", False
+    else:
+        flow, path, read = f"gpu{column}->gpu{row}", "peer", True
+    return Cell(flow, _said(read, flow), "chase_latency", "ns", path)
+
+
+def _local(_case: str, _part: str, _row: int, gpu: int, _count: int) -> Cell:
+    return Cell(f"gpu{gpu}->gpu{gpu}", "", path="GPU memory", note="payload copied within the GPU, counted once")
+
+
+def _said(read: bool, *flows: str) -> str:
+    return together(f"{flow} read" if read else flow for flow in flows)
+
+
+_KINDS: dict[str, Callable[[str, str, int, int, int], Cell]] = {
+    **{
+        f"{way}{both}_memcpy": _host
+        for way in ("host_to_device", "device_to_host", "host_to_all", "all_to_host")
+        for both in ("", "_bidirectional")
+    },
+    **{f"device_to_device{both}_memcpy_{op}": _peer for both in ("", "_bidirectional") for op in ("read", "write")},
+    **{f"{way}_{op}": _star for way in ("all_to_one", "one_to_all") for op in ("read", "write")},
+    "host_device_latency": _chase,
+    "device_to_device_latency": _chase,
+    "device_local_copy": _local,
+}
+
+__all__ = ["cell_of", "engine_of", "is_square"]

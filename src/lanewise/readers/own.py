@@ -1,0 +1,52 @@
+"""Lanewise's own results: a run's measured rows, and samples as they were taken (one JSON object a line)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from lanewise.errors import FormatError, Place
+from lanewise.readers.form import Results
+from lanewise.results.codec import decode, run_from_json
+from lanewise.results.observation import Source
+from lanewise.results.sample import Sample, summarise
+
+
+def is_run(text: str) -> bool:
+    """Whether a text is a saved run, whole or not."""
+    return text.lstrip("\ufeff \r\n\t").startswith("{") and '"schema": "lanewise.run/' in text[:400]
+
+
+def read_run(text: str, file: str) -> Results:
+    """The measured rows of a run, those of its studies too; FormatError if it has none."""
+    run = run_from_json(text, file)
+    rows = [*run.rows, *(row for study in run.studies for row in study.rows if row.source is Source.MEASURED)]
+    if not rows:
+        hint = "lanewise measure ... -o run.json writes one that has"
+        raise FormatError("the run has no measured rows", place=Place(file), hint=hint)
+    return Results(f"lanewise {run.version}", tuple(rows))
+
+
+def is_samples(lines: Sequence[str]) -> bool:
+    """Whether the lines are samples, by the first of them."""
+    first = next((line for line in lines if line.strip()), "")
+    return first.startswith("{") and all(f'"{key}":' in first for key in ("scenario", "flow", "metric", "value"))
+
+
+def read_samples(lines: Sequence[str], file: str) -> Results:
+    """The samples, summed up by cell; a last line that a crash cut off is left out and noted."""
+    samples: list[Sample] = []
+    notes: tuple[str, ...] = ()
+    filled = [number for number, line in enumerate(lines, 1) if line.strip()]
+    for number in filled:
+        try:
+            data: Any = json.loads(lines[number - 1])
+        except json.JSONDecodeError as error:
+            if number == filled[-1] and samples:
+                notes = (f"{file}:{number}: the last sample is cut off and left out",)
+                break
+            cause = f"not a sample: {error.msg}"
+            raise FormatError(cause, place=Place(file, number), hint="one JSON object a line") from None
+        samples.append(decode(Sample, data, f"line {number}", file))
+    return Results("lanewise", summarise(samples), notes=notes)

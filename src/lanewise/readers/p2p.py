@@ -1,0 +1,142 @@
+"""p2pBandwidthLatencyTest's text, of CUDA 6 to 13. Its GB is 1e9 bytes.
+
+Source of what is read: the sample's own sources (github.com/NVIDIA/cuda-samples). Row to column is written by the row's
+GPU; `P2P Reads`, and versions whose headings do not say `P2P Writes`, read from the column. Bidirectional numbers are
+the sum of both ways. Numbers of one GPU with itself count every byte twice (read and write); here once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from lanewise.errors import FormatError, Place
+from lanewise.readers.form import Cell, Results, measured
+from lanewise.readers.texts import WHOLE, Matrix, matrix
+
+if TYPE_CHECKING:
+    from lanewise.results.observation import Observation
+
+TOOL = "p2pBandwidthLatencyTest"
+_ACCESS = re.compile(r"Device=(\d+) (CAN|CANNOT) Access Peer Device=(\d+)")
+_CONNECTED = re.compile(r"P2P Connectivity Matrix")
+_SPEED = re.compile(r"(Unidirectional|Bidirectional) P2P=(Disabled|Enabled) Bandwidth.*Matrix \(GB/s\)")
+_LATENCY = re.compile(r"P2P=(Disabled|Enabled) Latency.*Matrix \(us\)")
+_DEVICE = re.compile(r"Device: (\d+), (.+?), pciBusID")
+_SCENARIO = re.compile(r"(?:(?:Unidirectional|Bidirectional) )?P2P=[^M]*")
+_CUT = re.compile(r"(?:Uni|Bi)directional P2P|P2P=\w+ Latency")
+
+
+def is_text(lines: Sequence[str]) -> bool:
+    """Whether the lines hold output of p2pBandwidthLatencyTest."""
+    return any(_SPEED.search(line) or _LATENCY.search(line) or _ACCESS.search(line) for line in lines)
+
+
+def read_text(lines: list[str], file: str) -> Results:
+    """Every matrix and who can access whom; FormatError with the line where a matrix is cut short."""
+    peers = {(f"gpu{m[1]}", f"gpu{m[3]}"): m[2] == "CAN" for line in lines if (m := _ACCESS.search(line))}
+    for at, line in enumerate(lines):
+        if _CONNECTED.search(line):
+            peers.update(_connected(matrix(lines, at + 1, file)))
+    reader = _Reader(peers, _engine(lines), any("(P2P Writes)" in line for line in lines))
+    rows: list[Observation] = []
+    for at, line in enumerate(lines):
+        if _SPEED.search(line):
+            rows += reader.speed(line, matrix(lines, at + 1, file))
+        elif _LATENCY.search(line):
+            timed = matrix(lines, at + 1, file)
+            rows += reader.latency(line, timed)
+            if _next_word(lines, timed.end) == "CPU":
+                rows += reader.launch(line, matrix(lines, timed.end, file))
+        elif _CUT.match(line.strip()):
+            raise FormatError("the text breaks off in a heading", place=Place(file, at + 1), hint=WHOLE)
+    return Results(TOOL, tuple(rows), peers, _notes(lines, file))
+
+
+def _connected(found: Matrix) -> dict[tuple[str, str], bool]:
+    return {
+        (f"gpu{row}", f"gpu{column}"): value == 1
+        for row, values in enumerate(found.cells)
+        for column, value in enumerate(values)
+        if row != column
+    }
+
+
+def _engine(lines: Sequence[str]) -> str:
+    """The sample copies by copy engine unless asked otherwise; only the command line shows that."""
+    return "SM" if any("--sm_copy" in line and TOOL in line for line in lines) else "copy engine"
+
+
+def _next_word(lines: Sequence[str], at: int) -> str:
+    return next((line.split()[0] for line in lines[at : at + 3] if line.strip()), "")
+
+
+def _notes(lines: Sequence[str], file: str) -> tuple[str, ...]:
+    kinds = {match[2] for line in lines if (match := _DEVICE.match(line.strip()))}
+    if len(kinds) > 1:
+        return (f"{file}: gpuN is CUDA's device N, which with several kinds of GPU need not be in PCI order",)
+    return ()
+
+
+class _Reader:
+    """Turns matrices into observations, knowing who are peers and which way this version of the sample copies."""
+
+    def __init__(self, peers: Mapping[tuple[str, str], bool], engine: str, writes: bool) -> None:
+        self.peers = peers
+        self.engine = engine
+        self.writes = writes
+
+    def speed(self, title: str, found: Matrix) -> Iterator[Observation]:
+        both = "Bidirectional" in title
+        make = self._both if both else self._one
+        return self._rows(title, found, lambda row, column: make(title, row, column))
+
+    def latency(self, title: str, found: Matrix) -> Iterator[Observation]:
+        return self._rows(title, found, lambda row, column: self._small(title, row, column, "latency"))
+
+    def launch(self, title: str, found: Matrix) -> Iterator[Observation]:
+        """What the CPU takes to ask for a copy, which the sample prints as a second matrix."""
+        return self._rows(title, found, lambda row, column: self._small(title, row, column, "launch_latency"))
+
+    def _rows(self, title: str, found: Matrix, cell: Callable[[int, int], Cell]) -> Iterator[Observation]:
+        scenario = _SCENARIO.findall(title)[0].strip()
+        for row, values in enumerate(found.cells):
+            for column, value in enumerate(values):
+                made = cell(row, column)
+                halved = row == column and made.unit == "GB/s" and value is not None
+                how = {"engine": self.engine, "p2p": self._p2p(title, row, column)}
+                yield measured(TOOL, scenario, made, value / 2 if halved and value else value, how, {})
+
+    def _p2p(self, title: str, row: int, column: int) -> str:
+        if row == column:
+            return ""
+        reached = self.peers.get((f"gpu{row}", f"gpu{column}"), True)
+        return "on" if "P2P=Enabled" in title and reached else "off"
+
+    def _path(self, title: str, row: int, column: int) -> tuple[str, str]:
+        """The kind of path, and what to know of it."""
+        if row == column:
+            return "GPU memory", "payload counted once, where the tool counts the read and the write"
+        if self._p2p(title, row, column) == "on":
+            return "peer", ""
+        return "peer, staged", "the pair cannot access each other" if "P2P=Enabled" in title else ""
+
+    def _one(self, title: str, row: int, column: int) -> Cell:
+        path, note = self._path(title, row, column)
+        reads = "P2P Reads" in title or not self.writes
+        flow = f"gpu{column}->gpu{row}" if reads else f"gpu{row}->gpu{column}"
+        flows = "" if row == column else f"{flow} read" if reads else flow
+        return Cell(flow, flows, path=path, note=note)
+
+    def _both(self, title: str, row: int, column: int) -> Cell:
+        path, note = self._path(title, row, column)
+        if row == column:
+            return Cell(f"gpu{row}->gpu{row}", "", "total", path=path, note=f"two copies at once; {note}")
+        flows = f"gpu{row}->gpu{column}, gpu{column}->gpu{row}"
+        return Cell(flows, flows, "total", path=path, note="; ".join(filter(None, ["the sum of both ways", note])))
+
+    def _small(self, title: str, row: int, column: int, metric: str) -> Cell:
+        made = self._one(title, row, column)
+        note = "" if row == column else made.note
+        return Cell(made.flow, made.flows, metric, "us", made.path, note)

@@ -1,0 +1,161 @@
+"""perftest (ib_write_bw, ib_read_lat, ...): its tables and its JSON, also the JSON of before 2024 that is none.
+
+Its MB is 2^20 bytes, its Gb 1e9 bits; the JSON does not say which, but size times message rate does. host0 is the
+client. Typical latencies of writes and sends are half a round trip, those of reads a whole one.
+Source: the tool's own sources (github.com/linux-rdma/perftest).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from lanewise.errors import FormatError, Place
+from lanewise.readers.form import MIB, Cell, Results, measured
+from lanewise.readers.texts import WHOLE
+
+if TYPE_CHECKING:
+    from lanewise.results.observation import Observation
+
+_TITLE = re.compile(
+    r"(RDMA_Write|RDMA_Read|Send|Atomic)(?:_imm)?[ _](?:[A-Z]+_AND_[A-Z]+[ _])?"
+    r"(Bidirectional[ _])?(?:Post[ _]List[ _])?(BW|Latency)[ _](?:\w+[ _])?Test"
+)
+_HEADS = re.compile(
+    r"#bytes|#sl|#iterations|BW peak\[(?P<peak>\w+)/sec\]|BW average\[(?P<unit>\w+)/sec\]|MsgRate\[Mpps\]"
+    r"|t_\w+\[usec\]|99(?:\.9)?% percentile\[usec\]|tps average|CPU_Util\[%\]"
+)
+_FIELD = re.compile(r'"?([\w.#]+(?: \w+)?)"?\s*:\s*"?([^",{}\n\t]+?)"?\s*(?:,|\t|  |$)')
+_SCALES = {"MB": MIB, "MiB": MIB, "Gb": 1e9 / 8}
+_WORDS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send", "Atomic": "atomic"}
+_LATENCIES = {
+    "t_typical[usec]": "latency_p50",
+    "99% percentile[usec]": "latency_p99",
+    "99.9% percentile[usec]": "latency_p99.9",
+}
+_JSON_LATENCIES = {"t_typical": "latency_p50", "percentile_99": "latency_p99", "percentile_99.9": "latency_p99.9"}
+
+
+def is_text(lines: Sequence[str]) -> bool:
+    """Whether the lines hold a table or JSON of perftest."""
+    return any(line.lstrip().startswith("#bytes") or "test_info" in line for line in lines)
+
+
+def read_text(lines: list[str], file: str) -> Results:
+    """Every row of every table, or the one result of a JSON; FormatError with the line of a table without rows."""
+    if any("test_info" in line for line in lines):
+        return _read_json(lines, file)
+    rows: list[Observation] = []
+    last = 0
+    for at, line in enumerate(lines):
+        if line.lstrip().startswith("#bytes"):
+            test = _Test(lines[last:at], Place(file, at + 1))
+            rows += _table(test, lines, at, file)
+            last = at
+    return Results("perftest", tuple(rows))
+
+
+class _Test:
+    """What stands above a table: which test, on which device, with how many queue pairs."""
+
+    def __init__(self, lines: Sequence[str], place: Place) -> None:
+        titles = [match for line in lines if (match := _TITLE.search(line))]
+        if not titles:
+            hint = "keep the lines above it, from 'RDMA_Write BW Test' on"
+            raise FormatError("which test of perftest is this?", place=place, hint=hint)
+        title = titles[-1]
+        self.verb = title[1]
+        self.both = bool(title[2])
+        self.bandwidth = title[3] == "BW"
+        self.name = f"ib_{_WORDS[self.verb]}_{'bw' if self.bandwidth else 'lat'}{' bidirectional' if self.both else ''}"
+        self.fields = {m[1].strip(): m[2].strip() for line in lines for m in _FIELD.finditer(_loose(line))}
+
+    def settings(self, size: float) -> dict[str, int]:
+        found = {"bytes": int(size)}
+        for key, names in (("connections", ("Number of qps", "Number_of_qps")), ("depth", ("TX depth", "TX_depth"))):
+            value = next((self.fields[name] for name in names if name in self.fields), "")
+            if value.isdigit():
+                found[key] = int(value)
+        return found
+
+    def observe(self, metric: str, unit: str, value: float | None, size: float, note: str = "") -> Observation:
+        """One value of this test."""
+        there, back = "host0->host1", "host1->host0"
+        flow, said = (back, f"{back} read") if self.verb == "RDMA_Read" else (there, there)
+        if self.both and self.bandwidth:
+            flow, said, metric = f"{there}, {back}", f"{there}, {back}", "total" if metric == "goodput" else metric
+            note = note or "the sum of both ways"
+        how = {"engine": f"RDMA {_WORDS[self.verb]}", "device": self.fields.get("Device", "")}
+        return measured(
+            "perftest", self.name, Cell(flow, said, metric, unit, "network", note), value, how, self.settings(size)
+        )
+
+    @property
+    def trip(self) -> str:
+        return "a whole round trip" if self.verb in ("RDMA_Read", "Atomic") else "half a round trip"
+
+
+def _loose(line: str) -> str:
+    """`Number of qps   : 1\\t\\tTransport type : IB` with one blank before each colon and two between fields."""
+    return re.sub(r"\s*:\s*", ": ", line.replace("\t", "  ").replace("Number of qps", "Number_of_qps"))
+
+
+def _table(test: _Test, lines: list[str], at: int, file: str) -> Iterator[Observation]:
+    heads = [match[0] for match in _HEADS.finditer(lines[at])]
+    unit = next((match["unit"] for match in _HEADS.finditer(lines[at]) if match["unit"]), "")
+    rows = 0
+    for number, line in enumerate(lines[at + 1 :], at + 2):
+        words = line.split()
+        if not words or not words[0].isdigit():
+            break
+        if len(words) < len(heads) or not all(re.fullmatch(r"-?\d+(\.\d+)?", word) for word in words):
+            cause = f"{len(words)} figures below {len(heads)} heads"
+            raise FormatError(cause, place=Place(file, number), hint=WHOLE)
+        rows += 1
+        yield from _row(test, dict(zip(heads, map(float, words), strict=False)), unit)
+    if not rows:
+        raise FormatError("perftest's table has no rows", place=Place(file, at + 1), hint=WHOLE)
+
+
+def _row(test: _Test, found: Mapping[str, float], unit: str) -> Iterator[Observation]:
+    size = found["#bytes"]
+    average = found.get(f"BW average[{unit}/sec]")
+    if average is not None:
+        yield test.observe("goodput", "GB/s", average * _SCALES.get(unit, MIB) / 1e9, size)
+    for head, metric in _LATENCIES.items():
+        if head in found:
+            yield test.observe(metric, "us", found[head], size, test.trip)
+    if "t_avg[usec]" in found and "t_typical[usec]" not in found:
+        yield test.observe("latency_mean", "us", found["t_avg[usec]"], size, test.trip)
+
+
+def _read_json(lines: list[str], file: str) -> Results:
+    test = _Test(lines, Place(file, 1))
+    found = test.fields
+    if "MsgSize" not in found or not lines or not any(line.strip() == "}" for line in lines):
+        raise FormatError("perftest's JSON breaks off", place=Place(file, len(lines)), hint="give the whole file")
+    try:
+        figures = {key: float(value) for key, value in found.items() if re.fullmatch(r"-?\d+(\.\d+)?", value)}
+        size = figures["MsgSize"]
+        rows = [
+            test.observe(metric, "us", figures[key], size, test.trip)
+            for key, metric in _JSON_LATENCIES.items()
+            if key in figures
+        ]
+        if "t_avg" in figures and not rows:
+            rows.append(test.observe("latency_mean", "us", figures["t_avg"], size, test.trip))
+        if "BW_average" in figures:
+            rows.append(_rate(test, figures["BW_average"], figures["MsgRate"], size))
+    except KeyError as error:
+        raise FormatError(f"perftest's JSON lacks {error}", place=Place(file), hint="give the whole file") from None
+    return Results("perftest", tuple(rows))
+
+
+def _rate(test: _Test, average: float, messages: float, size: float) -> Observation:
+    """The rate in the unit that size times message rate shows: the JSON itself does not say whether MiB/s or Gb/s."""
+    moved = size * messages * 1e6
+    if moved <= 0:
+        return test.observe("goodput", "GB/s", None, size, "MiB/s or Gb/s is not told, and no message rate shows it")
+    scale = min((MIB, 1e9 / 8), key=lambda each: abs(average * each - moved))
+    return test.observe("goodput", "GB/s", average * scale / 1e9, size)

@@ -1,0 +1,94 @@
+"""Pasted text: lines without colours and quote marks, and the matrices that tools print."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from lanewise.errors import FormatError, Place
+
+_COLOUR = re.compile(r"\x1b?\[[0-9;]*m")
+_QUOTE = re.compile(r"^\s*(?:>\s?)+")
+_EMPTY = ("N/A", "NA", "nan", "-nan", "inf", "-")
+WHOLE = "paste the whole output of the tool"
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines, whatever ends them, without colours and without the marks of a quotation."""
+    plain = _COLOUR.sub("", text.lstrip("\ufeff")).replace("\r\n", "\n").replace("\r", "\n")
+    return [_QUOTE.sub("", line).rstrip() for line in plain.split("\n")]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Numbers by row and column, None where there is none; `corner` stands before the heads, `end` is the next line."""
+
+    corner: str
+    cells: tuple[tuple[float | None, ...], ...]
+    end: int
+
+
+def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> Matrix:
+    """The matrix whose heads are the first line with text from `at` on (0 is the first line of the file).
+
+    As many rows as columns unless `rows` says; FormatError with the line where it is cut short or has a wrong cell.
+    """
+    start = next((n for n in range(at, len(lines)) if lines[n].strip()), len(lines))
+    corner, count = _heads(lines[start]) if start < len(lines) else ("", 0)
+    if not count:
+        cause = f"no matrix below '{lines[at - 1].strip()}'" if at else "no matrix"
+        raise FormatError(cause, place=Place(file, min(start + 1, len(lines))), hint=WHOLE)
+    wanted = count if rows is None else rows
+    found = []
+    for row in range(wanted):
+        number = start + 1 + row
+        words = lines[number].split() if number < len(lines) else []
+        if not words or words[0] != str(row):
+            cause = f"the matrix ends after {row} of {wanted} rows"
+            raise FormatError(cause, place=Place(file, min(number + 1, len(lines))), hint=WHOLE)
+        if len(words) != count + 1:
+            cause = f"{len(words) - 1} cells for {count} columns"
+            raise FormatError(cause, place=Place(file, number + 1), hint=WHOLE)
+        found.append(tuple(_number(word, Place(file, number + 1)) for word in words[1:]))
+    return Matrix(corner, tuple(found), start + 1 + wanted)
+
+
+def _heads(line: str) -> tuple[str, int]:
+    """What stands before the heads 0, 1, 2, ... and how many there are; none if the line is no line of heads."""
+    words = line.split()
+    corner = words.pop(0) if words and not words[0].isdigit() else ""
+    return (corner, len(words)) if words == [str(n) for n in range(len(words))] else ("", 0)
+
+
+def _number(word: str, place: Place) -> float | None:
+    if word in _EMPTY:
+        return None
+    try:
+        return float(word)
+    except ValueError:
+        raise FormatError(f"'{word}' is no number", place=place, hint=WHOLE) from None
+
+
+def json_in(text: str, file: str) -> Any:
+    """The first JSON object of a text that may have other lines before and after; None if there is none.
+
+    FormatError with the line if the object breaks off or is malformed.
+    """
+    found = re.search(r"^\s*\{", text, re.MULTILINE)
+    if found is None:
+        return None
+    start = found.end() - 1
+    try:
+        return json.JSONDecoder().raw_decode(text, start)[0]
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+        cause = "the JSON breaks off" if cut else f"not JSON: {error.msg}"
+        hint = "give the whole file that the tool wrote" if cut else "give the file as the tool wrote it"
+        raise FormatError(cause, place=Place(file, error.lineno, error.colno), hint=hint) from None
+    except RecursionError:
+        raise FormatError("nested too deeply", place=Place(file), hint="give the file as the tool wrote it") from None
+
+
+__all__ = ["WHOLE", "Matrix", "json_in", "lines_of", "matrix"]

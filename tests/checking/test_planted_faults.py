@@ -1,0 +1,247 @@
+"""Planted faults are found and explained, none is seen where there is none, and siblings raise no alarm.
+
+The machine is a captured /sys of two sockets with two A100 on a switch each; what a tool would measure on it is what
+the model predicts on the machine as it really is, 1 % beside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import made_machines as made
+import pytest
+from discovery.made_captures import FAULTS, write_capture
+from made_machines import EVERY_COPY, HOST_COPIES, Plan
+
+from lanewise import api
+from lanewise.checking import change as changes
+from lanewise.checking.checkup import Checkup, Finding, check, expected_system
+from lanewise.checking.model import Model
+from lanewise.checking.suspects import Machine
+from lanewise.checking.verdict import Verdict
+from lanewise.results.conditions import Conditions, LinkState
+from lanewise.results.observation import Observation
+from lanewise.results.run import Run
+from lanewise.topology.model import System
+
+
+@pytest.fixture
+def healthy(tmp_path: Path) -> System:
+    """The machine as it should be."""
+    return api.discover([made.write_sys(tmp_path / "healthy")]).system
+
+
+def judged(machine: Machine, rows: list[Observation]) -> Checkup:
+    system = expected_system(machine, None)
+    assert system is not None
+    model = Model(system)
+    return check(rows, machine, model.expect, model)
+
+
+def from_files(tmp_path: Path, plan: Plan, rows: list[Observation]) -> Checkup:
+    """The check of a capture with that plan and of a run file with those rows."""
+    files: list[str | Path] = [made.write_sys(tmp_path / "machine", plan)]
+    if rows:
+        api.save_run(Run((), "", "", rows=tuple(rows)), tmp_path / "run.json")
+        files.append(tmp_path / "run.json")
+    return api.check(files)
+
+
+def slow_flows(found: Checkup) -> set[str]:
+    return {each.row.flow for each in found.rows if each.verdict is Verdict.SLOW}
+
+
+def only(found: Checkup) -> Finding:
+    assert len(found.findings) == 1, [finding.title for finding in found.findings]
+    return found.findings[0]
+
+
+def test_a_healthy_machine_gives_no_finding(tmp_path: Path, healthy: System):
+    found = from_files(tmp_path, Plan(), made.rows(healthy, EVERY_COPY))
+    assert (found.findings, found.exit_code, len(found.rows)) == ((), 0, 20)
+
+
+def test_a_link_at_x8_is_found_in_the_capture_alone(tmp_path: Path):
+    found = from_files(tmp_path, Plan(lanes={"gpu1": 8}), [])
+    finding = only(found)
+    assert finding.kind == "fault"
+    assert found.exit_code == 1
+    assert finding.title == "the link of gpu1 runs at Gen4 x8 (below 0000:02:01.0), both ends can Gen4 x16"
+    assert "0000:02:01.0" in finding.step
+
+
+def test_a_link_at_x8_explains_every_slow_copy_of_its_gpu_and_no_other_is_slow(tmp_path: Path, healthy: System):
+    really = changes.narrower("gpu1", 4, 8).system(healthy)
+    found = from_files(tmp_path, Plan(lanes={"gpu1": 8}), made.rows(really, EVERY_COPY))
+    finding = only(found)
+    assert finding.kind == "slow"
+    assert "gpu1 runs at Gen4 x8" in finding.title
+    assert finding.causes[0].explains
+    assert finding.causes[0].suspect.seen
+    touched = {flow for flow in EVERY_COPY if "gpu1" in flow}
+    assert slow_flows(found) <= touched
+    assert {"host0->gpu1", "gpu1->host0", "gpu0->gpu1"} <= slow_flows(found)
+
+
+def test_a_link_at_2_5_gt_s_under_load_is_read_from_the_row_and_explains_it(tmp_path: Path, healthy: System):
+    really = changes.narrower("gpu2", 1, 16).system(healthy)
+    rows = [
+        replace(row, how={**row.how, "link under load": "gpu2 Gen1 x16" if "gpu2" in row.flow else "Gen4 x16"})
+        for row in made.rows(really, HOST_COPIES)
+    ]
+    finding = only(found := from_files(tmp_path, Plan(gens={"gpu2": 1}), rows))
+    assert "the link of gpu2 runs at Gen1 x16" in finding.title
+    assert finding.causes[0].explains
+    assert slow_flows(found) == {"host0->gpu2", "gpu2->host0"}
+
+
+def test_a_capture_under_load_shows_2_5_gt_s_as_a_fault_and_an_idle_one_does_not():
+    def machine(busy: bool | None) -> Machine:
+        link = LinkState("gpu0", "0000:00:01.0", 4, 16, 1, 16, busy, "capture", "cpu0", 4, 16, 4, 16)
+        return Machine(None, Conditions(links=(link,), under_load=busy))
+
+    def findings(busy: bool | None) -> tuple[Finding, ...]:
+        return check([], machine(busy), lambda row: pytest.fail("no row"), None).findings
+
+    assert [each.title for each in findings(True)] == [
+        "the link of gpu0 runs at Gen1 x16 (below 0000:00:01.0), both ends can Gen4 x16"
+    ]
+    assert findings(False) == findings(None) == ()
+
+
+def test_a_narrow_link_whose_port_is_unknown_may_be_the_slot_and_is_no_fault():
+    link = LinkState("gpu0", "", 4, 16, 4, 8, None, "lspci.txt:7 LnkSta", device_gen=4, device_lanes=16)
+    machine = Machine(None, Conditions(links=(link,)))
+    assert check([], machine, lambda row: pytest.fail("no row"), None).findings == ()
+
+
+def test_an_idle_link_at_2_5_gt_s_is_no_fault_beside_good_copies(tmp_path: Path, healthy: System):
+    found = from_files(tmp_path, Plan(gens={"gpu2": 1}), made.rows(healthy, HOST_COPIES))
+    assert (found.findings, found.exit_code) == ((), 0)
+
+
+def test_an_idle_capture_at_2_5_gt_s_is_blamed_when_the_copies_fit_it(tmp_path: Path, healthy: System):
+    really = changes.narrower("gpu2", 1, 16).system(healthy)
+    finding = only(from_files(tmp_path, Plan(gens={"gpu2": 1}), made.rows(really, HOST_COPIES)))
+    assert "the link of gpu2 runs at Gen1 x16" in finding.title
+    assert finding.causes[0].suspect.seen
+
+
+def test_acs_below_one_switch_is_a_fault_of_the_capture_alone(tmp_path: Path):
+    finding = only(from_files(tmp_path, Plan(acs=(1,)), []))
+    assert finding.title == "ACS at sw1 sends traffic between gpu2 and gpu3 up to the root port and back"
+    assert "setpci -s 0000:82:00.0" in finding.step
+
+
+def test_acs_is_told_beside_copies_that_do_not_feel_it(tmp_path: Path, healthy: System):
+    found = from_files(tmp_path, Plan(acs=(1,)), made.rows(healthy, HOST_COPIES))
+    assert only(found).title.startswith("ACS at sw1")
+    assert slow_flows(found) == set()
+    assert found.exit_code == 1
+
+
+def test_acs_that_slows_peers_explains_them_and_spares_host_copies():
+    # The chassis is faster than its host, so peers feel the way over the root port.
+    system = api.load_system("falcon-4010-xeon")
+    really = changes.redirected(frozenset({"chassis"})).system(system)
+    flows = [f"gpu{a}->gpu{b}" for a in range(4) for b in range(4) if a != b]
+    model = Model(system)
+    finding = only(found := check([*made.rows(really, flows), *made.rows(really, HOST_COPIES)], Machine(really),
+                                  model.expect, model))  # fmt: skip
+    assert finding.title.startswith("ACS at chassis")
+    assert finding.causes[0].explains
+    assert slow_flows(found) == set(flows)
+
+
+def test_a_wrong_numa_node_in_the_capture_is_a_fault(tmp_path: Path):
+    finding = only(found := from_files(tmp_path, Plan(nodes={"gpu3": 0}), []))
+    assert finding.title == "gpu3 states NUMA node 0, the root port above it belongs to node 1"
+    assert found.exit_code == 1
+    assert "numactl" in finding.step
+
+
+def test_a_buffer_on_the_wrong_numa_node_explains_slow_copies():
+    system = api.load_system("cirrascale-typical")
+    rows = made.rows(system, ["host0->gpu0", "host0->gpu1"])
+    far = replace(rows[0], value=made.rows(system, ["host0:1->gpu0"])[0].value)
+    far = replace(far, how={**far.how, "NUMA node": "1"})
+    model = Model(system)
+    found = check([far, rows[1]], Machine(), model.expect, model)
+    assert found.rows[0].verdict is Verdict.SLOW, "the socket link is slower than a copy"
+    assert found.findings[0].title == "the host buffer lay on NUMA node 1, gpu0 hangs at node 0"
+    assert found.findings[0].causes[0].explains
+
+
+def test_a_missing_peer_is_found_and_explains_its_copies(tmp_path: Path, healthy: System):
+    apart = frozenset({frozenset({"gpu2", "gpu3"})})
+    (tmp_path / "p2p.txt").write_text(made.p2p_text(healthy, apart))
+    found = api.check([made.write_sys(tmp_path / "machine"), tmp_path / "p2p.txt"])
+    finding = only(found)
+    assert finding.title == "gpu2 and gpu3 are no peers, by the driver: not supported"
+    assert slow_flows(found) == {"gpu2->gpu3", "gpu3->gpu2"}
+    assert finding.causes[0].explains
+    assert found.exit_code == 1
+
+
+def test_a_missing_gpu_is_found_against_the_description(tmp_path: Path, healthy: System):
+    found = api.check([made.write_sys(tmp_path / "machine", Plan(missing=("gpu3",)))], healthy)
+    assert only(found).title == "1 GPU missing: machine has 4, found 3"
+    assert found.exit_code == 1
+
+
+def test_a_narrow_slot_is_found_against_the_description(tmp_path: Path, healthy: System):
+    narrow = changes.narrower("gpu0", 4, 8).system(healthy)
+    machine = Machine(system=narrow)
+    model = Model(healthy)
+    rows = made.rows(narrow, HOST_COPIES)
+    finding = only(check(rows, machine, model.expect, model, healthy))
+    assert "gpu0 can be no more than Gen4 x8" in finding.title
+    assert finding.causes[0].explains
+
+
+@pytest.mark.parametrize(("gen", "lanes"), [(3, 16), (2, 16), (4, 4), (4, 2)])
+def test_a_slower_link_that_nobody_saw_is_supposed_where_the_model_fits_it(healthy: System, gen: int, lanes: int):
+    really = changes.narrower("gpu3", gen, lanes).system(healthy)
+    finding = only(found := judged(Machine(healthy), made.rows(really, HOST_COPIES)))
+    assert slow_flows(found) == {"host0->gpu3", "gpu3->host0"}
+    assert finding.causes[0].suspect.key == ("link", "gpu3")
+    assert not finding.causes[0].suspect.seen
+
+
+def test_a_supposed_fault_of_all_is_not_blamed_where_a_fine_row_speaks_against_it(healthy: System):
+    rows = made.rows(healthy, [flow for flow in HOST_COPIES if flow != "host0->gpu0"])
+    half = made.rows(healthy, ["host0->gpu0"])[0]
+    rows.append(replace(half, value=(half.value or 0.0) / 2))
+    finding = next(each for each in judged(Machine(healthy), rows).findings if each.kind == "slow")
+    # gpu0->host0 runs at full rate, so its link cannot be the cause; that it is alone among its siblings is seen.
+    assert finding.causes[0].suspect.key == ("alone", "gpu0")
+
+
+CAPTURES = {
+    "narrow": ("link", "the link of gpu1 runs at Gen4 x8"),
+    "slow": ("link", "the link of gpu2 runs at Gen1 x16"),
+    "acs": ("acs", "ACS at sw0 sends traffic between gpu0 and gpu1"),
+    "numa": ("numa", "gpu3 states NUMA node 0, the root port above it belongs to node 1"),
+    "no-peer": ("peers", "gpu0 and gpu1 are no peers, by the driver: not supported"),
+}
+
+
+def test_every_fault_that_captures_are_made_with_is_looked_for_here():
+    assert set(CAPTURES) == set(FAULTS) - {"healthy"}
+
+
+@pytest.mark.parametrize("fault", CAPTURES)
+def test_the_fault_of_a_capture_is_the_only_finding(tmp_path: Path, fault: str):
+    found = api.check([write_capture(tmp_path / "machine.tar.gz", fault)])
+    finding = only(found)
+    key, title = CAPTURES[fault]
+    assert (finding.kind, finding.causes[0].suspect.key[0]) == ("fault", key)
+    assert finding.title.startswith(title)
+    assert finding.causes[0].suspect.seen
+    assert found.exit_code == 1
+
+
+def test_a_healthy_capture_has_nothing_wrong_and_nothing_measured(tmp_path: Path):
+    found = api.check([write_capture(tmp_path / "machine.tar.gz")])
+    assert (found.findings, found.exit_code) == ((), 3)

@@ -1,0 +1,87 @@
+"""The table of cases: nvbandwidth's names and cells, each readable as flows."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanewise.errors import UnknownName
+from lanewise.perf.flow import parse_flows
+from lanewise.probes.cases import CASES, DEFAULT, SETS, Kind, cells, pick
+
+FOUR = ("gpu0", "gpu1", "gpu2", "gpu3")
+
+
+def flows_of(name: str, gpus: tuple[str, ...] = FOUR) -> list[list[str]]:
+    made = cells(pick([name]), gpus)
+    return [[flow.name + " read" * flow.read + " sm" * flow.sm for flow in cell.flows] for cell in made]
+
+
+def test_nvbandwidth_has_35_cases_sixteen_of_them_twice() -> None:
+    names = SETS["nvbandwidth"]
+    assert len(names) == 35
+    twice = [name for name in names if name.endswith("_ce")]
+    assert len(twice) == 16
+    assert all(f"{name.removesuffix('_ce')}_sm" in names for name in twice)
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "first"),
+    [
+        ("host_to_device_memcpy_ce", 4, ["host0->gpu0"]),
+        ("device_to_host_bidirectional_memcpy_sm", 4, ["host0->gpu0 sm", "gpu0->host0 sm"]),
+        ("device_to_device_memcpy_read_ce", 12, ["gpu1->gpu0 read"]),
+        ("device_to_device_bidirectional_memcpy_write_ce", 6, ["gpu0->gpu1", "gpu1->gpu0"]),
+        ("all_to_host_memcpy_ce", 1, ["gpu0->host0", "gpu1->host0", "gpu2->host0", "gpu3->host0"]),
+        ("all_to_one_write_ce", 4, ["gpu1->gpu0", "gpu2->gpu0", "gpu3->gpu0"]),
+        ("one_to_all_read_sm", 4, ["gpu1->gpu0 read sm", "gpu2->gpu0 read sm", "gpu3->gpu0 read sm"]),
+        ("device_local_copy", 4, ["gpu0->gpu0"]),
+    ],
+)
+def test_a_case_has_these_cells(name: str, count: int, first: list[str]) -> None:
+    made = flows_of(name)
+    assert len(made) == count
+    assert made[0] == first
+
+
+def test_no_pair_of_ends_is_in_two_cells_of_a_case() -> None:
+    for case in CASES.values():
+        for batch in {cell.batch for cell in cells([case], FOUR)}:
+            ends = [f.name for cell in cells([case], FOUR) if cell.batch == batch for f in cell.flows]
+            assert len(ends) == len(set(ends)), case.name
+
+
+def test_every_cell_but_local_copies_is_in_the_notation_of_flows() -> None:
+    for cell in cells(CASES.values(), FOUR):
+        if cell.scenarios != ("device_local_copy",):
+            text = ", ".join(f.name + " read" * f.read + " sm" * f.sm for f in cell.flows)
+            again = parse_flows(text, p2p=cell.flows[0].p2p)
+            assert again == cell.flows
+
+
+def test_cases_with_the_same_flows_are_measured_once() -> None:
+    both = ["host_to_device_bidirectional_memcpy_ce", "device_to_host_bidirectional_memcpy_ce"]
+    (cell,) = cells(pick(both), ["gpu0"])
+    assert list(cell.scenarios) == both
+
+
+def test_one_gpu_has_no_pairs_and_keeps_the_other_cases() -> None:
+    assert {cell.kind for cell in cells(pick(["all"]), ["gpu0"])} == set(Kind)
+    assert cells(pick(["device_to_device_*", "all_to_one_*"]), ["gpu0"]) == []
+
+
+def test_cases_are_picked_by_name_set_and_pattern_in_the_tables_order() -> None:
+    assert [case.name for case in pick(["default"])] == [name for name in CASES if name in DEFAULT]
+    assert {case.name for case in pick(["host_to_device_memcpy_*"])} == {
+        "host_to_device_memcpy_ce",
+        "host_to_device_memcpy_sm",
+    }
+    assert [case.name for case in pick(["device_local_copy", "all_to_one_write_ce"])] == [
+        "all_to_one_write_ce",
+        "device_local_copy",
+    ]
+
+
+def test_an_unknown_case_is_refused_with_the_closest_names() -> None:
+    with pytest.raises(UnknownName, match="unknown case 'host_to_device_memcpy'") as caught:
+        pick(["host_to_device_memcpy"])
+    assert "host_to_device_memcpy_ce" in caught.value.hint

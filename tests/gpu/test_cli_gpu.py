@@ -1,0 +1,136 @@
+"""`lanewise measure gpu` as a real process: over a stand-in for the driver, without one, and stopped in mid-way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+STAND_IN = [sys.executable, str(Path(__file__).with_name("measure_stand_in.py"))]
+REAL = [sys.executable, "-m", "lanewise.cli.main"]
+ENV = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS")}
+
+
+def run(program: list[str], *arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*program, "measure", "gpu", *arguments], cwd=cwd, env={**ENV, **env}, capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_pairs_are_shown_as_matrices_and_every_row_below() -> None:
+    done = run(STAND_IN, "--cases", "host_to_device_memcpy_ce,device_to_device_*_no_p2p,device_to_device_latency_sm")
+    assert done.returncode == 0, done.stderr
+    blocks = done.stdout.split("\n\n")
+    assert blocks[0].splitlines()[0] == "host_to_device_memcpy_ce, goodput in GB/s"
+    assert [line.split() for line in blocks[0].splitlines()[1:]] == [
+        ["from", "\\", "to", "gpu0", "gpu1"],
+        ["host0", "55.47", "55.47"],
+    ]
+    assert [line.split() for line in blocks[2].splitlines()[2:]] == [["gpu0", "–", "38.37"], ["gpu1", "38.37", "–"]]
+    assert blocks[-1].splitlines()[0].split()[:3] == ["scenario", "flow", "settings"]
+    assert len(blocks[-1].splitlines()) == 1 + 2 + 2 + 2 + 3 + 2
+
+
+def test_a_run_holds_rows_samples_and_the_conditions(tmp_path: Path) -> None:
+    done = run(STAND_IN, "--flows", "host->gpu0, gpu0->gpu1", "-o", "run.json", "--samples", "all.jsonl", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    saved = json.loads((tmp_path / "run.json").read_text())
+    assert saved["machine"]["CUDA driver"] == "13.0"
+    assert saved["machine"]["gpu1"].startswith("Stand-in, 0000:1c:00.0")
+    assert [row["metric"] for row in saved["rows"]] == ["goodput", "goodput", "total", "makespan"]
+    assert saved["rows"][0]["how"]["flows"] == "host0->gpu0, gpu0->gpu1"
+    lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    assert len(lines) == sum(len(row["samples"]) for row in saved["rows"]) == 4 * 5
+
+
+def test_queries_are_shown_by_method_and_batch() -> None:
+    done = run(STAND_IN, "--queries", "--devices", "0")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    start = lines.index("queries, host0->gpu0, goodput in GB/s")
+    assert lines[start + 1].split() == ["batch", "1", "8", "32", "128"]
+    assert lines[start + 3].split()[0] == "queries_in_one_call"
+
+
+@pytest.mark.parametrize("case", ["all", "*latency*"])
+def test_json_has_each_row_with_its_unit(case: str) -> None:
+    done = run(STAND_IN, "--cases", case, "--devices", "0", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    units = {row["metric"]: row["unit"] for row in rows}
+    assert units.items() <= {
+        "goodput": "GB/s", "total": "GB/s", "latency": "us", "chase_latency": "ns", "share": "%",
+    }.items()  # fmt: skip
+
+
+def test_cases_for_want_of_a_second_gpu_are_named() -> None:
+    done = run(STAND_IN, "--cases", "device_to_device_latency_sm,host_device_latency_sm", "--devices", "1")
+    assert done.returncode == 0
+    assert "left out, for want of a second GPU: device_to_device_latency_sm\n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "hint"),
+    [
+        (["--cases", "host_to_devise_memcpy_ce"], "unknown case", "did you mean host_to_device_memcpy_ce"),
+        (["--flows", "gpu0->gpu7"], "unknown GPU 'gpu7'", "gpu0"),
+        (["--sweep", "--bytes", "1 MiB"], "--sweep takes copies of many sizes, --bytes of one", "one of the two"),
+        (["--bytes", "200 GiB"], "needs 200 GiB of gpu0's memory, and 140 GiB are free", "--bytes"),
+        (["--bytes", "3 apples"], "unknown unit 'apples'", "units"),
+    ],
+)
+def test_a_wrong_question_is_one_error_line_with_a_hint(arguments: list[str], error: str, hint: str) -> None:
+    done = run(STAND_IN, *arguments)
+    first, second = done.stderr.strip().splitlines()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert first.startswith("error: ")
+    assert error in first
+    assert second.startswith("hint:  ")
+    assert hint in second
+
+
+def test_without_a_driver_the_error_says_what_is_missing_and_no_file_is_left(tmp_path: Path) -> None:
+    done = run(REAL, "-o", "run.json", cwd=tmp_path, LANEWISE_CUDA_DRIVER="libno-such-driver.so")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert "libno-such-driver.so" in done.stderr
+    assert "hint:  " in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_list_needs_no_driver() -> None:
+    done = run(REAL, "--list", "--cases", "nvbandwidth", LANEWISE_CUDA_DRIVER="libno-such-driver.so")
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 36
+
+
+def _listen() -> None:
+    # A shell that starts its jobs in the background lets them ignore SIGINT, and children inherit that.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def test_ctrl_c_keeps_the_finished_samples(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*STAND_IN, "--slow", "measure", "gpu", "--cases", "all", "-o", "run.json", "--samples", "all.jsonl"],
+        cwd=tmp_path, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=_listen,
+    )  # fmt: skip
+    file, deadline = tmp_path / "all.jsonl", time.monotonic() + 60
+    while not (file.exists() and file.read_text().count("\n") >= 3) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert stderr.splitlines()[-1] == "interrupted"
+    assert "Traceback" not in stderr
+    kept = [json.loads(line) for line in file.read_text().splitlines()]
+    rows = json.loads((tmp_path / "run.json").read_text())["rows"]
+    assert sum(len(row["samples"]) for row in rows) == len(kept) >= 3
+    assert f"not finished: {len(kept)} samples" in stderr
+    assert "host_to_device_memcpy_ce" in stdout

@@ -1,0 +1,240 @@
+"""What the probe says of a driver whose rates are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stand_in import GIB, Cuda, Flow, fair
+
+import lanewise
+from lanewise.errors import CannotMeasure, InputError, UnknownName
+from lanewise.perf.flow import parse_flows
+from lanewise.probes.gpu import SWEEP, GpuProbe
+from lanewise.probes.gpu_bench import GpuAsk
+from lanewise.results.estimate import Rule
+from lanewise.results.observation import Observation
+from lanewise.results.sample import Sample, summarise
+
+QUICK = Rule(least=2, most=2)
+
+
+def samples(cuda: Cuda, flows: str = "", tmp: str = "/nowhere", **ask: object) -> Iterator[Sample]:
+    from pathlib import Path
+
+    typed = parse_flows(flows) if flows else ()
+    probe = GpuProbe(cuda, Flow, Path(tmp))  # type: ignore[arg-type]
+    return probe.samples(GpuAsk(flows=typed, **{"rule": QUICK, **ask}))  # type: ignore[arg-type]
+
+
+def rows(cuda: Cuda, flows: str = "", **ask: object) -> list[Observation]:
+    return list(summarise(samples(cuda, flows, **ask)))
+
+
+def values(found: list[Observation], metric: str = "goodput") -> dict[str, float | None]:
+    return {row.flow: row.value for row in found if row.metric == metric}
+
+
+def test_the_default_set_has_hosts_pairs_and_latencies_each_direction_with_a_row() -> None:
+    found = rows(Cuda())
+    by_case: dict[str, list[Observation]] = {}
+    for row in found:
+        by_case.setdefault(row.scenario, []).append(row)
+    assert list(by_case) == [
+        "host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "host_to_device_bidirectional_memcpy_ce",
+        "device_to_device_memcpy_write_ce", "device_to_device_bidirectional_memcpy_write_ce", "host_device_latency_sm",
+        "device_to_device_latency_sm", "device_to_device_memcpy_no_p2p", "device_to_device_bidirectional_memcpy_no_p2p",
+        "device_to_device_launch_latency", "device_to_device_launch_latency_no_p2p",
+    ]  # fmt: skip
+    assert values(by_case["device_to_device_memcpy_write_ce"]) == pytest.approx({"gpu0->gpu1": 400, "gpu1->gpu0": 400})
+    both = by_case["device_to_device_bidirectional_memcpy_no_p2p"]
+    assert values(both) == pytest.approx({"gpu0->gpu1": 15, "gpu1->gpu0": 15})
+    assert values(both, "total") == pytest.approx({"gpu0->gpu1, gpu1->gpu0": 30})
+    assert {row.how["p2p"] for row in both} == {"off"}
+    assert values(by_case["host_device_latency_sm"], "chase_latency") == pytest.approx(
+        {"host0->gpu0": 1150, "host0->gpu1": 1150}
+    )
+    assert values(by_case["device_to_device_launch_latency"], "latency")["gpu0->gpu1"] == pytest.approx(2.2)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_flows_at_once_get_the_rates_that_max_min_sharing_gives_them(data: st.DataObject) -> None:
+    ends = ["host0", "gpu0", "gpu1", "gpu2"]
+    pairs = [(a, b) for a in ends for b in ends if a != b]
+    chosen = data.draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=5, unique=True))
+    cuda = Cuda(
+        gpus=3, link=data.draw(st.floats(10e9, 60e9)), peer=data.draw(st.floats(20e9, 500e9)),
+        duplex=data.draw(st.floats(15e9, 120e9)),
+    )  # fmt: skip
+    text = ", ".join(f"{a}->{b}" for a, b in chosen)
+    numbers = {"host0": -1, "gpu0": 0, "gpu1": 1, "gpu2": 2}
+    expected = fair(cuda, [Flow(numbers[a], numbers[b], 1, 1) for a, b in chosen])
+    found = rows(cuda, text)
+    assert values(found) == pytest.approx(
+        {f"{a}->{b}": rate / 1e9 for (a, b), rate in zip(chosen, expected, strict=True)}, rel=1e-6
+    )
+    if len(chosen) > 1:
+        assert values(found, "total")[text] == pytest.approx(sum(expected) / 1e9, rel=1e-6)
+
+
+def test_flows_tuned_by_a_pilot_end_together() -> None:
+    cuda = Cuda(gpus=2, link=50e9, peer=400e9)
+    (makespan,) = [row for row in rows(cuda, "host->gpu0, gpu0->gpu1, gpu1->host") if row.metric == "makespan"]
+    moved = dict(part.rsplit(" ", 2)[:2] for part in makespan.how["moved"].split(", "))
+    times = [float(size) / rate for size, rate in zip(moved.values(), (50e9, 400e9, 50e9), strict=True)]
+    assert max(times) / min(times) < 1.1
+    assert makespan.value == pytest.approx(max(times))
+
+
+def test_a_flow_with_a_size_moves_that_much_and_those_without_last_as_long() -> None:
+    found = rows(Cuda(), "gpu0->gpu1 8 GiB, host->gpu0")
+    (makespan,) = [row for row in found if row.metric == "makespan"]
+    moved = dict(part.rsplit(" ", 2)[:2] for part in makespan.how["moved"].split(", "))
+    assert int(moved["gpu0->gpu1"]) == 8 * GIB
+    assert int(moved["host0->gpu0"]) / 50e9 == pytest.approx(8 * GIB / 400e9, rel=0.5)
+    assert found[0].scenario == "gpu0->gpu1 8 GiB, host->gpu0"
+
+
+def test_two_flows_between_the_same_ends_have_a_row_each() -> None:
+    found = rows(Cuda(), "gpu0->gpu1, gpu0->gpu1 sm")
+    goodput = [row for row in found if row.metric == "goodput"]
+    assert [row.settings["flow"] for row in goodput] == [1, 2]
+    assert [row.how["engine"] for row in goodput] == ["copy engine", "SM"]
+    assert [row.value for row in goodput] == pytest.approx([200, 200])
+
+
+@pytest.mark.parametrize("case", ["host_to_device_bidirectional_memcpy_ce", "all_to_one_read_sm"])
+def test_rows_say_what_ran_together_in_words_that_predict_reads(case: str) -> None:
+    for row in rows(Cuda(), cases=(case,)):
+        flows = parse_flows(row.how["flows"], row.how.get("p2p") != "off")
+        assert lanewise.predict("h200-pair", flows).total > 0
+        assert row.flow in [flow.name for flow in flows] or row.metric == "total"
+        assert row.how["data"] == "verified"
+
+
+@given(st.floats(1e-6, 20e-6), st.floats(5e9, 60e9))
+@settings(max_examples=20)
+def test_a_sweep_fits_the_latency_and_bandwidth_that_made_its_times(setup: float, link: float) -> None:
+    found = rows(Cuda(gpus=1, setup=setup, link=link), "host->gpu0", sizes=SWEEP)
+    assert values(found, "fit_latency")["host0->gpu0"] == pytest.approx(setup * 1e6, rel=1e-3)
+    assert values(found, "fit_bandwidth")["host0->gpu0"] == pytest.approx(link / 1e9, rel=1e-3)
+    assert [row.settings["bytes"] for row in found if row.metric == "goodput"] == list(SWEEP)
+    assert found[0].settings["bytes"] == 4096
+    assert SWEEP[-1] == GIB
+
+
+def test_host_memory_is_the_gpus_own_node_unless_asked_otherwise() -> None:
+    (near,) = rows(Cuda(), cases=("host_to_device_memcpy_ce",), devices="0")
+    assert (near.flow, near.how["NUMA node"], near.note) == ("host0->gpu0", "0", "")
+    (far,) = rows(Cuda(), cases=("host_to_device_memcpy_ce",), devices="0", node=1)
+    assert (far.flow, far.how["NUMA node"]) == ("host0:1->gpu0", "0 (asked 1)")
+    assert far.note == "host buffer on NUMA node 0, not on 1 as asked"
+    typed = rows(Cuda(nodes={1: 64}), "host:1->gpu0")[0]
+    assert (typed.flow, typed.how["NUMA node"], typed.how["flows"]) == ("host0:1->gpu0", "1", "host0:1->gpu0")
+
+
+def test_a_pair_without_peer_access_has_no_value_and_a_reason_and_the_rest_is_measured() -> None:
+    found = rows(Cuda(peers=False))
+    (row, *_) = [row for row in found if row.scenario == "device_to_device_memcpy_write_ce"]
+    assert (row.value, row.note) == (None, "gpu0 has no peer access to gpu1")
+    (lat, *_) = [row for row in found if row.scenario == "device_to_device_launch_latency"]
+    assert (lat.value, lat.note) == (None, "gpu0 has no peer access to gpu1")
+    assert values([r for r in found if r.scenario == "device_to_device_memcpy_no_p2p"])["gpu1->gpu0"] is not None
+
+
+def test_without_p2p_every_pair_is_staged_and_says_so() -> None:
+    found = rows(Cuda(), "gpu0->gpu1", p2p=False)
+    assert values(found) == pytest.approx({"gpu0->gpu1": 30})
+    assert (found[0].how["p2p"], found[0].path) == ("off", "peer, staged")
+
+
+def test_a_hold_that_times_out_leaves_its_cell_empty_with_the_reason_and_measuring_goes_on() -> None:
+    found = rows(Cuda(gpus=1, held=(1,)), cases=("host_to_device_memcpy_ce", "device_to_host_memcpy_ce"))
+    assert (found[0].value, found[0].note) == (None, "the copies were held too long")
+    assert found[1].value == pytest.approx(50)
+
+
+def test_a_hold_that_times_out_later_keeps_the_samples_before_it() -> None:
+    taken = list(samples(Cuda(gpus=1, held=(4,)), cases=("host_to_device_memcpy_ce",)))
+    assert [sample.value for sample in taken] == [pytest.approx(50), None]
+
+
+def test_where_the_driver_queues_few_copies_samples_get_shorter() -> None:
+    cuda = Cuda(queue=3)
+    found = rows(cuda, "gpu0->gpu1", p2p=False)
+    assert values(found) == pytest.approx({"gpu0->gpu1": 30})
+    assert int(found[1].how["moved"].split()[1]) <= 3 * found[0].settings["bytes"]
+    assert rows(Cuda(queue=1), "gpu0->gpu1")[0].note == "the copies were held too long"
+
+
+def test_wrong_data_is_a_row_without_a_value() -> None:
+    cuda = Cuda(gpus=1, wrong="host0->gpu0: byte 4096 is wrong")
+    (row,) = rows(cuda, cases=("host_to_device_memcpy_ce",))
+    assert (row.value, row.note) == (None, "host0->gpu0: byte 4096 is wrong")
+    assert "data" not in row.how
+
+
+def test_too_little_gpu_memory_is_told_before_anything_is_measured() -> None:
+    cuda = Cuda(free=600 * 2**20)
+    with pytest.raises(CannotMeasure, match=r"needs 1 GiB of gpu0's memory, and 0\.59 GiB are free") as caught:
+        list(samples(cuda))
+    assert "--bytes" in caught.value.hint
+    assert cuda.runs == 0
+
+
+def test_queries_have_goodput_and_their_share_of_one_large_copy() -> None:
+    found = rows(Cuda(gpus=1, setup=2.8e-6), cases=("queries_*",))
+    one = [r for r in found if r.scenario == "queries_one_by_one" and r.metric == "goodput"]
+    gathered = [r for r in found if r.scenario == "queries_in_one_call" and r.metric == "goodput"]
+    assert [row.settings["batch"] for row in one] == [1, 8, 32, 128]
+    alone = 150528 / (2.8e-6 + 150528 / 50e9) / 1e9
+    assert [row.value for row in one] == pytest.approx([alone] * 4)
+    assert gathered[-1].value == pytest.approx(128 * 150528 / (2.8e-6 + 128 * 150528 / 50e9) / 1e9)
+    share = [r for r in found if r.metric == "share" and r.scenario == "queries_in_one_call"][-1]
+    peak = found[0].value
+    assert found[0].scenario == "host_to_device_memcpy_ce"
+    assert share.value == pytest.approx(100 * (gathered[-1].value or 0) / (peak or 1))
+
+
+def test_a_driver_without_batched_copies_leaves_those_rows_empty() -> None:
+    found = rows(Cuda(gpus=1, driver=12040), cases=("queries_in_one_call",))
+    assert {row.value for row in found if row.scenario == "queries_in_one_call"} == {None}
+    assert found[-1].note == "cuMemcpyBatchAsync is not in this driver"
+
+
+def test_stopping_early_frees_what_was_held() -> None:
+    cuda = Cuda()
+    with closing(samples(cuda)) as taken:
+        next(taken)
+        assert cuda.open == 1
+    assert cuda.open == 0
+
+
+def test_a_chase_reads_from_the_destination_through_the_sources_memory() -> None:
+    cuda = Cuda()
+    list(samples(cuda, cases=("device_to_device_latency_sm",), devices="gpu[0-1]"))
+    assert set(cuda.chased) == {(0, 1, -1), (1, 0, -1)}
+
+
+@pytest.mark.parametrize(
+    ("flows", "ask", "error", "says"),
+    [
+        ("gpu0->gpu9", {}, UnknownName, "unknown GPU 'gpu9'"),
+        ("", {"devices": "0,7"}, UnknownName, "unknown GPU 'gpu7'"),
+        ("host:0->host:1", {}, InputError, "touches no GPU"),
+        ("host:x->gpu0", {}, InputError, "names no NUMA node"),
+        ("gpu0->gpu1 cap 5 GB/s", {}, InputError, "has a cap"),
+        ("gpu0->gpu1 @1 ms", {}, InputError, "has a start"),
+        ("gpu0->gpu1 0 B", {}, InputError, "no bytes"),
+        ("gpu0->gpu1 1 GiB", {"sizes": SWEEP}, InputError, "a sweep takes many"),
+        ("", {"cases": ("device_to_device_memcpy_read_ce",), "devices": "1"}, CannotMeasure, "no two GPUs among gpu1"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(flows: str, ask: dict[str, object], error: type, says: str) -> None:
+    with pytest.raises(error, match=says) as caught:
+        list(samples(Cuda(), flows, **ask))
+    assert caught.value.hint

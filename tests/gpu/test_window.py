@@ -1,0 +1,56 @@
+"""Rates in the common window, against closed forms."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanewise.probes.window import balanced, common_window
+
+rates = st.floats(1.0, 1e5)
+
+
+def ends(pace: float, copies: int, start: float = 0.0, before: int = 0) -> list[float]:
+    return [start + (i + 1) / pace for i in range(before, copies)]
+
+
+@given(st.lists(st.tuples(rates, st.integers(1, 50)), min_size=1, max_size=6))
+def test_steady_flows_have_their_own_pace_whoever_ends_first(flows: list[tuple[float, int]]) -> None:
+    seen = common_window([ends(pace, copies) for pace, copies in flows])
+    assert seen.rates == pytest.approx([pace for pace, _ in flows])
+    assert seen.window == pytest.approx(min(copies / pace for pace, copies in flows))
+    assert seen.makespan == pytest.approx(max(copies / pace for pace, copies in flows))
+
+
+@given(rates, st.integers(1, 40), st.floats(1.05, 8.0), st.integers(1, 40))
+def test_what_a_flow_does_after_the_others_have_gone_does_not_count(
+    pace: float, copies: int, faster: float, later: int
+) -> None:
+    # Both run at `pace` until the first ends in the middle of a copy of the other, which then speeds up.
+    window = (copies + 0.5) / pace
+    first = [window * (i + 1) / 8 for i in range(8)]
+    other = [*ends(pace, copies), *[window + (0.5 + i) / (pace * faster) for i in range(later)]]
+    seen = common_window([first, other])
+    assert seen.rates == pytest.approx([8 / window, pace])
+    assert seen.whole
+
+
+def test_a_copy_that_outlasts_the_window_is_told() -> None:
+    seen = common_window([[1.0, 2.0], [5.0, 6.0]])
+    assert not seen.whole
+    assert seen.rates[1] == pytest.approx(1 / 5)
+
+
+@given(st.lists(rates, min_size=1, max_size=8), st.floats(1e-3, 1.0))
+def test_balanced_flows_end_within_one_copy_of_each_other(paces: list[float], seconds: float) -> None:
+    counts = balanced(paces, seconds)
+    times = [count / pace for count, pace in zip(counts, paces, strict=True)]
+    aim = max(seconds, 4 / min(paces))
+    assert all(abs(time - aim) <= 0.5 / pace * (1 + 1e-6) for time, pace in zip(times, paces, strict=True))
+    assert min(counts) >= 4
+
+
+@given(st.lists(rates, min_size=1, max_size=8), st.floats(1e-3, 1.0), st.integers(1, 256))
+def test_no_flow_gets_more_copies_than_the_queue_holds(paces: list[float], seconds: float, most: int) -> None:
+    assert all(1 <= count <= most for count in balanced(paces, seconds, most=most))

@@ -1,0 +1,167 @@
+"""`lanewise measure host` on this machine: cells, what was seen, errors, and what Ctrl-C leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import lanewise
+from lanewise.errors import CannotMeasure, UnknownName
+from lanewise.probes import host
+from lanewise.probes.host_layout import Layout, read_layout
+from lanewise.results.estimate import Rule
+
+BINARY = Path(sys.executable).with_name("lanewise")
+QUICK = Rule(least=2, most=2)
+MIB = 2**20
+
+
+def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [BINARY, "measure", "host", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_every_kind_of_work_is_measured_verified_and_says_where():
+    samples = list(lanewise.measure_host(threads=[1], nodes=read_layout().nodes[:1], bytes=8 * MIB, rule=QUICK))
+    cells = {(s.scenario, s.metric, s.unit) for s in samples}
+    assert cells == {
+        ("memory copy", "goodput", "GB/s"),
+        ("memory read", "goodput", "GB/s"),
+        ("memory write", "goodput", "GB/s"),
+        ("memory latency", "chase_latency", "ns"),
+    }
+    node = read_layout().nodes[0]
+    for sample in samples:
+        assert sample.value is not None
+        assert sample.value > 0
+        assert sample.flow == f"host0:{node}->host0:{node}"
+        assert sample.how["data"] == "verified"
+        assert sample.how["threads on"] == f"NUMA node {node}"
+        assert sample.how["NUMA node"]
+        assert sample.settings == {"threads": 1, "bytes": 8 * MIB}
+        assert sample.path == "host memory"
+    assert all(s.how["stores"] in ("memcpy", "non-temporal") for s in samples if s.scenario == "memory copy")
+
+
+def test_threads_go_in_powers_of_two_up_to_all_cores():
+    pair = host._Pair(host.HostPlan(), Layout({0: tuple(range(12))}, (0,)), 256 * MIB, 0, 0)
+    assert pair.counts("copy") == [1, 2, 4, 8, 12]
+
+
+def test_readers_work_at_the_target_and_copiers_at_the_source_and_memory_needs_a_node():
+    here = Layout({0: (0, 1), 1: (2, 3), 2: ()}, (0, 1, 2))
+    there = host._Pair(host.HostPlan(), here, 64 * MIB, 0, 1)
+    assert [there.cores(kind) for kind in host.KINDS] == [(0, 1), (2, 3), (0, 1), (2, 3)]
+    from_memory_alone = host._Pair(host.HostPlan(), here, 64 * MIB, 2, 1)
+    assert [kind for kind in host.KINDS if from_memory_alone.possible(kind)] == ["copy", "read", "latency"]
+    assert from_memory_alone.cores("copy") == (2, 3)
+    to_memory_alone = host._Pair(host.HostPlan(), here, 64 * MIB, 0, 2)
+    assert [kind for kind in host.KINDS if to_memory_alone.possible(kind)] == ["copy", "write"]
+
+
+def test_buffers_are_three_times_the_cache_unless_memory_is_short():
+    assert host._default_bytes(Layout({0: (0,)}, (0,), 32 * MIB, 2**36)) == 128 * MIB
+    assert host._default_bytes(Layout({0: (0,)}, (0,), 260 * MIB, 2**36)) == 1024 * MIB
+    assert host._default_bytes(Layout({0: (0,)}, (0,), 260 * MIB, 2**30)) == 256 * MIB
+    assert host._default_bytes(Layout({0: (0,)}, (0,), None, None)) == 64 * MIB
+
+
+@pytest.mark.parametrize(
+    ("plan", "cause"),
+    [
+        (host.HostPlan(nodes=(7,)), "no NUMA node 7"),
+        (host.HostPlan(threads=(3,)), "3 threads do not fit the 2 cores"),
+        (host.HostPlan(threads=(0,)), "0 threads"),
+        (host.HostPlan(bytes=1000), "too few"),
+        (host.HostPlan(bytes=2**30), "do not fit the 1024 MiB"),
+    ],
+)
+def test_what_the_machine_does_not_have_is_refused_before_anything_is_allocated(plan, cause):
+    here = Layout({0: (0, 1)}, (0,), None, 2**30)
+    with pytest.raises(CannotMeasure, match=cause) as caught:
+        next(host.measure(plan, here))
+    assert caught.value.hint
+
+
+def test_a_node_without_memory_of_its_own_is_an_error_of_the_kernel_in_words():
+    here = Layout({0: (0,), 900: (0,)}, (0, 900), None, None)
+    with pytest.raises(CannotMeasure, match="cannot be bound to NUMA node 900") as caught:
+        next(host.measure(host.HostPlan(nodes=(900,), bytes=MIB), here))
+    assert caught.value.hint
+
+
+def test_an_unknown_kind_is_named_with_the_known_ones():
+    with pytest.raises(UnknownName, match="kind of memory work 'copies'") as caught:
+        lanewise.measure_host(["copies"])
+    assert "copy" in caught.value.hint
+
+
+def test_wrong_data_stops_the_measurement(monkeypatch):
+    monkeypatch.setattr(host.native, "spoil", lambda memory: None)
+
+    class Liar:
+        def __init__(self, *arguments):
+            self.crew = real(*arguments)
+
+        def __getattr__(self, name):
+            return getattr(self.crew, name)
+
+        def holds(self, *arguments):
+            return False
+
+    real = host.native.HostCrew
+    monkeypatch.setattr(host.native, "HostCrew", Liar)
+    with pytest.raises(CannotMeasure, match="does not hold what was written"):
+        list(lanewise.measure_host(["copy"], threads=[1], bytes=2 * MIB, rule=QUICK))
+
+
+def test_the_command_writes_run_and_samples_that_read_back_the_same(tmp_path):
+    done = run("--bytes", "4MiB", "--threads", "1", "--what", "copy,latency", "-o", "r.json", "--samples", "s.jsonl",
+               "--json", folder=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert [row["scenario"] for row in shown][:2] == ["memory copy", "memory latency"]
+    saved = lanewise.load_run(tmp_path / "r.json")
+    assert saved.rows == lanewise.read_results(tmp_path / "s.jsonl").observations
+    assert "last-level cache" in saved.machine
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--what", "copies"], "error: unknown kind of memory work 'copies'"),
+        (["--threads", "x"], "error: --threads x: not whole numbers"),
+        (["--threads", "100000"], "error: 100000 threads do not fit"),
+        (["--bytes", "much"], "error: 'much' is not a quantity"),
+        (["--nodes", "99"], "error: this machine has no NUMA node 99"),
+    ],
+)
+def test_errors_are_one_line_with_a_hint_and_leave_no_file(arguments, error, tmp_path):
+    done = run(*arguments, "-o", "run.json", folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(error)
+    assert "\nhint:" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_keeps_what_is_finished(tmp_path):
+    command = [BINARY, "measure", "host", "--bytes", "16MiB", "-o", "run.json", "--samples", "s.jsonl"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        lines = tmp_path / "s.jsonl"
+        end = time.monotonic() + 30
+        while time.monotonic() < end and not (lines.exists() and lines.read_text().count("\n") > 2):
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "not finished" in said
+    kept = lanewise.load_run(tmp_path / "run.json").rows
+    assert kept == lanewise.read_results(lines).observations
+    assert sum(len(row.samples) for row in kept) > 2
