@@ -31,10 +31,10 @@ def gpu(
     ] = False,
     devices: Annotated[str, typer.Option(metavar="gpu[0-3]", help="Only these GPUs; 0,2 will do.")] = "",
     bytes_: Annotated[
-        str, typer.Option("--bytes", metavar="SIZE", help="Size of one copy, such as '64 MiB'. [default: 256-512 MiB]")
+        str, typer.Option("--bytes", metavar="SIZE", help="Size of one copy. [default: 256 MiB; between GPUs 512 MiB]")
     ] = "",
     node: Annotated[
-        int | None, typer.Option("--node", min=0, help="NUMA node of host memory. [default: the GPU's own]")
+        int | None, typer.Option("--node", metavar="N", min=0, help="NUMA node of host memory. [default: near the GPU]")
     ] = None,
     no_p2p: options.NoP2p = False,
     as_json: options.Json = False,
