@@ -109,7 +109,7 @@ def _listen() -> None:
 
 def test_ctrl_c_keeps_finished_samples_and_ends_at_once(driver: Path, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [*PROGRAM, "--queries", "-o", "run.json", "--samples", "all.jsonl"],
+        [*PROGRAM, "--cases", "nvbandwidth", "--bytes", "8 MiB", "-o", "run.json", "--samples", "all.jsonl"],
         cwd=tmp_path, env={**KEPT, "LANEWISE_CUDA_DRIVER": str(driver)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, preexec_fn=_listen,
     )  # fmt: skip
