@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 SOURCES = Path(__file__).parent / "cuda" / "fake_driver"
@@ -22,24 +23,33 @@ VARIANTS = ("13", "12", "no batch")  # how it has cuMemcpyBatchAsync: as CUDA 13
 
 def build(variant: str = "13") -> Path:
     """The library, compiled once for each state of the sources; LookupError without a C++ compiler."""
-    compiler = os.environ.get("CXX") or shutil.which("c++")
-    if compiler is None:
-        raise LookupError("no C++ compiler for the driver without GPUs")
     sources = sorted(SOURCES.glob("*.cpp"))
-    state = hashlib.sha256(variant.encode())
+    state = hashlib.sha256()
     for file in (*sources, SOURCES / "world.hpp", NATIVE / "cuda" / "api.hpp", NATIVE / "cuda" / "pattern.hpp"):
         state.update(file.read_bytes())
     folder = Path(tempfile.gettempdir()) / f"lanewise-fake-cuda-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    library = folder / f"libfakecuda-{state.hexdigest()[:16]}.so"
-    if not library.exists():
-        parts = [str(file) for file in sources if variant != "no batch" or file.stem != "batch"]
-        options = ["-std=c++20", "-O1", "-shared", "-fPIC", "-pthread", f"-I{NATIVE}"]
-        options += ["-DFAKE_CUDA_12"] if variant == "12" else []
-        half = library.with_suffix(f".{os.getpid()}")
-        subprocess.run([compiler, *options, *parts, "-o", str(half)], check=True)
-        half.replace(library)  # at once: others may build it too
-    return library
+    stem = folder / state.hexdigest()[:16]
+    batch = str(SOURCES / "batch.cpp")
+    common = _compiled(
+        stem.with_suffix(".o"), ["-c", "-x", "c++", "-"], [file for file in sources if str(file) != batch]
+    )
+    how = {"13": [batch], "12": ["-DFAKE_CUDA_12", batch], "no batch": []}[variant]
+    return _compiled(Path(f"{stem}-{VARIANTS.index(variant)}.so"), ["-shared", str(common), *how])
+
+
+def _compiled(target: Path, arguments: list[str], together: Sequence[Path] = ()) -> Path:
+    """The compiler's output, of files read `together` as one; moved there at once, as others may build it too."""
+    if not target.exists():
+        compiler = os.environ.get("CXX") or shutil.which("c++")
+        if compiler is None:
+            raise LookupError("no C++ compiler for the driver without GPUs")
+        half = target.with_suffix(f".{os.getpid()}{target.suffix}")
+        options = ["-std=c++20", "-O1", "-fPIC", "-pthread", f"-I{NATIVE}"]
+        text = "".join(f'#include "{file}"\n' for file in together)
+        subprocess.run([compiler, *options, *arguments, "-o", str(half)], check=True, input=text, text=True)
+        half.replace(target)
+    return target
 
 
 def live(library: Path) -> dict[str, int]:

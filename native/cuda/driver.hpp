@@ -73,7 +73,7 @@ class Current {
 };
 
 // What a context handed out, given back at the end; failures of giving back are of no use to anybody by then.
-template <class Handle, CUresult (*Calls::*Release)(Handle)>
+template <class Handle, void (*Release)(const Calls&, Handle)>
 class Owned {
  public:
   Owned() = default;
@@ -98,7 +98,7 @@ class Owned {
     if (context_ == nullptr || handle_ == Handle{}) return;
     const Calls& calls = context_->calls();
     if (calls.cuCtxPushCurrent(context_->handle()) != kSuccess) return;  // the driver has shut down
-    (calls.*Release)(handle_);
+    Release(calls, handle_);
     CUcontext popped = nullptr;
     calls.cuCtxPopCurrent(&popped);
     handle_ = {};
@@ -108,10 +108,19 @@ class Owned {
   Handle handle_{};
 };
 
-using Stream = Owned<CUstream, &Calls::cuStreamDestroy>;
-using Event = Owned<CUevent, &Calls::cuEventDestroy>;
-using DeviceMemory = Owned<CUdeviceptr, &Calls::cuMemFree>;
-using Module = Owned<CUmodule, &Calls::cuModuleUnload>;
+// What runs on a stream ends before the stream does: nobody may take memory away under it.
+inline void release_stream(const Calls& calls, CUstream stream) {
+  calls.cuStreamSynchronize(stream);
+  calls.cuStreamDestroy(stream);
+}
+inline void release_event(const Calls& calls, CUevent event) { calls.cuEventDestroy(event); }
+inline void release_memory(const Calls& calls, CUdeviceptr at) { calls.cuMemFree(at); }
+inline void release_module(const Calls& calls, CUmodule module) { calls.cuModuleUnload(module); }
+
+using Stream = Owned<CUstream, release_stream>;
+using Event = Owned<CUevent, release_event>;
+using DeviceMemory = Owned<CUdeviceptr, release_memory>;
+using Module = Owned<CUmodule, release_module>;
 
 Stream make_stream(const std::shared_ptr<const Context>& context);
 Event make_event(const std::shared_ptr<const Context>& context);

@@ -12,18 +12,19 @@ import fake_cuda
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from lanewise._native import Cuda, CudaFlow, ProbeFailure
 
 Open = Callable[..., Cuda]
 NATIVE = Path(__file__).parents[2] / "native" / "cuda"
-CALLS = (
-    "cuInit cuDriverGetVersion cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceGetPCIBusId cuDeviceGetAttribute "
-    "cuDeviceTotalMem cuDevicePrimaryCtxRetain cuDeviceCanAccessPeer cuCtxEnablePeerAccess cuCtxDisablePeerAccess "
-    "cuMemGetInfo cuMemAlloc cuMemHostRegister cuMemHostGetDevicePointer cuStreamCreate cuStreamSynchronize "
-    "cuEventCreate cuEventRecord cuEventSynchronize cuEventElapsedTime cuMemsetD8Async cuMemcpyHtoDAsync "
-    "cuMemcpyDtoHAsync cuMemcpyDtoDAsync cuMemcpyPeerAsync cuModuleLoadDataEx cuModuleGetFunction cuFuncGetAttribute "
-    "cuLaunchKernel cuMemcpyBatchAsync"
-).split()
+CALLS = """
+    cuInit cuDriverGetVersion cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceGetPCIBusId cuDeviceGetAttribute
+    cuDeviceTotalMem cuDevicePrimaryCtxRetain cuDeviceCanAccessPeer cuCtxEnablePeerAccess cuCtxDisablePeerAccess
+    cuMemGetInfo cuMemAlloc cuMemHostRegister cuMemHostGetDevicePointer cuStreamCreate cuStreamSynchronize
+    cuEventCreate cuEventRecord cuEventSynchronize cuEventElapsedTime cuMemsetD8Async cuMemcpyHtoDAsync
+    cuMemcpyDtoHAsync cuMemcpyDtoDAsync cuMemcpyPeerAsync cuModuleLoadDataEx cuModuleGetFunction cuFuncGetAttribute
+    cuLaunchKernel cuMemcpyBatchAsync
+""".split()  # noqa: SIM905
 
 
 def use_everything(library: Path) -> None:
@@ -71,7 +72,7 @@ def test_whichever_call_fails_all_is_given_back(
 
 
 def test_a_machine_without_the_driver_is_told_so() -> None:
-    with pytest.raises(ProbeFailure, match="the CUDA driver cannot be opened: nowhere.so") as failure:
+    with pytest.raises(ProbeFailure, match=r"the CUDA driver cannot be opened: nowhere\.so") as failure:
         Cuda("nowhere.so")
     assert "nvidia-smi" in failure.value.args[1]
 

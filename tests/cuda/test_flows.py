@@ -8,6 +8,7 @@ from pathlib import Path
 
 import fake_cuda
 import pytest
+
 from lanewise import _native
 from lanewise._native import Cuda, CudaFlow, ProbeFailure
 
@@ -170,19 +171,19 @@ def test_peers_that_are_none_are_refused_but_copied_without_p2p(cuda: Open) -> N
     ("flows", "cause"),
     [
         ([], "no flow"),
-        ([CudaFlow(HOST, HOST, MIB, 1)], "no GPU takes part"),
-        ([CudaFlow(HOST, 7, MIB, 1)], "no GPU 7"),
-        ([CudaFlow(-2, 0, MIB, 1)], "no such end"),
-        ([CudaFlow(HOST, 0, 0, 1)], "0 bytes"),
-        ([CudaFlow(HOST, 0, MIB, 0)], "0 copies"),
-        ([CudaFlow(0, 1, MIB, 1, sm=True, p2p=False)], "only with P2P on"),
-        ([CudaFlow(0, 1, MIB, 1), CudaFlow(1, 0, MIB, 1, p2p=False)], "P2P on and off"),
-        ([CudaFlow(HOST, 0, MIB, 1, node=999)], "NUMA node 999"),
+        ([(HOST, HOST, MIB, 1)], "no GPU takes part"),
+        ([(HOST, 7, MIB, 1)], "no GPU 7"),
+        ([(-2, 0, MIB, 1)], "no such end"),
+        ([(HOST, 0, 0, 1)], "0 bytes"),
+        ([(HOST, 0, MIB, 0)], "0 copies"),
+        ([(0, 1, MIB, 1, -1, True, False, False)], "only with P2P on"),
+        ([(0, 1, MIB, 1), (1, 0, MIB, 1, -1, False, False, False)], "P2P on and off"),
+        ([(HOST, 0, MIB, 1, 999)], "NUMA node 999"),
     ],
 )
-def test_flows_that_cannot_be_are_refused(cuda: Open, flows: list[CudaFlow], cause: str) -> None:
+def test_flows_that_cannot_be_are_refused(cuda: Open, flows: list[tuple[int, ...]], cause: str) -> None:
     with pytest.raises(ProbeFailure, match=cause) as failure:
-        cuda().prepare(flows)
+        cuda().prepare([CudaFlow(*flow) for flow in flows])
     assert failure.value.args[1]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import fake_cuda
 import pytest
+
 from lanewise._native import Cuda, ProbeFailure
 
 Open = Callable[..., Cuda]
@@ -72,9 +73,7 @@ def test_queries_that_cannot_be_are_refused(cuda: Open, asked: dict[str, object]
 
 
 @pytest.mark.parametrize(("reader", "holder", "nanoseconds"), [(0, -1, 1000), (0, 1, 800), (1, 0, 800), (0, 0, 300)])
-def test_a_pointer_chase_takes_the_latency_of_a_load(
-    cuda: Open, reader: int, holder: int, nanoseconds: float
-) -> None:
+def test_a_pointer_chase_takes_the_latency_of_a_load(cuda: Open, reader: int, holder: int, nanoseconds: float) -> None:
     seconds = cuda().chase(reader, holder, steps=4000, bytes=64 * 1024)
     assert seconds * 1e9 == pytest.approx(nanoseconds, rel=0.01)
 

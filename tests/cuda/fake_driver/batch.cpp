@@ -3,15 +3,16 @@
 
 using namespace fake;
 
-extern "C" CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream);
-
 namespace {
 
 CUresult batch(CUdeviceptr* to, CUdeviceptr* from, std::size_t* sizes, std::size_t count,
                CUmemcpyAttributes* attributes, std::size_t* first_of, std::size_t attribute_count, CUstream stream) {
   if (attribute_count != 1 || first_of[0] != 0 || attributes[0].source_order != 1) return kInvalidValue;
   for (std::size_t i = 0; i < count; ++i) {
-    const CUresult result = cuMemcpyHtoDAsync_v2(to[i], reinterpret_cast<const void*>(from[i]), sizes[i], stream);
+    if (holder(to[i], sizes[i]) < 0 || holder(from[i], sizes[i]) != -1) return kInvalidValue;
+    const CUresult result = submit(stream, [at = to[i], of = from[i], size = sizes[i]](Stream& on) {
+      move(on, at, of, size);
+    });
     if (result != kSuccess) return result;
   }
   return kSuccess;

@@ -104,7 +104,9 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   World& w = world();
   const std::scoped_lock hold(w.lock);
-  if (--w.contexts[device] == 0) w.contexts.erase(device);
+  if (--w.contexts[device] > 0) return kSuccess;
+  w.contexts.erase(device);
+  std::erase_if(w.peers, [device](const auto& pair) { return pair.first == device || pair.second == device; });
   return kSuccess;
 }
 
@@ -168,8 +170,17 @@ CUresult cuMemAlloc_v2(CUdeviceptr* at, std::size_t bytes) {
   return kSuccess;
 }
 
+// As the driver does, waits for all that runs on the device.
 CUresult cuMemFree_v2(CUdeviceptr at) {
   World& w = world();
+  std::set<Stream*> streams;
+  {
+    const std::scoped_lock hold(w.lock);
+    streams = w.streams;
+  }
+  for (Stream* stream : streams) {
+    if (stream->device == current()) stream->drain();
+  }
   const std::scoped_lock hold(w.lock);
   const auto found = w.ranges.find(at);
   if (found == w.ranges.end() || found->second.device != current()) return kInvalidValue;

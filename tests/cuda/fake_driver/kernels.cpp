@@ -44,7 +44,7 @@ void spin(Stream& on, std::uint64_t open, std::uint64_t timed_out, double most) 
   if (w.config.hold > 0) most = w.config.hold;
   if (!touches(on, open, 4)) return;
   const auto start = std::chrono::steady_clock::now();
-  while (load(open) == 0) {
+  while (w.config.spin_timeout || load(open) == 0) {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
     if (w.config.spin_timeout || passed.count() > most) {
       std::atomic_ref(*reinterpret_cast<std::uint32_t*>(timed_out)).store(1);
