@@ -152,6 +152,14 @@ def test_without_p2p_every_pair_is_staged_and_says_so() -> None:
     assert (found[0].how["p2p"], found[0].path) == ("off", "peer, staged")
 
 
+def test_a_kernel_s_copy_between_gpus_needs_p2p() -> None:
+    found = rows(Cuda(), cases=("device_to_device_memcpy_write_*",), p2p=False)
+    by_engine = {row.how["engine"]: row for row in found if row.flow == "gpu0->gpu1"}
+    assert by_engine["copy engine"].value == pytest.approx(30)
+    assert by_engine["SM"].value is None
+    assert "only with P2P" in by_engine["SM"].note
+
+
 def test_a_hold_that_times_out_leaves_its_cell_empty_with_the_reason_and_measuring_goes_on() -> None:
     found = rows(Cuda(gpus=1, held=(1,)), cases=("host_to_device_memcpy_ce", "device_to_host_memcpy_ce"))
     assert (found[0].value, found[0].note) == (None, "the copies were held too long")

@@ -101,6 +101,8 @@ class Bench:
     def no_peer(self, cell: Cell) -> str:
         """Why a cell cannot run: a GPU that has to reach another's memory and cannot; '' where all can."""
         for flow in cell.flows:
+            if is_pair(flow) and flow.sm and not flow.p2p:
+                return f"{flow.name}: a kernel reaches another GPU's memory only with P2P"
             if not is_pair(flow) or not flow.p2p:
                 continue
             by, other = (flow.dst, flow.src) if flow.read else (flow.src, flow.dst)
