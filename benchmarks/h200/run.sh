@@ -36,7 +36,7 @@ build_nvbandwidth() {
     done
     wait
     nvcc -arch=native "$work"/objects/*.o -o "$work/nvbandwidth" "${boost[@]}" \
-        -Xlinker "$driver/libnvidia-ml.so.1" -Xlinker "$driver/libcuda.so.1"
+        -Xlinker --allow-shlib-undefined -Xlinker "$driver/libnvidia-ml.so.1" -Xlinker "$driver/libcuda.so.1"
 }
 
 build_p2p() {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -23,8 +24,6 @@ QUICK = Rule(least=2, most=2)
 
 
 def samples(cuda: Cuda, flows: str = "", tmp: str = "/nowhere", **ask: object) -> Iterator[Sample]:
-    from pathlib import Path
-
     typed = parse_flows(flows) if flows else ()
     probe = GpuProbe(cuda, Flow, Path(tmp))  # type: ignore[arg-type]
     return probe.samples(GpuAsk(flows=typed, **{"rule": QUICK, **ask}))  # type: ignore[arg-type]
@@ -246,3 +245,11 @@ def test_what_cannot_be_measured_is_refused(flows: str, ask: dict[str, object], 
     with pytest.raises(error, match=says) as caught:
         list(samples(Cuda(), flows, **ask))
     assert caught.value.hint
+
+
+def test_python_gets_samples_of_typed_flows(monkeypatch: pytest.MonkeyPatch) -> None:
+    probe = GpuProbe(Cuda(), Flow, Path("/nowhere"))  # type: ignore[arg-type]
+    monkeypatch.setattr("lanewise.api.gpu.gpu_probe", lambda: probe)
+    run = lanewise.as_measured_run(lanewise.measure_gpu("gpu0->gpu1, host->gpu0"), probe.conditions())
+    assert values(list(run.rows)) == pytest.approx({"gpu0->gpu1": 400, "host0->gpu0": 50})
+    assert run.machine["CUDA driver"] == "13.0"
