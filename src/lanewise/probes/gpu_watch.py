@@ -82,7 +82,8 @@ class _Nvml:
 
     def __init__(self, addresses: Mapping[str, str]) -> None:
         self._nvml = nvml()
-        self._handles = {gpu: self._handle(pci) for gpu, pci in addresses.items()} if self._nvml else {}
+        handles = {gpu: self._handle(pci) for gpu, pci in addresses.items()} if self._nvml else {}
+        self._handles = {gpu: handle for gpu, handle in handles.items() if handle is not None}
 
     def read(self) -> dict[str, str]:
         """'SM 1980 MHz, memory 3201 MHz' by GPU, and why they are low where something slows them."""
