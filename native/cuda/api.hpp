@@ -1,5 +1,5 @@
-// What Lanewise uses of the CUDA driver API, declared here so that nothing of CUDA is needed to build. Types, values and
-// symbols are those of libcuda since CUDA 11.8 ("_v2" symbols are what cuda.h's plain names stand for).
+// What Lanewise uses of the CUDA driver API, declared here so that nothing of CUDA is needed to build. Types, values
+// and symbols are those of libcuda since CUDA 11.8 ("_v2" symbols are what cuda.h's plain names stand for).
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,6 @@ struct CUmemcpyAttributes {
   X(cuInit, "cuInit", (unsigned flags))                                                                               \
   X(cuDriverGetVersion, "cuDriverGetVersion", (int* version))                                                         \
   X(cuGetErrorString, "cuGetErrorString", (CUresult error, const char** text))                                        \
-  X(cuGetErrorName, "cuGetErrorName", (CUresult error, const char** text))                                            \
   X(cuDeviceGetCount, "cuDeviceGetCount", (int* count))                                                               \
   X(cuDeviceGet, "cuDeviceGet", (CUdevice * device, int ordinal))                                                     \
   X(cuDeviceGetName, "cuDeviceGetName", (char* name, int length, CUdevice device))                                    \
@@ -97,7 +96,6 @@ struct CUmemcpyAttributes {
      CUstream stream))                                                                                                \
   X(cuStreamCreate, "cuStreamCreate", (CUstream * stream, unsigned flags))                                            \
   X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream))                                                    \
-  X(cuStreamQuery, "cuStreamQuery", (CUstream stream))                                                                \
   X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))                                                         \
   X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                                                \
   X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))                                                 \

@@ -269,14 +269,16 @@ class Cuda:
         """Batches of random samples (fixed seed) of a pinned library into one device buffer; a mark each batch.
 
         method: 'calls' (a cuMemcpyHtoDAsync each), 'batch' (cuMemcpyBatchAsync; ProbeFailure where the driver has
-        none), 'kernel' (a kernel reads pinned memory; `bytes` a multiple of 16), 'staged' (the CPU gathers into one
-        of two pinned buffers, one copy each). Copies beyond the first CUDA_MOST_COPIES are queued after the release,
-        and 'staged' gathers after it, so that both show what the CPU costs.
+        none), 'kernel' (a kernel reads pinned memory), 'staged' (one CPU thread gathers into one of two pinned
+        buffers, one copy each). `bytes` is a multiple of 16. Copies beyond the first CUDA_MOST_COPIES are queued
+        after the release, and 'staged' gathers after it, so that both show what the CPU costs.
         """
     def chase(self, reader: int, holder: int, node: int = -1, steps: int = 100_000, bytes: int = 2 * 2**20) -> float:
         """Seconds a step of a pointer chase by a kernel on `reader` through memory of `holder` (-1: host memory).
 
-        As nvbandwidth does: nodes 128 bytes apart, every multiprocessor in turn takes an equal share of the steps.
+        As nvbandwidth does (with a million steps): nodes 128 bytes apart, every multiprocessor in turn takes an equal
+        share of the steps, timed by events. Each share's time has a launch in it, some microseconds: more steps make
+        it weigh less.
         """
     def launch(self, src: int, dst: int, p2p: bool, repeats: int = 100, node: int = -1) -> float:
         """Seconds a 16-byte copy of a row of `repeats` copies queued behind a held kernel.

@@ -44,7 +44,11 @@ def _optional() -> list[Piece]:
 
     ring = sys.platform == "linux" and os.path.exists("/proc/sys/kernel/io_uring_disabled")
     return [
-        Piece("CUDA driver", *_attempt(lambda: _library("libcuda.so.1")), LATER),
+        Piece(
+            "CUDA driver",
+            *_attempt(lambda: _library("libcuda.so.1")),
+            "measure gpu does not run, nor storage into GPU memory: install NVIDIA's driver 520 or later",
+        ),
         Piece("libibverbs", *_attempt(lambda: _library("libibverbs.so.1")), LATER),
         Piece("cuFile", *_attempt(lambda: _library("libcufile.so.0")), LATER),
         Piece(

@@ -48,11 +48,6 @@ CUresult cuGetErrorString(CUresult error, const char** text) {
   return found == texts.end() ? kInvalidValue : CUresult{kSuccess};
 }
 
-CUresult cuGetErrorName(CUresult, const char** text) {
-  *text = "CUDA_ERROR";
-  return kSuccess;
-}
-
 CUresult cuDeviceGetCount(int* count) {
   FAKE(cuDeviceGetCount);
   *count = world().config.gpus;
@@ -80,8 +75,8 @@ CUresult cuDeviceGetPCIBusId(char* name, int length, CUdevice device) {
 
 CUresult cuDeviceGetAttribute(int* value, int attribute, CUdevice) {
   FAKE(cuDeviceGetAttribute);
-  static const std::map<int, int> values{
-      {kMultiprocessorCount, 4}, {kAsyncEngineCount, 3}, {kCapabilityMajor, 9}, {kCapabilityMinor, 0}, {kHostNumaId, 0}};
+  static const std::map<int, int> values{{kMultiprocessorCount, 4}, {kAsyncEngineCount, 3}, {kCapabilityMajor, 9},
+                                         {kCapabilityMinor, 0},     {kHostNumaId, 0}};
   *value = values.at(attribute);
   return kSuccess;
 }
@@ -193,7 +188,7 @@ CUresult cuMemFree_v2(CUdeviceptr at) {
 CUresult cuMemHostRegister_v2(void* at, std::size_t bytes, unsigned flags) {
   FAKE(cuMemHostRegister);
   if (current() == -2) return kInvalidContext;
-  if (flags != (kRegisterPortable | kRegisterDeviceMap)) return kInvalidValue;
+  if ((flags & kRegisterPortable) == 0) return kInvalidValue;  // else pinned for one context only
   World& w = world();
   const std::scoped_lock hold(w.lock);
   w.ranges[reinterpret_cast<std::uint64_t>(at)] = {bytes, -1};

@@ -58,10 +58,6 @@ CUresult cuStreamSynchronize(CUstream handle) {
   return w.sticky;
 }
 
-CUresult cuStreamQuery(CUstream) {
-  return kSuccess;
-}
-
 CUresult cuStreamDestroy_v2(CUstream handle) {
   Stream* stream = known(handle);
   if (stream == nullptr) return kInvalidHandle;
