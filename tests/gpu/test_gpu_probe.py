@@ -94,6 +94,7 @@ def test_a_flow_with_a_size_moves_that_much_and_those_without_last_as_long() -> 
     (makespan,) = [row for row in found if row.metric == "makespan"]
     moved = dict(part.rsplit(" ", 2)[:2] for part in makespan.how["moved"].split(", "))
     assert int(moved["gpu0->gpu1"]) == 8 * GIB
+    assert {row.note for row in found} == {""}
     assert int(moved["host0->gpu0"]) / 50e9 == pytest.approx(8 * GIB / 400e9, rel=0.5)
     assert found[0].scenario == "gpu0->gpu1 8 GiB, host->gpu0"
 
