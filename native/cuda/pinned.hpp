@@ -18,7 +18,7 @@ class Pinned {
   Pinned(const Pinned&) = delete;
   Pinned& operator=(const Pinned&) = delete;
 
-  std::byte* data() const { return memory_.data(); }
+  std::byte* data() const { return data_; }
   std::map<int, std::size_t> pages() const { return memory_.nodes(); }
 
   // Where a kernel of that context finds it.
@@ -27,6 +27,7 @@ class Pinned {
  private:
   std::shared_ptr<const Context> context_;
   host::Memory memory_;
+  std::byte* data_;
 };
 
 }  // namespace lanewise::cuda
