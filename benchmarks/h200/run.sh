@@ -11,7 +11,7 @@
 #           python3.12 -m pip wheel --no-deps -w .wheels .
 #           python3.12 -m pip download --no-deps --only-binary=:all: --python-version 3.12 -d .wheels \
 #             --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 \
-#             pydantic pydantic-core annotated-types typing-inspection zstandard nvidia-ml-py
+#             typer annotated-doc typing-extensions pydantic pydantic-core annotated-types typing-inspection
 # SECONDS_ALL  for everything (default 570).
 # Into OUT: versus.md, versus.json, raw.tar.gz (all that was printed and every run file), build.log, machine.txt.
 set -u
@@ -20,22 +20,23 @@ peers=$(realpath -m "${PEERS:-.peers}") wheels=$(realpath -m "${WHEELS:-.wheels}
 total=${SECONDS_ALL:-570}
 work=$(mktemp -d) && mkdir -p "$out" || exit 2
 trap 'rm -rf "$work"' EXIT
-cuda=${CUDA_HOME:-/usr/local/cuda}
-export PATH="$cuda/bin:$PATH" PYTHONUNBUFFERED=1
-for folder in /usr/local/nvidia/lib64 /usr/local/nvidia/lib /usr/lib/x86_64-linux-gnu; do
-    [ -e "$folder/libcuda.so.1" ] && export LD_LIBRARY_PATH="$folder:${LD_LIBRARY_PATH:-}"
+export PATH="${CUDA_HOME:-/usr/local/cuda}/bin:$PATH" PYTHONUNBUFFERED=1
+driver=/usr/lib/x86_64-linux-gnu  # where libcuda.so.1 and libnvidia-ml.so.1 lie: programs are linked to these two
+for folder in /usr/local/nvidia/lib64 /usr/local/nvidia/lib $(ldconfig -p | sed -n 's|.*=> \(.*\)/libcuda.so.1$|\1|p'); do
+    [ -e "$folder/libcuda.so.1" ] && driver=$folder && break
 done
+export LD_LIBRARY_PATH="$driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
 build_nvbandwidth() {
-    local shim=""
-    [ -e /usr/include/boost/program_options.hpp ] || shim="-I$peers/shim"
-    local boost="-lboost_program_options"
-    [ -n "$shim" ] && boost=""
-    # shellcheck disable=SC2086 # each is one word or none
-    (cd "$peers/nvbandwidth" && nvcc -O3 -std=c++17 -arch=native $shim -I. '-DGIT_VERSION="v0.8"' testcase.cpp \
-        testcases_ce.cpp testcases_sm.cpp kernels.cu memcpy.cpp nvbandwidth.cpp multinode_memcpy.cpp \
-        multinode_testcases.cpp output.cpp json_output.cpp json/jsoncpp.cpp -o "$work/nvbandwidth" \
-        -L"$cuda/lib64/stubs" -lnvidia-ml -lcuda $boost)
+    local options=(-O3 -std=c++17 -arch=native -I. '-DGIT_VERSION="v0.8"') boost=(-lboost_program_options)
+    [ -e /usr/include/boost/program_options.hpp ] || { options+=("-I$peers/shim") && boost=(); }
+    cd "$peers/nvbandwidth" && mkdir -p "$work/objects" || return
+    for file in *.cpp kernels.cu json/jsoncpp.cpp; do
+        nvcc "${options[@]}" -c "$file" -o "$work/objects/$(basename "$file").o" &
+    done
+    wait
+    nvcc -arch=native "$work"/objects/*.o -o "$work/nvbandwidth" "${boost[@]}" \
+        -Xlinker --allow-shlib-undefined -Xlinker "$driver/libnvidia-ml.so.1" -Xlinker "$driver/libcuda.so.1"
 }
 
 build_p2p() {
@@ -52,7 +53,7 @@ install_lanewise() {
 
 export PYTHONPATH="$work/site"
 {
-    build_nvbandwidth > "$work/nvbandwidth.log" 2>&1 &
+    (build_nvbandwidth) > "$work/nvbandwidth.log" 2>&1 &
     build_p2p > "$work/p2p.log" 2>&1 &
     install_lanewise > "$work/lanewise.log" 2>&1 &
     wait

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 PREDICTIONS = Path(__file__).parents[1] / "runs/2026-11-22-h200-predictions.json"
-OF_THE_SAMPLE = "device_to_device_*no_p2p,device_to_device_launch_latency"
+OF_THE_SAMPLE = "device_to_device_*no_p2p,*_launch_latency"
 LEAST, LATENCY, P2P, P2P_LATENCY, PREDICTED, GATHERED, TIME = 0.99, 0.03, 0.02, 0.10, 0.10, 0.97, 0.5
 
 
@@ -107,8 +107,9 @@ def _tools(args: argparse.Namespace) -> list[Tool]:
     if args.p2p:
         tools.append(Tool("p2pBandwidthLatencyTest", (args.p2p,), peers.p2p_test))
     tools.append(Tool("lanewise p2p", (*gpu, "--cases", OF_THE_SAMPLE), peers.lanewise, writes=True))
-    tools.append(Tool("lanewise queries", (*gpu, "--queries"), peers.lanewise, writes=True, once=True))
-    tools.append(Tool("lanewise sweep", (*gpu, "--sweep"), peers.lanewise, writes=True, once=True))
+    for name in ("queries", "sweep"):
+        command = (*gpu, f"--{name}", "--devices", "0")
+        tools.append(Tool(f"lanewise {name}", command, peers.lanewise, writes=True, once=True))
     return tools
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -23,8 +24,6 @@ QUICK = Rule(least=2, most=2)
 
 
 def samples(cuda: Cuda, flows: str = "", tmp: str = "/nowhere", **ask: object) -> Iterator[Sample]:
-    from pathlib import Path
-
     typed = parse_flows(flows) if flows else ()
     probe = GpuProbe(cuda, Flow, Path(tmp))  # type: ignore[arg-type]
     return probe.samples(GpuAsk(flows=typed, **{"rule": QUICK, **ask}))  # type: ignore[arg-type]
@@ -95,6 +94,7 @@ def test_a_flow_with_a_size_moves_that_much_and_those_without_last_as_long() -> 
     (makespan,) = [row for row in found if row.metric == "makespan"]
     moved = dict(part.rsplit(" ", 2)[:2] for part in makespan.how["moved"].split(", "))
     assert int(moved["gpu0->gpu1"]) == 8 * GIB
+    assert {row.note for row in found} == {""}
     assert int(moved["host0->gpu0"]) / 50e9 == pytest.approx(8 * GIB / 400e9, rel=0.5)
     assert found[0].scenario == "gpu0->gpu1 8 GiB, host->gpu0"
 
@@ -150,6 +150,14 @@ def test_without_p2p_every_pair_is_staged_and_says_so() -> None:
     found = rows(Cuda(), "gpu0->gpu1", p2p=False)
     assert values(found) == pytest.approx({"gpu0->gpu1": 30})
     assert (found[0].how["p2p"], found[0].path) == ("off", "peer, staged")
+
+
+def test_a_kernel_s_copy_between_gpus_needs_p2p() -> None:
+    found = rows(Cuda(), cases=("device_to_device_memcpy_write_*",), p2p=False)
+    by_engine = {row.how["engine"]: row for row in found if row.flow == "gpu0->gpu1"}
+    assert by_engine["copy engine"].value == pytest.approx(30)
+    assert by_engine["SM"].value is None
+    assert "only with P2P" in by_engine["SM"].note
 
 
 def test_a_hold_that_times_out_leaves_its_cell_empty_with_the_reason_and_measuring_goes_on() -> None:
@@ -238,3 +246,11 @@ def test_what_cannot_be_measured_is_refused(flows: str, ask: dict[str, object], 
     with pytest.raises(error, match=says) as caught:
         list(samples(Cuda(), flows, **ask))
     assert caught.value.hint
+
+
+def test_python_gets_samples_of_typed_flows(monkeypatch: pytest.MonkeyPatch) -> None:
+    probe = GpuProbe(Cuda(), Flow, Path("/nowhere"))  # type: ignore[arg-type]
+    monkeypatch.setattr("lanewise.api.gpu.gpu_probe", lambda: probe)
+    run = lanewise.as_measured_run(lanewise.measure_gpu("gpu0->gpu1, host->gpu0"), probe.conditions())
+    assert values(list(run.rows)) == pytest.approx({"gpu0->gpu1": 400, "host0->gpu0": 50})
+    assert run.machine["CUDA driver"] == "13.0"

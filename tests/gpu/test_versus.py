@@ -14,6 +14,7 @@ DATA = Path(__file__).parent / "data"
 LANEWISE = f"{sys.executable} {Path(__file__).parent}/measure_stand_in.py"
 sys.path.insert(0, str(ROOT / "benchmarks/h200"))
 import peers  # noqa: E402
+import versus  # noqa: E402
 
 
 def test_each_cell_of_nvbandwidth_is_named_by_the_way_its_data_goes() -> None:
@@ -82,14 +83,19 @@ def test_a_whole_comparison_with_recorded_tools_and_the_stand_in(tmp_path: Path)
     assert (tmp_path / "out/raw/1-lanewise-queries.run.json").exists()
 
 
-def test_a_tool_that_fails_is_recorded_and_the_others_compared(tmp_path: Path) -> None:
-    broken = _program(tmp_path, "nvbandwidth", "echo no device >&2; exit 3")
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "benchmarks/h200/versus.py"), "--nvbandwidth", broken, "--out", tmp_path / "out",
-         "--seconds", "0", "--lanewise", LANEWISE],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert "nothing readable" in done.stderr
-    ran = json.loads((tmp_path / "out/versus.json").read_text())["ran"]
-    assert {each["tool"]: each["code"] for each in ran}["nvbandwidth"] == 3
-    assert "| prediction |" in (tmp_path / "out/versus.md").read_text()
+def test_a_tool_that_fails_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
+    broken = versus.Tool("nvbandwidth", ("sh", "-c", "echo no device >&2; exit 3"), peers.nvbandwidth)
+    sample = versus.Tool("p2pBandwidthLatencyTest", ("cat", str(DATA / "p2p.txt")), peers.p2p_test)
+    ran = versus.rounds([broken, sample], tmp_path, seconds=60, most=2)
+    assert [(each.tool, each.code) for each in ran] == [
+        ("nvbandwidth", 3), ("p2pBandwidthLatencyTest", 0), ("p2pBandwidthLatencyTest", 0), ("nvbandwidth", 3),
+    ]  # fmt: skip
+    assert [len(each.values) for each in ran] == [0, 10, 10, 0]
+    assert (tmp_path / "1-nvbandwidth.txt").read_text() == "no device\n"
+    (bound, *_) = versus.bounds(ran, versus.compare(ran))
+    assert bound == {"bound": "every tool exits with 0", "reached": "nvbandwidth 3", "holds": False}
+
+
+def test_no_round_is_begun_that_would_end_too_late(tmp_path: Path) -> None:
+    slow = versus.Tool("slow", ("sleep", "0.2"), lambda text: {})
+    assert len(versus.rounds([slow], tmp_path, seconds=0.3, most=9)) == 1

@@ -78,3 +78,38 @@ def test_a_capability_list_that_goes_in_circles_ends(tmp_path: Path) -> None:
     config[0x34], config[0x40], config[0x41] = 0x40, 0x05, 0x40
     device(tmp_path, "0000:1b:00.0", config=bytes(config))
     assert conditions(Gpus(Cuda(gpus=1).devices), 12080, tmp_path)["gpu0"].endswith("NUMA node 0")
+
+
+class Nvml:
+    """As much of NVML as is asked, of a GPU that its power cap slows."""
+
+    NVML_CLOCK_SM, NVML_CLOCK_MEM = 1, 2
+
+    def nvmlDeviceGetHandleByPciBusId(self, address: bytes) -> bytes:  # noqa: N802
+        if address != b"0000:1b:00.0":
+            raise LookupError(address)
+        return address
+
+    def nvmlDeviceGetClockInfo(self, handle: bytes, which: int) -> int:  # noqa: N802
+        return {1: 1200, 2: 3201}[which]
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: bytes) -> int:  # noqa: N802
+        return 0x4 | 0x1
+
+    def nvmlDeviceGetCurrPcieLinkGeneration(self, handle: bytes) -> int:  # noqa: N802
+        return 4
+
+    def nvmlDeviceGetCurrPcieLinkWidth(self, handle: bytes) -> int:  # noqa: N802
+        return 16
+
+
+def test_nvml_says_what_sys_does_not_and_what_holds_clocks_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lanewise.probes.gpu_watch.nvml", Nvml)
+    watch = Watch({"gpu0": "0000:1b:00.0", "gpu1": "0000:1c:00.0"}, tmp_path)
+    with watch.running():
+        deadline = time.monotonic() + 10
+        while not watch.clocks and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert watch.how() == {"link under load": "Gen4 x16", "clocks": "SM 1200 MHz, memory 3201 MHz (power cap)"}

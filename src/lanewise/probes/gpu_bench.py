@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MIB = 2**20
 # Large enough that the gap between two copies (some 2 us) is below 0.2 % of one, and beyond any cache of a CPU or GPU.
 HOST_COPY, DEVICE_COPY = 256 * MIB, 512 * MIB
+# What a flow with a size is cut into, as its rate while others run shows only in whole copies.
+PIECES, PIECE = 16, 4 * MIB
 STAGED_COPY = 128 * MIB  # the driver cuts these into many commands, and only so many wait behind the hold
 
 
@@ -83,7 +85,8 @@ class Bench:
         node = self.gpus.node(flow) if on_host else ANY_NODE
         if flow.size is None:
             return Job(flow, size, 0, node)
-        copies = min(self.most_copies, max(1, math.ceil(flow.size / size)))
+        pieces = 1 if self.ask.bytes else min(PIECES, flow.size // PIECE)
+        copies = min(self.most_copies, max(1, math.ceil(flow.size / size), int(pieces)))
         return Job(flow, max(1, round(flow.size / copies)), copies, node)
 
     def native(self, job: Job, copies: int) -> CudaFlow:
@@ -101,6 +104,8 @@ class Bench:
     def no_peer(self, cell: Cell) -> str:
         """Why a cell cannot run: a GPU that has to reach another's memory and cannot; '' where all can."""
         for flow in cell.flows:
+            if is_pair(flow) and flow.sm and not flow.p2p:
+                return f"{flow.name}: a kernel reaches another GPU's memory only with P2P"
             if not is_pair(flow) or not flow.p2p:
                 continue
             by, other = (flow.dst, flow.src) if flow.read else (flow.src, flow.dst)

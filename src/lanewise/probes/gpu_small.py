@@ -93,7 +93,8 @@ def _query_samples(cell: Cell, bench: Bench, run: CudaRun, size: int) -> Iterato
         how = {"NUMA node": pages, **watch.how(), "data": "verified"}
         yield _query(cell, "goodput", values[-1], "GB/s", how, note)
         if peak:
-            yield _query(cell, "share", 100 * values[-1] / statistics.median(peak), "%", how, "of one large copy")
+            share = 100 * values[-1] / statistics.median(peak)
+            yield _query(cell, "share", share, "%", how, f"of copies of {bench.jobs(cell)[0].bytes:,} B")
 
 
 def _query(cell: Cell, metric: str, value: float | None, unit: str, how: dict[str, str], note: str) -> Sample:

@@ -23,7 +23,7 @@ class Watch:
 
     def __init__(self, addresses: Mapping[str, str], sys: Path = SYS) -> None:
         self._folders = {gpu: sys / "bus/pci/devices" / pci.lower() for gpu, pci in addresses.items()}
-        self._clocks = _Clocks(addresses)
+        self._clocks = _Nvml(addresses)
         self.links: dict[str, str] = {}
         self.clocks: dict[str, str] = {}
 
@@ -48,7 +48,7 @@ class Watch:
         first = True
         while not stop.wait(_PAUSE):
             for gpu, folder in self._folders.items():
-                link = read_link(folder)
+                link = read_link(folder) or self._clocks.link(gpu)
                 if link:
                     self.links[gpu] = link
             if first:
@@ -77,12 +77,13 @@ def nvml() -> Any:
     return pynvml
 
 
-class _Clocks:
-    """Clocks and what holds them down, by NVML."""
+class _Nvml:
+    """Clocks and what holds them down, and links where /sys does not show them."""
 
     def __init__(self, addresses: Mapping[str, str]) -> None:
         self._nvml = nvml()
-        self._handles = {gpu: self._handle(pci) for gpu, pci in addresses.items()} if self._nvml else {}
+        handles = {gpu: self._handle(pci) for gpu, pci in addresses.items()} if self._nvml else {}
+        self._handles = {gpu: handle for gpu, handle in handles.items() if handle is not None}
 
     def read(self) -> dict[str, str]:
         """'SM 1980 MHz, memory 3201 MHz' by GPU, and why they are low where something slows them."""
@@ -93,6 +94,17 @@ class _Clocks:
             except Exception:  # as above; not every GPU answers every question
                 continue
         return found
+
+    def link(self, gpu: str) -> str:
+        """'Gen5 x16', or '' where NVML does not say."""
+        handle = self._handles.get(gpu)
+        if handle is None:
+            return ""
+        try:
+            generation = self._nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle)
+            return f"Gen{generation} x{self._nvml.nvmlDeviceGetCurrPcieLinkWidth(handle)}"
+        except Exception:
+            return ""
 
     def _handle(self, pci: str) -> Any:
         try:

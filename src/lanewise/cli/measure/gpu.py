@@ -31,10 +31,10 @@ def gpu(
     ] = False,
     devices: Annotated[str, typer.Option(metavar="gpu[0-3]", help="Only these GPUs; 0,2 will do.")] = "",
     bytes_: Annotated[
-        str, typer.Option("--bytes", metavar="SIZE", help="Size of one copy, such as '64 MiB'. [default: 256-512 MiB]")
+        str, typer.Option("--bytes", metavar="SIZE", help="Size of one copy. [default: 256 MiB; between GPUs 512 MiB]")
     ] = "",
     node: Annotated[
-        int | None, typer.Option("--node", min=0, help="NUMA node of host memory. [default: the GPU's own]")
+        int | None, typer.Option("--node", metavar="N", min=0, help="NUMA node of host memory. [default: near the GPU]")
     ] = None,
     no_p2p: options.NoP2p = False,
     as_json: options.Json = False,
@@ -44,6 +44,7 @@ def gpu(
     """Measure copies between this machine's hosts and GPUs; without options host and GPU, all pairs, and latencies."""
     from lanewise.api.gpu import gpu_cases, gpu_probe
     from lanewise.cli.measure.matrices import matrices
+    from lanewise.probes.gpu import left_out
 
     named = [name.strip() for name in cases.split(",") if name.strip()]
     named += ["*latency*"] * latency + ["queries_*"] * queries
@@ -55,10 +56,9 @@ def gpu(
 
         ask = replace(ask, node=node, p2p=not no_p2p)
     probe = gpu_probe()
-    planned = {scenario for cell in probe.plan(ask) for scenario in cell.scenarios}
-    for case in gpu_cases(named) if named else ():
-        if case.name not in planned:
-            terminal.note(f"left out, for want of a second GPU: {case.name}")
+    absent = left_out(gpu_cases(named) if named else (), probe.plan(ask))
+    if absent:
+        terminal.note(f"left out, for want of a second GPU: {', '.join(absent)}")
     recorded.record(probe.samples(ask), output, samples, as_json, probe.conditions(), matrices)
     return None
 
