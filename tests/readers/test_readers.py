@@ -95,6 +95,17 @@ def test_old_nvbandwidth_measures_one_way_by_copy_engine_and_the_sum_by_kernel()
     assert found.peers[("gpu0", "gpu1")] is True  # a later case had numbers
 
 
+def test_verbose_lines_and_zeros_of_early_versions_do_no_harm():
+    text = (
+        "Running device_to_device_memcpy_write_ce.\n\tSample 0: Device 0 -> Device 1: 2.50 GB/s\n"
+        "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n 0 1\n0 0.00 2.50\n1 3.50 0.00\n"
+        "Running all_to_one_write_ce.\nerror: out of memory\n"
+    )
+    found = read_results(text, "f")
+    assert [(row.flow, row.value) for row in found.observations] == [("gpu0->gpu1", 2.5), ("gpu1->gpu0", 3.5)]
+    assert found.notes == ("f: all_to_one_write_ce is not read: error: out of memory",)
+
+
 def test_pairs_without_a_number_cannot_access_each_other():
     text = (DATA / "nvbandwidth-0.4.txt").read_text(encoding="utf-8").split("Running device_to_device_bidir")[0]
     found = read_results(text, "f")

@@ -47,9 +47,9 @@ def read_text(lines: list[str], file: str) -> Results:
         running = _RUNNING.match(line.strip())
         if running:
             case = running[1]
-            reason = next((text.strip() for text in lines[at + 1 : at + 3] if text.strip()), "")
-            if case.startswith("multinode") or not _TITLE.match(reason):
-                notes.append(f"{file}: {case} is not read: {reason or 'the text ends there'}")
+            why = _no_matrix(lines[at + 1 :])
+            if case.startswith("multinode") or why:
+                notes.append(f"{file}: {case} is not read: {why or 'it runs on several nodes'}")
         elif _TITLE.match(line.strip()) and not case.startswith("multinode"):
             shown, part, cells = _one(lines, at, case, file)
             rows += _observations(tool, shown, part, cells, notes, file)
@@ -69,6 +69,18 @@ def _one(lines: list[str], at: int, running: str, file: str) -> tuple[str, str, 
     part = _PART.search(title)
     found = matrix(lines, at + 1, file, None if is_square(case) else 1)
     return case, part[1] if part else "", found.cells
+
+
+def _no_matrix(below: Sequence[str]) -> str:
+    """What stands below `Running ...` where no matrix comes before the next case; nothing if one comes."""
+    said = ""
+    for line in below:
+        if _TITLE.match(line.strip()):
+            return ""
+        if _RUNNING.match(line.strip()):
+            break
+        said = said or line.strip()
+    return said or "the text ends there"
 
 
 def _summed(below: Sequence[str]) -> str:
@@ -138,7 +150,9 @@ def _observations(tool: str, case: str, part: str, cells: Rows, notes: list[str]
     for row, values in enumerate(cells):
         for column, value in enumerate(values):
             found = cell_of(case, part, row, column, columns)
-            if found is not None and (value is not None or not is_square(case)):
+            # Early versions print 0.00 for a GPU with itself; pairs without a number are told by `peers`.
+            missing = is_square(case) and (row == column or value is None)
+            if found is not None and not missing:
                 yield measured(tool, scenario, found, value, how, {})
 
 
