@@ -169,6 +169,20 @@ def test_the_sample_of_cuda_6_reads_from_the_column():
     assert one(read("p2p-old.txt"), "P2P=Enabled Latency", "gpu0->gpu1", "latency").value == 7.80
 
 
+def test_headings_within_sentences_are_no_matrices():
+    text = "Check `Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)` first.\nP2P=Enabled Latency is what I mean.\n"
+    both = "Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)\n D\\D 0 1\n0 9.0 96.87\n1 96.88 9.0\nfine\n"
+    assert one(read_results(text + both, "f"), "Bidirectional P2P=Enabled Bandwidth", "gpu0->gpu1, gpu1->gpu0", "total")
+    with pytest.raises(FormatError, match="no results of a tool"):
+        read_results(text, "f")
+
+
+def test_sum_lines_alone_are_refused_with_the_reason():
+    with pytest.raises(FormatError, match="no matrix of nvbandwidth") as caught:
+        read_results("$ ./nvbandwidth | grep SUM\nSUM host_to_device_memcpy_ce 802.86\n", "f")
+    assert "one after another" in caught.value.hint
+
+
 def test_peers_alone_are_a_result():
     found = read_results("Device=0 CANNOT Access Peer Device=1\nDevice=1 CANNOT Access Peer Device=0\n", "f")
     assert found.no_peers == (("gpu0", "gpu1"), ("gpu1", "gpu0"))
@@ -278,6 +292,7 @@ CUTS = [
     ("nvbandwidth-0.8.txt", "    391.20\n", "1 cells for 2 columns"),
     ("nvbandwidth-0.8.json", '"390.2"', "the JSON breaks off"),
     ("p2p.txt", "     2  17.60", "the matrix ends after 2 of 3 rows"),
+    ("p2p.txt", " Latency (P2P Writes)", "the text breaks off in a heading"),
     ("p2p.txt", " 26.10  17.91", "1 cells for 3 columns"),
     ("bandwidth-test.txt", "   32000000\t\t\t13.2", "no figures below 'Device to Host Bandwidth'"),
     ("gdsio.txt", "Throughput: 6.25", "a result line of gdsio breaks off"),

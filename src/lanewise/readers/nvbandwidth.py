@@ -24,7 +24,7 @@ _TITLE = re.compile(
     r"(?:memcpy|memory latency|Device to Device (?:Bandwidth|Latency)).*\((?:GB/s|ns)\)$|memcpy local .*\(GB/s\)$"
 )
 _PART = re.compile(r"\b(Read[12]|Write[12]|Total) bandwidth")
-_SUM = re.compile(r"SUM (\w+) ")
+_SUM = re.compile(r"SUM (\w+) [\d.]+$")
 _PART_OF_SUM = re.compile(r"_(read[12]|write[12]|total)$")
 _UNTOLD = {"memcpy CE CPU(row) -> GPU(column)": "host_to_device_memcpy_ce",
            "memcpy CE CPU(row) <- GPU(column)": "device_to_host_memcpy_ce"}  # fmt: skip
@@ -32,7 +32,8 @@ _UNTOLD = {"memcpy CE CPU(row) -> GPU(column)": "host_to_device_memcpy_ce",
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold output of nvbandwidth."""
-    return any(_VERSION.search(line) or _TITLE.match(line.strip()) for line in lines)
+    kinds = (_VERSION, _TITLE, _SUM)
+    return any(kind.match(line.strip()) for line in lines for kind in kinds)
 
 
 def read_text(lines: list[str], file: str) -> Results:
@@ -55,7 +56,8 @@ def read_text(lines: list[str], file: str) -> Results:
             rows += _observations(tool, shown, part, cells, notes, file)
             _note_peers(shown, cells, peers)
     if not rows and not peers and not notes:
-        raise FormatError("nvbandwidth printed no matrix", place=Place(file, len(lines)), hint=WHOLE)
+        hint = "paste the matrices: SUM lines add up copies that ran one after another, and tell nothing of a path"
+        raise FormatError("no matrix of nvbandwidth", place=Place(file, len(lines)), hint=hint)
     return Results(tool, tuple(rows), peers, tuple(notes))
 
 
