@@ -1,10 +1,11 @@
-"""Memory rates beside mbw and sysbench in the same call, round by round, so that what else runs hits all alike.
+"""Memory rates beside likwid-bench and mbw in the same call, round by round, so that what else runs hits all alike.
 
     python benchmarks/host_memory.py [--rounds 5] [--out benchmarks/runs/DATE-host-memory.json]
 
-Peers (apt install mbw sysbench): mbw copies by blocks of 256 KiB (-t2) and in one memcpy (-t0), MiB/s of payload;
-two of them at once, each pinned, stand for two threads. sysbench reads and writes words through a block per thread.
-A figure is the median of the rounds. Writes the JSON and a page of the same name.
+Peers (apt install likwid mbw; x86): likwid-bench with and without stores past the caches, its copies halved, as it
+counts what is read and what is written; mbw's memcpy (-t0). Not mbw's -t2: Debian's 1.2.2 reads one and the same block
+of 256 KiB, from the cache (seen by printing the arguments of mempcpy). A figure is the median of the rounds. Writes the
+JSON and a page of the same name.
 """
 
 from __future__ import annotations
@@ -43,44 +44,35 @@ def lanewise(kind: str, threads: int) -> dict[str, Any]:
     return {"value": row["value"], "samples": row["samples"], "how": row["how"]}
 
 
-def mbw(method: str, threads: int) -> dict[str, Any]:
-    """GB/s of mbw; with several threads the sum of as many processes at once, each on a CPU of its own."""
-    cpus = sorted(os.sched_getaffinity(0))[:threads]
-    running = [
-        subprocess.Popen(["taskset", "-c", str(cpu), "mbw", "-q", "-n", "10", method, str(SIZE)],
-                         stdout=subprocess.PIPE, text=True)
-        for cpu in cpus
-    ]  # fmt: skip
-    texts = [process.communicate(timeout=300)[0] for process in running]
-    each = [re.findall(r"^\d+\s.*Copy: ([\d.]+) MiB/s", text, re.MULTILINE) for text in texts]
-    samples = [[float(value) * MIB / 1e9 for value in values] for values in each]
-    return {"value": sum(statistics.median(values) for values in samples), "samples": samples}
-
-
-def sysbench(operation: str, threads: int) -> dict[str, Any]:
-    """GB/s of sysbench memory, each thread through a block of its own."""
-    text = output("sysbench", "memory", f"--threads={threads}", f"--memory-block-size={SIZE // threads}M",
-                  "--memory-scope=local", "--memory-total-size=8G", f"--memory-oper={operation}", "run")  # fmt: skip
-    found = re.search(r"\(([\d.]+) MiB/sec\)", text)
+def likwid(kernel: str, threads: int) -> dict[str, Any]:
+    """GB/s of payload of likwid-bench, through as much memory in all as lanewise takes."""
+    copies = kernel.startswith("copy")
+    group = f"S0:{SIZE * MIB * (2 if copies else 1) // 1_000_000}MB:{threads}"
+    text = output("likwid-bench", "-t", kernel, "-i", "8", "-w", group)
+    found = re.search(r"MByte/s:\s+([\d.]+)", text)
     assert found, text
-    return {"value": float(found[1]) * MIB / 1e9}
+    return {"value": float(found[1]) / 1e3 / (2 if copies else 1)}
+
+
+def mbw() -> dict[str, Any]:
+    """GB/s of mbw's memcpy by one thread."""
+    values = re.findall(
+        r"^\d+\s.*Copy: ([\d.]+) MiB/s", output("mbw", "-q", "-n", "10", "-t0", str(SIZE)), re.MULTILINE
+    )
+    samples = [float(value) * MIB / 1e9 for value in values]
+    return {"value": statistics.median(samples), "samples": samples}
 
 
 def cases() -> dict[str, dict[str, Callable[[], dict[str, Any]]]]:
     """What is measured, and who measures it."""
     found: dict[str, dict[str, Callable[[], dict[str, Any]]]] = {}
-    for threads in (1, 2):
-        found[f"copy, threads: {threads}"] = {
-            "lanewise": partial(lanewise, "copy", threads),
-            "mbw -t2": partial(mbw, "-t2", threads),
-            "mbw -t0": partial(mbw, "-t0", threads),
-        }
-    for work in ("read", "write"):
+    kernels = {"copy": ("copy_mem_avx", "copy_avx"), "read": ("load_avx",), "write": ("store_mem_avx", "store_avx")}
+    for work, names in kernels.items():
         for threads in (1, 2):
-            found[f"{work}, threads: {threads}"] = {
-                "lanewise": partial(lanewise, work, threads),
-                "sysbench": partial(sysbench, work, threads),
-            }
+            tools: dict[str, Callable[[], dict[str, Any]]] = {"lanewise": partial(lanewise, work, threads)}
+            tools |= {f"likwid-bench {name}": partial(likwid, name, threads) for name in names}
+            found[f"{work}, threads: {threads}"] = tools
+    found["copy, threads: 1"]["mbw -t0"] = mbw
     return found | {"latency, ns": {"lanewise": partial(lanewise, "latency", 1)}}
 
 
@@ -112,7 +104,7 @@ def machine() -> dict[str, Any]:
 def page(record: dict[str, Any]) -> str:
     """The medians as a table."""
     lines = [
-        f"# Host memory beside mbw and sysbench, {record['date']}",
+        f"# Host memory beside likwid-bench and mbw, {record['date']}",
         "",
         f"Command: `{record['command']}`. Machine: {record['machine']}. {record['note']}".rstrip(),
         "",
@@ -137,9 +129,9 @@ def main() -> None:
     parser.add_argument("--note", default="", help="what else ran on the machine")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "runs" / f"{today}-host-memory.json")
     asked = parser.parse_args()
-    for tool in ("mbw", "sysbench", "taskset"):
+    for tool in ("likwid-bench", "mbw"):
         if shutil.which(tool) is None:
-            sys.exit(f"error: {tool} is not installed\nhint:  apt install mbw sysbench util-linux")
+            sys.exit(f"error: {tool} is not installed\nhint:  apt install likwid mbw")
     about = machine()
     command = f"python benchmarks/host_memory.py --rounds {asked.rounds}"
     record = {"date": today, "command": command, "machine": about, "note": asked.note, "cases": measure(asked.rounds)}
