@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -122,24 +123,30 @@ Window Crew::run(Work work, double seconds) {
   std::atomic<std::size_t> ready{0};
   std::atomic<int> go{0};
   double end = 0.0;
-  for (std::size_t i = 0; i < threads_.size(); ++i) {
-    running.emplace_back([&, i] {
-      try {
-        if (threads_[i].cpu >= 0) pin_thread({threads_[i].cpu});
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-      ++ready;
-      ready.notify_one();
-      go.wait(0);
-      if (!errors[i]) marks[i] = work_until(work, threads_[i], states_[i], end);
-    });
+  const auto one = [&](std::size_t i) {
+    try {
+      if (threads_[i].cpu >= 0) pin_thread({threads_[i].cpu});
+    } catch (...) {
+      errors[i] = std::current_exception();
+    }
+    ++ready;
+    ready.notify_one();
+    go.wait(0);
+    if (!errors[i]) marks[i] = work_until(work, threads_[i], states_[i], end);
+  };
+  std::exception_ptr failure;
+  try {
+    for (std::size_t i = 0; i < threads_.size(); ++i) running.emplace_back(one, i);
+  } catch (const std::system_error& error) {  // those that wait must be let go all the same
+    failure = std::make_exception_ptr(system_failure("a thread cannot be started", error.code().value(),
+                                                     "ask for fewer threads"));
   }
-  for (std::size_t seen = 0; (seen = ready.load()) < threads_.size();) ready.wait(seen);
-  end = now() + seconds;
+  for (std::size_t seen = 0; (seen = ready.load()) < running.size();) ready.wait(seen);
+  end = failure ? 0.0 : now() + seconds;
   go = 1;
   go.notify_all();
   for (std::thread& each : running) each.join();
+  if (failure) std::rethrow_exception(failure);
   for (const std::exception_ptr& each : errors) {
     if (each) std::rethrow_exception(each);
   }

@@ -22,15 +22,20 @@ TWO_SOCKETS = {
     f"{NODE}/node2/cpulist": "",
     f"{NODE}/has_memory": "0-2",
     **{f"{CPU}/cpu{n}/topology/thread_siblings_list": f"{n % 4},{n % 4 + 4}" for n in range(8)},
-    f"{CPU}/cpu0/cache/index0/size": "48K",
-    f"{CPU}/cpu0/cache/index3/size": "105M",
+    **{f"{CPU}/cpu{n}/cache/index0/{key}": text for n in range(4) for key, text in (("level", "1"), ("size", "48K"))},
+    **{f"{CPU}/cpu{n}/cache/index3/level": "3" for n in range(4)},
+    **{f"{CPU}/cpu{n}/cache/index3/size": "32M" for n in range(4)},
+    **{
+        f"{CPU}/cpu{n}/cache/index3/shared_cpu_list": text
+        for n, text in enumerate(("0,4", "1,5", "2-3,6-7", "2-3,6-7"))
+    },
     "proc/meminfo": "MemTotal: 9 kB\nMemAvailable:   1048576 kB",
 }
 
 
-def test_two_sockets_with_two_threads_a_core_and_a_node_of_memory_alone(tmp_path):
+def test_two_sockets_two_threads_a_core_a_cache_for_each_core_and_a_node_of_memory_alone(tmp_path):
     found = read_layout(tree(tmp_path, TWO_SOCKETS), range(8))
-    assert found == Layout({0: (0, 1), 1: (2, 3), 2: ()}, (0, 1, 2), 105 * 2**20, 2**30)
+    assert found == Layout({0: (0, 1), 1: (2, 3), 2: ()}, (0, 1, 2), 64 * 2**20, 2**30)
     assert found.nodes == (0, 1, 2)
 
 

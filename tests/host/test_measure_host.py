@@ -73,6 +73,13 @@ def test_buffers_are_three_times_the_cache_unless_memory_is_short():
     assert host._default_bytes(Layout({0: (0,)}, (0,), None, None)) == 64 * MIB
 
 
+def test_buffers_that_fit_the_cache_are_said_to():
+    here = Layout(read_layout().cores, read_layout().memory, 100 * MIB, None)
+    plan = host.HostPlan(("read", "latency"), threads=(1,), nodes=here.nodes[:1], bytes=2 * MIB, rule=QUICK)
+    notes = {sample.note for sample in host.measure(plan, here)}
+    assert notes == {"the buffer fits the last-level cache of 100 MiB"}
+
+
 @pytest.mark.parametrize(
     ("plan", "cause"),
     [
@@ -95,6 +102,12 @@ def test_a_node_without_memory_of_its_own_is_an_error_of_the_kernel_in_words():
     with pytest.raises(CannotMeasure, match="cannot be bound to NUMA node 900") as caught:
         next(host.measure(host.HostPlan(nodes=(900,), bytes=MIB), here))
     assert caught.value.hint
+
+
+def test_nodes_that_cannot_do_what_is_asked_are_refused():
+    here = Layout({0: (0,), 1: ()}, (0, 1), None, None)
+    with pytest.raises(CannotMeasure, match="have not both"):
+        next(host.measure(host.HostPlan(("read",), nodes=(1,), bytes=MIB), here))
 
 
 def test_an_unknown_kind_is_named_with_the_known_ones():

@@ -95,6 +95,17 @@ def test_old_nvbandwidth_measures_one_way_by_copy_engine_and_the_sum_by_kernel()
     assert found.peers[("gpu0", "gpu1")] is True  # a later case had numbers
 
 
+def test_verbose_lines_and_zeros_of_early_versions_do_no_harm():
+    text = (
+        "Running device_to_device_memcpy_write_ce.\n\tSample 0: Device 0 -> Device 1: 2.50 GB/s\n"
+        "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n 0 1\n0 0.00 2.50\n1 3.50 0.00\n"
+        "Running all_to_one_write_ce.\nerror: out of memory\n"
+    )
+    found = read_results(text, "f")
+    assert [(row.flow, row.value) for row in found.observations] == [("gpu0->gpu1", 2.5), ("gpu1->gpu0", 3.5)]
+    assert found.notes == ("f: all_to_one_write_ce is not read: error: out of memory",)
+
+
 def test_pairs_without_a_number_cannot_access_each_other():
     text = (DATA / "nvbandwidth-0.4.txt").read_text(encoding="utf-8").split("Running device_to_device_bidir")[0]
     found = read_results(text, "f")
@@ -156,6 +167,20 @@ def test_the_sample_of_cuda_6_reads_from_the_column():
     row = one(read("p2p-old.txt"), "Unidirectional P2P=Enabled Bandwidth", "gpu1->gpu0")
     assert (row.value, row.how["flows"]) == (10.60, "gpu1->gpu0 read")
     assert one(read("p2p-old.txt"), "P2P=Enabled Latency", "gpu0->gpu1", "latency").value == 7.80
+
+
+def test_headings_within_sentences_are_no_matrices():
+    text = "Check `Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)` first.\nP2P=Enabled Latency is what I mean.\n"
+    both = "Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)\n D\\D 0 1\n0 9.0 96.87\n1 96.88 9.0\nfine\n"
+    assert one(read_results(text + both, "f"), "Bidirectional P2P=Enabled Bandwidth", "gpu0->gpu1, gpu1->gpu0", "total")
+    with pytest.raises(FormatError, match="no results of a tool"):
+        read_results(text, "f")
+
+
+def test_sum_lines_alone_are_refused_with_the_reason():
+    with pytest.raises(FormatError, match="no matrix of nvbandwidth") as caught:
+        read_results("$ ./nvbandwidth | grep SUM\nSUM host_to_device_memcpy_ce 802.86\n", "f")
+    assert "one after another" in caught.value.hint
 
 
 def test_peers_alone_are_a_result():
@@ -267,6 +292,7 @@ CUTS = [
     ("nvbandwidth-0.8.txt", "    391.20\n", "1 cells for 2 columns"),
     ("nvbandwidth-0.8.json", '"390.2"', "the JSON breaks off"),
     ("p2p.txt", "     2  17.60", "the matrix ends after 2 of 3 rows"),
+    ("p2p.txt", " Latency (P2P Writes)", "the text breaks off in a heading"),
     ("p2p.txt", " 26.10  17.91", "1 cells for 3 columns"),
     ("bandwidth-test.txt", "   32000000\t\t\t13.2", "no figures below 'Device to Host Bandwidth'"),
     ("gdsio.txt", "Throughput: 6.25", "a result line of gdsio breaks off"),

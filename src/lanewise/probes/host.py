@@ -53,10 +53,13 @@ def measure(plan: HostPlan, layout: Layout | None = None) -> Iterator[Sample]:
     _check(plan, here)
     size = plan.bytes if plan.bytes is not None else _default_bytes(here)
     nodes = tuple(dict.fromkeys(plan.nodes)) or here.nodes
+    pairs = [_Pair(plan, here, size, source, target) for source in nodes for target in nodes]
+    if not any(pair.possible(kind) for pair in pairs for kind in plan.kinds):
+        cause = "these NUMA nodes have not both the memory and the CPUs that it needs"
+        raise CannotMeasure(cause, hint=f"nodes with memory: {', '.join(map(str, here.memory))}")
     try:
-        for source in nodes:
-            for target in nodes:
-                yield from _Pair(plan, here, size, source, target).samples()
+        for pair in pairs:
+            yield from pair.samples()
     except native.ProbeFailure as error:
         cause, hint = error.args
         raise CannotMeasure(cause, hint=hint) from None
@@ -82,7 +85,7 @@ def _check(plan: HostPlan, here: Layout) -> None:
 
 def _default_bytes(here: Layout) -> int:
     size = _LEAST
-    while size < 3 * (here.cache or 0):
+    while size < 3 * (here.cache or 0):  # caches must not help
         size *= 2
     while here.available is not None and size > here.available // 4 and size > 2 * _BLOCK:
         size //= 2
@@ -102,6 +105,8 @@ class _Pair:
         self.count = size // self.piece
         self.size = self.count * self.piece
         self.pages = ""
+        fits = here.cache is not None and self.size < here.cache
+        self.note = f"the buffer fits the last-level cache of {(here.cache or 0) >> 20} MiB" if fits else ""
 
     def samples(self) -> Iterator[Sample]:
         """All kinds of work on this pair; memory is held until the last sample is taken."""
@@ -164,7 +169,9 @@ class _Pair:
             value, note = _rate(crew, work)
             if not values:
                 how |= {"data": self.verified(crew, work, threads, bool(targets))}
-            yield Sample(f"memory {kind}", self.flow, "goodput", value, "GB/s", settings, how, "host memory", note)
+            yield Sample(
+                f"memory {kind}", self.flow, "goodput", value, "GB/s", settings, how, "host memory", note or self.note
+            )
             if value is None:
                 return
             values.append(value)
@@ -197,7 +204,9 @@ class _Pair:
             if not chase.verify():
                 raise CannotMeasure("a chain of loads went astray", hint="test this machine's memory")
             how["data"] = "verified"
-            yield Sample("memory latency", self.flow, "chase_latency", values[-1], "ns", settings, how, "host memory")
+            yield Sample(
+                "memory latency", self.flow, "chase_latency", values[-1], "ns", settings, how, "host memory", self.note
+            )
 
     @property
     def flow(self) -> str:

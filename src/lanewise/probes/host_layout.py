@@ -15,7 +15,8 @@ _CACHE_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "": 1}
 class Layout:
     """`cores`: by NUMA node one CPU for each core that this process may use; `memory`: the nodes that have memory.
 
-    `cache` is the last-level cache of one socket in bytes, `available` the memory to be had; None where unknown.
+    `cache` is all last-level cache of the node that has most, in bytes; `available` the memory to be had; None where
+    unknown.
     """
 
     cores: Mapping[int, tuple[int, ...]]
@@ -36,9 +37,10 @@ def read_layout(root: Path = Path("/"), usable: Collection[int] | None = None) -
     nodes = {int(path.name[4:]): path for path in sorted(top.glob("node/node[0-9]*"))}
     cores = {node: _cores(_cpus(_text(path / "cpulist")) & allowed, top) for node, path in nodes.items()}
     if not any(cores.values()):
-        return Layout({0: _cores(allowed, top)}, (0,), _cache(top), _available(root))
+        cores, nodes = {0: _cores(allowed, top)}, {0: top}
     told = _cpus(_text(top / "node/has_memory")) & nodes.keys()
-    return Layout(cores, tuple(sorted(told or nodes)), _cache(top), _available(root))
+    caches = [found for each in cores.values() if (found := _cache(each, top)) is not None]
+    return Layout(cores, tuple(sorted(told or nodes)), max(caches, default=None), _available(root))
 
 
 def _cores(cpus: Collection[int], top: Path) -> tuple[int, ...]:
@@ -60,14 +62,16 @@ def _cpus(text: str) -> set[int]:
     return found
 
 
-def _cache(top: Path) -> int | None:
-    """The largest cache that a CPU has."""
-    sizes = []
-    for path in top.glob("cpu/cpu0/cache/index*/size"):
-        match = re.fullmatch(r"(\d+)([KMG]?)", _text(path))
-        if match:
-            sizes.append(int(match[1]) * _CACHE_UNITS[match[2]])
-    return max(sizes, default=None)
+def _cache(cpus: Collection[int], top: Path) -> int | None:
+    """The last-level caches of these CPUs together; some CPUs have one for every few cores."""
+    found: dict[str, int] = {}
+    for cpu in cpus:
+        levels = [(_text(path / "level"), path) for path in top.glob(f"cpu/cpu{cpu}/cache/index*")]
+        _, last = max(levels, default=("", None))
+        size = re.fullmatch(r"(\d+)([KMG]?)", _text(last / "size")) if last else None
+        if last and size:
+            found[_text(last / "shared_cpu_list")] = int(size[1]) * _CACHE_UNITS[size[2]]
+    return sum(found.values()) or None
 
 
 def _available(root: Path) -> int | None:

@@ -27,7 +27,7 @@ _ROW = re.compile(r"(\d+)\s+(\d+(?:\.\d+)?)")
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold output of bandwidthTest."""
-    return any(_TITLE.search(line) for line in lines)
+    return any(_TITLE.match(line.strip()) for line in lines)
 
 
 def read_text(lines: list[str], file: str) -> Results:
@@ -36,7 +36,7 @@ def read_text(lines: list[str], file: str) -> Results:
     notes: list[str] = []
     gpu = next((match[1] for line in lines if (match := _DEVICE.match(line.strip()))), "0")
     for at, line in enumerate(lines):
-        title = _TITLE.search(line)
+        title = _TITLE.match(line.strip())
         if title and title[2] != "1":
             notes.append(f"{file}: '{title[1]}' of {title[2]} devices is a sum of copies one after another; left out")
         elif title:

@@ -24,7 +24,7 @@ _TITLE = re.compile(
     r"(?:memcpy|memory latency|Device to Device (?:Bandwidth|Latency)).*\((?:GB/s|ns)\)$|memcpy local .*\(GB/s\)$"
 )
 _PART = re.compile(r"\b(Read[12]|Write[12]|Total) bandwidth")
-_SUM = re.compile(r"SUM (\w+) ")
+_SUM = re.compile(r"SUM (\w+) [\d.]+$")
 _PART_OF_SUM = re.compile(r"_(read[12]|write[12]|total)$")
 _UNTOLD = {"memcpy CE CPU(row) -> GPU(column)": "host_to_device_memcpy_ce",
            "memcpy CE CPU(row) <- GPU(column)": "device_to_host_memcpy_ce"}  # fmt: skip
@@ -32,7 +32,8 @@ _UNTOLD = {"memcpy CE CPU(row) -> GPU(column)": "host_to_device_memcpy_ce",
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold output of nvbandwidth."""
-    return any(_VERSION.search(line) or _TITLE.match(line.strip()) for line in lines)
+    kinds = (_VERSION, _TITLE, _SUM)
+    return any(kind.match(line.strip()) for line in lines for kind in kinds)
 
 
 def read_text(lines: list[str], file: str) -> Results:
@@ -47,15 +48,16 @@ def read_text(lines: list[str], file: str) -> Results:
         running = _RUNNING.match(line.strip())
         if running:
             case = running[1]
-            reason = next((text.strip() for text in lines[at + 1 : at + 3] if text.strip()), "")
-            if case.startswith("multinode") or not _TITLE.match(reason):
-                notes.append(f"{file}: {case} is not read: {reason or 'the text ends there'}")
+            why = _no_matrix(lines[at + 1 :])
+            if case.startswith("multinode") or why:
+                notes.append(f"{file}: {case} is not read: {why or 'it runs on several nodes'}")
         elif _TITLE.match(line.strip()) and not case.startswith("multinode"):
             shown, part, cells = _one(lines, at, case, file)
             rows += _observations(tool, shown, part, cells, notes, file)
             _note_peers(shown, cells, peers)
     if not rows and not peers and not notes:
-        raise FormatError("nvbandwidth printed no matrix", place=Place(file, len(lines)), hint=WHOLE)
+        hint = "paste the matrices: SUM lines add up copies that ran one after another, and tell nothing of a path"
+        raise FormatError("no matrix of nvbandwidth", place=Place(file, len(lines)), hint=hint)
     return Results(tool, tuple(rows), peers, tuple(notes))
 
 
@@ -69,6 +71,18 @@ def _one(lines: list[str], at: int, running: str, file: str) -> tuple[str, str, 
     part = _PART.search(title)
     found = matrix(lines, at + 1, file, None if is_square(case) else 1)
     return case, part[1] if part else "", found.cells
+
+
+def _no_matrix(below: Sequence[str]) -> str:
+    """What stands below `Running ...` where no matrix comes before the next case; nothing if one comes."""
+    said = ""
+    for line in below:
+        if _TITLE.match(line.strip()):
+            return ""
+        if _RUNNING.match(line.strip()):
+            break
+        said = said or line.strip()
+    return said or "the text ends there"
 
 
 def _summed(below: Sequence[str]) -> str:
@@ -138,7 +152,9 @@ def _observations(tool: str, case: str, part: str, cells: Rows, notes: list[str]
     for row, values in enumerate(cells):
         for column, value in enumerate(values):
             found = cell_of(case, part, row, column, columns)
-            if found is not None and (value is not None or not is_square(case)):
+            # Early versions print 0.00 for a GPU with itself; pairs without a number are told by `peers`.
+            missing = is_square(case) and (row == column or value is None)
+            if found is not None and not missing:
                 yield measured(tool, scenario, found, value, how, {})
 
 

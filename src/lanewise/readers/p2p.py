@@ -1,7 +1,7 @@
 """p2pBandwidthLatencyTest's text, of CUDA 6 to 13. Its GB is 1e9 bytes.
 
 Source of what is read: the sample's own sources (github.com/NVIDIA/cuda-samples). Row to column is written by the row's
-GPU; `P2P Reads`, and versions whose headings do not say `P2P Writes`, read from the column. Bidirectional numbers are
+GPU; `P2P Reads`, and early versions, whose headings name neither, read from the column. Bidirectional numbers are
 the sum of both ways. Numbers of one GPU with itself count every byte twice (read and write); here once.
 """
 
@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 TOOL = "p2pBandwidthLatencyTest"
 _ACCESS = re.compile(r"Device=(\d+) (CAN|CANNOT) Access Peer Device=(\d+)")
 _CONNECTED = re.compile(r"P2P Connectivity Matrix")
-_SPEED = re.compile(r"(Unidirectional|Bidirectional) P2P=(Disabled|Enabled) Bandwidth.*Matrix \(GB/s\)")
-_LATENCY = re.compile(r"P2P=(Disabled|Enabled) Latency.*Matrix \(us\)")
+_SPEED = re.compile(r"(Unidirectional|Bidirectional) P2P=(Disabled|Enabled) Bandwidth.*Matrix \(GB/s\)$")
+_LATENCY = re.compile(r"P2P=(Disabled|Enabled) Latency.*Matrix \(us\)$")
+_EARLY = re.compile(r"(?:Unidirectional P2P=Enabled Bandwidth|P2P=Enabled Latency) Matrix")
 _DEVICE = re.compile(r"Device: (\d+), (.+?), pciBusID")
 _SCENARIO = re.compile(r"(?:(?:Unidirectional|Bidirectional) )?P2P=[^M]*")
-_CUT = re.compile(r"(?:Uni|Bi)directional P2P|P2P=\w+ Latency")
+_CUT = re.compile(r"(?:(?:Uni|Bi)directional )?P2P=")
 
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold output of p2pBandwidthLatencyTest."""
-    return any(_SPEED.search(line) or _LATENCY.search(line) or _ACCESS.search(line) for line in lines)
+    kinds = (_SPEED, _LATENCY, _ACCESS)
+    return any(kind.match(line.strip()) for line in lines for kind in kinds)
 
 
 def read_text(lines: list[str], file: str) -> Results:
@@ -39,17 +41,18 @@ def read_text(lines: list[str], file: str) -> Results:
     for at, line in enumerate(lines):
         if _CONNECTED.search(line):
             peers.update(_connected(matrix(lines, at + 1, file)))
-    reader = _Reader(peers, _engine(lines), any("(P2P Writes)" in line for line in lines))
+    reader = _Reader(peers, _engine(lines), not any(_EARLY.match(line.strip()) for line in lines))
     rows: list[Observation] = []
-    for at, line in enumerate(lines):
-        if _SPEED.search(line):
+    last = max((at for at, line in enumerate(lines) if line.strip()), default=0)
+    for at, line in enumerate(text.strip() for text in lines):
+        if _SPEED.match(line):
             rows += reader.speed(line, matrix(lines, at + 1, file))
-        elif _LATENCY.search(line):
+        elif _LATENCY.match(line):
             timed = matrix(lines, at + 1, file)
             rows += reader.latency(line, timed)
             if _next_word(lines, timed.end) == "CPU":
                 rows += reader.launch(line, matrix(lines, timed.end, file))
-        elif _CUT.match(line.strip()):
+        elif at == last and _CUT.match(line):
             raise FormatError("the text breaks off in a heading", place=Place(file, at + 1), hint=WHOLE)
     return Results(TOOL, tuple(rows), peers, _notes(lines, file))
 
