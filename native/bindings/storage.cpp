@@ -65,9 +65,11 @@ void bind_task(nb::module_& m) {
   nb::class_<Task>(m, "StorageTask", "One go over the data.")
       .def("__init__",
            [](Task* self, std::uint64_t count, std::uint64_t most, double seconds, bool write, bool random,
-              std::uint64_t seed, Data data) { new (self) Task{count, most, seconds, write, random, seed, data}; },
+              std::uint64_t seed, std::uint64_t salt, Data data) {
+             new (self) Task{count, most, seconds, write, random, seed, salt, data};
+           },
            "count"_a, "most"_a = 0, "seconds"_a = 0.0, "write"_a = false, "random"_a = false, "seed"_a = 0,
-           "data"_a = Data::kAny);
+           "salt"_a = 0, "data"_a = Data::kAny);
   nb::class_<Outcome>(m, "StorageOutcome")
       .def_ro("window", &Outcome::window)
       .def_ro("makespan", &Outcome::makespan)

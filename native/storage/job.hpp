@@ -43,6 +43,7 @@ struct Task {
   bool write = false;
   bool random = false;
   std::uint64_t seed = 0;
+  std::uint64_t salt = 0;  // tells the data of one round of writing from that of another
   Data data = Data::kAny;
 };
 

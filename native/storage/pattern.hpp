@@ -21,19 +21,19 @@ inline std::uint64_t key(std::uint64_t file, std::uint64_t place) {
 }
 
 // Every word keyed by its file and offset: what test files are made of.
-inline void fill(std::byte* buffer, const Piece& piece) {
+inline void fill(std::byte* buffer, const Piece& piece, std::uint64_t salt) {
   for (std::uint64_t i = 0; i < piece.bytes; i += kWord) {
-    const std::uint64_t word = key(piece.file, piece.offset + i);
+    const std::uint64_t word = key(piece.file + salt, piece.offset + i);
     std::memcpy(buffer + piece.at + i, &word, kWord);
   }
 }
 
 // One word of each page keyed so, which costs next to nothing while writing is timed; the others are as laid out by
 // blank(), by their place in the buffer.
-inline void stamp(std::byte* buffer, const Piece& piece) {
+inline void stamp(std::byte* buffer, const Piece& piece, std::uint64_t salt) {
   const std::uint64_t first = (kStampEvery - piece.offset % kStampEvery) % kStampEvery;
   for (std::uint64_t i = first; i < piece.bytes; i += kStampEvery) {
-    const std::uint64_t word = key(piece.file, piece.offset + i);
+    const std::uint64_t word = key(piece.file + salt, piece.offset + i);
     std::memcpy(buffer + piece.at + i, &word, kWord);
   }
 }
@@ -48,10 +48,10 @@ inline void blank(std::byte* buffer, std::uint64_t bytes) {
 }
 
 // How many bytes of the piece are right from its start on, of data that was filled or stamped.
-inline std::uint64_t right(const std::byte* buffer, const Piece& piece, bool stamped) {
+inline std::uint64_t right(const std::byte* buffer, const Piece& piece, std::uint64_t salt, bool stamped) {
   for (std::uint64_t i = 0; i < piece.bytes; i += kWord) {
     const bool keyed = !stamped || (piece.offset + i) % kStampEvery == 0;
-    const std::uint64_t expected = keyed ? key(piece.file, piece.offset + i) : key(kNoFile, piece.at + i);
+    const std::uint64_t expected = keyed ? key(piece.file + salt, piece.offset + i) : key(kNoFile, piece.at + i);
     if (std::memcmp(buffer + piece.at + i, &expected, kWord) != 0) return i;
   }
   return piece.bytes;

@@ -26,9 +26,9 @@ bool Worker::begin(Round& round, Slot& slot) {
   slot.moved.assign(slot.pieces.size(), 0);
   slot.open = slot.pieces.size();
   if (round.task().write && round.task().data == Data::kFilled) {
-    for (const Piece& piece : slot.pieces) fill(slot.data, piece);
+    for (const Piece& piece : slot.pieces) fill(slot.data, piece, round.task().salt);
   } else if (round.task().write) {
-    for (const Piece& piece : slot.pieces) stamp(slot.data, piece);
+    for (const Piece& piece : slot.pieces) stamp(slot.data, piece, round.task().salt);
   }
   slot.started = Clock::now();
   return true;
@@ -42,16 +42,17 @@ void Worker::complete(Round& round, Slot& slot) {
 }
 
 void Worker::compare(Round& round, Slot& slot) {
+  const Task& task = round.task();
   if (sink_ != nullptr) {
     std::memset(slot.data, 0, job_.io);
     sink_->give(slot.number, slot.data, job_.io);
   }
   for (const Piece& piece : slot.pieces) {
-    if (round.task().data == Data::kReread) {
+    if (task.data == Data::kReread) {
       reread(slot, piece);
       continue;
     }
-    const std::uint64_t good = right(slot.data, piece, round.task().data == Data::kStamped);
+    const std::uint64_t good = right(slot.data, piece, task.salt, task.data == Data::kStamped);
     if (good < piece.bytes) {
       throw host::Failure(job_.names[piece.file] + ": what was read at offset " + std::to_string(piece.offset + good) +
                               " is not what was written there",

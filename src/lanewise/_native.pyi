@@ -210,6 +210,7 @@ class StorageTask:
         write: bool = False,
         random: bool = False,
         seed: int = 0,
+        salt: int = 0,
         data: StorageData = ...,
     ) -> None: ...
 
