@@ -3,8 +3,8 @@
     python benchmarks/storage.py [--folder /var/tmp] [-o benchmarks/runs/DATE-storage.json]
 
 A test file of 2 GiB is made in the folder and removed afterwards. Each case runs for 1.5 s by fio, then by Lanewise,
-seven times over, the order swapped each time; both read past the page cache through io_uring with registered buffers and
-files, the same threads, I/O size and depth. Writes raw samples and a page beside them. Takes under three minutes.
+seven times over, the order swapped each time; both read past the page cache through io_uring with registered buffers
+and files, the same threads, I/O size and depth. Writes raw samples and a page beside them; takes under three minutes.
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ def machine(folder: str) -> Row:
     kind = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True, check=False)
     version = subprocess.run(["fio", "--version"], capture_output=True, text=True, check=True)
     return {"cpu": cpu, "cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version(),
-            "fio": version.stdout.strip(), "file_system": kind.stdout.strip(), "load_before": os.getloadavg()}  # fmt: skip
+            "fio": version.stdout.strip(),
+            "file_system": kind.stdout.strip(), "load_before": os.getloadavg()}  # fmt: skip
 
 
 def page(data: Row) -> str:
@@ -112,8 +113,8 @@ def page(data: Row) -> str:
     lines = [
         f"# Lanewise beside fio, {data['date']}", "",
         f"Command: `{data['command']}`. Machine: {data['machine']}.", "",
-        f"{data['rounds']} runs of {SECONDS} s each, in turn, past the page cache through io_uring. The ratio is the median "
-        "of run by run, with the interval that holds the median with 95 %. Target: at least 0.95.", "",
+        f"{data['rounds']} runs of {SECONDS} s each, in turn, past the page cache through io_uring. The ratio is the "
+        "median of run by run, with the interval that holds the median with 95 %. Target: at least 0.95.", "",
         "| I/O | order | threads | depth | fio GB/s | Lanewise GB/s | ratio | interval | fio p50 us | Lanewise p50 us |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
@@ -121,11 +122,13 @@ def page(data: Row) -> str:
         middle = {name: {key: statistics.median(run[key] for run in runs) for key in ("GB/s", "p50_us")}
                   for name, runs in row["runs"].items()}  # fmt: skip
         low, high = median_interval(row["ratios"])
-        lines.append(
-            f"| {row['io'] // 1024} KiB | {'random' if row['random'] else 'sequential'} | {row['threads']} | {row['depth']} "
-            f"| {middle['fio']['GB/s']:.3f} | {middle['lanewise']['GB/s']:.3f} | {statistics.median(row['ratios']):.3f} "
-            f"| {low:.3f} .. {high:.3f} | {middle['fio']['p50_us']:.0f} | {middle['lanewise']['p50_us']:.0f} |"
-        )
+        cells = (
+            f"{row['io'] // 1024} KiB", "random" if row["random"] else "sequential", row["threads"], row["depth"],
+            f"{middle['fio']['GB/s']:.3f}", f"{middle['lanewise']['GB/s']:.3f}",
+            f"{statistics.median(row['ratios']):.3f}", f"{low:.3f} .. {high:.3f}",
+            f"{middle['fio']['p50_us']:.0f}", f"{middle['lanewise']['p50_us']:.0f}",
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
     return "\n".join([*lines, ""])
 
 

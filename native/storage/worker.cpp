@@ -162,9 +162,10 @@ class RingWorker : public Worker {
       return false;
     }
     if (--slot.open > 0) return false;
-    if (sink_ != nullptr) ring_->submit(0);  // the drive works on while this thread copies
     complete(round, slot);
-    return !start(round, slot);
+    if (!start(round, slot)) return true;
+    ring_->submit(0);  // at once: handed over in heaps, the drive runs dry between them
+    return false;
   }
 
   void drain() noexcept {

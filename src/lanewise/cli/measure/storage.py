@@ -78,8 +78,8 @@ def _warnings(sample: Sample) -> Iterator[str]:
         yield f"warning: read by {engine}\nhint:    figures are those of threads with one I/O each, often lower"
     if mode == "cuFile compat":
         yield (
-            "warning: cuFile runs in COMPAT MODE: it reads into host memory and copies on; nothing goes straight to the "
-            "GPU\nhint:    load nvidia-fs (modprobe nvidia-fs), on a file system that GPUDirect Storage supports"
+            "warning: cuFile runs in COMPAT MODE: it reads into host memory and copies on; nothing goes straight to "
+            "the GPU\nhint:    load nvidia-fs (modprobe nvidia-fs), on a file system that GPUDirect Storage supports"
         )
     if "holes" in sample.note:
         yield f"warning: {sample.note}\nhint:    measure a file that is all on the drive"
