@@ -59,6 +59,8 @@ class Reading:
         """The same with its modes settled; InputError or UnknownName for what has no meaning."""
         if not self.paths:
             raise InputError("no path is given", hint="name a file, a block device, or a folder and --make 1GB")
+        if self.engine not in ENGINES:
+            raise unknown_name("engine", self.engine, ENGINES)
         _check_numbers(self)
         _check_files(self)
         return replace(self, modes=_modes(self))
