@@ -247,3 +247,113 @@ def in_page_cache(file: int, bytes: int) -> float: ...
 # network
 
 # cuda
+
+CUDA_MOST_COPIES: int
+"""Most copies of one flow that wait behind the hold (512 entries of a stream's queue, an event with each)."""
+
+class CudaDevice:
+    """One GPU as the driver shows it: `pci` like '0000:1b:00.0', `numa` -1 if unknown, memory in bytes."""
+
+    @property
+    def ordinal(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def pci(self) -> str: ...
+    @property
+    def numa(self) -> int: ...
+    @property
+    def memory(self) -> int: ...
+    @property
+    def free(self) -> int:
+        """Bytes free now; asks the driver each time, which makes a context on that GPU (some 0.3 s once)."""
+    @property
+    def multiprocessors(self) -> int: ...
+    @property
+    def copy_engines(self) -> int: ...
+    @property
+    def capability(self) -> tuple[int, int]: ...
+
+class CudaFlow:
+    """`copies` copies of `bytes` from `src` to `dst` (ordinals; -1 is host memory on NUMA node `node`, -1 any).
+
+    The device that starts the copies: of host and GPU the GPU; of two GPUs `src`, or `dst` if `read`.
+    """
+
+    def __init__(
+        self,
+        src: int,
+        dst: int,
+        bytes: int,
+        copies: int,
+        node: int = -1,
+        sm: bool = False,
+        read: bool = False,
+        p2p: bool = True,
+    ) -> None:
+        """`sm`: copied by a kernel, else by a copy engine; `p2p` False: cuMemcpyPeerAsync with peer access off."""
+
+class CudaTiming:
+    """One flow's run: `marks` are seconds from the common release to the end of each copy (ascending)."""
+
+    @property
+    def marks(self) -> list[float]: ...
+
+class CudaRun:
+    """Buffers, streams and events of some flows, ready to run again and again; freed with the object or by close().
+
+    Another thread's close() waits for the run that goes on.
+    """
+
+    def run(self) -> list[CudaTiming]:
+        """All flows queued behind a held kernel, released at once, timed by device events, in the flows' order.
+
+        ProbeFailure if the hold timed out ("held too long"), if a copy failed, or after close().
+        """
+    def verify(self) -> None:
+        """Copies a fresh pattern once, outside any timing; ProbeFailure names the flow and its first wrong byte."""
+    def pages(self) -> list[dict[int, int]]:
+        """Of each flow: pages of its host buffer by NUMA node ({} if it has none)."""
+    def resize(self, copies: list[int]) -> None:
+        """Other numbers of copies, one a flow (of queries: batches); the buffers stay."""
+    def close(self) -> None: ...
+
+class Cuda:
+    """The CUDA driver, opened at run time. ProbeFailure if it is not there, has no GPU, or refuses."""
+
+    def __init__(self, library: str = "libcuda.so.1") -> None: ...
+    @property
+    def driver(self) -> int:
+        """What cuDriverGetVersion says: 13000 is CUDA 13.0."""
+    @property
+    def devices(self) -> list[CudaDevice]: ...
+    def can_peer(self, device: int, peer: int) -> bool: ...
+    def prepare(self, flows: Sequence[CudaFlow]) -> CudaRun:
+        """Buffers and all for these flows, each path used once; ProbeFailure if memory or peer access is missing."""
+    def prepare_queries(
+        self,
+        device: int,
+        node: int,
+        method: str,
+        library: int = 8192,
+        bytes: int = 150528,
+        batch: int = 128,
+        batches: int = 8,
+    ) -> CudaRun:
+        """Batches of random samples (fixed seed) of a pinned library into one device buffer; a mark each batch.
+
+        method: 'calls' (a cuMemcpyHtoDAsync each), 'batch' (cuMemcpyBatchAsync; ProbeFailure where the driver has
+        none), 'kernel' (a kernel reads pinned memory; `bytes` a multiple of 16), 'staged' (the CPU gathers into one
+        of two pinned buffers, one copy each). Copies beyond the first CUDA_MOST_COPIES are queued after the release,
+        and 'staged' gathers after it, so that both show what the CPU costs.
+        """
+    def chase(self, reader: int, holder: int, node: int = -1, steps: int = 100_000, bytes: int = 2 * 2**20) -> float:
+        """Seconds a step of a pointer chase by a kernel on `reader` through memory of `holder` (-1: host memory).
+
+        As nvbandwidth does: nodes 128 bytes apart, every multiprocessor in turn takes an equal share of the steps.
+        """
+    def launch(self, src: int, dst: int, p2p: bool, repeats: int = 100, node: int = -1) -> float:
+        """Seconds a 16-byte copy of a row of `repeats` copies queued behind a held kernel.
+
+        As p2pBandwidthLatencyTest does without --sm_copy: cuMemcpyPeerAsync on `src`'s stream, peer access on or off.
+        """

@@ -1,0 +1,120 @@
+// The CUDA driver library, opened at run time, and objects that give back what it handed out.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "cuda/api.hpp"
+
+namespace lanewise::cuda {
+
+// libcuda, initialised. host::Failure if it is not there, too old, or has no GPU. Never closed: it lives until exit.
+class Driver {
+ public:
+  explicit Driver(const std::string& library);
+
+  const Calls& calls() const { return calls_; }
+  int version() const { return version_; }  // 13000 is CUDA 13.0
+  int device_count() const { return device_count_; }
+
+  // Throws host::Failure("cuMemAlloc: out of memory (GPU 0, 512 MiB asked)", hint) unless `result` is success.
+  // Without a hint of its own, the one that suits the error.
+  void check(CUresult result, const char* call, const std::string& where = {}, const std::string& hint = {}) const;
+
+  // "out of memory"
+  std::string says(CUresult result) const;
+
+ private:
+  Calls calls_;
+  int version_ = 0;
+  int device_count_ = 0;
+};
+
+// A GPU's primary context, kept for as long as this lives.
+class Context {
+ public:
+  Context(std::shared_ptr<const Driver> driver, int ordinal);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  const Driver& driver() const { return *driver_; }
+  const Calls& calls() const { return driver_->calls(); }
+  int ordinal() const { return ordinal_; }
+  CUdevice device() const { return device_; }
+  CUcontext handle() const { return handle_; }
+  std::string name() const { return "GPU " + std::to_string(ordinal_); }
+  std::size_t free_bytes() const;
+  void check(CUresult result, const char* call) const { driver_->check(result, call, name()); }
+
+ private:
+  std::shared_ptr<const Driver> driver_;
+  int ordinal_;
+  CUdevice device_ = 0;
+  CUcontext handle_ = nullptr;
+};
+
+// Makes a context the thread's current one until the end of the scope.
+class Current {
+ public:
+  explicit Current(const Context& context) : context_(context) {
+    context.check(context.calls().cuCtxPushCurrent(context.handle()), "cuCtxPushCurrent");
+  }
+  ~Current() {
+    CUcontext popped = nullptr;
+    context_.calls().cuCtxPopCurrent(&popped);
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+
+ private:
+  const Context& context_;
+};
+
+// What a context handed out, given back at the end; failures of giving back are of no use to anybody by then.
+template <class Handle, CUresult (*Calls::*Release)(Handle)>
+class Owned {
+ public:
+  Owned() = default;
+  Owned(std::shared_ptr<const Context> context, Handle handle) : context_(std::move(context)), handle_(handle) {}
+  ~Owned() { reset(); }
+  Owned(Owned&& other) noexcept : context_(std::move(other.context_)), handle_(other.handle_) { other.handle_ = {}; }
+  Owned& operator=(Owned&& other) noexcept {
+    if (this != &other) {
+      reset();
+      context_ = std::move(other.context_);
+      handle_ = other.handle_;
+      other.handle_ = {};
+    }
+    return *this;
+  }
+
+  Handle get() const { return handle_; }
+  const Context& context() const { return *context_; }
+
+ private:
+  void reset() noexcept {
+    if (context_ == nullptr || handle_ == Handle{}) return;
+    const Calls& calls = context_->calls();
+    if (calls.cuCtxPushCurrent(context_->handle()) != kSuccess) return;  // the driver has shut down
+    (calls.*Release)(handle_);
+    CUcontext popped = nullptr;
+    calls.cuCtxPopCurrent(&popped);
+    handle_ = {};
+  }
+
+  std::shared_ptr<const Context> context_;
+  Handle handle_{};
+};
+
+using Stream = Owned<CUstream, &Calls::cuStreamDestroy>;
+using Event = Owned<CUevent, &Calls::cuEventDestroy>;
+using DeviceMemory = Owned<CUdeviceptr, &Calls::cuMemFree>;
+using Module = Owned<CUmodule, &Calls::cuModuleUnload>;
+
+Stream make_stream(const std::shared_ptr<const Context>& context);
+Event make_event(const std::shared_ptr<const Context>& context);
+DeviceMemory allocate(const std::shared_ptr<const Context>& context, std::size_t bytes);
+
+}  // namespace lanewise::cuda

@@ -1,0 +1,59 @@
+// The driver with the GPUs in use and the peer access switched between them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda/gpu.hpp"
+
+namespace lanewise::cuda {
+
+// What the driver says of a GPU without a context on it.
+struct DeviceFacts {
+  int ordinal = 0;
+  std::string name;
+  std::string pci;  // 0000:1b:00.0
+  int numa = -1;    // -1: unknown
+  std::size_t memory = 0;
+  int multiprocessors = 0;
+  int copy_engines = 0;
+  std::pair<int, int> capability;
+};
+
+class Engine {
+ public:
+  explicit Engine(const std::string& library);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const Driver& driver() const { return *driver_; }
+  const std::vector<DeviceFacts>& devices() const { return devices_; }
+
+  // The GPU with its context, made at the first use and kept.
+  const Gpu& gpu(int ordinal);
+
+  bool can_peer(int device, int peer) const;
+  // Peer access between two GPUs, both ways; host::Failure where it cannot be.
+  void set_peers(int one, int other, bool on);
+
+  // One at a time: runs share GPUs and the peer access between them.
+  std::mutex& turn() { return turn_; }
+
+ private:
+  void enable(int from, int to);
+  void disable(int from, int to);
+
+  std::shared_ptr<const Driver> driver_;
+  std::vector<DeviceFacts> devices_;
+  std::map<int, Gpu> gpus_;
+  std::set<std::pair<int, int>> enabled_;  // by us
+  std::mutex turn_;
+};
+
+}  // namespace lanewise::cuda

@@ -1,0 +1,117 @@
+#include "cuda/gpu.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "host/failure.hpp"
+
+namespace lanewise::cuda {
+
+extern const char* const kKernelsPtx;
+
+namespace {
+
+constexpr unsigned kThreads = 512;        // a block of the kernels that work on whole buffers
+constexpr unsigned kGatherThreads = 256;  // a block of the gather, each thread with 4 vectors
+constexpr std::size_t kVector = 16;
+
+unsigned attribute(const Context& context, int which) {
+  int value = 0;
+  context.check(context.calls().cuDeviceGetAttribute(&value, which, context.device()), "cuDeviceGetAttribute");
+  return static_cast<unsigned>(value);
+}
+
+// The kernels compiled for this GPU by the driver; what its compiler says goes into the failure.
+Module load(const std::shared_ptr<const Context>& context) {
+  const Current current(*context);
+  std::array<char, 4096> log{};
+  std::array<int, 2> options{kJitErrorLog, kJitErrorLogBytes};
+  std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size())};  // the size goes in as a value
+  CUmodule handle = nullptr;
+  const CUresult result =
+      context->calls().cuModuleLoadDataEx(&handle, kKernelsPtx, options.size(), options.data(), values.data());
+  const std::string said = log.data();
+  context->driver().check(result, "cuModuleLoadDataEx",
+                          context->name() + (said.empty() ? "" : ": " + said.substr(0, said.find('\n'))));
+  return {context, handle};
+}
+
+}  // namespace
+
+Gpu::Gpu(std::shared_ptr<const Driver> driver, int ordinal)
+    : context_(std::make_shared<Context>(std::move(driver), ordinal)),
+      multiprocessors_(attribute(*context_, kMultiprocessorCount)),
+      module_(load(context_)),
+      spin_(function("lanewise_spin")),
+      copy_(function("lanewise_copy")),
+      gather_(function("lanewise_gather")),
+      fill_(function("lanewise_fill")),
+      compare_(function("lanewise_compare")),
+      chase_(function("lanewise_chase")),
+      stream_(make_stream(context_)) {}
+
+// Asking for an attribute makes the driver load the function now. Loaded at its first launch, it would wait for the
+// context to be idle, and behind a held kernel that never comes.
+CUfunction Gpu::function(const char* name) const {
+  const Current current(*context_);
+  CUfunction found = nullptr;
+  check(calls().cuModuleGetFunction(&found, module_.get(), name), "cuModuleGetFunction");
+  int registers = 0;
+  check(calls().cuFuncGetAttribute(&registers, kNumberOfRegisters, found), "cuFuncGetAttribute");
+  return found;
+}
+
+template <class... Values>
+void Gpu::launch(const char* name, CUfunction kernel, Grid grid, CUstream stream, Values... values) const {
+  std::array<void*, sizeof...(Values)> parameters{&values...};
+  const CUresult result = calls().cuLaunchKernel(kernel, grid.x, grid.y, 1, grid.threads, 1, 1, 0, stream,
+                                                 parameters.data(), nullptr);
+  context_->driver().check(result, "cuLaunchKernel", context_->name() + ", kernel " + name);
+}
+
+// One block a multiprocessor, or fewer where there is less to do.
+Grid Gpu::spread(std::size_t items) const {
+  const std::size_t blocks = std::clamp<std::size_t>((items + kThreads - 1) / kThreads, 1, multiprocessors_);
+  return {.x = static_cast<unsigned>(blocks), .threads = kThreads};
+}
+
+void Gpu::spin(CUstream stream, CUdeviceptr open, CUdeviceptr timed_out, unsigned long long most_ns) const {
+  launch("spin", spin_, {}, stream, open, timed_out, most_ns);
+}
+
+void Gpu::copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes) const {
+  launch("copy", copy_, spread(bytes / kVector), stream, to, from, static_cast<unsigned long long>(bytes));
+}
+
+void Gpu::gather(CUstream stream, CUdeviceptr to, CUdeviceptr library, CUdeviceptr picks, std::size_t bytes,
+                 unsigned batch) const {
+  const std::size_t vectors = bytes / kVector;
+  const auto blocks = static_cast<unsigned>((vectors + 4 * kGatherThreads - 1) / (4 * kGatherThreads));
+  launch("gather", gather_, {.x = blocks, .threads = kGatherThreads, .y = batch}, stream, to, library, picks,
+         static_cast<unsigned long long>(vectors));
+}
+
+void Gpu::chase(CUstream stream, CUdeviceptr start, unsigned long long steps, unsigned chaser, CUdeviceptr end) const {
+  launch("chase", chase_, {.x = multiprocessors_}, stream, start, steps, chaser, end);
+}
+
+void Gpu::fill(CUdeviceptr at, std::size_t bytes, unsigned long long seed) const {
+  const Current current(*context_);
+  launch("fill", fill_, spread(bytes / 8), stream_.get(), at, static_cast<unsigned long long>(bytes), seed);
+  wait(stream_.get());
+}
+
+std::size_t Gpu::first_wrong(CUdeviceptr at, std::size_t bytes, unsigned long long seed) const {
+  const Current current(*context_);
+  const DeviceMemory first = allocate(context_, sizeof(unsigned long long));
+  check(calls().cuMemsetD8Async(first.get(), 0xFF, sizeof(unsigned long long), stream_.get()), "cuMemsetD8Async");
+  launch("compare", compare_, spread(bytes / 8), stream_.get(), at, static_cast<unsigned long long>(bytes), seed,
+         first.get());
+  unsigned long long found = 0;
+  check(calls().cuMemcpyDtoHAsync(&found, first.get(), sizeof found, stream_.get()), "cuMemcpyDtoHAsync");
+  wait(stream_.get());
+  return std::min<std::size_t>(found, bytes);
+}
+
+}  // namespace lanewise::cuda

@@ -1,0 +1,55 @@
+// A GPU in use: its context and the kernels loaded on it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "cuda/driver.hpp"
+
+namespace lanewise::cuda {
+
+// How a kernel is spread: blocks along x and y, threads a block.
+struct Grid {
+  unsigned x = 1;
+  unsigned threads = 1;
+  unsigned y = 1;
+};
+
+class Gpu {
+ public:
+  Gpu(std::shared_ptr<const Driver> driver, int ordinal);
+
+  const std::shared_ptr<const Context>& context() const { return context_; }
+  const Calls& calls() const { return context_->calls(); }
+  int ordinal() const { return context_->ordinal(); }
+  unsigned multiprocessors() const { return multiprocessors_; }
+  void check(CUresult result, const char* call) const { context_->check(result, call); }
+
+  // Kernels, queued on a stream of this GPU; see kernels.cu.
+  void spin(CUstream stream, CUdeviceptr open, CUdeviceptr timed_out, unsigned long long most_ns) const;
+  void copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes) const;
+  void gather(CUstream stream, CUdeviceptr to, CUdeviceptr library, CUdeviceptr picks, std::size_t bytes,
+              unsigned batch) const;
+  void chase(CUstream stream, CUdeviceptr start, unsigned long long steps, unsigned chaser, CUdeviceptr end) const;
+
+  // Fills memory of this GPU with the pattern of `seed`, and waits.
+  void fill(CUdeviceptr at, std::size_t bytes, unsigned long long seed) const;
+  // The offset of the first byte that differs from the pattern of `seed`; `bytes` if none does.
+  std::size_t first_wrong(CUdeviceptr at, std::size_t bytes, unsigned long long seed) const;
+
+  void wait(CUstream stream) const { check(calls().cuStreamSynchronize(stream), "cuStreamSynchronize"); }
+
+ private:
+  CUfunction function(const char* name) const;
+  Grid spread(std::size_t items) const;
+  template <class... Values>
+  void launch(const char* name, CUfunction kernel, Grid grid, CUstream stream, Values... values) const;
+
+  std::shared_ptr<const Context> context_;
+  unsigned multiprocessors_;
+  Module module_;
+  CUfunction spin_, copy_, gather_, fill_, compare_, chase_;
+  Stream stream_;  // of what is not timed
+};
+
+}  // namespace lanewise::cuda

@@ -1,0 +1,108 @@
+// Kernels of the CUDA part. make_ptx.py compiles them to kernels.ptx, which is what the library carries.
+#include "pattern.hpp"
+
+using lanewise::cuda::pattern_byte;
+using lanewise::cuda::pattern_word;
+
+namespace {
+
+__device__ inline unsigned long long nanoseconds() {
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+__device__ inline unsigned long long thread_index() {
+  return static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+__device__ inline unsigned long long thread_count() {
+  return static_cast<unsigned long long>(gridDim.x) * blockDim.x;
+}
+
+}  // namespace
+
+// Holds its stream until `*open` (pinned host memory) is not 0. After `most_ns` it gives up and says so.
+extern "C" __global__ void lanewise_spin(const volatile unsigned* open, volatile unsigned* timed_out,
+                                         unsigned long long most_ns) {
+  const unsigned long long start = nanoseconds();
+  while (*open == 0) {
+    if (nanoseconds() - start > most_ns) {
+      *timed_out = 1;
+      __threadfence_system();
+      return;
+    }
+  }
+}
+
+// Copies `bytes`; both addresses on 16 bytes. A thread's loads go out together before the first store waits for one.
+extern "C" __global__ void lanewise_copy(uint4* to, const uint4* from, unsigned long long bytes) {
+  constexpr unsigned kInFlight = 8;  // 16-byte loads a thread has under way: enough for PCIe and NVLink latencies
+  const unsigned long long vectors = bytes / sizeof(uint4);
+  const unsigned long long threads = thread_count();
+  unsigned long long i = thread_index();
+  for (; i + (kInFlight - 1) * threads < vectors; i += kInFlight * threads) {
+    uint4 held[kInFlight];
+#pragma unroll
+    for (unsigned k = 0; k < kInFlight; ++k) held[k] = from[i + k * threads];
+#pragma unroll
+    for (unsigned k = 0; k < kInFlight; ++k) to[i + k * threads] = held[k];
+  }
+  for (; i < vectors; i += threads) to[i] = from[i];
+
+  const unsigned long long rest = vectors * sizeof(uint4) + thread_index();
+  if (rest < bytes) reinterpret_cast<char*>(to)[rest] = reinterpret_cast<const char*>(from)[rest];
+}
+
+// Gathers sample picks[blockIdx.y] of `library` into slot blockIdx.y of `to`; samples are whole numbers of vectors.
+extern "C" __global__ void lanewise_gather(uint4* to, const uint4* library, const unsigned* picks,
+                                           unsigned long long vectors) {
+  constexpr unsigned kEach = 4;
+  const uint4* from = library + picks[blockIdx.y] * vectors;
+  uint4* slot = to + blockIdx.y * vectors;
+  const unsigned long long first = static_cast<unsigned long long>(blockIdx.x) * blockDim.x * kEach + threadIdx.x;
+  uint4 held[kEach];
+#pragma unroll
+  for (unsigned k = 0; k < kEach; ++k) {
+    const unsigned long long i = first + k * blockDim.x;
+    if (i < vectors) held[k] = from[i];
+  }
+#pragma unroll
+  for (unsigned k = 0; k < kEach; ++k) {
+    const unsigned long long i = first + k * blockDim.x;
+    if (i < vectors) slot[i] = held[k];
+  }
+}
+
+// Fills `bytes` at `at` (on 8 bytes) with the pattern of `seed`.
+extern "C" __global__ void lanewise_fill(unsigned long long* at, unsigned long long bytes, unsigned long long seed) {
+  const unsigned long long words = bytes / 8;
+  for (unsigned long long i = thread_index(); i < words; i += thread_count()) at[i] = pattern_word(seed, i);
+  const unsigned long long rest = words * 8 + thread_index();
+  if (rest < bytes) reinterpret_cast<unsigned char*>(at)[rest] = pattern_byte(seed, rest);
+}
+
+// Lowers *first to the offset of the first byte at `at` (on 8 bytes) that differs from the pattern of `seed`.
+extern "C" __global__ void lanewise_compare(const unsigned long long* at, unsigned long long bytes,
+                                            unsigned long long seed, unsigned long long* first) {
+  const unsigned long long words = bytes / 8;
+  for (unsigned long long i = thread_index(); i < words; i += thread_count()) {
+    const unsigned long long wrong = at[i] ^ pattern_word(seed, i);
+    if (wrong == 0) continue;
+    atomicMin(first, i * 8 + (__ffsll(static_cast<long long>(wrong)) - 1) / 8);
+    break;  // this thread's later words lie behind
+  }
+  const unsigned long long rest = words * 8 + thread_index();
+  if (rest < bytes && reinterpret_cast<const unsigned char*>(at)[rest] != pattern_byte(seed, rest)) {
+    atomicMin(first, rest);
+  }
+}
+
+// Block `chaser` of the grid, and so one multiprocessor, follows `steps` pointers; where it ended goes to *end, so that
+// no compiler may drop the loads.
+extern "C" __global__ void lanewise_chase(void** start, unsigned long long steps, unsigned chaser, void*** end) {
+  if (blockIdx.x != chaser) return;
+  void** at = start;
+  for (unsigned long long i = 0; i < steps; ++i) at = static_cast<void**>(*at);
+  *end = at;
+}

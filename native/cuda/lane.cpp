@@ -1,0 +1,178 @@
+#include "cuda/lane.hpp"
+
+#include <cstring>
+
+#include "cuda/gate.hpp"
+#include "cuda/pattern.hpp"
+#include "host/failure.hpp"
+
+namespace lanewise::cuda {
+
+namespace {
+
+void check_copies(const std::string& name, int copies) {
+  if (copies >= 1 && copies <= kMostHeld) return;
+  throw host::Failure(name + ": " + std::to_string(copies) + " copies",
+                      "1 to " + std::to_string(kMostHeld) + " copies can wait behind the hold; run several times");
+}
+
+// Says what is wrong with a flow before anything is set up for it.
+const Flow& checked(const Flow& flow) {
+  const auto refuse = [&flow](const std::string& why, const std::string& hint) {
+    throw host::Failure(flow.name() + ": " + why, hint);
+  };
+  if (flow.src < kHost || flow.dst < kHost) refuse("no such end", "GPUs count from 0, -1 is the host");
+  if (flow.src == kHost && flow.dst == kHost) refuse("no GPU takes part", "measure the host's memory by itself");
+  if (flow.bytes == 0) refuse("copies of 0 bytes", "copy at least a byte");
+  if (flow.between_gpus() && flow.sm && !flow.p2p) {
+    refuse("a kernel reaches another GPU only with P2P on", "measure with P2P on, or by copy engine");
+  }
+  check_copies(flow.name(), flow.copies);
+  return flow;
+}
+
+std::string end_name(int where, int node) {
+  if (where != kHost) return "gpu" + std::to_string(where);
+  return node == host::kAnyNode ? "host0" : "host0:" + std::to_string(node);
+}
+
+}  // namespace
+
+void fill_host(std::byte* at, std::size_t bytes, unsigned long long seed) {
+  const std::size_t words = bytes / 8;
+  for (std::size_t i = 0; i < words; ++i) {
+    const unsigned long long word = pattern_word(seed, i);
+    std::memcpy(at + 8 * i, &word, 8);
+  }
+  for (std::size_t i = 8 * words; i < bytes; ++i) at[i] = std::byte{pattern_byte(seed, i)};
+}
+
+std::size_t first_wrong_on_host(const std::byte* at, std::size_t bytes, unsigned long long seed) {
+  std::size_t i = 0;
+  for (; i + 8 <= bytes; i += 8) {
+    const unsigned long long word = pattern_word(seed, i / 8);
+    if (std::memcmp(at + i, &word, 8) != 0) break;
+  }
+  while (i < bytes && at[i] == std::byte{pattern_byte(seed, i)}) ++i;
+  return i;
+}
+
+std::string Flow::name() const {
+  return end_name(src, node) + "->" + end_name(dst, node);
+}
+
+Lane::Lane(const Gpu& gpu, int items) : gpu_(gpu), stream_(make_stream(gpu.context())) {
+  events_.push_back(make_event(gpu.context()));
+  Lane::resize(items);
+}
+
+void Lane::resize(int items) {
+  while (events_.size() < static_cast<std::size_t>(items) + 1) events_.push_back(make_event(gpu_.context()));
+  items_ = items;
+}
+
+void Lane::start() {
+  gpu_.check(gpu_.calls().cuEventRecord(events_.front().get(), stream()), "cuEventRecord");
+}
+
+void Lane::mark(int item) {
+  gpu_.check(gpu_.calls().cuEventRecord(marked(item).get(), stream()), "cuEventRecord");
+}
+
+void Lane::finish() const {
+  const CUresult result = gpu_.calls().cuStreamSynchronize(stream());
+  gpu_.context()->driver().check(result, "cuStreamSynchronize", name() + ", " + gpu_.context()->name());
+}
+
+std::vector<double> Lane::marks() const {
+  const Current current(*gpu_.context());
+  std::vector<double> seconds;
+  for (int item = 0; item < items_; ++item) {
+    float milliseconds = 0;
+    gpu_.check(gpu_.calls().cuEventElapsedTime(&milliseconds, events_.front().get(), marked(item).get()),
+               "cuEventElapsedTime");
+    seconds.push_back(static_cast<double>(milliseconds) / 1000);
+  }
+  return seconds;
+}
+
+void Lane::wrong(const std::string& where) const {
+  throw host::Failure(name() + ": " + where + " arrived wrong",
+                      "wrong data at full speed comes from settings of the IOMMU or of ACS, or from a faulty link: see "
+                      "the kernel's log");
+}
+
+End::End(Engine& engine, int where, std::size_t bytes, int node, const Gpu& registrar)
+    : gpu_(where == kHost ? nullptr : &engine.gpu(where)) {
+  if (gpu_ == nullptr) {
+    pinned_ = std::make_unique<Pinned>(registrar.context(), bytes, node);
+    address_ = pinned_->seen_by(*registrar.context());
+  } else {
+    memory_ = allocate(gpu_->context(), bytes);
+    address_ = memory_.get();
+  }
+}
+
+void End::fill(std::size_t bytes, unsigned long long seed) const {
+  if (gpu_ == nullptr) {
+    fill_host(pinned_->data(), bytes, seed);
+  } else {
+    gpu_->fill(address_, bytes, seed);
+  }
+}
+
+std::size_t End::first_wrong(std::size_t bytes, unsigned long long seed) const {
+  return gpu_ == nullptr ? first_wrong_on_host(pinned_->data(), bytes, seed)
+                         : gpu_->first_wrong(address_, bytes, seed);
+}
+
+FlowLane::FlowLane(Engine& engine, const Flow& flow)
+    : Lane(engine.gpu(checked(flow).starter()), flow.copies),
+      flow_(flow),
+      from_(engine, flow.src, flow.bytes, flow.node, gpu()),
+      to_(engine, flow.dst, flow.bytes, flow.node, gpu()) {}
+
+void FlowLane::resize(int items) {
+  check_copies(name(), items);
+  Lane::resize(items);
+}
+
+void FlowLane::set_peers(Engine& engine) const {
+  if (flow_.between_gpus()) engine.set_peers(flow_.src, flow_.dst, flow_.p2p);
+}
+
+void FlowLane::queue(int) {
+  const Calls& calls = gpu().calls();
+  const std::size_t bytes = flow_.bytes;
+  if (flow_.sm) {
+    gpu().copy(stream(), to_.address(), from_.address(), bytes);
+  } else if (flow_.src == kHost) {
+    gpu().check(calls.cuMemcpyHtoDAsync(to_.address(), from_.host(), bytes, stream()), "cuMemcpyHtoDAsync");
+  } else if (flow_.dst == kHost) {
+    gpu().check(calls.cuMemcpyDtoHAsync(to_.host(), from_.address(), bytes, stream()), "cuMemcpyDtoHAsync");
+  } else if (flow_.p2p || !flow_.between_gpus()) {
+    gpu().check(calls.cuMemcpyDtoDAsync(to_.address(), from_.address(), bytes, stream()), "cuMemcpyDtoDAsync");
+  } else {
+    gpu().check(calls.cuMemcpyPeerAsync(to_.address(), to_.context(), from_.address(), from_.context(), bytes,
+                                        stream()),
+                "cuMemcpyPeerAsync");
+  }
+}
+
+void FlowLane::verify(unsigned long long seed) {
+  from_.fill(flow_.bytes, seed);
+  to_.fill(flow_.bytes, ~seed);  // what an earlier copy left must not pass
+  {
+    const Current current(*gpu().context());
+    queue(0);
+    finish();
+  }
+  const std::size_t at = to_.first_wrong(flow_.bytes, seed);
+  if (at < flow_.bytes) wrong("byte " + std::to_string(at) + " of " + std::to_string(flow_.bytes));
+}
+
+std::map<int, std::size_t> FlowLane::pages() const {
+  return flow_.src == kHost ? from_.pages() : to_.pages();
+}
+
+}  // namespace lanewise::cuda

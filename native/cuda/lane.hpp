@@ -1,0 +1,111 @@
+// One stream's work in a run: items in order, an event after each. A lane of a flow copies, one of queries gathers.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cuda/engine.hpp"
+#include "cuda/pinned.hpp"
+
+namespace lanewise::cuda {
+
+constexpr int kHost = -1;  // in place of a GPU's ordinal
+
+// `copies` copies of `bytes` from `src` to `dst`; which GPU starts them follows from src, dst and read.
+struct Flow {
+  int src = kHost;
+  int dst = kHost;
+  std::size_t bytes = 0;
+  int copies = 1;
+  int node = host::kAnyNode;  // of the host's memory
+  bool sm = false;            // by a kernel, else by a copy engine
+  bool read = false;          // between GPUs: the destination pulls
+  bool p2p = true;            // between GPUs: with peer access
+  bool between_gpus() const { return src != kHost && dst != kHost && src != dst; }
+  int starter() const { return src == kHost || (dst != kHost && read) ? dst : src; }
+  std::string name() const;
+};
+
+class Lane {
+ public:
+  Lane(const Gpu& gpu, int items);
+  virtual ~Lane() = default;
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  const Gpu& gpu() const { return gpu_; }
+  CUstream stream() const { return stream_.get(); }
+  int items() const { return items_; }
+
+  // What an item takes of a stream's queue. More than kMostHeld: it cannot be queued while the gate is closed.
+  virtual int entries() const { return 1; }
+  // Queues an item; the GPU's context is current.
+  virtual void queue(int item) = 0;
+  // Other numbers of items.
+  virtual void resize(int items);
+  // Switches peer access as the lane needs it.
+  virtual void set_peers(Engine&) const {}
+  // Copies a pattern that `seed` names and compares; host::Failure names the first wrong byte. Runs nothing else.
+  virtual void verify(unsigned long long seed) = 0;
+  virtual std::map<int, std::size_t> pages() const { return {}; }
+  virtual std::string name() const = 0;
+
+  void start();           // queues the event that times count from
+  void mark(int item);    // queues the event after an item
+  void finish() const;    // waits for all that is queued
+  std::vector<double> marks() const;  // seconds from the start to the end of each item, once finished
+
+ protected:
+  const Event& marked(int item) const { return events_[static_cast<std::size_t>(item) + 1]; }
+  [[noreturn]] void wrong(const std::string& where) const;
+
+ private:
+  const Gpu& gpu_;
+  Stream stream_;
+  std::vector<Event> events_;  // the start, then one an item; kept when items get fewer
+  int items_ = 0;
+};
+
+// One end of a flow: memory of the host or of a GPU.
+class End {
+ public:
+  End(Engine& engine, int where, std::size_t bytes, int node, const Gpu& registrar);
+  std::byte* host() const { return pinned_ ? pinned_->data() : nullptr; }
+  CUdeviceptr address() const { return address_; }  // as the starter's kernels see it
+  CUcontext context() const { return gpu_->context()->handle(); }
+  std::map<int, std::size_t> pages() const { return pinned_ ? pinned_->pages() : std::map<int, std::size_t>{}; }
+  void fill(std::size_t bytes, unsigned long long seed) const;
+  std::size_t first_wrong(std::size_t bytes, unsigned long long seed) const;
+
+ private:
+  const Gpu* gpu_;  // whose memory it is; null: the host's
+  std::unique_ptr<Pinned> pinned_;
+  DeviceMemory memory_;
+  CUdeviceptr address_ = 0;
+};
+
+// A flow's lane: every copy is of the whole buffer.
+class FlowLane : public Lane {
+ public:
+  FlowLane(Engine& engine, const Flow& flow);
+  void queue(int item) override;
+  void resize(int items) override;
+  void set_peers(Engine& engine) const override;
+  void verify(unsigned long long seed) override;
+  std::map<int, std::size_t> pages() const override;
+  std::string name() const override { return flow_.name(); }
+
+ private:
+  Flow flow_;
+  End from_;
+  End to_;
+};
+
+// The pattern in host memory, and the offset of the first byte that differs from it (`bytes` if none does).
+void fill_host(std::byte* at, std::size_t bytes, unsigned long long seed);
+std::size_t first_wrong_on_host(const std::byte* at, std::size_t bytes, unsigned long long seed);
+
+}  // namespace lanewise::cuda

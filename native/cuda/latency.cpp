@@ -1,0 +1,131 @@
+#include "cuda/latency.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cuda/gate.hpp"
+#include "cuda/lane.hpp"
+#include "host/failure.hpp"
+
+namespace lanewise::cuda {
+
+namespace {
+
+constexpr std::size_t kNode = 8;     // bytes of a pointer
+constexpr std::size_t kStride = 16;  // nodes from one to the next: 128 bytes, a cache line
+constexpr std::size_t kSmallCopy = 16;
+
+double seconds_between(const Gpu& gpu, const Event& start, const Event& end) {
+  float milliseconds = 0;
+  gpu.check(gpu.calls().cuEventElapsedTime(&milliseconds, start.get(), end.get()), "cuEventElapsedTime");
+  return static_cast<double>(milliseconds) / 1000;
+}
+
+// Memory whose every node points kStride nodes on, the last ones back to the first.
+class Chain {
+ public:
+  Chain(Engine& engine, const Chase& asked, std::size_t nodes)
+      : end_(engine, asked.holder, nodes * kNode, asked.node, engine.gpu(asked.reader)), nodes_(nodes) {
+    std::vector<CUdeviceptr> next(nodes);
+    for (std::size_t i = 0; i < nodes; ++i) next[i] = at(i + kStride);
+    if (asked.holder == kHost) {
+      std::memcpy(end_.host(), next.data(), nodes * kNode);
+      return;
+    }
+    const Gpu& holder = engine.gpu(asked.holder);
+    const Stream stream = make_stream(holder.context());
+    const Current current(*holder.context());
+    holder.check(holder.calls().cuMemcpyHtoDAsync(at(0), next.data(), nodes * kNode, stream.get()),
+                 "cuMemcpyHtoDAsync");
+    holder.wait(stream.get());
+  }
+
+  // The address of node `i`, counted round.
+  CUdeviceptr at(std::size_t i) const { return end_.address() + i % nodes_ * kNode; }
+
+ private:
+  End end_;
+  std::size_t nodes_;
+};
+
+}  // namespace
+
+double chase(Engine& engine, const Chase& asked) {
+  const std::scoped_lock turn(engine.turn());
+  const Gpu& reader = engine.gpu(asked.reader);
+  const std::size_t nodes = asked.bytes / (kNode * kStride) * kStride;
+  if (nodes == 0 || asked.steps < 1) {
+    throw host::Failure("a pointer chase of " + std::to_string(asked.steps) + " steps through " +
+                            std::to_string(asked.bytes) + " bytes", "take at least one step and 128 bytes");
+  }
+  if (asked.holder != kHost) engine.set_peers(asked.reader, asked.holder, true);
+  const Chain chain(engine, asked, nodes);
+  const auto share = std::max<unsigned long long>(
+      1, static_cast<unsigned long long>(asked.steps) / reader.multiprocessors());
+  const Stream stream = make_stream(reader.context());
+  const Event start = make_event(reader.context());
+  const Event end = make_event(reader.context());
+  const DeviceMemory ended = allocate(reader.context(), sizeof(CUdeviceptr));
+
+  const Current current(*reader.context());
+  reader.chase(stream.get(), chain.at(0), share, 0, ended.get());  // warms up
+  double seconds = 0;
+  for (unsigned chaser = 0; chaser < reader.multiprocessors(); ++chaser) {
+    reader.check(reader.calls().cuEventRecord(start.get(), stream.get()), "cuEventRecord");
+    reader.chase(stream.get(), chain.at(0), share, chaser, ended.get());
+    reader.check(reader.calls().cuEventRecord(end.get(), stream.get()), "cuEventRecord");
+    reader.wait(stream.get());
+    seconds += seconds_between(reader, start, end);
+  }
+  CUdeviceptr last = 0;
+  reader.check(reader.calls().cuMemcpyDtoHAsync(&last, ended.get(), sizeof last, stream.get()), "cuMemcpyDtoHAsync");
+  reader.wait(stream.get());
+  if (last != chain.at(share * kStride)) {
+    throw host::Failure("the pointer chase by GPU " + std::to_string(asked.reader) + " went astray",
+                        "wrong data comes from settings of the IOMMU or of ACS, or from a faulty link");
+  }
+  return seconds / static_cast<double>(share * reader.multiprocessors());
+}
+
+double launch(Engine& engine, const Launch& asked) {
+  const std::scoped_lock turn(engine.turn());
+  if (asked.src == kHost && asked.dst == kHost) throw host::Failure("no GPU takes part", "name one at least");
+  if (asked.repeats < 1 || asked.repeats > 2 * kMostHeld) {
+    throw host::Failure(std::to_string(asked.repeats) + " copies in a row", "1 to 512 can wait behind the hold");
+  }
+  const Gpu& gpu = engine.gpu(asked.src == kHost ? asked.dst : asked.src);
+  const End from(engine, asked.src, kSmallCopy, asked.node, gpu);
+  const End to(engine, asked.dst, kSmallCopy, asked.node, gpu);
+  if (asked.src != kHost && asked.dst != kHost) engine.set_peers(asked.src, asked.dst, asked.p2p);
+  const Stream stream = make_stream(gpu.context());
+  const Event start = make_event(gpu.context());
+  const Event end = make_event(gpu.context());
+  Gate gate(gpu.context());
+
+  const auto copy = [&] {
+    const Calls& calls = gpu.calls();
+    if (asked.src == kHost) {
+      gpu.check(calls.cuMemcpyHtoDAsync(to.address(), from.host(), kSmallCopy, stream.get()), "cuMemcpyHtoDAsync");
+    } else if (asked.dst == kHost) {
+      gpu.check(calls.cuMemcpyDtoHAsync(to.host(), from.address(), kSmallCopy, stream.get()), "cuMemcpyDtoHAsync");
+    } else {
+      gpu.check(calls.cuMemcpyPeerAsync(to.address(), to.context(), from.address(), from.context(), kSmallCopy,
+                                        stream.get()),
+                "cuMemcpyPeerAsync");
+    }
+  };
+  const Current current(*gpu.context());
+  copy();  // warms up: what the driver sets up for this path
+  gpu.wait(stream.get());
+  const Settled settled(gate, {{&gpu, stream.get()}});
+  gate.hold(gpu, stream.get());
+  gpu.check(gpu.calls().cuEventRecord(start.get(), stream.get()), "cuEventRecord");
+  for (int i = 0; i < asked.repeats; ++i) copy();
+  gpu.check(gpu.calls().cuEventRecord(end.get(), stream.get()), "cuEventRecord");
+  gate.open();
+  gpu.wait(stream.get());
+  gate.check_in_time();
+  return seconds_between(gpu, start, end) / asked.repeats;
+}
+
+}  // namespace lanewise::cuda

@@ -1,0 +1,230 @@
+"""Timed flows, against a driver whose rates are known: 5 GB/s to a GPU, 4 back, 10 with P2P, 2 without."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import fake_cuda
+import pytest
+from lanewise import _native
+from lanewise._native import Cuda, CudaFlow, ProbeFailure
+
+Open = Callable[..., Cuda]
+MIB = 2**20
+HOST = -1
+
+
+def rate(cuda: Cuda, flow: CudaFlow, size: int, copies: int) -> float:
+    """GB/s of a flow by itself."""
+    run = cuda.prepare([flow])
+    (timing,) = run.run()
+    run.close()
+    assert len(timing.marks) == copies
+    assert timing.marks == sorted(timing.marks)
+    return size * copies / timing.marks[-1] / 1e9
+
+
+def test_the_driver_describes_its_gpus(cuda: Open) -> None:
+    driver = cuda(GPUS=3, MEMORY=64 * MIB)
+    assert driver.driver == 13000
+    devices = driver.devices
+    assert [device.ordinal for device in devices] == [0, 1, 2]
+    first = devices[0]
+    assert (first.name, first.pci, first.numa, first.memory) == ("Fake GPU", "fa4e:1b:00.0", 0, 64 * MIB)
+    assert (first.multiprocessors, first.copy_engines, first.capability) == (4, 3, (9, 0))
+
+
+def test_looking_at_the_gpus_makes_no_context_and_asking_for_free_memory_one(cuda: Open, library: Path) -> None:
+    driver = cuda(MEMORY=64 * MIB)
+    devices = driver.devices
+    assert fake_cuda.live(library)["contexts"] == 0
+    assert devices[1].free == 64 * MIB
+    assert fake_cuda.live(library)["contexts"] == 1
+
+
+@pytest.mark.parametrize(
+    ("flow", "gigabytes"),
+    [
+        ({"src": HOST, "dst": 0}, 5),
+        ({"src": 0, "dst": HOST}, 4),
+        ({"src": 0, "dst": 1}, 10),
+        ({"src": 0, "dst": 1, "read": True}, 10),
+        ({"src": 0, "dst": 1, "p2p": False}, 2),
+        ({"src": 1, "dst": 0, "p2p": False, "read": True}, 2),
+        ({"src": 0, "dst": 0}, 100),
+        ({"src": HOST, "dst": 1, "sm": True}, 5),
+        ({"src": 1, "dst": HOST, "sm": True}, 4),
+        ({"src": 0, "dst": 1, "sm": True}, 10),
+        ({"src": 0, "dst": 1, "sm": True, "read": True}, 10),
+    ],
+)
+def test_a_flow_has_the_rate_of_its_path(cuda: Open, flow: dict[str, int], gigabytes: float) -> None:
+    size, copies = 8 * MIB, 3
+    assert rate(cuda(), CudaFlow(bytes=size, copies=copies, **flow), size, copies) == pytest.approx(gigabytes, rel=0.05)
+
+
+def test_the_gpu_that_starts_a_copy_is_the_source_unless_the_destination_reads(cuda: Open) -> None:
+    driver = cuda(MEMORY=32 * MIB)
+    for read in (False, True):
+        run = driver.prepare([CudaFlow(0, 1, MIB, 1, read=read)])
+        run.run()
+        run.close()
+
+
+def test_flows_start_together_and_each_has_its_marks(cuda: Open) -> None:
+    sizes = [2 * MIB, MIB, MIB]
+    flows = [CudaFlow(HOST, 0, sizes[0], 2), CudaFlow(0, HOST, sizes[1], 5), CudaFlow(0, 1, sizes[2], 1)]
+    run = cuda().prepare(flows)
+    for _ in range(2):
+        timings = run.run()
+        assert [len(timing.marks) for timing in timings] == [2, 5, 1]
+        for timing, size, gigabytes in zip(timings, sizes, (5, 4, 10), strict=True):
+            assert timing.marks[0] == pytest.approx(size / gigabytes / 1e9, rel=0.1)
+    run.verify()
+
+
+def test_other_numbers_of_copies_use_the_same_buffers(cuda: Open, library: Path) -> None:
+    run = cuda().prepare([CudaFlow(HOST, 0, MIB, 1), CudaFlow(0, HOST, MIB, 3)])
+    held = fake_cuda.live(library)["memory"]
+    run.resize([4, 2])
+    assert [len(timing.marks) for timing in run.run()] == [4, 2]
+    assert fake_cuda.live(library)["memory"] == held
+    with pytest.raises(ProbeFailure, match="1 numbers of copies for 2 flows"):
+        run.resize([4])
+
+
+@pytest.mark.parametrize("queue", [2 * _native.CUDA_MOST_COPIES + 2, 1024])
+def test_the_most_copies_fit_behind_the_hold(cuda: Open, queue: int) -> None:
+    most = _native.CUDA_MOST_COPIES
+    run = cuda(QUEUE=queue).prepare([CudaFlow(HOST, 0, 4096, most), CudaFlow(0, HOST, 4096, most)])
+    assert [len(timing.marks) for timing in run.run()] == [most, most]
+    with pytest.raises(ProbeFailure, match=f"host0->gpu0: {most + 1} copies"):
+        run.resize([most + 1, 1])
+
+
+def test_a_queue_that_blocks_ends_as_held_too_long(cuda: Open) -> None:
+    run = cuda(QUEUE=8, HOLD_MS=30).prepare([CudaFlow(HOST, 0, 4096, 20)])
+    with pytest.raises(ProbeFailure, match="held too long") as failure:
+        run.run()
+    assert "fewer copies" in failure.value.args[1]
+
+
+def test_a_hold_that_times_out_is_no_measurement(cuda: Open) -> None:
+    driver = cuda(SPIN_TIMEOUT=1)
+    with pytest.raises(ProbeFailure, match="held too long"):
+        driver.prepare([CudaFlow(0, 1, 4096, 2)]).run()
+    with pytest.raises(ProbeFailure, match="held too long"):
+        driver.launch(HOST, 0, p2p=True)
+
+
+def test_the_pages_of_a_host_buffer_are_told_by_node(cuda: Open) -> None:
+    run = cuda().prepare([CudaFlow(HOST, 0, MIB, 1, node=0), CudaFlow(0, 1, MIB, 1), CudaFlow(1, HOST, MIB, 1)])
+    host, peers, back = run.pages()
+    assert peers == {}
+    assert sum(back.values()) == MIB // 4096
+    assert host in ({0: MIB // 4096}, {-1: MIB // 4096}, {})  # the last two where move_pages is not allowed
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096, 100_003])
+def test_what_arrives_right_is_verified_in_every_direction(cuda: Open, size: int) -> None:
+    pairs = [(HOST, 0), (0, HOST), (0, 1), (1, 1)]
+    flows = [CudaFlow(src, dst, size, 1, sm=sm) for src, dst in pairs for sm in (False, True)]
+    run = cuda().prepare(flows)
+    run.verify()
+    run.verify()
+
+
+@pytest.mark.parametrize("how", [{}, {"sm": True}, {"read": True}, {"p2p": False}])
+def test_a_byte_that_arrives_wrong_is_named(cuda: Open, how: dict[str, bool]) -> None:
+    run = cuda(CORRUPT=1).prepare([CudaFlow(HOST, 0, MIB, 1), CudaFlow(0, 1, MIB, 1, **how)])
+    run.run()
+    with pytest.raises(ProbeFailure, match=f"gpu0->gpu1: byte {MIB // 2} of {MIB} arrived wrong") as failure:
+        run.verify()
+    assert "IOMMU" in failure.value.args[1]
+
+
+def test_p2p_goes_on_and_off_as_runs_need_it(cuda: Open, library: Path) -> None:
+    driver = cuda()
+    on = driver.prepare([CudaFlow(0, 1, MIB, 1)])
+    off = driver.prepare([CudaFlow(0, 1, MIB, 1, p2p=False)])
+    fast, slow = on.run()[0].marks[0], off.run()[0].marks[0]
+    assert fake_cuda.live(library)["peers"] == 0
+    assert on.run()[0].marks[0] == pytest.approx(fast, rel=0.01)
+    assert fake_cuda.live(library)["peers"] == 2
+    assert slow > 3 * fast
+
+
+def test_peers_that_are_none_are_refused_but_copied_without_p2p(cuda: Open) -> None:
+    driver = cuda(GPUS=3, NO_PEER="0:1")
+    assert not driver.can_peer(0, 1)
+    assert driver.can_peer(1, 2)
+    with pytest.raises(ProbeFailure, match="no peer access from GPU 0 to GPU 1") as failure:
+        driver.prepare([CudaFlow(0, 1, MIB, 1)])
+    assert "P2P off" in failure.value.args[1]
+    assert rate(driver, CudaFlow(0, 1, MIB, 2, p2p=False), MIB, 2) < 3
+
+
+@pytest.mark.parametrize(
+    ("flows", "cause"),
+    [
+        ([], "no flow"),
+        ([CudaFlow(HOST, HOST, MIB, 1)], "no GPU takes part"),
+        ([CudaFlow(HOST, 7, MIB, 1)], "no GPU 7"),
+        ([CudaFlow(-2, 0, MIB, 1)], "no such end"),
+        ([CudaFlow(HOST, 0, 0, 1)], "0 bytes"),
+        ([CudaFlow(HOST, 0, MIB, 0)], "0 copies"),
+        ([CudaFlow(0, 1, MIB, 1, sm=True, p2p=False)], "only with P2P on"),
+        ([CudaFlow(0, 1, MIB, 1), CudaFlow(1, 0, MIB, 1, p2p=False)], "P2P on and off"),
+        ([CudaFlow(HOST, 0, MIB, 1, node=999)], "NUMA node 999"),
+    ],
+)
+def test_flows_that_cannot_be_are_refused(cuda: Open, flows: list[CudaFlow], cause: str) -> None:
+    with pytest.raises(ProbeFailure, match=cause) as failure:
+        cuda().prepare(flows)
+    assert failure.value.args[1]
+
+
+def test_too_little_gpu_memory_is_told_with_what_is_free(cuda: Open) -> None:
+    driver = cuda(MEMORY=8 * MIB)
+    kept = driver.prepare([CudaFlow(HOST, 0, 2 * MIB, 1)])
+    with pytest.raises(ProbeFailure, match=r"out of memory \(GPU 0, 7 MiB asked, 6 MiB free\)"):
+        driver.prepare([CudaFlow(HOST, 0, 7 * MIB, 1)])
+    kept.run()
+
+
+def test_a_closed_run_says_so(cuda: Open) -> None:
+    run = cuda().prepare([CudaFlow(HOST, 0, MIB, 1)])
+    run.close()
+    run.close()
+    for act in (run.run, run.verify, run.pages, lambda: run.resize([1])):
+        with pytest.raises(ProbeFailure, match="closed"):
+            act()
+
+
+def test_closing_from_another_thread_waits_for_the_run(cuda: Open, library: Path) -> None:
+    run = cuda().prepare([CudaFlow(HOST, 0, MIB, 100)])
+    ended: list[object] = []
+
+    def keep_running() -> None:
+        try:
+            while True:
+                ended.append(len(run.run()[0].marks))
+        except ProbeFailure as failure:
+            ended.append(failure.args[0])
+
+    thread = threading.Thread(target=keep_running)
+    thread.start()
+    while not ended:
+        pass
+    run.close()
+    assert fake_cuda.live(library)["streams"] == 1  # the GPU's own
+    thread.join(timeout=20)
+    assert "closed" in str(ended.pop())
+    assert set(ended) == {100}
+
+
+def test_runs_outlive_the_driver_object(cuda: Open) -> None:
+    run = cuda().prepare([CudaFlow(HOST, 0, MIB, 2)])
+    assert len(run.run()[0].marks) == 2
