@@ -52,11 +52,15 @@ void bind_job(nb::module_& m) {
       .def_rw("engine", &Job::engine)
       .def_rw("bounce", &Job::bounce)
       .def_rw("node", &Job::node)
+      .def_rw("gpu", &Job::gpu)
+      .def_rw("cuda", &Job::cuda)
+      .def_rw("cufile", &Job::cufile)
       .def_rw("cpus", &Job::cpus);
 }
 
 void bind_task(nb::module_& m) {
-  nb::enum_<Engine>(m, "StorageEngine").value("RING", Engine::kRing).value("SYNC", Engine::kSync);
+  nb::enum_<Engine>(m, "StorageEngine").value("RING", Engine::kRing).value("SYNC", Engine::kSync).value(
+      "CUFILE", Engine::kCuFile);
   nb::enum_<Data>(m, "StorageData")
       .value("ANY", Data::kAny)
       .value("FILLED", Data::kFilled)

@@ -10,7 +10,7 @@
 
 namespace lanewise::storage {
 
-enum class Engine { kRing, kSync };
+enum class Engine { kRing, kSync, kCuFile };
 
 struct Job {
   std::vector<Volume> volumes;      // read at the same time; each by its own share of the threads
@@ -21,8 +21,11 @@ struct Job {
   unsigned threads = 1;
   unsigned depth = 1;               // I/Os in flight for each thread
   Engine engine = Engine::kRing;
-  bool bounce = false;              // after each read, copy on into a second buffer
-  int node = host::kAnyNode;        // of the memory in which the data ends
+  bool bounce = false;              // after each read, copy on: into a second buffer, or to the GPU
+  int node = host::kAnyNode;        // of the host memory in which the data ends
+  int gpu = -1;                     // whose memory it ends in instead
+  std::string cuda = "libcuda.so.1";
+  std::string cufile = "libcufile.so.0";
   std::vector<int> cpus;            // the threads are kept on; none: anywhere
 };
 

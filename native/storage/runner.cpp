@@ -22,20 +22,16 @@ unsigned worker_count(const Job& job) {
   return job.engine == Engine::kRing ? job.threads : job.threads * job.depth;
 }
 
-class HostSink : public Sink {
- public:
-  HostSink(std::byte* data, std::uint64_t each) : data_(data), stride_(each) {}
-  void take(std::size_t slot, const std::byte* from, std::size_t bytes) override {
-    std::memcpy(data_ + slot * stride_, from, bytes);
+std::unique_ptr<Worker> make_worker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sink) {
+  switch (job.engine) {
+    case Engine::kCuFile:
+      return cufile_worker(job, number, slots, sink);
+    case Engine::kSync:
+      return sync_worker(job, number, slots, sink);
+    default:
+      return ring_worker(job, number, slots, sink);
   }
-  void give(std::size_t slot, std::byte* to, std::size_t bytes) override {
-    std::memcpy(to, data_ + slot * stride_, bytes);
-  }
-
- private:
-  std::byte* data_;
-  std::uint64_t stride_;
-};
+}
 
 // Signals are for the thread that runs Python.
 class SignalsHeld {
@@ -57,11 +53,11 @@ class SignalsHeld {
 
 Runner::Runner(Job job) : job_(std::move(job)), slots_(std::size_t{job_.threads} * job_.depth) {
   make_buffers();
+  make_sink();
   const unsigned workers = worker_count(job_);
   const std::size_t share = slots_.size() / workers;
   for (unsigned i = 0; i < workers; ++i) {
-    const auto make = job_.engine == Engine::kRing ? ring_worker : sync_worker;
-    workers_.push_back(make(job_, i, std::span(slots_).subspan(i * share, share), sink_.get()));
+    workers_.push_back(make_worker(job_, i, std::span(slots_).subspan(i * share, share), sink_.get()));
   }
   start_threads();
   if (failure_) {
@@ -76,16 +72,25 @@ Runner::~Runner() {
 }
 
 void Runner::make_buffers() {
-  const std::uint64_t each = stride(job_), all = slots_.size() * each;
-  memory_.emplace_back(all, job_.bounce ? host::kAnyNode : job_.node);
-  if (job_.bounce) {
-    memory_.emplace_back(all, job_.node);
-    sink_ = std::make_unique<HostSink>(memory_.back().data(), each);
-  }
+  const std::uint64_t each = stride(job_);
+  const bool on_to_host = job_.bounce && job_.gpu < 0;
+  memory_.emplace_back(slots_.size() * each, on_to_host ? host::kAnyNode : job_.node);
+  if (on_to_host) memory_.emplace_back(slots_.size() * each, job_.node);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     slots_[i].number = i;
     slots_[i].data = memory_.front().data() + i * each;
     blank(slots_[i].data, job_.io);
+  }
+}
+
+void Runner::make_sink() {
+  const Slots slots{memory_.front(), stride(job_), worker_count(job_)};
+  if (job_.engine == Engine::kCuFile) {
+    sink_ = std::make_unique<CuFileSink>(job_.cuda, job_.cufile, job_.gpu, slots, job_.files);
+  } else if (job_.gpu >= 0) {
+    sink_ = std::make_unique<GpuSink>(job_.cuda, job_.gpu, slots);
+  } else if (job_.bounce) {
+    sink_ = std::make_unique<HostSink>(memory_.back().data(), stride(job_));
   }
 }
 

@@ -36,6 +36,7 @@ class Runner {
 
  private:
   void make_buffers();
+  void make_sink();
   void start_threads();
   void live(Worker& worker);
   template <typename Action>

@@ -16,7 +16,7 @@ Worker::Worker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sin
 
 void Worker::enter() {
   host::pin_thread(job_.cpus);
-  if (sink_ != nullptr) sink_->enter();
+  if (sink_ != nullptr) sink_->enter(number_);
 }
 
 bool Worker::begin(Round& round, Slot& slot) {
@@ -36,7 +36,7 @@ bool Worker::begin(Round& round, Slot& slot) {
 
 void Worker::complete(Round& round, Slot& slot) {
   const Task& task = round.task();
-  if (sink_ != nullptr && !task.write) sink_->take(slot.number, slot.data, job_.io);
+  if (sink_ != nullptr && !task.write) sink_->take(number_, slot.number, slot.data, job_.io);
   round.done(number_, volume_, slot.pieces, slot.started);
   if (task.data != Data::kAny && !task.write) compare(round, slot);
 }
@@ -45,7 +45,7 @@ void Worker::compare(Round& round, Slot& slot) {
   const Task& task = round.task();
   if (sink_ != nullptr) {
     std::memset(slot.data, 0, job_.io);
-    sink_->give(slot.number, slot.data, job_.io);
+    sink_->give(number_, slot.number, slot.data, job_.io);
   }
   for (const Piece& piece : slot.pieces) {
     if (task.data == Data::kReread) {
@@ -199,19 +199,42 @@ class SyncWorker : public Worker {
 
   std::string how() const override { return "psync (pread in threads)"; }
 
+ protected:
+  // As pread and pwrite answer: bytes, or -1 and errno.
+  virtual ssize_t part(const Round& round, const Slot& slot, const Piece& piece, std::uint64_t moved) {
+    std::byte* at = slot.data + piece.at + moved;
+    const std::size_t bytes = piece.bytes - moved;
+    const auto offset = static_cast<off_t>(piece.offset + moved);
+    const int file = job_.files[piece.file];
+    return round.task().write ? pwrite(file, at, bytes, offset) : pread(file, at, bytes, offset);
+  }
+
  private:
   void move(const Round& round, const Slot& slot, const Piece& piece) {
     for (std::uint64_t moved = 0; moved < piece.bytes;) {
-      std::byte* at = slot.data + piece.at + moved;
-      const std::size_t bytes = piece.bytes - moved;
-      const auto offset = static_cast<off_t>(piece.offset + moved);
-      const int file = job_.files[piece.file];
-      const ssize_t more = round.task().write ? pwrite(file, at, bytes, offset) : pread(file, at, bytes, offset);
+      const ssize_t more = part(round, slot, piece, moved);
       if (more < 0 && errno == EINTR) continue;
       if (more <= 0) fail(round, piece, moved, more < 0 ? errno : 0);
       moved += static_cast<std::uint64_t>(more);
     }
   }
+};
+
+class CuFileWorker : public SyncWorker {
+ public:
+  CuFileWorker(const Job& job, unsigned number, std::span<Slot> slots, CuFileSink* sink)
+      : SyncWorker(job, number, slots, sink), gpu_(*sink) {}
+
+  std::string how() const override { return gpu_.how(); }
+
+ protected:
+  ssize_t part(const Round&, const Slot& slot, const Piece& piece, std::uint64_t moved) override {
+    return gpu_.read(piece.file, slot.number, piece.at + moved, piece.bytes - moved,
+                     static_cast<off_t>(piece.offset + moved));
+  }
+
+ private:
+  CuFileSink& gpu_;
 };
 
 }  // namespace
@@ -226,6 +249,10 @@ std::unique_ptr<Worker> ring_worker(const Job& job, unsigned number, std::span<S
 
 std::unique_ptr<Worker> sync_worker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sink) {
   return std::make_unique<SyncWorker>(job, number, slots, sink);
+}
+
+std::unique_ptr<Worker> cufile_worker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sink) {
+  return std::make_unique<CuFileWorker>(job, number, slots, dynamic_cast<CuFileSink*>(sink));
 }
 
 }  // namespace lanewise::storage

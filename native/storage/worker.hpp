@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/gpu_sink.hpp"
 #include "storage/ring.hpp"
 #include "storage/round.hpp"
 #include "storage/sink.hpp"
@@ -57,5 +58,6 @@ class Worker {
 
 std::unique_ptr<Worker> ring_worker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sink);
 std::unique_ptr<Worker> sync_worker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sink);
+std::unique_ptr<Worker> cufile_worker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sink);
 
 }  // namespace lanewise::storage

@@ -181,6 +181,7 @@ class StorageVolume:
 class StorageEngine:
     RING: StorageEngine
     SYNC: StorageEngine
+    CUFILE: StorageEngine
 
 class StorageJob:
     volumes: list[StorageVolume]
@@ -193,6 +194,9 @@ class StorageJob:
     engine: StorageEngine
     bounce: bool
     node: int
+    gpu: int
+    cuda: str
+    cufile: str
     cpus: list[int]
 
 class StorageData:
