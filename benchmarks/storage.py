@@ -115,7 +115,7 @@ def page(data: Row) -> str:
         f"Command: `{data['command']}`. Machine: {data['machine']}.", "",
         f"{data['rounds']} runs of {SECONDS} s each, in turn, past the page cache through io_uring. The ratio is the "
         "median of run by run, with the interval that holds the median with 95 %. Target: at least 0.95.", "",
-        "| I/O | order | threads | depth | fio GB/s | Lanewise GB/s | ratio | interval | fio p50 us | Lanewise p50 us |",
+        "| I/O | order | threads | depth | GB/s fio | Lanewise | ratio | interval | p50 us fio | Lanewise |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     for row in data["cases"]:

@@ -13,7 +13,7 @@ GpuSink::GpuSink(const std::string& library, int ordinal, Slots slots)
       streams_(slots.workers) {
   const cuda::Current current(*context_);
   const auto result = context_->calls().cuMemHostRegister(slots.memory.data(), slots.memory.size(),
-                                                          cuda::kRegisterPortable);
+                                                          cuda::kRegisterPortable | cuda::kRegisterDeviceMap);
   context_->driver().check(result, "cuMemHostRegister", "the buffers that are read into",
                            "use a smaller --io or --depth, or allow more locked memory (ulimit -l)");
 }
@@ -50,7 +50,12 @@ CuFileSink::CuFileSink(const std::string& cuda, const std::string& cufile, int o
     : GpuSink(cuda, ordinal, slots) {
   const cuda::Current current(context());
   cufile_ = std::make_shared<const CuFile>(cufile);
-  for (const int file : files) handles_.push_back(cufile_->add(file));
+  try {
+    for (const int file : files) handles_.push_back(cufile_->add(file));
+  } catch (...) {
+    for (const CuFile::Handle handle : handles_) cufile_->remove(handle);
+    throw;
+  }
   registered_ = cufile_->pin(data(), slots.memory.size());
 }
 

@@ -24,7 +24,9 @@ class Step(ctypes.Structure):
     _fields_ = [("code", ctypes.c_uint16), ("jt", ctypes.c_uint8), ("jf", ctypes.c_uint8), ("k", ctypes.c_uint32)]
 class Program(ctypes.Structure):
     _fields_ = [("count", ctypes.c_uint16), ("steps", ctypes.POINTER(Step))]
-steps = (Step * 4)(Step(0x20, 0, 0, 0), Step(0x15, 0, 1, 425), Step(0x06, 0, 0, 0x00050001), Step(0x06, 0, 0, 0x7FFF0000))
+look, setup = Step(0x20, 0, 0, 0), Step(0x15, 0, 1, 425)
+refuse, allow = Step(0x06, 0, 0, 0x00050001), Step(0x06, 0, 0, 0x7FFF0000)
+steps = (Step * 4)(look, setup, refuse, allow)
 libc = ctypes.CDLL(None, use_errno=True)
 assert libc.prctl(38, 1, 0, 0, 0) == 0
 if libc.prctl(22, 2, ctypes.byref(Program(4, steps)), 0, 0) != 0:
@@ -42,8 +44,9 @@ def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 def test_the_table_shows_one_row_a_metric(tmp_path, data):
     done = run(data, *SMALL, "-o", "run.json", "--samples", "s.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    heads = ("scenario", "flow", "settings", "metric", "median", "smallest", "largest", "unit", "samples", "note")
     rows = [re.split(r"  +", line) for line in done.stdout.splitlines()]
-    assert rows[0] == ["scenario", "flow", "settings", "metric", "median", "smallest", "largest", "unit", "samples", "note"]
+    assert tuple(rows[0]) == heads
     assert [row[:2] + row[3:4] for row in rows[1:6]] == [
         ["read cached", "data.bin->host0", metric]
         for metric in ("goodput", "latency_p50", "latency_p99", "latency_p99.9", "iops")

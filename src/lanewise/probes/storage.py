@@ -11,7 +11,7 @@ from lanewise.errors import CannotMeasure
 from lanewise.probes.storage_bench import Bench, Live, checked
 from lanewise.probes.storage_files import make_all, open_all
 from lanewise.probes.storage_plan import Target
-from lanewise.probes.storage_rows import Rows
+from lanewise.probes.storage_rows import Rows, not_measured
 from lanewise.results.estimate import Rule
 
 if TYPE_CHECKING:
@@ -36,7 +36,14 @@ class StorageProbe:
         """Every run of every mode, as soon as it is done; closing it closes files and removes test files."""
         with self._sources(scenario) as sources:
             for number, mode in enumerate(scenario.modes):
-                with closing(Bench(scenario, mode, sources.all, self._live)) as bench:
+                try:
+                    bench = Bench(scenario, mode, sources.all, self._live)
+                except CannotMeasure as missing:
+                    if mode not in scenario.optional:
+                        raise
+                    yield not_measured(scenario, mode, sources.all, str(missing))
+                    continue
+                with closing(bench):
                     data = _warm_up(bench, (number + 1) << 20)
                     yield from self._runs(bench, Rows(bench, data))
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from lanewise.probes.storage_files import Source
     from lanewise.probes.storage_plan import Reading
 
+_CUFILE = "libcufile.so.0"
 _LOOK = 0.1  # s between two looks at the bytes so far
 _NAP = 0.005
 _SPAN = 0.5  # s over which a live rate is taken
@@ -63,8 +66,15 @@ class Bench:
         return [source.name for source in self.sources]
 
     @property
+    def says(self) -> str:
+        """The mode as it really is: cuFile has one in which it does no more than a bounce."""
+        return "cuFile compat" if "COMPAT MODE" in self._runner.how else self.mode
+
+    @property
     def engine(self) -> str:
         """How the kernel is asked, and if not by io_uring, why."""
+        if self.mode == "cuFile":
+            return self._runner.how
         why = _native.io_uring_missing() if self.asked.engine == "auto" else ""
         return f"{self._runner.how}; no io_uring: {why}{_switched_off()}" if why else self._runner.how
 
@@ -108,6 +118,10 @@ class Bench:
         job.io, job.threads, job.depth = asked.io, asked.threads, asked.depth
         job.engine = engine(asked.engine)
         job.bounce = self.mode == "bounce"
+        job.gpu = -1 if asked.to.gpu is None else asked.to.gpu
+        job.cuda = os.environ.get("LANEWISE_CUDA_DRIVER", job.cuda)
+        if self.mode == "cuFile":
+            job.engine, job.cufile = _native.StorageEngine.CUFILE, _cufile()
         job.node = -1 if asked.to.node is None else asked.to.node
         job.cpus = _cpus(asked.to.node)
         return job
@@ -193,6 +207,17 @@ def _cpus(node: int | None) -> list[int]:
         return []
     ends = [part.split("-") for part in text.split(",") if part]
     return [cpu for each in ends for cpu in range(int(each[0]), int(each[-1]) + 1)]
+
+
+def _cufile() -> str:
+    """The name of the library, or its path where it came with a Python package, which no loader knows."""
+    if named := os.environ.get("LANEWISE_CUFILE"):
+        return named
+    if find_spec("nvidia") is not None and (home := find_spec("nvidia.cufile")) is not None:
+        for folder in home.submodule_search_locations or ():
+            if (found := Path(folder) / "lib" / _CUFILE).exists():
+                return str(found)
+    return _CUFILE
 
 
 def _switched_off() -> str:

@@ -54,6 +54,7 @@ class Reading:
     random: bool = False
     seconds: float = 0.0
     engine: str = "auto"
+    optional: tuple[str, ...] = ()  # modes whose absence is told in a row; that of others is an error
 
     def checked(self) -> Reading:
         """The same with its modes settled; InputError or UnknownName for what has no meaning."""
@@ -63,7 +64,8 @@ class Reading:
             raise unknown_name("engine", self.engine, ENGINES)
         _check_numbers(self)
         _check_files(self)
-        return replace(self, modes=_modes(self))
+        modes = _modes(self)
+        return replace(self, modes=modes, optional=() if self.modes else ("cuFile",))
 
     @property
     def scenario(self) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lanewise._native import StorageOutcome
     from lanewise.probes.storage_bench import Bench
     from lanewise.probes.storage_files import Source
+    from lanewise.probes.storage_plan import Reading
 
 PERCENTILES = (("latency_p50", 50.0), ("latency_p99", 99.0), ("latency_p99.9", 99.9))
 Counters = dict[str, tuple[int, int]]
@@ -37,17 +38,19 @@ class Rows:
     def __init__(self, bench: Bench, data: str) -> None:
         self._bench = bench
         asked = bench.asked
-        self.scenario = f"{asked.scenario} {bench.mode}"
-        self.settings = {"bytes": asked.io, "threads": asked.threads, "depth": asked.depth}
+        self.scenario = f"{asked.scenario} {bench.says}"
+        self.settings = _settings(asked)
         self.drives = tuple(dict.fromkeys(drive for source in bench.sources for drive in source.drives))
         self._flows = [self._flow(name) for name in bench.names]
         self._how = {
             "flows": ", ".join(self._flows),
             "engine": bench.engine,
-            "mode": bench.mode,
+            "mode": bench.says,
             "NUMA node": _nodes(bench.nodes()),
             "data": data,
         }
+        if bench.mode == "cuFile":
+            del self._how["NUMA node"]  # no memory of the host that one could place
         if asked.stripe is not None:
             names = " ".join(source.name for source in bench.sources)
             self._how["volume"] = f"{names}, stripes of {units.show(asked.stripe, 'KiB')}"
@@ -102,6 +105,17 @@ class Rows:
         self, flow: str, metric: str, value: float | None, unit: str, how: Mapping[str, str], note: str = ""
     ) -> Sample:
         return Sample(self.scenario, flow, metric, value, unit, self.settings, how, "storage", note)
+
+
+def not_measured(asked: Reading, mode: str, sources: Sequence[Source], why: str) -> Sample:
+    """The row of a mode that this machine does not have."""
+    flows = ", ".join(f"{source.name}->{asked.to.name}" for source in sources)
+    how = {"flows": flows, "engine": mode, "mode": mode}
+    return Sample(f"{asked.scenario} {mode}", flows, "goodput", None, "GB/s", _settings(asked), how, "storage", why)
+
+
+def _settings(asked: Reading) -> dict[str, int]:
+    return {"bytes": asked.io, "threads": asked.threads, "depth": asked.depth}
 
 
 def _moved(before: Counters, after: Counters, write: bool) -> dict[str, int]:
