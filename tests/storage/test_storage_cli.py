@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
+import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -54,6 +59,22 @@ def test_the_table_shows_one_row_a_metric(tmp_path, data):
     kept = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
     assert {sample["metric"] for sample in kept} >= {"goodput", "iops"}
     assert json.loads((tmp_path / "run.json").read_text())
+
+
+def test_a_terminal_shows_the_bandwidth_on_one_line_while_it_is_measured(tmp_path, data):
+    terminal, end = pty.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    command = [BINARY, "measure", "storage", data, *SMALL, "--seconds", "0.4 s"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=end)
+    os.close(end)
+    shown = b""
+    with contextlib.suppress(OSError):  # the other end is closed
+        while part := os.read(terminal, 4096):
+            shown += part
+    os.close(terminal)
+    assert process.wait(timeout=30) == 0
+    assert re.search(rb"\rread cached, run 1: \d+\.\d\d GB/s", shown.replace(b"\x1b[K", b""))
+    assert b"\n" not in shown
 
 
 def test_an_error_is_one_line_with_a_hint_and_leaves_no_output(tmp_path):

@@ -99,6 +99,21 @@ def test_several_files_are_read_in_parallel_or_as_one_striped_volume(tmp_path):
     assert goodput[0].how["data"] == "verified"
 
 
+def test_a_folder_named_twice_gets_two_test_files(tmp_path):
+    flows = [s.flow for s in measure([tmp_path, tmp_path], make="2 MiB", modes="cached") if s.metric == "goodput"]
+    assert flows == [f"{tmp_path.name}-0->host0", f"{tmp_path.name}-1->host0"]
+
+
+def test_rates_of_the_run_so_far_are_told_while_it_runs(data):
+    told = []
+    settings = {**SMALL, "modes": "cached", "seconds": 0.35}
+    for _ in lanewise.measure_storage(data, ONCE, told.append, **settings):
+        pass
+    timed = [live for live in told if live.what == "read cached, run 1"]
+    assert len(timed) >= 2
+    assert all(live.rates["data.bin"] > 0 for live in timed)
+
+
 def test_the_drive_below_delivers_what_is_read_directly(direct, data):
     os.sync()
     rows = {s.metric: s for s in measure(data, modes="direct", seconds="0.2 s")}

@@ -173,12 +173,14 @@ def _holes(opened: int, seen: os.stat_result) -> float:
 def _name(sources: Sequence[Source]) -> None:
     """Name each by the last parts of its path, as many as tell all apart, in letters that flows can hold."""
     parts = [Path(os.path.abspath(source.path)).parts[1:] or ("root",) for source in sources]
-    longest = max(len(each) for each in parts)
-    for taken in range(1, longest + 1):
+    twice = len({*parts}) < len(parts)
+    if twice and not all(source.made for source in sources):
+        raise InputError("a file is named twice", hint="name each file once")
+    if twice:  # several test files in one folder
+        parts = [(*each[:-1], f"{each[-1]}-{number}") for number, each in enumerate(parts)]
+    for taken in range(1, max(len(each) for each in parts) + 1):
         names = [re.sub(r"[^\w.\-]", "-", "-".join(each[-taken:])) for each in parts]
         if len({*names}) == len(names):
             break
-    else:
-        raise InputError("a file is named twice", hint="name each file once")
     for source, name in zip(sources, names, strict=True):
         source.name = name
