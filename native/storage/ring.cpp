@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "host/failure.hpp"
 
@@ -18,11 +20,27 @@ namespace {
 constexpr unsigned kMostSubmissions = 4096;
 constexpr unsigned kMostCompletions = 65536;
 
+// The kernel gives memory of a ring that was closed back a little later; until then it counts against the limit on
+// locked memory (ulimit -l), and a new ring may find no room.
+template <typename Call>
+long patiently(Call&& call) {
+  long result = call();
+  for (int tries = 0; result < 0 && errno == ENOMEM && tries < 20; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    result = call();
+  }
+  return result;
+}
+
 int set_up(unsigned entries, abi::Params& params) {
-  return static_cast<int>(syscall(abi::kSetup, entries, &params));
+  return static_cast<int>(patiently([&] { return syscall(abi::kSetup, entries, &params); }));
 }
 
 host::Failure no_ring(int error) {
+  if (error == ENOMEM) {
+    return host::system_failure("io_uring_setup", error,
+                                "allow more locked memory (ulimit -l), use fewer --threads, or --engine psync");
+  }
   return host::system_failure("io_uring_setup", error, "read with --engine psync, or allow io_uring on this machine");
 }
 
@@ -91,7 +109,9 @@ Ring::~Ring() {
 }
 
 bool Ring::pin_buffers(const std::vector<iovec>& buffers) {
-  return syscall(abi::kRegister, ring_, abi::kRegisterBuffers, buffers.data(), buffers.size()) == 0;
+  return patiently([&] {
+           return syscall(abi::kRegister, ring_, abi::kRegisterBuffers, buffers.data(), buffers.size());
+         }) == 0;
 }
 
 bool Ring::pin_files(const std::vector<int>& files) {

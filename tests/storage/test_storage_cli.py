@@ -8,6 +8,8 @@ import json
 import os
 import pty
 import re
+import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -144,6 +146,34 @@ def test_without_io_uring_threads_read_and_it_is_said_loudly(tmp_path, data):
     forced = filtered("--engine", "io_uring")
     assert forced.returncode == 2
     assert "error: there is no io_uring here: io_uring_setup: Operation not permitted" in forced.stderr
+
+
+def test_a_user_without_rights_gets_clear_errors_and_reads_without_registered_buffers(tmp_path, data):
+    """Root without any capability is an ordinary user who owns the files."""
+    plain = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    if plain and shutil.which("setpriv") is None:
+        pytest.skip("there is no setpriv to drop root's rights with")
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0o500)
+
+    def as_user(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [*plain, BINARY, "measure", "storage", *arguments]
+        limit = (256 << 10, 256 << 10)
+        return subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, limit),
+        )  # fmt: skip
+
+    done = as_user(data, *SMALL, "--io", "128KiB", "--json")
+    assert done.returncode == 0, done.stderr
+    if not _native.io_uring_missing():
+        assert "buffers not registered (locked memory, ulimit -l)" in json.loads(done.stdout)[0]["how"]["engine"]
+    denied = as_user(folder, "--make", "1MiB", *SMALL)
+    assert denied.stderr.startswith(f"error: {folder}: no test file can be made: Permission denied\nhint:")
+    data.chmod(0)
+    denied = as_user(data)
+    assert denied.returncode == 2
+    assert denied.stderr.startswith(f"error: {data}: cannot be read: Permission denied\nhint:")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small file system")

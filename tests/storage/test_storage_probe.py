@@ -160,18 +160,6 @@ def test_paths_that_cannot_be_read_are_named_with_what_to_do(tmp_path, data):
     assert str(refused([data, data])) == "a file is named twice"
 
 
-def test_a_folder_or_file_without_permission_is_an_error(tmp_path, data):
-    if os.geteuid() == 0:
-        pytest.skip("root may read and write everything")
-    data.chmod(0)
-    assert "Permission denied" in str(refused(data))
-    tmp_path.chmod(0o500)
-    try:
-        assert "Permission denied" in str(refused(tmp_path, make="1 MiB"))
-    finally:
-        tmp_path.chmod(0o700)
-
-
 def test_a_folder_of_a_read_only_file_system_is_an_error():
     error = refused("/proc/self", make="1 MiB")
     assert str(error).startswith("/proc/self: no ")

@@ -182,5 +182,7 @@ def _name(sources: Sequence[Source]) -> None:
         names = [re.sub(r"[^\w.\-]", "-", "-".join(each[-taken:])) for each in parts]
         if len({*names}) == len(names):
             break
+    else:  # "a-b" and "a/b" read alike
+        names = [f"{name}-{number}" for number, name in enumerate(names)]
     for source, name in zip(sources, names, strict=True):
         source.name = name
