@@ -210,6 +210,84 @@ class HostChase:
 
 # storage
 
+class StorageVolume:
+    def __init__(self, files: Sequence[int], stripe: int, bytes: int) -> None: ...
+    @property
+    def files(self) -> list[int]: ...
+    @property
+    def bytes(self) -> int: ...
+    def pieces(self, offset: int, bytes: int) -> list[tuple[int, int, int, int]]: ...
+
+class StorageEngine:
+    RING: StorageEngine
+    SYNC: StorageEngine
+    CUFILE: StorageEngine
+
+class StorageJob:
+    volumes: list[StorageVolume]
+    files: list[int]
+    second_files: list[int]
+    names: list[str]
+    io: int
+    threads: int
+    depth: int
+    engine: StorageEngine
+    bounce: bool
+    node: int
+    gpu: int
+    cuda: str
+    cufile: str
+    cpus: list[int]
+
+class StorageData:
+    ANY: StorageData
+    FILLED: StorageData
+    STAMPED: StorageData
+    REREAD: StorageData
+
+class StorageTask:
+    def __init__(
+        self,
+        count: int,
+        most: int = 0,
+        seconds: float = 0.0,
+        write: bool = False,
+        random: bool = False,
+        seed: int = 0,
+        salt: int = 0,
+        data: StorageData = ...,
+    ) -> None: ...
+
+class StorageOutcome:
+    @property
+    def window(self) -> float: ...
+    @property
+    def makespan(self) -> float: ...
+    @property
+    def in_window(self) -> list[int]: ...
+    @property
+    def bytes(self) -> list[int]: ...
+    @property
+    def times(self) -> NDArray[np.float32]: ...
+
+class StorageRunner:
+    def __init__(self, job: StorageJob) -> None: ...
+    def start(self, task: StorageTask) -> None: ...
+    def stop(self) -> None: ...
+    def finish(self) -> StorageOutcome: ...
+    def nodes(self) -> dict[int, int]: ...
+    @property
+    def running(self) -> bool: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def bytes(self) -> list[int]: ...
+    @property
+    def how(self) -> str: ...
+
+def io_uring_missing() -> str: ...
+def in_page_cache(file: int, bytes: int) -> float: ...
+
 # network
 
 # cuda

@@ -1,0 +1,176 @@
+"""fio and Lanewise on the same file, in turn: rates at equal settings.
+
+    python benchmarks/storage.py [--folder /var/tmp] [-o benchmarks/runs/DATE-storage.json]
+
+A test file of 2 GiB is made in the folder and removed afterwards. Each case runs for 1.2 s by fio and by Lanewise, five
+times over, in changing order; all read past the page cache through io_uring with registered buffers and files, the same
+threads, I/O size and depth. fio's buffers lie in small pages, those of Lanewise in huge ones where the kernel gives
+them, so Lanewise also runs with small ones: that is the comparison at equal settings. Writes raw samples and a page
+beside them; takes under three minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lanewise import measure_storage
+from lanewise.results.estimate import Rule, median_interval
+
+GIB = 1 << 30
+SECONDS = 1.2
+NO_HUGE_PAGES = 41  # of prctl: for this process from now on
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One setting of both tools."""
+
+    io: int
+    threads: int
+    depth: int
+    random: bool
+
+
+CASES = (
+    Case(4096, 1, 32, True),
+    Case(4096, 2, 16, True),
+    Case(1 << 20, 1, 8, False),
+    Case(1 << 20, 2, 4, False),
+    Case(8 << 20, 1, 4, False),
+    Case(8 << 20, 2, 2, False),
+)
+
+
+def fio(path: str, case: Case) -> Row:
+    """GB/s and latencies in us of one run of fio; each thread reads a part of the file of its own."""
+    part = os.path.getsize(path) // case.threads
+    command = [
+        "fio", "--name=read", f"--filename={path}", f"--rw={'randread' if case.random else 'read'}", "--thread",
+        "--ioengine=io_uring", "--direct=1", "--fixedbufs=1", "--registerfiles=1", "--group_reporting", "--time_based",
+        f"--bs={case.io}", f"--iodepth={case.depth}", f"--numjobs={case.threads}", f"--runtime={SECONDS * 1000:.0f}ms",
+        f"--size={part}", f"--offset_increment={part}", "--output-format=json",
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    read = json.loads(done.stdout)["jobs"][0]["read"]
+    late = read["clat_ns"]["percentile"]
+    return {"GB/s": read["bw_bytes"] / 1e9, "p50_us": late["50.000000"] / 1e3, "p99_us": late["99.000000"] / 1e3}
+
+
+def lanewise(path: str, case: Case) -> Row:
+    """The same by Lanewise, with what it says about how."""
+    taken = measure_storage(
+        path, Rule(1, 1), modes="direct", io=case.io, threads=case.threads, depth=case.depth, random=case.random,
+        seconds=SECONDS, size=os.path.getsize(path),
+    )  # fmt: skip
+    rows = {sample.metric: sample for sample in taken}
+    return {"GB/s": rows["goodput"].value, "p50_us": rows["latency_p50"].value, "p99_us": rows["latency_p99"].value,
+            "how": dict(rows["goodput"].how)}  # fmt: skip
+
+
+def small_pages(path: str, case: Case) -> Row:
+    """The same without huge pages, as fio has its buffers."""
+    prctl = ctypes.CDLL(None).prctl
+    prctl(NO_HUGE_PAGES, 1, 0, 0, 0)
+    try:
+        return lanewise(path, case)
+    finally:
+        prctl(NO_HUGE_PAGES, 0, 0, 0, 0)
+
+
+def compare(path: str, case: Case, rounds: int) -> Row:
+    """All in turn, the first one changing."""
+    tools = {"fio": fio, "small pages": small_pages, "lanewise": lanewise}
+    runs: dict[str, list[Row]] = {name: [] for name in tools}
+    for number in range(rounds):
+        for name in list(tools)[:: 1 if number % 2 else -1]:
+            runs[name].append(tools[name](path, case))
+    ratios = {
+        name: [b["GB/s"] / a["GB/s"] for a, b in zip(runs["fio"], runs[name], strict=True)] for name in list(tools)[1:]
+    }
+    return {**asdict(case), "ratios": ratios, "runs": runs}
+
+
+def make_file(folder: str) -> str:
+    """A file of 2 GiB that does not compress, on the drive."""
+    handle, path = tempfile.mkstemp(prefix="lanewise-fio-", dir=folder)
+    with os.fdopen(handle, "wb") as out:
+        for _ in range(2 * GIB // (16 << 20)):
+            out.write(os.urandom(16 << 20))
+        out.flush()
+        os.fsync(out.fileno())
+    return path
+
+
+def machine(folder: str) -> Row:
+    """What the figures depend on."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    cpu = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown")
+    kind = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True, check=False)
+    version = subprocess.run(["fio", "--version"], capture_output=True, text=True, check=True)
+    return {"cpu": cpu, "cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version(),
+            "fio": version.stdout.strip(),
+            "file_system": kind.stdout.strip(), "load_before": os.getloadavg()}  # fmt: skip
+
+
+def page(data: Row) -> str:
+    """The runs as a table."""
+    lines = [
+        f"# Lanewise beside fio, {data['date']}", "",
+        f"Command: `{data['command']}`. Machine: {data['machine']}.", "",
+        f"{data['rounds']} runs of {SECONDS} s each, in turn, past the page cache through io_uring. Ratios are medians "
+        "of run by run, with the interval that holds the median with 95 %. `small`: Lanewise with its buffers in small "
+        "pages, as fio has them; `huge`: as it runs by itself. Target: at least 0.95 of fio.", "",
+        "| I/O | order | threads | depth | GB/s fio | small | huge | small / fio | interval | huge / fio | p50 us fio "
+        "| small |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for row in data["cases"]:
+        middle = {name: {key: statistics.median(run[key] for run in runs) for key in ("GB/s", "p50_us")}
+                  for name, runs in row["runs"].items()}  # fmt: skip
+        low, high = median_interval(row["ratios"]["small pages"])
+        cells = (
+            f"{row['io'] // 1024} KiB", "random" if row["random"] else "sequential", row["threads"], row["depth"],
+            *(f"{middle[name]['GB/s']:.3f}" for name in ("fio", "small pages", "lanewise")),
+            f"{statistics.median(row['ratios']['small pages']):.3f}", f"{low:.3f} .. {high:.3f}",
+            f"{statistics.median(row['ratios']['lanewise']):.3f}",
+            *(f"{middle[name]['p50_us']:.0f}" for name in ("fio", "small pages")),
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def main() -> None:
+    """Run all cases and write them down."""
+    today = datetime.date.today().isoformat()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", default="/var/tmp", help="where the test file is made")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("-o", "--output", type=Path, default=Path(f"benchmarks/runs/{today}-storage.json"))
+    asked = parser.parse_args()
+    data: Row = {"date": today, "command": "python benchmarks/storage.py", "machine": machine(asked.folder),
+                 "rounds": asked.rounds, "seconds": SECONDS}  # fmt: skip
+    path = make_file(asked.folder)
+    try:
+        data["cases"] = [compare(path, case, asked.rounds) for case in CASES]
+    finally:
+        os.unlink(path)
+    text = page(data)
+    asked.output.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    asked.output.with_suffix(".md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

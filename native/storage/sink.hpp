@@ -1,0 +1,36 @@
+// Where data goes on to after it has been read into host memory: nowhere, other host memory, or a GPU.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+namespace lanewise::storage {
+
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // Called once by each thread that will use it.
+  virtual void enter(std::size_t) {}
+  // Copies what lies in a slot on, and returns when it is there.
+  virtual void take(std::size_t worker, std::size_t slot, const std::byte* from, std::size_t bytes) = 0;
+  // Copies back what a slot's data became, to be checked.
+  virtual void give(std::size_t worker, std::size_t slot, std::byte* to, std::size_t bytes) = 0;
+};
+
+// A second buffer in host memory.
+class HostSink : public Sink {
+ public:
+  HostSink(std::byte* data, std::size_t stride) : data_(data), stride_(stride) {}
+  void take(std::size_t, std::size_t slot, const std::byte* from, std::size_t bytes) override {
+    std::memcpy(data_ + slot * stride_, from, bytes);
+  }
+  void give(std::size_t, std::size_t slot, std::byte* to, std::size_t bytes) override {
+    std::memcpy(to, data_ + slot * stride_, bytes);
+  }
+
+ private:
+  std::byte* data_;
+  std::size_t stride_;
+};
+
+}  // namespace lanewise::storage

@@ -1,0 +1,258 @@
+#include "storage/worker.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "storage/pattern.hpp"
+
+namespace lanewise::storage {
+
+Worker::Worker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sink)
+    : job_(job), number_(number), volume_(number % job.volumes.size()), slots_(slots), sink_(sink) {}
+
+void Worker::enter() {
+  host::pin_thread(job_.cpus);
+  if (sink_ != nullptr) sink_->enter(number_);
+}
+
+bool Worker::begin(Round& round, Slot& slot) {
+  const auto offset = round.next(volume_);
+  if (!offset) return false;
+  job_.volumes[volume_].pieces(*offset, job_.io, slot.pieces);
+  slot.moved.assign(slot.pieces.size(), 0);
+  slot.open = slot.pieces.size();
+  if (round.task().write && round.task().data == Data::kFilled) {
+    for (const Piece& piece : slot.pieces) fill(slot.data, piece, round.task().salt);
+  } else if (round.task().write) {
+    for (const Piece& piece : slot.pieces) stamp(slot.data, piece, round.task().salt);
+  }
+  slot.started = Clock::now();
+  return true;
+}
+
+void Worker::complete(Round& round, Slot& slot) {
+  const Task& task = round.task();
+  if (sink_ != nullptr && !task.write) sink_->take(number_, slot.number, slot.data, job_.io);
+  round.done(number_, volume_, slot.pieces, slot.started);
+  if (task.data != Data::kAny && !task.write) compare(round, slot);
+}
+
+void Worker::compare(Round& round, Slot& slot) {
+  const Task& task = round.task();
+  if (sink_ != nullptr) {
+    std::memset(slot.data, 0, job_.io);
+    sink_->give(number_, slot.number, slot.data, job_.io);
+  }
+  for (const Piece& piece : slot.pieces) {
+    if (task.data == Data::kReread) {
+      reread(slot, piece);
+      continue;
+    }
+    const std::uint64_t good = right(slot.data, piece, task.salt, task.data == Data::kStamped);
+    if (good < piece.bytes) {
+      throw host::Failure(job_.names[piece.file] + ": what was read at offset " + std::to_string(piece.offset + good) +
+                              " is not what was written there",
+                          "do not trust this path: look at the kernel log, and at IOMMU and ACS settings");
+    }
+  }
+}
+
+void Worker::reread(const Slot& slot, const Piece& piece) {
+  if (!second_) second_.emplace(job_.io, host::kAnyNode);  // aligned as direct reads ask for it
+  for (std::uint64_t got = 0; got < piece.bytes;) {
+    const auto offset = static_cast<off_t>(piece.offset + got);
+    const ssize_t more = pread(job_.second_files[piece.file], second_->data() + got, piece.bytes - got, offset);
+    if (more < 0 && errno == EINTR) continue;
+    if (more <= 0) throw host::system_failure(job_.names[piece.file] + ": read again", errno, "is the file changing?");
+    got += static_cast<std::uint64_t>(more);
+  }
+  if (std::memcmp(second_->data(), slot.data + piece.at, piece.bytes) != 0) {
+    throw host::Failure(job_.names[piece.file] + ": a second reading at offset " + std::to_string(piece.offset) +
+                            " gives other data",
+                        "measure a file that nobody writes to; otherwise do not trust this path");
+  }
+}
+
+void Worker::fail(const Round& round, const Piece& piece, std::uint64_t moved, int error) const {
+  const bool write = round.task().write;
+  const std::string place = job_.names[piece.file] + ": " + (write ? "writing" : "reading") + " at offset " +
+                            std::to_string(piece.offset + moved);
+  if (error == 0) throw host::Failure(place + ": the file ends there", "measure a file that nobody shortens");
+  const char* hint = "look at the kernel log (dmesg): the drive or its link may have failed";
+  if (error == EINVAL) hint = "use an I/O size that is a multiple of 4 KiB, or --modes cached";
+  if (error == ENOSPC || error == EDQUOT) hint = "make room, or make a smaller file";
+  if (error == EFBIG) hint = "make a smaller file (ulimit -f)";
+  throw host::system_failure(place, error, hint);
+}
+
+namespace {
+
+class RingWorker : public Worker {
+ public:
+  RingWorker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sink, unsigned in_flight)
+      : Worker(job, number, slots, sink), most_(in_flight) {}
+
+  void enter() override {
+    Worker::enter();
+    ring_.emplace(most_);
+    std::vector<iovec> buffers;
+    for (const Slot& slot : slots_) buffers.push_back({slot.data, job_.io});
+    buffers_pinned_ = ring_->pin_buffers(buffers);
+    files_pinned_ = ring_->pin_files(job_.files);
+  }
+
+  void work(Round& round) override {
+    std::size_t busy = 0;
+    try {
+      for (Slot& slot : slots_) busy += start(round, slot) ? 1 : 0;
+      while (busy > 0) {
+        ring_->submit(1);
+        ring_->reap([&](const abi::Completion& completion) { busy -= land(round, completion) ? 1 : 0; });
+      }
+    } catch (...) {
+      drain();  // the kernel may still write into the buffers
+      throw;
+    }
+  }
+
+  std::string how() const override {
+    const char* buffers = buffers_pinned_ ? "registered buffers" : "buffers not registered (locked memory, ulimit -l)";
+    return std::string("io_uring, ") + buffers + (files_pinned_ ? ", registered files" : "");
+  }
+
+ private:
+  bool start(Round& round, Slot& slot) {
+    if (!begin(round, slot)) return false;
+    for (std::size_t piece = 0; piece < slot.pieces.size(); ++piece) request(round, slot, piece);
+    return true;
+  }
+
+  void request(const Round& round, const Slot& slot, std::size_t index) {
+    const Piece& piece = slot.pieces[index];
+    const std::uint64_t moved = slot.moved[index];
+    const auto local = static_cast<std::size_t>(&slot - slots_.data());
+    const bool write = round.task().write;
+    abi::Submission& wanted = ring_->next();
+    wanted.opcode = buffers_pinned_ ? (write ? abi::kWriteFixed : abi::kReadFixed) : (write ? abi::kWrite : abi::kRead);
+    wanted.flags = files_pinned_ ? abi::kFixedFile : std::uint8_t{0};
+    wanted.file = files_pinned_ ? static_cast<std::int32_t>(piece.file) : job_.files[piece.file];
+    wanted.offset = piece.offset + moved;
+    wanted.address = reinterpret_cast<std::uint64_t>(slot.data + piece.at + moved);
+    wanted.bytes = static_cast<std::uint32_t>(piece.bytes - moved);
+    wanted.buffer = buffers_pinned_ ? static_cast<std::uint16_t>(local) : std::uint16_t{0};
+    wanted.user = static_cast<std::uint64_t>(local) << 32 | index;
+    ++in_flight_;
+  }
+
+  // Takes one completion in; true where its slot has nothing more to do.
+  bool land(Round& round, const abi::Completion& completion) {
+    --in_flight_;
+    Slot& slot = slots_[completion.user >> 32];
+    const auto index = static_cast<std::size_t>(completion.user & 0xFFFFFFFFU);
+    const Piece& piece = slot.pieces[index];
+    const bool again = completion.result == -EAGAIN || completion.result == -EINTR;
+    if (completion.result <= 0 && !again) fail(round, piece, slot.moved[index], -completion.result);
+    if (!again) slot.moved[index] += static_cast<std::uint64_t>(completion.result);
+    if (slot.moved[index] < piece.bytes) {
+      request(round, slot, index);
+      return false;
+    }
+    if (--slot.open > 0) return false;
+    complete(round, slot);
+    if (!start(round, slot)) return true;
+    ring_->submit(0);  // at once: handed over in heaps, the drive runs dry between them
+    return false;
+  }
+
+  void drain() noexcept {
+    try {
+      while (in_flight_ > 0) {
+        ring_->submit(1);
+        ring_->reap([this](const abi::Completion&) { --in_flight_; });
+      }
+    } catch (...) {  // the ring itself is broken; closing it ends what is in flight
+    }
+  }
+
+  const unsigned most_;
+  std::optional<Ring> ring_;
+  std::size_t in_flight_ = 0;
+  bool buffers_pinned_ = false;
+  bool files_pinned_ = false;
+};
+
+class SyncWorker : public Worker {
+ public:
+  using Worker::Worker;
+
+  void work(Round& round) override {
+    Slot& slot = slots_.front();
+    while (begin(round, slot)) {
+      for (const Piece& piece : slot.pieces) move(round, slot, piece);
+      complete(round, slot);
+    }
+  }
+
+  std::string how() const override { return "psync (pread in threads)"; }
+
+ protected:
+  // As pread and pwrite answer: bytes, or -1 and errno.
+  virtual ssize_t part(const Round& round, const Slot& slot, const Piece& piece, std::uint64_t moved) {
+    std::byte* at = slot.data + piece.at + moved;
+    const std::size_t bytes = piece.bytes - moved;
+    const auto offset = static_cast<off_t>(piece.offset + moved);
+    const int file = job_.files[piece.file];
+    return round.task().write ? pwrite(file, at, bytes, offset) : pread(file, at, bytes, offset);
+  }
+
+ private:
+  void move(const Round& round, const Slot& slot, const Piece& piece) {
+    for (std::uint64_t moved = 0; moved < piece.bytes;) {
+      const ssize_t more = part(round, slot, piece, moved);
+      if (more < 0 && errno == EINTR) continue;
+      if (more <= 0) fail(round, piece, moved, more < 0 ? errno : 0);
+      moved += static_cast<std::uint64_t>(more);
+    }
+  }
+};
+
+class CuFileWorker : public SyncWorker {
+ public:
+  CuFileWorker(const Job& job, unsigned number, std::span<Slot> slots, CuFileSink* sink)
+      : SyncWorker(job, number, slots, sink), gpu_(*sink) {}
+
+  std::string how() const override { return gpu_.how(); }
+
+ protected:
+  ssize_t part(const Round&, const Slot& slot, const Piece& piece, std::uint64_t moved) override {
+    return gpu_.read(piece.file, slot.number, piece.at + moved, piece.bytes - moved,
+                     static_cast<off_t>(piece.offset + moved));
+  }
+
+ private:
+  CuFileSink& gpu_;
+};
+
+}  // namespace
+
+std::unique_ptr<Worker> ring_worker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sink) {
+  std::size_t most = 1;
+  for (const Volume& volume : job.volumes) {
+    if (volume.files.size() > 1) most = std::max<std::size_t>(most, job.io / volume.stripe + 2);
+  }
+  return std::make_unique<RingWorker>(job, number, slots, sink, static_cast<unsigned>(most * slots.size()));
+}
+
+std::unique_ptr<Worker> sync_worker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sink) {
+  return std::make_unique<SyncWorker>(job, number, slots, sink);
+}
+
+std::unique_ptr<Worker> cufile_worker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sink) {
+  return std::make_unique<CuFileWorker>(job, number, slots, dynamic_cast<CuFileSink*>(sink));
+}
+
+}  // namespace lanewise::storage
