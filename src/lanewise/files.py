@@ -88,17 +88,17 @@ class Lines:
             self._out = open(path, "wb", buffering=0)  # noqa: SIM115 - closed by close()
         except OSError as error:
             raise self._error(error) from None
+        self._regular = stat.S_ISREG(os.fstat(self._out.fileno()).st_mode)
 
     def write(self, line: str) -> None:
         """One more line."""
         data = memoryview(line.encode() + b"\n")
-        seekable = self._out.seekable()
-        start = self._out.tell() if seekable else 0
+        start = self._out.tell() if self._regular else 0
         try:
             while data:
                 data = data[self._out.write(data) :]
         except OSError as error:
-            if seekable:
+            if self._regular:
                 self._out.truncate(start)
             raise self._error(error) from None
 

@@ -40,9 +40,14 @@ def fail(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
+def overwrites() -> bool:
+    """Whether progress is one line that is written over, and so may come often."""
+    return sys.stderr.isatty()
+
+
 def status(text: str) -> None:
     """Progress: on a terminal one line that is written over, else a line of its own."""
-    if sys.stderr.isatty():
+    if overwrites():
         width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
         sys.stderr.write(f"\r\033[K{text[:width]}")
         sys.stderr.flush()

@@ -1,11 +1,7 @@
-"""Under which conditions GPUs are measured, for the record: driver, GPUs and their links, kernel, IOMMU, NUMA nodes.
-
-Not the whole environment, no names and no addresses on a network.
-"""
+"""Under which conditions GPUs are measured, for the record: driver, GPUs, their links; the rest any run records."""
 
 from __future__ import annotations
 
-import platform
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,9 +18,6 @@ def conditions(gpus: Gpus, driver: int, sys: Path = SYS) -> dict[str, str]:
     found = {
         "CUDA driver": f"{driver // 1000}.{driver % 1000 // 10}",
         "NVIDIA driver": _nvidia_driver(sys),
-        "kernel": platform.release(),
-        "IOMMU": _iommu(sys),
-        "NUMA nodes": _text(sys / "devices/system/node/online"),
     }
     for name, device in gpus.by_name.items():
         folder = sys / "bus/pci/devices" / device.pci.lower()
@@ -42,15 +35,6 @@ def _nvidia_driver(sys: Path) -> str:
         said = lib.nvmlSystemGetDriverVersion()
         return said.decode() if isinstance(said, bytes) else str(said)
     return _text(sys / "module/nvidia/version")
-
-
-def _iommu(sys: Path) -> str:
-    """'off', or the kind of translation that the first group has, such as 'identity' or 'DMA-FQ'."""
-    try:
-        groups = sorted((sys / "kernel/iommu_groups").iterdir())
-    except OSError:
-        return ""
-    return _text(groups[0] / "type") or "on" if groups else "off"
 
 
 def _payload(folder: Path) -> str:

@@ -165,18 +165,16 @@ void move(Stream& stream, std::uint64_t to, std::uint64_t from, std::size_t byte
 CUresult submit(CUstream handle, std::function<void(Stream&)> work) {
   World& w = world();
   Stream* stream = reinterpret_cast<Stream*>(handle);
+  double queued = 0;  // what runs beside others starts no later because one of them has been waited for since
   {
     const std::scoped_lock hold(w.lock);
     if (w.sticky != kSuccess) return w.sticky;
     if (!w.streams.contains(stream)) return kInvalidHandle;
+    queued = w.now;
   }
   if (current() != stream->device) return kInvalidContext;
-  stream->push([stream, work = std::move(work)] {
-    {
-      World& all = world();
-      const std::scoped_lock hold(all.lock);
-      stream->now = std::max(stream->now, all.now);
-    }
+  stream->push([stream, queued, work = std::move(work)] {
+    stream->now = std::max(stream->now, queued);
     work(*stream);
   });
   return kSuccess;

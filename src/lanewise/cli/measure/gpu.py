@@ -43,7 +43,6 @@ def gpu(
 ) -> None:
     """Measure copies between this machine's hosts and GPUs; without options host and GPU, all pairs, and latencies."""
     from lanewise.api.gpu import gpu_cases, gpu_probe
-    from lanewise.cli.measure.matrices import matrices
     from lanewise.probes.gpu import left_out
 
     named = [name.strip() for name in cases.split(",") if name.strip()]
@@ -59,7 +58,7 @@ def gpu(
     absent = left_out(gpu_cases(named) if named else (), probe.plan(ask))
     if absent:
         terminal.note(f"left out, for want of a second GPU: {', '.join(absent)}")
-    recorded.record(probe.samples(ask), output, samples, as_json, probe.conditions(), matrices)
+    recorded.record(probe.samples(ask), output, samples, as_json, probe.conditions())
     return None
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from lanewise.cli import options, terminal
+from lanewise.cli import options
 from lanewise.cli.measure import recorded
 from lanewise.errors import FormatError
-
-if TYPE_CHECKING:
-    from lanewise.results.observation import Observation
 
 
 def host(
@@ -32,17 +29,7 @@ def host(
     kinds = [kind.strip() for kind in what.split(",") if kind.strip()]
     wanted = int(units.parse(size, "B")) if size else None
     taken = api.measure_host(kinds, _numbers(threads, "--threads"), _numbers(nodes, "--nodes"), wanted)
-    rows = recorded.record(taken, output, samples, as_json, host_conditions())
-    for line in dict.fromkeys(_seen(row) for row in rows):
-        terminal.note(line)
-
-
-def _seen(row: Observation) -> str:
-    """How a row was measured, in words: which stores were better, where the pages are and how large."""
-    how = row.how
-    stores = f"{how['stores']} stores, " if "stores" in how else ""
-    pages = f"{how['pages']} pages on NUMA node {how['NUMA node']}"
-    return f"{row.scenario} {row.flow}: {stores}{pages}, threads on {how['threads on']}"
+    recorded.record(taken, output, samples, as_json, host_conditions())
 
 
 def _numbers(text: str, option: str) -> list[int]:

@@ -9,11 +9,13 @@ import typer
 
 from lanewise import files
 from lanewise.cli import terminal
+from lanewise.errors import LanewiseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from lanewise.results.observation import Observation
+    from lanewise.results.run import Run
     from lanewise.results.sample import Sample
 
 RunFile = Annotated[
@@ -31,13 +33,10 @@ def record(
     sample_file: Path | None,
     as_json: bool,
     machine: Mapping[str, str] | None = None,
-    show: Callable[[Sequence[Observation]], str] | None = None,
 ) -> tuple[Observation, ...]:
     """Take all samples, keep them, print what they say; a Ctrl-C does the same with what there is, then goes on up.
 
-    `show` makes what stands above the table of all rows, such as matrices; '' for nothing.
-
-    An error of the probe in mid-way likewise leaves finished samples in the files before it goes on up.
+    An error, of the probe in mid-way or of a file, likewise loses no finished sample before it goes on up.
     """
     from lanewise import api
 
@@ -45,10 +44,9 @@ def record(
     failure = _collect(samples, taken, output, sample_file)
     run = api.as_measured_run(taken, machine or {})
     if taken and output is not None:
-        api.save_run(run, output)
-        terminal.note(f"wrote {output}")
+        failure = _save(run, output) or failure
     if taken:
-        terminal.out_json(_data(run.rows)) if as_json else terminal.out(_shown(run.rows, show))
+        _show(run.rows, as_json)
     if failure is not None:
         if taken:
             terminal.note(f"not finished: {len(taken)} samples of {len(run.rows)} cells are kept")
@@ -70,7 +68,7 @@ def _collect(
             taken.append(sample)
             if lines is not None:
                 lines.write(json.dumps(sample.row(), ensure_ascii=False, allow_nan=False))
-            terminal.status(f"{len(taken)} samples, now {sample.scenario} {sample.flow}")
+            _progress(taken)
     except (Exception, KeyboardInterrupt) as error:
         return error
     finally:
@@ -83,23 +81,31 @@ def _collect(
     return None
 
 
-def _shown(rows: Sequence[Observation], show: Callable[[Sequence[Observation]], str] | None) -> str:
-    above = show(rows) if show is not None else ""
-    return f"{above}\n\n{_table(rows)}" if above else _table(rows)
+def _progress(taken: Sequence[Sample]) -> None:
+    """Every sample on a terminal; in a log one line for each flow of a scenario."""
+    now = taken[-1]
+    is_new = len(taken) == 1 or (now.scenario, now.flow) != (taken[-2].scenario, taken[-2].flow)
+    if is_new or terminal.overwrites():
+        terminal.status(f"{len(taken)} samples, now {now.scenario} {now.flow}")
 
 
-def _table(rows: Sequence[Observation]) -> str:
-    from lanewise import units
+def _save(run: Run, output: Path) -> LanewiseError | None:
+    from lanewise import api
 
-    heads = ("scenario", "flow", "settings", "metric", "median", "smallest", "largest", "unit", "samples", "note")
-    cells = []
-    for row in rows:
-        shown = [units.number(v) if v is not None else "–" for v in (row.value, row.low, row.high)]
-        settings = " ".join(f"{key}={value}" for key, value in row.settings.items())
-        cells.append(
-            (row.scenario, row.flow, settings, row.metric, *shown, row.unit, str(len(row.samples)), row.note)
-        )
-    return terminal.table(heads, cells, right=("median", "smallest", "largest", "samples"))
+    try:
+        api.save_run(run, output)
+    except LanewiseError as error:
+        return error
+    terminal.note(f"wrote {output}")
+    return None
+
+
+def _show(rows: Sequence[Observation], as_json: bool) -> None:
+    if as_json:
+        return terminal.out_json(_data(rows))
+    from lanewise.report.console import show_measured
+
+    return show_measured(rows)
 
 
 def _data(rows: Sequence[Observation]) -> object:
