@@ -4,9 +4,9 @@
 
 A test file of 2 GiB is made in the folder and removed afterwards. Each case runs for 1.2 s by fio and by Lanewise, five
 times over, in changing order; all read past the page cache through io_uring with registered buffers and files, the same
-threads, I/O size and depth. The buffers of Lanewise lie in huge pages where the kernel gives them, those of fio do not, so
-fio also runs with such buffers (a setting of glibc): that is the comparison at equal settings. Writes raw samples and a
-page beside them; takes under three minutes.
+threads, I/O size and depth. The buffers of Lanewise lie in huge pages where the kernel gives them, those of fio do not,
+so fio also runs with such buffers (a setting of glibc): that is the comparison at equal settings. Writes raw samples
+and a page beside them; takes under three minutes.
 """
 
 from __future__ import annotations
