@@ -37,9 +37,12 @@ void Round::begin() {
 
 std::optional<std::uint64_t> Round::next(std::size_t volume) {
   if (stopped_.load(std::memory_order_relaxed)) return std::nullopt;
-  if (task_.seconds > 0 && Clock::now() >= deadline_) {
-    close_window(deadline_);
-    return std::nullopt;
+  if (task_.seconds > 0) {
+    // The window ends when that is seen, not at the deadline: the I/O that ended just now counts, so must its time.
+    if (const auto now = Clock::now(); now >= deadline_) {
+      close_window(now);
+      return std::nullopt;
+    }
   }
   std::uint64_t index = cursors_[volume].next.fetch_add(1, std::memory_order_relaxed);
   if (task_.seconds > 0) index %= task_.count;

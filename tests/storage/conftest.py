@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
+
+if sys.platform != "linux":
+    pytest.skip("the storage part is for Linux", allow_module_level=True)
 
 
 @pytest.fixture

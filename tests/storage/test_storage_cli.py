@@ -192,3 +192,35 @@ def test_a_disk_that_runs_full_is_an_error_and_nothing_stays_behind(tmp_path):
         assert os.listdir(small) == []
     finally:
         subprocess.run(["umount", small], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a block device")
+def test_a_block_device_is_read_and_one_that_loses_its_medium_is_an_error_that_keeps_what_is_finished(tmp_path):
+    """A loop device whose file is cut off answers reads with I/O errors, as a drive that was pulled does."""
+    image = tmp_path / "image"
+    image.write_bytes(os.urandom(4 << 20))
+    made = subprocess.run(["losetup", "-f", "--show", image], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.skip("this container makes no loop devices")
+    device = made.stdout.strip()
+    try:
+        command = [BINARY, "measure", "storage", device, *SMALL, "--modes", "direct", "--seconds", "0.1 s"]
+        process = subprocess.Popen(
+            [*command, "--runs", "1000", "--samples", "s.jsonl"], cwd=tmp_path, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        kept = tmp_path / "s.jsonl"
+        deadline = time.monotonic() + 30
+        while not (kept.exists() and kept.read_text().count("\n") > 6) and time.monotonic() < deadline:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.02)
+        os.truncate(image, 0)
+        stdout, stderr = process.communicate(timeout=60)
+    finally:
+        subprocess.run(["losetup", "-d", device], check=True)
+    assert process.returncode == 2
+    assert re.search(rf"^error: {device}: reading at offset \d+: Input/output error$", stderr, re.MULTILINE)
+    assert "not finished: " in stderr
+    assert f"{Path(device).name}->host0" in stdout
+    rows = [json.loads(line) for line in kept.read_text().splitlines()]
+    assert any(row["metric"] == "goodput" and row["value"] for row in rows)

@@ -171,7 +171,7 @@ def test_a_timed_round_begins_anew_at_the_end_of_the_file(engine, tmp_path):
         found = run(
             StorageRunner(job(engine, files, [StorageVolume([0], 0, 16 * KIB)], 4 * KIB)), StorageTask(4, seconds=0.05)
         )
-        assert found.window == pytest.approx(0.05)
+        assert found.window >= 0.05
         assert sum(found.bytes) > 16 * KIB
         assert sum(found.in_window) <= sum(found.bytes)
 

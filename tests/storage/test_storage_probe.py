@@ -212,6 +212,15 @@ def test_settings_without_meaning_are_refused_before_anything_is_opened(settings
     assert cause in str(error)
 
 
+def test_buffers_that_do_not_fit_into_memory_are_refused_before_any_page_is_touched(tmp_path):
+    path = tmp_path / "large"
+    path.touch()
+    os.truncate(path, 1 << 30)
+    error = refused(path, modes="cached", io="1 GiB", size="1 GiB", threads=1000, depth=30)
+    assert str(error).startswith("buffers of 32212.25 GB are needed")
+    assert "--depth" in error.hint
+
+
 def test_a_file_given_where_a_folder_is_wanted_is_left_alone(data):
     before = data.read_bytes()
     assert "is not a folder" in str(refused(data, make="1 MiB", write=True))

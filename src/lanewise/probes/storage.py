@@ -50,7 +50,7 @@ class StorageProbe:
     def _sources(self, asked: Reading) -> Sources:
         if asked.make is None:
             return open_all(asked.paths, asked.io)
-        sources = make_all(asked.paths, max(1, round(asked.make / _FILLED_AT_ONCE)) * _FILLED_AT_ONCE)
+        sources = make_all(asked.paths, -(-asked.make // _FILLED_AT_ONCE) * _FILLED_AT_ONCE)
         try:
             _fill(asked, sources, self._live)
         except BaseException:

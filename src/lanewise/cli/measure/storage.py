@@ -44,7 +44,7 @@ def storage(
     ] = None,
     write: Annotated[bool, typer.Option("--write", help="Write instead of read; only into files of --make.")] = False,
     engine: Annotated[str, typer.Option(help="auto, io_uring or psync (threads that call pread).")] = "auto",
-    runs: Annotated[int, typer.Option(help="Runs of each mode at most; fewer where they agree within 2 %.")] = 10,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each mode at most; fewer if they agree within 2 %.")] = 10,
     output: recorded.RunFile = None,
     samples: recorded.SampleFile = None,
     as_json: options.Json = False,
