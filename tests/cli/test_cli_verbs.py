@@ -45,6 +45,8 @@ def test_help_lists_the_verbs_and_what_they_are_for(lanewise):
   route      Show the way between two devices, or all pairs and their peers.
   predict    Predict flows, transfers, all pairs, or an inference service.
   plan       Rank systems, place devices, pin network cards, and say why.
+  measure    Measure copies, peers, storage and network.
+  check      Say whether each path delivers what it should.
   study      Run studies: published tables beside predictions.
   calibrate  Fit unknown figures of parts to rows of studies.
   report     Write a saved run as one HTML page.
@@ -56,7 +58,8 @@ def test_help_lists_the_verbs_and_what_they_are_for(lanewise):
 
 
 @pytest.mark.parametrize(
-    "verb", ["route", "predict", "study", "calibrate", "report", "compare", "system", "parts", "doctor"]
+    "verb",
+    ["route", "predict", "measure", "check", "study", "calibrate", "report", "compare", "system", "parts", "doctor"],
 )
 def test_every_verb_explains_itself(lanewise, verb):
     done = lanewise(verb, "--help")
@@ -268,7 +271,7 @@ def test_a_fitted_figure_can_be_used_as_a_part(lanewise, tmp_path):
 def test_doctor_promises_no_verb_that_does_not_exist(lanewise):
     done = lanewise("doctor")
     assert done.returncode == 0
-    for verb in ("measure", "loadtest", "discover", "director"):
+    for verb in ("loadtest", "director"):
         assert f"lanewise {verb}" not in done.stdout
 
 

@@ -51,13 +51,10 @@ def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 def test_the_table_shows_one_row_a_metric(tmp_path, data):
     done = run(data, *SMALL, "-o", "run.json", "--samples", "s.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    heads = ("scenario", "flow", "settings", "metric", "median", "smallest", "largest", "unit", "samples", "note")
-    rows = [re.split(r"  +", line) for line in done.stdout.splitlines()]
-    assert tuple(rows[0]) == heads
-    assert [row[:2] + row[3:4] for row in rows[1:6]] == [
-        ["read cached", "data.bin->host0", metric]
-        for metric in ("goodput", "latency_p50", "latency_p99", "latency_p99.9", "iops")
-    ]
+    lines = [line for line in done.stdout.splitlines() if line]
+    assert lines[0].startswith("read cached ")
+    metrics = [line.split()[1] for line in lines if line.startswith("data.bin->host0")]
+    assert metrics == ["goodput", "latency_p50", "latency_p99", "latency_p99.9", "iops"]
     kept = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
     assert {sample["metric"] for sample in kept} >= {"goodput", "iops"}
     assert json.loads((tmp_path / "run.json").read_text())
