@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 
 namespace lanewise::network {
 namespace {
@@ -76,8 +77,13 @@ VerbsResources::VerbsResources(const VerbsSetup& setup)
                         "bring its link up, or choose another --device");
   }
   worked(ibv_.query_device(context_.get(), &limits_), "the device cannot be asked", "look at the kernel's log");
-  worked(ibv_.query_gid(context_.get(), port, gid_index_, &gid_), "there is no such GID",
-         "show_gids, or /sys/class/infiniband/*/ports/1/gids, lists them: --gid-index");
+  // An index within the table but without an address reads as zeros.
+  const ibv_gid empty{};
+  if (ibv_.query_gid(context_.get(), port, gid_index_, &gid_) != 0 ||
+      std::equal(std::begin(gid_.raw), std::end(gid_.raw), std::begin(empty.raw))) {
+    throw host::Failure(setup.device + " has no GID " + std::to_string(gid_index_),
+                        "show_gids, or /sys/class/infiniband/*/ports/1/gids, lists them: --gid-index");
+  }
   domain_ = {made(ibv_.alloc_pd(context_.get()), "no protection domain"), [this](ibv_pd* p) { ibv_.dealloc_pd(p); }};
   const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
   region_ = {made(ibv_.reg_mr(domain_.get(), memory_.data(), memory_.size(), access), "memory cannot be registered"),

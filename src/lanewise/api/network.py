@@ -17,7 +17,7 @@ def measure_network(peer: str | None = None, plan: NetworkPlan | None = None) ->
 
     CannotMeasure where nothing listens, something else does, or the peer leaves in mid-run; what was yielded stands.
     """
-    from lanewise.probes.network import alone, wire
+    from lanewise.probes.network import alone, place, wire
     from lanewise.probes.network.plan import NetworkPlan
     from lanewise.probes.network.probe import NetworkProbe
     from lanewise.probes.network.session import peer_at
@@ -25,6 +25,7 @@ def measure_network(peer: str | None = None, plan: NetworkPlan | None = None) ->
     plan = plan or NetworkPlan()
     plan.cells()  # what has no meaning is refused before anything starts
     binding, rdma = plan.binding, plan.rdma
+    place.check(binding)
     where = alone.second_process(binding, rdma) if peer is None else nullcontext(wire.parse_address(peer))
     with where as address, peer_at(address, binding, rdma) as other:
         yield from NetworkProbe(other).samples(plan)
@@ -42,9 +43,10 @@ def listen_network(
 
     Loopback unless another address is named. Whoever reaches the port can make this machine send and receive.
     """
-    from lanewise.probes.network import listen
+    from lanewise.probes.network import listen, place
     from lanewise.probes.network.plan import Binding, Rdma
 
+    place.check(binding or Binding())
     with listen.open_listener(address) as listener:
         host, port = listener.getsockname()[:2]
         say(f"listening on {host} port {port}; Ctrl-C ends it")

@@ -134,9 +134,15 @@ def say_nodes(pages: Mapping[int, int]) -> str:
     return " and ".join(str(node) for node in known) or "unknown"
 
 
-def _bound(card: str, card_node: int | None, binding: Binding) -> Place:
+def check(binding: Binding) -> None:
+    """InputError or CannotMeasure for a binding that this machine cannot keep, before anything starts."""
     if binding.node is not None and not binding.bind:
         raise InputError("--node and --no-bind contradict each other", hint="choose one")
+    if binding.node is not None:
+        cpus_of(binding.node)
+
+
+def _bound(card: str, card_node: int | None, binding: Binding) -> Place:
     node = binding.node if binding.node is not None else card_node
     if not binding.bind or node is None:
         return Place(card, card_node)
@@ -158,4 +164,4 @@ def _text(path: Path) -> str:
         return ""
 
 
-__all__ = ["Place", "cpus_of", "gid_of", "of_device", "of_socket", "rdma_device", "say_nodes"]
+__all__ = ["Place", "check", "cpus_of", "gid_of", "of_device", "of_socket", "rdma_device", "say_nodes"]
