@@ -54,6 +54,7 @@ class Stages {
     return !stopped();
   }
   bool stopped() const { return stop_.load(std::memory_order_relaxed); }
+  bool abandoned() const { return abandon_.load(std::memory_order_relaxed); }
   void ended() { ++ended_; }
   void fail(const host::Failure& failure) {
     const std::lock_guard<std::mutex> held(guard_);
@@ -73,6 +74,11 @@ class Stages {
     stop_ = true;
     go();
   }
+  // Nobody waits for what is under way any more.
+  void abandon() {
+    abandon_ = true;
+    stop();
+  }
   bool done() const {
     check();
     return ended_ == threads_;
@@ -85,7 +91,7 @@ class Stages {
  private:
   std::size_t threads_;
   std::atomic<std::size_t> verified_{0}, ended_{0};
-  std::atomic<bool> go_{false}, stop_{false};
+  std::atomic<bool> go_{false}, stop_{false}, abandon_{false};
   mutable std::mutex guard_;
   std::optional<host::Failure> failure_;
 };

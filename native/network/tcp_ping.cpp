@@ -22,7 +22,7 @@ TcpPing::TcpPing(int socket, bool asks, const Setup& setup)
 }
 
 TcpPing::~TcpPing() {
-  stages_.stop();
+  stages_.abandon();
   thread_.join();
 }
 
@@ -64,7 +64,7 @@ void TcpPing::answer() {
 bool TcpPing::send_all() {
   for (std::size_t gone = 0; gone < setup_.bytes;) {
     const std::size_t sent = send_some(socket_, buffer_.data() + gone, setup_.bytes - gone);
-    if (sent == 0 && stages_.stopped()) return false;
+    if (stages_.abandoned() || (sent == 0 && stages_.stopped())) return false;
     gone += sent;
   }
   return true;
@@ -75,7 +75,7 @@ bool TcpPing::receive_all() {
   for (std::size_t come = 0; come < setup_.bytes;) {
     const auto got = receive_some(socket_, buffer_.data() + come, setup_.bytes - come);
     if (got.end && asks_) throw host::Failure("the other side ended the connection", "look what it says");
-    if (got.end || (got.bytes == 0 && stages_.stopped())) return false;
+    if (got.end || stages_.abandoned() || (got.bytes == 0 && stages_.stopped())) return false;
     come += got.bytes;
   }
   return true;

@@ -54,7 +54,7 @@ TcpStream::TcpStream(std::vector<int> sockets, bool sends, const Setup& setup, b
 }
 
 TcpStream::~TcpStream() {
-  stages_.stop();
+  stages_.abandon();
   for (auto& thread : threads_) thread.join();
 }
 
@@ -134,7 +134,7 @@ void TcpStream::send(std::size_t which) {
     moved.store(moved.load(std::memory_order_relaxed) + sent, std::memory_order_relaxed);
     gone = (gone + sent) % setup_.bytes;
     if (zero_copy_ && (sent == 0 || sends % kSendsPerReap == 0) && reap(socket)) copied_ = true;
-    if (sent == 0 && stages_.stopped()) return;  // the other side takes nothing any more
+    if (stages_.abandoned() || (sent == 0 && stages_.stopped())) return;  // or the other side takes nothing any more
   }
 }
 
@@ -144,7 +144,7 @@ void TcpStream::receive(std::size_t which) {
   for (;;) {
     const auto got = receive_some(sockets_[which], data, setup_.bytes);
     moved.store(moved.load(std::memory_order_relaxed) + got.bytes, std::memory_order_relaxed);
-    if (got.end || (got.bytes == 0 && stages_.stopped())) return;
+    if (got.end || stages_.abandoned() || (got.bytes == 0 && stages_.stopped())) return;
   }
 }
 

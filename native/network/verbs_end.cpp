@@ -41,7 +41,7 @@ std::map<int, std::size_t> VerbsEnd::nodes() const { absent(); }
 namespace lanewise::network {
 namespace {
 
-constexpr double kDrain = 2.0;              // s to wait for what is under way when told to stop
+constexpr double kDrain = 8.0;              // s to wait for what is under way when told to stop
 constexpr int kFirstRoundTrips = 3;         // before the time is taken
 constexpr unsigned kLooksPerYield = 1 << 14;  // a side that looks without pause lets others run now and then
 constexpr std::uint64_t kReceiveMark = 1ULL << 32;
@@ -70,7 +70,7 @@ class VerbsEnd::Body {
     }
   }
   ~Body() {
-    stages_.stop();
+    stages_.abandon();
     if (thread_.joinable()) thread_.join();
   }
 
@@ -204,7 +204,7 @@ class VerbsEnd::Body {
         if (!stages_.stopped()) post(which, opcode, which, which);
       });
     }
-    for (const double end = now_seconds() + kDrain; any_outstanding() && now_seconds() < end;) {
+    for (const double end = now_seconds() + kDrain; any_outstanding() && !stages_.abandoned() && now_seconds() < end;) {
       if (!reap([&](std::size_t which, bool) { add(which); })) return;
     }
   }

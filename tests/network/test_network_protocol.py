@@ -102,6 +102,14 @@ def test_a_silent_client_is_dropped_and_the_next_one_served(server, monkeypatch)
     assert alive(server)
 
 
+def test_a_client_whose_data_connections_never_come_is_told_and_the_next_one_served(server, monkeypatch):
+    monkeypatch.setattr(listen, "DATA_S", 0.2)
+    lines = [wire.hello(), {"do": "open", "cell": CELL}, {"do": "begin"}]
+    last = talk(server, *(json.dumps(each).encode() + b"\n" for each in lines)).splitlines()[-1]
+    assert json.loads(last)["error"] == "only 0 of 1 data connections came"
+    assert alive(server)
+
+
 def test_another_version_is_told_what_differs(server):
     first, second = (json.loads(line) for line in talk(server, b'{"lanewise": 2}\n').splitlines())
     assert first == wire.hello()

@@ -29,6 +29,8 @@ def translated() -> Iterator[None]:
     except _native.ProbeFailure as failure:
         cause, hint = failure.args
         raise CannotMeasure(cause, hint=hint) from None
+    except (RuntimeError, MemoryError) as error:  # no thread or no memory to be had
+        raise CannotMeasure(f"this side cannot go on: {error}", hint="try fewer connections") from None
 
 
 class End:

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError, LanewiseError
 from lanewise.probes.network import ends, wire
 from lanewise.probes.network.plan import Binding, Cell, Rdma
@@ -63,8 +64,7 @@ def serve(
         lines = wire.Lines(connection, f"client {where[0]}")
         session = _Session(listener, lines, binding, rdma)
         try:
-            wire_ok = _greet(lines)
-            if wire_ok:
+            if _greet(lines):
                 say(f"{lines.name} came")
                 session.run()
                 say(f"{lines.name} is done")
@@ -277,8 +277,10 @@ def connect(end: ends.End, peer: object) -> None:
     if not isinstance(peer, dict):
         raise InputError("an address of queue pairs is missing", hint="use the same version on both sides")
     try:
-        with ends.translated():
-            end.native.connect(peer)
+        end.native.connect(peer)
+    except _native.ProbeFailure as failure:
+        cause, hint = failure.args
+        raise CannotMeasure(cause, hint=hint) from None
     except (KeyError, TypeError, ValueError, RuntimeError):
         raise InputError("an address of queue pairs is none", hint="use the same version on both sides") from None
 

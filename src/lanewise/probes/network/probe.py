@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FLOWS = {"to": "host0->host1", "from": "host1->host0"}
 PERCENTILES = {"latency_p50": 0.5, "latency_p99": 0.99, "latency_p99.9": 0.999}
+FIRST_S = 5.0
 STEP_S = 0.1  # a Ctrl-C, and a peer that is gone, are noticed this often
 
 
@@ -46,8 +47,7 @@ class NetworkProbe:
 
     def _bandwidth(self, running: Running, seconds: float) -> Iterator[Sample]:
         made = _Maker(running)
-        _wait(running, max(seconds, 0.1))  # windows open wide and buffers fill before the first mark
-        before = running.marks()
+        before = _under_way(running, max(seconds, 0.1))
         totals: list[float] = []
         while not self.rule.enough(totals):
             _wait(running, seconds)
@@ -79,6 +79,16 @@ def _wait(running: Running, seconds: float) -> None:
     while (left := end - time.monotonic()) > 0:
         running.check()
         time.sleep(min(left, STEP_S))
+
+
+def _under_way(running: Running, seconds: float) -> list[Count]:
+    """The first marks: after a while in which TCP's windows open, and once every connection has moved something."""
+    end = time.monotonic() + FIRST_S
+    while True:
+        _wait(running, seconds)
+        marks = running.marks()
+        if all(all(moved) for _, moved in marks) or time.monotonic() > end:
+            return marks
 
 
 def _rates(before: Count, after: Count) -> list[float]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from lanewise.probes.network.plan import Binding, Cell, Rdma
 
-CONNECT_S, READY_S, DONE_S = 5.0, 20.0, 10.0
+CONNECT_S, READY_S, DONE_S, CLOSE_S = 5.0, 20.0, 10.0, 2.0
 Count = tuple[float, list[int]]
 
 
@@ -133,7 +133,7 @@ class Running:
             end.close()
         self.ends = []
         try:
-            self._ask({"do": "close"})
+            self.peer.lines.ask({"do": "close"}, CLOSE_S)
         except CannotMeasure:
             return
 
