@@ -1,0 +1,167 @@
+"""Where a connection leaves this machine: the card that carries its route, that card's NUMA node and its CPUs."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lanewise.errors import CannotMeasure, InputError
+from lanewise.topology.ranges import expand
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lanewise.probes.network.plan import Binding
+
+NET = Path("/sys/class/net")
+RDMA = Path("/sys/class/infiniband")
+NODES = Path("/sys/devices/system/node")
+_SIOCGIFADDR = 0x8915
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A NUMA node (None: any) with the CPUs to stay on (empty: any), and the card that says so."""
+
+    card: str = ""
+    card_node: int | None = None
+    node: int | None = None
+    cpus: tuple[int, ...] = ()
+
+
+def of_socket(connection: socket.socket, binding: Binding) -> Place:
+    """Where the route of a connected socket leaves, bound as asked; loopback has no card and no node."""
+    card = interface_of(connection.getsockname()[0])
+    return _bound(card, node_of_interface(card), binding)
+
+
+def of_device(device: str, binding: Binding) -> Place:
+    """Where an RDMA device hangs, bound as asked."""
+    return _bound(device, _node_in(RDMA / device / "device" / "numa_node"), binding)
+
+
+def interface_of(address: str) -> str:
+    """The interface that bears a local address, '' if none does."""
+    address = address.partition("%")[0]
+    if ":" in address and not address.startswith("::ffff:"):
+        return _interface_of_v6(address)
+    wanted = socket.inet_aton(address.removeprefix("::ffff:"))
+    if wanted[0] == 127:
+        return "lo"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for name in sorted(os.listdir(NET)) if NET.is_dir() else ():
+            try:
+                found = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+            except OSError:
+                continue
+            if found[20:24] == wanted:
+                return name
+    return ""
+
+
+def _interface_of_v6(address: str) -> str:
+    wanted = socket.inet_pton(socket.AF_INET6, address).hex()
+    try:
+        table = Path("/proc/net/if_inet6").read_text(encoding="ascii")
+    except OSError:
+        return ""
+    return next((line.split()[-1] for line in table.splitlines() if line.startswith(wanted)), "")
+
+
+def node_of_interface(name: str) -> int | None:
+    """The NUMA node of an interface's card, looking below VLANs, bonds and bridges; None if it has none."""
+    if not name or name == "lo":
+        return None
+    below = sorted((NET / name).glob("lower_*"))
+    if below:
+        nodes = {node_of_interface(each.name.removeprefix("lower_")) for each in below}
+        return nodes.pop() if len(nodes) == 1 else None
+    return _node_in(NET / name / "device" / "numa_node")
+
+
+def cpus_of(node: int) -> tuple[int, ...]:
+    """The CPUs of a NUMA node that this process may use; CannotMeasure where the node or all of them are missing."""
+    try:
+        listed = (NODES / f"node{node}" / "cpulist").read_text(encoding="ascii").strip()
+    except OSError:
+        raise CannotMeasure(f"this machine has no NUMA node {node}", hint="numactl --hardware lists them") from None
+    cpus = {int(cpu) for cpu in expand(f"[{listed}]")} if listed else set()
+    usable = tuple(sorted(cpus & os.sched_getaffinity(0)))
+    if not usable:
+        raise CannotMeasure(f"no CPU of NUMA node {node} may be used here", hint="--node N, --no-bind, or taskset")
+    return usable
+
+
+def rdma_device(wanted: str | None) -> str:
+    """The RDMA device of that name, or the first whose port is up; CannotMeasure if there is none."""
+    found = sorted(path.name for path in RDMA.iterdir()) if RDMA.is_dir() else []
+    if wanted is not None:
+        if wanted not in found:
+            known = f"found: {', '.join(found)}" if found else "this machine has no RDMA device at all"
+            raise CannotMeasure(f"there is no RDMA device {wanted[:40]}", hint=known)
+        return wanted
+    active = [name for name in found if "ACTIVE" in _text(RDMA / name / "ports" / "1" / "state")]
+    if not active:
+        hint = "bring its link up, or use --transport tcp" if found else "use --transport tcp"
+        raise CannotMeasure("no RDMA device with an active port", hint=hint)
+    return active[0]
+
+
+def gid_of(device: str) -> int:
+    """The index of the GID to use: RoCE v2 with an IPv4 address before any other RoCE v2, else 0."""
+    port = RDMA / device / "ports" / "1"
+    rest = None
+    for index in range(256):
+        gid = _text(port / "gids" / str(index))
+        if not gid:
+            break
+        if "v2" not in _text(port / "gid_attrs" / "types" / str(index)):
+            continue
+        if gid.startswith("0000:0000:0000:0000:0000:ffff:"):
+            return index
+        rest = index if rest is None else rest
+    return rest or 0
+
+
+def say_nodes(pages: Mapping[int, int]) -> str:
+    """'0', '0 and 1', or 'unknown', of how many pages lie on which node."""
+    known = sorted(node for node in pages if node >= 0)
+    return " and ".join(str(node) for node in known) or "unknown"
+
+
+def check(binding: Binding) -> None:
+    """InputError or CannotMeasure for a binding that this machine cannot keep, before anything starts."""
+    if binding.node is not None and not binding.bind:
+        raise InputError("--node and --no-bind contradict each other", hint="choose one")
+    if binding.node is not None:
+        cpus_of(binding.node)
+
+
+def _bound(card: str, card_node: int | None, binding: Binding) -> Place:
+    node = binding.node if binding.node is not None else card_node
+    if not binding.bind or node is None:
+        return Place(card, card_node)
+    return Place(card, card_node, node, cpus_of(node))
+
+
+def _node_in(path: Path) -> int | None:
+    try:
+        node = int(_text(path))
+    except ValueError:
+        return None
+    return node if node >= 0 else None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+__all__ = ["Place", "check", "cpus_of", "gid_of", "of_device", "of_socket", "rdma_device", "say_nodes"]
