@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from lanewise.errors import MissingDependency, unknown_name
+from lanewise.errors import unknown_name
 
 if TYPE_CHECKING:
     from lanewise.results.estimate import Rule
@@ -24,10 +24,9 @@ def measure_host(
     `what`: copy, read, write, latency (all); `threads`: 1, 2, 4, ... cores of a node; `nodes`: all; `bytes` of each
     buffer: several times the last-level cache. CannotMeasure where the machine does not let it be measured.
     """
-    import sys
+    from lanewise.probes.machine import needs_linux
 
-    if sys.platform != "linux":
-        raise MissingDependency("memory is measured on Linux only", hint="run lanewise measure host on a Linux machine")
+    needs_linux("memory")
     from lanewise.probes import host
 
     for name in what:

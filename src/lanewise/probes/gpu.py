@@ -17,7 +17,7 @@ from lanewise.probes.cases import DEFAULT, Case, Cell, Kind, cells, pick
 from lanewise.probes.gpu_bench import Bench, GpuAsk
 from lanewise.probes.gpu_machine import conditions
 from lanewise.probes.gpu_names import Gpus, as_measured
-from lanewise.probes.gpu_watch import SYS
+from lanewise.probes.machine import SYS, needs_linux
 from lanewise.results.observation import Source
 
 if TYPE_CHECKING:
@@ -93,12 +93,9 @@ def open_gpus(library: str = "") -> GpuProbe:
 
     `library` is the driver's file, else what LANEWISE_CUDA_DRIVER names, else libcuda.so.1.
     """
-    try:
-        from lanewise._native import Cuda, ProbeFailure
-    except ImportError:
-        raise MissingDependency(
-            "this build of Lanewise cannot measure GPUs", hint="GPUs are measured on Linux; build it there"
-        ) from None
+    needs_linux("copies of GPUs")
+    from lanewise._native import Cuda, ProbeFailure
+
     try:
         return GpuProbe(Cuda(library or os.environ.get(DRIVER_VARIABLE) or DRIVER))
     except ProbeFailure as error:

@@ -6,6 +6,7 @@ Goodput counts the payload once: a copy of 1 GB is 1 GB (STREAM counts 2 GB for 
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from lanewise import _native as native
 from lanewise.errors import CannotMeasure
 from lanewise.probes.host_layout import Layout, huge_pages, read_layout
+from lanewise.probes.machine import UNKNOWN, in_words, where
 from lanewise.results.estimate import Rule
 from lanewise.results.sample import Sample
 
@@ -57,12 +59,9 @@ def measure(plan: HostPlan, layout: Layout | None = None) -> Iterator[Sample]:
     if not any(pair.possible(kind) for pair in pairs for kind in plan.kinds):
         cause = "these NUMA nodes have not both the memory and the CPUs that it needs"
         raise CannotMeasure(cause, hint=f"nodes with memory: {', '.join(map(str, here.memory))}")
-    try:
+    with in_words():
         for pair in pairs:
             yield from pair.samples()
-    except native.ProbeFailure as error:
-        cause, hint = error.args
-        raise CannotMeasure(cause, hint=hint) from None
 
 
 def _check(plan: HostPlan, here: Layout) -> None:
@@ -215,7 +214,7 @@ class _Pair:
 
     def how(self, kind: str, sources: Sequence[HostMemory], targets: Sequence[HostMemory]) -> dict[str, str]:
         """What was seen: where the pages are and how large, whose CPUs worked."""
-        words = [_nodes(memory) for memory in (sources, targets) if memory]
+        words = [_node_of(memory) for memory in (sources, targets) if memory]
         core = self.cores(kind)[0]
         near = next(node for node, cores in self.here.cores.items() if core in cores)
         flows = {"flows": self.flow} if self.source != self.target else {}
@@ -250,24 +249,17 @@ def _rate(crew: HostCrew, work: HostWork) -> tuple[float | None, str]:
     return sum(window.bytes) / window.seconds / 1e9, ""
 
 
-def _nodes(pieces: Sequence[HostMemory]) -> str:
-    """Where the pages are, as the kernel says: `0`, or `0 (97 %), 1 (3 %)`."""
-    found: dict[int, int] = {}
+def _node_of(pieces: Sequence[HostMemory]) -> str:
+    pages = Counter[int]()
     for piece in pieces:
-        for node, pages in piece.nodes(64).items():
-            found[node] = found.get(node, 0) + pages
-    total = sum(found.values())
-    if not total or set(found) == {-1}:
-        return "not told"
-    if len(found) == 1:
-        return str(next(iter(found)))
-    return ", ".join(f"{node} ({100 * pages / total:.0f} %)" for node, pages in sorted(found.items()))
+        pages.update(piece.nodes(64))
+    return where(pages)
 
 
 def _pages(before: int | None, after: int | None, wanted: int) -> str:
     """Which part of the buffers came as huge pages, by what this process has more of them than before."""
     if before is None or after is None or not wanted:
-        return "not told"
+        return UNKNOWN
     share = min(1.0, max(0, after - before) / wanted)
     return "huge" if share > 0.95 else "small" if share < 0.05 else f"{100 * share:.0f} % huge"
 

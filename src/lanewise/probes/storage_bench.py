@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure
+from lanewise.probes.machine import ROOT, available, cpus_of, in_words, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +26,6 @@ _NAP = 0.005
 _SPAN = 0.5  # s over which a live rate is taken
 _CHECKED_BYTES = 256 << 20
 _LEAST_CHECKED, _MOST_CHECKED = 16, 4096
-_NODES = Path("/sys/devices/system/node")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,8 @@ class Bench:
         self._live = live
         job = self._job()
         _check_room(asked, mode)
-        try:
+        with in_words():
             self._runner = _native.StorageRunner(job)
-        except _native.ProbeFailure as failure:
-            raise CannotMeasure(failure.args[0], hint=failure.args[1]) from None
 
     @property
     def count(self) -> int:
@@ -94,13 +92,12 @@ class Bench:
         """One round; CannotMeasure with the file and the offset where something fails."""
         watch = _Watch(what, self._live, self.names, self.volumes)
         try:
-            self._runner.start(task)
-            while self._runner.running:
-                time.sleep(_NAP)
-                watch.look(self._runner.seconds, self._runner.bytes)
-            return self._runner.finish()
-        except _native.ProbeFailure as failure:
-            raise CannotMeasure(failure.args[0], hint=failure.args[1]) from None
+            with in_words():
+                self._runner.start(task)
+                while self._runner.running:
+                    time.sleep(_NAP)
+                    watch.look(self._runner.seconds, self._runner.bytes)
+                return self._runner.finish()
         finally:
             self._runner.stop()
 
@@ -123,7 +120,7 @@ class Bench:
         if self.mode == "cuFile":
             job.engine, job.cufile = _native.StorageEngine.CUFILE, _cufile()
         job.node = -1 if asked.to.node is None else asked.to.node
-        job.cpus = _cpus(asked.to.node)
+        job.cpus = sorted(cpus_of(job.node))  # threads stay where the memory is
         return job
 
     def _second(self) -> list[int]:
@@ -191,22 +188,10 @@ class _Watch:
 def _check_room(asked: Reading, mode: str) -> None:
     """Buffers are touched, and a machine without the room would kill processes rather than say no."""
     needed = asked.threads * asked.depth * asked.io * (2 if mode == "bounce" else 1)
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:") and needed > (there := int(line.split()[1]) * 1024):
-            cause = f"buffers of {needed / 1e9:.2f} GB are needed, {there / 1e9:.2f} GB of memory are free"
-            raise CannotMeasure(cause, hint="lower --threads, --depth or --io")
-
-
-def _cpus(node: int | None) -> list[int]:
-    """The CPUs of a NUMA node, so that threads stay where the memory is."""
-    if node is None:
-        return []
-    try:
-        text = (_NODES / f"node{node}" / "cpulist").read_text().strip()
-    except OSError:
-        return []
-    ends = [part.split("-") for part in text.split(",") if part]
-    return [cpu for each in ends for cpu in range(int(each[0]), int(each[-1]) + 1)]
+    there = available()
+    if there is not None and needed > there:
+        cause = f"buffers of {needed / 1e9:.2f} GB are needed, {there / 1e9:.2f} GB of memory are free"
+        raise CannotMeasure(cause, hint="lower --threads, --depth or --io")
 
 
 def _cufile() -> str:
@@ -221,8 +206,5 @@ def _cufile() -> str:
 
 
 def _switched_off() -> str:
-    try:
-        value = Path("/proc/sys/kernel/io_uring_disabled").read_text().strip()
-    except OSError:
-        return ""
-    return f" (kernel.io_uring_disabled={value})" if value != "0" else ""
+    value = text(ROOT / "proc/sys/kernel/io_uring_disabled")
+    return f" (kernel.io_uring_disabled={value})" if value not in ("", "0") else ""
