@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lanewise import _native
+from lanewise import _native, installed
 from lanewise.errors import CannotMeasure
 from lanewise.probes.machine import ROOT, available, cpus_of, in_words, text
 
@@ -20,7 +17,6 @@ if TYPE_CHECKING:
     from lanewise.probes.storage_files import Source
     from lanewise.probes.storage_plan import Reading
 
-_CUFILE = "libcufile.so.0"
 _LOOK = 0.1  # s between two looks at the bytes so far
 _NAP = 0.005
 _SPAN = 0.5  # s over which a live rate is taken
@@ -116,9 +112,9 @@ class Bench:
         job.engine = engine(asked.engine)
         job.bounce = self.mode == "bounce"
         job.gpu = -1 if asked.to.gpu is None else asked.to.gpu
-        job.cuda = os.environ.get("LANEWISE_CUDA_DRIVER", job.cuda)
+        job.cuda = installed.cuda_driver()
         if self.mode == "cuFile":
-            job.engine, job.cufile = _native.StorageEngine.CUFILE, _cufile()
+            job.engine, job.cufile = _native.StorageEngine.CUFILE, installed.cufile()
         job.node = -1 if asked.to.node is None else asked.to.node
         job.cpus = sorted(cpus_of(job.node))  # threads stay where the memory is
         return job
@@ -192,17 +188,6 @@ def _check_room(asked: Reading, mode: str) -> None:
     if there is not None and needed > there:
         cause = f"buffers of {needed / 1e9:.2f} GB are needed, {there / 1e9:.2f} GB of memory are free"
         raise CannotMeasure(cause, hint="lower --threads, --depth or --io")
-
-
-def _cufile() -> str:
-    """The name of the library, or its path where it came with a Python package, which no loader knows."""
-    if named := os.environ.get("LANEWISE_CUFILE"):
-        return named
-    if find_spec("nvidia") is not None and (home := find_spec("nvidia.cufile")) is not None:
-        for folder in home.submodule_search_locations or ():
-            if (found := Path(folder) / "lib" / _CUFILE).exists():
-                return str(found)
-    return _CUFILE
 
 
 def _switched_off() -> str:
