@@ -159,7 +159,7 @@ def path(flow: Flow) -> str:
     if is_host(flow.dst):
         return "device to host"
     if flow.src == flow.dst:
-        return "device memory"
+        return "GPU memory"
     return "peer" if flow.p2p else "peer, staged"
 
 
