@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 def measure_host(
     what: Sequence[str] = (),
+    rule: Rule | None = None,
     threads: Sequence[int] = (),
     nodes: Sequence[int] = (),
     bytes: int | None = None,
-    rule: Rule | None = None,
 ) -> Iterator[Sample]:
     """Samples of this machine's memory by NUMA node and number of threads, as they are taken.
 
@@ -32,8 +32,8 @@ def measure_host(
     for name in what:
         if name not in host.KINDS:
             raise unknown_name("kind of memory work", name, host.KINDS)
-    rest = {} if rule is None else {"rule": rule}
-    return host.measure(host.HostPlan(tuple(what) or host.KINDS, tuple(threads), tuple(nodes), bytes, **rest))
+    plan = host.HostPlan(tuple(what) or host.KINDS, tuple(threads), tuple(nodes), bytes, rule or host.HOST_RULE)
+    return host.measure(plan)
 
 
 def host_conditions() -> dict[str, str]:

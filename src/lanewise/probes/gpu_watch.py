@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lanewise.probes import machine
+from lanewise.results.conditions import CLOCK_REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+_FAULTS = 0x4 | 0x8 | 0x20 | 0x40 | 0x80  # what holds a busy GPU down; idle and set clocks are no fault
 _PAUSE = 0.005  # s; one reading costs some tens of microseconds, and samples take tens of milliseconds
 
 
@@ -107,15 +109,8 @@ class _Nvml:
         sm = lib.nvmlDeviceGetClockInfo(handle, lib.NVML_CLOCK_SM)
         memory = lib.nvmlDeviceGetClockInfo(handle, lib.NVML_CLOCK_MEM)
         reasons = lib.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
-        slowed = [text for bit, text in _SLOWED.items() if reasons & bit]
+        slowed = [text for bit, text in CLOCK_REASONS.items() if reasons & bit & _FAULTS]
         return f"SM {sm} MHz, memory {memory} MHz" + (f" ({', '.join(slowed)})" if slowed else "")
-
-
-# Bits of nvmlClocksEventReasons (nvml.h) that say something holds a busy GPU down; idle and set clocks are no fault.
-_SLOWED = {
-    0x4: "power cap", 0x8: "hardware slowdown", 0x20: "thermal slowdown", 0x40: "hardware thermal slowdown",
-    0x80: "power brake",
-}  # fmt: skip
 
 
 def _together(by_gpu: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lanewise import _native as native
@@ -32,6 +32,7 @@ _PIECE = 32 * 2**20  # what is allocated, filled and verified between two looks 
 _LEAST = 64 * 2**20
 _SECONDS = 0.04  # of one sample, for the same reason
 _TRIALS = 2
+HOST_RULE = Rule(most=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class HostPlan:
     threads: Sequence[int] = ()
     nodes: Sequence[int] = ()
     bytes: int | None = None
-    rule: Rule = field(default_factory=lambda: Rule(most=15))
+    rule: Rule = HOST_RULE
 
 
 def measure(plan: HostPlan, layout: Layout | None = None) -> Iterator[Sample]:
@@ -269,4 +270,4 @@ def _power_below(number: int) -> int:
     return 1 << (max(number, 1).bit_length() - 1)
 
 
-__all__ = ["KINDS", "HostPlan", "measure"]
+__all__ = ["HOST_RULE", "KINDS", "HostPlan", "measure"]
