@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lanewise.errors import CannotMeasure, MissingDependency
+from lanewise.topology.speeds import generation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 ROOT = Path("/")
 SYS = ROOT / "sys"
 UNKNOWN = "unknown"
-_GENERATIONS = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}  # GT/s of a lane
 _STRAY = 0.01  # of the pages of a buffer; fewer on another NUMA node do not show in its rate
 
 
@@ -62,8 +62,8 @@ def cpus_of(node: int, sys: Path = SYS) -> set[int]:
 
 def link(folder: Path, which: str = "current") -> str:
     """'Gen5 x16' from a PCI device's folder, `which` current or max; '' where the kernel does not say."""
-    speed, width = text(folder / f"{which}_link_speed").partition(" ")[0], text(folder / f"{which}_link_width")
-    return f"Gen{_GENERATIONS[speed]} x{width}" if speed in _GENERATIONS and width.isdigit() and width != "0" else ""
+    gen, width = generation(text(folder / f"{which}_link_speed")), text(folder / f"{which}_link_width")
+    return f"Gen{gen} x{width}" if gen is not None and width.isdigit() and width != "0" else ""
 
 
 def available(root: Path = ROOT) -> int | None:
