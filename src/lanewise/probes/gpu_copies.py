@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lanewise._native import ProbeFailure
-from lanewise.errors import CannotMeasure
 from lanewise.probes.gpu_bench import engine, path, ran_together, touches_host, where_pages_lie
+from lanewise.probes.machine import in_words
 from lanewise.probes.window import Seen, balanced, common_window
 from lanewise.results.estimate import fit_line
 from lanewise.results.sample import Sample
@@ -38,10 +38,8 @@ def copies(cell: Cell, bench: Bench) -> Iterator[Sample]:
         return
     jobs = bench.jobs(cell)
     natives = [bench.native(job, job.copies or PILOT) for job in jobs]
-    try:
+    with in_words():
         prepared = bench.cuda.prepare(natives)
-    except ProbeFailure as error:
-        raise cannot(error) from None
     with closing(prepared) as run:
         try:
             yield from _sampled(cell, bench, jobs, run)
@@ -195,12 +193,6 @@ def missing(cell: Cell, bench: Bench, reason: str) -> Iterator[Sample]:
             )
 
 
-def cannot(error: ProbeFailure) -> CannotMeasure:
-    """What the driver refused, as an error of ours."""
-    cause, hint = (*error.args, "")[:2]
-    return CannotMeasure(cause, hint=hint)
-
-
 def names(flows: Sequence[Flow]) -> str:
     """Flows that ran together as one name, such as predict gives them."""
     return ", ".join(flow.name for flow in flows)
@@ -212,4 +204,4 @@ def _bytes(jobs: Sequence[Job]) -> dict[str, int]:
     return {"bytes": sizes.pop()} if len(sizes) == 1 else {}
 
 
-__all__ = ["cannot", "copies", "missing", "names", "sweep"]
+__all__ = ["copies", "missing", "names", "sweep"]

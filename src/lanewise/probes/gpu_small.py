@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lanewise._native import ProbeFailure
 from lanewise.probes.cases import QUERY, Kind
 from lanewise.probes.gpu_bench import engine, path, ran_together, touches_host, where_pages_lie
-from lanewise.probes.gpu_copies import cannot
+from lanewise.probes.machine import in_words
 from lanewise.results.sample import Sample
 
 if TYPE_CHECKING:
@@ -65,15 +65,16 @@ def queries(cell: Cell, bench: Bench) -> Iterator[Sample]:
     """Goodput of scattered queries in batches, and that as a share of one large copy's where this was measured."""
     flow, node = cell.flows[0], bench.gpus.node(cell.flows[0])
     batches = max(16, 512 // cell.batch)
-    try:
-        prepared = bench.cuda.prepare_queries(
-            bench.gpus.ordinal(flow.dst), node, cell.method, bytes=QUERY, batch=cell.batch, batches=batches
-        )
-    except ProbeFailure as error:
-        if cell.method != "batch":
-            raise cannot(error) from None
-        yield _query(cell, "goodput", None, "GB/s", {}, error.args[0])  # the driver is too old for that one
-        return
+    with in_words():
+        try:
+            prepared = bench.cuda.prepare_queries(
+                bench.gpus.ordinal(flow.dst), node, cell.method, bytes=QUERY, batch=cell.batch, batches=batches
+            )
+        except ProbeFailure as error:
+            if cell.method != "batch":
+                raise
+            yield _query(cell, "goodput", None, "GB/s", {}, error.args[0])  # the driver is too old for that one
+            return
     with closing(prepared) as run:
         try:
             yield from _query_samples(cell, bench, run, batches * cell.batch * QUERY)
