@@ -103,8 +103,11 @@ class Lines:
             raise self._error(error) from None
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Nothing more comes; a file without a line is taken away."""
+        empty = self._regular and not self._out.tell()
         self._out.close()
+        if empty:
+            Path(os.path.realpath(self._path)).unlink(missing_ok=True)
 
     def _error(self, error: OSError) -> InputError:
         hint = "make room, or choose another path"

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 FINE, WRONG, NOT_JUDGED = 0, 1, 3
 MOST_CAUSES = 3
 _FLOW = re.compile(r"[^\s,]+->[^\s,]+")
+# What measures a kind of path again; all others are the GPUs'.
+_AGAIN = {"host memory": "host", "storage": "storage FILE", "network": "network HOST"}
 Expect = Callable[["Observation"], Expected]
 Why = dict[int, tuple[Cause, ...]]
 
@@ -162,7 +164,8 @@ def _finding(rows: list[Judged], why: Why) -> Finding:
         title = best.what if best.seen or ranked[0].predicted is None else f"perhaps {best.what}"
         return Finding(first.verdict.value, title, tuple(rows), ranked[:MOST_CAUSES], best.step)
     what = "nothing that was seen explains it, and no single change that the model knows"
-    step = f"lanewise measure gpu --flows '{first.row.flow}' -o again.json; then lanewise check --from again.json"
+    again = _AGAIN.get(first.row.path, f"gpu --flows '{first.row.flow}'")
+    step = f"lanewise measure {again} -o again.json; then lanewise check --from again.json"
     return Finding(first.verdict.value, what, tuple(rows), (), step)
 
 
@@ -172,14 +175,21 @@ def _open(judged: Sequence[Judged]) -> list[Finding]:
     for each in judged:
         if each.verdict in (Verdict.FAILED, Verdict.UNKNOWN):
             groups[each.verdict, _FLOW.sub("these flows", each.note)].append(each)
-    steps = {
-        Verdict.FAILED: "lanewise doctor",
-        Verdict.UNKNOWN: "describe the machine with its parts (--system machine.yaml), or --expect EARLIER.json",
-    }
     return [
-        Finding(verdict.value, note or "nothing is known of it", tuple(rows), (), steps[verdict])
+        Finding(verdict.value, note or "nothing is known of it", tuple(rows), (), _step(rows[0]))
         for (verdict, note), rows in groups.items()
     ]
+
+
+def _step(judged: Judged) -> str:
+    """What to do about a row that could not be judged."""
+    if judged.verdict is Verdict.FAILED:
+        return "lanewise doctor"
+    if judged.value is None:
+        return "measure longer (--seconds, or a larger --size)"
+    if judged.note.startswith("unknown device"):
+        return "say which device it is (--as WORD=DEVICE), or name the machine that has it (--system machine.yaml)"
+    return "describe the machine with its parts (--system machine.yaml), or --expect EARLIER.json"
 
 
 def beside(checkup: Checkup, notes: Iterable[str], aside: Iterable[Observation]) -> Checkup:

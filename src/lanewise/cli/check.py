@@ -9,6 +9,7 @@ import typer
 
 from lanewise import files
 from lanewise.cli import checked, options, terminal
+from lanewise.cli.measure import recorded
 from lanewise.errors import FormatError, InputError
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _measured() -> tuple[Found, BaseException | None]:
     try:
         for sample in checking.quick_samples(notes):
             taken.append(sample)
-            terminal.status(f"{len(taken)} samples, now {sample.scenario} {sample.flow}")
+            recorded.progress(taken)
     except KeyboardInterrupt as stop:
         stopped = stop
         notes.append("interrupted: what was measured by then is judged")

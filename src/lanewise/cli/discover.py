@@ -99,7 +99,7 @@ def _table(found: Discovery) -> str:
     ]
     links = [(link.a, link.b, speed(link), link.port) for link in system.links]
     lines = [terminal.table(("device", "kind", "part", "NUMA", "in the dumps"), devices), ""]
-    lines += [terminal.table(("from", "to", "link", "root port"), links), ""]
+    lines += [terminal.table(("from", "to", "link", "root port"), links), ""] if links else []
     volumes = [(v.name, f"RAID-{v.raid}", " ".join(v.drives)) for v in system.volumes.values()]
     lines += [terminal.table(("volume", "level", "drives"), volumes), ""] if volumes else []
     lines += [f"assumed: {text}" for text in system.assumptions]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ def out_json(data: Any) -> None:
 def note(text: str) -> None:
     """A line about what is going on."""
     _clear_status()
-    sys.stderr.write(f"{text}\n")
+    _tell(f"{text}\n")
 
 
 def fail(text: str) -> None:
@@ -37,7 +38,7 @@ def fail(text: str) -> None:
     _clear_status()
     if colours(sys.stderr) and text.startswith("error:"):
         text = f"{_RED}{_BOLD}error:{_OFF}{text[6:]}"
-    sys.stderr.write(f"{text}\n")
+    _tell(f"{text}\n")
 
 
 def overwrites() -> bool:
@@ -49,8 +50,7 @@ def status(text: str) -> None:
     """Progress: on a terminal one line that is written over, else a line of its own."""
     if overwrites():
         width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
-        sys.stderr.write(f"\r\033[K{text[:width]}")
-        sys.stderr.flush()
+        _tell(f"\r\033[K{text[:width]}")
     else:
         note(text)
 
@@ -122,4 +122,11 @@ def version() -> str:
 
 def _clear_status() -> None:
     if sys.stderr.isatty():
-        sys.stderr.write("\r\033[K")
+        _tell("\r\033[K")
+
+
+def _tell(text: str) -> None:
+    # Nobody to tell (the window was closed, the log's disk is full) is no reason to stop a measurement.
+    with contextlib.suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()

@@ -89,6 +89,9 @@ def everywhere(
     """What holds for every verb."""
 
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
     try:
@@ -104,7 +107,7 @@ def run(arguments: Sequence[str]) -> int:
         _drop_stdout()  # the reader (head, less) has what it wanted
         return 0
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if error.errno not in _NO_ROOM:
             raise
         _drop_stdout()
         terminal.fail("error: no space left to write the output\nhint:  make room, or write elsewhere")

@@ -74,16 +74,20 @@ class GpuProbe:
 
     def samples(self, ask: GpuAsk) -> Iterator[Sample]:
         """Every sample as soon as it is there; closing the iterator frees what it holds."""
-        from lanewise.probes.gpu_copies import copies, sweep
+        from lanewise._native import ProbeFailure
+        from lanewise.probes.gpu_copies import cannot, copies, sweep
         from lanewise.probes.gpu_small import chase, launch, queries
 
         plan = self.plan(ask)
         bench = Bench(self.cuda, self.gpus, ask, self._make_flow, self._most_copies, self._sys)
-        bench.check_memory(plan)
         ways = {Kind.COPIES: sweep if ask.sizes else copies, Kind.CHASE: chase, Kind.LAUNCH: launch,
                 Kind.QUERIES: queries}  # fmt: skip
-        for cell in plan:
-            yield from ways[cell.kind](cell, bench)
+        try:
+            bench.check_memory(plan)
+            for cell in plan:
+                yield from ways[cell.kind](cell, bench)
+        except ProbeFailure as error:
+            raise cannot(error) from None
 
 
 def open_gpus(library: str = "") -> GpuProbe:

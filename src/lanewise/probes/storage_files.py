@@ -128,7 +128,12 @@ def _open(path: str) -> Source:
         raise InputError(f"cannot be read: {error.strerror}", place=place, hint=hint) from None
     seen = os.fstat(opened)
     own = os.geteuid() in (0, seen.st_uid) or os.access(path, os.W_OK)
-    size = os.lseek(opened, 0, os.SEEK_END)
+    try:
+        size = os.lseek(opened, 0, os.SEEK_END)
+    except OSError:
+        os.close(opened)
+        hint = "name a file on a drive, or the drive"
+        raise InputError("has no size (a file of /proc)", place=place, hint=hint) from None
     return Source(path, path, opened, size, drives=drives_of(path), holes=_holes(opened, seen), knows_cache=own)
 
 
@@ -141,7 +146,8 @@ def _make(folder: str, size: int) -> Source:
         free = os.statvfs(folder)
         room = free.f_bavail * free.f_frsize
         if room < size + _LEFT_FREE:
-            cause = f"no room for a test file of {units.show(size, 'GB')}: {units.show(room, 'GB')} are free"
+            shown = [units.show(each, "MiB") for each in (size, room, _LEFT_FREE)]
+            cause = f"no room for a test file of {shown[0]}: {shown[1]} are free, of which {shown[2]} stay so"
             raise CannotMeasure(cause, place=place, hint="make a smaller one, or choose another folder")
         opened = _nameless(folder)
     except OSError as error:

@@ -80,6 +80,8 @@ def parse_reading(paths: tuple[str, ...], **settings: Any) -> Reading:
             settings[name] = round(units.parse(settings[name], "B"))
     if settings.get("seconds") is not None:
         settings["seconds"] = units.parse(settings["seconds"], "s")
+        if settings["seconds"] <= 0:
+            raise InputError("a run of no time reads nothing", hint="such as --seconds 2s; leave it away for --size")
     if isinstance(settings.get("modes"), str):
         settings["modes"] = tuple(mode.strip() for mode in settings["modes"].split(",") if mode.strip())
     if isinstance(settings.get("to"), str):
@@ -103,7 +105,7 @@ def _check_numbers(asked: Reading) -> None:
         raise InputError(f"an I/O of {asked.io:,} bytes cannot be had", hint="between --io 512B and --io 1GiB")
     if asked.io % _SMALLEST_IO:
         raise InputError(f"an I/O of {asked.io:,} bytes is no multiple of 512", hint="for example --io 1MiB")
-    if asked.seconds < 0 or asked.size < asked.io:
+    if asked.size < asked.io:
         raise InputError(f"{asked.size:,} bytes a run is less than one I/O", hint="raise --size, or lower --io")
 
 

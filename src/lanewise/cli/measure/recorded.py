@@ -49,7 +49,7 @@ def record(
         _show(run.rows, as_json)
     if failure is not None:
         if taken:
-            terminal.note(f"not finished: {len(taken)} samples of {len(run.rows)} cells are kept")
+            terminal.note(f"not finished: {_many(len(taken), 'sample')} of {_many(len(run.rows), 'row')} kept")
         raise failure
     return run.rows
 
@@ -63,12 +63,14 @@ def _collect(
     if output is not None:
         files.check_writable(output)
     lines = files.Lines(sample_file) if sample_file is not None else None
+    if terminal.overwrites():
+        terminal.status("preparing")
     try:
         for sample in samples:
             taken.append(sample)
             if lines is not None:
                 lines.write(json.dumps(sample.row(), ensure_ascii=False, allow_nan=False))
-            _progress(taken)
+            progress(taken)
     except (Exception, KeyboardInterrupt) as error:
         return error
     finally:
@@ -81,12 +83,15 @@ def _collect(
     return None
 
 
-def _progress(taken: Sequence[Sample]) -> None:
-    """Every sample on a terminal; in a log one line for each flow of a scenario."""
+def progress(taken: Sequence[Sample]) -> None:
+    """Every sample on a terminal; in a log one line for each scenario."""
     now = taken[-1]
-    is_new = len(taken) == 1 or (now.scenario, now.flow) != (taken[-2].scenario, taken[-2].flow)
-    if is_new or terminal.overwrites():
-        terminal.status(f"{len(taken)} samples, now {now.scenario} {now.flow}")
+    if terminal.overwrites() or len(taken) == 1 or now.scenario != taken[-2].scenario:
+        terminal.status(f"{_many(len(taken), 'sample')}, now {now.scenario} {now.flow}")
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _save(run: Run, output: Path) -> LanewiseError | None:
