@@ -47,7 +47,7 @@ class Cuda {
 
 std::size_t free_bytes(const Device& device) {
   const std::scoped_lock turn(device.engine->turn());
-  return device.engine->gpu(device.facts.ordinal).context()->free_bytes();
+  return device.engine->free_bytes(device.facts.ordinal);
 }
 
 std::vector<Timing> timings(cuda::Run& run) {
@@ -89,7 +89,7 @@ void bind_run(nb::module_& m) {
       .def("run", timings, Unlocked())
       .def("verify", &cuda::Run::verify, Unlocked())
       .def("pages", &cuda::Run::pages, Unlocked())
-      .def("resize", &cuda::Run::resize, "copies"_a, Unlocked())
+      .def("resize", &cuda::Run::resize, "marks"_a, "each"_a = std::vector<int>(), Unlocked())
       .def("close", &cuda::Run::close, Unlocked());
 }
 

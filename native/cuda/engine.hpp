@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/gate.hpp"
 #include "cuda/gpu.hpp"
+#include "cuda/pool.hpp"
 
 namespace lanewise::cuda {
 
@@ -42,7 +44,15 @@ class Engine {
   // Peer access between two GPUs, both ways; host::Failure where it cannot be.
   void set_peers(int one, int other, bool on);
 
-  // One at a time: runs share GPUs and the peer access between them.
+  Pool& pool() { return pool_; }
+
+  // What all that is timed is held by; made at the first use.
+  Gate& gate(const Gpu& registrar);
+
+  // What a GPU's memory has room for.
+  std::size_t free_bytes(int ordinal) { return gpu(ordinal).context()->free_bytes() + pool_.free_bytes(ordinal); }
+
+  // One at a time: runs share GPUs, the peer access between them, buffers and the gate.
   std::mutex& turn() { return turn_; }
 
  private:
@@ -53,6 +63,8 @@ class Engine {
   std::vector<DeviceFacts> devices_;
   std::map<int, Gpu> gpus_;
   std::set<std::pair<int, int>> enabled_;  // by us
+  Pool pool_;
+  std::unique_ptr<Gate> gate_;
   std::mutex turn_;
 };
 

@@ -45,7 +45,12 @@ void Gate::check_in_time() const {
 
 Settled::~Settled() {
   gate_.open();
-  for (const auto& [gpu, stream] : streams_) gpu->calls().cuStreamSynchronize(stream);
+  for (const auto& [gpu, stream] : streams_) {
+    CUcontext popped = nullptr;
+    if (gpu->calls().cuCtxPushCurrent(gpu->context()->handle()) != kSuccess) continue;  // the driver has shut down
+    gpu->calls().cuStreamSynchronize(stream);
+    gpu->calls().cuCtxPopCurrent(&popped);
+  }
 }
 
 }  // namespace lanewise::cuda

@@ -338,14 +338,15 @@ class CudaFlow:
         """`sm`: copied by a kernel, else by a copy engine; `p2p` False: cuMemcpyPeerAsync with peer access off."""
 
 class CudaTiming:
-    """One flow's run: `marks` are seconds from the common release to the end of each copy (ascending)."""
+    """One flow's run: `marks` are seconds from the common release to the end of each copy, or of `each` (ascending)."""
 
     @property
     def marks(self) -> list[float]: ...
 
 class CudaRun:
-    """Buffers, streams and events of some flows, ready to run again and again; freed with the object or by close().
+    """Buffers, streams and events of some flows, ready to run again and again.
 
+    Freed with the object or by close(), which keeps the buffers for the next flows that Cuda prepares.
     Another thread's close() waits for the run that goes on.
     """
 
@@ -358,8 +359,8 @@ class CudaRun:
         """Copies a fresh pattern once, outside any timing; ProbeFailure names the flow and its first wrong byte."""
     def pages(self) -> list[dict[int, int]]:
         """Of each flow: pages of its host buffer by NUMA node ({} if it has none)."""
-    def resize(self, copies: list[int]) -> None:
-        """Other numbers of copies, one a flow (of queries: batches); the buffers stay."""
+    def resize(self, marks: list[int], each: list[int] = ...) -> None:
+        """Other numbers of marks (of queries: batches), and of copies before each mark (none: 1); the buffers stay."""
     def close(self) -> None: ...
 
 class Cuda:
