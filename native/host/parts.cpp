@@ -29,6 +29,13 @@ std::vector<int> cpus_of(int node) {
   return cpus;
 }
 
+bool has_one_node() {
+  std::ifstream online("/sys/devices/system/node/online");
+  std::string nodes;
+  online >> nodes;
+  return nodes.find_first_of("-,") == std::string::npos;
+}
+
 void stay_on(const std::vector<int>& cpus) {
   try {
     pin_thread(cpus);
@@ -39,9 +46,10 @@ void stay_on(const std::vector<int>& cpus) {
 }  // namespace
 
 void in_parts(std::size_t bytes, int node, const std::function<void(std::size_t, std::size_t)>& work) {
-  if (node == kAnyNode) return work(0, bytes);
-  const std::vector<int> cpus = cpus_of(node);
-  const std::size_t most = std::min<std::size_t>(kMostThreads, cpus.empty() ? std::max(1U, std::thread::hardware_concurrency()) : cpus.size());
+  if (node == kAnyNode && (bytes < 2 * kLeast || !has_one_node())) return work(0, bytes);
+  const std::vector<int> cpus = node == kAnyNode ? std::vector<int>() : cpus_of(node);
+  const std::size_t there = cpus.empty() ? std::max(1U, std::thread::hardware_concurrency()) : cpus.size();
+  const std::size_t most = std::min(kMostThreads, there);
   const std::size_t parts = std::clamp<std::size_t>(bytes / kLeast, 1, most);
   const std::size_t part = (bytes / parts + kLeast) / 4096 * 4096;
   std::vector<std::jthread> threads;

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lanewise.probes.cases import Cell
     from lanewise.probes.gpu_bench import Bench
 
-CHASE_STEPS = 100_000  # some 0.1 s; the launch on each multiprocessor is then below 1 % of its steps
+CHASE_STEPS = 100_000  # some 0.1 s, a tenth of nvbandwidth's
 LAUNCHES = 100
 
 
