@@ -102,6 +102,7 @@ void bind_cuda(nb::module_& m) {
       .def(nb::init<const std::string&>(), "library"_a = "libcuda.so.1", Unlocked())
       .def_prop_ro("driver", &Cuda::driver)
       .def_prop_ro("devices", &Cuda::devices)
+      .def_prop_ro("holds_staged", [](const Cuda& c) { return c.engine()->holds_staged(); })
       .def("can_peer", [](const Cuda& c, int device, int peer) { return c.engine()->can_peer(device, peer); },
            "device"_a, "peer"_a)
       .def("prepare",

@@ -1,6 +1,7 @@
 // The driver with the GPUs in use and the peer access switched between them.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -52,6 +53,11 @@ class Engine {
   // What a GPU's memory has room for.
   std::size_t free_bytes(int ordinal) { return gpu(ordinal).context()->free_bytes() + pool_.free_bytes(ordinal); }
 
+  // Whether the driver queues copies that it stages through host memory behind a hold; else it waits for their turn, and
+  // they have to start as they come. Found out by the first that is held in vain.
+  bool holds_staged() const { return holds_staged_; }
+  void let_staged_go() { holds_staged_ = false; }
+
   // One at a time: runs share GPUs, the peer access between them, buffers and the gate.
   std::mutex& turn() { return turn_; }
 
@@ -65,6 +71,7 @@ class Engine {
   std::set<std::pair<int, int>> enabled_;  // by us
   Pool pool_;
   std::unique_ptr<Gate> gate_;
+  std::atomic<bool> holds_staged_ = true;
   std::mutex turn_;
 };
 

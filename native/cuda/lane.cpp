@@ -146,14 +146,15 @@ std::size_t End::first_wrong(std::size_t bytes, unsigned long long seed) const {
 
 FlowLane::FlowLane(Engine& engine, const Flow& flow, int beside)
     : Lane(engine.gpu(checked(flow).starter()), flow.copies),
+      engine_(engine),
       flow_(flow),
       beside_(beside),
       from_(engine, flow.src, flow.bytes, flow.node, gpu()),
       to_(engine, flow.dst, flow.bytes, flow.node, gpu()) {}
 
-// A staged copy takes the driver many commands: the first is held, the others follow while it runs.
+// A staged copy takes the driver many commands: one is held at most, the others follow while it runs.
 int FlowLane::entries() const {
-  if (flow_.between_gpus() && !flow_.p2p) return kMostHeld;
+  if (staged()) return engine_.holds_staged() ? kMostHeld : kMostHeld + 1;
   return flow_.sm ? 1 : each_;
 }
 

@@ -25,6 +25,7 @@ struct Flow {
   bool sm = false;            // by a kernel, else by a copy engine
   bool read = false;          // between GPUs: the destination pulls
   bool p2p = true;            // between GPUs: with peer access
+  bool staged() const { return between_gpus() && !p2p; }
   bool between_gpus() const { return src != kHost && dst != kHost && src != dst; }
   int starter() const { return src == kHost || (dst != kHost && read) ? dst : src; }
   std::string name() const;
@@ -43,6 +44,8 @@ class Lane {
 
   // What an item takes of a stream's queue. More than kMostHeld: it cannot be queued while the gate is closed.
   virtual int entries() const { return 1; }
+  // Whether the driver stages its copies through host memory.
+  virtual bool staged() const { return false; }
   // Queues an item; the GPU's context is current.
   virtual void queue(int item) = 0;
   // Other numbers of items, and of what an item consists of.
@@ -93,6 +96,7 @@ class FlowLane : public Lane {
  public:
   FlowLane(Engine& engine, const Flow& flow, int beside);
   int entries() const override;
+  bool staged() const override { return flow_.staged(); }
   void queue(int item) override;
   void resize(int items, int each) override;
   void set_peers(Engine& engine) const override;
@@ -103,6 +107,7 @@ class FlowLane : public Lane {
  private:
   void copy();
 
+  const Engine& engine_;
   Flow flow_;
   int each_ = 1;  // copies an item
   int beside_;

@@ -50,6 +50,11 @@ std::vector<std::vector<double>> Run::run() {
   check_open();
   set_peers();
   queue_all();
+  const bool staged = std::ranges::any_of(lanes_, [](const auto& lane) { return lane->staged(); });
+  if (!gate_->in_time() && staged && engine_->holds_staged()) {
+    engine_->let_staged_go();
+    queue_all();
+  }
   gate_->check_in_time();
   std::vector<std::vector<double>> marks;
   for (const auto& lane : lanes_) marks.push_back(lane->marks());

@@ -372,6 +372,9 @@ class Cuda:
         """What cuDriverGetVersion says: 13000 is CUDA 13.0."""
     @property
     def devices(self) -> list[CudaDevice]: ...
+    @property
+    def holds_staged(self) -> bool:
+        """False once the driver was seen to wait while it queued a staged copy: such copies are then not held."""
     def can_peer(self, device: int, peer: int) -> bool: ...
     def prepare(self, flows: Sequence[CudaFlow]) -> CudaRun:
         """Buffers and all for these flows, each path used once; ProbeFailure if memory or peer access is missing."""

@@ -77,9 +77,3 @@ def test_several_copies_between_two_marks_are_all_timed(cuda: Open) -> None:
         assert timing.marks == pytest.approx([first * each * (i + 1) for i in range(len(timing.marks))], rel=0.01)
     with pytest.raises(ProbeFailure, match="host0->gpu0: 257 copies"):
         run.resize([257 // 257, 1], [257, 1])
-
-
-def test_staged_copies_need_no_more_room_behind_the_hold_than_one(cuda: Open) -> None:
-    flows = [CudaFlow(0, 1, MIB, 64, p2p=False), CudaFlow(1, 0, MIB, 64, p2p=False)]
-    run = cuda(QUEUE=8, HOLD_MS=500).prepare(flows)
-    assert [len(timing.marks) for timing in run.run()] == [64, 64]

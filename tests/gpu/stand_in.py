@@ -61,6 +61,7 @@ class Cuda:
     driver: int = 13000
     runs: int = 0
     open: int = 0
+    holds_staged: bool = True
     chased: list[tuple[int, int, int]] = field(default_factory=list)
 
     @property

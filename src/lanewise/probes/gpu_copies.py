@@ -54,6 +54,7 @@ def _sampled(cell: Cell, bench: Bench, jobs: Sequence[Job], run: CudaRun) -> Ite
     notes, nodes = _pages(jobs, run)
     run.verify()
     pace = _tune(run, jobs, bench.most_copies)
+    notes = [note or bench.unheld(cell) for note in notes]
     watch = bench.watch(cell.flows)
     rates: list[list[float]] = [[] for _ in jobs]
     while not all(bench.ask.rule.enough(values) for values in rates):

@@ -54,7 +54,9 @@ def _times(
         while not reason and not bench.ask.rule.enough(values):
             with watch.running():
                 values.append(scale * once())
-            yield Sample(cell.scenarios[0], flow.name, metric, values[-1], unit, {}, {**how, **watch.how()}, path(flow))
+            said = {**how, **watch.how()}
+            note = bench.unheld(cell)
+            yield Sample(cell.scenarios[0], flow.name, metric, values[-1], unit, {}, said, path(flow), note)
     except ProbeFailure as error:
         reason = error.args[0]
     if reason:

@@ -167,6 +167,8 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr fro
   if (holder(to, bytes) != device_of(to_context) || holder(from, bytes) != device_of(from_context)) {
     return kInvalidValue;
   }
+  const bool peers = reaches(current(), device_of(to_context)) && reaches(current(), device_of(from_context));
+  if (!peers && world().config.staged_waits) reinterpret_cast<Stream*>(stream)->drain();
   return copy(to, from, bytes, stream);
 }
 }
