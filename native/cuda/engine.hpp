@@ -53,8 +53,8 @@ class Engine {
   // What a GPU's memory has room for.
   std::size_t free_bytes(int ordinal) { return gpu(ordinal).context()->free_bytes() + pool_.free_bytes(ordinal); }
 
-  // Whether the driver queues copies that it stages through host memory behind a hold; else it waits for their turn, and
-  // they have to start as they come. Found out by the first that is held in vain.
+  // Whether the driver queues copies that it stages through host memory behind a hold; else it waits for their turn,
+  // and they have to start as they come. Found out by the first that is held in vain.
   bool holds_staged() const { return holds_staged_; }
   void let_staged_go() { holds_staged_ = false; }
 
