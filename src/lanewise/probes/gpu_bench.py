@@ -114,6 +114,12 @@ class Bench:
                 return f"{by} has no peer access to {other}"
         return ""
 
+    def unheld(self, cell: Cell) -> str:
+        """What is to be noted of a cell whose copies the driver does not let be held; '' of others."""
+        if self.cuda.holds_staged or not any(is_pair(flow) and not flow.p2p for flow in cell.flows):
+            return ""
+        return "not released together: the driver waits for a staged copy's turn while it queues it"
+
     def check_memory(self, cells: Sequence[Cell]) -> None:
         """CannotMeasure for the first cell whose buffers a GPU has no room for, with what is asked and what is free."""
         free = {name: self.gpus.device(name).free for name in self.gpus.of([f for c in cells for f in c.flows])}

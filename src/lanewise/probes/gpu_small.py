@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lanewise.probes.cases import Cell
     from lanewise.probes.gpu_bench import Bench
 
-CHASE_STEPS = 100_000  # some 0.1 s; the launch on each multiprocessor is then below 1 % of its steps
+CHASE_STEPS = 100_000  # some 0.1 s, a tenth of nvbandwidth's
 LAUNCHES = 100
 
 
@@ -54,7 +54,9 @@ def _times(
         while not reason and not bench.ask.rule.enough(values):
             with watch.running():
                 values.append(scale * once())
-            yield Sample(cell.scenarios[0], flow.name, metric, values[-1], unit, {}, {**how, **watch.how()}, path(flow))
+            said = {**how, **watch.how()}
+            note = bench.unheld(cell)
+            yield Sample(cell.scenarios[0], flow.name, metric, values[-1], unit, {}, said, path(flow), note)
     except ProbeFailure as error:
         reason = error.args[0]
     if reason:

@@ -31,7 +31,7 @@ class Watch:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Watch while the block runs; the last reading of each GPU stays in `links` and `clocks`."""
+        """Watch while the block runs: the last reading of links stays in `links`, the first of clocks in `clocks`."""
         stop = threading.Event()
         thread = threading.Thread(target=self._poll, args=(stop,), daemon=True)
         thread.start()
@@ -47,15 +47,13 @@ class Watch:
         return {key: text for key, text in seen.items() if text}
 
     def _poll(self, stop: threading.Event) -> None:
-        first = True
         while not stop.wait(_PAUSE):
             for gpu, folder in self._folders.items():
                 link = machine.link(folder) or self._clocks.link(gpu)
                 if link:
                     self.links[gpu] = link
-            if first:
+            if not self.clocks:  # once: NVML takes milliseconds to answer, and every sample waits for it
                 self.clocks.update(self._clocks.read())
-                first = False
 
 
 def nvml() -> Any:
