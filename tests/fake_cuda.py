@@ -15,6 +15,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 SOURCES = Path(__file__).parent / "cuda" / "fake_driver"
 NATIVE = Path(__file__).parents[1] / "native"
 KINDS = ("contexts", "memory", "streams", "events", "modules", "peers")
@@ -22,7 +24,7 @@ VARIANTS = ("13", "12", "no batch")  # how it has cuMemcpyBatchAsync: as CUDA 13
 
 
 def build(variant: str = "13") -> Path:
-    """The library, compiled once for each state of the sources; LookupError without a C++ compiler."""
+    """The library, compiled once for each state of the sources; the test is skipped without a C++ compiler."""
     sources = sorted(SOURCES.glob("*.cpp"))
     state = hashlib.sha256()
     for file in (*sources, SOURCES / "world.hpp", NATIVE / "cuda" / "api.hpp", NATIVE / "cuda" / "pattern.hpp"):
@@ -43,7 +45,7 @@ def _compiled(target: Path, arguments: list[str], together: Sequence[Path] = ())
     if not target.exists():
         compiler = os.environ.get("CXX") or shutil.which("c++")
         if compiler is None:
-            raise LookupError("no C++ compiler for the driver without GPUs")
+            pytest.skip("no C++ compiler for the driver without GPUs")
         half = target.with_suffix(f".{os.getpid()}{target.suffix}")
         options = ["-std=c++20", "-O1", "-fPIC", "-pthread", f"-I{NATIVE}"]
         text = "".join(f'#include "{file}"\n' for file in together)

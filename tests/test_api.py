@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 import threading
 from pathlib import Path
 
@@ -75,6 +76,15 @@ def test_doctor_gives_every_piece():
     assert pieces[0].piece == "native core"
     assert pieces[0].found
     assert all(piece.without_it for piece in pieces)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names libraries of Linux")
+def test_doctor_looks_where_measuring_looks(monkeypatch):
+    monkeypatch.setenv("LANEWISE_CUDA_DRIVER", "libc.so.6")
+    monkeypatch.setenv("LANEWISE_CUFILE", "libno-such-cufile.so")
+    found = {piece.piece: piece.found for piece in lanewise.doctor()}
+    assert found["CUDA driver"]
+    assert not found["cuFile"]
 
 
 def test_a_new_study_runs_and_its_run_can_be_compared(tmp_path):

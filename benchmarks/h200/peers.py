@@ -25,6 +25,13 @@ _MATRICES = {
     ("Latency", "Disabled"): ("device_to_device_launch_latency_no_p2p", "latency"),
     ("Latency", "Enabled"): ("device_to_device_launch_latency", "latency"),
 }
+# Cases of nvbandwidth that copy both ways by one kernel, half of it each way, and print half of the sum
+# (MemcpyInitiatorSMSplitWarp in memcpy.cpp): only sums can be compared.
+_HALVES = tuple(
+    f"{way}_bidirectional_memcpy_sm" for way in ("host_to_device", "device_to_host", "all_to_host", "host_to_all")
+)
+# Cases whose kernels run on the source although their names say read (PREFER_SRC_CONTEXT in testcases_sm.cpp).
+_PUSHED = {"all_to_one_read_sm": "one_to_all_write_sm", "one_to_all_read_sm": "all_to_one_write_sm"}
 
 
 def nvbandwidth(text: str) -> Values:
@@ -44,7 +51,7 @@ def _cells(case: dict[str, Any]) -> Iterator[tuple[Name, float]]:
         for column, text in enumerate(row):
             name = _named(case["name"], i // width if len(rows) > 1 else 0, i % width, column, width)
             if name is not None and text != "N/A" and float(text) > 0:
-                yield name, float(text)
+                yield name, float(text) * (2 if case["name"] in _HALVES else 1)
 
 
 def _named(case: str, matrix: int, row: int, column: int, gpus: int) -> Name | None:
@@ -65,6 +72,8 @@ def _named(case: str, matrix: int, row: int, column: int, gpus: int) -> Name | N
         return case, f"host0->gpu{column}", "chase_latency"
     if case == "device_local_copy":
         return case, f"gpu{column}->gpu{column}", "goodput"
+    if case in _HALVES:
+        return _both_ways(case, f"gpu{column}")
     if case.startswith(("host_to_", "device_to_host", "all_to_host")):
         into_host = case.startswith(("device_to_host", "all_to_host"))
         return case, f"gpu{column}->host0" if into_host else f"host0->gpu{column}", "goodput"
@@ -75,7 +84,11 @@ def _one_and_all(case: str, one: int, gpus: int) -> Name:
     inbound = case.startswith(("all_to_one_write", "one_to_all_read"))
     others = [i for i in range(gpus) if i != one]
     flows = [f"gpu{i}->gpu{one}" if inbound else f"gpu{one}->gpu{i}" for i in others]
-    return case, ", ".join(flows), "total" if len(flows) > 1 else "goodput"
+    return _PUSHED.get(case, case), ", ".join(flows), "total" if len(flows) > 1 else "goodput"
+
+
+def _both_ways(case: str, gpu: str) -> Name:
+    return case, f"host0->{gpu}, {gpu}->host0", "total"
 
 
 def p2p_test(text: str) -> Values:
@@ -117,4 +130,9 @@ def lanewise(text: str) -> Values:
         scenario = f"{row['scenario']} batch={batch}" if batch else row["scenario"]
         if row.get("value") is not None:
             found[scenario, row["flow"], row["metric"]] = row["value"]
+    for (scenario, flow, metric), value in list(found.items()):
+        src, _, dst = flow.partition("->")
+        back = (scenario, f"{dst}->{src}", "goodput")
+        if scenario in _HALVES and metric == "goodput" and src == "host0" and back in found:
+            found[_both_ways(scenario, dst)] = value + found[back]
     return found

@@ -13,7 +13,7 @@
 #             --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 \
 #             typer annotated-doc typing-extensions pydantic pydantic-core annotated-types typing-inspection
 # SECONDS_ALL  for everything (default 570).
-# Into OUT: versus.md, versus.json, raw.tar.gz (all that was printed and every run file), build.log, machine.txt.
+# Into OUT: first.txt, versus.md, versus.json, raw.tar.gz (all that was printed and every run file), build.log, machine.txt.
 set -u
 begun=$(date +%s)
 peers=$(realpath -m "${PEERS:-.peers}") wheels=$(realpath -m "${WHEELS:-.wheels}") out=$(realpath -m "${OUT:-out/h200}")
@@ -60,8 +60,13 @@ export PYTHONPATH="$work/site"
 } 2> /dev/null
 cat "$work"/*.log > "$out/build.log"
 echo "built after $(($(date +%s) - begun)) s"
-{ nvidia-smi; nvidia-smi topo -m; nvidia-smi -q -d CLOCK,PERFORMANCE; nvcc --version; uname -srm; lscpu; } \
+{ nvidia-smi; nvidia-smi topo -m; nvidia-smi -q -d CLOCK,PERFORMANCE; nvcc --version; uname -srm; lscpu; head /sys/devices/system/node/online; } \
     > "$out/machine.txt" 2>&1
+
+# Before minutes go into the others' runs: does it run at all?
+quick=host_to_device_memcpy_ce,host_device_latency_sm,device_local_copy
+timeout 120 python3 -m lanewise.cli.main measure gpu --devices 0 --cases "$quick" > "$out/first.txt" 2>&1 ||
+    { echo "lanewise does not run here:"; tail -n 30 "$out/first.txt" "$out/build.log"; exit 2; }
 
 tools=()
 for each in nvbandwidth p2p; do

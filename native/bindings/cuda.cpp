@@ -47,7 +47,7 @@ class Cuda {
 
 std::size_t free_bytes(const Device& device) {
   const std::scoped_lock turn(device.engine->turn());
-  return device.engine->gpu(device.facts.ordinal).context()->free_bytes();
+  return device.engine->free_bytes(device.facts.ordinal);
 }
 
 std::vector<Timing> timings(cuda::Run& run) {
@@ -89,7 +89,7 @@ void bind_run(nb::module_& m) {
       .def("run", timings, Unlocked())
       .def("verify", &cuda::Run::verify, Unlocked())
       .def("pages", &cuda::Run::pages, Unlocked())
-      .def("resize", &cuda::Run::resize, "copies"_a, Unlocked())
+      .def("resize", &cuda::Run::resize, "marks"_a, "each"_a = std::vector<int>(), Unlocked())
       .def("close", &cuda::Run::close, Unlocked());
 }
 
@@ -102,6 +102,7 @@ void bind_cuda(nb::module_& m) {
       .def(nb::init<const std::string&>(), "library"_a = "libcuda.so.1", Unlocked())
       .def_prop_ro("driver", &Cuda::driver)
       .def_prop_ro("devices", &Cuda::devices)
+      .def_prop_ro("holds_staged", [](const Cuda& c) { return c.engine()->holds_staged(); })
       .def("can_peer", [](const Cuda& c, int device, int peer) { return c.engine()->can_peer(device, peer); },
            "device"_a, "peer"_a)
       .def("prepare",

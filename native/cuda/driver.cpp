@@ -77,6 +77,8 @@ Driver::Driver(const std::string& library) : calls_(open(library)) {
   // A GPU's streams share 8 hardware queues unless told; flows that share one would wait for each other. Read once, by
   // cuInit; who has set it keeps his value.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  // What is loaded at its first use waits until the device is idle, and behind a held kernel that never comes.
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   check(calls_.cuInit(0), "cuInit");
   check(calls_.cuDriverGetVersion(&version_), "cuDriverGetVersion");
   if (version_ < kOldestDriver) {

@@ -68,6 +68,11 @@ const Gpu& Engine::gpu(int ordinal) {
   return found != gpus_.end() ? found->second : gpus_.try_emplace(ordinal, driver_, ordinal).first->second;
 }
 
+Gate& Engine::gate(const Gpu& registrar) {
+  if (gate_ == nullptr) gate_ = std::make_unique<Gate>(registrar.context());
+  return *gate_;
+}
+
 bool Engine::can_peer(int device, int peer) const {
   std::array<CUdevice, 2> handles{};
   const std::array<int, 2> ordinals{device, peer};

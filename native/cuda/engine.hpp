@@ -1,6 +1,7 @@
 // The driver with the GPUs in use and the peer access switched between them.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/gate.hpp"
 #include "cuda/gpu.hpp"
+#include "cuda/pool.hpp"
 
 namespace lanewise::cuda {
 
@@ -42,7 +45,20 @@ class Engine {
   // Peer access between two GPUs, both ways; host::Failure where it cannot be.
   void set_peers(int one, int other, bool on);
 
-  // One at a time: runs share GPUs and the peer access between them.
+  Pool& pool() { return pool_; }
+
+  // What all that is timed is held by; made at the first use.
+  Gate& gate(const Gpu& registrar);
+
+  // What a GPU's memory has room for.
+  std::size_t free_bytes(int ordinal) { return gpu(ordinal).context()->free_bytes() + pool_.free_bytes(ordinal); }
+
+  // Whether the driver queues copies that it stages through host memory behind a hold; else it waits for their turn,
+  // and they have to start as they come. Found out by the first that is held in vain.
+  bool holds_staged() const { return holds_staged_; }
+  void let_staged_go() { holds_staged_ = false; }
+
+  // One at a time: runs share GPUs, the peer access between them, buffers and the gate.
   std::mutex& turn() { return turn_; }
 
  private:
@@ -53,6 +69,9 @@ class Engine {
   std::vector<DeviceFacts> devices_;
   std::map<int, Gpu> gpus_;
   std::set<std::pair<int, int>> enabled_;  // by us
+  Pool pool_;
+  std::unique_ptr<Gate> gate_;
+  std::atomic<bool> holds_staged_ = true;
   std::mutex turn_;
 };
 

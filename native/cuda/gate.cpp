@@ -36,8 +36,12 @@ void Gate::open() {
   word(memory_, 0).store(1);
 }
 
+bool Gate::in_time() const {
+  return word(memory_, kTimedOutAt).load() == 0;
+}
+
 void Gate::check_in_time() const {
-  if (word(memory_, kTimedOutAt).load() == 0) return;
+  if (in_time()) return;
   throw host::Failure("the flows were held too long: not all was queued within " + std::to_string(kLongest.count()) +
                           " s, so they did not start together",
                       "measure fewer copies or fewer flows at once; without P2P the driver may block while it queues");
@@ -45,7 +49,12 @@ void Gate::check_in_time() const {
 
 Settled::~Settled() {
   gate_.open();
-  for (const auto& [gpu, stream] : streams_) gpu->calls().cuStreamSynchronize(stream);
+  for (const auto& [gpu, stream] : streams_) {
+    CUcontext popped = nullptr;
+    if (gpu->calls().cuCtxPushCurrent(gpu->context()->handle()) != kSuccess) continue;  // the driver has shut down
+    gpu->calls().cuStreamSynchronize(stream);
+    gpu->calls().cuCtxPopCurrent(&popped);
+  }
 }
 
 }  // namespace lanewise::cuda

@@ -23,7 +23,8 @@ class Gate {
   // Queues a kernel that waits until the gate opens, at most kLongest.
   void hold(const Gpu& gpu, CUstream stream) const;
   void open();
-  // host::Failure if a kernel gave up waiting since close(): what ran then did not start together.
+  // Whether no kernel gave up waiting since close(); host::Failure if one did: what ran then did not start together.
+  bool in_time() const;
   void check_in_time() const;
 
   static constexpr std::chrono::seconds kLongest{2};

@@ -51,8 +51,7 @@ Gpu::Gpu(std::shared_ptr<const Driver> driver, int ordinal)
       chase_(function("lanewise_chase")),
       stream_(make_stream(context_)) {}
 
-// Asking for an attribute makes the driver load the function now. Loaded at its first launch, it would wait for the
-// context to be idle, and behind a held kernel that never comes.
+// Asking for an attribute makes the driver load the function now, also where modules are loaded lazily (see Driver).
 CUfunction Gpu::function(const char* name) const {
   const Current current(*context_);
   CUfunction found = nullptr;
@@ -71,8 +70,9 @@ void Gpu::launch(const char* name, CUfunction kernel, Grid grid, CUstream stream
 }
 
 // One block a multiprocessor, or fewer where there is less to do.
-Grid Gpu::spread(std::size_t items) const {
-  const std::size_t blocks = std::clamp<std::size_t>((items + kThreads - 1) / kThreads, 1, multiprocessors_);
+Grid Gpu::spread(std::size_t items, int beside) const {
+  const std::size_t most = std::max<std::size_t>(1, multiprocessors_ / static_cast<unsigned>(beside));
+  const std::size_t blocks = std::clamp<std::size_t>((items + kThreads - 1) / kThreads, 1, most);
   return {.x = static_cast<unsigned>(blocks), .threads = kThreads};
 }
 
@@ -80,8 +80,9 @@ void Gpu::spin(CUstream stream, CUdeviceptr open, CUdeviceptr timed_out, unsigne
   launch("spin", spin_, {}, stream, open, timed_out, most_ns);
 }
 
-void Gpu::copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes) const {
-  launch("copy", copy_, spread(bytes / kVector), stream, to, from, static_cast<unsigned long long>(bytes));
+void Gpu::copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, int passes, int beside) const {
+  launch("copy", copy_, spread(bytes / kVector, beside), stream, to, from, static_cast<unsigned long long>(bytes),
+         static_cast<unsigned>(passes));
 }
 
 void Gpu::gather(CUstream stream, CUdeviceptr to, CUdeviceptr library, CUdeviceptr picks, std::size_t bytes,

@@ -27,7 +27,9 @@ class Gpu {
 
   // Kernels, queued on a stream of this GPU; see kernels.cu.
   void spin(CUstream stream, CUdeviceptr open, CUdeviceptr timed_out, unsigned long long most_ns) const;
-  void copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes) const;
+  // `beside`: how many such kernels run at once, each on its share of the multiprocessors. Unshared, later ones would
+  // wait for room until earlier ones have ended.
+  void copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, int passes, int beside) const;
   void gather(CUstream stream, CUdeviceptr to, CUdeviceptr library, CUdeviceptr picks, std::size_t bytes,
               unsigned batch) const;
   void chase(CUstream stream, CUdeviceptr start, unsigned long long steps, unsigned chaser, CUdeviceptr end) const;
@@ -41,7 +43,7 @@ class Gpu {
 
  private:
   CUfunction function(const char* name) const;
-  Grid spread(std::size_t items) const;
+  Grid spread(std::size_t items, int beside = 1) const;
   template <class... Values>
   void launch(const char* name, CUfunction kernel, Grid grid, CUstream stream, Values... values) const;
 

@@ -35,20 +35,23 @@ extern "C" __global__ void lanewise_spin(const volatile unsigned* open, volatile
   }
 }
 
-// Copies `bytes`; both addresses on 16 bytes. A thread's loads go out together before the first store waits for one.
-extern "C" __global__ void lanewise_copy(uint4* to, const uint4* from, unsigned long long bytes) {
+// Copies `bytes`, `passes` times; both addresses on 16 bytes. A thread's loads go out together before the first store
+// waits for one.
+extern "C" __global__ void lanewise_copy(uint4* to, const uint4* from, unsigned long long bytes, unsigned passes) {
   constexpr unsigned kInFlight = 8;  // 16-byte loads a thread has under way: enough for PCIe and NVLink latencies
   const unsigned long long vectors = bytes / sizeof(uint4);
   const unsigned long long threads = thread_count();
-  unsigned long long i = thread_index();
-  for (; i + (kInFlight - 1) * threads < vectors; i += kInFlight * threads) {
-    uint4 held[kInFlight];
+  for (unsigned pass = 0; pass < passes; ++pass) {
+    unsigned long long i = thread_index();
+    for (; i + (kInFlight - 1) * threads < vectors; i += kInFlight * threads) {
+      uint4 held[kInFlight];
 #pragma unroll
-    for (unsigned k = 0; k < kInFlight; ++k) held[k] = from[i + k * threads];
+      for (unsigned k = 0; k < kInFlight; ++k) held[k] = from[i + k * threads];
 #pragma unroll
-    for (unsigned k = 0; k < kInFlight; ++k) to[i + k * threads] = held[k];
+      for (unsigned k = 0; k < kInFlight; ++k) to[i + k * threads] = held[k];
+    }
+    for (; i < vectors; i += threads) to[i] = from[i];
   }
-  for (; i < vectors; i += threads) to[i] = from[i];
 
   const unsigned long long rest = vectors * sizeof(uint4) + thread_index();
   if (rest < bytes) reinterpret_cast<char*>(to)[rest] = reinterpret_cast<const char*>(from)[rest];

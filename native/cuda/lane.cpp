@@ -1,10 +1,13 @@
 #include "cuda/lane.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "cuda/gate.hpp"
 #include "cuda/pattern.hpp"
 #include "host/failure.hpp"
+#include "host/parts.hpp"
 
 namespace lanewise::cuda {
 
@@ -36,25 +39,39 @@ std::string end_name(int where, int node) {
   return node == host::kAnyNode ? "host0" : "host0:" + std::to_string(node);
 }
 
-}  // namespace
-
-void fill_host(std::byte* at, std::size_t bytes, unsigned long long seed) {
-  const std::size_t words = bytes / 8;
-  for (std::size_t i = 0; i < words; ++i) {
-    const unsigned long long word = pattern_word(seed, i);
-    std::memcpy(at + 8 * i, &word, 8);
-  }
-  for (std::size_t i = 8 * words; i < bytes; ++i) at[i] = std::byte{pattern_byte(seed, i)};
-}
-
-std::size_t first_wrong_on_host(const std::byte* at, std::size_t bytes, unsigned long long seed) {
-  std::size_t i = 0;
-  for (; i + 8 <= bytes; i += 8) {
+// The offset of the first byte that differs from the pattern; `bytes` if none does.
+std::size_t first_wrong_in(const std::byte* at, std::size_t begin, std::size_t end, unsigned long long seed) {
+  std::size_t i = begin;
+  for (; i + 8 <= end; i += 8) {
     const unsigned long long word = pattern_word(seed, i / 8);
     if (std::memcmp(at + i, &word, 8) != 0) break;
   }
-  while (i < bytes && at[i] == std::byte{pattern_byte(seed, i)}) ++i;
+  while (i < end && at[i] == std::byte{pattern_byte(seed, i)}) ++i;
   return i;
+}
+
+std::size_t first_wrong_on_host(const Pinned& memory, std::size_t bytes, unsigned long long seed) {
+  std::atomic<std::size_t> first = bytes;
+  host::in_parts(bytes, memory.node(), [&](std::size_t begin, std::size_t end) {
+    const std::size_t found = first_wrong_in(memory.data(), begin, end, seed);
+    if (found == end) return;
+    for (std::size_t seen = first; found < seen && !first.compare_exchange_weak(seen, found);) {
+    }
+  });
+  return first;
+}
+
+}  // namespace
+
+void fill_host(std::byte* at, std::size_t bytes, unsigned long long seed, int node) {
+  host::in_parts(bytes, node, [&](std::size_t begin, std::size_t end) {
+    std::size_t i = begin;
+    for (; i + 8 <= end; i += 8) {
+      const unsigned long long word = pattern_word(seed, i / 8);
+      std::memcpy(at + i, &word, 8);
+    }
+    for (; i < end; ++i) at[i] = std::byte{pattern_byte(seed, i)};
+  });
 }
 
 std::string Flow::name() const {
@@ -63,10 +80,10 @@ std::string Flow::name() const {
 
 Lane::Lane(const Gpu& gpu, int items) : gpu_(gpu), stream_(make_stream(gpu.context())) {
   events_.push_back(make_event(gpu.context()));
-  Lane::resize(items);
+  Lane::resize(items, 1);
 }
 
-void Lane::resize(int items) {
+void Lane::resize(int items, int) {
   while (events_.size() < static_cast<std::size_t>(items) + 1) events_.push_back(make_event(gpu_.context()));
   items_ = items;
 }
@@ -80,6 +97,7 @@ void Lane::mark(int item) {
 }
 
 void Lane::finish() const {
+  const Current current(*gpu_.context());
   const CUresult result = gpu_.calls().cuStreamSynchronize(stream());
   gpu_.context()->driver().check(result, "cuStreamSynchronize", name() + ", " + gpu_.context()->name());
 }
@@ -105,36 +123,47 @@ void Lane::wrong(const std::string& where) const {
 End::End(Engine& engine, int where, std::size_t bytes, int node, const Gpu& registrar)
     : gpu_(where == kHost ? nullptr : &engine.gpu(where)) {
   if (gpu_ == nullptr) {
-    pinned_ = std::make_unique<Pinned>(registrar.context(), bytes, node);
+    pinned_ = engine.pool().host(registrar.context(), bytes, node);
     address_ = pinned_->seen_by(*registrar.context());
   } else {
-    memory_ = allocate(gpu_->context(), bytes);
-    address_ = memory_.get();
+    memory_ = engine.pool().device(gpu_->context(), bytes);
+    address_ = memory_->get();
   }
 }
 
 void End::fill(std::size_t bytes, unsigned long long seed) const {
   if (gpu_ == nullptr) {
-    fill_host(pinned_->data(), bytes, seed);
+    fill_host(pinned_->data(), bytes, seed, pinned_->node());
   } else {
     gpu_->fill(address_, bytes, seed);
   }
 }
 
 std::size_t End::first_wrong(std::size_t bytes, unsigned long long seed) const {
-  return gpu_ == nullptr ? first_wrong_on_host(pinned_->data(), bytes, seed)
+  return gpu_ == nullptr ? first_wrong_on_host(*pinned_, bytes, seed)
                          : gpu_->first_wrong(address_, bytes, seed);
 }
 
-FlowLane::FlowLane(Engine& engine, const Flow& flow)
+FlowLane::FlowLane(Engine& engine, const Flow& flow, int beside)
     : Lane(engine.gpu(checked(flow).starter()), flow.copies),
+      engine_(engine),
       flow_(flow),
+      beside_(beside),
       from_(engine, flow.src, flow.bytes, flow.node, gpu()),
       to_(engine, flow.dst, flow.bytes, flow.node, gpu()) {}
 
-void FlowLane::resize(int items) {
+// A staged copy takes the driver many commands: one is held at most, the others follow while it runs.
+int FlowLane::entries() const {
+  if (staged()) return engine_.holds_staged() ? kMostHeld : kMostHeld + 1;
+  return flow_.sm ? 1 : each_;
+}
+
+void FlowLane::resize(int items, int each) {
   check_copies(name(), items);
-  Lane::resize(items);
+  check_copies(name(), each);
+  check_copies(name(), items * each);
+  Lane::resize(items, each);
+  each_ = each;
 }
 
 void FlowLane::set_peers(Engine& engine) const {
@@ -142,11 +171,18 @@ void FlowLane::set_peers(Engine& engine) const {
 }
 
 void FlowLane::queue(int) {
+  if (flow_.sm) {
+    gpu().copy(stream(), to_.address(), from_.address(), flow_.bytes, each_, beside_);
+  } else {
+    for (int i = 0; i < each_; ++i) copy();
+  }
+}
+
+// By copy engine.
+void FlowLane::copy() {
   const Calls& calls = gpu().calls();
   const std::size_t bytes = flow_.bytes;
-  if (flow_.sm) {
-    gpu().copy(stream(), to_.address(), from_.address(), bytes);
-  } else if (flow_.src == kHost) {
+  if (flow_.src == kHost) {
     gpu().check(calls.cuMemcpyHtoDAsync(to_.address(), from_.host(), bytes, stream()), "cuMemcpyHtoDAsync");
   } else if (flow_.dst == kHost) {
     gpu().check(calls.cuMemcpyDtoHAsync(to_.host(), from_.address(), bytes, stream()), "cuMemcpyDtoHAsync");

@@ -1,4 +1,5 @@
-// One stream's work in a run: items in order, an event after each. A lane of a flow copies, one of queries gathers.
+// One stream's work in a run: items in order, an event after each. An item of a flow is one copy or several, one of
+// queries a batch of them.
 #pragma once
 
 #include <map>
@@ -24,6 +25,7 @@ struct Flow {
   bool sm = false;            // by a kernel, else by a copy engine
   bool read = false;          // between GPUs: the destination pulls
   bool p2p = true;            // between GPUs: with peer access
+  bool staged() const { return between_gpus() && !p2p; }
   bool between_gpus() const { return src != kHost && dst != kHost && src != dst; }
   int starter() const { return src == kHost || (dst != kHost && read) ? dst : src; }
   std::string name() const;
@@ -42,10 +44,12 @@ class Lane {
 
   // What an item takes of a stream's queue. More than kMostHeld: it cannot be queued while the gate is closed.
   virtual int entries() const { return 1; }
+  // Whether the driver stages its copies through host memory.
+  virtual bool staged() const { return false; }
   // Queues an item; the GPU's context is current.
   virtual void queue(int item) = 0;
-  // Other numbers of items.
-  virtual void resize(int items);
+  // Other numbers of items, and of what an item consists of.
+  virtual void resize(int items, int each);
   // Switches peer access as the lane needs it.
   virtual void set_peers(Engine&) const {}
   // Copies a pattern that `seed` names and compares; host::Failure names the first wrong byte. Runs nothing else.
@@ -82,30 +86,36 @@ class End {
 
  private:
   const Gpu* gpu_;  // whose memory it is; null: the host's
-  std::unique_ptr<Pinned> pinned_;
-  DeviceMemory memory_;
+  std::shared_ptr<const Pinned> pinned_;
+  std::shared_ptr<const DeviceMemory> memory_;
   CUdeviceptr address_ = 0;
 };
 
-// A flow's lane: every copy is of the whole buffer.
+// A flow's lane: every copy is of the whole buffer. `beside`: how many flows that GPU copies by kernel at once.
 class FlowLane : public Lane {
  public:
-  FlowLane(Engine& engine, const Flow& flow);
+  FlowLane(Engine& engine, const Flow& flow, int beside);
+  int entries() const override;
+  bool staged() const override { return flow_.staged(); }
   void queue(int item) override;
-  void resize(int items) override;
+  void resize(int items, int each) override;
   void set_peers(Engine& engine) const override;
   void verify(unsigned long long seed) override;
   std::map<int, std::size_t> pages() const override;
   std::string name() const override { return flow_.name(); }
 
  private:
+  void copy();
+
+  const Engine& engine_;
   Flow flow_;
+  int each_ = 1;  // copies an item
+  int beside_;
   End from_;
   End to_;
 };
 
-// The pattern in host memory, and the offset of the first byte that differs from it (`bytes` if none does).
-void fill_host(std::byte* at, std::size_t bytes, unsigned long long seed);
-std::size_t first_wrong_on_host(const std::byte* at, std::size_t bytes, unsigned long long seed);
+// The pattern in host memory, by CPUs of a NUMA node.
+void fill_host(std::byte* at, std::size_t bytes, unsigned long long seed, int node = host::kAnyNode);
 
 }  // namespace lanewise::cuda

@@ -14,7 +14,8 @@ struct Chase {
 };
 
 // Seconds a step. As nvbandwidth's latency cases: 8-byte nodes, each pointing 128 bytes on; one thread on each
-// multiprocessor in turn takes its share of the steps, timed by events, the shares' times added up.
+// multiprocessor in turn takes its share of the steps, timed by events, the shares' times added up, less what a launch
+// without steps takes. The shares together touch as much memory as each of nvbandwidth's longer walks.
 double chase(Engine& engine, const Chase& asked);
 
 struct Launch {

@@ -23,7 +23,7 @@ std::byte* start_of(const host::Memory& memory, std::size_t bytes) {
 }  // namespace
 
 Pinned::Pinned(std::shared_ptr<const Context> context, std::size_t bytes, int node)
-    : context_(std::move(context)), memory_(with_slack(bytes), node), data_(start_of(memory_, bytes)) {
+    : context_(std::move(context)), memory_(with_slack(bytes), node), data_(start_of(memory_, bytes)), node_(node) {
   const Current current(*context_);
   const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
   const CUresult result = context_->calls().cuMemHostRegister(data_, whole, kRegisterPortable | kRegisterDeviceMap);

@@ -19,6 +19,7 @@ class Pinned {
   Pinned& operator=(const Pinned&) = delete;
 
   std::byte* data() const { return data_; }
+  int node() const { return node_; }  // asked for
   std::map<int, std::size_t> pages() const { return memory_.nodes(); }
 
   // Where a kernel of that context finds it.
@@ -28,6 +29,7 @@ class Pinned {
   std::shared_ptr<const Context> context_;
   host::Memory memory_;
   std::byte* data_;
+  int node_;
 };
 
 }  // namespace lanewise::cuda

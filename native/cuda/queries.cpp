@@ -31,20 +31,21 @@ class QueryLane : public Lane {
   QueryLane(Engine& engine, const Queries& queries)
       : Lane(engine.gpu(checked(queries).device), queries.batches),
         queries_(queries),
-        library_(gpu().context(), queries.library * queries.bytes, queries.node),
-        buffer_(allocate(gpu().context(), batch() * queries.bytes)) {
+        library_(engine.pool().host(gpu().context(), queries.library * queries.bytes, queries.node)),
+        buffer_(engine.pool().device(gpu().context(), batch() * queries.bytes)) {
     pick();
   }
 
-  void resize(int items) override {
+  void resize(int items, int each) override {
     if (items < 1) throw host::Failure(name() + ": no batch to copy", "copy at least one");
-    Lane::resize(items);
+    if (each != 1) throw host::Failure(name() + ": a mark for several batches", "give each batch its own");
+    Lane::resize(items, each);
     pick();
   }
 
   void verify(unsigned long long seed) override {
     for (std::size_t i = 0; i < batch(); ++i) fill_host(sample(picked(0, i)), queries_.bytes, seed_of(seed, i));
-    gpu().fill(buffer_.get(), batch() * queries_.bytes, ~seed);
+    gpu().fill(buffer_->get(), batch() * queries_.bytes, ~seed);
     {
       const Current current(*gpu().context());
       queue(0);
@@ -57,7 +58,7 @@ class QueryLane : public Lane {
     }
   }
 
-  std::map<int, std::size_t> pages() const override { return library_.pages(); }
+  std::map<int, std::size_t> pages() const override { return library_->pages(); }
   std::string name() const override {
     return Flow{.src = kHost, .dst = queries_.device, .node = queries_.node}.name() + " by " + queries_.method;
   }
@@ -66,11 +67,11 @@ class QueryLane : public Lane {
   std::size_t batch() const { return static_cast<std::size_t>(queries_.batch); }
   std::size_t bytes() const { return queries_.bytes; }
   int node() const { return queries_.node; }
-  CUdeviceptr slot(std::size_t i) const { return buffer_.get() + i * queries_.bytes; }
-  std::byte* sample(std::size_t pick) const { return library_.data() + pick * queries_.bytes; }
+  CUdeviceptr slot(std::size_t i) const { return buffer_->get() + i * queries_.bytes; }
+  std::byte* sample(std::size_t pick) const { return library_->data() + pick * queries_.bytes; }
   std::size_t picked(int item, std::size_t i) const { return picks_[static_cast<std::size_t>(item) * batch() + i]; }
   const std::vector<std::uint32_t>& picks() const { return picks_; }
-  const Pinned& library() const { return library_; }
+  const Pinned& library() const { return *library_; }
 
  private:
   // Of a sample by its number, so that one picked twice in a batch has one pattern.
@@ -84,8 +85,8 @@ class QueryLane : public Lane {
   }
 
   Queries queries_;
-  Pinned library_;
-  DeviceMemory buffer_;
+  std::shared_ptr<const Pinned> library_;
+  std::shared_ptr<const DeviceMemory> buffer_;
   std::vector<std::uint32_t> picks_;
 };
 
@@ -144,8 +145,8 @@ class BatchLane : public QueryLane {
 class KernelLane : public QueryLane {
  public:
   KernelLane(Engine& engine, const Queries& queries) : QueryLane(engine, queries) { upload(); }
-  void resize(int items) override {
-    QueryLane::resize(items);
+  void resize(int items, int each) override {
+    QueryLane::resize(items, each);
     upload();
   }
   void queue(int item) override {
@@ -171,8 +172,8 @@ class StagedLane : public QueryLane {
  public:
   StagedLane(Engine& engine, const Queries& queries)
       : QueryLane(engine, queries),
-        staging_{std::make_unique<Pinned>(gpu().context(), batch() * bytes(), node()),
-                 std::make_unique<Pinned>(gpu().context(), batch() * bytes(), node())} {}
+        staging_{engine.pool().host(gpu().context(), batch() * bytes(), node()),
+                 engine.pool().host(gpu().context(), batch() * bytes(), node())} {}
   // A batch waits for the one before the last, which must not be held.
   int entries() const override { return kMostHeld + 1; }
   void queue(int item) override {
@@ -183,7 +184,7 @@ class StagedLane : public QueryLane {
   }
 
  private:
-  std::array<std::unique_ptr<Pinned>, 2> staging_;
+  std::array<std::shared_ptr<const Pinned>, 2> staging_;
 };
 
 std::unique_ptr<Lane> make_lane(Engine& engine, const Queries& queries) {

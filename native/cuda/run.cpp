@@ -31,7 +31,7 @@ void check_peers(const std::vector<Flow>& flows) {
 Run::Run(std::shared_ptr<Engine> engine, std::vector<std::unique_ptr<Lane>> lanes)
     : engine_(std::move(engine)), lanes_(std::move(lanes)) {
   if (lanes_.empty()) throw host::Failure("no flow to measure", "name at least one");
-  gate_ = std::make_unique<Gate>(lanes_.front()->gpu().context());
+  gate_ = &engine_->gate(lanes_.front()->gpu());
   set_peers();
   const Settled settled(*gate_, streams_of(lanes_));
   gate_->open();
@@ -50,6 +50,11 @@ std::vector<std::vector<double>> Run::run() {
   check_open();
   set_peers();
   queue_all();
+  const bool staged = std::ranges::any_of(lanes_, [](const auto& lane) { return lane->staged(); });
+  if (!gate_->in_time() && staged && engine_->holds_staged()) {
+    engine_->let_staged_go();
+    queue_all();
+  }
   gate_->check_in_time();
   std::vector<std::vector<double>> marks;
   for (const auto& lane : lanes_) marks.push_back(lane->marks());
@@ -96,21 +101,20 @@ std::vector<std::map<int, std::size_t>> Run::pages() const {
   return pages;
 }
 
-void Run::resize(const std::vector<int>& items) {
+void Run::resize(const std::vector<int>& marks, const std::vector<int>& each) {
   const std::scoped_lock turn(engine_->turn());
   check_open();
-  if (items.size() != lanes_.size()) {
-    throw host::Failure(std::to_string(items.size()) + " numbers of copies for " + std::to_string(lanes_.size()) +
+  if (marks.size() != lanes_.size() || (!each.empty() && each.size() != lanes_.size())) {
+    throw host::Failure(std::to_string(marks.size()) + " numbers of copies for " + std::to_string(lanes_.size()) +
                             " flows", "give one a flow");
   }
-  for (std::size_t i = 0; i < items.size(); ++i) lanes_[i]->resize(items[i]);
+  for (std::size_t i = 0; i < marks.size(); ++i) lanes_[i]->resize(marks[i], each.empty() ? 1 : each[i]);
 }
 
 void Run::close() {
   if (engine_ == nullptr) return;
   const std::scoped_lock turn(engine_->turn());
   lanes_.clear();
-  gate_.reset();
 }
 
 void Run::check_open() const {
@@ -124,8 +128,12 @@ void Run::set_peers() {
 std::unique_ptr<Run> prepare(const std::shared_ptr<Engine>& engine, const std::vector<Flow>& flows) {
   const std::scoped_lock turn(engine->turn());
   check_peers(flows);
+  std::map<int, int> kernels;  // side by side, by GPU
+  for (const Flow& flow : flows) kernels[flow.starter()] += flow.sm ? 1 : 0;
   std::vector<std::unique_ptr<Lane>> lanes;
-  for (const Flow& flow : flows) lanes.push_back(std::make_unique<FlowLane>(*engine, flow));
+  for (const Flow& flow : flows) {
+    lanes.push_back(std::make_unique<FlowLane>(*engine, flow, std::max(1, kernels[flow.starter()])));
+  }
   return std::make_unique<Run>(engine, std::move(lanes));
 }
 

@@ -23,7 +23,8 @@ class Run {
   std::vector<std::vector<double>> run();
   void verify();
   std::vector<std::map<int, std::size_t>> pages() const;
-  void resize(const std::vector<int>& items);
+  // Other numbers of marks, and of copies before each of them (none: one).
+  void resize(const std::vector<int>& marks, const std::vector<int>& each);
   void close();
 
  private:
@@ -33,7 +34,7 @@ class Run {
 
   std::shared_ptr<Engine> engine_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::unique_ptr<Gate> gate_;
+  Gate* gate_;  // the engine's
 };
 
 std::unique_ptr<Run> prepare(const std::shared_ptr<Engine>& engine, const std::vector<Flow>& flows);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "host/failure.hpp"
+#include "host/parts.hpp"
 
 namespace lanewise::host {
 
@@ -27,11 +28,13 @@ std::size_t page_size() {
   return size;
 }
 
+// Containers may forbid it; then pages come to lie where they are first touched, which is done on that node as well.
 void bind_to(std::byte* data, std::size_t bytes, int node) {
   std::vector<unsigned long> mask(static_cast<std::size_t>(node) / kBitsOfWord + 1, 0);
   mask[static_cast<std::size_t>(node) / kBitsOfWord] = 1UL << (static_cast<std::size_t>(node) % kBitsOfWord);
   // The kernel reads one bit less than it is told.
-  if (syscall(SYS_mbind, data, bytes, MPOL_BIND, mask.data(), mask.size() * kBitsOfWord + 1, 0) != 0) {
+  if (syscall(SYS_mbind, data, bytes, MPOL_BIND, mask.data(), mask.size() * kBitsOfWord + 1, 0) != 0 &&
+      errno != EPERM && errno != ENOSYS) {
     throw system_failure("memory cannot be bound to NUMA node " + std::to_string(node), errno,
                          "choose a node that has memory and that this process may use (numactl --show)");
   }
@@ -54,7 +57,9 @@ Memory::Memory(std::size_t bytes, int node) {
     munmap(data_, size_);
     throw;
   }
-  for (std::size_t at = 0; at < size_; at += page_size()) data_[at] = std::byte{1};
+  in_parts(size_, node, [this](std::size_t begin, std::size_t end) {
+    for (std::size_t at = begin; at < end; at += page_size()) data_[at] = std::byte{1};
+  });
 }
 
 Memory::~Memory() {

@@ -9,7 +9,8 @@ namespace lanewise::host {
 
 constexpr int kAnyNode = -1;
 
-// Pages mapped, bound to a node (kAnyNode: wherever first touched) and touched; unmapped at the end.
+// Pages mapped, bound to a node as far as this process may (kAnyNode: wherever first touched) and touched; unmapped at
+// the end.
 class Memory {
  public:
   Memory(std::size_t bytes, int node);

@@ -414,14 +414,15 @@ class CudaFlow:
         """`sm`: copied by a kernel, else by a copy engine; `p2p` False: cuMemcpyPeerAsync with peer access off."""
 
 class CudaTiming:
-    """One flow's run: `marks` are seconds from the common release to the end of each copy (ascending)."""
+    """One flow's run: `marks` are seconds from the common release to the end of each copy, or of `each` (ascending)."""
 
     @property
     def marks(self) -> list[float]: ...
 
 class CudaRun:
-    """Buffers, streams and events of some flows, ready to run again and again; freed with the object or by close().
+    """Buffers, streams and events of some flows, ready to run again and again.
 
+    Freed with the object or by close(), which keeps the buffers for the next flows that Cuda prepares.
     Another thread's close() waits for the run that goes on.
     """
 
@@ -434,8 +435,8 @@ class CudaRun:
         """Copies a fresh pattern once, outside any timing; ProbeFailure names the flow and its first wrong byte."""
     def pages(self) -> list[dict[int, int]]:
         """Of each flow: pages of its host buffer by NUMA node ({} if it has none)."""
-    def resize(self, copies: list[int]) -> None:
-        """Other numbers of copies, one a flow (of queries: batches); the buffers stay."""
+    def resize(self, marks: list[int], each: list[int] = ...) -> None:
+        """Other numbers of marks (of queries: batches), and of copies before each mark (none: 1); the buffers stay."""
     def close(self) -> None: ...
 
 class Cuda:
@@ -447,6 +448,9 @@ class Cuda:
         """What cuDriverGetVersion says: 13000 is CUDA 13.0."""
     @property
     def devices(self) -> list[CudaDevice]: ...
+    @property
+    def holds_staged(self) -> bool:
+        """False once the driver was seen to wait while it queued a staged copy: such copies are then not held."""
     def can_peer(self, device: int, peer: int) -> bool: ...
     def prepare(self, flows: Sequence[CudaFlow]) -> CudaRun:
         """Buffers and all for these flows, each path used once; ProbeFailure if memory or peer access is missing."""

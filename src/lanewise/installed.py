@@ -1,15 +1,15 @@
-"""What is installed beside Lanewise, and what a missing piece disables."""
+"""What is installed beside Lanewise, under which name it is opened, and what a missing piece disables."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What each optional piece is for. Measuring is not built yet, and doctor says so instead of promising it.
-LATER = "nothing yet: no verb measures so far"
+_CUFILE = "libcufile.so.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,47 +24,33 @@ class Piece:
 
 def pieces() -> tuple[Piece, ...]:
     """Every piece, those that verbs need first."""
-    return (*_needed(), *_optional())
+    return tuple(Piece(piece, *_attempt(look), without_it) for piece, look, without_it in _LOOKS)
 
 
-def _needed() -> list[Piece]:
-    """What verbs of today use."""
-    return [
-        Piece("native core", *_attempt(_native), "predict, study and calibrate do not run: reinstall Lanewise"),
-        Piece("scipy", *_attempt(lambda: _module("scipy")), "no fits: calibrate and studies that fit do not run"),
-        Piece("matplotlib", *_attempt(lambda: _module("matplotlib")), "no charts: report does not run"),
-        Piece("SimGrid", *_attempt(_simgrid), "the benchmark against SimGrid is skipped; no verb needs it"),
-    ]
+def cuda_driver() -> str:
+    """The file of the CUDA driver: what LANEWISE_CUDA_DRIVER names, else libcuda.so.1."""
+    return os.environ.get("LANEWISE_CUDA_DRIVER") or "libcuda.so.1"
 
 
-def _optional() -> list[Piece]:
-    """What measuring will use; its absence costs nothing today."""
-    import os
-    import sys
+def cufile() -> str:
+    """The file of cuFile: what LANEWISE_CUFILE names, else its path in a Python package, which no loader knows."""
+    from importlib.util import find_spec
+    from pathlib import Path
 
-    ring = sys.platform == "linux" and os.path.exists("/proc/sys/kernel/io_uring_disabled")
-    return [
-        Piece(
-            "CUDA driver",
-            *_attempt(lambda: _library("libcuda.so.1")),
-            "measure gpu does not run, nor storage into GPU memory: install NVIDIA's driver 520 or later",
-        ),
-        Piece("libibverbs", *_attempt(lambda: _library("libibverbs.so.1")), LATER),
-        Piece("cuFile", *_attempt(lambda: _library("libcufile.so.0")), LATER),
-        Piece(
-            "io_uring",
-            ring,
-            "" if not ring else "kernel has it" if _ring_allowed() else "switched off by sysctl",
-            LATER,
-        ),
-    ]
+    if named := os.environ.get("LANEWISE_CUFILE"):
+        return named
+    if find_spec("nvidia") is not None and (home := find_spec("nvidia.cufile")) is not None:
+        for folder in home.submodule_search_locations or ():
+            if (found := Path(folder) / "lib" / _CUFILE).exists():
+                return str(found)
+    return _CUFILE
 
 
 def _attempt(look: Callable[[], str]) -> tuple[bool, str]:
     try:
         return True, look()
-    except (ImportError, OSError, LookupError) as error:
-        return False, str(error).split("\n")[0][:60] if isinstance(error, ImportError) else ""
+    except Exception as error:  # whatever keeps a piece from loading, doctor goes on
+        return False, "" if isinstance(error, OSError) else str(error).split("\n")[0][:60]
 
 
 def _native() -> str:
@@ -84,7 +70,7 @@ def _library(name: str) -> str:
     import ctypes
 
     ctypes.CDLL(name)
-    return name
+    return name.rpartition("/")[2]
 
 
 def _simgrid() -> str:
@@ -96,6 +82,39 @@ def _simgrid() -> str:
     return found
 
 
-def _ring_allowed() -> bool:
-    with open("/proc/sys/kernel/io_uring_disabled", encoding="ascii") as switch:
-        return switch.read().strip() == "0"
+def _nvml() -> str:
+    import pynvml
+
+    pynvml.nvmlInit()
+    return f"{pynvml.nvmlDeviceGetCount()} GPUs"
+
+
+def _nvidia_fs() -> str:
+    with open("/proc/driver/nvidia-fs/version", encoding="utf-8") as said:
+        return said.readline().strip()
+
+
+def _io_uring() -> str:
+    from lanewise import _native as core
+
+    if missing := core.io_uring_missing():
+        raise LookupError(missing)
+    return "the kernel has it"
+
+
+_LOOKS: tuple[tuple[str, Callable[[], str], str], ...] = (
+    ("native core", _native, "predict, study, calibrate and measure do not run: reinstall Lanewise"),
+    ("scipy", lambda: _module("scipy"), "no fits: calibrate and studies that fit do not run"),
+    ("matplotlib", lambda: _module("matplotlib"), "no charts: report does not run"),
+    (
+        "CUDA driver",
+        lambda: _library(cuda_driver()),
+        "measure gpu does not run, nor storage into GPU memory: install NVIDIA's driver 520 or later",
+    ),
+    ("NVML", _nvml, "clocks and what holds them down are not recorded; discover reads GPUs from PCIe alone"),
+    ("cuFile", lambda: _library(cufile()), "storage reaches GPU memory by way of the host: pip install nvidia-cufile"),
+    ("nvidia-fs", _nvidia_fs, "cuFile reads by way of host memory, in its compat mode: modprobe nvidia-fs"),
+    ("io_uring", _io_uring, "measure storage reads with threads that call pread, one I/O each"),
+    ("libibverbs", lambda: _library("libibverbs.so.1"), "measure network runs over TCP only: install rdma-core"),
+    ("SimGrid", _simgrid, "the benchmark against SimGrid is skipped; no verb needs it"),
+)

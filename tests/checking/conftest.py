@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "cli")]
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @dataclass

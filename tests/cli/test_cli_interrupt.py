@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
-import time
 from pathlib import Path
 
-from cli_binary import BINARY
+from cli_binary import BINARY, interrupted
 
 FLOWS = ", ".join(f"gpu{i}->gpu{j}" for i in range(8) for j in range(8, 16))
 ROW = f'      - {{label: "row NUMBER", scenario: {{flows: "{FLOWS}"}}, published: null}}\n'
@@ -26,11 +23,6 @@ tables:
 """
 
 
-def _listen() -> None:
-    # A shell that starts its jobs in the background lets them ignore SIGINT, and children inherit that.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def _study(folder: Path, name: str, rows: int) -> str:
     text = HEAD.replace("NAME", name) + "".join(ROW.replace("NUMBER", str(i)) for i in range(rows))
     (folder / f"{name}.yaml").write_text(text)
@@ -39,43 +31,25 @@ def _study(folder: Path, name: str, rows: int) -> str:
 
 def test_ctrl_c_keeps_the_finished_study_and_names_the_missing_ones(tmp_path, clean_env):
     names = [_study(tmp_path, "first", 1), _study(tmp_path, "long", 1_000), _study(tmp_path, "last", 1)]
-    process = subprocess.Popen(
-        [BINARY, "study", "run", *names, "--json", "run.json", "-o", "run.html"],
-        cwd=tmp_path, env=clean_env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=_listen,
-    )  # fmt: skip
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "run.json").exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    time.sleep(0.2)
-    os.kill(process.pid, signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=120)
+    command = [BINARY, "study", "run", *names, "--json", "run.json", "-o", "run.html"]
+    done = interrupted(command, (tmp_path / "run.json").exists, tmp_path, clean_env)
 
-    assert process.returncode == 130, stderr
-    assert "not finished: long.yaml, last.yaml" in stderr
-    assert stderr.splitlines()[-1] == "interrupted"
-    assert "Traceback" not in stderr
-    assert "first" in stdout
+    assert done.returncode == 130, done.stderr
+    assert "not finished: long.yaml, last.yaml" in done.stderr
+    assert done.stderr.splitlines()[-1] == "interrupted"
+    assert "Traceback" not in done.stderr
+    assert "first" in done.stdout
     assert [study["name"] for study in json.loads((tmp_path / "run.json").read_text())["studies"]] == ["first"]
     assert "first" in (tmp_path / "run.html").read_text()
 
 
 def test_ctrl_c_before_anything_is_finished_is_one_line(tmp_path, clean_env):
     name = _study(tmp_path, "long", 1_000)
-    process = subprocess.Popen(
-        [BINARY, "study", "run", name, "--json", "run.json"],
-        cwd=tmp_path, env=clean_env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=_listen,
-    )  # fmt: skip
-    assert process.stderr is not None
-    first = process.stderr.readline()
-    time.sleep(0.3)
-    os.kill(process.pid, signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=120)
-    assert process.returncode == 130
-    assert first == "long.yaml\n"
-    assert stdout == ""
-    assert stderr.splitlines()[-1] == "interrupted"
+    done = interrupted([BINARY, "study", "run", name, "--json", "run.json"], None, tmp_path, clean_env)
+    assert done.returncode == 130
+    lines = done.stderr.splitlines()
+    assert (lines[0], lines[-1]) == ("long.yaml", "interrupted")
+    assert done.stdout == ""
     assert not (tmp_path / "run.json").exists()
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import time
 
 import pytest
-from cli_binary import BINARY
+from cli_binary import BINARY, interrupted
 
 from lanewise.cli import verbs
 
@@ -254,16 +251,9 @@ def test_a_broken_workload_file_names_its_line(lanewise, tmp_path):
 
 def test_ctrl_c_ends_a_long_simulation(tmp_path, clean_env):
     ask = [BINARY, *GEN4, "--service", "resnet50", "--qps", "130000", "--seconds", "50000", "--report", "page.html"]
-    process = subprocess.Popen(
-        ask, cwd=tmp_path, env=clean_env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
-    assert process.stderr is not None
-    assert process.stderr.readline() == "simulating\n"
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert out == ""
-    assert "interrupted" in err
+    done = interrupted(ask, None, tmp_path, clean_env)
+    assert done.returncode == 130
+    assert done.stdout == ""
+    assert done.stderr.startswith("simulating\n")
+    assert "interrupted" in done.stderr
     assert not (tmp_path / "page.html").exists()

@@ -22,20 +22,7 @@ Open = Callable[..., _native.Cuda]
 @pytest.fixture(scope="session")
 def library() -> Path:
     """The driver as CUDA 13 has it."""
-    return _built("13")
-
-
-@pytest.fixture(scope="session")
-def built() -> Callable[[str], Path]:
-    """The driver in a variant of fake_cuda.VARIANTS."""
-    return _built
-
-
-def _built(variant: str) -> Path:
-    try:
-        return fake_cuda.build(variant)
-    except LookupError as missing:
-        pytest.skip(str(missing))
+    return fake_cuda.build()
 
 
 @pytest.fixture(autouse=True)

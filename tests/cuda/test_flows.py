@@ -157,6 +157,30 @@ def test_p2p_goes_on_and_off_as_runs_need_it(cuda: Open, library: Path) -> None:
     assert slow > 3 * fast
 
 
+def test_staged_copies_need_no_more_room_behind_the_hold_than_one(cuda: Open) -> None:
+    flows = [CudaFlow(0, 1, MIB, 64, p2p=False), CudaFlow(1, 0, MIB, 64, p2p=False)]
+    run = cuda(QUEUE=8, HOLD_MS=500).prepare(flows)
+    assert [len(timing.marks) for timing in run.run()] == [64, 64]
+
+
+def test_staged_copies_that_the_driver_does_not_let_be_held_start_as_they_come(cuda: Open) -> None:
+    driver = cuda(STAGED_WAITS=1, HOLD_MS=100)
+    assert driver.launch(1, 0, p2p=True) < 5e-6
+    assert driver.holds_staged
+    run = driver.prepare([CudaFlow(0, 1, MIB, 8, p2p=False), CudaFlow(1, 0, MIB, 8, p2p=False)])
+    for timing in run.run():
+        assert MIB * 8 / timing.marks[-1] == pytest.approx(2e9, rel=0.1)
+    assert not driver.holds_staged
+    assert driver.launch(0, 1, p2p=False, repeats=10) == pytest.approx(20e-6, rel=0.1)
+    assert len(driver.prepare([CudaFlow(0, 1, MIB, 4)]).run()[0].marks) == 4  # peers are held as ever
+
+
+def test_a_row_of_small_staged_copies_is_measured_where_none_can_be_held(cuda: Open) -> None:
+    driver = cuda(STAGED_WAITS=1, HOLD_MS=100)
+    assert driver.launch(0, 1, p2p=False, repeats=10) == pytest.approx(20e-6, rel=0.1)
+    assert not driver.holds_staged
+
+
 def test_peers_that_are_none_are_refused_but_copied_without_p2p(cuda: Open) -> None:
     driver = cuda(GPUS=3, NO_PEER="0:1")
     assert not driver.can_peer(0, 1)

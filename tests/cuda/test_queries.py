@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import fake_cuda
 import pytest
@@ -43,8 +42,8 @@ def test_one_copy_of_a_batch_costs_less_than_a_copy_each(cuda: Open) -> None:
 
 
 @pytest.mark.parametrize(("variant", "called"), [("13", True), ("12", True), ("no batch", False)])
-def test_batches_go_by_the_call_that_the_driver_has(built: Callable[[str], Path], variant: str, called: bool) -> None:
-    library = built(variant)
+def test_batches_go_by_the_call_that_the_driver_has(variant: str, called: bool) -> None:
+    library = fake_cuda.build(variant)
     driver = Cuda(str(library))
     if called:
         run = driver.prepare_queries(0, -1, "batch", batch=4, batches=2, **SMALL)

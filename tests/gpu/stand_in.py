@@ -61,6 +61,7 @@ class Cuda:
     driver: int = 13000
     runs: int = 0
     open: int = 0
+    holds_staged: bool = True
     chased: list[tuple[int, int, int]] = field(default_factory=list)
 
     @property
@@ -113,9 +114,11 @@ class Run:
     copies: list[int]
     calls: int = 1
     closed: bool = False
+    each: list[int] = field(default_factory=list)
 
-    def resize(self, copies: list[int]) -> None:
-        self.copies = list(copies)
+    def resize(self, marks: list[int], each: list[int] | None = None) -> None:
+        self.each = each or [1] * len(marks)
+        self.copies = [count * many for count, many in zip(marks, self.each, strict=True)]
 
     def close(self) -> None:
         self.cuda.open -= not self.closed
@@ -149,7 +152,8 @@ class Run:
                     marks[i].append(now + to_go / rates[i])
                 left[i] = after
             now += step
-        return [Timing(ends) for ends in marks]
+        each = self.each or [1] * len(marks)
+        return [Timing(ends[many - 1 :: many]) for ends, many in zip(marks, each, strict=True)]
 
 
 def fair(cuda: Cuda, flows: list[Flow]) -> list[float]:

@@ -44,6 +44,27 @@ def test_four_gpus_at_once_are_named_by_all_their_flows() -> None:
     assert found["one_to_all_write_ce", "gpu2->gpu0, gpu2->gpu1, gpu2->gpu3", "total"] == 3
 
 
+def test_what_one_kernel_copies_both_ways_is_compared_by_its_sum() -> None:
+    case = "all_to_host_bidirectional_memcpy_sm"
+    row = {"name": case, "bandwidth_matrix": [["20", "21"]]}
+    theirs = peers.nvbandwidth(json.dumps({"nvbandwidth": {"testcases": [row]}}))
+    rates = {"host0->gpu0": 18.0, "gpu0->host0": 23.0, "host0->gpu1": 19.0, "gpu1->host0": 24.0}
+    rows = [{"scenario": case, "flow": flow, "metric": "goodput", "value": rate} for flow, rate in rates.items()]
+    ours = peers.lanewise(json.dumps({"rows": rows}))
+    assert theirs == {
+        (case, "host0->gpu0, gpu0->host0", "total"): 40,
+        (case, "host0->gpu1, gpu1->host0", "total"): 42,
+    }
+    assert {name: value for name, value in ours.items() if name in theirs} == dict(zip(theirs, (41, 43), strict=True))
+
+
+def test_reads_that_nvbandwidth_pushes_are_compared_with_pushes() -> None:
+    row = {"name": "one_to_all_read_sm", "bandwidth_matrix": [["1", "2"]]}
+    found = peers.nvbandwidth(json.dumps({"nvbandwidth": {"testcases": [row]}}))
+    assert found == {("all_to_one_write_sm", "gpu1->gpu0", "goodput"): 1,
+                     ("all_to_one_write_sm", "gpu0->gpu1", "goodput"): 2}  # fmt: skip
+
+
 def test_the_samples_matrices_are_read_without_their_diagonals_and_cpu_times() -> None:
     found = peers.p2p_test((DATA / "p2p.txt").read_text())
     assert found["device_to_device_memcpy_no_p2p", "gpu0->gpu1", "goodput"] == 38.39

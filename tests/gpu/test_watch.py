@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from stand_in import Cuda
 
+from lanewise.probes import machine
 from lanewise.probes.gpu_machine import conditions
 from lanewise.probes.gpu_names import Gpus
-from lanewise.probes.gpu_watch import Watch, read_link
+from lanewise.probes.gpu_watch import Watch
 
 
 def device(sys: Path, pci: str, **files: str | bytes) -> Path:
@@ -33,7 +34,7 @@ def device(sys: Path, pci: str, **files: str | bytes) -> Path:
 )
 def test_a_link_is_read_as_generation_and_width(tmp_path: Path, speed: str, width: str, shown: str) -> None:
     folder = device(tmp_path, "0000:1b:00.0", current_link_speed=speed, current_link_width=width)
-    assert read_link(folder) == shown
+    assert machine.link(folder) == shown
 
 
 def test_a_link_that_trains_up_under_load_is_recorded_as_it_was_then(tmp_path: Path) -> None:

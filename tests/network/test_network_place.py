@@ -7,6 +7,7 @@ import os
 import pytest
 
 from lanewise.errors import CannotMeasure
+from lanewise.probes import machine
 from lanewise.probes.network import place
 
 
@@ -29,11 +30,12 @@ def sys_tree(tmp_path, monkeypatch):
         for index, (gid, kind) in enumerate(gids):
             (port / "gids" / str(index)).write_text(gid)
             (port / "gid_attrs" / "types" / str(index)).write_text(kind)
-    (tmp_path / "node" / "node3").mkdir(parents=True)
-    (tmp_path / "node" / "node3" / "cpulist").write_text("0-4095\n")
+    node = tmp_path / "devices" / "system" / "node" / "node3"
+    node.mkdir(parents=True)
+    (node / "cpulist").write_text("0-4095\n")
     monkeypatch.setattr(place, "NET", tmp_path / "net")
     monkeypatch.setattr(place, "RDMA", tmp_path / "ib")
-    monkeypatch.setattr(place, "NODES", tmp_path / "node")
+    monkeypatch.setattr(machine, "SYS", tmp_path)
 
 
 @pytest.mark.usefixtures("sys_tree")

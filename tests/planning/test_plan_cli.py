@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from cli_binary import BINARY
+from cli_binary import BINARY, interrupted
 
 from lanewise.cli import verbs
 
@@ -209,15 +208,10 @@ def test_ctrl_c_shows_the_best_found(tmp_path):
     tenants = [f"resnet50 {qps} QPS each {each} {on} as t{qps}" for qps, each, on in (
         (150_000, 43_367, ""), (120_000, 43_367, "on host1"), (100_000, 30_000, ""))]  # fmt: skip
     services = [word for tenant in tenants for word in ("--service", tenant)]
-    process = subprocess.Popen(
-        [BINARY, "plan", "composable-server-two-hosts", "--set", "gpus=16", "--set", "bound=8", *services,
-         "--candidates", "100000"],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
-    time.sleep(4)
-    os.kill(process.pid, signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
-    assert stderr.splitlines()[-1] == "interrupted"
-    assert "best found, not proven: interrupted" in stdout
+    command = [BINARY, "plan", "composable-server-two-hosts", "--set", "gpus=16", "--set", "bound=8", *services,
+               "--candidates", "100000"]  # fmt: skip
+    enough = time.monotonic() + 4
+    done = interrupted(command, lambda: time.monotonic() > enough, tmp_path)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.splitlines()[-1] == "interrupted"
+    assert "best found, not proven: interrupted" in done.stdout

@@ -10,7 +10,6 @@ import pty
 import re
 import resource
 import shutil
-import signal
 import struct
 import subprocess
 import sys
@@ -19,10 +18,10 @@ import time
 from pathlib import Path
 
 import pytest
+from cli_binary import BINARY, has_lines, interrupted
 
 from lanewise import _native
 
-BINARY = Path(sys.executable).with_name("lanewise")
 SMALL = ("--io", "64KiB", "--size", "1MiB", "--threads", "2", "--depth", "2", "--modes", "cached", "--runs", "2")
 # Answers EPERM to io_uring_setup, as a container does. One instruction a line: load the number of the call, compare.
 SECCOMP = """
@@ -88,23 +87,13 @@ def test_ctrl_c_keeps_finished_samples_and_leaves_no_test_file(tmp_path):
     folder.mkdir()
     command = [BINARY, "measure", "storage", folder, "--make", "8MB", "--modes", "cached", "--io", "64KiB", "--threads",
                "2", "--seconds", "0.2 s", "--runs", "1000", "--samples", "s.jsonl", "-o", "run.json"]  # fmt: skip
-    process = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
     kept = tmp_path / "s.jsonl"
-    deadline = time.monotonic() + 30
-    while not (kept.exists() and kept.read_text().count("\n") > 3) and time.monotonic() < deadline:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
-    time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=30)
-    assert process.returncode == 130, stderr
-    assert stderr.splitlines()[-1] == "interrupted"
-    assert "not finished: " in stderr
-    assert "Traceback" not in stderr
-    assert "drive->host0" in stdout
+    done = interrupted(command, has_lines(kept, 4), tmp_path)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.splitlines()[-1] == "interrupted"
+    assert "not finished: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "drive->host0" in done.stdout
     rows = [json.loads(line) for line in kept.read_text().splitlines()]
     assert any(row["metric"] == "goodput" and row["value"] for row in rows)
     assert (tmp_path / "run.json").exists()
@@ -208,7 +197,7 @@ def test_a_block_device_is_read_and_one_that_loses_its_medium_is_an_error_that_k
         )  # fmt: skip
         kept = tmp_path / "s.jsonl"
         deadline = time.monotonic() + 30
-        while not (kept.exists() and kept.read_text().count("\n") > 6) and time.monotonic() < deadline:
+        while not has_lines(kept, 7)() and time.monotonic() < deadline:
             assert process.poll() is None, process.communicate()
             time.sleep(0.02)
         os.truncate(image, 0)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -11,24 +10,25 @@ if TYPE_CHECKING:
     from lanewise.perf.flow import Flow
     from lanewise.probes.cases import Case
     from lanewise.probes.gpu import GpuProbe
-    from lanewise.probes.gpu_bench import GpuAsk
+    from lanewise.results.estimate import Rule
     from lanewise.results.sample import Sample
 
 
-def measure_gpu(flows: str | Sequence[Flow] = (), ask: GpuAsk | None = None) -> Iterator[Sample]:
-    """Samples of flows measured together, 'gpu0->gpu1, host:1->gpu0', or of what `ask` says; neither: the default set.
+def measure_gpu(flows: str | Sequence[Flow] = (), rule: Rule | None = None, **settings: Any) -> Iterator[Sample]:
+    """Samples of flows measured together, 'gpu0->gpu1, host:1->gpu0', or of cases; neither: the default set.
 
-    They come as they are taken, and closing the iterator frees everything; `as_measured_run` makes a run of them.
+    `settings` are those of probes.gpu_bench.GpuAsk: cases=("nvbandwidth",), devices="0,2", bytes=2**20, p2p=False.
+    Samples come as they are taken, and closing the iterator frees everything; `as_measured_run` makes a run of them.
     MissingDependency without a driver, CannotMeasure where a GPU has too little memory, UnknownName for a GPU.
     """
     from lanewise.perf.flow import parse_flows
     from lanewise.probes.gpu_bench import GpuAsk
 
-    asked = ask or GpuAsk()
-    if flows:
-        typed = parse_flows(flows) if isinstance(flows, str) else tuple(flows)
-        asked = replace(asked, flows=typed)
-    return gpu_probe().samples(asked)
+    if rule is not None:
+        settings["rule"] = rule
+    if isinstance(flows, str):
+        flows = parse_flows(flows) if flows else ()
+    return gpu_probe().samples(GpuAsk(tuple(flows), **settings))
 
 
 def gpu_probe() -> GpuProbe:

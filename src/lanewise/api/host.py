@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from lanewise.errors import MissingDependency, unknown_name
+from lanewise.errors import unknown_name
 
 if TYPE_CHECKING:
     from lanewise.results.estimate import Rule
@@ -14,27 +14,26 @@ if TYPE_CHECKING:
 
 def measure_host(
     what: Sequence[str] = (),
+    rule: Rule | None = None,
     threads: Sequence[int] = (),
     nodes: Sequence[int] = (),
     bytes: int | None = None,
-    rule: Rule | None = None,
 ) -> Iterator[Sample]:
     """Samples of this machine's memory by NUMA node and number of threads, as they are taken.
 
     `what`: copy, read, write, latency (all); `threads`: 1, 2, 4, ... cores of a node; `nodes`: all; `bytes` of each
     buffer: several times the last-level cache. CannotMeasure where the machine does not let it be measured.
     """
-    import sys
+    from lanewise.probes.machine import needs_linux
 
-    if sys.platform != "linux":
-        raise MissingDependency("memory is measured on Linux only", hint="run lanewise measure host on a Linux machine")
+    needs_linux("memory")
     from lanewise.probes import host
 
     for name in what:
         if name not in host.KINDS:
             raise unknown_name("kind of memory work", name, host.KINDS)
-    rest = {} if rule is None else {"rule": rule}
-    return host.measure(host.HostPlan(tuple(what) or host.KINDS, tuple(threads), tuple(nodes), bytes, **rest))
+    plan = host.HostPlan(tuple(what) or host.KINDS, tuple(threads), tuple(nodes), bytes, rule or host.HOST_RULE)
+    return host.measure(plan)
 
 
 def host_conditions() -> dict[str, str]:

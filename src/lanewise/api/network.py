@@ -9,10 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from lanewise.probes.network.plan import Binding, NetworkPlan, Rdma
+    from lanewise.results.estimate import Rule
     from lanewise.results.sample import Sample
 
 
-def measure_network(peer: str | None = None, plan: NetworkPlan | None = None) -> Iterator[Sample]:
+def measure_network(
+    peer: str | None = None, rule: Rule | None = None, plan: NetworkPlan | None = None
+) -> Iterator[Sample]:
     """Samples of bandwidth (GB/s) or latency (us) to the listener at HOST[:PORT]; without one over this loopback.
 
     CannotMeasure where nothing listens, something else does, or the peer leaves in mid-run; what was yielded stands.
@@ -28,7 +31,7 @@ def measure_network(peer: str | None = None, plan: NetworkPlan | None = None) ->
     place.check(binding)
     where = alone.second_process(binding, rdma) if peer is None else nullcontext(wire.parse_address(peer))
     with where as address, peer_at(address, binding, rdma) as other:
-        yield from NetworkProbe(other).samples(plan)
+        yield from (NetworkProbe(other, rule) if rule else NetworkProbe(other)).samples(plan)
 
 
 def listen_network(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
-
-from lanewise.errors import CannotMeasure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,8 +24,9 @@ def measure_storage(
     `settings` are those of probes.storage_plan.Reading, numbers or as people write them: io="8 MiB", threads=24,
     modes="direct,cached", to="host0:1", make="1 GB". CannotMeasure or InputError says what cannot be read and why.
     """
-    if sys.platform != "linux":
-        raise CannotMeasure("storage is measured on Linux only", hint="fio measures elsewhere; its JSON can be read")
+    from lanewise.probes.machine import needs_linux
+
+    needs_linux("storage")
     from lanewise.probes.storage import STORAGE_RULE, StorageProbe
     from lanewise.probes.storage_plan import parse_reading
 

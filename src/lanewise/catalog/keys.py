@@ -10,7 +10,7 @@ from lanewise.errors import UnknownName, unknown_name
 
 KINDS = ("gpu", "cpu", "switch", "nic", "ssd", "raid", "nvlink", "adapter")
 BASES = ("physics", "calibrated", "fitted")
-GENERATIONS = (1, 2, 3, 4, 5, 6)
+GENERATIONS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}  # of PCIe, with the GT/s of a lane
 TEXT = "text"
 # A workload and a batch: a whole number of 1 or more, written one way only.
 _TIMED = re.compile(r".+\.[1-9]\d{0,5}")

@@ -65,6 +65,11 @@ Json = Annotated[bool, typer.Option("--json", help="Answer as JSON (SI units) in
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")]
 
 
+def words(text: str) -> list[str]:
+    """'copy, read' as its words."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
 def settings(pairs: Sequence[str] | None) -> dict[str, int]:
     """'path=4' and 'gpus=2' as a mapping; FormatError names the pair that is none."""
     found: dict[str, int] = {}

@@ -12,8 +12,6 @@ _ADDRESS = re.compile(r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2}
 MACHINE = "machine"
 # The class of what lspci calls by a word that means no bulk data.
 OTHER = 0xFF00
-# Transfer rates of one lane, GT/s, by generation.
-RATES = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 # Where two sources differ, the one named first is taken.
 KINDS = (
     "capture", "sysfs", "lspci -vvv", "NVML", "lspci -tv", "NCCL topology", "hwloc XML", "nvidia-smi topo -m",
@@ -112,12 +110,6 @@ def address(text: str) -> str | None:
         return None
     domain = (found[1] or "0").lower().lstrip("0").rjust(4, "0")
     return f"{domain}:{found[2]}:{found[3]}.{found[4]}".lower()
-
-
-def generation(text: str) -> int | None:
-    """The PCIe generation of `16GT/s`, `16.0 GT/s PCIe` and the like; None if unknown."""
-    found = re.match(r"\s*(\d+(?:\.\d+)?)\s*GT/s", text)
-    return RATES.get(float(found[1])) if found else None
 
 
 def width(text: str) -> int | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from lanewise.discovery.facts import OTHER, Gatherer, Reading, address, generation, width
+from lanewise.discovery.facts import OTHER, Gatherer, Reading, address, width
 from lanewise.errors import FormatError, Place
+from lanewise.topology.speeds import generation
 
 TREE, DETAILS = "lspci -tv", "lspci -vvv"
 _ROOT = re.compile(r"^[\s|]*[-+\\]+-?\[(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}\]", re.MULTILINE)

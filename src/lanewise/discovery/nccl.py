@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.discovery.facts import Gatherer, Reading, address, first, generation, width
+from lanewise.discovery.facts import Gatherer, Reading, address, first, width
 from lanewise.discovery.xml import parse
 from lanewise.errors import FormatError, Place
+from lanewise.topology.speeds import generation
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

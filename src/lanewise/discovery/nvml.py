@@ -16,17 +16,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from lanewise.discovery.facts import MACHINE, Gatherer, Reading, address, width
 from lanewise.discovery.merge import NVML_MOST
 from lanewise.errors import FormatError, Place
+from lanewise.results.conditions import CLOCK_REASONS
 
 KIND = "NVML"
 # By the numbers that NVML gives: who is at the other end of an NVLink, what pairs may do, how it says so.
 _REMOTES = {0: "gpu", 1: "cpu", 2: "switch"}
 _ABILITIES = {"read": 0, "write": 1, "nvlink": 2, "atomics": 3, "pci": 4}
 _STATUS = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
-_THROTTLES = {
-    0x1: "idle", 0x2: "clocks set by an application", 0x4: "power cap", 0x8: "hardware slowdown", 0x10: "sync boost",
-    0x20: "software thermal slowdown", 0x40: "hardware thermal slowdown", 0x80: "power brake",
-    0x100: "display clocks", 0x200: "board limit", 0x400: "reliability",
-}  # fmt: skip
 _MOST_LINKS = 36
 
 
@@ -113,7 +109,7 @@ def _gpu(nvml: Any, here: str, handle: Any) -> dict[str, Any]:
         "lanes": _try(nvml.nvmlDeviceGetMaxPcieLinkWidth, handle),
         "gen_now": _try(nvml.nvmlDeviceGetCurrPcieLinkGeneration, handle),
         "lanes_now": _try(nvml.nvmlDeviceGetCurrPcieLinkWidth, handle),
-        "throttle": [word for bit, word in _THROTTLES.items() if (reasons or 0) & bit],
+        "throttle": [word for bit, word in CLOCK_REASONS.items() if (reasons or 0) & bit],
         "busy": getattr(use, "gpu", None),
         "nvlinks": _nvlinks(nvml, handle),
     }

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from lanewise.discovery.capture import GROUPS
 from lanewise.discovery.config import decode
-from lanewise.discovery.facts import MACHINE, Gatherer, Reading, address, generation, width
+from lanewise.discovery.facts import MACHINE, Gatherer, Reading, address, width
 from lanewise.discovery.sysfs_classes import say_classes
 from lanewise.errors import FormatError, Place
+from lanewise.topology.speeds import generation
 
 if TYPE_CHECKING:
     from lanewise.discovery.capture import Capture

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lanewise.catalog import builtin
+from lanewise.catalog.keys import GENERATIONS
 from lanewise.perf import packets
 from lanewise.topology.model import LinkKind
 from lanewise.units import readable, show
@@ -22,7 +23,6 @@ NETWORK_SHARE = 4096 / (4096 + 42)
 # Median share of the raw rate that copies over all NVLinks of a GPU reach (published: H100 SXM 0.84 to V100 0.96).
 NVLINK_SHARE = 0.90
 
-GENERATIONS = range(1, 7)
 BASIS_ORDER = ("physics", "calibrated", "fitted")
 
 

@@ -7,17 +7,17 @@ part; host buffers on the GPU's own NUMA node unless asked otherwise, their page
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.errors import CannotMeasure, InputError, MissingDependency
+from lanewise.installed import cuda_driver
 from lanewise.probes.cases import DEFAULT, Case, Cell, Kind, cells, pick
 from lanewise.probes.gpu_bench import Bench, GpuAsk
 from lanewise.probes.gpu_machine import conditions
 from lanewise.probes.gpu_names import Gpus, as_measured
-from lanewise.probes.gpu_watch import SYS
+from lanewise.probes.machine import SYS, needs_linux
 from lanewise.results.observation import Source
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from lanewise.perf.flow import Flow
     from lanewise.results.sample import Sample
 
-DRIVER = "libcuda.so.1"
-DRIVER_VARIABLE = "LANEWISE_CUDA_DRIVER"
 SWEEP = tuple(4**i for i in range(6, 16))  # 4 KiB to 1 GiB
 _SWEPT = ("host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_to_device_memcpy_write_ce",
           "device_to_device_memcpy_no_p2p")  # fmt: skip
@@ -95,16 +93,13 @@ class GpuProbe:
 def open_gpus(library: str = "") -> GpuProbe:
     """A probe over the CUDA driver; MissingDependency where there is none or it shows no GPU.
 
-    `library` is the driver's file, else what LANEWISE_CUDA_DRIVER names, else libcuda.so.1.
+    `library` is the driver's file, else that of `installed.cuda_driver`.
     """
+    needs_linux("copies of GPUs")
+    from lanewise._native import Cuda, ProbeFailure
+
     try:
-        from lanewise._native import Cuda, ProbeFailure
-    except ImportError:
-        raise MissingDependency(
-            "this build of Lanewise cannot measure GPUs", hint="GPUs are measured on Linux; build it there"
-        ) from None
-    try:
-        return GpuProbe(Cuda(library or os.environ.get(DRIVER_VARIABLE) or DRIVER))
+        return GpuProbe(Cuda(library or cuda_driver()))
     except ProbeFailure as error:
         cause, hint = (*error.args, "")[:2]
         raise MissingDependency(cause, hint=hint or "see what is installed: lanewise doctor") from None
@@ -138,4 +133,4 @@ def _volume(size: float) -> str:
     return f"{size:.0f} B"
 
 
-__all__ = ["DRIVER_VARIABLE", "SWEEP", "GpuProbe", "left_out", "open_gpus"]
+__all__ = ["SWEEP", "GpuProbe", "left_out", "open_gpus"]

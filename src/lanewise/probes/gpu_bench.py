@@ -11,7 +11,8 @@ from lanewise.errors import CannotMeasure
 from lanewise.perf.flow import Flow
 from lanewise.probes.cases import QUERY, Cell, Kind
 from lanewise.probes.gpu_names import ANY_NODE, Gpus, is_host
-from lanewise.probes.gpu_watch import SYS, Watch
+from lanewise.probes.gpu_watch import Watch
+from lanewise.probes.machine import SYS, UNKNOWN, where
 from lanewise.results.estimate import Rule
 
 if TYPE_CHECKING:
@@ -113,6 +114,12 @@ class Bench:
                 return f"{by} has no peer access to {other}"
         return ""
 
+    def unheld(self, cell: Cell) -> str:
+        """What is to be noted of a cell whose copies the driver does not let be held; '' of others."""
+        if self.cuda.holds_staged or not any(is_pair(flow) and not flow.p2p for flow in cell.flows):
+            return ""
+        return "not released together: the driver waits for a staged copy's turn while it queues it"
+
     def check_memory(self, cells: Sequence[Cell]) -> None:
         """CannotMeasure for the first cell whose buffers a GPU has no room for, with what is asked and what is free."""
         free = {name: self.gpus.device(name).free for name in self.gpus.of([f for c in cells for f in c.flows])}
@@ -158,7 +165,7 @@ def path(flow: Flow) -> str:
     if is_host(flow.dst):
         return "device to host"
     if flow.src == flow.dst:
-        return "device memory"
+        return "GPU memory"
     return "peer" if flow.p2p else "peer, staged"
 
 
@@ -175,12 +182,10 @@ def ran_together(flows: Sequence[Flow]) -> dict[str, str]:
 
 def where_pages_lie(pages: Mapping[int, int], asked: int) -> tuple[str, str]:
     """How the NUMA node of a host buffer is recorded, and a note where its pages lie elsewhere than asked."""
-    if not pages:
-        return "unknown", "the kernel does not say where the host buffer's pages lie"
-    total = sum(pages.values())
-    nodes = sorted((node for node, count in pages.items() if count >= 0.01 * total), key=lambda node: -pages[node])
-    text = ", ".join(str(node) if node >= 0 else "unknown" for node in nodes)
-    if asked == ANY_NODE or nodes == [asked]:
+    text = where(pages)
+    if text == UNKNOWN:
+        return text, "the kernel does not say where the host buffer's pages lie"
+    if asked == ANY_NODE or text == str(asked):
         return text, ""
     return f"{text} (asked {asked})", f"host buffer on NUMA node {text}, not on {asked} as asked"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import statistics
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lanewise._native import ProbeFailure
-from lanewise.errors import CannotMeasure
 from lanewise.probes.gpu_bench import engine, path, ran_together, touches_host, where_pages_lie
+from lanewise.probes.machine import in_words
 from lanewise.probes.window import Seen, balanced, common_window
 from lanewise.results.estimate import fit_line
 from lanewise.results.sample import Sample
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lanewise.probes.gpu_watch import Watch
 
 SECONDS = 0.025  # of one sample: long against the release (microseconds), short enough for whole matrices
+MARK = 0.004  # between two marks: an event and a launch take some 5 us, which copies alone would not
 PILOT = 2  # copies of each flow when nothing is known of its rate
 LEAST = 4  # copies of the slowest flow in a sample
 _HELD = "held too long"
@@ -38,10 +39,8 @@ def copies(cell: Cell, bench: Bench) -> Iterator[Sample]:
         return
     jobs = bench.jobs(cell)
     natives = [bench.native(job, job.copies or PILOT) for job in jobs]
-    try:
+    with in_words():
         prepared = bench.cuda.prepare(natives)
-    except ProbeFailure as error:
-        raise cannot(error) from None
     with closing(prepared) as run:
         try:
             yield from _sampled(cell, bench, jobs, run)
@@ -52,51 +51,73 @@ def copies(cell: Cell, bench: Bench) -> Iterator[Sample]:
 def _sampled(cell: Cell, bench: Bench, jobs: Sequence[Job], run: CudaRun) -> Iterator[Sample]:
     notes, nodes = _pages(jobs, run)
     run.verify()
-    counts = _tune(run, jobs, bench.most_copies)
+    pace = _tune(run, jobs, bench.most_copies)
+    notes = [note or bench.unheld(cell) for note in notes]
     watch = bench.watch(cell.flows)
     rates: list[list[float]] = [[] for _ in jobs]
     while not all(bench.ask.rule.enough(values) for values in rates):
         with watch.running():
-            seen = common_window([timing.marks for timing in run.run()])
+            seen = _seen(run, pace.each)
         for values, job, rate in zip(rates, jobs, seen.rates, strict=True):
             values.append(rate * job.bytes / 1e9)
-        yield from _Rows(cell, jobs, counts, nodes, notes, watch).of(seen)
+        yield from _Rows(cell, jobs, pace.copies, nodes, notes, watch).of(seen)
     for scenario in cell.scenarios:
         if scenario == LARGE_COPY:
             bench.peaks[cell.flows[0].dst] = rates[0]
 
 
-def _tune(run: CudaRun, jobs: Sequence[Job], most: int) -> list[int]:
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """For each flow how many marks a sample has and how many copies lie between two."""
+
+    marks: list[int]
+    each: list[int]
+
+    @property
+    def copies(self) -> list[int]:
+        """Of each flow in a sample."""
+        return [marks * each for marks, each in zip(self.marks, self.each, strict=True)]
+
+
+def _tune(run: CudaRun, jobs: Sequence[Job], most: int) -> _Pace:
     """Copies of each flow so that all end about together: a short run tells rates, one like a sample warms up.
 
     Where that one cannot be queued before the hold times out, shorter ones are tried; ProbeFailure if none can.
     """
-    rates, shorter = _rates(run), 0
+    rates, shorter = _seen(run, [1] * len(jobs)).rates, 0
     while True:
-        counts = _counts(jobs, rates, shorter, most)
-        run.resize(counts)
+        pace = _pace(jobs, rates, shorter, most)
+        run.resize(pace.marks, pace.each)
         try:
-            rates = _rates(run)
+            rates = _seen(run, pace.each).rates
         except ProbeFailure as error:
             shorter += 1
-            if _HELD not in error.args[0] or max(counts) <= PILOT or all(job.copies for job in jobs):
+            if _HELD not in error.args[0] or max(pace.copies) <= PILOT or all(job.copies for job in jobs):
                 raise
         else:
             break
-    counts = _counts(jobs, rates, shorter, most) if len(jobs) > 1 else counts
-    run.resize(counts)
-    return counts
+    if len(jobs) > 1:
+        pace = _pace(jobs, rates, shorter, most)
+        run.resize(pace.marks, pace.each)
+    return pace
 
 
-def _rates(run: CudaRun) -> tuple[float, ...]:
-    return common_window([timing.marks for timing in run.run()]).rates
+def _seen(run: CudaRun, each: Sequence[int]) -> Seen:
+    """One run, its rates in copies a second."""
+    seen = common_window([timing.marks for timing in run.run()])
+    return replace(seen, rates=tuple(rate * copies for rate, copies in zip(seen.rates, each, strict=True)))
 
 
-def _counts(jobs: Sequence[Job], rates: Sequence[float], shorter: int, most: int) -> list[int]:
+def _pace(jobs: Sequence[Job], rates: Sequence[float], shorter: int, most: int) -> _Pace:
     """Copies by rate; each `shorter` halves the time."""
     stated = [job.copies / rate for job, rate in zip(jobs, rates, strict=True) if job.copies]
-    found = balanced(rates, max(stated, default=SECONDS / 2**shorter), max(1, LEAST >> shorter), most)
-    return [job.copies or count for job, count in zip(jobs, found, strict=True)]
+    seconds, least, most = max(stated, default=SECONDS / 2**shorter), max(1, LEAST >> shorter), max(1, most >> shorter)
+    each = [
+        1 if job.copies else max(1, min(round(rate * MARK / 2**shorter), most // LEAST))
+        for job, rate in zip(jobs, rates, strict=True)
+    ]
+    marks = balanced([rate / n for rate, n in zip(rates, each, strict=True)], seconds, least, most // max(each))
+    return _Pace([job.copies or count for job, count in zip(jobs, marks, strict=True)], each)
 
 
 def _pages(jobs: Sequence[Job], run: CudaRun) -> tuple[list[str], list[str]]:
@@ -195,12 +216,6 @@ def missing(cell: Cell, bench: Bench, reason: str) -> Iterator[Sample]:
             )
 
 
-def cannot(error: ProbeFailure) -> CannotMeasure:
-    """What the driver refused, as an error of ours."""
-    cause, hint = (*error.args, "")[:2]
-    return CannotMeasure(cause, hint=hint)
-
-
 def names(flows: Sequence[Flow]) -> str:
     """Flows that ran together as one name, such as predict gives them."""
     return ", ".join(flow.name for flow in flows)
@@ -212,4 +227,4 @@ def _bytes(jobs: Sequence[Job]) -> dict[str, int]:
     return {"bytes": sizes.pop()} if len(sizes) == 1 else {}
 
 
-__all__ = ["cannot", "copies", "missing", "names", "sweep"]
+__all__ = ["copies", "missing", "names", "sweep"]

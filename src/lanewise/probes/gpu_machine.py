@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lanewise.probes.gpu_watch import SYS, nvml, read_link
+from lanewise.probes.gpu_watch import nvml
+from lanewise.probes.machine import SYS, link, text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lanewise.probes.gpu_names import Gpus
 
 _CAPABILITIES, _NEXT, _EXPRESS = 0x34, 1, 0x10  # the PCI configuration space: first capability, next, PCI Express
@@ -22,8 +24,8 @@ def conditions(gpus: Gpus, driver: int, sys: Path = SYS) -> dict[str, str]:
     for name, device in gpus.by_name.items():
         folder = sys / "bus/pci/devices" / device.pci.lower()
         node = f"NUMA node {device.numa}" if device.numa >= 0 else ""
-        link = read_link(folder, "max")
-        facts = [device.name, device.pci, f"ordinal {device.ordinal}", node, f"at most {link}" if link else "",
+        best = link(folder, "max")
+        facts = [device.name, device.pci, f"ordinal {device.ordinal}", node, f"at most {best}" if best else "",
                  _payload(folder)]  # fmt: skip
         found[name] = ", ".join(fact for fact in facts if fact)
     return {key: text for key, text in found.items() if text}
@@ -34,7 +36,7 @@ def _nvidia_driver(sys: Path) -> str:
     if lib is not None:
         said = lib.nvmlSystemGetDriverVersion()
         return said.decode() if isinstance(said, bytes) else str(said)
-    return _text(sys / "module/nvidia/version")
+    return text(sys / "module/nvidia/version")
 
 
 def _payload(folder: Path) -> str:
@@ -50,13 +52,6 @@ def _payload(folder: Path) -> str:
             return f"max payload {128 << (control >> 5 & 7)} B, read request {128 << (control >> 12 & 7)} B"
         at, left = config[at + _NEXT] & 0xFC, left - 1
     return ""
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
 
 
 __all__ = ["conditions"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lanewise._native import ProbeFailure
 from lanewise.probes.cases import QUERY, Kind
 from lanewise.probes.gpu_bench import engine, path, ran_together, touches_host, where_pages_lie
-from lanewise.probes.gpu_copies import cannot
+from lanewise.probes.machine import in_words
 from lanewise.results.sample import Sample
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lanewise.probes.cases import Cell
     from lanewise.probes.gpu_bench import Bench
 
-CHASE_STEPS = 100_000  # some 0.1 s; the launch on each multiprocessor is then below 1 % of its steps
+CHASE_STEPS = 100_000  # some 0.1 s, a tenth of nvbandwidth's
 LAUNCHES = 100
 
 
@@ -54,7 +54,9 @@ def _times(
         while not reason and not bench.ask.rule.enough(values):
             with watch.running():
                 values.append(scale * once())
-            yield Sample(cell.scenarios[0], flow.name, metric, values[-1], unit, {}, {**how, **watch.how()}, path(flow))
+            said = {**how, **watch.how()}
+            note = bench.unheld(cell)
+            yield Sample(cell.scenarios[0], flow.name, metric, values[-1], unit, {}, said, path(flow), note)
     except ProbeFailure as error:
         reason = error.args[0]
     if reason:
@@ -65,15 +67,16 @@ def queries(cell: Cell, bench: Bench) -> Iterator[Sample]:
     """Goodput of scattered queries in batches, and that as a share of one large copy's where this was measured."""
     flow, node = cell.flows[0], bench.gpus.node(cell.flows[0])
     batches = max(16, 512 // cell.batch)
-    try:
-        prepared = bench.cuda.prepare_queries(
-            bench.gpus.ordinal(flow.dst), node, cell.method, bytes=QUERY, batch=cell.batch, batches=batches
-        )
-    except ProbeFailure as error:
-        if cell.method != "batch":
-            raise cannot(error) from None
-        yield _query(cell, "goodput", None, "GB/s", {}, error.args[0])  # the driver is too old for that one
-        return
+    with in_words():
+        try:
+            prepared = bench.cuda.prepare_queries(
+                bench.gpus.ordinal(flow.dst), node, cell.method, bytes=QUERY, batch=cell.batch, batches=batches
+            )
+        except ProbeFailure as error:
+            if cell.method != "batch":
+                raise
+            yield _query(cell, "goodput", None, "GB/s", {}, error.args[0])  # the driver is too old for that one
+            return
     with closing(prepared) as run:
         try:
             yield from _query_samples(cell, bench, run, batches * cell.batch * QUERY)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from lanewise.probes import machine
+from lanewise.results.conditions import CLOCK_REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
-SYS = Path("/sys")
-GENERATION = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}  # GT/s of a lane
+_FAULTS = 0x4 | 0x8 | 0x20 | 0x40 | 0x80  # what holds a busy GPU down; idle and set clocks are no fault
 _PAUSE = 0.005  # s; one reading costs some tens of microseconds, and samples take tens of milliseconds
 
 
@@ -21,7 +23,7 @@ class Watch:
     `addresses` are PCI addresses by GPU name. What cannot be read is left out.
     """
 
-    def __init__(self, addresses: Mapping[str, str], sys: Path = SYS) -> None:
+    def __init__(self, addresses: Mapping[str, str], sys: Path = machine.SYS) -> None:
         self._folders = {gpu: sys / "bus/pci/devices" / pci.lower() for gpu, pci in addresses.items()}
         self._clocks = _Nvml(addresses)
         self.links: dict[str, str] = {}
@@ -29,7 +31,7 @@ class Watch:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Watch while the block runs; the last reading of each GPU stays in `links` and `clocks`."""
+        """Watch while the block runs: the last reading of links stays in `links`, the first of clocks in `clocks`."""
         stop = threading.Event()
         thread = threading.Thread(target=self._poll, args=(stop,), daemon=True)
         thread.start()
@@ -45,25 +47,13 @@ class Watch:
         return {key: text for key, text in seen.items() if text}
 
     def _poll(self, stop: threading.Event) -> None:
-        first = True
         while not stop.wait(_PAUSE):
             for gpu, folder in self._folders.items():
-                link = read_link(folder) or self._clocks.link(gpu)
+                link = machine.link(folder) or self._clocks.link(gpu)
                 if link:
                     self.links[gpu] = link
-            if first:
+            if not self.clocks:  # once: NVML takes milliseconds to answer, and every sample waits for it
                 self.clocks.update(self._clocks.read())
-                first = False
-
-
-def read_link(folder: Path, which: str = "current") -> str:
-    """'Gen5 x16' from a PCI device's folder, `which` current or max; '' where the kernel does not say."""
-    try:
-        speed = (folder / f"{which}_link_speed").read_text().split()[0]
-        width = (folder / f"{which}_link_width").read_text().strip()
-    except (OSError, IndexError):
-        return ""
-    return f"Gen{GENERATION[speed]} x{width}" if speed in GENERATION and width.isdigit() and width != "0" else ""
 
 
 def nvml() -> Any:
@@ -117,15 +107,8 @@ class _Nvml:
         sm = lib.nvmlDeviceGetClockInfo(handle, lib.NVML_CLOCK_SM)
         memory = lib.nvmlDeviceGetClockInfo(handle, lib.NVML_CLOCK_MEM)
         reasons = lib.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
-        slowed = [text for bit, text in _SLOWED.items() if reasons & bit]
+        slowed = [text for bit, text in CLOCK_REASONS.items() if reasons & bit & _FAULTS]
         return f"SM {sm} MHz, memory {memory} MHz" + (f" ({', '.join(slowed)})" if slowed else "")
-
-
-# Bits of nvmlClocksEventReasons (nvml.h) that say something holds a busy GPU down; idle and set clocks are no fault.
-_SLOWED = {
-    0x4: "power cap", 0x8: "hardware slowdown", 0x20: "thermal slowdown", 0x40: "hardware thermal slowdown",
-    0x80: "power brake",
-}  # fmt: skip
 
 
 def _together(by_gpu: Mapping[str, str]) -> str:
@@ -135,4 +118,4 @@ def _together(by_gpu: Mapping[str, str]) -> str:
     return ", ".join(f"{gpu} {text}" for gpu, text in by_gpu.items())
 
 
-__all__ = ["SYS", "Watch", "nvml", "read_link"]
+__all__ = ["Watch", "nvml"]

@@ -6,13 +6,15 @@ Goodput counts the payload once: a copy of 1 GB is 1 GB (STREAM counts 2 GB for 
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lanewise import _native as native
 from lanewise.errors import CannotMeasure
 from lanewise.probes.host_layout import Layout, huge_pages, read_layout
+from lanewise.probes.machine import UNKNOWN, in_words, where
 from lanewise.results.estimate import Rule
 from lanewise.results.sample import Sample
 
@@ -30,6 +32,7 @@ _PIECE = 32 * 2**20  # what is allocated, filled and verified between two looks 
 _LEAST = 64 * 2**20
 _SECONDS = 0.04  # of one sample, for the same reason
 _TRIALS = 2
+HOST_RULE = Rule(most=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class HostPlan:
     threads: Sequence[int] = ()
     nodes: Sequence[int] = ()
     bytes: int | None = None
-    rule: Rule = field(default_factory=lambda: Rule(most=15))
+    rule: Rule = HOST_RULE
 
 
 def measure(plan: HostPlan, layout: Layout | None = None) -> Iterator[Sample]:
@@ -57,12 +60,9 @@ def measure(plan: HostPlan, layout: Layout | None = None) -> Iterator[Sample]:
     if not any(pair.possible(kind) for pair in pairs for kind in plan.kinds):
         cause = "these NUMA nodes have not both the memory and the CPUs that it needs"
         raise CannotMeasure(cause, hint=f"nodes with memory: {', '.join(map(str, here.memory))}")
-    try:
+    with in_words():
         for pair in pairs:
             yield from pair.samples()
-    except native.ProbeFailure as error:
-        cause, hint = error.args
-        raise CannotMeasure(cause, hint=hint) from None
 
 
 def _check(plan: HostPlan, here: Layout) -> None:
@@ -215,7 +215,7 @@ class _Pair:
 
     def how(self, kind: str, sources: Sequence[HostMemory], targets: Sequence[HostMemory]) -> dict[str, str]:
         """What was seen: where the pages are and how large, whose CPUs worked."""
-        words = [_nodes(memory) for memory in (sources, targets) if memory]
+        words = [_node_of(memory) for memory in (sources, targets) if memory]
         core = self.cores(kind)[0]
         near = next(node for node, cores in self.here.cores.items() if core in cores)
         flows = {"flows": self.flow} if self.source != self.target else {}
@@ -250,24 +250,17 @@ def _rate(crew: HostCrew, work: HostWork) -> tuple[float | None, str]:
     return sum(window.bytes) / window.seconds / 1e9, ""
 
 
-def _nodes(pieces: Sequence[HostMemory]) -> str:
-    """Where the pages are, as the kernel says: `0`, or `0 (97 %), 1 (3 %)`."""
-    found: dict[int, int] = {}
+def _node_of(pieces: Sequence[HostMemory]) -> str:
+    pages = Counter[int]()
     for piece in pieces:
-        for node, pages in piece.nodes(64).items():
-            found[node] = found.get(node, 0) + pages
-    total = sum(found.values())
-    if not total or set(found) == {-1}:
-        return "not told"
-    if len(found) == 1:
-        return str(next(iter(found)))
-    return ", ".join(f"{node} ({100 * pages / total:.0f} %)" for node, pages in sorted(found.items()))
+        pages.update(piece.nodes(64))
+    return where(pages)
 
 
 def _pages(before: int | None, after: int | None, wanted: int) -> str:
     """Which part of the buffers came as huge pages, by what this process has more of them than before."""
     if before is None or after is None or not wanted:
-        return "not told"
+        return UNKNOWN
     share = min(1.0, max(0, after - before) / wanted)
     return "huge" if share > 0.95 else "small" if share < 0.05 else f"{100 * share:.0f} % huge"
 
@@ -277,4 +270,4 @@ def _power_below(number: int) -> int:
     return 1 << (max(number, 1).bit_length() - 1)
 
 
-__all__ = ["KINDS", "HostPlan", "measure"]
+__all__ = ["HOST_RULE", "KINDS", "HostPlan", "measure"]

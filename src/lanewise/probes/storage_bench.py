@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lanewise import _native
+from lanewise import _native, installed
 from lanewise.errors import CannotMeasure
+from lanewise.probes.machine import ROOT, available, cpus_of, in_words, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,13 +17,11 @@ if TYPE_CHECKING:
     from lanewise.probes.storage_files import Source
     from lanewise.probes.storage_plan import Reading
 
-_CUFILE = "libcufile.so.0"
 _LOOK = 0.1  # s between two looks at the bytes so far
 _NAP = 0.005
 _SPAN = 0.5  # s over which a live rate is taken
 _CHECKED_BYTES = 256 << 20
 _LEAST_CHECKED, _MOST_CHECKED = 16, 4096
-_NODES = Path("/sys/devices/system/node")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +43,8 @@ class Bench:
         self._live = live
         job = self._job()
         _check_room(asked, mode)
-        try:
+        with in_words():
             self._runner = _native.StorageRunner(job)
-        except _native.ProbeFailure as failure:
-            raise CannotMeasure(failure.args[0], hint=failure.args[1]) from None
 
     @property
     def count(self) -> int:
@@ -94,13 +88,12 @@ class Bench:
         """One round; CannotMeasure with the file and the offset where something fails."""
         watch = _Watch(what, self._live, self.names, self.volumes)
         try:
-            self._runner.start(task)
-            while self._runner.running:
-                time.sleep(_NAP)
-                watch.look(self._runner.seconds, self._runner.bytes)
-            return self._runner.finish()
-        except _native.ProbeFailure as failure:
-            raise CannotMeasure(failure.args[0], hint=failure.args[1]) from None
+            with in_words():
+                self._runner.start(task)
+                while self._runner.running:
+                    time.sleep(_NAP)
+                    watch.look(self._runner.seconds, self._runner.bytes)
+                return self._runner.finish()
         finally:
             self._runner.stop()
 
@@ -119,11 +112,11 @@ class Bench:
         job.engine = engine(asked.engine)
         job.bounce = self.mode == "bounce"
         job.gpu = -1 if asked.to.gpu is None else asked.to.gpu
-        job.cuda = os.environ.get("LANEWISE_CUDA_DRIVER", job.cuda)
+        job.cuda = installed.cuda_driver()
         if self.mode == "cuFile":
-            job.engine, job.cufile = _native.StorageEngine.CUFILE, _cufile()
+            job.engine, job.cufile = _native.StorageEngine.CUFILE, installed.cufile()
         job.node = -1 if asked.to.node is None else asked.to.node
-        job.cpus = _cpus(asked.to.node)
+        job.cpus = sorted(cpus_of(job.node))  # threads stay where the memory is
         return job
 
     def _second(self) -> list[int]:
@@ -191,38 +184,12 @@ class _Watch:
 def _check_room(asked: Reading, mode: str) -> None:
     """Buffers are touched, and a machine without the room would kill processes rather than say no."""
     needed = asked.threads * asked.depth * asked.io * (2 if mode == "bounce" else 1)
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:") and needed > (there := int(line.split()[1]) * 1024):
-            cause = f"buffers of {needed / 1e9:.2f} GB are needed, {there / 1e9:.2f} GB of memory are free"
-            raise CannotMeasure(cause, hint="lower --threads, --depth or --io")
-
-
-def _cpus(node: int | None) -> list[int]:
-    """The CPUs of a NUMA node, so that threads stay where the memory is."""
-    if node is None:
-        return []
-    try:
-        text = (_NODES / f"node{node}" / "cpulist").read_text().strip()
-    except OSError:
-        return []
-    ends = [part.split("-") for part in text.split(",") if part]
-    return [cpu for each in ends for cpu in range(int(each[0]), int(each[-1]) + 1)]
-
-
-def _cufile() -> str:
-    """The name of the library, or its path where it came with a Python package, which no loader knows."""
-    if named := os.environ.get("LANEWISE_CUFILE"):
-        return named
-    if find_spec("nvidia") is not None and (home := find_spec("nvidia.cufile")) is not None:
-        for folder in home.submodule_search_locations or ():
-            if (found := Path(folder) / "lib" / _CUFILE).exists():
-                return str(found)
-    return _CUFILE
+    there = available()
+    if there is not None and needed > there:
+        cause = f"buffers of {needed / 1e9:.2f} GB are needed, {there / 1e9:.2f} GB of memory are free"
+        raise CannotMeasure(cause, hint="lower --threads, --depth or --io")
 
 
 def _switched_off() -> str:
-    try:
-        value = Path("/proc/sys/kernel/io_uring_disabled").read_text().strip()
-    except OSError:
-        return ""
-    return f" (kernel.io_uring_disabled={value})" if value != "0" else ""
+    value = text(ROOT / "proc/sys/kernel/io_uring_disabled")
+    return f" (kernel.io_uring_disabled={value})" if value not in ("", "0") else ""

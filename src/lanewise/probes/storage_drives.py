@@ -6,7 +6,8 @@ import os
 import stat
 from pathlib import Path
 
-SYS = Path("/sys")
+from lanewise.probes.machine import SYS
+
 MOUNTS = Path("/proc/self/mountinfo")
 _SECTOR = 512  # the unit of /sys/block/*/stat, whatever the drive's own
 _READ, _WRITTEN = 2, 6

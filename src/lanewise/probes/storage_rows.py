@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise import units
+from lanewise.probes.machine import UNKNOWN, where
 from lanewise.probes.storage_drives import delivered
 from lanewise.results.sample import Sample
 
@@ -46,7 +47,7 @@ class Rows:
             "flows": ", ".join(self._flows),
             "engine": bench.engine,
             "mode": bench.says,
-            "NUMA node": _nodes(bench.nodes()),
+            "NUMA node": where(bench.nodes()),
             "data": data,
         }
         if bench.mode == "cuFile":
@@ -94,7 +95,7 @@ class Rows:
             shown = [f"{name} {units.show(n, 'GB')} ({100 * n / total:.0f} %)" for name, n in moved.items()]
             seen["drives"] = ", ".join(shown)
         if self._bench.mode == "cached" and not self._bench.asked.write:
-            seen["in cache before"] = "unknown" if cached is None else f"{100 * cached:.0f} %"
+            seen["in cache before"] = UNKNOWN if cached is None else f"{100 * cached:.0f} %"
         return seen
 
     def _flow(self, name: str) -> str:
@@ -121,16 +122,6 @@ def _settings(asked: Reading) -> dict[str, int]:
 def _moved(before: Counters, after: Counters, write: bool) -> dict[str, int]:
     which = 1 if write else 0
     return {name: after[name][which] - before[name][which] for name in before if name in after}
-
-
-def _nodes(pages: Mapping[int, int]) -> str:
-    """'1', or '0 (75 %), 1 (25 %)' where pages are spread."""
-    total = sum(pages.values())
-    if not total:
-        return "unknown"
-    if len(pages) == 1:
-        return str(next(iter(pages)))
-    return ", ".join(f"{node} ({100 * count / total:.0f} %)" for node, count in sorted(pages.items()))
 
 
 def _sparse(sources: Sequence[Source]) -> str:

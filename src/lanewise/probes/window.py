@@ -38,9 +38,10 @@ def common_window(marks: Sequence[Sequence[float]]) -> Seen:
 def balanced(rates: Sequence[float], seconds: float, least: int = 4, most: int = 10**9) -> list[int]:
     """How many copies each flow needs so that all end about together, after about `seconds`.
 
-    The slowest does `least` at least, which may take longer; none more than `most`, which may be over sooner.
+    The slowest does a whole number, `least` at least, which may take longer; none more than `most`, which may be over
+    sooner.
     """
-    time = max(seconds, least / min(rates))
+    time = max(least, round(seconds * min(rates))) / min(rates)
     time = min(time, most / max(rates))
     return [max(1, round(rate * time)) for rate in rates]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lanewise.results.observation import Observation, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 GIB = 2.0**30
 MIB = 2.0**20
@@ -66,9 +66,4 @@ def measured(
     )  # fmt: skip
 
 
-def together(flows: Iterable[str]) -> str:
-    """Flows that ran at once, as users write them."""
-    return ", ".join(flows)
-
-
-__all__ = ["GIB", "MIB", "Cell", "Results", "measured", "merge", "together"]
+__all__ = ["GIB", "MIB", "Cell", "Results", "measured", "merge"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lanewise.readers.form import Cell, together
+from lanewise.readers.form import Cell
 
 ENGINES = {"ce": "copy engine", "sm": "SM"}
 
@@ -40,7 +40,7 @@ def _host(case: str, _part: str, _row: int, gpu: int, count: int) -> Cell:
         flows += (ways if up else ways[::-1])[: 2 if "bidirectional" in case else 1]
     split = case.endswith("_sm") and "_bidirectional" in case
     note = "half of what one kernel moved both ways" if split else ""
-    return Cell(flows[0], together(flows), path="host to device" if up else "device to host", note=note)
+    return Cell(flows[0], ", ".join(flows), path="host to device" if up else "device to host", note=note)
 
 
 def _peer(case: str, part: str, row: int, column: int, _count: int) -> Cell:
@@ -62,7 +62,7 @@ def _star(case: str, _part: str, _row: int, gpu: int, count: int) -> Cell:
     read, out = "_read_" in case, case.startswith(("one_to_all_write", "all_to_one_read"))
     others = [other for other in range(count) if other != gpu]
     flows = [f"gpu{gpu}->gpu{other}" if out else f"gpu{other}->gpu{gpu}" for other in others]
-    return Cell(together(flows), _said(read, *flows), "total", path="peer")
+    return Cell(", ".join(flows), _said(read, *flows), "total", path="peer")
 
 
 def _chase(case: str, _part: str, row: int, column: int, _count: int) -> Cell:
@@ -79,7 +79,7 @@ def _local(_case: str, _part: str, _row: int, gpu: int, _count: int) -> Cell:
 
 
 def _said(read: bool, *flows: str) -> str:
-    return together(f"{flow} read" if read else flow for flow in flows)
+    return ", ".join(f"{flow} read" if read else flow for flow in flows)
 
 
 _KINDS: dict[str, Callable[[str, str, int, int, int], Cell]] = {

@@ -18,6 +18,13 @@ STATUS = {
     "U": "unknown",
 }
 
+# Why clocks are not at their best, by the bits of nvmlClocksEventReasons (nvml.h).
+CLOCK_REASONS = {
+    0x1: "idle", 0x2: "clocks set by an application", 0x4: "power cap", 0x8: "hardware slowdown", 0x10: "sync boost",
+    0x20: "software thermal slowdown", 0x40: "hardware thermal slowdown", 0x80: "power brake",
+    0x100: "display clocks", 0x200: "board limit", 0x400: "reliability",
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
@@ -136,4 +143,4 @@ class Conditions:
         return tuple(each for each in self.p2p if (each.a, each.b) == (a, b))
 
 
-__all__ = ["STATUS", "AcsState", "Conditions", "LinkState", "NumaState", "PeerState", "Throttle"]
+__all__ = ["CLOCK_REASONS", "STATUS", "AcsState", "Conditions", "LinkState", "NumaState", "PeerState", "Throttle"]

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from lanewise.results.observation import Observation, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-S = TypeVar("S", contravariant=True)
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +44,6 @@ class Sample:
         return asdict(self)
 
 
-class Measuring(Protocol[S]):
-    """Anything that measures: it yields samples as they are taken; closing the iterator frees what it holds."""
-
-    def samples(self, scenario: S) -> Iterator[Sample]:
-        """Every sample, as soon as it is there."""
-
-
 def summarise(samples: Iterable[Sample], system: str = "") -> tuple[Observation, ...]:
     """One measured observation a cell, in the order in which cells first appear.
 
@@ -76,4 +67,4 @@ def _observe(cell: list[Sample], system: str) -> Observation:
     )  # fmt: skip
 
 
-__all__ = ["Measuring", "Sample", "summarise"]
+__all__ = ["Sample", "summarise"]

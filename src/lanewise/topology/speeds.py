@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from lanewise import units
+from lanewise.catalog.keys import GENERATIONS
 from lanewise.errors import FormatError, unknown_name
 
-GENERATIONS = (1, 2, 3, 4, 5, 6)
 LANES = (1, 2, 4, 8, 16)
 AUTO = "auto"
 UNKNOWN = "?"
@@ -61,6 +61,12 @@ def read_pcie(text: str) -> Pcie:
             f"a PCIe link cannot have {lanes} lanes", hint=f"lanes are {', '.join(map(str, LANES))}"
         )
     return Pcie(gen, lanes, "gen" not in found, "x" not in found)
+
+
+def generation(text: str) -> int | None:
+    """The PCIe generation of `16GT/s`, `16.0 GT/s PCIe` and the like; None if unknown."""
+    found = re.match(r"\s*(\d+(?:\.\d+)?)\s*GT/s", text)
+    return next((gen for gen, rate in GENERATIONS.items() if found and float(found[1]) == rate), None)
 
 
 def write_pcie(gen: int | None, lanes: int | None) -> str:

@@ -103,8 +103,10 @@ std::function<void(Stream&)> work_of(int kernel, const Launched& l) {
         on.now = std::max(on.now, w.now);
       };
     case 1:
-      return [to = l.number(0), from = l.number(1), bytes = l.number(2)](Stream& on) {
-        if (touches(on, to, bytes) && touches(on, from, bytes)) move(on, to, from, bytes);
+      return [to = l.number(0), from = l.number(1), bytes = l.number(2), passes = l.get<unsigned>(3)](Stream& on) {
+        for (unsigned i = 0; i < passes; ++i) {
+          if (touches(on, to, bytes) && touches(on, from, bytes)) move(on, to, from, bytes);
+        }
       };
     case 2:
       return gather(l);

@@ -50,6 +50,7 @@ CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
 CUresult cuStreamSynchronize(CUstream handle) {
   Stream* stream = known(handle);
   if (stream == nullptr) return kInvalidHandle;
+  if (current() == -2) return kInvalidContext;
   stream->drain();
   FAKE(cuStreamSynchronize);  // what fails here has ended all the same
   World& w = world();
@@ -104,6 +105,7 @@ CUresult cuEventSynchronize(CUevent handle) {
   FAKE(cuEventSynchronize);
   const Event* event = known(handle);
   if (event == nullptr) return kInvalidHandle;
+  if (current() == -2) return kInvalidContext;
   World& w = world();
   while (true) {
     {
@@ -118,6 +120,7 @@ CUresult cuEventElapsedTime(float* milliseconds, CUevent first, CUevent second) 
   FAKE(cuEventElapsedTime);
   const Event* start = known(first);
   const Event* end = known(second);
+  if (current() == -2) return kInvalidContext;
   if (start == nullptr || end == nullptr || start->device != end->device) return kInvalidHandle;
   if (!start->recorded || !end->recorded) return kInvalidHandle;
   if (start->pending || end->pending) return kNotReady;
@@ -164,6 +167,8 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr fro
   if (holder(to, bytes) != device_of(to_context) || holder(from, bytes) != device_of(from_context)) {
     return kInvalidValue;
   }
+  const bool peers = reaches(current(), device_of(to_context)) && reaches(current(), device_of(from_context));
+  if (!peers && world().config.staged_waits) reinterpret_cast<Stream*>(stream)->drain();
   return copy(to, from, bytes, stream);
 }
 }

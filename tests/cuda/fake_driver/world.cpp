@@ -34,6 +34,7 @@ void configure() {
   config.memory = static_cast<std::size_t>(number("FAKE_CUDA_MEMORY", 1 << 30));
   config.queue = static_cast<std::size_t>(number("FAKE_CUDA_QUEUE", 1024));
   config.corrupt = setting("FAKE_CUDA_CORRUPT") != nullptr;
+  config.staged_waits = setting("FAKE_CUDA_STAGED_WAITS") != nullptr;
   config.spin_timeout = setting("FAKE_CUDA_SPIN_TIMEOUT") != nullptr;
   config.jit_error = setting("FAKE_CUDA_JIT_ERROR") != nullptr;
   config.hold = number("FAKE_CUDA_HOLD_MS", 0) / 1000;

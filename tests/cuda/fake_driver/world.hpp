@@ -4,6 +4,7 @@
 // FAKE_CUDA_CORRUPT=1 (the middle byte of every copy between GPUs is wrong), FAKE_CUDA_SPIN_TIMEOUT=1 (every hold times
 // out at once), FAKE_CUDA_HOLD_MS (longest hold instead of the one asked for), FAKE_CUDA_QUEUE (entries of a stream),
 // FAKE_CUDA_NOISE=0.02 (relative spread of times), FAKE_CUDA_VERSION=13000, FAKE_CUDA_JIT_ERROR=1,
+// FAKE_CUDA_STAGED_WAITS=1 (a copy between GPUs without peer access is queued when its turn has come),
 // FAKE_CUDA_FAIL=name:n (the n-th call of that function fails).
 #pragma once
 
@@ -63,7 +64,7 @@ struct Config {
   int gpus = 2, version = 13000;
   std::size_t memory = std::size_t{1} << 30, queue = 1024;
   std::set<std::pair<int, int>> no_peer;
-  bool corrupt = false, spin_timeout = false, jit_error = false;
+  bool corrupt = false, staged_waits = false, spin_timeout = false, jit_error = false;
   double hold = 0, noise = 0;
   std::string fail;
   int fail_at = 0;

@@ -45,7 +45,7 @@ def gpu(
     from lanewise.api.gpu import gpu_cases, gpu_probe
     from lanewise.probes.gpu import left_out
 
-    named = [name.strip() for name in cases.split(",") if name.strip()]
+    named = options.words(cases)
     named += ["*latency*"] * latency + ["queries_*"] * queries
     if list_:
         return _list(named)

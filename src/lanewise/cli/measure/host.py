@@ -26,14 +26,15 @@ def host(
     from lanewise import api, units
     from lanewise.api.host import host_conditions
 
-    kinds = [kind.strip() for kind in what.split(",") if kind.strip()]
+    kinds = options.words(what)
     wanted = int(units.parse(size, "B")) if size else None
-    taken = api.measure_host(kinds, _numbers(threads, "--threads"), _numbers(nodes, "--nodes"), wanted)
+    cores, where = _numbers(threads, "--threads"), _numbers(nodes, "--nodes")
+    taken = api.measure_host(kinds, threads=cores, nodes=where, bytes=wanted)
     recorded.record(taken, output, samples, as_json, host_conditions())
 
 
 def _numbers(text: str, option: str) -> list[int]:
     try:
-        return [int(word) for word in text.split(",") if word.strip()]
+        return [int(word) for word in options.words(text)]
     except ValueError:
         raise FormatError(f"{option} {text}: not whole numbers", hint=f"write {option} 1,2,4") from None

@@ -64,7 +64,7 @@ def network(
     plan = NetworkPlan(
         transport, _sizes(sizes), _counts(connections), direction, latency, seconds, zero_copy, binding, rdma
     )
-    recorded.record(api.measure_network(address, plan), output, samples, as_json)
+    recorded.record(api.measure_network(address, plan=plan), output, samples, as_json)
 
 
 def _sizes(text: str | None) -> tuple[int, ...]:

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lanewise import _native
-from lanewise.errors import CannotMeasure
+from lanewise.probes.machine import in_words
+from lanewise.probes.machine import where as pages_lie
 from lanewise.probes.network import place
 from lanewise.probes.network.plan import READ, SEND
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from lanewise.probes.network.plan import Binding, Cell, Rdma
 
 PING, VERBS = _native.TcpPing, _native.VerbsEnd
 NativeEnd = _native.TcpStream | _native.TcpPing | _native.VerbsEnd
 _WORK = _native.VerbsWork
-
-
-@contextmanager
-def translated() -> Iterator[None]:
-    """What stops native code, as CannotMeasure."""
-    try:
-        yield
-    except _native.ProbeFailure as failure:
-        cause, hint = failure.args
-        raise CannotMeasure(cause, hint=hint) from None
-    except (RuntimeError, MemoryError) as error:  # no thread or no memory to be had
-        raise CannotMeasure(f"this side cannot go on: {error}", hint="try fewer connections") from None
 
 
 class End:
@@ -46,7 +34,7 @@ class End:
         """Where its buffers' pages lie and which card carries the route, in words."""
         card_node = "none" if self.where.card_node is None else str(self.where.card_node)
         return {
-            "NUMA node": place.say_nodes(self.native.nodes()),
+            "NUMA node": pages_lie(self.native.nodes()),
             "card": f"{self.where.card or 'unknown'}, NUMA node {card_node}",
             "threads": f"NUMA node {self.where.node}" if self.where.cpus else "not bound",
         }
@@ -66,7 +54,7 @@ def tcp_end(cell: Cell, sockets: Sequence[socket.socket], way: int, sends: bool,
     for each in sockets:
         each.settimeout(None)
     numbers = [each.fileno() for each in sockets]
-    with translated():
+    with in_words():
         if cell.kind == "latency":
             return End(_native.TcpPing(numbers[0], sends, setup), sends, where, sockets)
         return End(_native.TcpStream(numbers, sends, setup, cell.zero_copy), sends, where, sockets)
@@ -83,7 +71,7 @@ def verbs_end(cell: Cell, way: int, sends: bool, rdma: Rdma, binding: Binding) -
     setup.pairs, setup.depth = cell.connections, cell.depth
     setup.inline_bytes, setup.events = cell.inline_bytes, cell.events
     setup.work = work_of(cell, sends)
-    with translated():
+    with in_words():
         return End(_native.VerbsEnd(setup), sends, where, ())
 
 
@@ -110,4 +98,4 @@ def _setup(cell: Cell, where: place.Place, way: int) -> _native.EndSetup:
     return _native.EndSetup(cell.bytes, node, where.cpus, 1000 * (way + 1))
 
 
-__all__ = ["End", "counter_sends", "tcp_end", "translated", "verbs_end"]
+__all__ = ["End", "counter_sends", "tcp_end", "verbs_end"]

@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lanewise.errors import CannotMeasure, InputError
-from lanewise.topology.ranges import expand
+from lanewise.probes import machine
+from lanewise.probes.machine import text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lanewise.probes.network.plan import Binding
 
 NET = Path("/sys/class/net")
 RDMA = Path("/sys/class/infiniband")
-NODES = Path("/sys/devices/system/node")
 _SIOCGIFADDR = 0x8915
 
 
@@ -86,12 +84,9 @@ def node_of_interface(name: str) -> int | None:
 
 def cpus_of(node: int) -> tuple[int, ...]:
     """The CPUs of a NUMA node that this process may use; CannotMeasure where the node or all of them are missing."""
-    try:
-        listed = (NODES / f"node{node}" / "cpulist").read_text(encoding="ascii").strip()
-    except OSError:
-        raise CannotMeasure(f"this machine has no NUMA node {node}", hint="numactl --hardware lists them") from None
-    cpus = {int(cpu) for cpu in expand(f"[{listed}]")} if listed else set()
-    usable = tuple(sorted(cpus & os.sched_getaffinity(0)))
+    if not (machine.SYS / f"devices/system/node/node{node}").is_dir():
+        raise CannotMeasure(f"this machine has no NUMA node {node}", hint="numactl --hardware lists them")
+    usable = tuple(sorted(machine.cpus_of(node, machine.SYS) & os.sched_getaffinity(0)))
     if not usable:
         raise CannotMeasure(f"no CPU of NUMA node {node} may be used here", hint="--node N, --no-bind, or taskset")
     return usable
@@ -105,7 +100,7 @@ def rdma_device(wanted: str | None) -> str:
             known = f"found: {', '.join(found)}" if found else "this machine has no RDMA device at all"
             raise CannotMeasure(f"there is no RDMA device {wanted[:40]}", hint=known)
         return wanted
-    active = [name for name in found if "ACTIVE" in _text(RDMA / name / "ports" / "1" / "state")]
+    active = [name for name in found if "ACTIVE" in text(RDMA / name / "ports" / "1" / "state")]
     if not active:
         hint = "bring its link up, or use --transport tcp" if found else "use --transport tcp"
         raise CannotMeasure("no RDMA device with an active port", hint=hint)
@@ -117,21 +112,15 @@ def gid_of(device: str) -> int:
     port = RDMA / device / "ports" / "1"
     rest = None
     for index in range(256):
-        gid = _text(port / "gids" / str(index))
+        gid = text(port / "gids" / str(index))
         if not gid:
             break
-        if "v2" not in _text(port / "gid_attrs" / "types" / str(index)):
+        if "v2" not in text(port / "gid_attrs" / "types" / str(index)):
             continue
         if gid.startswith("0000:0000:0000:0000:0000:ffff:"):
             return index
         rest = index if rest is None else rest
     return rest or 0
-
-
-def say_nodes(pages: Mapping[int, int]) -> str:
-    """'0', '0 and 1', or 'unknown', of how many pages lie on which node."""
-    known = sorted(node for node in pages if node >= 0)
-    return " and ".join(str(node) for node in known) or "unknown"
 
 
 def check(binding: Binding) -> None:
@@ -151,17 +140,10 @@ def _bound(card: str, card_node: int | None, binding: Binding) -> Place:
 
 def _node_in(path: Path) -> int | None:
     try:
-        node = int(_text(path))
+        node = int(text(path))
     except ValueError:
         return None
     return node if node >= 0 else None
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
-
-
-__all__ = ["Place", "check", "cpus_of", "gid_of", "of_device", "of_socket", "rdma_device", "say_nodes"]
+__all__ = ["Place", "check", "cpus_of", "gid_of", "of_device", "of_socket", "rdma_device"]

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from lanewise.errors import CannotMeasure
+from lanewise.probes.machine import in_words
 from lanewise.probes.network import ends, listen, wire
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Running:
             self._connect_pairs(request)
         self._until(READY_S, "the first data", lambda: self._both("ready"))
         for end in self.ends:
-            with ends.translated():
+            with in_words():
                 end.native.check()
         self._ask({"do": "check"})
         self._ask({"do": "go"})
@@ -98,7 +99,7 @@ class Running:
 
     def marks(self) -> list[Count]:
         """Per direction, the bytes of each connection where they are counted, and when, by that machine's clock."""
-        with ends.translated():
+        with in_words():
             here = listen.marks_of(self.ends)
         return self._counted(here, self._ask({"do": "mark"}))
 
@@ -106,7 +107,7 @@ class Running:
         """CannotMeasure if the other side has left or this side's data has stopped."""
         if self.peer.lines.closed():
             raise wire.Gone(f"{self.peer.lines.name} has left", hint=wire.LEFT)
-        with ends.translated():
+        with in_words():
             for end in self.ends:
                 end.native.ready()
 
@@ -185,7 +186,7 @@ class Running:
 
     def _both(self, stage: str, **more: Any) -> bool:
         mine = [end for end in self.ends if stage != "done" or more["all"] or listen.drives(end, self.cell)]
-        with ends.translated():
+        with in_words():
             here = all(end.native.ready() if stage == "ready" else end.native.done() for end in mine)
         return bool(self._ask({"do": stage, **more}).get(stage)) and here
 

@@ -1,0 +1,64 @@
+#include "host/parts.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "host/failure.hpp"
+#include "host/memory.hpp"
+
+namespace lanewise::host {
+
+namespace {
+
+constexpr std::size_t kLeast = std::size_t{8} << 20;  // bytes that are worth a thread
+constexpr std::size_t kMostThreads = 8;               // enough for the bandwidth of one node's memory
+
+// Those of a list such as "0-15,64-79"; none where the kernel does not say.
+std::vector<int> cpus_of(int node) {
+  std::ifstream list("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist");
+  std::vector<int> cpus;
+  for (int first = 0; list >> first;) {
+    int last = first;
+    if (list.peek() == '-') list.ignore() >> last;
+    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
+    list.ignore();
+  }
+  return cpus;
+}
+
+bool has_one_node() {
+  std::ifstream online("/sys/devices/system/node/online");
+  std::string nodes;
+  online >> nodes;
+  return nodes.find_first_of("-,") == std::string::npos;
+}
+
+void stay_on(const std::vector<int>& cpus) {
+  try {
+    pin_thread(cpus);
+  } catch (const Failure&) {  // CPUs that this process may not use: slower, no less right
+  }
+}
+
+}  // namespace
+
+void in_parts(std::size_t bytes, int node, const std::function<void(std::size_t, std::size_t)>& work) {
+  if (node == kAnyNode && (bytes < 2 * kLeast || !has_one_node())) return work(0, bytes);
+  const std::vector<int> cpus = node == kAnyNode ? std::vector<int>() : cpus_of(node);
+  const std::size_t there = cpus.empty() ? std::max(1U, std::thread::hardware_concurrency()) : cpus.size();
+  const std::size_t most = std::min(kMostThreads, there);
+  const std::size_t parts = std::clamp<std::size_t>(bytes / kLeast, 1, most);
+  const std::size_t part = (bytes / parts + kLeast) / 4096 * 4096;
+  std::vector<std::jthread> threads;
+  for (std::size_t begin = 0; begin < bytes; begin += part) {
+    threads.emplace_back([&, begin] {
+      stay_on(cpus);
+      work(begin, std::min(begin + part, bytes));
+    });
+  }
+}
+
+}  // namespace lanewise::host

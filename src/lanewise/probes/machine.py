@@ -1,0 +1,92 @@
+"""What several probes ask of this machine: texts of /sys and /proc, CPUs of a NUMA node, links, free memory."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lanewise.errors import CannotMeasure, MissingDependency
+from lanewise.topology.speeds import generation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ROOT = Path("/")
+SYS = ROOT / "sys"
+UNKNOWN = "unknown"
+_STRAY = 0.01  # of the pages of a buffer; fewer on another NUMA node do not show in its rate
+
+
+def needs_linux(what: str) -> None:
+    """MissingDependency on any other system: the native parts that measure are not built there."""
+    import sys
+
+    if sys.platform != "linux":
+        raise MissingDependency(f"{what} can be measured on Linux only", hint="run lanewise measure on a Linux machine")
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """What the native core refuses, or has no thread or memory for, as CannotMeasure."""
+    from lanewise._native import ProbeFailure
+
+    try:
+        yield
+    except ProbeFailure as failure:
+        cause, hint = failure.args
+        raise CannotMeasure(cause, hint=hint) from None
+    except (RuntimeError, MemoryError) as error:
+        hint = "ask for fewer threads, connections or bytes"
+        raise CannotMeasure(f"this machine cannot go on: {error}", hint=hint) from None
+
+
+def text(path: Path) -> str:
+    """A file's text without the white space around it, '' where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def cpus(listed: str) -> set[int]:
+    """'0-3,8' as numbers."""
+    found: set[int] = set()
+    for first, last in re.findall(r"(\d+)(?:-(\d+))?", listed):
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+def cpus_of(node: int, sys: Path = SYS) -> set[int]:
+    """The CPUs of a NUMA node; empty if there is no such node."""
+    return cpus(text(sys / f"devices/system/node/node{node}/cpulist"))
+
+
+def link(folder: Path, which: str = "current") -> str:
+    """'Gen5 x16' from a PCI device's folder, `which` current or max; '' where the kernel does not say."""
+    gen, width = generation(text(folder / f"{which}_link_speed")), text(folder / f"{which}_link_width")
+    return f"Gen{gen} x{width}" if gen is not None and width.isdigit() and width != "0" else ""
+
+
+def available(root: Path = ROOT) -> int | None:
+    """Bytes to be had without swapping, of the machine or of this control group if that is less; None if unknown."""
+    free = re.search(r"MemAvailable:\s*(\d+) kB", text(root / "proc/meminfo"))
+    limits = [int(free[1]) * 1024] if free else []
+    most, used = (text(root / f"sys/fs/cgroup/memory.{name}") for name in ("max", "current"))
+    if most.isdigit() and used.isdigit():
+        limits.append(max(0, int(most) - int(used)))
+    return min(limits, default=None)
+
+
+def where(pages: Mapping[int, int]) -> str:
+    """The NUMA node that pages lie on, from their number by node (-1: not told): '1', '0 (75 %), 1 (25 %)', unknown."""
+    total = sum(pages.values())
+    found = {node: count for node, count in sorted(pages.items()) if count >= _STRAY * total and count}
+    names = {node: str(node) if node >= 0 else UNKNOWN for node in found}
+    if len(found) < 2:
+        return next(iter(names.values()), UNKNOWN)
+    return ", ".join(f"{names[node]} ({100 * count / total:.0f} %)" for node, count in found.items())
+
+
+__all__ = ["ROOT", "SYS", "UNKNOWN", "available", "cpus", "cpus_of", "in_words", "link", "needs_linux", "text", "where"]

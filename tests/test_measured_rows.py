@@ -1,0 +1,94 @@
+"""One word for one thing: probes and readers say what docs/reference/measured-rows.md lists."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from gpu.stand_in import Cuda, Flow
+
+import lanewise
+from lanewise.perf.flow import parse_flows
+from lanewise.results.estimate import Rule
+from lanewise.results.observation import Observation
+from lanewise.results.sample import Sample
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "reference" / "measured-rows.md"
+READ = sorted((ROOT / "tests" / "readers" / "data").iterdir())
+ONCE = Rule(1, 1)
+linux = pytest.mark.skipif(sys.platform != "linux", reason="measures on Linux only")
+
+
+def listed(head: str) -> dict[str, str]:
+    """The first two columns of the table with that head, by each word in code of the first one."""
+    found: dict[str, str] = {}
+    _, _, below = PAGE.read_text(encoding="utf-8").partition(f"\n| {head} |")
+    for line in below.partition("\n\n")[0].splitlines()[2:]:
+        first, second = line.split("|")[1:3]
+        found |= dict.fromkeys(re.findall(r"`([^`]+)`", first), second)
+    return found
+
+
+def unlisted(rows: Iterable[Sample | Observation]) -> set[str]:
+    """Words of rows that the page does not have, metrics with their unit."""
+    metrics, settings, how, paths = (listed(head) for head in ("metric", "setting", "key of `how`", "path"))
+    # The value of several flows may be of several kinds of path.
+    others = re.compile("|".join(f"(?:, )?{re.escape(path)}" for path in sorted(paths, key=len, reverse=True)))
+    missing: set[str] = set()
+    for row in rows:
+        missing |= {word for word in row.settings if word not in settings}
+        missing |= {word for word in row.how if word not in how}
+        missing |= {strange} if (strange := others.sub("", row.path)) else set()
+        if f"`{row.unit}`" not in metrics.get(row.metric, ""):
+            missing.add(f"{row.metric} in {row.unit}")
+    return missing
+
+
+@pytest.mark.parametrize("file", READ, ids=lambda file: file.name)
+def test_every_reader_has_the_words_of_the_page(file):
+    assert unlisted(lanewise.read_results(file).observations) == set()
+
+
+@linux
+def test_the_gpu_probe_has_the_words_of_the_page():
+    from lanewise.probes.gpu import GpuProbe
+    from lanewise.probes.gpu_bench import GpuAsk
+
+    probe = GpuProbe(Cuda(), Flow, Path("/nowhere"))  # type: ignore[arg-type]
+    asks = (
+        GpuAsk(cases=("all",), rule=ONCE),
+        GpuAsk(flows=parse_flows("host0->gpu0 1 MiB, host0->gpu0 2 MiB"), rule=ONCE),
+        GpuAsk(sizes=(2**20, 2**24), rule=ONCE),
+    )
+    assert unlisted(sample for ask in asks for sample in probe.samples(ask)) == set()
+
+
+@linux
+def test_the_memory_probe_has_the_words_of_the_page():
+    assert unlisted(lanewise.measure_host(threads=[1], bytes=2**21, rule=ONCE)) == set()
+
+
+@linux
+@pytest.mark.parametrize("asked", [{}, {"write": True}, {"stripe": "64 KiB"}], ids=["read", "write", "stripes"])
+def test_the_storage_probe_has_the_words_of_the_page(asked, tmp_path):
+    folders = [tmp_path / name for name in "ab"]
+    for folder in folders:
+        os.mkdir(folder)
+    rows = lanewise.measure_storage(
+        folders, ONCE, make="1 MiB", size="1 MiB", io="64 KiB", modes="cached", threads=2, **asked
+    )
+    assert unlisted(rows) == set()
+
+
+@linux
+@pytest.mark.parametrize("asked", [{}, {"latency": True}, {"direction": "both"}], ids=["bandwidth", "latency", "both"])
+def test_the_network_probe_has_the_words_of_the_page(asked):
+    from lanewise.probes.network.plan import NetworkPlan
+
+    plan = NetworkPlan(sizes=(4096,), connections=(2,), seconds=0.02, **asked)
+    assert unlisted(lanewise.measure_network(None, ONCE, plan)) == set()
