@@ -8,13 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+from cli_binary import BINARY
 
 from lanewise import api
 
-BINARY = Path(sys.executable).with_name("lanewise")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="probes of Linux")
 HOST = ("measure", "host", "--what", "copy", "--bytes", "8MiB", "--threads", "1")
 MODES = ("--modes", "cached", "--io", "64KiB", "--threads", "2")

@@ -17,7 +17,7 @@ from lanewise.probes.cases import DEFAULT, Case, Cell, Kind, cells, pick
 from lanewise.probes.gpu_bench import Bench, GpuAsk
 from lanewise.probes.gpu_machine import conditions
 from lanewise.probes.gpu_names import Gpus, as_measured
-from lanewise.probes.machine import SYS, needs_linux
+from lanewise.probes.machine import SYS, in_words, needs_linux
 from lanewise.results.observation import Source
 
 if TYPE_CHECKING:
@@ -74,20 +74,17 @@ class GpuProbe:
 
     def samples(self, ask: GpuAsk) -> Iterator[Sample]:
         """Every sample as soon as it is there; closing the iterator frees what it holds."""
-        from lanewise._native import ProbeFailure
-        from lanewise.probes.gpu_copies import cannot, copies, sweep
+        from lanewise.probes.gpu_copies import copies, sweep
         from lanewise.probes.gpu_small import chase, launch, queries
 
         plan = self.plan(ask)
         bench = Bench(self.cuda, self.gpus, ask, self._make_flow, self._most_copies, self._sys)
         ways = {Kind.COPIES: sweep if ask.sizes else copies, Kind.CHASE: chase, Kind.LAUNCH: launch,
                 Kind.QUERIES: queries}  # fmt: skip
-        try:
+        with in_words():
             bench.check_memory(plan)
-            for cell in plan:
-                yield from ways[cell.kind](cell, bench)
-        except ProbeFailure as error:
-            raise cannot(error) from None
+        for cell in plan:
+            yield from ways[cell.kind](cell, bench)
 
 
 def open_gpus(library: str = "") -> GpuProbe:
