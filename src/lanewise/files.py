@@ -126,7 +126,7 @@ def _mode(path: str | Path) -> int | None:
 
 
 def _replace(target: Path, data: bytes, mode: int | None) -> None:
-    partial = target.with_name(f".{target.name}.partial")
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")  # others may write the same file now
     try:
         partial.write_bytes(data)
         if mode is not None:

@@ -126,3 +126,8 @@ def test_the_guide_shows_the_table_of_tolerances_as_it_is():
     page = (Path(__file__).parents[2] / "docs/guides/check.md").read_text()
     missing = [t.basis for t in TABLE.values() if f"| {t.basis} | {100 * t.share:.0f} % | {t.why} |" not in page]
     assert missing == []
+
+
+def test_a_missing_percentile_is_unknown_as_nothing_failed():
+    lone = row(None, "us", "latency_p99", note="61 I/Os a run are too few")
+    assert judge(lone, expected(10), TABLE["calibrated"]).verdict is Verdict.UNKNOWN

@@ -98,6 +98,12 @@ def test_too_little_memory_is_an_error_with_what_is_free(driver: Path) -> None:
     assert said["said"].count("\n") == 2
 
 
+def test_a_kernel_that_the_driver_refuses_is_an_error_with_a_hint(driver: Path) -> None:
+    (said,) = measured(driver, "--cases", "*_sm", code=2, JIT_ERROR=1)
+    assert said["said"].startswith("error: cuModuleLoadDataEx")
+    assert said["said"].splitlines()[-1].startswith("hint:  ")
+
+
 def test_ctrl_c_keeps_finished_samples_and_ends_at_once(driver: Path, tmp_path: Path) -> None:
     file = tmp_path / "all.jsonl"
     command = [*PROGRAM, "--cases", "nvbandwidth", "--bytes", "8 MiB", "-o", "run.json", "--samples", file]

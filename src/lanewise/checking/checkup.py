@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lanewise.checking.causes import Case, Cause, causes
+from lanewise.checking.model import too_short
 from lanewise.checking.suspects import Machine, Suspect, intended, suspects
 from lanewise.checking.tolerance import tolerance_for
 from lanewise.checking.verdict import Expected, Judged, Verdict, judge
@@ -183,6 +184,8 @@ def _open(judged: Sequence[Judged]) -> list[Finding]:
 
 def _step(judged: Judged) -> str:
     """What to do about a row that could not be judged."""
+    if "no peer access" in judged.note:
+        return "nvidia-smi topo -p2p r; look at ACS and IOMMU (lanewise check without files reads them)"
     if judged.verdict is Verdict.FAILED:
         return "lanewise doctor"
     if judged.value is None:
@@ -196,8 +199,10 @@ def beside(checkup: Checkup, notes: Iterable[str], aside: Iterable[Observation])
     """The same with notes on what could not be looked at, and the rows that nothing can be expected of."""
     left = tuple(aside)
     if left:
-        kinds = dict.fromkeys(f"{row.metric} of {row.path or row.flow}" for row in left)
-        told = f"{len(left)} rows left aside, as the model has no {', '.join(kinds)}"
+        kinds = dict.fromkeys(
+            f"{row.metric} of {'short ' * too_short(row)}{row.path or row.flow}" for row in left
+        )
+        told = f"{len(left)} row{'s' if len(left) > 1 else ''} left aside, as the model has no {', '.join(kinds)}"
         notes = (*notes, f"{told}; an earlier run may have (--expect)")
     return replace(checkup, notes=(*checkup.notes, *notes), aside=left)
 

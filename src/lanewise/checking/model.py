@@ -57,8 +57,8 @@ class Model:
         cache = row.how.get("mode") == "cached" and "tool" not in row.how
         if source.strip() == target.strip() or row.path == HOST_MEMORY or cache:
             return False
-        least = LEAST.get(row.path, LEAST_COPY)
-        return row.metric in _METRICS and (row.metric not in _SHORT or row.settings.get("bytes", least) >= least)
+        # What could not be measured at all would not have been at any size.
+        return row.metric in _METRICS and (row.value is None or not too_short(row))
 
     def expect(self, row: Observation) -> Expected:
         """The model's value of a row; unknown, with the reason, where it has none."""
@@ -138,6 +138,12 @@ class Model:
         return Expected(found.api, found.api, found.api, "latency", found.limit, found.rests_on)
 
 
+def too_short(row: Observation) -> bool:
+    """Whether a rate is of copies or I/O so short that they cost more to start than to carry."""
+    least = LEAST.get(row.path, LEAST_COPY)
+    return row.metric in _SHORT and row.path != HOST_MEMORY and row.settings.get("bytes", least) < least
+
+
 def nothing_described(row: Observation) -> Expected:
     """Where neither a description nor dumps say what the machine is, nothing is expected."""
     return Expected(None, note="nothing says what the machine is; name it with --system, or its dumps with --from")
@@ -175,4 +181,4 @@ def _basis(rate: FlowRate, row: Observation) -> str:
     return "carried over" if carried and rate.basis == "calibrated" else rate.basis
 
 
-__all__ = ["AS_DESCRIBED", "LEAST_COPY", "Model", "nothing_described"]
+__all__ = ["AS_DESCRIBED", "LEAST_COPY", "Model", "nothing_described", "too_short"]

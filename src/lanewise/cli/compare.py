@@ -142,4 +142,6 @@ def _measured(pair: Pair) -> dict[str, Any]:
 def _offer(run: Run) -> str:
     rows = [*run.rows, *(row for study in run.studies for row in study.rows)]
     systems = ", ".join(sorted({row.system for row in rows if row.system}))
+    if not systems:
+        return "give two runs of the same measurement, with the same sizes and numbers of threads"
     return f"systems of the run: {systems}; sources: {', '.join(sorted({row.source for row in rows}))}"

@@ -146,7 +146,7 @@ def _make(folder: str, size: int) -> Source:
         free = os.statvfs(folder)
         room = free.f_bavail * free.f_frsize
         if room < size + _LEFT_FREE:
-            shown = [units.show(each, "MiB") for each in (size, room, _LEFT_FREE)]
+            shown = [units.show(each, "GB") for each in (size, room, _LEFT_FREE)]
             cause = f"no room for a test file of {shown[0]}: {shown[1]} are free, of which {shown[2]} stay so"
             raise CannotMeasure(cause, place=place, hint="make a smaller one, or choose another folder")
         opened = _nameless(folder)

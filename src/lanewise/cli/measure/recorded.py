@@ -9,7 +9,7 @@ import typer
 
 from lanewise import files
 from lanewise.cli import terminal
-from lanewise.errors import LanewiseError
+from lanewise.errors import CannotMeasure, LanewiseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,8 @@ def record(
 ) -> tuple[Observation, ...]:
     """Take all samples, keep them, print what they say; a Ctrl-C does the same with what there is, then goes on up.
 
-    An error, of the probe in mid-way or of a file, likewise loses no finished sample before it goes on up.
+    An error, of the probe in mid-way or of a file, likewise loses no finished sample before it goes on up;
+    CannotMeasure where no row at all has a value.
     """
     from lanewise import api
 
@@ -51,6 +52,8 @@ def record(
         if taken:
             terminal.note(f"not finished: {_many(len(taken), 'sample')} of {_many(len(run.rows), 'row')} kept")
         raise failure
+    if run.rows and all(row.value is None for row in run.rows):
+        raise CannotMeasure(f"nothing could be measured: {run.rows[0].note}", hint="see what is here: lanewise doctor")
     return run.rows
 
 
