@@ -72,10 +72,11 @@ def test_wrong_data_leaves_the_pair_without_a_value_and_says_where(driver: Path)
     assert all(row["value"] > 0 for row in rows if row not in pairs)
 
 
-def test_a_hold_that_times_out_is_no_value(driver: Path) -> None:
-    rows = measured(driver, "--cases", "host_to_device_memcpy_ce", QUEUE=4, HOLD_MS=20)
+def test_a_hold_that_times_out_is_no_value_and_without_any_an_error(driver: Path) -> None:
+    *rows, end = measured(driver, "--cases", "host_to_device_memcpy_ce", code=2, QUEUE=4, HOLD_MS=20)
     assert {row.get("value") for row in rows} == {None}
     assert all("held too long" in row["note"] for row in rows)
+    assert "error: nothing could be measured: the flows were held too long" in end["said"]
 
 
 def test_a_driver_that_queues_few_copies_gets_shorter_samples(driver: Path) -> None:
