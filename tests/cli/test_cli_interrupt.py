@@ -68,3 +68,14 @@ sys.exit(main())
         [BINARY.with_name("python"), "-c", code], env=clean_env, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+def test_ctrl_c_while_a_compiled_module_loads_is_an_interrupt(monkeypatch, capsys):
+    from lanewise.cli import verbs
+
+    def loading(_: object) -> int:
+        raise ImportError("initialization failed") from KeyboardInterrupt()
+
+    monkeypatch.setattr(verbs, "_run", loading)
+    assert verbs.run(["doctor"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"

@@ -103,6 +103,11 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         terminal.note("interrupted")
         return EXIT_INTERRUPTED
+    except ImportError as error:
+        if not isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+            raise
+        terminal.note("interrupted")  # while a compiled module was loading, which says so in its own way
+        return EXIT_INTERRUPTED
     except BrokenPipeError:
         _drop_stdout()  # the reader (head, less) has what it wanted
         return 0
