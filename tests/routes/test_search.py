@@ -1,6 +1,5 @@
 """What holds for every system: contiguous, symmetric, never through an endpoint, and no shorter way missed."""
 
-import time
 from itertools import pairwise
 
 import pytest
@@ -35,9 +34,7 @@ def trees(draw, fabric=False):
         chains.append(f"{draw(st.sampled_from(above))} -- {kind}{i}")
     switches = above[len(cpus) :]
     if fabric and len(switches) > 1:
-        pairs = st.tuples(st.sampled_from(switches), st.sampled_from(switches)).filter(
-            lambda ab: ab[0] < ab[1]
-        )
+        pairs = st.tuples(st.sampled_from(switches), st.sampled_from(switches)).filter(lambda ab: ab[0] < ab[1])
         chains += [f"{a} ~~ {b}" for a, b in draw(st.lists(pairs, max_size=4, unique=True))]
     scope = draw(st.sampled_from(["none", "root-complex", "socket", "system"]))
     return build(", ".join(chains if len(cpus) > 1 else [cpus[0], *chains]), cpu_part=scope)
@@ -215,16 +212,3 @@ def test_systems_on_another_catalogue_know_their_own_peer_scopes():
     assert route(system, "gpu0", "gpu1").via is Via.PCIE
     assert route(system.with_catalog(Other()), "gpu0", "gpu1").via is Via.STAGED
     assert route(system, "gpu0", "gpu1").via is Via.PCIE
-
-
-def test_all_pairs_of_sixteen_gpus_are_quick():
-    def once():
-        system = ready_system("rack-16gpu")
-        gpus = system.of_kind(Kind.GPU)
-        start = time.perf_counter()
-        for a in gpus:
-            for b in gpus:
-                route(system, a, b)
-        return time.perf_counter() - start
-
-    assert min(once() for _ in range(5)) < 0.1  # about 10 ms; ten times that is a mistake, not a busy machine
