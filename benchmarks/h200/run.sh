@@ -5,7 +5,7 @@
 #     OUT=results bash benchmarks/h200/run.sh
 #
 # PEERS   sources to build here (default .peers): nvbandwidth/ and p2p/ (the CUDA sample's .cu with Common/), and shim/,
-#         a header in place of Boost's program_options where Boost is missing.
+#         a header in place of Boost's program_options where its library is missing.
 # WHEELS  Python packages that the machine lacks, and a wheel of lanewise itself (default .wheels); without the latter
 #         it is built here. Made beforehand, with the network:
 #           python3.12 -m pip wheel --no-deps -w .wheels .
@@ -29,7 +29,7 @@ export LD_LIBRARY_PATH="$driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
 build_nvbandwidth() {
     local options=(-O3 -std=c++17 -arch=native -I. '-DGIT_VERSION="v0.8"') boost=(-lboost_program_options)
-    [ -e /usr/include/boost/program_options.hpp ] || { options+=("-I$peers/shim") && boost=(); }
+    echo 'int main() {}' | g++ -x c++ - "${boost[@]}" -o /dev/null 2> /dev/null || { options+=("-I$peers/shim") && boost=(); }
     cd "$peers/nvbandwidth" && mkdir -p "$work/objects" || return
     for file in *.cpp kernels.cu json/jsoncpp.cpp; do
         nvcc "${options[@]}" -c "$file" -o "$work/objects/$(basename "$file").o" &
