@@ -75,11 +75,12 @@ void bind_plain(nb::module_& m) {
       .def_prop_ro("capability", fact<&Facts::capability>);
   nb::class_<cuda::Flow>(m, "CudaFlow", "Copies of some bytes from one end to another.")
       .def("__init__",
-           [](cuda::Flow* at, int src, int dst, std::size_t bytes, int copies, int node, bool sm, bool read, bool p2p) {
-             new (at) cuda::Flow{src, dst, bytes, copies, node, sm, read, p2p};
+           [](cuda::Flow* at, int src, int dst, std::size_t bytes, int copies, int node, bool sm, bool read, bool p2p,
+              bool both) {
+             new (at) cuda::Flow{src, dst, bytes, copies, node, sm, read, p2p, both};
            },
            "src"_a, "dst"_a, "bytes"_a, "copies"_a, "node"_a = host::kAnyNode, "sm"_a = false, "read"_a = false,
-           "p2p"_a = true);
+           "p2p"_a = true, "both"_a = false);
   nb::class_<Timing>(m, "CudaTiming", "One flow's run.").def_ro("marks", &Timing::marks);
   m.attr("CUDA_MOST_COPIES") = cuda::kMostHeld;
 }

@@ -43,6 +43,8 @@ enum Attribute : int {
 
 constexpr unsigned kStreamNonBlocking = 1;
 constexpr unsigned kEventDefault = 0;
+constexpr unsigned kEventBlockingSync = 1;  // who waits for it sleeps
+constexpr unsigned kEventDisableTiming = 2;
 constexpr unsigned kRegisterPortable = 1;
 constexpr unsigned kRegisterDeviceMap = 2;
 constexpr int kNumberOfRegisters = 4;  // a function's attribute

@@ -130,10 +130,10 @@ Stream make_stream(const std::shared_ptr<const Context>& context) {
   return {context, handle};
 }
 
-Event make_event(const std::shared_ptr<const Context>& context) {
+Event make_event(const std::shared_ptr<const Context>& context, unsigned flags) {
   const Current current(*context);
   CUevent handle = nullptr;
-  context->check(context->calls().cuEventCreate(&handle, kEventDefault), "cuEventCreate");
+  context->check(context->calls().cuEventCreate(&handle, flags), "cuEventCreate");
   return {context, handle};
 }
 

@@ -123,7 +123,7 @@ using DeviceMemory = Owned<CUdeviceptr, release_memory>;
 using Module = Owned<CUmodule, release_module>;
 
 Stream make_stream(const std::shared_ptr<const Context>& context);
-Event make_event(const std::shared_ptr<const Context>& context);
+Event make_event(const std::shared_ptr<const Context>& context, unsigned flags = kEventDefault);
 DeviceMemory allocate(const std::shared_ptr<const Context>& context, std::size_t bytes);
 
 }  // namespace lanewise::cuda

@@ -45,10 +45,12 @@ Gpu::Gpu(std::shared_ptr<const Driver> driver, int ordinal)
       module_(load(context_)),
       spin_(function("lanewise_spin")),
       copy_(function("lanewise_copy")),
+      copy_both_(function("lanewise_copy_both")),
       gather_(function("lanewise_gather")),
       fill_(function("lanewise_fill")),
       compare_(function("lanewise_compare")),
       chase_(function("lanewise_chase")),
+      hold_(function("lanewise_hold")),
       stream_(make_stream(context_)) {}
 
 // Asking for an attribute makes the driver load the function now, also where modules are loaded lazily (see Driver).
@@ -80,9 +82,17 @@ void Gpu::spin(CUstream stream, CUdeviceptr open, CUdeviceptr timed_out, unsigne
   launch("spin", spin_, {}, stream, open, timed_out, most_ns);
 }
 
+void Gpu::hold(CUstream stream, unsigned long long ns) const { launch("hold", hold_, {}, stream, ns); }
+
 void Gpu::copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, int passes, int beside) const {
   launch("copy", copy_, spread(bytes / kVector, beside), stream, to, from, static_cast<unsigned long long>(bytes),
          static_cast<unsigned>(passes));
+}
+
+void Gpu::copy_both(CUstream stream, CUdeviceptr to, CUdeviceptr from, CUdeviceptr back_to, CUdeviceptr back_from,
+                    std::size_t bytes, int passes, int beside) const {
+  launch("copy both ways", copy_both_, spread(bytes / kVector, beside), stream, to, from, back_to, back_from,
+         static_cast<unsigned long long>(bytes), static_cast<unsigned>(passes));
 }
 
 void Gpu::gather(CUstream stream, CUdeviceptr to, CUdeviceptr library, CUdeviceptr picks, std::size_t bytes,

@@ -27,9 +27,14 @@ class Gpu {
 
   // Kernels, queued on a stream of this GPU; see kernels.cu.
   void spin(CUstream stream, CUdeviceptr open, CUdeviceptr timed_out, unsigned long long most_ns) const;
+  // Keeps the stream busy for that long.
+  void hold(CUstream stream, unsigned long long ns) const;
   // `beside`: how many such kernels run at once, each on its share of the multiprocessors. Unshared, later ones would
   // wait for room until earlier ones have ended.
   void copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, int passes, int beside) const;
+  // One way and the other by one kernel, the way into this GPU first.
+  void copy_both(CUstream stream, CUdeviceptr to, CUdeviceptr from, CUdeviceptr back_to, CUdeviceptr back_from,
+                 std::size_t bytes, int passes, int beside) const;
   void gather(CUstream stream, CUdeviceptr to, CUdeviceptr library, CUdeviceptr picks, std::size_t bytes,
               unsigned batch) const;
   void chase(CUstream stream, CUdeviceptr start, unsigned long long steps, unsigned chaser, CUdeviceptr end) const;
@@ -50,7 +55,7 @@ class Gpu {
   std::shared_ptr<const Context> context_;
   unsigned multiprocessors_;
   Module module_;
-  CUfunction spin_, copy_, gather_, fill_, compare_, chase_;
+  CUfunction spin_, copy_, copy_both_, gather_, fill_, compare_, chase_, hold_;
   Stream stream_;  // of what is not timed
 };
 

@@ -35,6 +35,14 @@ extern "C" __global__ void lanewise_spin(const volatile unsigned* open, volatile
   }
 }
 
+// Keeps its stream busy for `ns`: a service time without a model. One thread of one multiprocessor, so that copies by
+// kernels go on beside it.
+extern "C" __global__ void lanewise_hold(unsigned long long ns) {
+  const unsigned long long start = nanoseconds();
+  while (nanoseconds() - start < ns) {
+  }
+}
+
 // Copies `bytes`, `passes` times; both addresses on 16 bytes. A thread's loads go out together before the first store
 // waits for one.
 extern "C" __global__ void lanewise_copy(uint4* to, const uint4* from, unsigned long long bytes, unsigned passes) {
@@ -55,6 +63,38 @@ extern "C" __global__ void lanewise_copy(uint4* to, const uint4* from, unsigned 
 
   const unsigned long long rest = vectors * sizeof(uint4) + thread_index();
   if (rest < bytes) reinterpret_cast<char*>(to)[rest] = reinterpret_cast<const char*>(from)[rest];
+}
+
+// Copies `bytes` one way and as many the other, `passes` times; all addresses on 16 bytes. Every thread copies both
+// ways in turn: writes to the host, which wait for nothing, would otherwise crowd out the requests of its reads.
+extern "C" __global__ void lanewise_copy_both(uint4* to, const uint4* from, uint4* back_to, const uint4* back_from,
+                                              unsigned long long bytes, unsigned passes) {
+  constexpr unsigned kInFlight = 4;  // each way
+  const unsigned long long vectors = bytes / sizeof(uint4);
+  const unsigned long long threads = thread_count();
+  for (unsigned pass = 0; pass < passes; ++pass) {
+    unsigned long long i = thread_index();
+    for (; i + (kInFlight - 1) * threads < vectors; i += kInFlight * threads) {
+      uint4 held[kInFlight], back[kInFlight];
+#pragma unroll
+      for (unsigned k = 0; k < kInFlight; ++k) held[k] = from[i + k * threads];
+#pragma unroll
+      for (unsigned k = 0; k < kInFlight; ++k) back[k] = back_from[i + k * threads];
+#pragma unroll
+      for (unsigned k = 0; k < kInFlight; ++k) back_to[i + k * threads] = back[k];
+#pragma unroll
+      for (unsigned k = 0; k < kInFlight; ++k) to[i + k * threads] = held[k];
+    }
+    for (; i < vectors; i += threads) {
+      to[i] = from[i];
+      back_to[i] = back_from[i];
+    }
+  }
+
+  const unsigned long long rest = vectors * sizeof(uint4) + thread_index();
+  if (rest >= bytes) return;
+  reinterpret_cast<char*>(to)[rest] = reinterpret_cast<const char*>(from)[rest];
+  reinterpret_cast<char*>(back_to)[rest] = reinterpret_cast<const char*>(back_from)[rest];
 }
 
 // Gathers sample picks[blockIdx.y] of `library` into slot blockIdx.y of `to`; samples are whole numbers of vectors.

@@ -170,8 +170,17 @@ void FlowLane::set_peers(Engine& engine) const {
   if (flow_.between_gpus()) engine.set_peers(flow_.src, flow_.dst, flow_.p2p);
 }
 
+void FlowLane::take_along(FlowLane& back) {
+  back_ = &back;
+  back.taken_ = this;
+}
+
 void FlowLane::queue(int) {
-  if (flow_.sm) {
+  if (taken_ != nullptr) return;
+  if (back_ != nullptr) {
+    gpu().copy_both(stream(), to_.address(), from_.address(), back_->to_.address(), back_->from_.address(),
+                    flow_.bytes, each_, beside_);
+  } else if (flow_.sm) {
     gpu().copy(stream(), to_.address(), from_.address(), flow_.bytes, each_, beside_);
   } else {
     for (int i = 0; i < each_; ++i) copy();
@@ -195,16 +204,32 @@ void FlowLane::copy() {
   }
 }
 
-void FlowLane::verify(unsigned long long seed) {
+void FlowLane::fill(unsigned long long seed) const {
   from_.fill(flow_.bytes, seed);
   to_.fill(flow_.bytes, ~seed);  // what an earlier copy left must not pass
+}
+
+void FlowLane::compare(unsigned long long seed) const {
+  const std::size_t at = to_.first_wrong(flow_.bytes, seed);
+  if (at < flow_.bytes) wrong("byte " + std::to_string(at) + " of " + std::to_string(flow_.bytes));
+}
+
+void FlowLane::verify(unsigned long long seed) {
+  if (taken_ != nullptr) return;  // together with the other way
+  const unsigned long long back_seed = pattern_word(seed, 0);
+  fill(seed);
+  if (back_ != nullptr) back_->fill(back_seed);
   {
     const Current current(*gpu().context());
     queue(0);
     finish();
   }
-  const std::size_t at = to_.first_wrong(flow_.bytes, seed);
-  if (at < flow_.bytes) wrong("byte " + std::to_string(at) + " of " + std::to_string(flow_.bytes));
+  compare(seed);
+  if (back_ != nullptr) back_->compare(back_seed);
+}
+
+std::vector<double> FlowLane::marks() const {
+  return taken_ != nullptr ? taken_->marks() : Lane::marks();
 }
 
 std::map<int, std::size_t> FlowLane::pages() const {

@@ -25,6 +25,7 @@ struct Flow {
   bool sm = false;            // by a kernel, else by a copy engine
   bool read = false;          // between GPUs: the destination pulls
   bool p2p = true;            // between GPUs: with peer access
+  bool both = false;          // by one kernel with the flow the other way, which has it too
   bool staged() const { return between_gpus() && !p2p; }
   bool between_gpus() const { return src != kHost && dst != kHost && src != dst; }
   int starter() const { return src == kHost || (dst != kHost && read) ? dst : src; }
@@ -60,7 +61,7 @@ class Lane {
   void start();           // queues the event that times count from
   void mark(int item);    // queues the event after an item
   void finish() const;    // waits for all that is queued
-  std::vector<double> marks() const;  // seconds from the start to the end of each item, once finished
+  virtual std::vector<double> marks() const;  // seconds from the start to the end of each item, once finished
 
  protected:
   const Event& marked(int item) const { return events_[static_cast<std::size_t>(item) + 1]; }
@@ -91,21 +92,26 @@ class End {
   CUdeviceptr address_ = 0;
 };
 
-// A flow's lane: every copy is of the whole buffer. `beside`: how many flows that GPU copies by kernel at once.
+// A flow's lane: every copy is of the whole buffer. `beside`: how many kernels copy on that GPU at once.
 class FlowLane : public Lane {
  public:
   FlowLane(Engine& engine, const Flow& flow, int beside);
+  // Makes this lane's kernel copy `back` too, whose own stream then has nothing to do.
+  void take_along(FlowLane& back);
   int entries() const override;
   bool staged() const override { return flow_.staged(); }
   void queue(int item) override;
   void resize(int items, int each) override;
   void set_peers(Engine& engine) const override;
   void verify(unsigned long long seed) override;
+  std::vector<double> marks() const override;
   std::map<int, std::size_t> pages() const override;
   std::string name() const override { return flow_.name(); }
 
  private:
   void copy();
+  void fill(unsigned long long seed) const;
+  void compare(unsigned long long seed) const;
 
   const Engine& engine_;
   Flow flow_;
@@ -113,6 +119,8 @@ class FlowLane : public Lane {
   int beside_;
   End from_;
   End to_;
+  FlowLane* back_ = nullptr;   // the other way, copied by this lane's kernel
+  FlowLane* taken_ = nullptr;  // by whose kernel this flow is copied
 };
 
 // The pattern in host memory, by CPUs of a NUMA node.

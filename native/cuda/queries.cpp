@@ -37,10 +37,15 @@ class QueryLane : public Lane {
   }
 
   void resize(int items, int each) override {
-    if (items < 1) throw host::Failure(name() + ": no batch to copy", "copy at least one");
-    if (each != 1) throw host::Failure(name() + ": a mark for several batches", "give each batch its own");
+    if (items < 1 || each < 1) throw host::Failure(name() + ": no batch to copy", "copy at least one");
     Lane::resize(items, each);
+    each_ = each;
     pick();
+  }
+
+  int entries() const override { return each_ * calls(); }
+  void queue(int item) final {
+    for (int i = 0; i < each_; ++i) queue_batch(item * each_ + i);
   }
 
   void verify(unsigned long long seed) override {
@@ -48,7 +53,7 @@ class QueryLane : public Lane {
     gpu().fill(buffer_->get(), batch() * queries_.bytes, ~seed);
     {
       const Current current(*gpu().context());
-      queue(0);
+      queue_batch(0);
       finish();
     }
     for (std::size_t i = 0; i < batch(); ++i) {
@@ -64,12 +69,15 @@ class QueryLane : public Lane {
   }
 
  protected:
+  // What a batch takes of a stream's queue.
+  virtual int calls() const { return static_cast<int>(batch()); }
+  virtual void queue_batch(int number) = 0;
   std::size_t batch() const { return static_cast<std::size_t>(queries_.batch); }
   std::size_t bytes() const { return queries_.bytes; }
   int node() const { return queries_.node; }
   CUdeviceptr slot(std::size_t i) const { return buffer_->get() + i * queries_.bytes; }
   std::byte* sample(std::size_t pick) const { return library_->data() + pick * queries_.bytes; }
-  std::size_t picked(int item, std::size_t i) const { return picks_[static_cast<std::size_t>(item) * batch() + i]; }
+  std::size_t picked(int number, std::size_t i) const { return picks_[static_cast<std::size_t>(number) * batch() + i]; }
   const std::vector<std::uint32_t>& picks() const { return picks_; }
   const Pinned& library() const { return *library_; }
 
@@ -80,7 +88,7 @@ class QueryLane : public Lane {
   // The same picks every time: runs differ by the method alone.
   void pick() {
     std::mt19937 random(20261122);
-    picks_.resize(static_cast<std::size_t>(items()) * batch());
+    picks_.resize(static_cast<std::size_t>(items()) * static_cast<std::size_t>(each_) * batch());
     for (std::uint32_t& pick : picks_) pick = static_cast<std::uint32_t>(random() % queries_.library);
   }
 
@@ -88,17 +96,19 @@ class QueryLane : public Lane {
   std::shared_ptr<const Pinned> library_;
   std::shared_ptr<const DeviceMemory> buffer_;
   std::vector<std::uint32_t> picks_;
+  int each_ = 1;  // batches an item
 };
 
 // A copy call for each sample.
 class CallsLane : public QueryLane {
  public:
   using QueryLane::QueryLane;
-  int entries() const override { return static_cast<int>(batch()); }
-  void queue(int item) override {
+
+ protected:
+  void queue_batch(int number) override {
     for (std::size_t i = 0; i < batch(); ++i) {
       const CUresult result =
-          gpu().calls().cuMemcpyHtoDAsync(slot(i), sample(picked(item, i)), bytes(), stream());
+          gpu().calls().cuMemcpyHtoDAsync(slot(i), sample(picked(number, i)), bytes(), stream());
       gpu().check(result, "cuMemcpyHtoDAsync");
     }
   }
@@ -111,9 +121,10 @@ class BatchLane : public QueryLane {
       : QueryLane(supported(engine), queries), to_(batch()), from_(batch()), sizes_(batch(), bytes()) {
     for (std::size_t i = 0; i < batch(); ++i) to_[i] = slot(i);
   }
-  int entries() const override { return static_cast<int>(batch()); }
-  void queue(int item) override {
-    for (std::size_t i = 0; i < batch(); ++i) from_[i] = reinterpret_cast<CUdeviceptr>(sample(picked(item, i)));
+
+ protected:
+  void queue_batch(int number) override {
+    for (std::size_t i = 0; i < batch(); ++i) from_[i] = reinterpret_cast<CUdeviceptr>(sample(picked(number, i)));
     CUmemcpyAttributes attributes{.source_order = 1, .source_hint = {}, .destination_hint = {}, .flags = 0};
     std::size_t first = 0;
     std::size_t failed = 0;
@@ -149,8 +160,11 @@ class KernelLane : public QueryLane {
     QueryLane::resize(items, each);
     upload();
   }
-  void queue(int item) override {
-    const CUdeviceptr picks = picks_.get() + static_cast<std::size_t>(item) * batch() * sizeof(std::uint32_t);
+
+ protected:
+  int calls() const override { return 1; }
+  void queue_batch(int number) override {
+    const CUdeviceptr picks = picks_.get() + static_cast<std::size_t>(number) * batch() * sizeof(std::uint32_t);
     gpu().gather(stream(), slot(0), library().seen_by(*gpu().context()), picks, bytes(),
                  static_cast<unsigned>(batch()));
   }
@@ -176,10 +190,16 @@ class StagedLane : public QueryLane {
                  engine.pool().host(gpu().context(), batch() * bytes(), node())} {}
   // A batch waits for the one before the last, which must not be held.
   int entries() const override { return kMostHeld + 1; }
-  void queue(int item) override {
-    std::byte* to = staging_[static_cast<std::size_t>(item % 2)]->data();
-    if (item >= 2) gpu().check(gpu().calls().cuEventSynchronize(marked(item - 2).get()), "cuEventSynchronize");
-    for (std::size_t i = 0; i < batch(); ++i) std::memcpy(to + i * bytes(), sample(picked(item, i)), bytes());
+  void resize(int items, int each) override {
+    if (each != 1) throw host::Failure(name() + ": a mark for several batches", "give each batch its own");
+    QueryLane::resize(items, each);
+  }
+
+ protected:
+  void queue_batch(int number) override {
+    std::byte* to = staging_[static_cast<std::size_t>(number % 2)]->data();
+    if (number >= 2) gpu().check(gpu().calls().cuEventSynchronize(marked(number - 2).get()), "cuEventSynchronize");
+    for (std::size_t i = 0; i < batch(); ++i) std::memcpy(to + i * bytes(), sample(picked(number, i)), bytes());
     gpu().check(gpu().calls().cuMemcpyHtoDAsync(slot(0), to, batch() * bytes(), stream()), "cuMemcpyHtoDAsync");
   }
 

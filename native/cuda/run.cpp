@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 
 #include "host/failure.hpp"
 
@@ -24,6 +25,26 @@ void check_peers(const std::vector<Flow>& flows) {
     if (is_new || at->second == flow.p2p) continue;
     throw host::Failure(flow.name() + ": P2P on and off between the same GPUs at once", "measure one after the other");
   }
+}
+
+// Flows that one kernel copies both ways: the way into the GPU, and its way back.
+std::map<std::size_t, std::size_t> backs_of(const std::vector<Flow>& flows) {
+  std::map<std::size_t, std::size_t> backs;
+  std::set<std::size_t> taken;
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    if (!flows[i].both || flows[i].src != kHost) continue;
+    for (std::size_t k = 0; k < flows.size() && !backs.contains(i); ++k) {
+      const bool fits = flows[i].sm && flows[k].sm && flows[k].both && flows[k].src == flows[i].dst &&
+                        flows[k].dst == kHost && flows[k].bytes == flows[i].bytes &&
+                        flows[k].copies == flows[i].copies;
+      if (fits && taken.insert(k).second) backs.emplace(i, k);
+    }
+  }
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    if (!flows[i].both || backs.contains(i) || taken.contains(i)) continue;
+    throw host::Failure(flows[i].name() + ": no flow the other way for its kernel", "ask for as many bytes back");
+  }
+  return backs;
 }
 
 }  // namespace
@@ -128,12 +149,18 @@ void Run::set_peers() {
 std::unique_ptr<Run> prepare(const std::shared_ptr<Engine>& engine, const std::vector<Flow>& flows) {
   const std::scoped_lock turn(engine->turn());
   check_peers(flows);
+  const std::map<std::size_t, std::size_t> backs = backs_of(flows);
   std::map<int, int> kernels;  // side by side, by GPU
   for (const Flow& flow : flows) kernels[flow.starter()] += flow.sm ? 1 : 0;
+  for (const auto& [first, back] : backs) --kernels[flows[back].starter()];
   std::vector<std::unique_ptr<Lane>> lanes;
+  std::vector<FlowLane*> of_flows;
   for (const Flow& flow : flows) {
-    lanes.push_back(std::make_unique<FlowLane>(*engine, flow, std::max(1, kernels[flow.starter()])));
+    auto lane = std::make_unique<FlowLane>(*engine, flow, std::max(1, kernels[flow.starter()]));
+    of_flows.push_back(lane.get());
+    lanes.push_back(std::move(lane));
   }
+  for (const auto& [first, back] : backs) of_flows[first]->take_along(*of_flows[back]);
   return std::make_unique<Run>(engine, std::move(lanes));
 }
 

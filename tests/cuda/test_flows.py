@@ -139,11 +139,48 @@ def test_what_arrives_right_is_verified_in_every_direction(cuda: Open, size: int
 
 @pytest.mark.parametrize("how", [{}, {"sm": True}, {"read": True}, {"p2p": False}])
 def test_a_byte_that_arrives_wrong_is_named(cuda: Open, how: dict[str, bool]) -> None:
-    run = cuda(CORRUPT=1).prepare([CudaFlow(HOST, 0, MIB, 1), CudaFlow(0, 1, MIB, 1, **how)])
+    run = cuda(CORRUPT="peers").prepare([CudaFlow(HOST, 0, MIB, 1), CudaFlow(0, 1, MIB, 1, **how)])
     run.run()
     with pytest.raises(ProbeFailure, match=f"gpu0->gpu1: byte {MIB // 2} of {MIB} arrived wrong") as failure:
         run.verify()
     assert "IOMMU" in failure.value.args[1]
+
+
+def both_ways(gpu: int, size: int, copies: int = 2) -> list[CudaFlow]:
+    ends = ((gpu, HOST), (HOST, gpu))
+    return [CudaFlow(src, dst, size, copies, sm=True, both=True) for src, dst in ends]
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096, 100_003])
+def test_both_ways_by_one_kernel_arrive_and_end_together(cuda: Open, size: int) -> None:
+    run = cuda().prepare([*both_ways(0, size), CudaFlow(HOST, 1, size, 3), *both_ways(1, size)])
+    run.verify()
+    out, into, other, *_ = run.run()
+    assert out.marks == into.marks
+    assert [len(timing.marks) for timing in (into, other)] == [2, 3]
+
+
+@pytest.mark.parametrize(("way", "flow"), [("in", "host0->gpu0"), ("out", "gpu0->host0")])
+def test_a_byte_wrong_on_one_of_both_ways_is_named(cuda: Open, way: str, flow: str) -> None:
+    run = cuda(CORRUPT=way).prepare(both_ways(0, MIB))
+    run.run()
+    with pytest.raises(ProbeFailure, match=f"{flow}: byte {MIB // 2} of {MIB} arrived wrong"):
+        run.verify()
+
+
+def test_a_kernel_for_both_ways_needs_a_flow_back_of_as_many_bytes(cuda: Open) -> None:
+    driver = cuda()
+    into = CudaFlow(HOST, 0, MIB, 2, sm=True, both=True)
+    for others in (
+        [],
+        [CudaFlow(0, HOST, MIB // 2, 2, sm=True, both=True)],
+        [CudaFlow(0, HOST, MIB, 2, both=True)],
+        [into],
+    ):
+        with pytest.raises(ProbeFailure, match="host0->gpu0: no flow the other way"):
+            driver.prepare([into, *others])
+    with pytest.raises(ProbeFailure, match="gpu0->gpu1: no flow the other way"):
+        driver.prepare([CudaFlow(0, 1, MIB, 1, sm=True, both=True), CudaFlow(1, 0, MIB, 1, sm=True, both=True)])
 
 
 def test_p2p_goes_on_and_off_as_runs_need_it(cuda: Open, library: Path) -> None:

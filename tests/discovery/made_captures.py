@@ -112,7 +112,7 @@ def config(function: Function) -> bytes:
 
 
 def _speed(gen: int) -> str:
-    return f"{ {1: '2.5', 2: '5.0', 3: '8.0', 4: '16.0', 5: '32.0'}[gen]} GT/s PCIe"
+    return f"{ {1: '2.5', 2: '5.0', 3: '8.0', 4: '16.0', 5: '32.0'}[gen] } GT/s PCIe"
 
 
 def _files(fault: str) -> Iterator[tuple[str, bytes | str]]:

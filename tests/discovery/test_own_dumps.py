@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from lanewise.api import discover
+from lanewise.checking.suspects import Machine, suspects
 from lanewise.cli import verbs
+from lanewise.discovery.conditions import conditions
 from lanewise.discovery.config import decode
 from lanewise.errors import InputError
 from lanewise.routes.classify import seen_class
+from lanewise.topology.model import Kind
 
 DATA = Path(__file__).parent / "data"
 
@@ -39,6 +42,21 @@ def test_a_matrix_with_old_names_and_no_numa_column_gives_switches(own):
         "SYS",
     ]
     assert any("no uplinks that cards share" in text for text in found.system.assumptions)
+
+
+@pytest.mark.parametrize(("gpus", "part"), [(1, "h100-sxm"), (2, "h200-sxm"), (4, "h200-sxm")])
+def test_a_real_virtual_machine_with_gpus_replays_and_has_no_fault(own, gpus, part):
+    found = own(f"{part[:4]}-{gpus}gpu{'s' if gpus > 1 else ''}.tar.zst")
+    names = [f"gpu{i}" for i in range(gpus)]
+    assert list(found.system.of_kind(Kind.GPU)) == names
+    assert {found.system.device(name).part for name in names} == {part}
+    assert all(links(found)[f"cpu0--{name}"] == (5, 16) for name in names)
+    assert {seen_class(found.system, "gpu0", other) for other in names[1:]} <= {"NV18"}
+    facts = {fact.key: fact.value for fact in found.facts["gpu0"]}
+    assert (facts.get("nvlink_version"), facts["gen_now"], facts["lanes_now"]) == ("4.0" if gpus > 1 else None, 5, 16)
+    # The driver has no PCI peers between GPUs with NVLink, and needs none.
+    machine = Machine(found.system, conditions(found))
+    assert not [suspect for suspect in suspects(machine, None) if suspect.fault]
 
 
 def test_lspci_gives_trees_the_slower_end_of_a_link_and_acs(own):

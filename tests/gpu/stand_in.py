@@ -35,6 +35,7 @@ class Flow:
     sm: bool = False
     read: bool = False
     p2p: bool = True
+    both: bool = False
 
 
 @dataclass

@@ -65,7 +65,7 @@ def test_host_pages_are_where_the_record_says(driver: Path) -> None:
 
 
 def test_wrong_data_leaves_the_pair_without_a_value_and_says_where(driver: Path) -> None:
-    rows = measured(driver, "--cases", "device_to_device_memcpy_write_ce,host_to_device_memcpy_ce", CORRUPT=1)
+    rows = measured(driver, "--cases", "device_to_device_memcpy_write_ce,host_to_device_memcpy_ce", CORRUPT="peers")
     pairs = [row for row in rows if row["scenario"] == "device_to_device_memcpy_write_ce"]
     assert {row.get("value") for row in pairs} == {None}
     assert all("byte" in row["note"] for row in pairs)

@@ -37,9 +37,21 @@ def test_what_a_flow_does_after_the_others_have_gone_does_not_count(
 
 
 def test_a_copy_that_outlasts_the_window_is_told() -> None:
-    seen = common_window([[1.0, 2.0], [5.0, 6.0]])
-    assert not seen.whole
+    seen = common_window([[1.0, 2.0], [5.0, 10.0]])
+    assert not (seen.whole)
+    assert not (seen.turns)
     assert seen.rates[1] == pytest.approx(1 / 5)
+
+
+@given(rates, st.lists(st.integers(2, 20), min_size=2, max_size=5))
+def test_flows_that_take_turns_add_up_to_what_was_moved(pace: float, copies: list[int]) -> None:
+    # One engine for all: it serves each flow's whole queue before the next one's.
+    before = [sum(copies[:i]) for i in range(len(copies))]
+    seen = common_window([ends(pace, count, at / pace) for at, count in zip(before, copies, strict=True)])
+    assert seen.turns
+    assert seen.window == seen.makespan
+    assert sum(seen.rates) == pytest.approx(pace)
+    assert seen.rates == pytest.approx([pace * count / sum(copies) for count in copies])
 
 
 @given(st.lists(rates, min_size=1, max_size=8), st.floats(1e-3, 1.0))

@@ -30,9 +30,7 @@ def chain() -> System:
     """One GPU behind four switches."""
     names = ["cpu0", "sw0", "sw1", "sw2", "sw3", "gpu0"]
     kinds = [Kind.CPU, *[Kind.SWITCH] * 4, Kind.GPU]
-    devices = [
-        Device(n, k, host="h", part="some long part name 96 GB") for n, k in zip(names, kinds, strict=True)
-    ]
+    devices = [Device(n, k, host="h", part="some long part name 96 GB") for n, k in zip(names, kinds, strict=True)]
     return system("chain", devices, [pcie(a, b, 5) for a, b in pairwise(names)])
 
 
@@ -184,9 +182,7 @@ def test_every_device_stands_in_the_drawing_once(any_system: System) -> None:
     drawn = outline(any_system)
     names = [box.name for box in boxes_of(prepare(drawn))]
     hidden = {m for box in _every(drawn) for m in box.members[1:]}
-    assert sorted(name for name in names if name in any_system.devices) == sorted(
-        set(any_system.devices) - hidden
-    )
+    assert sorted(name for name in names if name in any_system.devices) == sorted(set(any_system.devices) - hidden)
 
 
 def _every(drawn: Outline) -> list:  # type: ignore[type-arg]

@@ -42,9 +42,7 @@ class FakeCatalog:
         return FakePart(name)
 
 
-def build(
-    text, *, hosts=None, unbound=(), domains=(), cpu_part=None, partitions=None, per_port=False, **policies
-):
+def build(text, *, hosts=None, unbound=(), domains=(), cpu_part=None, partitions=None, per_port=False, **policies):
     """A system from 'cpu0 -- sw0 -- gpu0, cpu0 == cpu1'; upstream ends stand left, `x12` after a medium bonds links.
 
     `hosts` maps names to hosts (default: all on host0); a CPU's number is its NUMA node; every link at a CPU has its

@@ -128,10 +128,7 @@ def test_domains_meet_above_their_roots_or_in_the_fabric():
     assert way(route(off, "ssd0", "gpu0")) == "ssd0 - sw1 - cpu1 - cpu0 - sw0 - gpu0"
     assert way(route(on, "ssd0", "gpu0")) == "ssd0 - sw1 - sw0 - gpu0"
     assert way(route(on, "ssd0", "gpu1")) == "ssd0 - sw1 - gpu1"
-    assert (
-        route(off, "ssd0", "gpu0").note
-        == "cross-domain P2P is off, so d1 and d0 meet only above their root ports"
-    )
+    assert route(off, "ssd0", "gpu0").note == "cross-domain P2P is off, so d1 and d0 meet only above their root ports"
 
 
 def test_a_device_reaches_the_root_of_its_domain_over_the_fabric():
@@ -218,15 +215,11 @@ def test_refused_routes_are_listed_last_with_the_reason():
 
 def test_all_ways_of_a_fabric_with_cross_domain_off_and_on():
     off, on = (build(FABRIC, domains=DOMAINS, cross_domain_p2p=value) for value in (False, True))
-    shown = {
-        way(each): (each.allowed, each.why) for each in routes(off, "ssd0", "gpu0") if each.via is Via.PCIE
-    }
+    shown = {way(each): (each.allowed, each.why) for each in routes(off, "ssd0", "gpu0") if each.via is Via.PCIE}
     assert shown["ssd0 - sw1 - cpu1 - cpu0 - sw0 - gpu0"][0]
     assert not shown["ssd0 - sw1 - sw0 - gpu0"][0]
     assert "cross-domain P2P is off" in shown["ssd0 - sw1 - sw0 - gpu0"][1]
-    shown = {
-        way(each): (each.allowed, each.why) for each in routes(on, "ssd0", "gpu0") if each.via is Via.PCIE
-    }
+    shown = {way(each): (each.allowed, each.why) for each in routes(on, "ssd0", "gpu0") if each.via is Via.PCIE}
     assert shown["ssd0 - sw1 - sw0 - gpu0"][0]
     assert shown["ssd0 - sw1 - cpu1 - cpu0 - sw0 - gpu0"][1] == (
         "cross-domain P2P is on, so peer traffic takes the fabric"

@@ -199,9 +199,7 @@ def beside(checkup: Checkup, notes: Iterable[str], aside: Iterable[Observation])
     """The same with notes on what could not be looked at, and the rows that nothing can be expected of."""
     left = tuple(aside)
     if left:
-        kinds = dict.fromkeys(
-            f"{row.metric} of {'short ' * too_short(row)}{row.path or row.flow}" for row in left
-        )
+        kinds = dict.fromkeys(f"{row.metric} of {'short ' * too_short(row)}{row.path or row.flow}" for row in left)
         told = f"{len(left)} row{'s' if len(left) > 1 else ''} left aside, as the model has no {', '.join(kinds)}"
         notes = (*notes, f"{told}; an earlier run may have (--expect)")
     return replace(checkup, notes=(*checkup.notes, *notes), aside=left)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # Chipset, GPU or topology not supported.
 _BY_DESIGN = ("CNS", "GNS", "TNS")
+_REACH = ("read", "write", "peers")
 _IDLE = ("idle", "gpu_idle", "none", "not active", "")
 
 
@@ -82,7 +83,7 @@ def suspects(machine: Machine, wanted: System | None) -> tuple[Suspect, ...]:
     expected = wanted or (intended(machine.system) if machine.system is not None else None)
     if expected is not None:
         natural = apart_by_design(machine) if wanted is None else frozenset()
-        lost = [state for state in machine.conditions.p2p if frozenset((state.a, state.b)) not in natural]
+        lost = [state for state in _of_peers(machine) if frozenset((state.a, state.b)) not in natural]
         found += _no_peers(lost, expected)
     if wanted is not None and machine.system is not None:
         found += [*_missing(machine.system, wanted), *_lesser_links(machine.system, wanted)]
@@ -91,7 +92,18 @@ def suspects(machine: Machine, wanted: System | None) -> tuple[Suspect, ...]:
 
 def apart_by_design(machine: Machine) -> frozenset[frozenset[str]]:
     """The pairs that the driver calls no peers because of what the machine is built of: that is no fault of it."""
-    return frozenset(frozenset((state.a, state.b)) for state in machine.conditions.p2p if state.status in _BY_DESIGN)
+    return frozenset(frozenset((state.a, state.b)) for state in _of_peers(machine) if state.status in _BY_DESIGN)
+
+
+def _of_peers(machine: Machine) -> list[PeerState]:
+    """What the driver says of peers; of PCIe alone only where a pair has no other way: NVLink has no need of it."""
+    states = machine.conditions.p2p
+    reach = {frozenset((state.a, state.b)) for state in states if state.ability in _REACH and state.possible}
+    return [
+        state
+        for state in states
+        if state.ability in _REACH or (state.ability == "pci" and frozenset((state.a, state.b)) not in reach)
+    ]
 
 
 def trained(device: str, gen: int | None, lanes: int | None, could: str, seen: str, port: str = "") -> Suspect:
@@ -224,7 +236,7 @@ def _no_peers(states: Sequence[PeerState], expected: System) -> Iterator[Suspect
     lost: dict[str, dict[frozenset[str], PeerState]] = defaultdict(dict)
     for state in states:
         pair = frozenset((state.a, state.b))
-        if state.possible is False and pair in should and state.ability in ("read", "write", "peers", "pci"):
+        if state.possible is False and pair in should:
             lost[state.status].setdefault(pair, state)
     for status, pairs in lost.items():
         named = [(state.a, state.b) for state in pairs.values()]

@@ -24,6 +24,8 @@ _REMOTES = {0: "gpu", 1: "cpu", 2: "switch"}
 _ABILITIES = {"read": 0, "write": 1, "nvlink": 2, "atomics": 3, "pci": 4}
 _STATUS = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
 _MOST_LINKS = 36
+# Of nvmlDeviceGetNvLinkVersion: the numbers of nvmlNvlinkVersion_t (nvml.h).
+_VERSIONS = {1: "1.0", 2: "2.0", 3: "2.2", 4: "3.0", 5: "3.1", 6: "4.0", 7: "5.0"}
 
 
 class _Form(BaseModel):
@@ -175,7 +177,8 @@ def _say_nvlinks(here: str, gpu: _Gpu, gpus: set[str], found: Gatherer) -> None:
     found.say(here, "nvlinks", len(active), "NVML NVLink state")
     found.say(here, "nvlinks_off", len(gpu.nvlinks) - len(active) or None, "NVML NVLink state")
     versions = sorted({link.version for link in active if link.version is not None})
-    found.say(here, "nvlink_version", versions[-1] if versions else None, "NVML NVLink version")
+    version = _VERSIONS.get(versions[-1]) if versions else None
+    found.say(here, "nvlink_version", version, "NVML NVLink version")
     peers = Counter(to for link in active if (to := address(link.to) or "") in gpus and link.kind != "switch")
     for to, count in peers.items():
         if here < to:

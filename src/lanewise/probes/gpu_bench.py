@@ -52,12 +52,16 @@ class GpuAsk:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A flow and what one copy of it is: `copies` 0 where it goes on as long as the others."""
+    """A flow and what one copy of it is: `copies` 0 where it goes on as long as the others.
+
+    `both`: one kernel copies it and the flow the other way, as two kernels hinder each other.
+    """
 
     flow: Flow
     bytes: int
     copies: int = 0
     node: int = ANY_NODE
+    both: bool = False
 
 
 @dataclass(slots=True)
@@ -78,7 +82,9 @@ class Bench:
 
     def jobs(self, cell: Cell) -> list[Job]:
         """What each flow of a cell copies."""
-        return [self._job(flow) for flow in cell.flows]
+        jobs = [self._job(flow) for flow in cell.flows]
+        both = both_ways(jobs)
+        return [replace(job, both=i in both) for i, job in enumerate(jobs)]
 
     def _job(self, flow: Flow) -> Job:
         on_host = touches_host(flow)
@@ -95,8 +101,9 @@ class Bench:
         src, dst = self.gpus.ordinal(job.flow.src), self.gpus.ordinal(job.flow.dst)
         flow = job.flow
         return self.make_flow(
-            src=src, dst=dst, bytes=job.bytes, copies=copies, node=job.node, sm=flow.sm, read=flow.read, p2p=flow.p2p
-        )
+            src=src, dst=dst, bytes=job.bytes, copies=copies, node=job.node, sm=flow.sm, read=flow.read, p2p=flow.p2p,
+            both=job.both,
+        )  # fmt: skip
 
     def watch(self, flows: Sequence[Flow]) -> Watch:
         """Links and clocks of the GPUs at the ends of these flows."""
@@ -141,6 +148,20 @@ class Bench:
         if cell.kind is Kind.QUERIES:
             needs[cell.flows[0].dst] = cell.batch * QUERY
         return needs
+
+
+def both_ways(jobs: Sequence[Job]) -> set[int]:
+    """The places of those that a kernel copies from a host to a GPU, each with one of as many copies back."""
+    found: set[int] = set()
+    for i, there in enumerate(jobs):
+        if not (there.flow.sm and is_host(there.flow.src)):
+            continue
+        for k, back in enumerate(jobs):
+            same = (there.bytes, there.copies, there.flow.dst) == (back.bytes, back.copies, back.flow.src)
+            if same and back.flow.sm and is_host(back.flow.dst) and k not in found:
+                found |= {i, k}
+                break
+    return found
 
 
 def touches_host(flow: Flow) -> bool:

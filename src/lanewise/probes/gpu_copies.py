@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 
 SECONDS = 0.025  # of one sample: long against the release (microseconds), short enough for whole matrices
 MARK = 0.004  # between two marks: an event and a launch take some 5 us, which copies alone would not
+MARK_BOTH = 0.025  # of a kernel for both ways, whose last blocks run some 50 us alone
 PILOT = 2  # copies of each flow when nothing is known of its rate
 LEAST = 4  # copies of the slowest flow in a sample
 _HELD = "held too long"
+_TURNS = "the flows took turns, so each rate is over the time that all of them took"
+_OUTLASTED = "a copy outlasted the window, so this holds for times when others had ended"
 LARGE_COPY = "host_to_device_memcpy_ce"
 
 
@@ -113,7 +116,7 @@ def _pace(jobs: Sequence[Job], rates: Sequence[float], shorter: int, most: int) 
     stated = [job.copies / rate for job, rate in zip(jobs, rates, strict=True) if job.copies]
     seconds, least, most = max(stated, default=SECONDS / 2**shorter), max(1, LEAST >> shorter), max(1, most >> shorter)
     each = [
-        1 if job.copies else max(1, min(round(rate * MARK / 2**shorter), most // LEAST))
+        1 if job.copies else max(1, min(round(rate * (MARK_BOTH if job.both else MARK) / 2**shorter), most // LEAST))
         for job, rate in zip(jobs, rates, strict=True)
     ]
     marks = balanced([rate / n for rate, n in zip(rates, each, strict=True)], seconds, least, most // max(each))
@@ -142,7 +145,7 @@ class _Rows:
 
     def of(self, seen: Seen) -> Iterator[Sample]:
         """Goodput of each flow in the common window; of several their sum; of typed flows the makespan."""
-        doubt = "" if seen.whole else "a copy outlasted the window, so this holds for times when others had ended"
+        doubt = _TURNS if seen.turns else "" if seen.whole else _OUTLASTED
         for scenario in self.cell.scenarios:
             for i, (job, rate) in enumerate(zip(self.jobs, seen.rates, strict=True)):
                 note = "; ".join(text for text in (self.notes[i], doubt) if text)
@@ -175,6 +178,8 @@ class _Rows:
     def _how(self, of: Sequence[int]) -> dict[str, str]:
         how = ran_together(self.cell.flows)
         how["engine"] = ", ".join(dict.fromkeys(engine(self.jobs[i].flow) for i in of))
+        if any(self.jobs[i].both for i in of):
+            how["kernel"] = "one for both ways"
         nodes = [self.nodes[i] for i in of if self.nodes[i]]
         if nodes:
             how["NUMA node"] = ", ".join(dict.fromkeys(nodes))

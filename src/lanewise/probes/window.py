@@ -15,12 +15,14 @@ class Seen:
     """Copies a second of each flow in the `window` (s) from the release to the first flow's end, and the `makespan`.
 
     `whole` is whether every flow finished a copy within the window; else its rate holds for times when others had gone.
+    Where they took `turns`, the window is the makespan: in it all rates add up to what was moved.
     """
 
     rates: tuple[float, ...]
     window: float
     makespan: float
     whole: bool
+    turns: bool = False
 
 
 def common_window(marks: Sequence[Sequence[float]]) -> Seen:
@@ -28,11 +30,19 @@ def common_window(marks: Sequence[Sequence[float]]) -> Seen:
 
     A copy under way when the window closes counts at the pace of those before it: what it does later, with less beside
     it, says nothing about the window. So a flow's rate is its copies finished in the window over the last one's end.
+    Flows of which one engine serves a whole queue after another's have no such window.
     """
-    window = min(ends[-1] for ends in marks)
+    window, makespan = min(ends[-1] for ends in marks), max(ends[-1] for ends in marks)
     done = [bisect_right(ends, window) for ends in marks]
+    if not all(done) and any(map(_waited, marks)):
+        return Seen(tuple(len(ends) / makespan for ends in marks), makespan, makespan, whole=False, turns=True)
     rates = tuple(max(k, 1) / ends[max(k, 1) - 1] for k, ends in zip(done, marks, strict=True))
-    return Seen(rates, window, max(ends[-1] for ends in marks), all(done))
+    return Seen(rates, window, makespan, all(done))
+
+
+def _waited(ends: Sequence[float]) -> bool:
+    """Whether a flow's first copy took more than twice as long as its later ones."""
+    return len(ends) > 1 and ends[0] * (len(ends) - 1) > 2 * (ends[-1] - ends[0])
 
 
 def balanced(rates: Sequence[float], seconds: float, least: int = 4, most: int = 10**9) -> list[int]:

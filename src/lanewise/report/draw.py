@@ -57,9 +57,7 @@ def _box(box: BoxShape) -> str:
 
 def _line(line: LineShape) -> str:
     points = " ".join(f"{_n(x)},{_n(y)}" for x, y in line.points)
-    return _closed(
-        "polyline", f'class="{line.look}" stroke-width="{_n(line.width)}" points="{points}"', line.tip
-    )
+    return _closed("polyline", f'class="{line.look}" stroke-width="{_n(line.width)}" points="{points}"', line.tip)
 
 
 def _text(text: TextShape) -> str:

@@ -92,9 +92,7 @@ def _joins(way: Way, bars: dict[str, lv.BarPlace]) -> bool:
     return way.line.a in bars or way.line.b in bars
 
 
-def _network_bars(
-    outline: Outline, upper: Levels, lower: Levels, y: float
-) -> tuple[dict[str, lv.BarPlace], float]:
+def _network_bars(outline: Outline, upper: Levels, lower: Levels, y: float) -> tuple[dict[str, lv.BarPlace], float]:
     """The network switches between the two rows, and the y where they end."""
     bars: dict[str, lv.BarPlace] = {}
     busy: list[tuple[float, float, int]] = []

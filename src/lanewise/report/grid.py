@@ -222,9 +222,7 @@ def _meet(one: Cell, other: Cell) -> tuple[str, str]:
     return above_one[-1].box.name, above_other[-1].box.name
 
 
-def _place_top(
-    box: Box, roots: list[Cell], x: float, gaps: dict[tuple[str, str], float], grid: Grid
-) -> float:
+def _place_top(box: Box, roots: list[Cell], x: float, gaps: dict[tuple[str, str], float], grid: Grid) -> float:
     """Place the columns of one host or pool from `x` on; the x where it ends."""
     split = any(child.kind == "numa" for child in box.children)
     inner = PAD_NUMA if split else 0.0

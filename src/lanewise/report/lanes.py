@@ -80,9 +80,7 @@ class Lanes:
     def _assign_spans(self, outline: Outline) -> None:
         busy: dict[tuple[str, int], list[tuple[float, float, int]]] = {}
         for span in outline.spans:
-            cells = sorted(
-                (self.grid.cells[m] for m in span.members if m in self.grid.cells), key=lambda c: c.x
-            )
+            cells = sorted((self.grid.cells[m] for m in span.members if m in self.grid.cells), key=lambda c: c.x)
             if not cells:
                 continue
             tier = 1 if cells[0].pooled else 0

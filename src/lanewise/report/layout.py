@@ -65,9 +65,7 @@ def _containers(outline: Outline, out: Levels) -> list[Shape]:
         pad = min(pad, g.PAD_POOL - 3) if tier == 1 else pad
         wide = max(right - left + 2 * pad, text_width(box.title, g.NAME, True) + 2 * pad)
         shapes.append(BoxShape(left - pad, top, wide, bottom - top, box.kind, box.name))
-        shapes.append(
-            TextShape(left - pad + 8, bottom - 6 if tier else top + 14, box.title, g.NAME, "soft", bold=True)
-        )
+        shapes.append(TextShape(left - pad + 8, bottom - 6 if tier else top + 14, box.title, g.NAME, "soft", bold=True))
         shapes.extend(_numa_shapes(box, out, bottom if turned else top))
     return shapes
 
@@ -142,9 +140,7 @@ def _cell_texts(cell: Cell, routes: int, turned: bool) -> list[Shape]:
 def _bar_shape(bar: BarPlace, holders: dict[str, str]) -> Shape:
     box = bar.box
     tip = ", ".join(box.members) or box.name
-    return BoxShape(
-        bar.x, bar.y, bar.w, bar.h, f"device {box.kind}", box.name, holders.get(box.name, ""), tip
-    )
+    return BoxShape(bar.x, bar.y, bar.w, bar.h, f"device {box.kind}", box.name, holders.get(box.name, ""), tip)
 
 
 def _bar_texts(bar: BarPlace, routes: int) -> list[Shape]:
@@ -204,9 +200,7 @@ def _loaded(load: float | None, use: float | None) -> bool:
 
 
 def _moved(points: tuple[tuple[float, float], ...], by: float) -> tuple[tuple[float, float], ...]:
-    return tuple(
-        (x + by, y + (by if len(points) > 2 or points[0][1] == points[-1][1] else 0)) for x, y in points
-    )
+    return tuple((x + by, y + (by if len(points) > 2 or points[0][1] == points[-1][1] else 0)) for x, y in points)
 
 
 def _directed(points: tuple[tuple[float, float], ...], look: str, use: float | None, tip: str) -> list[Shape]:
@@ -242,11 +236,7 @@ def _label_shapes(way: Way, routes: int) -> list[Shape]:
         text = "  ".join(g.label_lines(line, *_arrows(way)))
         return [TextShape(x, y - 5, text, g.LABEL, "label", "middle")]
     wide = max(use_width(line.use_ab), use_width(line.use_ba))
-    x += (
-        4 + wide / 2
-        if not (_loaded(line.load_ab, line.use_ab) and _loaded(line.load_ba, line.use_ba))
-        else 4 + wide
-    )
+    x += 4 + wide / 2 if not (_loaded(line.load_ab, line.use_ab) and _loaded(line.load_ba, line.use_ba)) else 4 + wide
     down, up = ("↓", "↑") if way.points[0][1] <= way.points[-1][1] else ("↑", "↓")
     texts = g.label_lines(line, down, up)
     start = y - 5 - g.STEP * (len(texts) - 1) if way.upward else y + 11

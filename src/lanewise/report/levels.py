@@ -88,9 +88,7 @@ def place_levels(outline: Outline, grid: Grid) -> Levels:
     for row, cells in rows.items():
         if row == grid.first_pool_row:
             y = _end_tier(out, plan, 0, y)
-            y = _lanes_at(out, "gap", row, plan.count("gap", row), y) + (
-                LANE if plan.count("gap", row) else 14
-            )
+            y = _lanes_at(out, "gap", row, plan.count("gap", row), y) + (LANE if plan.count("gap", row) else 14)
             out.tiers[1] = (y, 0.0)
             y += 7
         y = _place_row(outline, out, plan, row, cells, y)
@@ -176,9 +174,7 @@ def _place_bars(outline: Outline, grid: Grid, out: Levels) -> None:
     waiting = []
     for box in grid.bars:
         ends = _ends_above(outline, grid, box.name)
-        between = [
-            line for line in outline.lines if box.name in (line.a, line.b) and {line.a, line.b} <= names
-        ]
+        between = [line for line in outline.lines if box.name in (line.a, line.b) and {line.a, line.b} <= names]
         if not ends:
             waiting.append((box, between))
             continue
@@ -186,9 +182,7 @@ def _place_bars(outline: Outline, grid: Grid, out: Levels) -> None:
         right = max(x for x, _ in ends) + 62 + sum(g.label_width(line) + 24 for line in between)
         _add_bar(out, lanes, box, left, right, 1 if any(cell.pooled for _, cell in ends) else 0)
     for box, between in waiting:
-        others = [
-            out.bars[o] for line in between for o in (line.a, line.b) if o in out.bars and o != box.name
-        ]
+        others = [out.bars[o] for line in between for o in (line.a, line.b) if o in out.bars and o != box.name]
         left = min((bar.x for bar in others), default=g.PAD_HOST)
         right = max((bar.x + bar.w for bar in others), default=left + 140)
         _add_bar(out, lanes, box, left, right, 1 if others else 0)
@@ -214,9 +208,7 @@ def _add_bar(
     right: float,
     tier: int,
 ) -> None:
-    wanted = (
-        text_width(box.title, g.NAME, True) + text_width(box.detail, g.SMALL) + 40 + g.ROUTE * out.grid.routes
-    )
+    wanted = text_width(box.title, g.NAME, True) + text_width(box.detail, g.SMALL) + 40 + g.ROUTE * out.grid.routes
     right = max(right, left + wanted)
     kind = (box.kind, tier if box.kind == "nvswitch" else 9)
     lane = free_lane(lanes.setdefault(kind, []), left, right)
@@ -233,9 +225,7 @@ def _run_ways(outline: Outline, out: Levels, plan: Lanes) -> None:
             out.ways.append(way)
 
 
-def _way(
-    out: Levels, plan: Lanes, line: Line, tops: dict[str, int], drawn: dict[frozenset[str], int]
-) -> Way | None:
+def _way(out: Levels, plan: Lanes, line: Line, tops: dict[str, int], drawn: dict[frozenset[str], int]) -> Way | None:
     cells, bars = out.grid.cells, out.bars
     one, other = cells.get(line.a), cells.get(line.b)
     if one is None and other is None:

@@ -103,9 +103,7 @@ def show_timeline(transfers: Sequence[Transfer], console: Console | None = None)
         wide = max(1, round((transfer.end - transfer.start) / span * room))
         left = min(left, room - wide)
         bar = " " * left + "█" * wide
-        console.print(
-            Text(f"{transfer.name:<{label}}  ") + Text(f"{bar:<{room}}", style="cyan") + Text(f"  {tail}")
-        )
+        console.print(Text(f"{transfer.name:<{label}}  ") + Text(f"{bar:<{room}}", style="cyan") + Text(f"  {tail}"))
     start, end = _time(first), _time(last)
     axis = start + " " * max(1, room - len(start) - len(end)) + end
     _dim(console, " " * (label + 2) + axis)

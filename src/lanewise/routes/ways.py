@@ -125,9 +125,7 @@ def root_of(system: System, name: str) -> tuple[str, Way]:
             if end in wanted:
                 return end, way
     roots = " or ".join(sorted(wanted)) or f"{device.host}, which has no CPU"
-    raise Unreachable(
-        f"no PCIe link leads from {name} up to {roots}", hint="add the missing link to the description"
-    )
+    raise Unreachable(f"no PCIe link leads from {name} up to {roots}", hint="add the missing link to the description")
 
 
 def _given(system: System, device: Device) -> str:

@@ -12,7 +12,8 @@ using namespace fake;
 namespace {
 
 const char* const kNames[] = {"lanewise_spin", "lanewise_copy",    "lanewise_gather",
-                              "lanewise_fill", "lanewise_compare", "lanewise_chase"};
+                              "lanewise_fill", "lanewise_compare", "lanewise_chase",
+                              "lanewise_copy_both", "lanewise_hold"};
 
 struct Launched {
   unsigned blocks, blocks_y;
@@ -93,6 +94,23 @@ std::function<void(Stream&)> gather(const Launched& l) {
   };
 }
 
+std::function<void(Stream&)> copy_both(const Launched& l) {
+  return [to = l.number(0), from = l.number(1), back_to = l.number(2), back_from = l.number(3), bytes = l.number(4),
+          passes = l.get<unsigned>(5)](Stream& on) {
+    for (const std::uint64_t at : {to, from, back_to, back_from}) {
+      if (!touches(on, at, bytes)) return;
+    }
+    for (unsigned i = 0; i < passes; ++i) {
+      const double start = on.now;
+      move(on, to, from, bytes);
+      const double there = on.now;
+      on.now = start;
+      move(on, back_to, back_from, bytes);
+      on.now = std::max(on.now, there);
+    }
+  };
+}
+
 std::function<void(Stream&)> work_of(int kernel, const Launched& l) {
   switch (kernel) {
     case 0:
@@ -118,8 +136,12 @@ std::function<void(Stream&)> work_of(int kernel, const Launched& l) {
       return [at = l.number(0), bytes = l.number(1), seed = l.number(2), first = l.number(3)](Stream& on) {
         if (touches(on, at, bytes) && touches(on, first, 8)) compare(at, bytes, seed, first);
       };
-    default:
+    case 5:
       return chase(l);
+    case 6:
+      return copy_both(l);
+    default:
+      return [ns = l.number(0)](Stream& on) { pass(on, static_cast<double>(ns) * 1e-9); };
   }
 }
 

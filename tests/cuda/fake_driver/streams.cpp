@@ -95,6 +95,7 @@ CUresult cuEventRecord(CUevent handle, CUstream stream) {
   return submit(stream, [event](Stream& on) {
     World& w = world();
     const std::scoped_lock hold(w.lock);
+    if (!w.events.contains(event)) return;  // destroyed meanwhile, which CUDA allows
     event->at = on.now;
     event->recorded = true;
     event->pending = false;

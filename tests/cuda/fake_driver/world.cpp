@@ -33,7 +33,7 @@ void configure() {
   config.version = static_cast<int>(number("FAKE_CUDA_VERSION", 13000));
   config.memory = static_cast<std::size_t>(number("FAKE_CUDA_MEMORY", 1 << 30));
   config.queue = static_cast<std::size_t>(number("FAKE_CUDA_QUEUE", 1024));
-  config.corrupt = setting("FAKE_CUDA_CORRUPT") != nullptr;
+  if (const char* where = setting("FAKE_CUDA_CORRUPT")) config.corrupt = where;
   config.staged_waits = setting("FAKE_CUDA_STAGED_WAITS") != nullptr;
   config.spin_timeout = setting("FAKE_CUDA_SPIN_TIMEOUT") != nullptr;
   config.jit_error = setting("FAKE_CUDA_JIT_ERROR") != nullptr;
@@ -157,7 +157,8 @@ void pass(Stream& stream, double seconds) {
 void move(Stream& stream, std::uint64_t to, std::uint64_t from, std::size_t bytes) {
   const int source = holder(from, bytes), target = holder(to, bytes);
   std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
-  if (world().config.corrupt && source >= 0 && target >= 0 && source != target) {
+  const std::string way = source == target ? "" : source < 0 ? "in" : target < 0 ? "out" : "peers";
+  if (way == world().config.corrupt && bytes > 64) {
     reinterpret_cast<unsigned char*>(to)[bytes / 2] ^= 0x10;
   }
   pass(stream, copy_seconds(stream.device, source, target, bytes));

@@ -64,7 +64,8 @@ struct Config {
   int gpus = 2, version = 13000;
   std::size_t memory = std::size_t{1} << 30, queue = 1024;
   std::set<std::pair<int, int>> no_peer;
-  bool corrupt = false, staged_waits = false, spin_timeout = false, jit_error = false;
+  std::string corrupt = "nowhere";  // of data to a GPU, from one, or between two: in, out, peers
+  bool staged_waits = false, spin_timeout = false, jit_error = false;
   double hold = 0, noise = 0;
   std::string fail;
   int fail_at = 0;
