@@ -9,7 +9,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-NATIVE := $(shell find native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.ptx' -o -name CMakeLists.txt \))
+NATIVE := $(shell find native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.ptx' -o -name '*.cmake' -o -name '*.in' -o -name CMakeLists.txt \))
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .PHONY: study test examples accuracy bench clean distclean install dev

@@ -9,6 +9,7 @@ void bind_cuda(nanobind::module_& m);
 void bind_host(nanobind::module_& m);
 void bind_network(nanobind::module_& m);
 void bind_storage(nanobind::module_& m);
+void bind_systems(nanobind::module_& m);
 #endif
 }  // namespace lanewise::bindings
 
@@ -21,5 +22,6 @@ NB_MODULE(_native, m) {
   lanewise::bindings::bind_storage(m);
   lanewise::bindings::bind_network(m);
   lanewise::bindings::bind_cuda(m);
+  lanewise::bindings::bind_systems(m);
 #endif
 }

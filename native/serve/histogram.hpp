@@ -23,19 +23,33 @@ enum Stage : std::size_t {
 
 class Histogram {
  public:
-  // Counts one latency in s; returns its coarse bucket (one eighth of an octave).
-  std::size_t add(double latency) noexcept {
+  // Counts a latency in s, `times` times; returns its coarse bucket (one eighth of an octave).
+  std::size_t add(double latency, std::uint64_t times = 1) noexcept {
     const std::size_t fine = bucket(latency);
-    ++fine_[fine];
-    ++count_;
+    fine_[fine] += times;
+    count_ += static_cast<std::int64_t>(times);
     if (latency > largest_) largest_ = latency;
     return fine >> (kFineBits - kCoarseBits);
+  }
+
+  // Counts what another one has counted, without its stages.
+  void add(const Histogram& other) noexcept {
+    for (std::size_t i = 0; i < fine_.size(); ++i) fine_[i] += other.fine_[i];
+    count_ += other.count_;
+    if (other.largest_ > largest_) largest_ = other.largest_;
   }
 
   void add_stages(std::size_t coarse, const double (&seconds)[kStages], double samples) noexcept {
     Coarse& into = coarse_[coarse];
     into.samples += samples;
     for (std::size_t stage = 0; stage < kStages; ++stage) into.seconds[stage] += seconds[stage];
+  }
+
+  // Takes in another's latencies, without their stages.
+  void merge(const Histogram& other) noexcept {
+    for (std::size_t i = 0; i < fine_.size(); ++i) fine_[i] += other.fine_[i];
+    count_ += other.count_;
+    if (other.largest_ > largest_) largest_ = other.largest_;
   }
 
   std::int64_t count() const noexcept { return count_; }

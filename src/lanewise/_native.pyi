@@ -1,4 +1,5 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -410,8 +411,12 @@ class CudaFlow:
         sm: bool = False,
         read: bool = False,
         p2p: bool = True,
+        both: bool = False,
     ) -> None:
-        """`sm`: copied by a kernel, else by a copy engine; `p2p` False: cuMemcpyPeerAsync with peer access off."""
+        """`sm`: copied by a kernel, else by a copy engine; `p2p` False: cuMemcpyPeerAsync with peer access off.
+
+        `both`: by one kernel with the flow the other way, of as many bytes, which has it too (host and GPU only).
+        """
 
 class CudaTiming:
     """One flow's run: `marks` are seconds from the common release to the end of each copy, or of `each` (ascending)."""
@@ -483,3 +488,90 @@ class Cuda:
 
         As p2pBandwidthLatencyTest does without --sm_copy: cuMemcpyPeerAsync on `src`'s stream, peer access on or off.
         """
+
+# loadtest
+
+class SystemDevice:
+    """One device of a system under test: a GPU's `ordinal` (-1: the CPU), the NUMA node of the library that it reads.
+
+    `engine` None is the synthetic one.
+    """
+
+    def __init__(self, ordinal: int = -1, node: int = -1, engine: Callable[[Any, Any], Any] | None = None) -> None: ...
+
+class SystemSetup:
+    """What a system under test is made of; times in s. See lanewise.loadtest.system.SystemAsk."""
+
+    def __init__(self) -> None: ...
+    name: str
+    devices: list[SystemDevice]
+    batch: int
+    timeout: float
+    streams: int
+    sample_bytes: int
+    samples: int
+    room: int
+    copy: str
+    service_batch: float
+    service_query: float
+    spin: float
+    ring: int
+    trace: int
+    checksum: bool
+    round_robin: bool
+    driver: str
+    fill: Callable[[int], Any] | None
+
+class DeviceBatch:
+    """A batch in a GPU's memory; its contents last as long as the engine's call."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
+class LoadSystem:
+    """What a load generator sends queries to."""
+
+    @property
+    def name(self) -> str: ...
+    def load(self, samples: Sequence[int]) -> None: ...
+    def unload(self, samples: Sequence[int]) -> None: ...
+
+class NullSystem(LoadSystem):
+    """Answers at once, or from a thread in batches."""
+
+    def __init__(self, by_thread: bool = False) -> None: ...
+
+class LawSystem(LoadSystem):
+    """One queue before `servers` servers, each query's service constant or exponential with mean `service` s."""
+
+    def __init__(self, service: float, exponential: bool = False, servers: int = 1, seed: int = 1) -> None: ...
+
+class BatchingSystem(LoadSystem):
+    """Queues, batches, copies, an engine, answers: a lane a device. ProbeFailure where it cannot be made."""
+
+    def __init__(self, setup: SystemSetup) -> None: ...
+    def tally(self) -> dict[str, Any]:
+        """Since the last start: stages (s), sizes (batches by size), bytes, answered, failed, stalled (s)."""
+    def trace(self) -> list[tuple[int, int, int, int, int, int, Any]]:
+        """Between runs: lane, stream, batched, copied, inferred, completed (ns), arrivals (ns) of the first batches."""
+    @property
+    def copies(self) -> list[tuple[str, dict[str, float]]]:
+        """Of each lane: how it copies, and the seconds that each way tried took for a full batch."""
+
+def drive(
+    system: LoadSystem,
+    seconds: Any,
+    samples: Any,
+    coalesce: bool = False,
+    flush: bool = True,
+    keep: bool = False,
+    limit: float = 60.0,
+) -> dict[str, Any]:
+    """Starts the system, issues samples[i] (uint64) at seconds[i] (float64, ascending) from a native thread, stops it.
+
+    By query: scheduled, issued, answered (ns, -1: never), answers (how many it got), data (if `keep`); failure is what
+    stopped the system, with a hint, or two empty texts. `limit` s after the last issue it waits no longer.
+    """
+
+def synthetic_sample(sample: int, bytes: int) -> bytes:
+    """The bytes of a synthetic sample."""

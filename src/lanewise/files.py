@@ -76,16 +76,17 @@ def check_writable(path: str | Path) -> None:
 
 
 class Lines:
-    """A file that grows by whole lines, each on disk as soon as it is written; what stood in it before is replaced.
+    """A file that grows by whole lines, each on disk as soon as it is written; what stood in it before is replaced
+    unless `more`.
 
     A line that does not fit (a full disk) is taken back, so that the file stays readable; InputError says so.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, more: bool = False) -> None:
         check_writable(path)
         self._path = path
         try:
-            self._out = open(path, "wb", buffering=0)  # noqa: SIM115 - closed by close()
+            self._out = open(path, "ab" if more else "wb", buffering=0)  # noqa: SIM115 - closed by close()
         except OSError as error:
             raise self._error(error) from None
         self._regular = stat.S_ISREG(os.fstat(self._out.fileno()).st_mode)

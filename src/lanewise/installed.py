@@ -89,6 +89,26 @@ def _nvml() -> str:
     return f"{pynvml.nvmlDeviceGetCount()} GPUs"
 
 
+def _onnxruntime() -> str:
+    import onnxruntime
+
+    providers = (name.removesuffix("ExecutionProvider") for name in onnxruntime.get_available_providers())
+    return f"{onnxruntime.__version__}: {', '.join(providers)}"
+
+
+def _torch() -> str:
+    import torch
+
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return f"{torch.__version__}: {f'CUDA, {gpus} GPUs' if gpus else 'no CUDA here'}"
+
+
+def _pillow() -> str:
+    from PIL import Image
+
+    return str(Image.__version__)
+
+
 def _nvidia_fs() -> str:
     with open("/proc/driver/nvidia-fs/version", encoding="utf-8") as said:
         return said.readline().strip()
@@ -100,6 +120,25 @@ def _io_uring() -> str:
     if missing := core.io_uring_missing():
         raise LookupError(missing)
     return "the kernel has it"
+
+
+def loadgen_missing() -> str:
+    """Why load tests cannot run here: what the build said about LoadGen, '' where it was built."""
+    from importlib.util import find_spec
+
+    if find_spec("lanewise._loadgen_build") is None:
+        return "Lanewise was built before it had load tests"
+    from lanewise._loadgen_build import WHY_NOT
+
+    return WHY_NOT
+
+
+def _loadgen() -> str:
+    if missing := loadgen_missing():
+        raise LookupError(missing)
+    from lanewise import _loadgen as module
+
+    return module.VERSION
 
 
 _LOOKS: tuple[tuple[str, Callable[[], str], str], ...] = (
@@ -116,5 +155,14 @@ _LOOKS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("nvidia-fs", _nvidia_fs, "cuFile reads by way of host memory, in its compat mode: modprobe nvidia-fs"),
     ("io_uring", _io_uring, "measure storage reads with threads that call pread, one I/O each"),
     ("libibverbs", lambda: _library("libibverbs.so.1"), "measure network runs over TCP only: install rdma-core"),
+    (
+        "LoadGen",
+        _loadgen,
+        "loadtest does not run: install again where PyPI can be reached, or see LANEWISE_LOADGEN_SDIST",
+    ),
+    ("onnxruntime", _onnxruntime, "loadtest has no onnxruntime engine: pip install onnxruntime"),
+    ("onnx", lambda: _module("onnx"), "loadtest builds no models of its own for onnxruntime: pip install onnx"),
+    ("torch", _torch, "loadtest has no torch engine: pip install torch"),
+    ("pillow", _pillow, "loadtest reads no folders of images: pip install pillow"),
     ("SimGrid", _simgrid, "the benchmark against SimGrid is skipped; no verb needs it"),
 )

@@ -177,6 +177,4 @@ def _broken(error: yaml.YAMLError, file: str, text: str) -> FormatError:
     opened = getattr(error, "context_mark", None)
     if opened is not None and opened.line < min(mark.line, lines - 1):
         problem += f"; what is open began in line {opened.line + 1}"
-    return FormatError(
-        f"not YAML: {problem}", place=Place(file, min(mark.line + 1, lines), mark.column + 1), hint=hint
-    )
+    return FormatError(f"not YAML: {problem}", place=Place(file, min(mark.line + 1, lines), mark.column + 1), hint=hint)

@@ -52,9 +52,7 @@ PARTS = sorted(builtin().parts.values(), key=lambda part: part.name)
 every_part = pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind, names in WANTED.items() for name in names.split()]
-)
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in WANTED.items() for name in names.split()])
 def test_every_part_that_the_studies_need_exists(kind: str, name: str) -> None:
     assert builtin().get(name).kind == kind
 
@@ -132,9 +130,7 @@ def test_a_drive_or_network_port_never_outruns_its_own_slot(part: Part) -> None:
         return
     gen, lanes = part.number("pcie.gen"), part.number("pcie.lanes")
     assert gen is not None
-    for key in {"ssd": ("read.rate", "write.rate"), "raid": ("read.rate",), "nic": ("net.rate",)}.get(
-        part.kind, ()
-    ):
+    for key in {"ssd": ("read.rate", "write.rate"), "raid": ("read.rate",), "nic": ("net.rate",)}.get(part.kind, ()):
         rate = part.number(key)
         assert lanes is not None
         assert rate is None or rate < raw_rate(int(gen), lanes)
@@ -167,9 +163,7 @@ def test_measured_h200_and_rtx_6000_ada_figures_are_the_known_ones() -> None:
 
 
 def test_switch_latencies_are_the_makers() -> None:
-    seconds = [
-        builtin().get(name).number("switch.cut_through") for name in ("pex8796", "pex88096", "pex89144")
-    ]
+    seconds = [builtin().get(name).number("switch.cut_through") for name in ("pex8796", "pex88096", "pex89144")]
     assert seconds == pytest.approx([150e-9, 105e-9, 115e-9])
 
 

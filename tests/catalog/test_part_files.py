@@ -21,9 +21,7 @@ def one_gpu(figures: str, head: str = "kind: gpu") -> str:
 
 
 def test_a_figure_carries_value_unit_source_condition_and_basis() -> None:
-    text = one_gpu(
-        'engine.h2d.gen4: {value: 25.1 GB/s, source: my bench, condition: "pinned", basis: calibrated}'
-    )
+    text = one_gpu('engine.h2d.gen4: {value: 25.1 GB/s, source: my bench, condition: "pinned", basis: calibrated}')
     assert read_parts(text, "mine.yaml").get("X").figure("engine.h2d.gen4") == Figure(
         25.1e9, "B/s", "my bench", "pinned", "calibrated"
     )
@@ -94,9 +92,7 @@ def test_a_word_is_not_a_number() -> None:
 
 
 def test_yes_and_no_need_no_quotes() -> None:
-    assert (
-        read_parts(one_gpu("bar.above_4g: {value: no, source: s}"), "f").get("x").text("bar.above_4g") == "no"
-    )
+    assert read_parts(one_gpu("bar.above_4g: {value: no, source: s}"), "f").get("x").text("bar.above_4g") == "no"
 
 
 def test_extends_takes_all_figures_and_overrules_some() -> None:
@@ -292,9 +288,7 @@ def figures_of(draw: st.DrawFn, kind: str) -> dict[str, Figure]:
         words = st.sampled_from(key.choices) if key.choices else WORDS
         value = draw(words) if key.unit == TEXT else draw(st.floats(1e-12, 1e18))
         known = value if draw(st.booleans()) else None
-        found[name] = Figure(
-            known, key.unit, draw(WORDS), draw(st.just("") | WORDS), draw(st.sampled_from(BASES))
-        )
+        found[name] = Figure(known, key.unit, draw(WORDS), draw(st.just("") | WORDS), draw(st.sampled_from(BASES)))
     return found
 
 

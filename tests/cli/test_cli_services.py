@@ -70,9 +70,7 @@ def test_the_peak_lies_between_what_holds_and_the_steady_state(lanewise):
 
 def test_services_beside_each_other_each_get_a_verdict_and_a_culprit(lanewise):
     ask = (*GEN4, "--service", "resnet50", "--qps", "60000", "--gpus", "gpu[0-1]", "--json")
-    alone, beside = (
-        loaded(lanewise(*ask, *more)) for more in ((), ("--beside", "resnet50 90000 QPS on gpu[2-3]"))
-    )
+    alone, beside = (loaded(lanewise(*ask, *more)) for more in ((), ("--beside", "resnet50 90000 QPS on gpu[2-3]")))
     assert alone["valid"]
     assert [one["name"].count("2 l40s") for one in beside] == [1, 1]
     assert not beside[1]["valid"]

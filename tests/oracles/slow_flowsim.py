@@ -16,9 +16,7 @@ def finishes(capacities: Sequence[Any], transfers: Sequence[tuple[Flow, Any, Any
     while None in done:
         open_ = [i for i, end in enumerate(done) if end is None]
         active = [i for i in open_ if transfers[i][2] <= now]
-        rates = dict(
-            zip(active, (s.rate for s in max_min(capacities, [transfers[i][0] for i in active])), strict=True)
-        )
+        rates = dict(zip(active, (s.rate for s in max_min(capacities, [transfers[i][0] for i in active])), strict=True))
         ends = {i: now + left[i] / rates[i] for i in active}
         starts = [transfers[i][2] for i in open_ if transfers[i][2] > now]
         then = min([*ends.values(), *starts])

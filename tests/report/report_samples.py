@@ -60,9 +60,7 @@ def composable(drawings: tuple[Drawing, ...] = ()) -> StudyRun:
                     settings={"gpus": gpus, "path": row},
                     published=value,
                     basis=Basis.FITTED if gpus == 4 else Basis.CALIBRATED,
-                    limit="link host0--fabric (window of the host bridge)"
-                    if gpus == 4
-                    else "gpu0 (inference rate)",
+                    limit="link host0--fabric (window of the host bridge)" if gpus == 4 else "gpu0 (inference rate)",
                     rests_on=(PART, LINK) if gpus == 4 else (PART,),
                     low=predicted(value, off - 2),
                     high=predicted(value, off + 2),
@@ -94,12 +92,8 @@ def composable(drawings: tuple[Drawing, ...] = ()) -> StudyRun:
         "delivers what the box without switches does; with 4 GPUs the longest path loses a fifth.",
         rows=tuple(rows),
         conclusions=(
-            Conclusion(
-                "Up to 3 GPUs on Gen4 path length does not matter", True, "largest gap 2.1 % (3 GPUs, path 4)"
-            ),
-            Conclusion(
-                "At saturation path 4 is about 20 % below path 3", False, "23.06 against 22.04 GB/s: 4.6 %"
-            ),
+            Conclusion("Up to 3 GPUs on Gen4 path length does not matter", True, "largest gap 2.1 % (3 GPUs, path 4)"),
+            Conclusion("At saturation path 4 is about 20 % below path 3", False, "23.06 against 22.04 GB/s: 4.6 %"),
             Conclusion("Training needs at most 4 GB/s", None, "no training rows in this run"),
         ),
         fitted=(
@@ -109,9 +103,7 @@ def composable(drawings: tuple[Drawing, ...] = ()) -> StudyRun:
         left_out=(LeftOut("path 4", 4, 8.2, -13.4), LeftOut("4 GPUs", 5, 3.9, 6.1)),
         hypotheses=(
             Hypothesis("window", "a fixed number of bytes in flight on the host link", 2.4, -7.4, 1, "kept"),
-            Hypothesis(
-                "credits", "each switch has its own credits", 9.6, 21.0, 2, "paths 1 to 3 come out alike"
-            ),
+            Hypothesis("credits", "each switch has its own credits", 9.6, 21.0, 2, "paths 1 to 3 come out alike"),
             Hypothesis("ordering", "reads wait for writes", None, None, 0, "nothing to test it on"),
         ),
         charts=(_paths_chart(), _gpus_chart()),
@@ -151,9 +143,7 @@ def chassis(drawings: tuple[Drawing, ...] = ()) -> StudyRun:
         "H3 Platform, 2020",
         "Host-device copies follow the host's PCIe generation, peer copies the chassis'.",
         tuple(rows),
-        conclusions=(
-            Conclusion("The chassis adds nothing to host-device bandwidth", True, "24.6 against 24.8 GB/s"),
-        ),
+        conclusions=(Conclusion("The chassis adds nothing to host-device bandwidth", True, "24.6 against 24.8 GB/s"),),
         charts=(_hosts_chart(),),
         drawings=drawings,
     )

@@ -107,18 +107,14 @@ def test_the_class_matrix_reads_like_nvidia_smi() -> None:
 
 def test_a_wide_matrix_breaks_into_blocks_and_loses_nothing() -> None:
     names = [f"gpu{i}" for i in range(16)]
-    text = printed(
-        show_bandwidths, names, [[float(10 * i + j) for j in range(16)] for i in range(16)], width=60
-    )
+    text = printed(show_bandwidths, names, [[float(10 * i + j) for j in range(16)] for i in range(16)], width=60)
     assert max(len(line) for line in text.splitlines()) <= 60
     assert "165.0" in text
     assert text.count("gpu15") == 2 + sum("gpu0 " in line[:6] for line in text.splitlines()) - 1
 
 
 def test_a_timeline_puts_transfers_on_one_axis() -> None:
-    text = printed(
-        show_timeline, [Transfer("a", 0.0, 1e-3, 1e7), Transfer("b", 1e-3, 2e-3, None, "upi")], width=80
-    )
+    text = printed(show_timeline, [Transfer("a", 0.0, 1e-3, 1e7), Transfer("b", 1e-3, 2e-3, None, "upi")], width=80)
     first, second, axis = text.splitlines()
     assert first.index("█") < second.index("█")
     assert "10.00 GB/s" in first

@@ -79,9 +79,7 @@ charts = st.builds(
     tuples(st.builds(Series, texts, texts, tuples(points), tuples(st.booleans()), texts)), texts,
 )  # fmt: skip
 leaves = st.builds(Box, texts, texts, texts, texts, texts, st.booleans(), st.just(()), tuples(texts))
-boxes = st.recursive(
-    leaves, lambda inner: st.builds(Box, texts, texts, texts, children=tuples(inner)), max_leaves=4
-)
+boxes = st.recursive(leaves, lambda inner: st.builds(Box, texts, texts, texts, children=tuples(inner)), max_leaves=4)
 lines = st.builds(Line, texts, texts, texts, texts, st.booleans(), maybe, maybe, maybe, maybe)
 outlines = st.builds(
     Outline, texts, texts, tuples(boxes), tuples(lines), tuples(st.builds(Span, texts, tuples(texts))),

@@ -10,9 +10,7 @@ from lanewise.results.run import Conclusion, Run, StudyRun
 
 
 def row(value: float | None, published: float | None, **more: object) -> Observation:
-    return Observation(
-        "s", "f", "m", value, "GB/s", more.pop("source", Source.PREDICTED), published=published, **more
-    )  # type: ignore[arg-type]
+    return Observation("s", "f", "m", value, "GB/s", more.pop("source", Source.PREDICTED), published=published, **more)  # type: ignore[arg-type]
 
 
 def test_rms_worst_and_bias_of_plus_three_and_minus_four_percent() -> None:
@@ -47,9 +45,7 @@ def test_rows_without_a_limit_are_a_group_of_their_own() -> None:
 
 
 def test_verdicts_count_true_false_and_open() -> None:
-    study = StudyRun(
-        "a", "A", "", "", (), tuple(Conclusion("x", holds) for holds in (True, True, False, None))
-    )
+    study = StudyRun("a", "A", "", "", (), tuple(Conclusion("x", holds) for holds in (True, True, False, None)))
     assert statistics.verdicts([study]) == (2, 1, 1)
     assert statistics.overall(Run((study,), "", "")).compared == 0
 

@@ -128,9 +128,7 @@ def _binds(capacities, classes, shares, each, rate, limit) -> bool:
 @given(systems(), st.floats(-6, 6).map(lambda power: 10.0**power))
 def test_scaling_all_capacities_and_caps_scales_all_rates(system, factor):
     capacities, classes = system
-    scaled = share(
-        [c * factor for c in capacities], [replace(each, cap=each.cap * factor) for each in classes]
-    )
+    scaled = share([c * factor for c in capacities], [replace(each, cap=each.cap * factor) for each in classes])
     assert scaled.rates == close(tuple(x * factor for x in share(capacities, classes).rates))
 
 

@@ -140,9 +140,7 @@ def test_its_surfaces_show_every_row_and_outline_what_is_affordable() -> None:
     charts = {chart.title: chart for chart in study().charts}
     assert {chart.kind for chart in study().charts} == {"surface"}
     for title, kind in kinds.items():
-        shown = {
-            (int(one.group[3]), int(one.name), int(x)): y for one in charts[title].series for x, y in one.points
-        }
+        shown = {(int(one.group[3]), int(one.name), int(x)): y for one in charts[title].series for x, y in one.points}
         assert shown == {place: row.value for place, row in surface(kind).items()}
         assert charts[title].within == 0.05
         most = {

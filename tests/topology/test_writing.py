@@ -1,6 +1,5 @@
 """What is written reads back as the same system."""
 
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -41,9 +40,7 @@ def test_any_host_and_numa_node_survive(system: System, data: st.DataObject) -> 
 
 @given(
     st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=60),
-    st.lists(
-        st.sampled_from(["off", "null", "1:30", "+0", "{x}", "a: b", "- c", "'q'", "#d", "1e3"]), max_size=4
-    ),
+    st.lists(st.sampled_from(["off", "null", "1:30", "+0", "{x}", "a: b", "- c", "'q'", "#d", "1e3"]), max_size=4),
 )
 def test_any_words_survive(title: str, assumptions: list[str]) -> None:
     system = replace(ready_system("h200-pair"), title=title, source=title, assumptions=tuple(assumptions))
@@ -103,9 +100,7 @@ def test_a_written_system_says_that_its_parameters_are_fixed() -> None:
 
 def test_unknown_speeds_stay_unknown() -> None:
     system = ready_system("h200-pair")
-    bare = replace(
-        system, links=(Link("cpu0", "gpu0", LinkKind.PCIE, port="rp7", bridge="x"), *system.links[1:])
-    )
+    bare = replace(system, links=(Link("cpu0", "gpu0", LinkKind.PCIE, port="rp7", bridge="x"), *system.links[1:]))
     assert facts(read_system(write_system(bare), "w.yaml")) == facts(bare)
 
 

@@ -23,6 +23,7 @@ from lanewise.api.loading import (
     ready_studies,
     ready_systems,
 )
+from lanewise.api.loadtest import loadtest_peak, loadtest_run
 from lanewise.api.network import measure_network
 from lanewise.api.readers import read_results
 from lanewise.api.runs import (
@@ -35,9 +36,11 @@ from lanewise.api.runs import (
     render_report,
     save_run,
 )
+from lanewise.api.selftest import loadtest_selftest
 from lanewise.api.speed import finish_times, matrix, peak, predict, serve, simulate, trace
 from lanewise.api.storage import measure_storage
 from lanewise.api.studies import calibrate, new_study, run_studies
+from lanewise.api.sweep import as_sweep_run, loadtest_sweep, loadtest_training
 from lanewise.api.systems import all_routes, attach, class_matrix, detach, draw, peers, plan, route
 from lanewise.catalog import write_parts
 
@@ -47,6 +50,7 @@ __all__ = [
     "as_checked_run",
     "as_measured_run",
     "as_run",
+    "as_sweep_run",
     "attach",
     "calibrate",
     "capture",
@@ -67,6 +71,11 @@ __all__ = [
     "load_study",
     "load_system",
     "load_workload",
+    "loadtest_peak",
+    "loadtest_run",
+    "loadtest_selftest",
+    "loadtest_sweep",
+    "loadtest_training",
     "matrix",
     "measure_gpu",
     "measure_host",

@@ -51,9 +51,7 @@ def render_report(run: Run | str | Path) -> str:
     return report_html(run_of(run))
 
 
-def compare(
-    run_a: Run | str | Path, run_b: Run | str | Path, names: tuple[str, str] = ("left", "right")
-) -> Comparison:
+def compare(run_a: Run | str | Path, run_b: Run | str | Path, names: tuple[str, str] = ("left", "right")) -> Comparison:
     """Two runs side by side, called by those names: what both answer, and what only one does."""
     from lanewise.results.compare import compare_runs
 

@@ -42,9 +42,7 @@ def predict(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool 
     return solve(system_of(system), asked)
 
 
-def finish_times(
-    system: System | str | Path, flows: str | Sequence[Flow], p2p: bool = True
-) -> tuple[Finished, ...]:
+def finish_times(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool = True) -> tuple[Finished, ...]:
     """When each of the finite transfers ends: 'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms'."""
     from lanewise.perf.transfers import finish_times as solve
 

@@ -32,8 +32,8 @@ def run_studies(
 ) -> Run:
     """Run studies (all ready ones if none is named) and return everything they found.
 
-    `measured` are runs of `lanewise measure` that rows are laid beside: 'run.json', or 'xeon=run.json' where a study
-    has several systems.
+    `measured` are runs of `lanewise measure` or `loadtest` that rows are laid beside: 'run.json', or 'xeon=run.json'
+    where a study has several systems.
     """
     from lanewise.probes.model import ModelProbe
     from lanewise.results.run import Run
@@ -66,7 +66,9 @@ def load_measured(refs: Sequence[str | Path | MeasuredRun]) -> tuple[MeasuredRun
             system, path = "", str(ref)
         rows = rows_of(load_run(path), Source.MEASURED)
         if not rows:
-            raise InputError("holds no measured rows", place=Place(path), hint="give a run of lanewise measure")
+            raise InputError(
+                "holds no measured rows", place=Place(path), hint="give a run of lanewise measure or loadtest"
+            )
         made.append(MeasuredRun(Path(path).name, rows, system))
     return tuple(made)
 

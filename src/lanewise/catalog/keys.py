@@ -68,13 +68,9 @@ _PLAIN: dict[str, Key] = {
     "latency.intersocket": Key(("cpu",), "s", "crossing to the other socket, one way"),
     "switch.ports": Key(("switch",), "1", "ports of the switch"),
     "switch.cut_through": Key(("switch", "adapter"), "s", "time from a packet's head coming in to going out"),
-    "switch.window_tags": Key(
-        ("switch", "adapter"), "1", "reads a fabric that proxies requesters keeps open"
-    ),
+    "switch.window_tags": Key(("switch", "adapter"), "1", "reads a fabric that proxies requesters keeps open"),
     "switch.window_payload": Key(("switch", "adapter"), "B", "bytes one such read carries"),
-    "switch.read_rate": Key(
-        ("switch", "adapter"), "B/s", "all reads that cross a fabric's host link together"
-    ),
+    "switch.read_rate": Key(("switch", "adapter"), "B/s", "all reads that cross a fabric's host link together"),
     "net.kind": Key(("nic",), TEXT, "the network's kind", ("infiniband", "ethernet")),
     "net.rate": Key(("nic",), "B/s", "data rate of one port after line encoding, one direction"),
     "net.ports": Key(("nic",), "1", "network ports"),

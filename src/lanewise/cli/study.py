@@ -33,7 +33,7 @@ def run(
     ] = None,
     measured: Annotated[
         list[str] | None,
-        typer.Option(metavar="[SYSTEM=]RUN.json", help="Lay rows beside a run of lanewise measure; may be repeated."),
+        typer.Option(metavar="[SYSTEM=]RUN.json", help="Lay rows beside a run of measure, loadtest; may be repeated."),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Exit with 1 unless every conclusion holds.")] = False,
     parts: options.Parts = None,

@@ -15,6 +15,7 @@ from lanewise.cli import (
     compare,
     discover,
     doctor,
+    loadtest,
     measure,
     options,
     parts,
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VERBS = (
-    "discover", "route", "predict", "plan", "measure", "check", "study", "calibrate", "report", "compare", "system",
-    "parts", "doctor",
+    "discover", "route", "predict", "plan", "measure", "check", "loadtest", "study", "calibrate", "report", "compare",
+    "system", "parts", "doctor",
 )  # fmt: skip
 
 
@@ -65,6 +66,7 @@ app.command("predict", short_help="Predict flows, transfers, all pairs, or an in
 app.command("plan", short_help="Rank systems, place devices, pin network cards, and say why.")(plan.plan)
 app.add_typer(measure.app, name="measure", short_help="Measure copies, peers, storage and network.")
 app.command("check", short_help="Say whether each path delivers what it should.")(check.check)
+app.add_typer(loadtest.app, name="loadtest", short_help="Load tests with MLPerf LoadGen.")
 app.add_typer(study.app, name="study", short_help="Run studies: published tables beside predictions.")
 app.command("calibrate", short_help="Fit unknown figures of parts to rows of studies.")(calibrate.calibrate)
 app.command("report", short_help="Write a saved run as one HTML page.")(report.report)

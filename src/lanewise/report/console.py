@@ -97,9 +97,7 @@ def _studies(pages: Sequence[page.StudyPage]) -> Sheet:
     )  # fmt: skip
     for one in pages:
         groups = [_rms(one.bases.get(name)) for name in names]
-        sheet.add(
-            one.study.name, str(one.total.rows), _rms(one.total), *groups, _worst(one.total), one.verdict
-        )
+        sheet.add(one.study.name, str(one.total.rows), _rms(one.total), *groups, _worst(one.total), one.verdict)
     return sheet
 
 
@@ -295,9 +293,7 @@ def _value(value: float | None) -> str:
     return "unknown" if value is None else f"{value:,.{_decimals(value)}f}"
 
 
-def show_residuals(
-    groups: Mapping[str, statistics.Residuals], head: str, console: Console | None = None
-) -> None:
+def show_residuals(groups: Mapping[str, statistics.Residuals], head: str, console: Console | None = None) -> None:
     """Residuals by group: rows, rms, mean and worst in %."""
     sheet = Sheet(
         [Column(head, elastic=True), Column("rows", True), Column("rms\n%", True), Column("mean\n%", True),

@@ -28,9 +28,7 @@ def report_html(run: Run, title: str = "") -> str:
     folder = resources.files("lanewise.report") / "templates"
     names = ("report.html.j2", "service.html.j2", "measured.html.j2")
     texts = {name: (folder / name).read_text(encoding="utf-8") for name in names}
-    environment = Environment(
-        autoescape=True, trim_blocks=True, undefined=StrictUndefined, loader=DictLoader(texts)
-    )
+    environment = Environment(autoescape=True, trim_blocks=True, undefined=StrictUndefined, loader=DictLoader(texts))
     template = environment.get_template("report.html.j2")
     own, by_study = service_parts(run)
     pages = [_illustrated(page) for page in prepared.study_pages(run)]

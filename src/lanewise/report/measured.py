@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.report import methods, page
+from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Chart, Series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lanewise.results.observation import Observation
 
 MOST_ROWS = 3600  # of all tables together, so that a page stays under 1.5 MB
 SHORT = 12  # rows that are shown at once beside a chart of them
@@ -66,6 +66,8 @@ class Part:
 
 def overview(rows: Sequence[Observation]) -> str:
     """'96 cells of 7 scenarios measured, 700 samples; ...', with how far samples scatter; '' without rows."""
+    drawn = [row for row in rows if row.source is Source.EXTRAPOLATED]
+    rows = [row for row in rows if row.source is not Source.EXTRAPOLATED]
     if not rows:
         return ""
     known = [row for row in rows if row.value is not None]
@@ -79,6 +81,8 @@ def overview(rows: Sequence[Observation]) -> str:
         text += f"; in the median cell samples spread over {_percent(middle)}, at most over {_percent(widest)} "
         text += f"({label(row)})"
     missing = len(rows) - len(known)
+    if drawn:
+        text += f"; {len(drawn)} {_many('cell', len(drawn))} beside them extrapolated"
     return text + (f". {missing} {_many('cell', missing)} could not be measured." if missing else ".")
 
 

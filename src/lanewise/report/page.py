@@ -237,9 +237,7 @@ def _tables(study: StudyRun, rests: Sequence[str]) -> list[Table]:
 
 def _without_repeats(rows: Sequence[Observation]) -> list[Observation]:
     # A published row says nothing new where a prediction already stands beside the same figure.
-    beside = {
-        _identity(row) for row in rows if row.source is not Source.PUBLISHED and row.published is not None
-    }
+    beside = {_identity(row) for row in rows if row.source is not Source.PUBLISHED and row.published is not None}
     return [row for row in rows if row.source is not Source.PUBLISHED or _identity(row) not in beside]
 
 
@@ -316,9 +314,7 @@ def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str], oth
     published_row = row.source is Source.PUBLISHED
     published = row.value if published_row else row.published
     low, high = row.low, row.high
-    interval = (
-        f"{plain(low, decimals)} to {plain(high, decimals)}" if low is not None and high is not None else ""
-    )
+    interval = f"{plain(low, decimals)} to {plain(high, decimals)}" if low is not None and high is not None else ""
     note = row.note or ("no reason given" if row.value is None else "")
     if row.measured is not None:
         note = "; ".join(filter(None, [note, f"measured: {row.measured.which}"]))

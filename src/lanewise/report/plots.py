@@ -237,9 +237,7 @@ def _bars(axes: Any, chart: Chart, groups: Sequence[_Group]) -> None:
     axes.set_xlim(0, widest * 1.02 if widest else 1)
 
 
-def _one_bar(
-    axes: Any, where: float, y: float, height: float, colour: str, source: str, hollow: bool
-) -> None:
+def _one_bar(axes: Any, where: float, y: float, height: float, colour: str, source: str, hollow: bool) -> None:
     outline = source == "published"
     style = {"facecolor": PAPER if outline or hollow else colour, "edgecolor": colour, "linewidth": 0.9}
     if outline and not hollow:

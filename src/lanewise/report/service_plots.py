@@ -334,9 +334,7 @@ def thinned(points: Sequence[tuple[float, float]], most: int = 2 * POINTS // 3) 
     return [points[round(index * step)] for index in range(most)]
 
 
-def _frame(
-    height: float, left: float, right: float, top: float, bottom: float
-) -> tuple[float, float, float, float]:
+def _frame(height: float, left: float, right: float, top: float, bottom: float) -> tuple[float, float, float, float]:
     """Margins in inches as the fractions of a figure that axes take."""
     return (left / _WIDTH, bottom / height, (_WIDTH - left - right) / _WIDTH, (height - top - bottom) / height)
 

@@ -105,9 +105,7 @@ def uses(simulation: Simulation, outcome: _native.Outcome, ask: Ask) -> Iterator
         yield Used(Busy(resource.name, min(mean, 1.0), series, kind), resource.basis, (resource.rests_on,), index)
     for place, gpu in enumerate(simulation.gpus):
         series = tuple(min(1.0, busy[place] / step) for busy in outcome.gpu_steps)
-        times = [
-            each.times[each.gpus.index(gpu)] for each in simulation.served if gpu in each.gpus
-        ]
+        times = [each.times[each.gpus.index(gpu)] for each in simulation.served if gpu in each.gpus]
         yield Used(
             Busy(f"GPU {gpu}", min(outcome.busy[place] / end, 1.0), series, "GPU"),
             weakest([each.basis for each in times]), tuple(text for each in times for text in each.rests_on), None,

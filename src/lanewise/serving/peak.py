@@ -50,9 +50,7 @@ def at_rate(simulation: Simulation, rates: Sequence[float], ask: Ask) -> tuple[t
     return tuple(_told(simulation, place, rates, ask, outcome) for place in range(len(rates))), outcome
 
 
-def _told(
-    simulation: Simulation, place: int, rates: Sequence[float], ask: Ask, outcome: _native.Outcome
-) -> Loaded:
+def _told(simulation: Simulation, place: int, rates: Sequence[float], ask: Ask, outcome: _native.Outcome) -> Loaded:
     """The answer with its ceiling, advice and doubts; of a service that is late with nothing full, the stage."""
     served, found = simulation.served[place], answer(simulation, place, rates[place], ask, outcome)
     most = ceiling(simulation, place, rates).qps

@@ -5,7 +5,8 @@ each possible peak, given all runs so far, and runs next where the peak is as li
 certain that is bisection; where they contradict each other it repeats runs around the boundary until the peak is known
 to the precision asked for (Waeber, Frazier, Henderson, "Bisection search with noisy responses", SIAM J. Control and
 Optimization 51, 2013; Watson, Pelli, "QUEST", Perception & Psychophysics 33, 1983). It ends on a valid run at the
-answer. What it does next depends on the finished runs alone, so a search that was cut off resumes from them.
+answer. What it does next depends on the finished runs alone, so a search that was cut off resumes from them. Real time
+is dear: within a budget `serving.spending` says how long runs last, `serving.belief` at which rate one confirms.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError
+from lanewise.serving import spending
+from lanewise.serving.trials import Durations, Peak, Trial, check_positive
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# The standard deviation of the boundary that a run of n queries sees is about NOISE / sqrt(n), relative: late queries
-# come in clusters, whose length and whose sensitivity to the rate grow alike towards saturation. Simulated with M/D/1,
-# service 1 ms, p99 within 15 ms: 2.3 for runs of 10 s, 2.7 for 60 s.
-NOISE = 2.5
+    from lanewise.serving.belief import Belief
+
 # How often a verdict has nothing to do with the rate: a hiccup of the host.
 LAPSE = 0.02
 # A trial whose latency puts the peak within CLOSE spreads of its rate says where the peak is, not only on which side.
@@ -38,106 +39,25 @@ CONFIRM_AT = (0.02, 0.25, 0.5)
 CONFIRM_FIRST = 0.15
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One finished run: its target rate in queries/s, its verdict, and the latency in s at the bound's percentile.
-
-    `hopeless` says that it was cut off because it could no longer become valid: then its verdict is certain.
-    InputError for a rate that is not a positive number.
-    """
-
-    qps: float
-    seed: int
-    valid: bool
-    latency: float
-    queries: int
-    reason: str = ""
-    hopeless: bool = False
-
-    def __post_init__(self) -> None:
-        _check_positive("rate of a trial", self.qps)
-
-
 # Runs at a rate (queries/s) with a seed for a time (s).
 Runner = Callable[[float, int, float], Trial]
-
-
-@dataclass(frozen=True, slots=True)
-class Durations:
-    """How long runs last, in s: shortest while little is known, long enough in the end to tell the peak's precision.
-
-    `bound` is the latency bound in s: above saturation by a share e the backlog grows by e seconds a second, so that
-    only runs longer than bound / e show it. `queries` are the fewest of a run. InputError for what is not positive.
-    """
-
-    bound: float
-    shortest: float = 1.0
-    longest: float = 600.0
-    queries: int = 1000
-
-    def __post_init__(self) -> None:
-        _check_positive("latency bound", self.bound)
-        _check_positive("shortest run", self.shortest)
-        _check_positive("number of queries", self.queries)
-        if not self.longest >= self.shortest:
-            raise InputError(
-                f"the longest run, {self.longest} s, is shorter than the shortest, {self.shortest} s",
-                hint="give the longest run at least as many seconds as the shortest",
-            )
-
-    def of(self, qps: float, share: float) -> float:
-        """Seconds of a run at `qps` that tells rates apart which differ by this share."""
-        need = max(self.bound / share, (NOISE / share) ** 2 / qps, self.queries / qps)
-        return min(max(need, self.shortest), self.longest)
-
-    def spread(self, trial: Trial) -> float:
-        """The share by which the boundary that this run saw may lie off the true one (standard deviation)."""
-        queries = max(trial.queries, 1)
-        return NOISE / math.sqrt(queries) + self.bound * trial.qps / queries
-
-
-@dataclass(frozen=True, slots=True)
-class Peak:
-    """What a search found, rates in queries/s, and why it stopped.
-
-    `low` is the answer: the rate of the valid run it ended on, or 0 if no rate is known to meet the bound. `high` is
-    the smallest rate above it that was refused, or inf. `interval` holds the true peak with 90 % chance by the
-    search's own model of chance (in simulated M/D/1 searches it held it in 77 to 87 of 100); inf above the largest rate
-    tried, 0 below the smallest. `confirmed` says that the last run, of full length, was valid at
-    `low`.
-    """
-
-    low: float
-    high: float
-    interval: tuple[float, float]
-    trials: tuple[Trial, ...]
-    confirmed: bool
-    reason: str
-
-    @property
-    def qps(self) -> float:
-        """The answer: `low`."""
-        return self.low
-
-    @property
-    def found(self) -> bool:
-        """Whether any rate meets the bound."""
-        return self.low > 0.0
 
 
 def find_peak(
     run: Runner, *, durations: Durations, bracket: tuple[float, float] | None = None, start: float = 100.0,
     floor: float | None = None, ceiling: float | None = None, precision: float = 0.0025, seed: int = 1,
     most_runs: int = 40, earlier: Sequence[Trial] = (), on_trial: Callable[[Trial], None] | None = None,
+    budget: float | None = None,
 ) -> Peak:  # fmt: skip
     """The largest rate (queries/s) whose runs are valid, within `precision` of the rate either way.
 
     It begins amid `bracket`, a prediction that may be wrong, else at `start`, and never leaves `floor` .. `ceiling`;
     without a floor that is the rate at which the longest run just has its fewest queries. `most_runs` counts those of
     `earlier` too, which are not repeated. `on_trial` is given each run as it ends; what `run` raises, KeyboardInterrupt
-    too, goes through to the caller. InputError for rates, precision or counts out of range.
+    too, goes through to the caller. `budget`: seconds of load that all runs together should take. InputError for rates,
+    precision or counts out of range.
     """
-    search = _Search(durations, bracket, start, floor, ceiling, precision, most_runs)
+    search = _Search(durations, bracket, start, floor, ceiling, precision, most_runs, budget)
     trials = list(earlier)
     seeds = _fresh_seeds(seed, trials)
     while len(trials) < most_runs:
@@ -171,25 +91,26 @@ class _Search:
     asked_ceiling: float | None
     precision: float
     most_runs: int
+    budget: float | None = None
     floor: float = field(init=False)
     ceiling: float = field(init=False)
 
     def __post_init__(self) -> None:
         if self.bracket is not None:
             low, high = self.bracket
-            _check_positive("lower end of the bracket", low)
-            _check_positive("upper end of the bracket", high)
+            check_positive("lower end of the bracket", low)
+            check_positive("upper end of the bracket", high)
             if low > high:
                 raise InputError(f"the bracket {low:g} to {high:g} is empty", hint="give its lower end first")
         floor = self.asked_floor
         if floor is None:
             floor = self.durations.queries / self.durations.longest
         elif floor != 0.0:
-            _check_positive("floor", floor)
+            check_positive("floor", floor)
         ceiling = math.inf if self.asked_ceiling is None else self.asked_ceiling
         if self.asked_ceiling is not None:
-            _check_positive("ceiling", self.asked_ceiling)
-        _check_positive("rate to start from", self.start)
+            check_positive("ceiling", self.asked_ceiling)
+        check_positive("rate to start from", self.start)
         if floor > ceiling:
             raise InputError(
                 f"the ceiling, {ceiling:g} queries/s, is below the floor, {floor:g}",
@@ -199,6 +120,8 @@ class _Search:
             raise InputError(f"a precision of {self.precision}", hint="give it as a share from 0.0001 to 0.5")
         if self.most_runs < 1:
             raise InputError(f"a search of {self.most_runs} runs", hint="allow 1 run or more")
+        if self.budget is not None:
+            check_positive("budget in s", self.budget)
         object.__setattr__(self, "floor", floor)
         object.__setattr__(self, "ceiling", ceiling)
 
@@ -209,11 +132,18 @@ class _Search:
             return self._hunt(first)
         accepted = [trial.qps for trial in trials if trial.valid]
         refused = [trial.qps for trial in trials if not trial.valid]
+        if self.budget is not None and self._tells(trials) and not (max(accepted, default=0.0) >= self.ceiling):
+            return self._within(trials, self.budget)
         if not refused:
             return self._up(trials, max(accepted))
         if not accepted:
             return self._down(trials, min(refused))
         return self._between(trials)
+
+    def _tells(self, trials: Sequence[Trial]) -> bool:
+        """Whether the latency of any run puts the peak somewhere, so that chances say where to look."""
+        bound = self.durations.bound
+        return any(not trial.hopeless and bound / 4.0 < trial.latency < 4.0 * bound for trial in trials)
 
     def _up(self, trials: Sequence[Trial], top: float) -> _Step | Peak:
         if top >= self.ceiling:
@@ -233,9 +163,14 @@ class _Search:
         """A short run, but of full length at the ends, where one run settles the search."""
         qps = min(max(qps, self.floor), self.ceiling)
         at_end = qps in (self.floor, self.ceiling)
+        if self.budget is not None:
+            seconds = self.durations.of(qps, spending.HUNT)
+            return _Step(qps, min(seconds, max(spending.HUNT * self.budget, self.durations.shortest)))
         return _Step(qps, self.durations.of(qps, self.precision if at_end else 0.5))
 
-    def _between(self, trials: Sequence[Trial]) -> _Step:
+    def _between(self, trials: Sequence[Trial]) -> _Step | Peak:
+        if self.budget is not None:
+            return self._within(trials, self.budget)
         left = self.most_runs - len(trials)
         share = self.known(trials)
         if share > self.precision and left > len(CONFIRM_AT):
@@ -244,6 +179,49 @@ class _Search:
         chance = CONFIRM_AT[left - 1] if left <= len(CONFIRM_AT) else CONFIRM_FIRST
         qps = min(self._quantiles(trials, chance)[0], self._below_refused(trials))
         return _Step(qps, self.durations.of(qps, self.precision), confirms=True)
+
+    def _within(self, trials: Sequence[Trial], budget: float) -> _Step | Peak:
+        """Exploring while time is left for confirmations and the peak is not known; then confirming, ever lower."""
+        belief = self._belief(trials)
+        middle, share = math.exp(belief.quantiles(0.5)[0]), self.known(trials)
+        spent = [(trial.queries / trial.qps, trial.valid) for trial in trials]
+        plan = spending.Plan(budget, self.durations.of(middle, spending.FINE * self.precision))
+        if plan.explores(spent, self.most_runs, share <= spending.KNOWN * self.precision):
+            return _Step(middle, plan.exploration(self.durations.of(middle, max(share / 8.0, self.precision / 4.0))))
+        seconds = plan.confirmation(spent)
+        left, best = self.most_runs - len(trials), self._confirmed(trials, plan)
+        if (left == 1 or plan.over(spent)) and best > 0.0:
+            return self.peak(trials, best, f"known within {100.0 * share:.2g} %", True)
+        qps = middle * (1.0 - spending.below(left, plan.over(spent)) * self.precision)
+        if left == 1:
+            certain = belief.rate(spending.CERTAIN, max(1, round(middle * seconds)))
+            qps = min(qps, max(certain, middle * (1.0 - spending.LOWEST * self.precision)))
+        qps = max(qps, self.floor)
+        # Early stopping asks more of a short run, the more so the less latency depends on the rate.
+        if belief.valid(math.log(qps), max(1, round(qps * seconds))) < spending.LIKELY:
+            seconds = max(seconds, min(2.0 * seconds, plan.left(spent)))
+        return _Step(qps, seconds, confirms=True)
+
+    def _confirmed(self, trials: Sequence[Trial], plan: spending.Plan) -> float:
+        """The largest rate up to the likeliest peak with a valid run of a confirmation's length; 0 if there is none."""
+        middle = self._quantiles(trials, 0.5)[0]
+        long = [trial for trial in trials if plan.counts(trial.queries / trial.qps)]
+        return max(
+            (trial.qps for trial in long if trial.valid and trial.qps <= middle * (1.0 + 0.15 * self.precision)),
+            default=0.0,
+        )
+
+    def _belief(self, trials: Sequence[Trial]) -> Belief:
+        from lanewise.serving.belief import Belief, Seen
+
+        bound = self.durations.bound
+        seen = [
+            Seen(t.offered or t.qps, t.latency / bound, t.queries, t.valid, t.done if t.hopeless else 1.0)
+            for t in trials
+        ]
+        return Belief(
+            seen, self.durations.percentile, self.precision / 8.0, self.bracket[1] if self.bracket else math.inf
+        )
 
     def _below_refused(self, trials: Sequence[Trial]) -> float:
         """Half a precision below the lowest rate that a run of full length refused; inf if none did.
@@ -264,6 +242,8 @@ class _Search:
 
     def _quantiles(self, trials: Sequence[Trial], *chances: float) -> list[float]:
         """The rates below which the peak lies with these chances."""
+        if self.budget is not None:
+            return [math.exp(end) for end in self._belief(trials).quantiles(*chances)]
         import numpy as np
 
         rates = [trial.qps for trial in trials]
@@ -331,6 +311,10 @@ class _Search:
             why = f": {lowest.reason}" if lowest.reason else ""
             return self.peak(trials, 0.0, f"no rate down to {lowest.qps:g} queries/s meets the bound{why}", False)
         top = math.inf
+        if self.budget is not None and not all(trial.valid for trial in trials):
+            plan = spending.Plan(self.budget, self.durations.of(trials[-1].qps, spending.FINE * self.precision))
+            if best := self._confirmed(trials, plan):
+                return self.peak(trials, best, f"all {self.most_runs} runs are used up", True)
         if not all(trial.valid for trial in trials):
             top = self._quantiles(trials, 0.5)[0]
         accepted = [trial.qps for trial in trials if trial.valid]
@@ -348,6 +332,4 @@ def _fresh_seeds(first: int, trials: Sequence[Trial]) -> Callable[[int], int]:
     return lambda done: first + done + max(shift, 0)
 
 
-def _check_positive(name: str, value: float) -> None:
-    if not 0.0 < value < math.inf:
-        raise InputError(f"a {name} of {value}", hint="give a number above 0")
+__all__ = ["Durations", "Peak", "Runner", "Trial", "find_peak"]

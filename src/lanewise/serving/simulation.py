@@ -165,9 +165,7 @@ class Simulation:
         ]  # fmt: skip
         return made
 
-    def _add_workers(
-        self, index: int, each: Served, pools: list[_native.Pool], workers: list[_native.Worker]
-    ) -> None:
+    def _add_workers(self, index: int, each: Served, pools: list[_native.Pool], workers: list[_native.Worker]) -> None:
         load, count, first = each.load, len(each.gpus), self._first(index)
         known: dict[int, int] = {}
         single = load.one_by_one

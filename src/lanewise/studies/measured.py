@@ -11,6 +11,7 @@ from lanewise import units
 from lanewise.errors import FormatError, InputError
 from lanewise.perf.flow import parse_flows
 from lanewise.results.observation import Measured, Observation, Source
+from lanewise.serving.workload import workload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -49,8 +50,10 @@ def find(row: RowForm, runs: Sequence[MeasuredRun]) -> Measured | None:
     Of several, the one in whose size, engine and memory a rate is predicted is taken, and `which` says so.
     """
     asked = row.scenario
-    if row.derive or asked.service or asked.demand is not None:
+    if row.derive or asked.demand is not None:
         return None
+    if asked.service:
+        return _load_tested(row, runs)
     flows = parse_flows(asked.flows, asked.p2p)
     metrics = (_ONE if len(flows) == 1 else _SEVERAL).get(row.metric, ())
     own = [run for run in runs if run.system in ("", row.system)]
@@ -60,6 +63,34 @@ def find(row: RowForm, runs: Sequence[MeasuredRun]) -> Measured | None:
         return None
     seen, run = min(fitting, key=lambda pair: _order(pair[0], row, flows))
     return _measured(seen, row.unit, _which(seen, run, fitting))
+
+
+def _load_tested(row: RowForm, runs: Sequence[MeasuredRun]) -> Measured | None:
+    """The peak of a load test for a row about a service; of several that fit the last run's highest.
+
+    Its queries must have the service's bytes and bound, and it must name every setting of the row with the same value:
+    a peak without its path, or on another number of GPUs, is no answer.
+    """
+    asked = row.scenario
+    if asked.mode != "server" or asked.division != "closed" or row.metric not in ("qps", "goodput"):
+        return None
+    served = workload(asked.service)
+    wanted = {**row.settings, "bytes": round(served.bytes_in)}
+    fitting = [
+        (seen, run)
+        for run in runs
+        if run.system in ("", row.system)
+        for seen in run.rows
+        if (seen.source, seen.path, seen.metric) == (Source.MEASURED, "service", row.metric)
+        and seen.scenario == f"Server {served.bound * 1e3:g} ms"
+        and seen.value is not None
+        and all(seen.settings.get(name) == value for name, value in wanted.items())
+    ]
+    if not fitting:
+        return None
+    last = fitting[-1][1]
+    seen = max((seen for seen, run in fitting if run is last), key=lambda seen: seen.value or 0.0)
+    return _measured(seen, row.unit, _which(seen, last, fitting))
 
 
 def _answers(seen: Observation, row: RowForm, flows: Sequence[Flow], metrics: Sequence[str]) -> bool:

@@ -121,9 +121,7 @@ class Near:
         return None
 
 
-def reached_by(
-    devices: Mapping[str, Device], links: Sequence[Link], kinds: Sequence[LinkKind]
-) -> dict[str, list[str]]:
+def reached_by(devices: Mapping[str, Device], links: Sequence[Link], kinds: Sequence[LinkKind]) -> dict[str, list[str]]:
     """For every device the CPUs that reach it over links of these kinds."""
     graph = Graph(devices, links, kinds)
     found: dict[str, list[str]] = defaultdict(list)

@@ -62,9 +62,7 @@ def _endpoint(system: System, name: str, verb: str) -> Device:
     device = system.device(name)
     if device.kind not in ENDPOINTS:
         cause = f"'{name}' is a {device.kind} and cannot be {verb}"
-        raise Contradiction(
-            cause, place=device.place, hint="name a GPU, a network card, a drive or a controller"
-        )
+        raise Contradiction(cause, place=device.place, hint="name a GPU, a network card, a drive or a controller")
     return device
 
 

@@ -48,9 +48,7 @@ def read_devices(form: SystemForm, hosts: tuple[str, ...], scope: Scope) -> dict
     return found
 
 
-def _device(
-    name: str, index: int, pattern: str, entry: DeviceForm, hosts: tuple[str, ...], scope: Scope
-) -> Device:
+def _device(name: str, index: int, pattern: str, entry: DeviceForm, hosts: tuple[str, ...], scope: Scope) -> Device:
     words = [word for word in WORDS if word in entry.model_fields_set]
     if len(words) != 1:
         what = f"is both {' and '.join(words)}" if words else "does not say what it is"
@@ -89,9 +87,7 @@ def _part(word: str, stated: str | None, pattern: str, scope: Scope) -> str | No
     return part.name
 
 
-def _host(
-    name: str, kind: Kind, entry: DeviceForm, pattern: str, hosts: tuple[str, ...], scope: Scope
-) -> str | None:
+def _host(name: str, kind: Kind, entry: DeviceForm, pattern: str, hosts: tuple[str, ...], scope: Scope) -> str | None:
     place = scope.document.place("devices", pattern, "host")
     if entry.host is not None:
         host = scope.text(entry.host)

@@ -80,9 +80,7 @@ def _ends(entry: LinkForm, index: int, scope: Scope) -> list[tuple[str, str]]:
     if (shape == "from_") != (entry.to is not None):
         raise FormatError("'from' and 'to' go together", hint="write from: cpu0, to: gpu0")
     if entry.pairs and shape != "from_":
-        raise FormatError(
-            "'pairs' goes with 'from' and 'to'", hint="write from: 'a[0-3]', to: 'b[0-3]', pairs: true"
-        )
+        raise FormatError("'pairs' goes with 'from' and 'to'", hint="write from: 'a[0-3]', to: 'b[0-3]', pairs: true")
     if shape == "chain":
         return list(pairwise(scope.names(entry.chain or [])))
     if shape == "mesh":
@@ -92,9 +90,7 @@ def _ends(entry: LinkForm, index: int, scope: Scope) -> list[tuple[str, str]]:
         return list(product(above, below))
     if len(above) != len(below):
         cause = f"pairs need as many ends above as below: {len(above)} and {len(below)}"
-        raise Contradiction(
-            cause, place=scope.document.place("links", index, "to"), hint="make the ranges equal"
-        )
+        raise Contradiction(cause, place=scope.document.place("links", index, "to"), hint="make the ranges equal")
     return list(zip(above, below, strict=True))
 
 
@@ -110,9 +106,7 @@ def _check_ends(one: str, other: str, kind: LinkKind, devices: Mapping[str, Devi
             raise Contradiction(f"a {kind} link cannot end at '{end}', a {devices[end].kind}", hint=hint)
     kinds = {devices[one].kind, devices[other].kind}
     if kind is LinkKind.PCIE and not kinds & {Kind.CPU, *FORWARDING}:
-        raise Contradiction(
-            f"'{one}' and '{other}' are both endpoints", hint="put a switch or a CPU between them"
-        )
+        raise Contradiction(f"'{one}' and '{other}' are both endpoints", hint="put a switch or a CPU between them")
     if kind is LinkKind.PCIE and kinds == {Kind.CPU}:
         raise Contradiction(f"'{one}' and '{other}' are both CPUs", hint="join CPUs with socket:")
     if kind is LinkKind.SOCKET and devices[one].host != devices[other].host:
@@ -144,9 +138,7 @@ def _words(entry: LinkForm, index: int, scope: Scope) -> Words:
     )
 
 
-def _link(
-    one: str, other: str, kind: LinkKind, words: Words, devices: Mapping[str, Device], scope: Scope
-) -> Link:
+def _link(one: str, other: str, kind: LinkKind, words: Words, devices: Mapping[str, Device], scope: Scope) -> Link:
     at_cpu = kind is LinkKind.PCIE and Kind.CPU in (devices[one].kind, devices[other].kind)
     if (words.port or words.bridge) and not at_cpu:
         cause = f"'{one}' to '{other}' has no root port"

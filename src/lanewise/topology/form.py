@@ -68,21 +68,15 @@ class LinkForm(Form):
     )
 
     chain: list[StrictStr] | None = Field(None, description="devices joined neighbour to neighbour")
-    from_: Names | None = Field(
-        None, alias="from", description="the ends above; each is joined to every `to`"
-    )
+    from_: Names | None = Field(None, alias="from", description="the ends above; each is joined to every `to`")
     to: Names | None = Field(None, description="the ends below")
     pairs: StrictBool = Field(False, description="join first to first, second to second, and so on")
     mesh: Names | None = Field(None, description="devices joined all to all")
     pcie: StrictStr | None = Field(None, description="PCIe speed: 'gen4 x16', 'gen4', 'x8' or 'auto'")
     fabric: StrictStr | None = Field(None, description="the same, for a fabric link between two switches")
-    socket: Whole | None = Field(
-        None, description="number of UPI, QPI or xGMI links between two CPUs, or 'auto'"
-    )
+    socket: Whole | None = Field(None, description="number of UPI, QPI or xGMI links between two CPUs, or 'auto'")
     nvlink: Whole | None = Field(None, description="number of bonded NVLinks, or 'auto'")
-    network: StrictStr | None = Field(
-        None, description="edr, hdr, 100gbe, ..., a rate such as '100 Gb/s', 'auto'"
-    )
+    network: StrictStr | None = Field(None, description="edr, hdr, 100gbe, ..., a rate such as '100 Gb/s', 'auto'")
     rate: Quantity | None = Field(None, description="raw rate of one direction, such as '25 GB/s'")
     port: StrictStr | None = Field(None, description="name of the root port at the CPU")
     bridge: StrictStr | None = Field(None, description="name of the host bridge (root complex) at the CPU")
@@ -119,9 +113,7 @@ class PoliciesForm(Form):
     iommu: Literal["off", "passthrough", "translate", False] = Field(
         "off", description="the IOMMU mode: off, passthrough or translate"
     )
-    cross_domain_p2p: StrictBool | Whole = Field(
-        False, description="peers across virtual domains in the fabric"
-    )
+    cross_domain_p2p: StrictBool | Whole = Field(False, description="peers across virtual domains in the fabric")
 
 
 class SystemForm(Form):

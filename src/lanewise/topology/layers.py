@@ -50,9 +50,7 @@ def _domain(name: str, entry: DomainForm, devices: Mapping[str, Device], scope: 
         device = _known(member, devices, at_devices)
         if device.kind not in ENDPOINTS:
             cause = f"'{member}' in domain '{name}' is a {device.kind}, not an endpoint"
-            raise Contradiction(
-                cause, place=at_devices, hint="name GPUs, network cards, drives and controllers only"
-            )
+            raise Contradiction(cause, place=at_devices, hint="name GPUs, network cards, drives and controllers only")
     return Domain(name, root, frozenset(members), scope.place("domains", name))
 
 
@@ -61,16 +59,12 @@ def check_reach(domains: Sequence[Domain], reached: Mapping[str, list[str]], sco
     for domain in domains:
         for member in sorted(domain.devices):
             if domain.root not in reached.get(member, []):
-                cause = (
-                    f"no PCIe or fabric link leads from {domain.root} to '{member}' of domain '{domain.name}'"
-                )
+                cause = f"no PCIe or fabric link leads from {domain.root} to '{member}' of domain '{domain.name}'"
                 hint = "add the link, or take the device out of the domain"
                 scope.problems.add(Contradiction(cause, place=domain.place, hint=hint))
 
 
-def check_bound(
-    domains: Sequence[Domain], devices: Mapping[str, Device], stated: Stated, scope: Scope
-) -> None:
+def check_bound(domains: Sequence[Domain], devices: Mapping[str, Device], stated: Stated, scope: Scope) -> None:
     """Collect a Contradiction for every device of a domain that is stated to be bound elsewhere."""
     for domain in domains:
         host = devices[domain.root].host
@@ -101,9 +95,7 @@ def _volume(name: str, entry: VolumeForm, devices: Mapping[str, Device], scope: 
     for drive in drives:
         _check_kind(drive, Kind.SSD, "a drive", devices, at_drives)
         if drives.count(drive) > 1:
-            raise Contradiction(
-                f"'{drive}' stands twice in volume '{name}'", place=at_drives, hint="name it once"
-            )
+            raise Contradiction(f"'{drive}' stands twice in volume '{name}'", place=at_drives, hint="name it once")
     count = len(drives)
     if count < (needed := {0: 1, 5: 3, 10: 4}[entry.raid]):
         cause = f"volume '{name}' has {count} drive{'s' * (count != 1)}; RAID-{entry.raid} needs {needed}"
@@ -113,9 +105,7 @@ def _volume(name: str, entry: VolumeForm, devices: Mapping[str, Device], scope: 
         raise Contradiction(cause, place=at_drives, hint="add or take out one drive")
     controller = scope.text(entry.controller) if entry.controller else None
     if controller:
-        _check_kind(
-            controller, Kind.RAID, "a RAID controller", devices, scope.place("volumes", name, "controller")
-        )
+        _check_kind(controller, Kind.RAID, "a RAID controller", devices, scope.place("volumes", name, "controller"))
     try:
         chunk = speeds.read_positive(entry.chunk, "B") if entry.chunk is not None else None
     except FormatError as error:
@@ -124,9 +114,7 @@ def _volume(name: str, entry: VolumeForm, devices: Mapping[str, Device], scope: 
     return Volume(name, entry.raid, tuple(drives), controller, chunk, scope.place("volumes", name))
 
 
-def read_policies(
-    form: SystemForm, devices: Mapping[str, Device], links: Sequence[Link], scope: Scope
-) -> Policies:
+def read_policies(form: SystemForm, devices: Mapping[str, Device], links: Sequence[Link], scope: Scope) -> Policies:
     """The policies; problems (an unknown scope, a switch that is none) go to the scope."""
     entry = form.policies
     policies = Policies()
@@ -140,9 +128,7 @@ def read_policies(
         cross = bool(scope.whole(entry.cross_domain_p2p))
         if cross and not form.domains and not any(link.kind is LinkKind.FABRIC for link in links):
             hint = "add domains: or a fabric: link, or take cross_domain_p2p out"
-            raise Contradiction(
-                "cross_domain_p2p is on, but the system has no domains and no fabric", hint=hint
-            )
+            raise Contradiction("cross_domain_p2p is on, but the system has no domains and no fabric", hint=hint)
     return Policies(policies.peer_scope, redirect, entry.iommu or "off", cross)
 
 
@@ -156,9 +142,7 @@ def _peers(stated: str | dict[str, str], devices: Mapping[str, Device], scope: S
         for name in scope.names(pattern):
             _check_kind(name, Kind.CPU, "a CPU", devices, place)
             if name in found:
-                raise Contradiction(
-                    f"peers through '{name}' are stated twice", place=place, hint="keep one of the two"
-                )
+                raise Contradiction(f"peers through '{name}' are stated twice", place=place, hint="keep one of the two")
             found[name] = _scope(scope.text(word), place)
     return found
 

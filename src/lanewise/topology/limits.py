@@ -49,16 +49,12 @@ def _check(stated: int | None, limits: Mapping[str, int], people: str, words: st
     for name, limit in limits.items():
         if stated is not None and stated > limit:
             cause = f"{name} is {people.format(limit)}; the link cannot be {people.format(stated)}"
-            raise Contradiction(
-                cause, hint=f"write {words.format(limit)}, or leave it out: it then follows the parts"
-            )
+            raise Contradiction(cause, hint=f"write {words.format(limit)}, or leave it out: it then follows the parts")
 
 
 def network_speed(link: Link, stated: str, parts: Ends) -> Link:
     """The link with its data rate in B/s; Contradiction if a card's port is slower."""
-    limits = {
-        part.name: rate for part in parts if part and part.kind == "nic" and (rate := part.number("net.rate"))
-    }
+    limits = {part.name: rate for part in parts if part and part.kind == "nic" and (rate := part.number("net.rate"))}
     if stated.strip() == speeds.UNKNOWN:
         return link
     if stated.strip().lower() == speeds.AUTO:
@@ -70,24 +66,18 @@ def network_speed(link: Link, stated: str, parts: Ends) -> Link:
         # Vendors round the data rate of a port by up to 3 %.
         if rate > limit * 1.03:
             shown = f"{units.show(limit, 'Gb/s')}; the link cannot be {units.show(rate, 'Gb/s')}"
-            raise Contradiction(
-                f"a port of {name} does {shown}", hint="write network: auto to follow the parts"
-            )
+            raise Contradiction(f"a port of {name} does {shown}", hint="write network: auto to follow the parts")
     return replace(link, rate=rate)
 
 
 def bonded(link: Link, stated: int | None, parts: Ends) -> Link:
     """The link with its number of bonded links, None for all; Contradiction if the parts have fewer."""
     key, word = (
-        ("intersocket.links", "inter-socket links")
-        if link.kind is LinkKind.SOCKET
-        else ("nvlink.links", "NVLinks")
+        ("intersocket.links", "inter-socket links") if link.kind is LinkKind.SOCKET else ("nvlink.links", "NVLinks")
     )
     kind = "cpu" if link.kind is LinkKind.SOCKET else "gpu"
     limits = {
-        part.name: count
-        for part in parts
-        if part and part.kind == kind and (count := figure(part, key)) is not None
+        part.name: count for part in parts if part and part.kind == kind and (count := figure(part, key)) is not None
     }
     if stated is None:
         if not limits:
@@ -104,9 +94,7 @@ def bonded(link: Link, stated: int | None, parts: Ends) -> Link:
     return replace(link, count=stated)
 
 
-def check_sums(
-    devices: Mapping[str, Device], links: Iterable[Link], catalog: Catalog, problems: Problems
-) -> None:
+def check_sums(devices: Mapping[str, Device], links: Iterable[Link], catalog: Catalog, problems: Problems) -> None:
     """Collect a Contradiction for every device whose links need more lanes, links or ports than it has."""
     used: dict[tuple[str, str, str], list[tuple[Link, int]]] = defaultdict(list)
     for link in links:

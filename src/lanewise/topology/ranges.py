@@ -26,9 +26,7 @@ def expand(pattern: str) -> list[str]:
     for choice in choices:
         total *= len(choice)
     if total > MAX_NAMES:
-        raise FormatError(
-            f"'{pattern}' stands for {total} names", hint=f"a range may hold {MAX_NAMES} at most"
-        )
+        raise FormatError(f"'{pattern}' stands for {total} names", hint=f"a range may hold {MAX_NAMES} at most")
     names = ["".join(parts) for parts in product(*choices)]
     for name in names or ["".join(piece if not odd % 2 else "0" for odd, piece in enumerate(pieces))]:
         check_name(name)

@@ -21,9 +21,7 @@ def _names() -> tuple[str, ...]:
     from importlib.resources import files  # here, so that importing the model stays cheap
 
     folder = files("lanewise").joinpath("data", "systems")
-    return tuple(
-        sorted(entry.name.removesuffix(_SUFFIX) for entry in folder.iterdir() if entry.name.endswith(_SUFFIX))
-    )
+    return tuple(sorted(entry.name.removesuffix(_SUFFIX) for entry in folder.iterdir() if entry.name.endswith(_SUFFIX)))
 
 
 def ready_systems() -> list[str]:
@@ -41,9 +39,7 @@ def ready_text(name: str) -> tuple[str, str]:
     return files("lanewise").joinpath("data", "systems", file).read_text(encoding="utf-8"), file
 
 
-def ready_system(
-    name: str, settings: Mapping[str, int] | None = None, catalog: Catalog | None = None
-) -> System:
+def ready_system(name: str, settings: Mapping[str, int] | None = None, catalog: Catalog | None = None) -> System:
     """A ready system at these parameter values; UnknownName, or InputError as `read_system` raises it."""
     from lanewise.topology.read import read_system
 

@@ -82,9 +82,7 @@ def _parameter(name: str, entry: ParameterForm, document: Document) -> Parameter
 
 def allows(parameter: Parameter, value: int) -> bool:
     """Whether a parameter may take this value."""
-    return parameter.minimum <= value <= parameter.maximum and (
-        not parameter.values or value in parameter.values
-    )
+    return parameter.minimum <= value <= parameter.maximum and (not parameter.values or value in parameter.values)
 
 
 def allowed(parameter: Parameter) -> str:

@@ -57,9 +57,7 @@ def read_pcie(text: str) -> Pcie:
     if gen is not None and gen not in GENERATIONS:
         raise FormatError(f"there is no PCIe Gen{gen}", hint="generations are 1 to 6")
     if lanes is not None and lanes not in LANES:
-        raise FormatError(
-            f"a PCIe link cannot have {lanes} lanes", hint=f"lanes are {', '.join(map(str, LANES))}"
-        )
+        raise FormatError(f"a PCIe link cannot have {lanes} lanes", hint=f"lanes are {', '.join(map(str, LANES))}")
     return Pcie(gen, lanes, "gen" not in found, "x" not in found)
 
 

@@ -21,9 +21,7 @@ Side = tuple[str, int]
 class Graph:
     """Devices and the links of some kinds, where only switches forward, and only within a partition."""
 
-    def __init__(
-        self, devices: Mapping[str, Device], links: Iterable[Link], kinds: Sequence[LinkKind]
-    ) -> None:
+    def __init__(self, devices: Mapping[str, Device], links: Iterable[Link], kinds: Sequence[LinkKind]) -> None:
         self.devices = devices
         self.adjacent: dict[str, list[Link]] = defaultdict(list)
         for link in links:

@@ -59,9 +59,7 @@ def _check_top(document: Document) -> None:
     version = document.data["lanewise"]
     if version != VERSION or isinstance(version, bool):
         hint = f"this Lanewise reads version {VERSION}: write 'lanewise: {VERSION}', or update Lanewise"
-        raise FormatError(
-            f"format version {version} is not known", place=document.place("lanewise"), hint=hint
-        )
+        raise FormatError(f"format version {version} is not known", place=document.place("lanewise"), hint=hint)
 
 
 def _path(document: Document, detail: ErrorDetails) -> Path:
@@ -85,14 +83,10 @@ def _explain(document: Document, path: Path, detail: ErrorDetails) -> LanewiseEr
         unknown.cause += f" in {_thing(path[:-1])}"
         return unknown
     value = document.at(path)
-    shown = (
-        "nothing" if value is None else f"'{value}'" if isinstance(value, (str, int, float)) else "this value"
-    )
+    shown = "nothing" if value is None else f"'{value}'" if isinstance(value, (str, int, float)) else "this value"
     subject = f"'{path[-1]}'" if path and isinstance(path[-1], str) else _thing(path)
     if len(path) == 2 and path[0] in _EXAMPLES:
-        hint = f"write {path[1] if isinstance(path[1], str) else '-'}: {_EXAMPLES[path[0]]}".replace(
-            "-: ", "- "
-        )
+        hint = f"write {path[1] if isinstance(path[1], str) else '-'}: {_EXAMPLES[path[0]]}".replace("-: ", "- ")
     else:
         hint = f"it is {_meaning(path)}"
     return FormatError(f"{shown} will not do as {subject}", place=document.place(*path), hint=hint)

@@ -110,9 +110,7 @@ def _unlike(system: System, stated: Stated, what: str) -> frozenset[str]:
     }
     settled = settle_hosts(bare, system.links, system.domains, stated, Problems())
     return frozenset(
-        name
-        for name, device in system.devices.items()
-        if getattr(settled[name], what) != getattr(device, what)
+        name for name, device in system.devices.items() if getattr(settled[name], what) != getattr(device, what)
     )
 
 

@@ -87,9 +87,9 @@ def _collect(
 
 
 def progress(taken: Sequence[Sample]) -> None:
-    """Every sample on a terminal; in a log one line for each scenario."""
+    """Every sample on a terminal; in a log one line for each scenario that begins."""
     now = taken[-1]
-    if terminal.overwrites() or len(taken) == 1 or now.scenario != taken[-2].scenario:
+    if terminal.overwrites() or all(sample.scenario != now.scenario for sample in taken[:-1]):
         terminal.status(f"{_many(len(taken), 'sample')}, now {now.scenario} {now.flow}")
 
 

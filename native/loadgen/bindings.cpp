@@ -1,0 +1,124 @@
+// lanewise._loadgen: LoadGen, which runs the systems under test of lanewise._native. What stops a run comes back as _native's ProbeFailure(cause, hint).
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "host/failure.hpp"
+#include "loadgen/driver.hpp"
+
+namespace mlperf {
+const std::string& LoadgenVersion();
+}
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace lanewise::bindings {
+
+namespace {
+
+using namespace loadgen;
+
+void bind_settings(nb::module_& m) {
+  nb::class_<Settings>(m, "Settings", "What a run is asked to do; times in s.")
+      .def(nb::init<>())
+      .def_rw("scenario", &Settings::scenario)
+      .def_rw("accuracy", &Settings::accuracy)
+      .def_rw("qps", &Settings::qps)
+      .def_rw("bound", &Settings::bound)
+      .def_rw("percentile", &Settings::percentile)
+      .def_rw("seconds", &Settings::seconds)
+      .def_rw("queries", &Settings::queries)
+      .def_rw("samples", &Settings::samples)
+      .def_rw("seed", &Settings::seed)
+      .def_rw("coalesce", &Settings::coalesce)
+      .def_rw("sample_count", &Settings::sample_count)
+      .def_rw("performance_sample_count", &Settings::performance_sample_count)
+      .def_rw("folder", &Settings::folder)
+      .def_rw("configs", &Settings::configs)
+      .def_rw("model", &Settings::model)
+      .def_rw("audit", &Settings::audit)
+      .def_rw("end_hopeless", &Settings::end_hopeless)
+      .def_rw("direct", &Settings::direct);
+}
+
+nb::dict figures(const Times& times) {
+  nb::dict shown;
+  const auto& seen = times.histogram;
+  if (seen.count() == 0) return shown;
+  shown["p50"] = seen.percentile(0.5);
+  shown["p90"] = seen.percentile(0.9);
+  shown["p99"] = seen.percentile(0.99);
+  shown["p99.9"] = seen.percentile(0.999);
+  shown["mean"] = times.sum / static_cast<double>(seen.count());
+  shown["max"] = seen.largest();
+  return shown;
+}
+
+void bind_counts(nb::module_& m) {
+  nb::class_<Run>(m, "Counts", "What was counted beside LoadGen; times in s.")
+      .def_prop_ro("issued", &Run::issued)
+      .def_prop_ro("answered", &Run::answered)
+      .def_prop_ro("late", &Run::late)
+      .def_prop_ro("seconds", &Run::seconds)
+      .def_prop_ro("hopeless", [](const Run& self) { return self.end() == End::kHopeless; })
+      .def_prop_ro("lag", [](const Run& self) { return figures(self.lag()); })
+      .def_prop_ro("latency", [](const Run& self) { return figures(self.latency()); });
+}
+
+// What the waiting thread does meanwhile: a signal, or an error of the caller's function, ends the run and is kept.
+class Watcher {
+ public:
+  explicit Watcher(nb::object tick) : tick_(std::move(tick)) {}
+
+  bool look(const Progress& progress) {
+    nb::gil_scoped_acquire held;
+    try {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (!error_ && !tick_.is_none()) tick_(progress.issued, progress.answered, progress.late);
+      return true;
+    } catch (nb::python_error& error) {
+      if (!error_) error_.emplace(std::move(error));
+      return false;
+    }
+  }
+
+  void rethrow() {
+    if (error_) throw nb::python_error(std::move(*error_));
+  }
+
+ private:
+  nb::object tick_;
+  std::optional<nb::python_error> error_;
+};
+
+std::shared_ptr<Run> run(loadtest::System& system, const Settings& settings, nb::object tick) {
+  Watcher watcher(std::move(tick));
+  std::shared_ptr<Run> done;
+  try {
+    nb::gil_scoped_release free;
+    done = drive(system, settings, [&watcher](const Progress& progress) { return watcher.look(progress); });
+  } catch (const host::Failure&) {
+    watcher.rethrow();  // who interrupts wants to see just that
+    throw;
+  }
+  watcher.rethrow();
+  return done;
+}
+
+}  // namespace
+}  // namespace lanewise::bindings
+
+NB_MODULE(_loadgen, m) {
+  using namespace lanewise::bindings;
+  m.doc() = "MLCommons LoadGen without Python in the way of a query.";
+  nb::module_::import_("lanewise._native");  // has the types of systems, and makes ProbeFailure of host::Failure
+  bind_settings(m);
+  bind_counts(m);
+  m.attr("VERSION") = mlperf::LoadgenVersion().c_str();
+  m.def("run", &run, "system"_a, "settings"_a, "tick"_a = nb::none(),
+        "Run one load; `tick(issued, answered, late)` is called some 20 times a second. ProbeFailure, KeyboardInterrupt.");
+}

@@ -1,0 +1,50 @@
+#include "loadgen/driver.hpp"
+
+#include <chrono>
+#include <thread>
+
+#include "host/failure.hpp"
+
+namespace lanewise::loadgen {
+namespace {
+
+constexpr double kTick = 0.05;  // s
+
+bool goes_on(Run& run, const Tick& tick) { return tick({run.issued(), run.answered(), run.late()}); }
+
+// Waits until the system has answered what it was asked; false if the caller does not want to.
+bool drain(Run& run, const Tick& tick) {
+  run.cancel();
+  while (!run.drained()) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(kTick));
+    if (!goes_on(run, tick)) return run.drained();
+  }
+  return true;
+}
+
+}  // namespace
+
+std::shared_ptr<Run> drive(loadtest::System& system, const Settings& settings, const Tick& tick) {
+  Stage& stage = Stage::the();
+  std::unique_lock turn(stage.turn(), std::try_to_lock);
+  if (!turn.owns_lock()) {
+    throw host::Failure("a load test runs in this process already", "wait for its end; LoadGen runs one at a time");
+  }
+  auto run = std::make_shared<Run>(system, settings);
+  stage.answerer().begin([&run] { run->answer_all(); });
+  stage.issuer().begin([&run] { run->issue_all(); });
+  while (!stage.issuer().wait_for(kTick)) {
+    if (!goes_on(*run, tick)) run->stop();
+  }
+  run->close();
+  stage.answerer().wait();
+  if (!drain(*run, tick)) {
+    // The system may answer at any time from now on; what it then calls must still be there.
+    new std::shared_ptr<Run>(run);
+    throw host::Failure("the system under test does not answer its queries", "start anew; it cannot be used any more");
+  }
+  run->finish();
+  return run;
+}
+
+}  // namespace lanewise::loadgen

@@ -1,0 +1,202 @@
+#include "loadgen/run.hpp"
+
+#include <loadgen.h>
+#include <logging.h>
+
+#include <fstream>
+#include <utility>
+
+#include "host/failure.hpp"
+
+namespace lanewise::loadgen {
+namespace {
+
+using mlperf::loadgen::SampleMetadata;
+
+constexpr std::size_t kIssuer = 0, kAnswerer = 1;
+
+template <typename Duration>
+double in_seconds(Duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+// An error in the detail log, as LoadGen writes its own.
+void log_error(const std::string& text) {
+  mlperf::LogDetail([text](mlperf::AsyncDetail& detail) { detail.LogError("error_runtime", text, "lanewise", 0); });
+}
+
+// LoadGen goes on with half of its threads where it cannot write.
+void check_folder(const std::string& folder) {
+  std::ofstream log(folder + "/mlperf_log_detail.txt");
+  if (!log.good()) throw host::Failure("LoadGen cannot write its logs to " + folder, "name a folder that exists");
+}
+
+const char* words(End end) {
+  switch (end) {
+    case End::kHopeless:
+      return "Lanewise ended the run early: more queries are late than a valid run can have";
+    case End::kStopped:
+      return "Lanewise ended the run early: interrupted, or the system under test failed";
+    case End::kFailed:
+      return "Lanewise ended the run early: the system under test failed";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+Run::Run(loadtest::System& system, Settings settings)
+    : system_(system),
+      settings_(std::move(settings)),
+      name_(system.name()),
+      answerer_([this](Responses& responses) { tell(responses, latencies_[kAnswerer]); }, settings_.accuracy) {}
+
+void Run::issue_all() {
+  try {
+    check_folder(settings_.folder);
+    mlperf::TestSettings asked = test_settings(settings_);
+    if (asked.scenario == mlperf::TestScenario::Server) bound_ns_ = static_cast<std::int64_t>(asked.server_target_latency_ns);
+    most_late_ = settings_.end_hopeless ? loadgen::most_late(asked) : ~std::uint64_t{0};
+    stream_ = asked.scenario == mlperf::TestScenario::SingleStream || asked.scenario == mlperf::TestScenario::MultiStream;
+    mlperf::LogSettings logs;
+    logs.log_output.outdir = settings_.folder;
+    logs.enable_trace = false;
+    mlperf::StartTest(this, this, asked, logs, settings_.audit);
+  } catch (const GivenUp&) {
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+}
+
+void Run::answer_all() { answerer_.loop(); }
+
+void Run::LoadSamplesToRam(const std::vector<mlperf::QuerySampleIndex>& samples) {
+  issuing_ = false;
+  told_before_ = told_.load();
+  try {
+    loaded_.assign(samples.begin(), samples.end());
+    system_.load(loaded_);
+    system_.start([this](std::span<const loadtest::Answer> answers) { take(answers); });
+    started_ = true;
+  } catch (...) {
+    failure_ = std::current_exception();
+    give_up(End::kFailed);
+    leave();
+  }
+}
+
+void Run::UnloadSamplesFromRam(const std::vector<mlperf::QuerySampleIndex>&) { release(); }
+
+void Run::release() {
+  try {
+    if (std::exchange(started_, false)) system_.stop();
+  } catch (...) {
+    if (!failure_) failure_ = std::current_exception();
+  }
+  try {
+    if (!loaded_.empty()) system_.unload(loaded_);
+  } catch (...) {
+    if (!failure_) failure_ = std::current_exception();
+  }
+  loaded_.clear();
+}
+
+void Run::IssueQuery(const std::vector<mlperf::QuerySample>& samples) {
+  if (!issuing_) first_ = first_ == Clock::time_point{} ? Clock::now() : first_;
+  issuing_ = true;
+  if (end_.load(std::memory_order_relaxed) != End::kNone) leave();
+  queries_.clear();
+  for (const mlperf::QuerySample& sample : samples) {
+    const auto* query = reinterpret_cast<const SampleMetadata*>(sample.id)->query_metadata;
+    lag_.add(in_seconds(query->issued_start_time - query->scheduled_time));
+    queries_.push_back({sample.id, sample.index});
+  }
+  issued_.fetch_add(samples.size());
+  system_.issue(queries_);
+  if (stream_) await_answers();
+}
+
+void Run::FlushQueries() {
+  system_.flush();
+  await_answers();
+  seconds_ = in_seconds(Clock::now() - first_);
+}
+
+void Run::take(std::span<const loadtest::Answer> answers) {
+  got_.fetch_add(answers.size());
+  if (!settings_.direct || settings_.accuracy || !Stage::the().issuer().is_this_thread()) {
+    answerer_.put(answers);
+    return;
+  }
+  direct_.clear();
+  for (const loadtest::Answer& answer : answers) direct_.emplace_back(answer.id, 0, 0);
+  tell(direct_, latencies_[kIssuer]);
+}
+
+void Run::tell(Responses& responses, Times& latency) {
+  const auto now = Clock::now();
+  std::uint64_t late = 0;
+  for (const auto& response : responses) {
+    const auto taken = now - reinterpret_cast<const SampleMetadata*>(response.id)->query_metadata->scheduled_time;
+    latency.add(in_seconds(taken));
+    late += std::chrono::duration_cast<std::chrono::nanoseconds>(taken).count() > bound_ns_;
+  }
+  mlperf::QuerySamplesComplete(responses.data(), responses.size());
+  if (late != 0 && late_.fetch_add(late) + late > most_late_) give_up(End::kHopeless);
+  told_.fetch_add(responses.size());
+  if (awaited_.load()) {
+    std::lock_guard held(mutex_);
+    all_told_.notify_one();
+  }
+}
+
+// LoadGen waits for answers after this, where nothing could end the run; so it is done here, where it can be left.
+void Run::await_answers() {
+  constexpr auto kPoll = std::chrono::milliseconds(5);
+  awaited_.store(true);
+  {
+    std::unique_lock held(mutex_);
+    while (told_.load() < issued_.load() && end_.load() == End::kNone) all_told_.wait_for(held, kPoll);
+  }
+  awaited_.store(false);
+  if (told_.load() < issued_.load()) leave();
+}
+
+void Run::give_up(End why) noexcept {
+  End none = End::kNone;
+  end_.compare_exchange_strong(none, why);
+}
+
+// LoadGen's AbortTest() ends its logging but neither the issuing of queries nor the waiting for answers, and leaves the
+// latencies behind for the next test. So: no more answers, every one told so far logged, then AbortTest, and out of
+// LoadGen by an exception while nothing of it runs on another thread.
+void Run::leave() {
+  answerer_.close();
+  seconds_ = first_ == Clock::time_point{} ? 0.0 : in_seconds(Clock::now() - first_);
+  auto& logger = mlperf::logging::GlobalLogger();
+  if (issuing_) {
+    const std::size_t told = told_.load() - told_before_;
+    logger.GetLatenciesBlocking(told);
+    logger.GetTokenLatencies(told);
+    logger.GetTimePerOutputToken(told);
+    logger.GetTokensPerSample(told);
+  }
+  log_error(words(end_.load()));
+  mlperf::AbortTest();
+  throw GivenUp{};
+}
+
+void Run::finish() {
+  release();
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+Times Run::latency() const {
+  Times all = latencies_[kIssuer];
+  all.histogram.merge(latencies_[kAnswerer].histogram);
+  all.sum += latencies_[kAnswerer].sum;
+  return all;
+}
+
+}  // namespace lanewise::loadgen

@@ -1,0 +1,110 @@
+// One run: a system under test as LoadGen sees it, and what is counted beside LoadGen.
+#pragma once
+
+#include <issue_query_controller.h>
+#include <query_sample_library.h>
+#include <system_under_test.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "loadgen/answerer.hpp"
+#include "loadgen/settings.hpp"
+#include "loadgen/stage.hpp"
+#include "loadtest/system.hpp"
+#include "serve/histogram.hpp"
+
+namespace lanewise::loadgen {
+
+// Why a run ended before its time.
+enum class End { kNone, kHopeless, kStopped, kFailed };
+
+// Thrown through LoadGen when a run is given up, after LoadGen's logger was brought to rest.
+struct GivenUp {};
+
+struct Times {  // of queries, in s
+  serve::Histogram histogram;
+  double sum = 0.0;
+  void add(double seconds) noexcept {
+    histogram.add(seconds);
+    sum += seconds;
+  }
+};
+
+class Run : public mlperf::SystemUnderTest, public mlperf::QuerySampleLibrary {
+ public:
+  Run(loadtest::System& system, Settings settings);
+
+  void issue_all();   // on the issuing thread: the whole of LoadGen's test
+  void answer_all();  // on the answering thread, meanwhile
+  void close() { answerer_.close(); }
+
+  void stop() noexcept { give_up(End::kStopped); }
+  // The system's queries are dropped as they come; whether all have come.
+  void cancel() { if (started_) system_.cancel(); }
+  bool drained() const noexcept { return got_.load() >= issued_.load(); }
+  void finish();  // stops the system and lets its samples go, if LoadGen did not; throws what went wrong
+
+  End end() const noexcept { return end_.load(); }
+  std::uint64_t issued() const noexcept { return issued_.load(); }
+  std::uint64_t answered() const noexcept { return told_.load(); }
+  std::uint64_t late() const noexcept { return late_.load(); }
+  double seconds() const noexcept { return seconds_; }
+  const Times& lag() const noexcept { return lag_; }
+  Times latency() const;
+
+  const std::string& Name() override { return name_; }
+  size_t TotalSampleCount() override { return settings_.sample_count; }
+  size_t PerformanceSampleCount() override { return settings_.performance_sample_count; }
+  void LoadSamplesToRam(const std::vector<mlperf::QuerySampleIndex>& samples) override;
+  void UnloadSamplesFromRam(const std::vector<mlperf::QuerySampleIndex>& samples) override;
+  void IssueQuery(const std::vector<mlperf::QuerySample>& samples) override;
+  void FlushQueries() override;
+
+ private:
+  using Clock = mlperf::logging::PerfClock;
+
+  void take(std::span<const loadtest::Answer> answers);
+  void tell(Responses& responses, Times& latency);
+  void await_answers();
+  void give_up(End why) noexcept;
+  [[noreturn]] void leave();
+  void release();
+
+  loadtest::System& system_;
+  const Settings settings_;
+  const std::string name_;
+  std::int64_t bound_ns_ = std::numeric_limits<std::int64_t>::max();  // of Server; nothing is late elsewhere
+  std::uint64_t most_late_ = 0;
+  std::array<Times, 2> latencies_;  // seen by the issuing and by the answering thread
+  Times lag_;
+  Answerer answerer_;
+
+  // Of the issuing thread alone.
+  std::vector<std::uint64_t> loaded_;
+  std::vector<loadtest::Query> queries_;
+  Responses direct_;
+  bool started_ = false;
+  bool stream_ = false;
+  bool issuing_ = false;
+  std::uint64_t told_before_ = 0;  // this set of samples
+  Clock::time_point first_{};
+  std::exception_ptr failure_;
+
+  std::atomic<End> end_{End::kNone};
+  std::atomic<std::uint64_t> issued_{0}, got_{0}, told_{0}, late_{0};
+  std::atomic<bool> awaited_{false};
+  std::mutex mutex_;
+  std::condition_variable all_told_;
+  double seconds_ = 0.0;
+};
+
+}  // namespace lanewise::loadgen

@@ -1,0 +1,103 @@
+#include "loadgen/stage.hpp"
+
+#include <logging.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <utility>
+
+#include "host/failure.hpp"
+
+namespace lanewise::loadgen {
+
+Worker::Worker() : thread_([this] { loop(); }) {}
+
+Worker::~Worker() {
+  {
+    std::lock_guard held(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Worker::begin(std::function<void()> work) {
+  std::lock_guard held(mutex_);
+  work_ = std::move(work);
+  busy_ = true;
+  changed_.notify_all();
+}
+
+void Worker::wait() {
+  std::unique_lock held(mutex_);
+  changed_.wait(held, [this] { return !busy_; });
+}
+
+bool Worker::wait_for(double seconds) {
+  std::unique_lock held(mutex_);
+  return changed_.wait_for(held, std::chrono::duration<double>(seconds), [this] { return !busy_; });
+}
+
+void Worker::loop() {
+  // Sleeps end within 1 ns of their time, not within the usual 50 us: the issuing thread sleeps until a query is due.
+  prctl(PR_SET_TIMERSLACK, 1UL);
+  std::unique_lock held(mutex_);
+  for (;;) {
+    changed_.wait(held, [this] { return busy_ || ends_; });
+    if (!busy_) return;
+    held.unlock();
+    work_();
+    work_ = nullptr;
+    held.lock();
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+namespace {
+
+// Lets this thread's log buffer grow beyond what LoadGen reserves; its logger must not run yet.
+void grow_buffer(std::promise<void>& read) {
+  constexpr int kReserved = 1024;
+  for (int i = 0; i <= kReserved; ++i) mlperf::logging::Log([](mlperf::logging::AsyncLog&) {});
+  mlperf::logging::Log([&read](mlperf::logging::AsyncLog&) { read.set_value(); });
+}
+
+}  // namespace
+
+Stage::Stage() : process_(getpid()) {
+  std::promise<void> issuer_read, answerer_read;
+  issuer_.begin([&] { grow_buffer(issuer_read); });
+  answerer_.begin([&] { grow_buffer(answerer_read); });
+  issuer_.wait();
+  answerer_.wait();
+  auto& logger = mlperf::logging::GlobalLogger();
+  logger.StartIOThread();
+  issuer_read.get_future().wait();
+  answerer_read.get_future().wait();
+  logger.StopIOThread();
+}
+
+// Ends the threads before LoadGen's logger goes; in a forked process there are none to end.
+struct Kept {
+  Kept() : logger(mlperf::logging::GlobalLogger()), stage(new Stage) {}
+  ~Kept() {
+    if (stage->process_ == getpid()) delete stage;
+  }
+  mlperf::logging::Logger& logger;  // first, so that it is the last to go
+  Stage* stage;
+};
+
+Stage& Stage::the() {
+  static Kept kept;
+  if (kept.stage->process_ != getpid()) {
+    throw host::Failure("this process was forked off one that has run a load test",
+                        "start it anew: multiprocessing.set_start_method('spawn')");
+  }
+  return *kept.stage;
+}
+
+}  // namespace lanewise::loadgen

@@ -1,0 +1,107 @@
+#include "loadtest/batching.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace lanewise::loadtest {
+
+namespace {
+
+constexpr std::int64_t kStall = 20'000;  // ns between two looks for room
+
+const Batching& checked(const Batching& how) {
+  const auto least = [](std::size_t value, std::size_t most, const char* what) {
+    if (value >= 1 && value <= most) return;
+    throw host::Failure(std::string(what) + " " + std::to_string(value), "take 1 to " + std::to_string(most));
+  };
+  least(how.batch, 65535, "batches of");  // blocks of the gather kernel's grid along y
+  least(how.streams, 64, "batches in flight:");
+  least(how.ring, std::size_t{1} << 28, "queries that may wait:");
+  if (how.timeout < 0) throw host::Failure("a time-out below zero", "0 takes what is there");
+  return how;
+}
+
+}  // namespace
+
+BatchingSystem::BatchingSystem(std::string name, const Batching& how, Balance balance, std::shared_ptr<Shared> shared,
+                               const std::vector<MakeParts>& lanes)
+    : name_(std::move(name)), how_(checked(how)), balance_(balance), shared_(std::move(shared)) {
+  if (lanes.empty()) throw host::Failure("a system without a device", "name one at least");
+  for (const MakeParts& make : lanes) {
+    Parts parts = make(shared_->library);
+    parts.mover->prepare(how_.batch, how_.streams);
+    parts.engine->prepare(how_.batch, how_.streams);
+    lanes_.push_back(
+        std::make_unique<Lane>(lanes_.size(), how_, *shared_, std::move(parts.mover), std::move(parts.engine)));
+  }
+}
+
+void BatchingSystem::start(Answers answers) {
+  if (running_.exchange(true)) throw host::Failure("the system runs already", "stop it first");
+  shared_->answers = std::move(answers);
+  shared_->fault.clear();
+  shared_->trace.clear();
+  stalled_ = 0;
+  for (const auto& lane : lanes_) lane->start();
+}
+
+Lane& BatchingSystem::pick() noexcept {
+  if (lanes_.size() == 1) return *lanes_.front();
+  const std::size_t first = next_.fetch_add(1, std::memory_order_relaxed) % lanes_.size();
+  if (balance_ == Balance::kRoundRobin) return *lanes_[first];
+  // Equal ones in turn: an idle system uses all its devices.
+  Lane* best = lanes_[first].get();
+  std::uint64_t least = best->outstanding();
+  for (std::size_t i = 1; i < lanes_.size() && least > 0; ++i) {
+    Lane* const lane = lanes_[(first + i) % lanes_.size()].get();
+    if (const std::uint64_t count = lane->outstanding(); count < least) {
+      best = lane;
+      least = count;
+    }
+  }
+  return *best;
+}
+
+void BatchingSystem::issue(std::span<const Query> queries) {
+  const std::int64_t now = now_ns();
+  // What comes together goes in whole batches where there is more than a batch for each lane.
+  const std::size_t lanes = lanes_.size();
+  const std::size_t portion =
+      lanes == 1 ? queries.size() : std::clamp<std::size_t>(queries.size() / lanes, 1, how_.batch);
+  while (!queries.empty() && running_.load(std::memory_order_relaxed)) {
+    const std::size_t taken = pick().push(queries.first(std::min(portion, queries.size())), now);
+    queries = queries.subspan(taken);
+    if (taken > 0) continue;
+    const std::int64_t since = now_ns();
+    sleep_until(since + kStall, 0);
+    stalled_.fetch_add(now_ns() - since, std::memory_order_relaxed);
+  }
+}
+
+void BatchingSystem::flush() {
+  for (const auto& lane : lanes_) lane->flush();
+}
+
+void BatchingSystem::cancel() {
+  shared_->fault.drop();
+  flush();
+}
+
+void BatchingSystem::end() noexcept {
+  running_ = false;
+  for (const auto& lane : lanes_) lane->stop();
+}
+
+void BatchingSystem::stop() {
+  end();
+  shared_->answers = nullptr;
+  shared_->fault.raise();
+}
+
+Tally BatchingSystem::tally() {
+  Tally tally(how_.batch);
+  for (const auto& lane : lanes_) lane->add_to(tally);
+  return tally;
+}
+
+}  // namespace lanewise::loadtest

@@ -1,0 +1,37 @@
+// Drives a system without a load generator: queries at given times from a thread of its own, every answer noted. For
+// tests and benchmarks.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "loadtest/system.hpp"
+
+namespace lanewise::loadtest {
+
+struct Drive {
+  bool coalesce = false;  // issue what is due together in one call
+  bool flush = true;      // when all are issued
+  bool keep = false;      // the answers' data
+  double limit = 60;      // s from the last issue to the last answer
+};
+
+// By query; times in ns from the begin.
+struct Driven {
+  std::vector<std::int64_t> scheduled;
+  std::vector<std::int64_t> issued;
+  std::vector<std::int64_t> answered;  // -1: never
+  std::vector<std::uint32_t> answers;  // how many each got
+  std::vector<std::string> data;
+  std::string failure;  // what stop() threw, and its hint
+  std::string hint;
+};
+
+// Starts the system, issues sample i at `seconds[i]` (ascending), waits for the answers, stops it. `look` is called
+// several times a second by the calling thread; what it throws ends the run.
+Driven drive(System& system, std::span<const double> seconds, std::span<const std::uint64_t> samples, const Drive& how,
+             const std::function<void()>& look);
+
+}  // namespace lanewise::loadtest

@@ -1,0 +1,56 @@
+// A GPU as a device: gathered copies by the fastest method, and a kernel that holds it for the service time.
+#pragma once
+
+#include <optional>
+
+#include "loadtest/engine.hpp"
+#include "loadtest/gpu_methods.hpp"
+#include "loadtest/library.hpp"
+
+namespace lanewise::loadtest {
+
+// Memory for a library that the GPUs of that driver read.
+Allocate pinned_by(const std::shared_ptr<cuda::Engine>& driver, int ordinal);
+
+class GpuMover : public Mover {
+ public:
+  // `method`: one of kGpuMethods, or "auto" for the fastest of them, tried in prepare().
+  GpuMover(std::shared_ptr<cuda::Engine> driver, int ordinal, Library& library, int node, const std::string& method);
+  void prepare(std::size_t batch, std::size_t streams) override;
+  void move(std::size_t stream, std::span<const std::uint32_t> slots) override;
+  std::uint64_t address(std::size_t stream) const override { return streams_[stream]->address(); }
+  std::shared_ptr<const void> keeper(std::size_t stream) const override { return streams_[stream]->keeper(); }
+  const std::byte* read_back(std::size_t stream, std::size_t bytes) override;
+  std::string method() const override { return kGpuMethods[static_cast<std::size_t>(method_)]; }
+  std::vector<std::pair<std::string, double>> tried() const override { return tried_; }
+
+ private:
+  GpuMethod fastest(std::size_t batch);
+  double seconds(GpuStream& stream, GpuMethod method, std::size_t batch) const;
+
+  std::shared_ptr<cuda::Engine> driver_;
+  const cuda::Gpu& gpu_;
+  GpuSource source_;
+  std::size_t room_;
+  std::optional<GpuMethod> asked_;
+  GpuMethod method_ = GpuMethod::kCalls;
+  std::vector<std::pair<std::string, double>> tried_;
+  std::vector<std::unique_ptr<GpuStream>> streams_;
+};
+
+// Batches one after the other on one stream: a kernel each, which lasts for the service time.
+class GpuHold : public Engine {
+ public:
+  GpuHold(std::shared_ptr<cuda::Engine> driver, int ordinal, Service service);
+  void prepare(std::size_t batch, std::size_t streams) override;
+  void infer(const Batch& batch, std::span<Answer> answers) override;
+
+ private:
+  std::shared_ptr<cuda::Engine> driver_;
+  const cuda::Gpu& gpu_;
+  Service service_;
+  std::vector<cuda::Event> done_;
+  std::optional<cuda::Stream> stream_;
+};
+
+}  // namespace lanewise::loadtest

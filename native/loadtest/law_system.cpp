@@ -1,0 +1,95 @@
+#include "loadtest/law_system.hpp"
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace lanewise::loadtest {
+
+LawSystem::LawSystem(double service, bool exponential, std::size_t servers, std::uint64_t seed)
+    : service_(service), exponential_(exponential), servers_(servers), random_(seed) {}
+
+LawSystem::~LawSystem() { stop(); }
+
+std::string LawSystem::name() const {
+  char text[64];
+  std::snprintf(text, sizeof text, "M/%c/%zu, %.6g s", exponential_ ? 'M' : 'D', servers_, service_);
+  return text;
+}
+
+void LawSystem::start(Answers answers) {
+  answers_ = std::move(answers);
+  free_ = {};
+  for (std::size_t i = 0; i < servers_; ++i) free_.push(Clock::time_point::min());
+  cancelled_ = ends_ = false;
+  thread_ = std::thread([this] { work(); });
+}
+
+LawSystem::Clock::duration LawSystem::draw() {
+  const double seconds = exponential_ ? std::exponential_distribution<>(1.0 / service_)(random_) : service_;
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+void LawSystem::issue(std::span<const Query> queries) {
+  const auto now = Clock::now();
+  std::lock_guard held(mutex_);
+  const bool nothing = due_.empty();
+  const auto before = nothing ? now : due_.top().time;
+  for (const Query& query : queries) {
+    const auto end = std::max(now, free_.top()) + draw();
+    free_.pop();
+    free_.push(end);
+    due_.push({end, query.id});
+  }
+  if (nothing || due_.top().time < before) earlier_.notify_one();
+}
+
+void LawSystem::work() {
+#ifdef __linux__
+  prctl(PR_SET_TIMERSLACK, 1UL);
+#endif
+  std::vector<Answer> ready;
+  std::unique_lock held(mutex_);
+  for (;;) {
+    if (due_.empty()) {
+      if (ends_) return;
+      earlier_.wait(held);
+      continue;
+    }
+    const auto now = Clock::now();
+    ready.clear();
+    while (!due_.empty() && (cancelled_ || due_.top().time <= now)) {
+      ready.push_back({due_.top().id});
+      due_.pop();
+    }
+    if (ready.empty()) {
+      earlier_.wait_until(held, Clock::time_point(due_.top().time));
+      continue;
+    }
+    held.unlock();
+    answers_(ready);
+    held.lock();
+  }
+}
+
+void LawSystem::cancel() {
+  std::lock_guard held(mutex_);
+  cancelled_ = true;
+  earlier_.notify_one();
+}
+
+void LawSystem::stop() {
+  {
+    std::lock_guard held(mutex_);
+    ends_ = true;
+    earlier_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+  answers_ = nullptr;
+}
+
+}  // namespace lanewise::loadtest

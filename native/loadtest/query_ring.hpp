@@ -1,0 +1,88 @@
+// Queries on their way to a lane: a ring of fixed size, filled by whoever issues, emptied by one worker at a time.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <limits>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "loadtest/clock.hpp"
+#include "loadtest/system.hpp"
+
+namespace lanewise::loadtest {
+
+struct Arrived {
+  std::uint64_t id;
+  std::uint64_t sample;
+  std::int64_t at;  // ns
+};
+
+class QueryRing {
+ public:
+  // Room for `least` queries or a little more.
+  explicit QueryRing(std::size_t least) : items_(std::bit_ceil(least)), mask_(items_.size() - 1) {}
+
+  // Takes as many as there is room for, and wakes the worker if as many are there as it waits for.
+  std::size_t push(std::span<const Query> queries, std::int64_t at) noexcept {
+    std::uint64_t tail = 0;
+    std::size_t count = 0;
+    {
+      const std::scoped_lock turn(producers_);
+      tail = tail_.load(std::memory_order_relaxed);
+      count = std::min<std::size_t>(queries.size(), items_.size() - (tail - head_.load(std::memory_order_acquire)));
+      for (std::size_t i = 0; i < count; ++i) items_[(tail + i) & mask_] = {queries[i].id, queries[i].sample, at};
+      tail += count;
+      // Sequentially consistent, as is the worker's order to be woken: one of both sees the other's store.
+      tail_.store(tail, std::memory_order_seq_cst);
+    }
+    if (tail >= wake_at_.load(std::memory_order_seq_cst)) wake();
+    return count;
+  }
+
+  std::uint64_t tail() const noexcept { return tail_.load(std::memory_order_seq_cst); }
+  std::uint64_t head() const noexcept { return head_.load(std::memory_order_relaxed); }
+
+  // The worker's side.
+  const Arrived& front() const noexcept { return items_[head() & mask_]; }
+  std::size_t take(std::span<Arrived> into) noexcept {
+    const std::uint64_t head = head_.load(std::memory_order_relaxed);
+    const std::size_t count = std::min<std::size_t>(into.size(), tail_.load(std::memory_order_acquire) - head);
+    for (std::size_t i = 0; i < count; ++i) into[i] = items_[(head + i) & mask_];
+    head_.store(head + count, std::memory_order_release);
+    return count;
+  }
+
+  // Waits until the tail is at `position`, until `deadline`, or until `enough`, which is asked after every wake().
+  template <class Enough>
+  void wait(std::uint64_t position, std::int64_t deadline, Enough&& enough) noexcept {
+    while (true) {
+      const std::uint32_t seen = bell_.rung();
+      wake_at_.store(position, std::memory_order_seq_cst);
+      if (tail() >= position || enough() || now_ns() >= deadline) break;
+      bell_.wait(seen, deadline);
+    }
+    wake_at_.store(kNobody, std::memory_order_seq_cst);
+  }
+
+  void wake() noexcept {
+    wake_at_.store(kNobody, std::memory_order_seq_cst);  // once is enough
+    bell_.ring();
+  }
+
+ private:
+  static constexpr std::uint64_t kNobody = std::numeric_limits<std::uint64_t>::max();
+
+  std::vector<Arrived> items_;
+  std::uint64_t mask_;
+  std::mutex producers_;
+  // Each on a cache line of its own: two threads write them all the time.
+  alignas(64) std::atomic<std::uint64_t> tail_ = 0;
+  alignas(64) std::atomic<std::uint64_t> head_ = 0;
+  alignas(64) std::atomic<std::uint64_t> wake_at_ = kNobody;
+  Bell bell_;
+};
+
+}  // namespace lanewise::loadtest

@@ -1,0 +1,43 @@
+from collections.abc import Callable
+
+from lanewise._native import LoadSystem
+
+VERSION: str
+
+class Settings:
+    scenario: str
+    accuracy: bool
+    qps: float
+    bound: float
+    percentile: float
+    seconds: float
+    queries: int
+    samples: int
+    seed: int
+    coalesce: bool
+    sample_count: int
+    performance_sample_count: int
+    folder: str
+    configs: list[str]
+    model: str
+    audit: str
+    end_hopeless: bool
+    direct: bool
+
+class Counts:
+    @property
+    def issued(self) -> int: ...
+    @property
+    def answered(self) -> int: ...
+    @property
+    def late(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def hopeless(self) -> bool: ...
+    @property
+    def lag(self) -> dict[str, float]: ...
+    @property
+    def latency(self) -> dict[str, float]: ...
+
+def run(system: LoadSystem, settings: Settings, tick: Callable[[int, int, int], object] | None = None) -> Counts: ...

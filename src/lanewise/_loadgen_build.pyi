@@ -1,0 +1,2 @@
+WHY_NOT: str
+VERSION: str

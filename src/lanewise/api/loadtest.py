@@ -1,0 +1,208 @@
+"""Load tests of this machine: the largest rate that MLPerf's LoadGen calls VALID, single runs, audits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lanewise.files import Lines
+    from lanewise.loadtest.bench import Bench, BenchAsk
+    from lanewise.loadtest.loadgen import Tick
+    from lanewise.loadtest.peak import Done, PeakAsk, PeakFound, Progress
+    from lanewise.loadtest.run import Load
+    from lanewise.loadtest.single import Single
+    from lanewise.loadtest.system import Account
+
+Say = Callable[[str], object]
+TRACED = 2000  # batches of a run that a trace shows
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a search found, where the last run's time went, what was tested, and the folder with the logs."""
+
+    found: PeakFound
+    account: Account
+    about: dict[str, object]
+    folder: Path
+
+    def data(self) -> dict[str, Any]:
+        """For other programs, SI units."""
+        from lanewise.loadtest.told import as_data
+
+        return as_data(self.found, self.account, self.about, self.folder)
+
+
+def loadtest_peak(
+    ask: BenchAsk,
+    *,
+    results: str | Path | None = None,
+    trace: str | Path | None = None,
+    output: str | Path | None = None,
+    say: Say = lambda _: None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+    on_run: Callable[[Done], None] = lambda _: None,
+    **settings: Any,
+) -> Answer:
+    """Search the peak of a system under test; `settings` are those of loadtest.peak.PeakAsk, `results` gets the logs.
+
+    A search that was cut off goes on where it stood when asked the same way with the same `results`. `trace` gets the
+    last run for Perfetto, `output` the run file. CannotMeasure, InputError (all kinds), MissingDependency.
+    """
+    from lanewise import files
+    from lanewise.loadtest.bench import opened
+    from lanewise.loadtest.peak import PeakAsk, find, free_memory
+
+    PeakAsk(**settings)  # refuses what cannot be asked before anything is loaded
+    with _folder(results, trace, output) as folder, ExitStack() as held:
+        say("loading")
+        bench = held.enter_context(opened(_traced(ask, trace), folder / "logs"))
+        say("measuring service times")
+        before = _predicted(folder, bench, settings)
+        asked = PeakAsk(memory=free_memory(), prediction=before["qps"], **settings)
+        with _state(folder, asked, bench) as (earlier, kept):
+
+            def ran(run: Done) -> None:
+                kept(run)
+                on_run(run)
+
+            found = find(bench.runner, asked, on_progress, earlier, ran)
+            answer = Answer(found, bench.account(), {**bench.about, "prediction": before["note"]}, folder)
+            if trace is not None:
+                files.write_file(trace, bench.trace())
+    if output is not None:
+        from lanewise.api.runs import as_measured_run, save_run
+        from lanewise.loadtest.told import as_samples
+
+        save_run(as_measured_run(as_samples(found, bench.about, bench.sample_bytes)), output)
+    return answer
+
+
+def _predicted(folder: Path, bench: Bench, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The peak predicted before the search from service times just measured, or what an earlier search here predicted.
+
+    The times are kept as a part file, for `--parts` and later predictions.
+    """
+    from lanewise import files
+    from lanewise.errors import LanewiseError
+    from lanewise.loadtest import closing
+    from lanewise.loadtest.peak import PeakAsk
+
+    kept = folder / "prediction.json"
+    if kept.exists():
+        return dict(json.loads(files.read_file(kept)))
+    times = bench.service_times()
+    source = f"measured on this machine, {datetime.now().astimezone():%Y-%m-%d %H:%M}"
+    system, usual = bench.ask.system, PeakAsk()
+    bound, percentile = (settings.get(name, getattr(usual, name)) for name in ("bound", "percentile"))
+    alone = closing.Alone(bound, percentile, len(system.devices), system.timeout)
+    try:
+        made = closing.expect_alone(times, alone)
+        told: dict[str, Any] = {"qps": made.qps, "note": f"from {len(times)} service times measured before the search"}
+    except LanewiseError as error:
+        told = {"qps": None, "note": f"none: {error.cause}"}
+    told["times"] = {str(size): took for size, took in times.items()}
+    files.write_file(folder / "service-times.yaml", closing.part_file(times, source))
+    files.write_file(kept, json.dumps(told, indent=1) + "\n")
+    return told
+
+
+def loadtest_run(
+    ask: BenchAsk,
+    load: Load,
+    *,
+    audit: str = "",
+    mlperf_conf: str | Path | None = None,
+    user_conf: str | Path | None = None,
+    results: str | Path | None = None,
+    trace: str | Path | None = None,
+    output: str | Path | None = None,
+    say: Say = lambda _: None,
+    tick: Tick | None = None,
+) -> Single:
+    """One run of LoadGen, with Top-1 if `load.accuracy`, or an `audit`: same-sample, payload.
+
+    An Offline rate of 0 is guessed from the time of a full batch. Settings of mlperf.conf and user.conf stand above
+    those of `load`, but for rate, mode and seed. `results` gets LoadGen's logs, `trace` the (last) run for Perfetto,
+    `output` the run file. Errors as loadtest_peak.
+    """
+    from lanewise import files
+    from lanewise.loadtest import single
+    from lanewise.loadtest.bench import opened
+
+    ask, load = single.asked(ask, load, audit)
+    setup = single.configured(ask.model, *(None if path is None else Path(path) for path in (mlperf_conf, user_conf)))
+    with _folder(results, trace, output) as folder:
+        say("loading")
+        with opened(_traced(ask, trace), folder / "logs", tick, setup) as bench:
+            found = single.take(bench, load, audit, folder, say)
+            if trace is not None:
+                files.write_file(trace, bench.trace())
+            size = bench.sample_bytes
+    if output is not None:
+        from lanewise.api.runs import as_measured_run, save_run
+        from lanewise.loadtest.told_single import as_samples
+
+        save_run(as_measured_run(as_samples(found, size)), output)
+    return found
+
+
+def _traced(ask: BenchAsk, trace: str | Path | None) -> BenchAsk:
+    """With room for the batches that a trace shows."""
+    from dataclasses import replace
+
+    return ask if trace is None else replace(ask, system=replace(ask.system, trace=ask.system.trace or TRACED))
+
+
+@contextmanager
+def _state(folder: Path, asked: PeakAsk, bench: Bench) -> Iterator[tuple[Sequence[Done], Callable[[Done], None]]]:
+    """The runs that an earlier search has finished, and what keeps another."""
+    from lanewise import files
+    from lanewise.loadtest import state
+
+    path = folder / "search.jsonl"
+    called = ", ".join(f"{name} {value}" for name, value in bench.about.items())
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    earlier = state.read(text, str(path), asked, called)
+    if text != (known := state.text_of(asked, earlier, called)):
+        files.write_file(path, known)  # whole or not at all: what is finished stays
+    lines: Lines = files.Lines(path, more=True)
+    try:
+        yield earlier, lambda run: lines.write(state.line(run))
+    finally:
+        lines.close()
+
+
+@contextmanager
+def _folder(results: str | Path | None, *written: str | Path | None) -> Iterator[Path]:
+    """The folder asked for, else a new one here by the time; taken away again if nothing came into it.
+
+    InputError where it or one of the files `written` later cannot be.
+    """
+    from lanewise import files
+    from lanewise.errors import InputError
+
+    for path in written:
+        if path is not None:
+            files.check_writable(path)
+    made = Path(results) if results is not None else Path(f"loadtest-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
+    new = not made.exists()
+    try:
+        made.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"no folder {made}: {error.strerror}", hint="name another one with --results") from None
+    try:
+        yield made
+    finally:
+        if new:
+            with suppress(OSError):  # it is not empty: then it is needed
+                made.rmdir()
+
+
+__all__ = ["Answer", "loadtest_peak", "loadtest_run"]

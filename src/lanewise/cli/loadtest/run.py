@@ -1,0 +1,123 @@
+"""`lanewise loadtest run`: one run of LoadGen, with Top-1 or an audit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lanewise.cli import options, terminal
+from lanewise.cli.loadtest import asked
+from lanewise.cli.loadtest.asked import Asked
+
+if TYPE_CHECKING:
+    from lanewise.loadtest.loadgen import Tick
+    from lanewise.loadtest.run import Load
+    from lanewise.loadtest.single import Single
+
+Scenario = Annotated[
+    str,
+    typer.Option(
+        "--scenario", metavar="NAME",
+        help="server, offline, singlestream, multistream. [default: server; of accuracy and audits offline]",
+    ),
+]  # fmt: skip
+Qps = Annotated[
+    float, typer.Option("--qps", help="Target queries/s of server; offline samples/s to expect, 0: from a batch.")
+]
+Seconds = Annotated[float, typer.Option("--seconds", help="Of the run, at least.")]
+Queries = Annotated[int, typer.Option("--queries", help="At least; accuracy and payload send each sample once.")]
+Audit = Annotated[str, typer.Option("--audit", metavar="same-sample|payload", help="No cache; unchanged samples.")]
+MlperfConf = Annotated[Path | None, typer.Option("--mlperf-conf", metavar="FILE", help="Above --seconds, --bound, ...")]
+UserConf = Annotated[
+    Path | None,
+    typer.Option("--user-conf", metavar="FILE", help="Above mlperf.conf; --qps and --seed stand above both."),
+]
+
+
+def run(
+    scenario: Scenario = "",
+    qps: Qps = 0.0,
+    seconds: Seconds = 10.0,
+    queries: Queries = 1000,
+    accuracy: Annotated[bool, typer.Option("--accuracy", help="Top-1 of the labelled --images.")] = False,
+    audit: Audit = "",
+    engine: asked.EngineName = "",
+    model: asked.ModelName = "small-cnn",
+    precision: asked.Precision = "fp32",
+    devices: asked.Devices = "cpu",
+    batch: asked.Batch = 8,
+    timeout: asked.Timeout = "1 ms",
+    streams: asked.Streams = 2,
+    copy: asked.Copy = "auto",
+    library: asked.Library = 1024,
+    sample_bytes: asked.SampleBytes = "150528 B",
+    service: asked.Service = "1 ms",
+    threads: asked.Threads = 0,
+    mode: asked.Mode = "eager",
+    images: asked.Images = None,
+    bound: asked.Bound = "15 ms",
+    percentile: asked.Percentile = 0.99,
+    seed: Annotated[int, typer.Option("--seed", min=1, help="Of arrivals and samples.")] = 1,
+    coalesce: asked.Coalesce = False,
+    mlperf_conf: MlperfConf = None,
+    user_conf: UserConf = None,
+    results: asked.Results = None,
+    trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="The run for Perfetto.")] = None,
+    as_json: options.Json = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="RUN.json", help="Write the run, for report, compare.")
+    ] = None,
+) -> None:
+    """Run LoadGen once at a given load on this machine, for its verdict, for Top-1, or for an audit.
+
+    Exit code 1 if an audit failed.
+    """
+    from lanewise import api, units
+    from lanewise.loadtest.run import Load
+
+    what = Asked(engine, model, precision, devices, batch, timeout, streams, copy, library, sample_bytes, service,
+                 threads, mode, images)  # fmt: skip
+    named = scenario_named(scenario or ("offline" if accuracy or audit else "server"))
+    load = Load(named, qps, seconds, queries, units.parse(bound, "s"), percentile, seed, accuracy, coalesce)
+    try:
+        found = api.loadtest_run(
+            what.bench(), load, audit=audit, mlperf_conf=mlperf_conf, user_conf=user_conf, results=results,
+            trace=trace, output=output, say=terminal.status, tick=_ticked(load) if terminal.overwrites() else None,
+        )  # fmt: skip
+    finally:
+        terminal.done()
+    _show(found, as_json)
+
+
+def scenario_named(text: str) -> str:
+    """MLPerf's name of a scenario from 'server', 'single-stream', ...; UnknownName for another."""
+    from lanewise.errors import unknown_name
+    from lanewise.loadtest.loadgen import SCENARIOS
+
+    known = {name.lower(): name for name in SCENARIOS}
+    found = known.get(text.lower().replace("-", ""))
+    if found is None:
+        raise unknown_name("scenario", text, known)
+    return found
+
+
+def _ticked(load: Load) -> Tick:
+    def told(issued: int, answered: int, late: int) -> None:
+        terminal.status(f"{load.scenario}: {issued:,} issued, {answered:,} answered, {late:,} late")
+
+    return told
+
+
+def _show(found: Single, as_json: bool) -> None:
+    from lanewise.loadtest.told_single import as_data
+    from lanewise.report.loadtest_single import as_text
+
+    data = as_data(found)
+    if as_json:
+        terminal.out_json(data)
+    else:
+        terminal.out(as_text(data))
+    if found.audit is not None and not found.audit.passed:
+        raise typer.Exit(1)

@@ -1,0 +1,144 @@
+"""`lanewise loadtest sweep`: the peak at several numbers of GPUs, batches, copy streams, or paths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lanewise.cli import options, terminal
+from lanewise.cli.loadtest import asked
+from lanewise.cli.loadtest.asked import Asked
+from lanewise.errors import FormatError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lanewise.loadtest.peak import Progress
+    from lanewise.loadtest.sweep import Row, Seen
+
+
+def sweep(
+    gpus: Annotated[str, typer.Option("--gpus", metavar="1,2,4", help="The first so many of --devices.")] = "",
+    batches: Annotated[str, typer.Option("--batches", metavar="1,4,16", help="Largest batches.")] = "",
+    stream_counts: Annotated[str, typer.Option("--stream-counts", metavar="1,2,4", help="Batches in flight.")] = "",
+    paths: Annotated[str, typer.Option("--paths", metavar="'gpu0; gpu2,gpu3'", help="Sets of devices.")] = "",
+    baseline: Annotated[str, typer.Option("--baseline", metavar="POINT", help="Of speed-ups. [default: first]")] = "",
+    link: Annotated[str, typer.Option("--link", metavar="RATE", help="Of the link shared: '32 GB/s'.")] = "",
+    extrapolate: Annotated[str, typer.Option("--extrapolate", metavar="8,16", help="GPUs; a straight line.")] = "",
+    chart: Annotated[Path | None, typer.Option("--chart", metavar="FILE.svg", help="Draw QPS and GB/s.")] = None,
+    engine: asked.EngineName = "",
+    model: asked.ModelName = "small-cnn",
+    precision: asked.Precision = "fp32",
+    devices: asked.Devices = "cpu",
+    batch: asked.Batch = 8,
+    timeout: asked.Timeout = "1 ms",
+    streams: asked.Streams = 2,
+    copy: asked.Copy = "auto",
+    library: asked.Library = 1024,
+    sample_bytes: asked.SampleBytes = "150528 B",
+    service: asked.Service = "1 ms",
+    threads: asked.Threads = 0,
+    mode: asked.Mode = "eager",
+    bound: asked.Bound = "15 ms",
+    percentile: asked.Percentile = 0.99,
+    within: Annotated[float, typer.Option("--within", min=0.001, max=0.5, help="Precision wanted, as a share.")] = 0.02,
+    seconds: Annotated[float, typer.Option("--seconds", min=1.0, help="Load of each point.")] = 140.0,
+    most_runs: Annotated[int, typer.Option("--most-runs", min=1, help="Server runs of a point at most.")] = 12,
+    seed: Annotated[int, typer.Option("--seed", min=1, help="Of a point's first run.")] = 1,
+    coalesce: asked.Coalesce = False,
+    results: asked.Results = None,
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=NUMBER", help="A setting that all rows bear, such as path=3."),
+    ] = None,
+    as_json: options.Json = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="RUN.json", help="Write the run, for report, study.")
+    ] = None,
+) -> None:
+    """Search the peak at each point of a sweep, and lay the points beside each other.
+
+    A point that cannot be measured is a row with its reason. Ctrl-C keeps what is finished: the same command with
+    --results goes on from there.
+    """
+    from lanewise import api, units
+    from lanewise.loadtest import sweep as swept
+
+    axis, values = _axis({"GPUs": gpus, "batch": batches, "streams": stream_counts, "path": paths})
+    what = Asked(engine, model, precision, devices, batch, timeout, streams, copy, library, sample_bytes, service,
+                 threads, mode)  # fmt: skip
+    points = swept.points(axis, values, what.bench(), options.settings(pairs))
+    counts, rate = _counts(extrapolate), units.parse(link, "B/s") if link else None
+    swept.check_baseline(baseline, points)
+    swept.check_extrapolated(axis, counts, points)
+    _check(rate, chart, output)
+    found: list[Seen] = []
+    try:
+        for each in api.loadtest_sweep(
+            points, results=results, say=terminal.status, on_progress=_progress, bound=units.parse(bound, "s"),
+            percentile=percentile, precision=within, seconds=seconds, most_runs=most_runs, seed=seed, coalesce=coalesce,
+        ):  # fmt: skip
+            found.append(each)  # noqa: PERF402 - an interrupt keeps those there are
+    finally:
+        terminal.done()
+        if found:
+            rows = swept.table(found, baseline, rate, counts)
+            _write(found, rows, output)
+            _show(swept.as_data(axis, rows, baseline, rate, swept.doubts(found)), chart, as_json)
+
+
+def _axis(asked: dict[str, str]) -> tuple[str, list[str]]:
+    """What is swept, and its values as typed."""
+    given = [(axis, text) for axis, text in asked.items() if text]
+    if len(given) != 1:
+        cause = "a sweep over nothing" if not given else f"a sweep over {' and '.join(axis for axis, _ in given)}"
+        raise InputError(cause, hint="give one of --gpus 1,2,4, --batches, --stream-counts, --paths 'gpu0; gpu2,gpu3'")
+    axis, text = given[0]
+    return axis, [each.strip() for each in text.split(";")] if axis == "path" else options.words(text)
+
+
+def _counts(text: str) -> list[int]:
+    try:
+        return [int(word) for word in options.words(text)]
+    except ValueError:
+        raise FormatError(f"--extrapolate '{text}' is no list of numbers", hint="write --extrapolate 8,16") from None
+
+
+def _check(rate: float | None, chart: Path | None, output: Path | None) -> None:
+    """InputError for what would be noticed after hours only."""
+    from lanewise import files
+
+    if rate is not None and not rate > 0:
+        raise InputError("a link of no rate", hint="write --link '32 GB/s'")
+    for path in (chart, output):
+        if path is not None:
+            files.check_writable(path)
+
+
+def _progress(now: Progress) -> None:
+    rate = f"{now.load.qps:,.0f} queries/s" if now.kind == "search" else now.kind
+    terminal.status(f"run {now.number}: {rate} for {now.load.seconds:.1f} s; about {now.left:.0f} s left of this point")
+
+
+def _write(found: Sequence[Seen], rows: Sequence[Row], output: Path | None) -> None:
+    from lanewise import api
+
+    if output is not None:
+        api.save_run(api.as_sweep_run(found, rows), output)
+
+
+def _show(data: dict[str, Any], chart: Path | None, as_json: bool) -> None:
+    from lanewise import files
+    from lanewise.report.sweep import as_chart, as_table, doubts
+
+    if as_json:
+        terminal.out_json(data)
+    else:
+        terminal.out(terminal.table(*as_table(data)))
+        for line in doubts(data):
+            terminal.out(line)
+    if chart is not None:
+        files.write_file(chart, as_chart(data))
+        terminal.note(f"wrote {chart}")

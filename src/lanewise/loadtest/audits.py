@@ -1,0 +1,87 @@
+"""Audits of a load test: that no cache answered, and that every sample arrived unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lanewise.errors import CannotMeasure, Contradiction
+from lanewise.loadtest.checksum import WORD, checksum
+
+if TYPE_CHECKING:
+    from lanewise.loadtest.datasets import Dataset
+    from lanewise.loadtest.run import Outcome
+
+SAME_SAMPLE, PAYLOAD = "same-sample", "payload"
+FASTER = 0.10  # what MLPerf's compliance test TEST04 allows
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Whether an audit passed, why, and the figures that say so."""
+
+    name: str
+    passed: bool
+    cause: str
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+def same_sample(various: Outcome, same: Outcome) -> Audit:
+    """TEST04's idea: a run that sends one sample again and again may not be over 10 % faster than one that sends all.
+
+    Contradiction for runs that differ in more than the samples, CannotMeasure for one that did not end.
+    """
+    one, other = various.load, same.load
+    if (one.scenario, one.coalesce, one.samples) != (other.scenario, other.coalesce, other.samples):
+        raise Contradiction(
+            f"a run of {one.scenario} and one of {other.scenario} cannot be compared",
+            hint="run both in the same scenario, with the same coalescing and samples a query",
+        )
+    for run, which in ((various, "all samples"), (same, "one sample")):
+        if run.ended_early or run.qps <= 0:
+            raise CannotMeasure(f"the run with {which} did not end", hint="choose a lower target and repeat both runs")
+    ratio = same.qps / various.qps
+    passed = ratio <= 1 + FASTER
+    cause = (
+        f"one sample repeated: {same.qps:.6g} queries/s, all samples: {various.qps:.6g} ({ratio - 1:+.1%}, "
+        f"allowed {FASTER:+.0%})"
+    )
+    if not passed:
+        cause += "; something remembers samples or answers, or the data never leaves a cache"
+    return Audit(SAME_SAMPLE, passed, cause, {"various": various.qps, "same": same.qps, "ratio": ratio})
+
+
+def summed(sample: bytes) -> bytes:
+    """A sample's checksum as an engine answers it: 8 bytes, little-endian."""
+    return checksum(sample).to_bytes(WORD, "little")
+
+
+def payload(given: Mapping[int, bytes], dataset: Dataset, of: Callable[[bytes], bytes] = summed) -> Audit:
+    """Whether answers that are checksums of what the engine received are the dataset's; `of` sums a sample.
+
+    CannotMeasure where there is no answer.
+    """
+    if not given:
+        raise CannotMeasure("no answer to check", hint="run the payload audit in accuracy mode")
+    wrong = sorted(index for index, data in given.items() if not _right(index, data, dataset, of))
+    figures = {"checked": float(len(given)), "wrong": float(len(wrong))}
+    if not wrong:
+        return Audit(PAYLOAD, True, f"{len(given)} samples arrived unchanged", figures)
+    named = ", ".join(map(str, wrong[:SHOWN])) + (", ..." if len(wrong) > SHOWN else "")
+    return Audit(PAYLOAD, False, f"{len(wrong)} of {len(given)} samples arrived changed: {named}", figures)
+
+
+def as_answers(sums: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+    """Checksums of a batch as its answers, (n, 8) bytes, as `payload` reads them."""
+    return np.ascontiguousarray(sums, "<u8").view(np.uint8).reshape(len(sums), WORD)
+
+
+def _right(index: int, data: bytes, dataset: Dataset, of: Callable[[bytes], bytes]) -> bool:
+    return 0 <= index < len(dataset) and data == of(dataset.sample(index))
+
+
+__all__ = ["PAYLOAD", "SAME_SAMPLE", "Audit", "as_answers", "payload", "same_sample", "summed"]

@@ -1,0 +1,131 @@
+"""A folder of labelled images as ImageNet lies on disks, prepared as MLPerf's reference does."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanewise.errors import CannotMeasure, FormatError, InputError, Place
+from lanewise.loadtest.models.images import SIDE, Pixels
+from lanewise.loadtest.optional import need
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lanewise.loadtest.spec import SampleSpec
+
+ENDINGS = (".jpeg", ".jpg", ".png", ".bmp", ".webp")
+SHORT_SIDE = 256  # of the image before its centre of 224x224 is cut out
+LIST = "val_map.txt"
+
+
+class ImageFolder:
+    """Images of `folder` in red, green and blue, the shorter side resized to 256, the centre of 224x224, uint8.
+
+    Labels come from val_map.txt (`file class` a line), else from sub-folders: the class is the folder's place in
+    alphabetical order. `limit` takes the first so many (0 is all).
+    """
+
+    def __init__(self, folder: Path, limit: int = 0, layout: str = "hwc") -> None:
+        self._pillow: Any = need("PIL.Image", "a folder of images")
+        self.folder = folder
+        self.layout = layout
+        self._spec = Pixels(layout).spec
+        if limit < 0:
+            raise InputError(f"a limit of {limit} images is none", hint="1 or more, or 0 for all")
+        place = Place(str(folder))
+        if not folder.is_dir():
+            raise InputError("there is no such folder of images", place=place, hint="name a folder with images")
+        try:
+            listed = folder / LIST
+            images = list(_listed(listed) if listed.exists() else _in_classes(folder))
+        except OSError as error:
+            raise CannotMeasure(f"{error.filename}: {error.strerror}", hint="make it readable") from error
+        if not images:
+            hint = f"one sub-folder a class with {', '.join(ENDINGS)}, or {LIST} with `file class` lines"
+            raise InputError("no images in it", place=place, hint=hint)
+        if limit > len(images):
+            raise InputError(f"it has {len(images)} images, not {limit}", place=place, hint="lower the limit")
+        self._images = images[: limit or None]
+
+    @property
+    def spec(self) -> SampleSpec:
+        """One image."""
+        return self._spec
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def describe(self) -> dict[str, object]:
+        """Which dataset."""
+        return {
+            "dataset": str(self.folder),
+            "samples": len(self),
+            "sample": str(self.spec),
+            "prepared": f"RGB, shorter side {SHORT_SIDE}, centre {SIDE}x{SIDE}, uint8 {self.layout}",
+        }
+
+    def file(self, index: int) -> Path:
+        """Where a sample comes from; InputError outside the dataset."""
+        if not 0 <= index < len(self._images):
+            raise InputError(f"there is no sample {index} of {len(self)}", hint="count from 0")
+        return self._images[index][0]
+
+    def sample(self, index: int) -> bytes:
+        """The bytes of one image; FormatError, naming the file, where it is broken."""
+        path = self.file(index)
+        try:
+            with self._pillow.open(path) as image:
+                return _prepared(image.convert("RGB"), self.layout, self._pillow)
+        except Exception as error:  # decoders raise OSError, SyntaxError, ValueError, struct.error and more
+            why = (error.strerror if isinstance(error, OSError) else "") or str(error) or type(error).__name__
+            raise FormatError(
+                f"not an image that can be read: {why}",
+                place=Place(str(path)),
+                hint="replace the file, or leave it out of the dataset",
+            ) from error
+
+    def label(self, index: int) -> int | None:
+        """Its class."""
+        self.file(index)
+        return self._images[index][1]
+
+
+def _prepared(image: Any, layout: str, pillow: Any) -> bytes:
+    width, height = image.size
+    scale = SHORT_SIDE / min(width, height)
+    # Never below the crop, however long and thin the image.
+    wide, high = (max(SHORT_SIDE, round(size * scale)) for size in (width, height))
+    left, top = (wide - SIDE) // 2, (high - SIDE) // 2
+    cut = image.resize((wide, high), pillow.Resampling.BILINEAR).crop((left, top, left + SIDE, top + SIDE))
+    pixels = np.asarray(cut, np.uint8)
+    return (pixels.transpose(2, 0, 1) if layout == "chw" else pixels).tobytes()
+
+
+def _listed(listed: Path) -> Iterator[tuple[Path, int]]:
+    """Of val_map.txt: FormatError at a line that is no file and class."""
+    for number, line in enumerate(listed.read_text(encoding="utf-8").splitlines(), 1):
+        name, _, label = line.strip().rpartition(" ")
+        if not line.strip():
+            continue
+        place = Place(str(listed), number)
+        if not name or not label.isdecimal():
+            raise FormatError(f"'{line.strip()}' is no file and class", place=place, hint="write: image.jpeg 65")
+        path = listed.parent / name.strip()
+        if not path.is_file():
+            raise InputError(f"there is no image {path}", place=place, hint="remove the line, or bring the file")
+        yield path, int(label)
+
+
+def _in_classes(folder: Path) -> Iterator[tuple[Path, int]]:
+    classes = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+    for label, name in enumerate(classes):
+        for path in sorted((folder / name).iterdir()):
+            if path.suffix.lower() in ENDINGS:
+                yield path, label
+
+
+__all__ = ["ImageFolder"]

@@ -1,0 +1,64 @@
+"""Engines that run a model for a load test, behind one small interface; libraries are looked up when one is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lanewise.errors import InputError, UnknownName, unknown_name
+from lanewise.loadtest.engines.base import Engine, Options
+from lanewise.loadtest.models import MODELS, Model, model
+
+ENGINES = ("onnxruntime", "torch")
+PRECISIONS = ("fp32", "fp16", "bf16")
+
+
+def open_engine(
+    name: str,
+    source: str,
+    device: str = "cpu",
+    precision: str = "fp32",
+    options: Options | None = None,
+    max_batch: int = 32,
+) -> Engine:
+    """The engine of that name, loaded: `source` is a name of MODELS or an ONNX file, `device` cpu or cuda:N.
+
+    InputError for what does not go together, FormatError for a file that is no such model, MissingDependency for a
+    library that is not installed, CannotMeasure where the device refuses.
+    """
+    chosen = options or Options()
+    if name not in ENGINES:
+        raise unknown_name("engine", name, ENGINES)
+    if precision not in PRECISIONS:
+        raise unknown_name("precision", precision, PRECISIONS)
+    wanted = _source(source, chosen.layout)
+    engine = _onnxruntime(wanted, precision, chosen) if name == "onnxruntime" else _torch(wanted, precision, chosen)
+    engine.load(device, max_batch)
+    return engine
+
+
+def _source(source: str, layout: str) -> Model | Path:
+    """A path if it looks like one, else a model by its name."""
+    if source not in MODELS and (source.endswith((".onnx", ".ort")) or Path(source).exists()):
+        return Path(source)
+    try:
+        return model(source, layout)
+    except UnknownName as error:
+        error.hint = f"{error.hint}; or name an .onnx file"
+        raise
+
+
+def _onnxruntime(source: Model | Path, precision: str, options: Options) -> Engine:
+    from lanewise.loadtest.engines.ort import OnnxRuntime
+
+    return OnnxRuntime(source, precision, options)
+
+
+def _torch(source: Model | Path, precision: str, options: Options) -> Engine:
+    from lanewise.loadtest.engines.pytorch import PyTorch
+
+    if isinstance(source, Path):
+        raise InputError("the torch engine does not read ONNX files", hint="use the onnxruntime engine")
+    return PyTorch(source, precision, options)
+
+
+__all__ = ["ENGINES", "PRECISIONS", "Engine", "Options", "open_engine"]

@@ -1,0 +1,66 @@
+"""What an ONNX file says of its input and outputs, and whether a load test can send it samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lanewise.errors import InputError, Place, unknown_name
+from lanewise.loadtest.spec import ITEM_BYTES, SampleSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# onnxruntime's names of types that differ from numpy's.
+TYPES = {"float": "float32", "double": "float64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """The only input, one sample of it, the output that answers, and the batch if only one size is taken."""
+
+    input: str
+    spec: SampleSpec
+    output: str
+    fixed: int | None
+
+
+def described(session: Any, output: str, path: Path) -> Described:
+    """Of an onnxruntime session: InputError for several inputs, or sizes that stay open beside the batch."""
+    place, inputs = Place(str(path)), session.get_inputs()
+    if len(inputs) != 1:
+        raise InputError(
+            f"the model has {len(inputs)} inputs ({', '.join(given.name for given in inputs)}), a query has one sample",
+            place=place,
+            hint="pack them into one input, and split it in the graph",
+        )
+    (given,) = inputs
+    dtype = _type(given, place)
+    batch, *rest = given.shape or [None]
+    if not rest or any(not isinstance(size, int) or size < 1 for size in rest):
+        raise InputError(
+            f"the input '{given.name}' has the shape {given.shape}: sizes beside the first, the batch, must be known",
+            place=place,
+            hint="fix the other sizes, for example with onnxruntime.tools.make_dynamic_shape_fixed",
+        )
+    names = [made.name for made in session.get_outputs()]
+    if output and output not in names:
+        raise unknown_name("output", output, names, place)
+    fixed = batch if isinstance(batch, int) and batch > 0 else None
+    return Described(given.name, SampleSpec(tuple(rest), dtype), output or names[0], fixed)
+
+
+def _type(given: Any, place: Place) -> str:
+    """The numpy type of an input; InputError for strings, sequences and the like."""
+    inner = str(given.type).removeprefix("tensor(").removesuffix(")")
+    dtype = TYPES.get(inner, inner)
+    if dtype not in ITEM_BYTES:
+        raise InputError(
+            f"the input '{given.name}' is of type {given.type}; numbers are needed",
+            place=place,
+            hint=f"known: {', '.join(ITEM_BYTES)}",
+        )
+    return dtype
+
+
+__all__ = ["Described", "described"]

@@ -1,0 +1,161 @@
+"""Runs loads through LoadGen, natively: no Python stands in the way of a query."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lanewise.errors import CannotMeasure, InputError, LanewiseError, MissingDependency
+from lanewise.installed import loadgen_missing
+from lanewise.loadtest import detail_log, room
+from lanewise.loadtest.run import MULTI_STREAM, OFFLINE, SERVER, SINGLE_STREAM, Load, Outcome
+
+if TYPE_CHECKING:
+    from lanewise._loadgen import Counts, Settings
+    from lanewise._native import LoadSystem
+
+SCENARIOS = (SERVER, OFFLINE, SINGLE_STREAM, MULTI_STREAM)
+CARRIED = ""  # in `configs`: the mlperf.conf that LoadGen carries
+Tick = Callable[[int, int, int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What holds for all runs of a runner.
+
+    `samples` are in the dataset, `resident` of them in memory at a time. `configs` are files in LoadGen's format
+    (mlperf.conf, user.conf; CARRIED is LoadGen's own), a later one wins, read for `model`; what a Load says of rate,
+    mode and seed (0: theirs) stands above them, the rest below. `audit` is LoadGen's audit.config. `direct`: answers
+    from the issuing thread itself skip the thread that answers.
+    """
+
+    samples: int = 1024
+    resident: int = 1024
+    configs: tuple[str, ...] = ()
+    model: str = "*"
+    audit: str = ""
+    end_hopeless: bool = True
+    direct: bool = True
+
+
+class LoadGenRunner:
+    """Runs one load after the other on a system that stays loaded; the logs of each run lie in a folder of its own.
+
+    `tick(issued, answered, late)` is called some 20 times a second while a run goes on.
+    """
+
+    def __init__(self, system: LoadSystem, folder: Path, setup: Setup | None = None, tick: Tick | None = None) -> None:
+        needs_loadgen()
+        self.system = system
+        self.setup = setup or Setup()
+        self.tick = tick
+        self._folder = folder
+        if self.setup.samples < 1 or self.setup.resident < 1:
+            raise InputError("a dataset without samples", hint="give one sample or more")
+
+    def run(self, load: Load) -> Outcome:
+        """CannotMeasure where the system failed or memory is short; what KeyboardInterrupt cuts off keeps its logs."""
+        check(load)
+        room.check(load, room.available())
+        folder = next_folder(self._folder, load)
+        counts = self._drive(self._settings(load, folder))
+        log = folder / detail_log.NAME
+        return outcome(load, detail_log.parse(log.read_text(encoding="utf-8"), str(log)), counts, folder)
+
+    def _drive(self, settings: Settings) -> Counts:
+        from lanewise import _loadgen
+        from lanewise._native import ProbeFailure
+
+        try:
+            return _loadgen.run(self.system, settings, self.tick)
+        except ProbeFailure as failure:
+            cause, hint = failure.args
+            raise CannotMeasure(cause, hint=f"{hint}; logs: {settings.folder}") from None
+        except LanewiseError:
+            raise
+        except (RuntimeError, MemoryError) as error:
+            hint = f"see what is installed: lanewise doctor; logs: {settings.folder}"
+            raise CannotMeasure(f"the load test failed: {error}", hint=hint) from None
+
+    def _settings(self, load: Load, folder: Path) -> Settings:
+        from lanewise._loadgen import Settings
+
+        made, setup = Settings(), self.setup
+        made.scenario, made.accuracy, made.qps, made.bound = load.scenario, load.accuracy, load.qps, load.bound
+        made.percentile, made.seconds, made.queries = load.percentile, load.seconds, load.queries
+        made.samples, made.seed, made.coalesce = load.samples, load.seed, load.coalesce
+        made.sample_count, made.performance_sample_count = setup.samples, min(setup.resident, setup.samples)
+        made.folder, made.configs, made.model = str(folder), list(setup.configs), setup.model
+        made.audit, made.end_hopeless, made.direct = setup.audit, setup.end_hopeless, setup.direct
+        return made
+
+
+def needs_loadgen() -> None:
+    """MissingDependency with the reason where Lanewise was built without LoadGen."""
+    if missing := loadgen_missing():
+        raise MissingDependency(
+            f"load tests need MLCommons LoadGen, which Lanewise was built without: {missing}",
+            hint="install Lanewise again where PyPI can be reached, or with LANEWISE_LOADGEN_SDIST=FILE",
+        )
+
+
+def check(load: Load) -> None:
+    """InputError for a load that cannot be run."""
+    if load.scenario not in SCENARIOS:
+        raise InputError(f"unknown scenario '{load.scenario}'", hint=f"known: {', '.join(SCENARIOS)}")
+    if load.scenario in (SERVER, OFFLINE) and not (0.0 < load.qps < math.inf):
+        raise InputError(f"a target of {load.qps:g} queries/s", hint="give a rate above 0")
+    if not (0.0 < load.bound < math.inf) or not 0.0 < load.percentile < 1.0:
+        cause = f"a bound of {load.bound:g} s for a share of {load.percentile:g}"
+        raise InputError(cause, hint="such as 0.015 s for 0.99")
+    if not (0.0 < load.seconds < math.inf) or load.queries < 1 or load.samples < 1:
+        cause = f"a run of {load.seconds:g} s, {load.queries} queries and {load.samples} samples"
+        raise InputError(cause, hint="give numbers above 0")
+    if not 0 <= load.seed < 2**64:
+        raise InputError(f"a seed of {load.seed}", hint="give a whole number from 0 to 2^64 - 1")
+
+
+def next_folder(root: Path, load: Load) -> Path:
+    """A new folder below `root` for the logs of a run, numbered in the order of the runs; InputError if none can be."""
+    rate = f"-{load.qps:.6g}" if load.qps else ""
+    mode = "-accuracy" if load.accuracy else ""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        taken = [int(each.name[:4]) for each in root.iterdir() if each.name[:4].isdecimal()]
+        made = root / f"{max(taken, default=0) + 1:04d}-{load.scenario.lower()}{rate}{mode}-seed{load.seed}"
+        made.mkdir()
+    except OSError as error:
+        raise InputError(f"no folder for logs below {root}: {error.strerror}", hint="name another folder") from None
+    return made
+
+
+def outcome(load: Load, log: detail_log.DetailLog, counts: Counts, folder: Path) -> Outcome:
+    """What LoadGen's log says; of a run without a verdict, what was counted beside it."""
+    reasons, notes = list(log.reasons), []
+    early = counts.hopeless and not log.judged
+    if early:
+        reasons = [f"ended early: {counts.late} of {counts.issued} queries were late, more than a valid run can have"]
+    if not log.judged and not early and not load.accuracy:
+        reasons.append("LoadGen gave no verdict")
+    seconds = counts.seconds
+    counted = counts.answered / seconds if seconds > 0.0 else 0.0
+    if load.coalesce:
+        notes.append("queries due together were handed over in one call (coalesced)")
+    if log.settings.get("performance_issue_same"):
+        notes.append("the same sample every time (audit)")
+    samples = load.scenario in (OFFLINE, MULTI_STREAM) or not log.judged
+    return Outcome(
+        load, log.valid or (load.accuracy and not reasons), tuple(reasons), counts.answered if samples else log.queries,
+        seconds, log.rate if log.rate is not None else counted, _latency(log, counts),
+        log.late if log.judged else counts.late, counts.lag, early, folder, log.settings, tuple(notes),
+    )  # fmt: skip
+
+
+def _latency(log: detail_log.DetailLog, counts: Counts) -> Mapping[str, float]:
+    return log.latency if log.judged else counts.latency
+
+
+__all__ = ["CARRIED", "SCENARIOS", "LoadGenRunner", "Setup", "check", "needs_loadgen", "next_folder", "outcome"]

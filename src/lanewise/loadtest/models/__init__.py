@@ -1,0 +1,64 @@
+"""Models that Lanewise builds with random weights: one description each, written as ONNX or as a torch module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from lanewise.errors import unknown_name
+from lanewise.loadtest.models.encoder import LARGE, MINI, Encoder
+from lanewise.loadtest.models.images import Pixels, ResNet50, SmallCnn
+from lanewise.loadtest.models.shapes import Size, size_of
+
+if TYPE_CHECKING:
+    from lanewise.loadtest.models.ops import Ops
+    from lanewise.loadtest.spec import SampleSpec
+
+T = TypeVar("T")
+
+
+class Network(Protocol):
+    """A network: what one sample is, and what is done with a batch of them."""
+
+    @property
+    def spec(self) -> SampleSpec:
+        """One sample."""
+
+    def run(self, ops: Ops[T], samples: T) -> T:
+        """The outputs (n, ...) of a batch, in terms of `ops`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model by name; its weights are random, so its answers mean nothing while its work is that of the real one."""
+
+    name: str
+    about: str
+    network: Network
+
+    @property
+    def spec(self) -> SampleSpec:
+        """One sample."""
+        return self.network.spec
+
+    def size(self) -> Size:
+        """Parameters, multiply-adds of one sample, shape of its output."""
+        return size_of(self.network)
+
+
+def model(name: str, layout: str = "hwc") -> Model:
+    """The model of that name; `layout` of image samples is hwc or chw. UnknownName otherwise."""
+    known: dict[str, tuple[str, Network]] = {
+        "small-cnn": ("a small convolutional network for laptops, 224x224 images", SmallCnn(Pixels(layout))),
+        "resnet50": ("ResNet50 v1.5 (stride in the 3x3), 224x224 images", ResNet50(Pixels(layout))),
+        "bert": ("a BERT-style encoder of BERT-Mini's shape, sequences of 384", Encoder(MINI)),
+        "bert-large": ("a BERT-style encoder of BERT-large's shape, sequences of 384", Encoder(LARGE)),
+    }
+    if name not in known:
+        raise unknown_name("model", name, known)
+    return Model(name, *known[name])
+
+
+MODELS = ("small-cnn", "resnet50", "bert", "bert-large")
+
+__all__ = ["MODELS", "Model", "Network", "Size", "model"]

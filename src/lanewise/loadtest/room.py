@@ -1,0 +1,62 @@
+"""Memory for a run, checked before it: LoadGen makes all queries before it issues the first."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+from lanewise.errors import CannotMeasure
+from lanewise.loadtest.run import MULTI_STREAM, OFFLINE, SERVER, Load
+
+PER_QUERY = 510  # B at the peak, measured with LoadGen 6.0.17, log buffers included
+PER_SAMPLE = 250  # B of each sample in a query of many: 230 measured
+_SHARE = 0.9  # of what is free, so that others can still breathe
+
+
+def needed(load: Load) -> int:
+    """Bytes that LoadGen will take at the peak of a run, its queries and their log; not the system's own."""
+    due = load.qps * load.seconds
+    if load.scenario == SERVER:
+        return PER_QUERY * math.ceil(max(load.queries, due))
+    if load.scenario == OFFLINE:
+        return PER_SAMPLE * math.ceil(max(load.queries, 1.1 * due))
+    each = PER_QUERY + (PER_SAMPLE * load.samples if load.scenario == MULTI_STREAM else 0)
+    return each * math.ceil(max(load.queries, 2.0 * due))
+
+
+def available(root: Path = Path("/")) -> int | None:
+    """Bytes to be had without swapping, of the machine or of this control group if that is less; None if unknown."""
+    free = re.search(r"MemAvailable:\s*(\d+) kB", _text(root / "proc/meminfo"))
+    limits = [int(free[1]) * 1024] if free else []
+    most, used = (_text(root / f"sys/fs/cgroup/memory.{name}").strip() for name in ("max", "current"))
+    if most.isdigit() and used.isdigit():
+        limits.append(max(0, int(most) - int(used)))
+    return min(limits, default=None)
+
+
+def check(load: Load, free: int | None) -> None:
+    """CannotMeasure with what is needed and what is `free` where a run does not fit."""
+    need = needed(load)
+    if free is None or need <= _SHARE * free:
+        return
+    fits = math.floor(_SHARE * free / need * load.seconds)
+    shorter = f"a run of {fits} s fits" if fits >= 1 and load.qps * fits >= load.queries else "ask for a lower rate"
+    raise CannotMeasure(
+        f"LoadGen makes its queries beforehand: this run needs {_gb(need)} of memory, {_gb(free)} are free",
+        hint=f"{shorter}, or free memory",
+    )
+
+
+def _gb(count: int) -> str:
+    return f"{count / 1e9:.3g} GB"
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+__all__ = ["PER_QUERY", "PER_SAMPLE", "available", "check", "needed"]

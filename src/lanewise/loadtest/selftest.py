@@ -1,0 +1,114 @@
+"""The generator's own ceiling on this host: the largest rate that is VALID on a system that answers at once.
+
+Rates are doubled until one is not valid, then the gap is halved. A load test at more than half of this ceiling measures
+the generator as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lanewise.errors import CannotMeasure
+from lanewise.loadtest.loadgen import LoadGenRunner, Setup, needs_loadgen
+from lanewise.loadtest.run import Load, Outcome, Runner
+from lanewise.serving.verdict import minimum_queries
+
+PLAIN, COALESCED = "plain", "coalesced"
+MODES = (PLAIN, COALESCED)
+FLAGGED_ABOVE = 0.5  # of the ceiling
+_LATE = 10  # queries that may be late in the shortest run
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The largest valid rate of a mode in queries/s, and the least that was not (inf: none tried failed).
+
+    Of the run at the ceiling: `latency`, and `lag`, how late queries were issued; in s.
+    """
+
+    mode: str
+    qps: float
+    failed: float
+    runs: int
+    latency: Mapping[str, float] = field(default_factory=dict)
+    lag: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How a ceiling is looked for: the first rate, length of a run in s, `tries` of each rate, gap at the end."""
+
+    start: float = 50_000.0
+    seconds: float = 2.0
+    tries: int = 2
+    precision: float = 0.05
+    bound: float = 0.015
+    percentile: float = 0.99
+
+
+def null_runner(folder: Path, at_once: bool = False) -> LoadGenRunner:
+    """A runner on the null system; its answers take the way of a real system's, or go back within the call."""
+    needs_loadgen()
+    from lanewise._native import NullSystem
+
+    return LoadGenRunner(NullSystem(), folder, Setup(direct=at_once))
+
+
+def ceilings(
+    runner: Runner, effort: Effort, modes: tuple[str, ...] = MODES, say: Callable[[str], object] = lambda _: None
+) -> Iterator[Ceiling]:
+    """The ceiling of each mode, as it is found; `say` hears of every run."""
+    for mode in modes:
+        yield _search(runner, effort, mode, say)
+
+
+def above_half(target: float, ceiling: float) -> bool:
+    """Whether a load test at `target` queries/s would measure the generator too."""
+    return target > FLAGGED_ABOVE * ceiling
+
+
+def _search(runner: Runner, effort: Effort, mode: str, say: Callable[[str], object]) -> Ceiling:
+    low, high, best, runs, note = 0.0, math.inf, None, 0, ""
+    rate = effort.start
+    while high - low > effort.precision * high or math.isinf(high):
+        try:
+            found, tried = _attempt(runner, effort, mode, rate)
+        except CannotMeasure as error:
+            if best is None:
+                raise
+            note = f"not tried further: {error.cause}"
+            break
+        runs += tried
+        say(f"{mode}: {rate:,.0f} queries/s {'VALID' if found.valid else 'not valid'}")
+        low, high, best = (rate, high, found) if found.valid else (low, rate, best)
+        if high < 1.0:
+            break
+        rate = 2.0 * low if math.isinf(high) else (low + high) / 2.0
+    if best is None:
+        raise CannotMeasure(
+            f"not even {rate:,.0f} queries/s were valid on a system that does nothing",
+            hint="let nothing else run on this machine, or give a larger --bound",
+        )
+    return Ceiling(mode, low, high, runs, best.latency, best.lag, note)
+
+
+def _attempt(runner: Runner, effort: Effort, mode: str, rate: float) -> tuple[Outcome, int]:
+    """The first valid run of some at a rate, else the last one; something else on the machine may disturb one."""
+    enough = minimum_queries(_LATE, effort.percentile)
+    for tried in range(1, effort.tries + 1):
+        found = runner.run(
+            Load(
+                qps=rate, seconds=effort.seconds, queries=enough, bound=effort.bound, percentile=effort.percentile,
+                seed=tried, coalesce=mode == COALESCED,
+            )
+        )  # fmt: skip
+        if found.valid:
+            break
+    return found, tried
+
+
+__all__ = ["COALESCED", "MODES", "PLAIN", "Ceiling", "Effort", "above_half", "ceilings", "null_runner"]

@@ -1,0 +1,142 @@
+"""A single run of a load test, with Top-1 or an audit where one is asked for."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lanewise.errors import InputError, unknown_name
+from lanewise.loadtest import audits
+from lanewise.loadtest.accuracy import ACCURACY_LOG, Accuracy, answers, top1
+from lanewise.loadtest.audits import PAYLOAD, SAME_SAMPLE, Audit
+from lanewise.loadtest.bench import CLASSES, SUMS, Bench, BenchAsk
+from lanewise.loadtest.loadgen import CARRIED, LoadGenRunner, Setup
+from lanewise.loadtest.loadgen import check as check_load
+from lanewise.loadtest.run import OFFLINE, SERVER, Load, Outcome
+
+if TYPE_CHECKING:
+    from lanewise.loadtest.datasets import Dataset
+    from lanewise.loadtest.system import Account
+
+AUDITS = (SAME_SAMPLE, PAYLOAD)
+# LoadGen's audit.config: the first sample again and again, as MLPerf's TEST04 does.
+ONE_SAMPLE = """\
+*.*.mode = 2
+*.*.performance_issue_unique = 0
+*.*.performance_issue_same = 1
+*.*.performance_issue_same_index = 0
+"""
+Say = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """What a single run gave: of the same-sample audit `outcome` is the run of all samples, `same` that of one."""
+
+    outcome: Outcome
+    account: Account
+    about: Mapping[str, object]
+    folder: Path
+    accuracy: Accuracy | None = None
+    audit: Audit | None = None
+    same: Outcome | None = None
+
+
+def asked(ask: BenchAsk, load: Load, audit: str = "") -> tuple[BenchAsk, Load]:
+    """What is tested and sent so that Top-1 or the audit can be told; InputError for what does not go together."""
+    if audit and audit not in AUDITS:
+        raise unknown_name("audit", audit, AUDITS)
+    if audit and load.accuracy:
+        raise InputError("accuracy and an audit are two runs", hint="ask for one, then for the other")
+    if audit == PAYLOAD:
+        ask, load = replace(ask, answer=SUMS), replace(load, accuracy=True)
+    elif load.accuracy:
+        if ask.images is None:
+            raise InputError("no image with a label: Top-1 cannot be told", hint="give a folder: --images FOLDER")
+        ask = replace(ask, answer=CLASSES)
+    if load.scenario == SERVER and load.qps == 0.0:
+        hint = "give --qps; the largest that is VALID: lanewise loadtest peak"
+        raise InputError("the Server scenario needs a target above 0 queries/s", hint=hint)
+    if load.scenario != OFFLINE or load.qps != 0.0:
+        check_load(load)
+    return ask, load
+
+
+def configured(model: str, mlperf: Path | None, user: Path | None) -> Setup:
+    """What LoadGen reads besides: mlperf.conf (its own unless given), then user.conf; InputError without it."""
+    files = [path for path in (mlperf, user) if path is not None]
+    for path in files:
+        if not path.is_file():
+            hint = "name one in LoadGen's format: *.Server.target_latency = 15"
+            raise InputError(f"there is no file {path}", hint=hint)
+    own = (CARRIED,) if mlperf is None and user is not None else ()
+    name = "*" if "/" in model or model.endswith((".onnx", ".ort")) else model
+    return Setup(configs=(*own, *map(str, files)), model=name)
+
+
+def take(bench: Bench, load: Load, audit: str, folder: Path, say: Say = lambda _: None) -> Single:
+    """Runs `load`, and what the audit needs; the logs stay below `folder`. CannotMeasure where the system fails."""
+    if load.scenario == OFFLINE and not load.qps:
+        say("timing a batch")
+        load = replace(load, qps=_offline(bench))
+    say(_words(load))
+    outcome = bench.runner.run(load)
+    single = Single(outcome, bench.account(), bench.about, folder)
+    if audit == SAME_SAMPLE:
+        say(f"{_words(load)}, the same sample each time")
+        same = _one_sample(bench, folder).run(load)
+        return replace(single, same=same, audit=audits.same_sample(outcome, same))
+    if not load.accuracy or outcome.folder is None:
+        return single
+    given = answers(outcome.folder / ACCURACY_LOG)
+    if audit == PAYLOAD:
+        return replace(single, audit=audits.payload(given, _samples(bench), *_summed(bench)))
+    dataset = _samples(bench)
+    return replace(single, accuracy=top1(given, dataset.label, len(dataset), "int32"))
+
+
+def _words(load: Load) -> str:
+    if load.accuracy:
+        return f"{load.scenario}: every sample once"
+    rate = f" at {load.qps:,.0f}/s" if load.scenario in (SERVER, OFFLINE) else ""
+    return f"{load.scenario}{rate} for {load.seconds:g} s"
+
+
+def _offline(bench: Bench) -> float:
+    """Samples a second that full batches on all devices make: what an Offline run sends must last its time."""
+    asked = bench.ask.system
+    largest = asked.batch
+    if bench.engines:
+        taken = bench.engines[0].service_times([largest])[largest]
+    else:
+        taken = asked.service_batch + largest * asked.service_query
+    if not taken > 0.0:
+        raise InputError("an engine that takes no time has no Offline rate", hint="give the rate to expect: --qps")
+    return len(asked.devices) * largest / taken
+
+
+def _one_sample(bench: Bench, folder: Path) -> LoadGenRunner:
+    """A runner of the same system, to which LoadGen sends one sample alone."""
+    runner, config = bench.runner, folder / "audit.config"
+    config.write_text(ONE_SAMPLE, encoding="utf-8")
+    return LoadGenRunner(bench.system, folder / "logs", replace(runner.setup, audit=str(config)), runner.tick)
+
+
+def _samples(bench: Bench) -> Dataset:
+    """The samples as they were given to the system."""
+    if bench.dataset is not None:
+        return bench.dataset
+    from lanewise.loadtest.datasets.native import NativeSamples
+
+    return NativeSamples(bench.ask.system.samples or bench.ask.system.library, bench.sample_bytes)
+
+
+def _summed(bench: Bench) -> tuple[Callable[[bytes], bytes], ...]:
+    """How the answers were summed, where the native system did it: CRC-32 of what was read back from the device."""
+    return (lambda sample: zlib.crc32(sample).to_bytes(4, "little"),) if bench.ask.system.checksum else ()
+
+
+__all__ = ["AUDITS", "ONE_SAMPLE", "Single", "asked", "configured", "take"]

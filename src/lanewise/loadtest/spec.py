@@ -1,0 +1,75 @@
+"""What one sample is: its shape, its type and so its bytes, the same for datasets, models and engines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from lanewise.errors import Contradiction
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+ITEM_BYTES = {
+    "uint8": 1, "int8": 1, "float16": 2, "int16": 2, "uint16": 2, "float32": 4, "int32": 4, "uint32": 4, "float64": 8,
+    "int64": 8, "uint64": 8,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSpec:
+    """The shape and numpy type of one sample; `below`: values of row i along its first axis are in [0, below[i])."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    below: tuple[int, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one sample: what travels for a query."""
+        return prod(self.shape) * ITEM_BYTES[self.dtype]
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}], {self.bytes} B"
+
+
+def batch_of(samples: Array, spec: SampleSpec) -> Array:
+    """A batch as (n, *shape): from (n, bytes) of uint8 without a copy where alignment allows; Contradiction if it does
+    not fit."""
+    import numpy as np
+
+    dtype = np.dtype(spec.dtype)
+    if samples.shape[1:] == spec.shape and samples.dtype == dtype:
+        return samples
+    if samples.dtype != np.uint8 or samples.ndim != 2 or samples.shape[1] != spec.bytes:
+        raise Contradiction(
+            f"a batch of {samples.dtype}{list(samples.shape)} does not hold samples of {spec}",
+            hint="let dataset and model agree on the sample: its shape, type and bytes",
+        )
+    rows = samples if samples.flags.c_contiguous else np.ascontiguousarray(samples)
+    return rows.view(dtype).reshape(len(rows), *spec.shape)
+
+
+def in_memory(address: int, n: int, spec: SampleSpec) -> Array:
+    """n samples (n, *shape) that lie in a row in host memory, without a copy; the caller keeps them alive."""
+    import ctypes
+
+    import numpy as np
+
+    held = (ctypes.c_uint8 * (n * spec.bytes)).from_address(address)
+    return batch_of(np.ctypeslib.as_array(held).reshape(n, -1), spec)
+
+
+def agree(dataset: SampleSpec, engine: SampleSpec, name: str) -> None:
+    """Contradiction where a dataset's samples are not what an engine of that name takes."""
+    if (dataset.shape, dataset.dtype) != (engine.shape, engine.dtype):
+        raise Contradiction(
+            f"{name} takes samples of {engine}, the dataset has {dataset}",
+            hint="choose the dataset's layout (hwc or chw) for the model, or let the model take uint8 pixels",
+        )
+
+
+__all__ = ["SampleSpec", "agree", "batch_of", "in_memory"]

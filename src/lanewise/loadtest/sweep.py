@@ -1,0 +1,255 @@
+"""Sweeps: the peak at each of several numbers of GPUs, batches, copy streams or paths, laid beside each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from lanewise import units
+from lanewise.errors import InputError, unknown_name
+from lanewise.loadtest.told import as_samples, notes
+from lanewise.results.observation import Observation, Source
+from lanewise.results.sample import Sample, summarise
+
+if TYPE_CHECKING:
+    from lanewise.loadtest.bench import BenchAsk
+    from lanewise.loadtest.peak import PeakFound
+
+GPUS, BATCH, STREAMS, PATH = "GPUs", "batch", "streams", "path"
+LINE = "straight line from {n} through zero: as if nothing that is shared fills up"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point of a sweep: `x` is its swept value (of paths its place, from 1), `settings` go into its rows."""
+
+    name: str
+    x: int
+    ask: BenchAsk
+    folder: str
+    settings: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a point gave: its samples, the reason where no rate was found, and what a reader of the rate has to know."""
+
+    point: Point
+    samples: tuple[Sample, ...]
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+    def value(self, metric: str) -> float | None:
+        """A metric in SI, None where it was not measured."""
+        found = next((each for each in self.samples if each.metric == metric and each.value is not None), None)
+        return units.to_si(found.value, found.unit) if found is not None and found.value is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a sweep's table, SI; None is unknown. `share` is of the link, `speedup` against the baseline."""
+
+    point: str
+    x: int
+    source: Source
+    qps: float | None
+    goodput: float | None
+    share: float | None = None
+    p99: float | None = None
+    speedup: float | None = None
+    note: str = ""
+
+
+def points(axis: str, values: Sequence[str], ask: BenchAsk, said: Mapping[str, int] | None = None) -> tuple[Point, ...]:
+    """The points of a sweep over `axis`; values are numbers, of paths sets of devices: 'gpu2, gpu3'.
+
+    `said` are settings that all rows bear. InputError for a value that is none, comes twice, or asks too much.
+    """
+    if not values:
+        raise InputError(f"a sweep over {axis} without a value", hint="write them with commas: 1,2,4 (paths with ;)")
+    made = [_point(axis, place, value, ask, said or {}) for place, value in enumerate(values, 1)]
+    twice = next((one.name for i, one in enumerate(made) if one.name in [other.name for other in made[:i]]), None)
+    if twice is not None:
+        raise InputError(f"the sweep over {axis} has {twice} twice", hint="name each point once")
+    return tuple(made)
+
+
+def _point(axis: str, place: int, value: str, ask: BenchAsk, said: Mapping[str, int]) -> Point:
+    system = ask.system
+    if axis == PATH:
+        devices = tuple(each.strip() for each in value.split(",") if each.strip())
+        if not devices:
+            raise InputError(f"path {place} of the sweep names no device", hint="write --paths 'gpu0; gpu2,gpu3'")
+        name, x, system = ",".join(devices), place, replace(system, devices=devices)
+    else:
+        x = _count(axis, value)
+        name = str(x)
+        if axis == GPUS:
+            if x > len(system.devices):
+                cause = f"a point of {x} GPUs, but --devices names {len(system.devices)}"
+                raise InputError(cause, hint="name more devices, such as --devices gpu0,gpu1,gpu2,gpu3")
+            system = replace(system, devices=system.devices[:x])
+        else:
+            system = replace(system, batch=x) if axis == BATCH else replace(system, streams=x)
+    gpus = sum(device.startswith("gpu") for device in system.devices)
+    path = {"path": place} if axis == PATH else {}
+    settings = {"gpus": gpus, "batch": system.batch, "streams": system.streams, **path, **said}
+    folder = f"{axis.lower()}-{name.replace(',', '+')}"
+    return Point(name, x, replace(ask, system=system), folder, settings)
+
+
+def _count(axis: str, text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise InputError(f"'{text}' is no number for a sweep over {axis}", hint="write whole numbers from 1: 1,2,4")
+    return number
+
+
+def seen(point: Point, found: PeakFound, about: Mapping[str, object]) -> Seen:
+    """What a search at a point found, as samples that bear the point's settings."""
+    size = about.get("sample bytes")
+    made = as_samples(found, about, size if isinstance(size, int) else 0)
+    samples = tuple(replace(each, settings={**each.settings, **point.settings}) for each in made)
+    told = found.notes if found.outcome is not None else ()
+    reason = "" if found.outcome is not None else f"no rate was VALID: {found.reason}"
+    return Seen(point, samples, reason, (*told, *notes(about)))
+
+
+def failed(point: Point, bound: float, reason: str) -> Seen:
+    """A point that could not be measured, with the bound in s that was asked."""
+    flow = ", ".join(f"host0->{device}" for device in point.ask.system.devices)
+    sample = Sample(f"Server {bound * 1e3:g} ms", flow, "qps", None, "1/s", point.settings, {}, "service", reason)
+    return Seen(point, (sample,), reason)
+
+
+def kept(each: Seen, asked: str) -> str:
+    """A finished point as JSON, so that a sweep that goes on need not open it again; `asked` is how it was."""
+    samples = [one.row() for one in each.samples]
+    return json.dumps({"asked": asked, "reason": each.reason, "notes": each.notes, "samples": samples})
+
+
+def again(text: str, point: Point, asked: str) -> Seen | None:
+    """The finished point of that JSON; None for another one, or for what is none: it is searched then."""
+    try:
+        found = json.loads(text)
+        if found["asked"] != asked:
+            return None
+        samples = tuple(Sample(**one) for one in found["samples"])
+        return Seen(point, samples, str(found["reason"]), tuple(map(str, found["notes"])))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def check_baseline(baseline: str, asked: Sequence[Point]) -> None:
+    """UnknownName for a baseline that is no point; '' is the first."""
+    if baseline and baseline not in [point.name for point in asked]:
+        raise unknown_name("point of this sweep", baseline, [point.name for point in asked])
+
+
+def check_extrapolated(axis: str, counts: Sequence[int], asked: Sequence[Point]) -> None:
+    """InputError for an extrapolation over anything but GPUs, or to counts that are measured themselves."""
+    if not counts:
+        return
+    if axis != GPUS:
+        raise InputError(f"a sweep over {axis} is not extrapolated", hint="only a sweep over --gpus is")
+    most = max(point.x for point in asked)
+    if min(counts) <= most:
+        raise InputError(f"an extrapolation to {min(counts)} GPUs within the sweep, which goes to {most}",
+                         hint=f"name counts above {most}")  # fmt: skip
+
+
+def table(
+    found: Sequence[Seen], baseline: str = "", link: float | None = None, extrapolate: Sequence[int] = ()
+) -> list[Row]:
+    """The rows of a sweep as far as it came, then the extrapolated ones.
+
+    `link` is the rate in B/s of the link that the devices of a point share, `baseline` the point that speed-ups are
+    against ('': the first). Extrapolated rows lie on the line from the largest measured count through zero.
+    """
+    rows = [
+        Row(each.point.name, each.point.x, Source.MEASURED, each.value("qps"), each.value("goodput"),
+            p99=each.value("p99"), note=each.reason)
+        for each in found
+    ]  # fmt: skip
+    rows += _extrapolated(rows, sorted(set(extrapolate)))
+    base = next((row.qps for row in rows if row.point == (baseline or rows[0].point)), None)
+    return [
+        replace(
+            row,
+            share=row.goodput / link if row.goodput is not None and link else None,
+            speedup=row.qps / base if row.qps is not None and base else None,
+        )
+        for row in rows
+    ]
+
+
+def _extrapolated(rows: Sequence[Row], counts: Iterable[int]) -> list[Row]:
+    known = [row for row in rows if row.qps is not None and row.goodput is not None]
+    if not known:
+        return []
+    last = max(known, key=lambda row: row.x)
+    assert last.qps is not None
+    assert last.goodput is not None
+    return [
+        Row(
+            str(n), n, Source.EXTRAPOLATED, last.qps * n / last.x, last.goodput * n / last.x, note=LINE.format(n=last.x)
+        )
+        for n in counts
+    ]
+
+
+def observations(found: Sequence[Seen], rows: Sequence[Row]) -> tuple[Observation, ...]:
+    """All points for a run file: the measured ones with everything they told, the extrapolated ones marked."""
+    measured = summarise(sample for each in found for sample in each.samples)
+    drawn = [row for row in rows if row.source is Source.EXTRAPOLATED]
+    if not drawn:
+        return measured
+    like = next(each for each in reversed(found) if each.value("qps") is not None)
+    first = like.samples[0]
+    made = [
+        Observation(
+            f"{first.scenario}, extrapolated", "", metric, value, unit, Source.EXTRAPOLATED,
+            settings={**first.settings, "gpus": row.x}, extrapolated=True, path=first.path, note=row.note,
+        )
+        for row in drawn
+        for metric, value, unit in (("qps", row.qps, "1/s"), ("goodput", (row.goodput or 0.0) / 1e9, "GB/s"))
+    ]  # fmt: skip
+    return (*measured, *made)
+
+
+def doubts(found: Sequence[Seen]) -> list[str]:
+    """The points' notes, each once, with the points that it is of unless it is of all."""
+    of: dict[str, list[str]] = {}
+    for each in found:
+        for note in each.notes:
+            of.setdefault(note, []).append(each.point.name)
+    told = [each for each in found if each.notes]
+    return [note if len(names) == len(told) else f"{', '.join(names)}: {note}" for note, names in of.items()]
+
+
+def as_data(
+    axis: str, rows: Sequence[Row], baseline: str = "", link: float | None = None, notes: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The sweep for other programs and for a report; SI units, None for what is not known."""
+    return {
+        "sweep": axis, "baseline": baseline or (rows[0].point if rows else ""), "link": link,
+        "rows": [
+            {
+                "point": row.point, "x": row.x, "source": str(row.source), "qps": row.qps, "goodput": row.goodput,
+                "share": row.share, "p99": row.p99, "speedup": row.speedup, "note": row.note,
+            }
+            for row in rows
+        ],
+        "notes": list(notes),
+    }  # fmt: skip
+
+
+__all__ = [
+    "BATCH", "GPUS", "PATH", "STREAMS", "Point", "Row", "Seen", "again", "as_data", "check_baseline",
+    "check_extrapolated", "doubts", "failed", "kept", "observations", "points", "seen", "table",
+]  # fmt: skip

@@ -1,0 +1,113 @@
+"""What a search found, as plain data and as samples of a run file, with what it is worth and what limits it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lanewise.results.sample import Sample
+
+if TYPE_CHECKING:
+    from lanewise.loadtest.peak import PeakFound
+    from lanewise.loadtest.run import Outcome
+    from lanewise.loadtest.system import Account
+
+NO_SUBMISSION = "made by MLPerf's rules, but no MLPerf submission: runs are shorter than 600 s and nobody reviewed them"
+LAG_SHARE = 0.1  # of the bound; a generator later than this is the limit itself
+
+
+def as_data(found: PeakFound, account: Account, about: Mapping[str, object], folder: Path) -> dict[str, Any]:
+    """The whole answer for other programs; SI units, None for what is not known."""
+    best = found.outcome
+    return {
+        "scenario": "Server", "qps": found.qps or None, "valid": best is not None, "confirmed": found.confirmed,
+        "interval": [_finite(value) for value in found.interval], "bound": found.ask.bound,
+        "percentile": found.ask.percentile, "goodput": _goodput(found, about),
+        "latency": dict(best.latency) if best else {}, "lag": dict(best.lag) if best else {},
+        "queries": best.queries if best else 0, "offline": found.offline, "predicted": found.ask.prediction,
+        "residual_pct": _residual(found), "limit": limit(found, account), "mean_batch": account.mean_batch,
+        "stages": {name: dict(values) for name, values in account.stages.items()},
+        "runs": [_run(run.kind, run.outcome) for run in found.runs], "seconds": found.seconds, "reason": found.reason,
+        "notes": [*found.notes, *notes(about)], "about": dict(about), "folder": str(folder),
+    }  # fmt: skip
+
+
+def as_samples(found: PeakFound, about: Mapping[str, object], sample_bytes: int) -> Iterator[Sample]:
+    """The peak, what it moved and its latencies as measured values; one without a value where no rate was VALID."""
+    scenario = f"Server {found.ask.bound * 1e3:g} ms"
+    flow = ", ".join(f"host0->{device}" for device in str(about.get("devices", "")).split(", "))
+    how = {name: str(value) for name, value in about.items()}
+    how["seeds"] = ", ".join(map(str, found.seeds))
+    note = "; ".join([*found.notes, *notes(about)])
+    best = found.outcome
+
+    def row(metric: str, value: float | None, unit: str) -> Sample:
+        return Sample(scenario, flow, metric, value, unit, {"bytes": sample_bytes}, how, "service", note)
+
+    yield row("qps", found.qps or None, "1/s")
+    if best is None:
+        return
+    yield row("goodput", best.qps * sample_bytes / 1e9, "GB/s")
+    yield row("completed", best.qps, "1/s")
+    yield row("offline", found.offline, "1/s")
+    for name in ("p50", "p90", "p99", "p99.9"):
+        if name in best.latency:
+            yield row(name, best.latency[name] * 1e3, "ms")
+    if "p99" in best.lag:
+        yield row("lag_p99", best.lag["p99"] * 1e3, "ms")
+
+
+def limit(found: PeakFound, account: Account) -> str:
+    """What keeps the peak from being higher, in words."""
+    best = found.outcome
+    if best is None:
+        return found.reason
+    lag = best.lag.get("p99", 0.0)
+    if lag > LAG_SHARE * found.ask.bound:
+        return f"the load generator: it issues queries {lag * 1e3:.2g} ms late (p99)"
+    copy, infer = (account.stages.get(stage, {}).get("mean", 0.0) for stage in ("copy", "infer"))
+    share = f"{100 * found.qps / found.offline:.0f} % of the Offline rate" if found.offline else "no Offline rate"
+    if copy > infer:
+        took = f"a batch's copy takes {copy * 1e3:.2g} ms, its inference {infer * 1e3:.2g} ms"
+        return f"copies to the device: {took}; {share}"
+    took = f"a batch of {account.mean_batch:.1f} takes {infer * 1e3:.3g} ms"
+    return f"the engine: {took}; {share}, the bound leaves the rest"
+
+
+def notes(about: Mapping[str, object]) -> list[str]:
+    """What every reader of such a number has to know."""
+    found = [NO_SUBMISSION]
+    weights = str(about.get("weights", ""))
+    if weights.startswith(("random", "none")):
+        found.append(f"weights: {weights}")
+    return found
+
+
+def _goodput(found: PeakFound, about: Mapping[str, object]) -> float | None:
+    """GB/s of what completed queries bring."""
+    size = about.get("sample bytes")
+    return found.outcome.qps * size / 1e9 if found.outcome is not None and isinstance(size, int) else None
+
+
+def _residual(found: PeakFound) -> float | None:
+    predicted = found.ask.prediction
+    return 100.0 * (predicted / found.qps - 1.0) if predicted and found.qps else None
+
+
+def _run(kind: str, outcome: Outcome) -> dict[str, Any]:
+    load = outcome.load
+    return {
+        "kind": kind, "qps": load.qps, "seconds": outcome.seconds, "seed": load.seed, "valid": outcome.valid,
+        "reasons": list(outcome.reasons), "queries": outcome.queries, "late": outcome.late,
+        "p99": outcome.latency.get("p99"), "ended early": outcome.ended_early,
+        "folder": str(outcome.folder) if outcome.folder else None,
+    }  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+__all__ = ["as_data", "as_samples", "limit", "notes"]

@@ -1,0 +1,129 @@
+"""A sweep of load tests: its table for a terminal, and its chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lanewise import units
+from lanewise.report.plots import COLOURS, INK, PAPER, RULE, SOFT, painted
+
+_WIDTH, _HEIGHT = 7.4, 3.3  # inches
+_LABELS = {"GPUs": "GPUs", "batch": "largest batch, queries", "streams": "batches in flight", "path": "path (devices)"}
+_PATH, _DOUBLING = "path", ("batch", "streams")
+_DASHED = (0, (4, 2))
+_EXTRAPOLATED = "extrapolated"
+
+
+def as_table(data: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]:
+    """Heads, rows, and the heads of columns that stand flush right."""
+    heads = (str(data["sweep"]), "QPS", "GB/s", "of the link", "p99", "speed-up", "note")
+    return heads, [_cells(row) for row in data["rows"]], heads[1:-1]
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    def told(name: str, form: str, scale: float = 1.0) -> str:
+        return "" if row[name] is None else format(row[name] * scale, form)
+
+    p99 = "" if row["p99"] is None else units.readable(row["p99"], "s", 3)
+    note = f"{_EXTRAPOLATED}: {row['note']}" if row["source"] == _EXTRAPOLATED else row["note"]
+    return (
+        row["point"], told("qps", ",.0f"), told("goodput", ".4g", 1e-9), told("share", ".1%"), p99,
+        told("speedup", ".2f"), note,
+    )  # fmt: skip
+
+
+def doubts(data: Mapping[str, Any]) -> Iterator[str]:
+    """What a reader of the table has to know."""
+    if not any(row["speedup"] for row in data["rows"]):
+        yield f"note: no speed-ups, as the baseline {data['baseline']} has no rate"
+    for row in data["rows"]:
+        if row["share"] is not None and row["share"] > 1.0:
+            yield f"note: {row['point']} is above the rate of the link, {units.readable(data['link'], 'B/s')}"
+    yield from (f"note: {note}" for note in data["notes"])
+
+
+def as_chart(data: Mapping[str, Any], salt: str = "sweep") -> str:
+    """QPS and GB/s against what was swept, as an <svg> element; extrapolated points are hollow, their lines dashed."""
+    room = (0.62, 0.2, 0.55, 0.62)  # inches left and right of a panel, below and above it
+
+    def paint(figure: Any) -> None:
+        left, right, low, high = room
+        width = (_WIDTH - 2 * (left + right)) / 2
+        for place, (metric, unit, scale) in enumerate((("qps", "queries/s", 1.0), ("goodput", "GB/s", 1e-9))):
+            at = left + place * (width + left + right)
+            frame = (at / _WIDTH, low / _HEIGHT, width / _WIDTH, (_HEIGHT - low - high) / _HEIGHT)
+            axes = figure.add_axes(frame, facecolor="none")
+            _line(axes, data, (metric, scale), COLOURS[place])
+            if data["link"] and metric == "goodput":
+                _link(axes, data["link"] * scale)
+            _dress(axes, data, unit)
+        _legend(figure, data)
+
+    return painted((_WIDTH, _HEIGHT), f"QPS and GB/s against {data['sweep']}", salt, paint)
+
+
+def _line(axes: Any, data: Mapping[str, Any], metric: tuple[str, float], colour: str) -> None:
+    name, scale = metric
+    known = sorted((row for row in data["rows"] if row[name] is not None), key=lambda row: row["x"])
+    seen = [(row["x"], row[name] * scale) for row in known if row["source"] != _EXTRAPOLATED]
+    drawn = [(row["x"], row[name] * scale) for row in known if row["source"] == _EXTRAPOLATED]
+    style: dict[str, Any] = {"color": colour, "marker": "o", "markersize": 5.5, "zorder": 3}
+    if seen:  # between two paths there is nothing that a line could mean
+        line = "none" if data["sweep"] == _PATH else "solid"
+        axes.plot(*zip(*seen, strict=True), linewidth=1.7, linestyle=line, **style)
+    if drawn:
+        axes.plot(*zip(*[*seen[-1:], *drawn], strict=True), linewidth=1.4, linestyle=_DASHED, color=colour, zorder=2)
+        hollow = {"linestyle": "none", "markerfacecolor": PAPER, "markeredgewidth": 1.3}
+        axes.plot(*zip(*drawn, strict=True), **style, **hollow)
+
+
+def _link(axes: Any, rate: float) -> None:
+    axes.axhline(rate, color=SOFT, linewidth=1.0, linestyle=(0, (1, 1.5)), zorder=1)
+    axes.annotate("link", xy=(0, rate), xycoords=("axes fraction", "data"), xytext=(3, 2), textcoords="offset points",
+                  color=SOFT, fontsize=8.2)  # fmt: skip
+
+
+def _dress(axes: Any, data: Mapping[str, Any], unit: str) -> None:
+    axis, rows = str(data["sweep"]), data["rows"]
+    places = [row["x"] for row in rows]
+    names = [_short(row["point"]) if axis == _PATH else f"{row['x']:,}" for row in rows]
+    if axis in _DOUBLING:
+        axes.set_xscale("log", base=2)
+        axes.set_xlim(min(places) / 1.25, max(places) * 1.25)
+    else:
+        room = 0.08 * (max(places) - min(places)) or 0.5
+        axes.set_xlim(min(places) - room, max(places) + room)
+    axes.set_xticks(places, names)
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel(_LABELS.get(axis, axis), labelpad=4)
+    axes.set_ylim(0.0, (axes.get_ylim()[1] if axes.lines else 1.0) * 1.04)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(length=3, width=0.8)
+    axes.annotate(unit, xy=(0, 1), xycoords="axes fraction", xytext=(0, 8), textcoords="offset points", ha="center",
+                  va="bottom", color=INK, annotation_clip=False)  # fmt: skip
+    axes.grid(axis="y", color=RULE, linewidth=0.7, zorder=0)
+    axes.set_axisbelow(True)
+
+
+def _short(devices: str) -> str:
+    first, *others = devices.split(",")
+    return f"{first} +{len(others)}" if len(others) > 1 else devices
+
+
+def _legend(figure: Any, data: Mapping[str, Any]) -> None:
+    from matplotlib.lines import Line2D
+
+    shape: dict[str, Any] = {"color": SOFT, "marker": "o", "markersize": 5.5}
+    line: Any = "none" if data["sweep"] == _PATH else "solid"
+    keys = [Line2D([], [], linewidth=1.7, linestyle=line, label="measured", **shape)]
+    if any(row["source"] == _EXTRAPOLATED for row in data["rows"]):
+        hollow: dict[str, Any] = {"linestyle": _DASHED, "linewidth": 1.4, "markerfacecolor": PAPER}
+        keys.append(Line2D([], [], label=_EXTRAPOLATED, **hollow, **shape))
+    figure.legend(handles=keys, loc="upper right", bbox_to_anchor=(1.0, 1.0), ncols=len(keys), frameon=False,
+                  fontsize=8.2, columnspacing=1.4, handletextpad=0.5, borderaxespad=0.2)  # fmt: skip
+
+
+__all__ = ["as_chart", "as_table", "doubts"]

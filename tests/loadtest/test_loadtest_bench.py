@@ -1,0 +1,149 @@
+"""A load test put together: what is tested is what was asked for, and all of it is let go."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lanewise.installed import loadgen_missing
+
+if sys.platform != "linux":
+    pytest.skip("load tests are for Linux", allow_module_level=True)
+if missing := loadgen_missing():
+    pytest.skip(f"built without LoadGen: {missing}", allow_module_level=True)
+
+from lanewise import _native
+from lanewise.errors import Contradiction, InputError, UnknownName
+from lanewise.loadtest.accuracy import ACCURACY_LOG, answers
+from lanewise.loadtest.bench import CLASSES, SUMS, Bench, BenchAsk, opened
+from lanewise.loadtest.checksum import checksum
+from lanewise.loadtest.datasets.native import NativeSamples
+from lanewise.loadtest.engines import Options, open_engine
+from lanewise.loadtest.run import OFFLINE, Load
+from lanewise.loadtest.system import SystemAsk
+
+SYSTEM = SystemAsk(library=20, batch=4, sample_bytes=96, timeout=0.0005, service_query=2e-5)
+EVERY = Load(OFFLINE, 100.0, 0.1, 10, accuracy=True)
+ABSENT = [name for name in ("onnxruntime", "onnx") if importlib.util.find_spec(name) is None]
+models = pytest.mark.skipif(bool(ABSENT), reason=f"not installed: {', '.join(ABSENT)}")
+
+
+def answered(bench: Bench) -> dict[int, bytes]:
+    """The answer to each sample of an accuracy run."""
+    folder = bench.runner.run(EVERY).folder
+    assert folder is not None
+    return answers(folder / ACCURACY_LOG)
+
+
+def onnx(path: Path, **more: Any) -> BenchAsk:
+    return BenchAsk("onnxruntime", str(path), options=Options(threads=1), system=SYSTEM, **more)
+
+
+def test_the_synthetic_engine_answers_the_crc_of_samples_that_can_be_made_again(tmp_path: Path):
+    with opened(BenchAsk(system=SYSTEM, answer=SUMS), tmp_path) as bench:
+        given = answered(bench)
+        account = bench.account()
+    samples = NativeSamples(20, 96)
+    assert given == {i: zlib.crc32(samples.sample(i)).to_bytes(4, "little") for i in range(20)}
+    assert account.answered == 20
+    assert account.bytes == 20 * 96
+    assert max(account.sizes) <= 4
+
+
+def test_native_samples_are_the_systems_own_and_end_where_they_end():
+    samples = NativeSamples(2, 96)
+    assert samples.sample(1) == _native.synthetic_sample(1, 96)
+    assert (len(samples), samples.spec.bytes, samples.label(0)) == (2, 96, None)
+    with pytest.raises(InputError, match="no sample 2 of 2"):
+        samples.sample(2)
+
+
+def test_a_data_set_larger_than_memory_is_sent_whole_in_an_accuracy_run(tmp_path: Path):
+    with opened(BenchAsk(system=SYSTEM, count=50, answer=SUMS), tmp_path) as bench:
+        assert bench.runner.setup.samples == 50
+        assert bench.runner.setup.resident == 20
+        assert sorted(answered(bench)) == list(range(50))
+
+
+def test_service_times_of_the_synthetic_engine_are_its_law(tmp_path: Path):
+    ask = BenchAsk(system=replace(SYSTEM, batch=6, service_batch=0.001))
+    with opened(ask, tmp_path) as bench:
+        assert bench.service_times() == pytest.approx({n: 0.001 + n * 2e-5 for n in (1, 2, 4, 6)})
+
+
+@models
+def test_answers_of_a_model_are_those_it_gives_to_the_same_samples(tmp_path: Path):
+    from onnx_files import colours
+
+    path = colours(tmp_path / "m.onnx")
+    with opened(onnx(path), tmp_path / "logs") as bench:
+        given, dataset = answered(bench), bench.dataset
+        assert dataset is not None
+        alone = open_engine("onnxruntime", str(path))
+        for index, answer in given.items():
+            expected = alone.infer(np.frombuffer(dataset.sample(index), np.uint8)[None, :])[0]
+            assert np.frombuffer(answer, np.float32) == pytest.approx(expected)
+        assert bench.about["sha256"]
+        assert bench.about["batch"] == 4
+    assert sorted(given) == list(range(20))
+
+
+@models
+@pytest.mark.parametrize("answer", [CLASSES, SUMS])
+def test_a_model_answers_its_class_or_the_checksum_of_what_it_got(tmp_path: Path, answer: str):
+    from onnx_files import colours
+
+    with opened(onnx(colours(tmp_path / "m.onnx"), answer=answer), tmp_path / "logs") as bench:
+        given, dataset = answered(bench), bench.dataset
+    assert dataset is not None
+    for index, said in given.items():
+        pixels = np.frombuffer(dataset.sample(index), np.uint8).reshape(-1, 3)
+        expected = pixels.mean(axis=0).argmax() if answer == CLASSES else checksum(dataset.sample(index))
+        assert int.from_bytes(said, "little") == expected
+
+
+@models
+def test_every_engine_is_closed_whatever_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from onnx_files import colours
+
+    from lanewise.loadtest.engines.ort import OnnxRuntime
+
+    closed = []
+    monkeypatch.setattr(OnnxRuntime, "close", lambda own: closed.append(own))
+    ask = onnx(colours(tmp_path / "m.onnx"))
+    two = replace(ask, system=replace(SYSTEM, devices=("cpu", "cpu")))
+    with pytest.raises(KeyboardInterrupt), opened(two, tmp_path / "logs"):
+        raise KeyboardInterrupt
+    assert len(closed) == 2
+    with pytest.raises(InputError), opened(replace(ask, images=tmp_path / "none"), tmp_path / "logs"):
+        pass
+    assert len(closed) == 3
+
+
+def test_what_does_not_go_together_is_refused(tmp_path: Path):
+    for ask, error in (
+        (BenchAsk(system=SYSTEM, answer=CLASSES), InputError),
+        (BenchAsk("tensorflow", system=SYSTEM), UnknownName),
+    ):
+        with pytest.raises(error), opened(ask, tmp_path):
+            pass
+
+
+@models
+def test_images_for_a_model_of_other_samples_are_refused(tmp_path: Path):
+    pytest.importorskip("PIL", reason="pillow is not installed")
+    from onnx_files import means
+    from PIL import Image
+
+    (tmp_path / "images" / "a").mkdir(parents=True)
+    Image.new("RGB", (300, 300)).save(tmp_path / "images" / "a" / "1.png")
+    ask = onnx(means(tmp_path / "m.onnx"), images=tmp_path / "images")
+    with pytest.raises(Contradiction), opened(ask, tmp_path / "logs"):
+        pass

@@ -1,0 +1,205 @@
+"""What a search and a run tell: the data agree with the runs, and the tables line up."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+
+from lanewise.loadtest import told, told_single
+from lanewise.loadtest.accuracy import Accuracy
+from lanewise.loadtest.audits import Audit
+from lanewise.loadtest.peak import Done, PeakAsk, PeakFound
+from lanewise.loadtest.run import OFFLINE, SERVER, Load, Outcome
+from lanewise.loadtest.single import Single
+from lanewise.loadtest.system import Account
+from lanewise.report import loadtest, loadtest_single
+
+ABOUT: dict[str, object] = {"engine": "synthetic", "devices": "cpu, cpu", "weights": "none", "sample bytes": 1000}
+TIMES = {"p50": 0.002, "p90": 0.004, "p99": 0.012, "p99.9": 0.0144, "max": 0.02}
+
+
+def outcome(qps: float, valid: bool = True, seed: int = 1, **more: Any) -> Outcome:
+    load = Load(SERVER, qps, 8.0, seed=seed)
+    return replace(Outcome(load, valid, (), 8000, 8.0, 0.99 * qps, TIMES, 12, {"p99": 1e-4}), **more)
+
+
+def account(copy: float = 1e-5, infer: float = 1e-3) -> Account:
+    stages = {name: {"p50": mean, "p99": 2 * mean, "max": 3 * mean, "mean": mean}
+              for name, mean in (("queue", 5e-4), ("copy", copy), ("infer", infer))}  # fmt: skip
+    return Account(stages, {1: 100, 4: 50}, 10**6, 300, 0, 0.0, ())
+
+
+def found(*tried: Outcome, prediction: float | None = None, offline: float = 1000.0) -> PeakFound:
+    best = max((run for run in tried if run.valid), key=lambda run: run.load.qps, default=None)
+    runs = (
+        Done("offline", outcome(offline, load=Load(OFFLINE, offline, 8.0))),
+        *(Done("search", run) for run in tried),
+    )
+    qps = best.load.qps if best else 0.0
+    ask, interval = PeakAsk(prediction=prediction), (0.9 * qps, 1.1 * qps)
+    return PeakFound(ask, qps, best, best is not None, interval, (500.0, 900.0), offline, runs, "best known", ())
+
+
+rates = st.floats(1.0, 1e7)
+
+
+@given(st.lists(st.tuples(rates, st.booleans()), max_size=6), st.none() | rates, st.integers(1, 10**9))
+def test_the_answer_is_the_target_of_the_best_run_in_si_units(tried, prediction, size):
+    search = found(*(outcome(qps, valid, seed) for seed, (qps, valid) in enumerate(tried, 1)), prediction=prediction)
+    about = {**ABOUT, "sample bytes": size}
+    data = told.as_data(search, account(), about, Path("kept"))
+    json.dumps(data, allow_nan=False)
+    assert [run["seed"] for run in data["runs"]] == [1, *range(1, len(tried) + 1)]
+    best = max((qps for qps, valid in tried if valid), default=None)
+    assert data["qps"] == best
+    assert data["valid"] is (best is not None)
+    if best is None:
+        assert data["residual_pct"] is None
+        assert data["goodput"] is None
+        return
+    assert data["goodput"] == pytest.approx(0.99 * best * size / 1e9)
+    if prediction is not None:
+        assert best * (1 + data["residual_pct"] / 100) == pytest.approx(prediction)
+
+
+@given(rates, st.integers(1, 10**9))
+def test_samples_of_a_peak_are_its_data_in_the_units_of_a_run_file(qps, size):
+    rows = {row.metric: row for row in told.as_samples(found(outcome(qps)), ABOUT, size)}
+    assert rows["qps"].value == qps
+    assert rows["goodput"].value == pytest.approx(rows["completed"].value * size / 1e9)
+    assert [rows[name].value for name in ("p50", "p99", "p99.9")] == pytest.approx([2.0, 12.0, 14.4])
+    assert rows["lag_p99"].value == pytest.approx(0.1)
+    assert {row.flow for row in rows.values()} == {"host0->cpu, host0->cpu"}
+    assert all("no MLPerf submission" in row.note for row in rows.values())
+
+
+def test_a_search_without_a_valid_rate_is_one_row_without_a_value():
+    (row,) = told.as_samples(found(outcome(900.0, valid=False)), ABOUT, 1000)
+    assert (row.metric, row.value) == ("qps", None)
+
+
+def test_unknown_ends_of_the_interval_are_none():
+    search = replace(found(outcome(900.0)), interval=(800.0, math.inf))
+    data = told.as_data(search, account(), ABOUT, Path("kept"))
+    assert data["interval"] == [800.0, None]
+    assert "interval   800 to unknown queries/s" in loadtest.as_text(data)
+
+
+@pytest.mark.parametrize(
+    ("lag", "copy", "infer", "word"),
+    [
+        (0.002, 1e-5, 1e-3, "the load generator"),
+        (1e-5, 2e-3, 1e-3, "copies to the device"),
+        (1e-5, 1e-5, 1e-3, "the engine"),
+    ],
+)
+def test_the_limit_is_the_slowest_of_generator_copy_and_engine(lag: float, copy: float, infer: float, word: str):
+    assert told.limit(found(outcome(900.0, lag={"p99": lag})), account(copy, infer)).startswith(word)
+
+
+def search_text() -> str:
+    tried = (
+        outcome(12_345_678.0, False, 9, late=1_234_567, latency={"p99": 123.0}, ended_early=True),
+        outcome(700.0, True, 10, seconds=1234.5),
+        outcome(900.0, False, 11, latency={}, late=0),
+    )
+    return loadtest.as_text(told.as_data(found(*tried, prediction=735.0), account(), ABOUT, Path("kept")))
+
+
+def test_a_search_is_told_with_columns_that_line_up():
+    assert search_text() == snapshot("""\
+peak       700 queries/s, 0.000693 GB/s, p99 within 15 ms: VALID
+interval   630 to 770 queries/s (90 %)
+latency    p50 2 ms, p99 12 ms, p99.9 14.4 ms, max 20 ms
+issue lag  p99 100 us
+predicted  735 queries/s, +5.0 % off
+Offline    1,000 samples/s
+limit      the engine: a batch of 2.0 takes 1 ms; 70 % of the Offline rate, the bound leaves the rest
+tested     engine synthetic; devices cpu, cpu; weights none; sample bytes 1000
+
+run        target/s  seconds  seed  verdict      p99         late
+offline       1,000      8.0     1               12 ms         12
+search   12,345,678      8.0     9  ended early  123 s  1,234,567
+search          700   1234.5    10  VALID        12 ms         12
+search          900      8.0    11  not valid                   0
+
+of the last run, batches of 2.0 on average
+stage  p50     p99    max
+queue  500 us  1 ms   1.5 ms
+copy   10 us   20 us  30 us
+infer  1 ms    2 ms   3 ms
+
+note: made by MLPerf's rules, but no MLPerf submission: runs are shorter than 600 s and nobody reviewed them
+note: weights: none
+logs: kept\
+""")
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 1e8), st.integers(1, 10**6), st.integers(0, 10**7), st.floats(1e-7, 1e4)),
+                min_size=1, max_size=5))  # fmt: skip
+def test_no_column_runs_into_the_next_however_large_the_numbers(rows):
+    tried = [outcome(qps, True, seed, late=late, latency={"p99": p99}) for qps, seed, late, p99 in rows]
+    lines = loadtest.as_text(told.as_data(found(*tried), account(), ABOUT, Path("kept"))).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("run "))
+    table = list(itertools.takewhile(bool, lines[start:]))
+    heads = ["run", "target/s", "seconds", "seed", "verdict", "p99", "late"]
+    assert table[0].split() == heads
+    assert len({len(line) for line in table}) == 1  # `late` is the last column, flush right
+    for line, (qps, seed, late, _) in zip(table[2:], rows, strict=True):
+        words = line.split()
+        assert words[1] == f"{qps:,.0f}"
+        assert words[3] == str(seed)
+        assert words[-1] == f"{late:,}"
+
+
+def single(load: Load, **more: Any) -> Single:
+    lag = {"p50": 1e-5, "p99": 1e-4}
+    told_of = {"target_latency_ns": 2e7} if load.scenario == SERVER else {}
+    ran = Outcome(load, True, (), 100, 2.0, 50.0, TIMES, 0, lag, folder=Path("logs/0001"), settings=told_of)
+    return Single(ran, account(), ABOUT, Path("kept"), **more)
+
+
+def test_the_bound_is_that_which_loadgen_used():
+    assert told_single.as_data(single(Load(qps=50.0)))["bound"] == 0.02
+    assert told_single.as_data(single(Load(OFFLINE, 50.0)))["bound"] is None
+
+
+def test_rows_of_a_single_run_are_its_rates_and_of_accuracy_top1_alone():
+    rows = {row.metric: row.value for row in told_single.as_samples(single(Load(OFFLINE, 60.0)), 10**9)}
+    assert rows["completed"] == 50.0
+    assert rows["goodput"] == 50.0
+    (row,) = told_single.as_samples(single(Load(OFFLINE, 50.0, accuracy=True), accuracy=Accuracy(3, 4, 5)), 1000)
+    assert (row.metric, row.value, row.unit) == ("top1", 0.75, "1")
+
+
+def test_a_single_run_is_told_with_its_audit():
+    audit = Audit("payload", False, "1 of 9 samples arrived changed: 3", {"checked": 9.0, "wrong": 1.0})
+    data = told_single.as_data(single(Load(OFFLINE, 50.0, accuracy=True), audit=audit))
+    json.dumps(data, allow_nan=False)
+    assert loadtest_single.as_text(data) == snapshot("""\
+Offline at 50/s: accuracy mode: LoadGen gives no verdict
+audit      payload FAILED: 1 of 9 samples arrived changed: 3
+completed  100 in 2.0 s, 50/s
+latency    p50 2 ms, p99 12 ms, p99.9 14.4 ms, max 20 ms
+issue lag  p50 10 us, p99 100 us
+tested     engine synthetic; devices cpu, cpu; weights none; sample bytes 1000
+
+of the last run, batches of 2.0 on average
+stage  p50     p99    max
+queue  500 us  1 ms   1.5 ms
+copy   10 us   20 us  30 us
+infer  1 ms    2 ms   3 ms
+
+note: made by MLPerf's rules, but no MLPerf submission: runs are shorter than 600 s and nobody reviewed them
+note: weights: none
+logs: logs/0001\
+""")

@@ -1,0 +1,181 @@
+"""The search for the largest VALID rate over runners of known law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from loadtest.known_runner import KnownRunner
+
+from lanewise.errors import CannotMeasure, Contradiction, FormatError, InputError
+from lanewise.loadtest import state
+from lanewise.loadtest.peak import Done, PeakAsk, find
+from lanewise.loadtest.run import SERVER, Load, Outcome
+from lanewise.serving.queues import md1_peak
+
+BOUND = 0.015
+PEAK = md1_peak(0.001, BOUND)
+QUICK = PeakAsk(seconds=20.0, precision=0.05)
+
+
+def test_the_peak_of_an_md1_server_is_within_2_per_cent_in_9_of_10_seeds() -> None:
+    runners = [KnownRunner(stream=each) for each in range(60)]
+    found = [find(runner, PeakAsk()) for runner in runners]
+    assert sum(abs(each.qps / PEAK - 1.0) <= 0.02 for each in found) >= 52
+    assert all(each.outcome is not None and each.outcome.valid for each in found)
+    assert all(each.outcome.load.qps == each.qps for each in found if each.outcome)
+    assert all(len(each.trials) <= 12 for each in found)
+    assert sum(each.seconds for each in found) <= 150.0 * len(found)
+    assert sum(each.confirmed for each in found) >= 58
+
+
+@pytest.mark.parametrize(
+    ("runner", "bound"),
+    [
+        (KnownRunner(times=(5e-5,)), 0.00075),
+        (KnownRunner(times=tuple(0.002 + 0.00025 * size for size in range(1, 33)), timeout=0.001), BOUND),
+        (KnownRunner(times=(0.008,), servers=8), BOUND),
+    ],
+    ids=["20x faster", "batches", "8 servers"],
+)
+def test_other_servers_are_found_with_a_valid_run_and_in_time(runner: KnownRunner, bound: float) -> None:
+    found = find(runner, PeakAsk(bound=bound))
+    assert found.confirmed
+    assert found.outcome is not None
+    assert found.outcome.valid
+    assert found.seconds < 165.0
+    above = runner.run(Load(qps=1.08 * found.qps, seconds=200_000 / found.qps, bound=bound, seed=99))
+    below = runner.run(Load(qps=0.94 * found.qps, seconds=200_000 / found.qps, bound=bound, seed=98))
+    assert not above.valid
+    assert below.valid
+
+
+@settings(max_examples=15, deadline=None)
+@given(off=st.floats(0.5, 2.0))
+def test_a_wrong_prediction_or_offline_rate_still_leads_to_the_peak(off: float) -> None:
+    found = find(KnownRunner(stream=3), replace(QUICK, seconds=100.0, prediction=off * PEAK))
+    assert found.qps == pytest.approx(PEAK, rel=0.08)
+
+
+@dataclass
+class Lying(KnownRunner):
+    """Its Offline rate is not what the server can."""
+
+    factor: float = 1.0
+
+    def run(self, load: Load) -> Outcome:
+        found = super().run(load)
+        return found if load.scenario == SERVER else replace(found, qps=self.factor * found.qps)
+
+
+@pytest.mark.parametrize("factor", [0.6, 2.0])
+def test_an_offline_rate_that_is_wrong_is_left_behind(factor: float) -> None:
+    found = find(Lying(factor=factor), PeakAsk())
+    assert found.qps == pytest.approx(PEAK, rel=0.05)
+    assert any("above the Offline rate" in note for note in found.notes) is (factor < 1.0)
+
+
+def test_warm_ups_do_not_count_and_every_run_has_its_own_seed() -> None:
+    runner = KnownRunner()
+    found = find(runner, QUICK)
+    kinds = [run.kind for run in found.runs]
+    assert kinds[0] == "warm-up"
+    assert kinds.count("offline") == 1
+    assert len({*found.seeds}) == len(found.seeds) == len(found.trials)
+    assert found.offline == pytest.approx(1000.0)
+    assert [run.outcome.load for run in found.runs] == runner.ran
+
+
+def test_no_valid_rate_is_said_and_not_invented() -> None:
+    found = find(KnownRunner(times=(0.02,)), QUICK)  # each answer alone takes longer than the bound
+    assert (found.qps, found.outcome, found.confirmed) == (0.0, None, False)
+    assert found.notes[0].startswith("no rate was VALID")
+
+
+def test_a_late_generator_and_a_target_above_half_of_its_ceiling_are_noted() -> None:
+    found = find(KnownRunner(lag=0.004), replace(QUICK, own=1000.0))
+    assert any(note.startswith("the generator is the limit: at the percentile it is late itself by 4 ms")
+               for note in found.notes)  # fmt: skip
+    assert any("of the generator's own ceiling of 1,000 queries/s" in note for note in found.notes)
+    clean = find(KnownRunner(), replace(QUICK, own=10_000.0))
+    assert not any("generator" in note for note in clean.notes)
+
+
+def test_a_run_that_does_not_fit_into_memory_is_refused_with_its_numbers() -> None:
+    with pytest.raises(CannotMeasure, match=r"queries, which take .* are free") as caught:
+        find(KnownRunner(), replace(QUICK, memory=100_000.0))
+    assert "would fit" in caught.value.hint
+
+
+def test_progress_tells_what_runs_next_and_how_long_it_may_take() -> None:
+    told = []
+    found = find(KnownRunner(), QUICK, told.append)
+    assert len(told) == len(found.runs)
+    assert all(0.0 < each.left <= each.at_most <= QUICK.seconds for each in told)
+    assert [each.load for each in told] == [run.outcome.load for run in found.runs]
+
+
+class Cut(KeyboardInterrupt):
+    pass
+
+
+def cut_after(runner: KnownRunner, runs: int) -> Callable[[Load], Outcome]:
+    def run(load: Load) -> Outcome:
+        if len(runner.ran) == runs:
+            raise Cut
+        return KnownRunner.run(runner, load)
+
+    return run
+
+
+@pytest.mark.parametrize("after", [0, 1, 4, 7])
+def test_an_interrupted_search_goes_on_where_it_stood(after: int) -> None:
+    whole = find(KnownRunner(stream=5), QUICK)
+    runner, kept = KnownRunner(stream=5), []
+    runner.run = cut_after(runner, after)  # type: ignore[method-assign]
+    with pytest.raises(Cut):
+        find(runner, QUICK, on_run=kept.append)
+    text = state.text_of(QUICK, kept, "here")
+    earlier = state.read(text + '{"kind": "sea', "search.jsonl", QUICK, "here")  # cut off while a line was written
+    assert len(earlier) == min(after, len(kept))
+    resumed = find(KnownRunner(stream=5), QUICK, earlier=earlier)
+    assert resumed.runs == whole.runs
+    assert (resumed.qps, resumed.interval) == (whole.qps, whole.interval)
+
+
+def test_a_state_of_other_settings_or_another_machine_is_refused() -> None:
+    text = state.text_of(QUICK, [], "onnxruntime")
+    with pytest.raises(Contradiction, match=r"bound was 0\.015, is 0\.1") as caught:
+        state.read(text, "search.jsonl", replace(QUICK, bound=0.1), "onnxruntime")
+    assert caught.value.hint
+    with pytest.raises(Contradiction, match="'onnxruntime', is of 'torch'"):
+        state.read(text, "search.jsonl", QUICK, "torch")
+    assert state.read(text, "search.jsonl", replace(QUICK, memory=5.0), "onnxruntime") == []
+
+
+@pytest.mark.parametrize("bad", ["nonsense\n", '{"lanewise": 9}\n', "[1]\n"])
+def test_a_file_that_is_no_state_is_refused_with_its_line(bad: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        state.read(bad, "search.jsonl", QUICK)
+    assert caught.value.place is not None
+    assert caught.value.place.line == 1
+    with pytest.raises(FormatError, match=r"search\.jsonl:2: not a run"):
+        state.read(state.head(QUICK) + '\n{"kind": "search"}\n', "search.jsonl", QUICK)
+
+
+def test_every_outcome_survives_being_written_and_read(tmp_path) -> None:
+    outcome = replace(KnownRunner().run(Load(qps=500.0, seconds=2.0)), folder=tmp_path, settings={"a": 1})
+    run = Done("search", outcome)
+    assert state.read(state.text_of(QUICK, [run]), "x", QUICK) == [run]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"bound": 0.0}, {"seconds": -1.0}, {"percentile": 1.0}, {"most_runs": 0}, {"prediction": -5.0}]
+)
+def test_impossible_asks_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError) as caught:
+        PeakAsk(**wrong)  # type: ignore[arg-type]
+    assert caught.value.hint

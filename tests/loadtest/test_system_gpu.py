@@ -1,0 +1,134 @@
+"""The system on GPUs, by a CUDA driver without GPUs: each way to copy, the hold, failures, nothing left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import fake_cuda
+import numpy as np
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("the CUDA part is for Linux", allow_module_level=True)
+
+from lanewise import _native
+from lanewise.errors import CannotMeasure, UnknownName
+from lanewise.loadtest.system import SystemAsk, account, open_system
+
+BYTES, LIBRARY = 1000, 24  # not a multiple of 16
+Open = Callable[..., _native.BatchingSystem]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+    """Opens a system on the fake driver: opened('12', GPUS=4, batch=8). At the end nothing may be left of it."""
+    for name in [name for name in os.environ if name.startswith("FAKE_CUDA_")]:
+        monkeypatch.delenv(name)
+    libraries = []
+
+    def of(variant: str = "13", **asked: Any) -> _native.BatchingSystem:
+        libraries.append(fake_cuda.build(variant))
+        monkeypatch.setenv("LANEWISE_CUDA_DRIVER", str(libraries[-1]))
+        for name in [name for name in asked if name.isupper()]:
+            monkeypatch.setenv(f"FAKE_CUDA_{name}", str(asked.pop(name)))
+        defaults = {"sample_bytes": BYTES, "library": LIBRARY, "checksum": True, "devices": ("gpu0",), "batch": 8}
+        system = open_system(SystemAsk(**{**defaults, **asked}))
+        system.load(list(range(LIBRARY)))
+        return system
+
+    yield of
+    gc.collect()
+    for library in libraries:
+        assert fake_cuda.live(library) == dict.fromkeys(fake_cuda.KINDS, 0)
+
+
+def driven(system: _native.BatchingSystem, count: int = 50) -> dict[str, Any]:
+    samples = np.arange(count, dtype=np.uint64) * 7 % LIBRARY
+    return _native.drive(system, np.arange(count) * 1e-4, samples, keep=True)
+
+
+def right(count: int = 50) -> list[bytes]:
+    sums = [zlib.crc32(_native.synthetic_sample(i * 7 % LIBRARY, BYTES)) for i in range(count)]
+    return [value.to_bytes(4, "little") for value in sums]
+
+
+@pytest.mark.parametrize("method", ["calls", "batch", "kernel", "staged"])
+def test_each_way_to_copy_brings_the_right_samples_to_every_gpu(opened: Open, method: str) -> None:
+    system = opened(copy=method, devices=("gpu0", "gpu1"), streams=3, service_batch=1e-4, trace=64)
+    found = driven(system)
+    assert found["failure"] == ("", "")
+    assert found["data"] == right()
+    assert system.copies == [(method, {}), (method, {})]
+    assert {batch[0] for batch in system.trace()} == {0, 1}
+    assert account(system).bytes == 50 * BYTES
+
+
+def test_a_cpu_and_a_gpu_serve_side_by_side(opened: Open) -> None:
+    assert driven(opened(devices=("cpu", "gpu1")))["data"] == right()
+
+
+@pytest.mark.parametrize(("variant", "ways"), [("13", 4), ("12", 4), ("no batch", 3)])
+def test_the_fastest_way_that_the_driver_has_is_taken(opened: Open, variant: str, ways: int) -> None:
+    system = opened(variant)
+    ((method, tried),) = system.copies
+    assert len(tried) == ways
+    assert tried[method] == min(tried.values())
+    assert driven(system)["data"] == right()
+
+
+def test_a_way_that_the_driver_lacks_is_refused(opened: Open) -> None:
+    with pytest.raises(CannotMeasure, match="no cuMemcpyBatchAsync") as refused:
+        opened("no batch", copy="batch")
+    assert "12.8" in refused.value.hint
+
+
+def test_the_gpu_is_held_by_a_kernel_for_each_batch(opened: Open) -> None:
+    system = opened(service_batch=1e-3, copy="staged", batch=4)
+    library = fake_cuda.build()
+    before = fake_cuda.calls(library, "cuLaunchKernel")
+    driven(system, 20)
+    assert fake_cuda.calls(library, "cuLaunchKernel") - before == sum(account(system).sizes.values())
+
+
+def test_data_that_is_damaged_on_its_way_shows_in_the_checksum(opened: Open) -> None:
+    assert driven(opened(CORRUPT="in", copy="calls"))["data"] != right()
+
+
+@pytest.mark.parametrize("call", ["cuMemcpyHtoDAsync", "cuLaunchKernel", "cuEventSynchronize"])
+def test_a_gpu_that_fails_in_a_run_is_told_and_every_query_answered(opened: Open, call: str) -> None:
+    system = opened(FAIL=f"{call}:3", copy="staged", service_batch=1e-4, batch=2, checksum=False)
+    found = driven(system)
+    assert call in found["failure"][0]
+    assert found["failure"][1]
+    assert list(found["answers"]) == [1] * 50
+
+
+def test_too_little_gpu_memory_is_told_with_how_much(opened: Open) -> None:
+    with pytest.raises(CannotMeasure, match=r"out of memory.*MiB asked"):
+        opened(MEMORY=1 << 20, batch=2048)
+
+
+def test_a_gpu_that_is_not_there_is_named(opened: Open) -> None:
+    with pytest.raises(UnknownName, match="gpu7"):
+        opened(devices=("gpu7",))
+
+
+def test_an_engine_reads_the_batch_where_it_lies_on_the_gpu(opened: Open) -> None:
+    seen = []
+
+    def engine(batch: Any, samples: Any) -> bytes:
+        view = batch.__cuda_array_interface__
+        assert view["shape"] == (len(samples), BYTES)
+        assert view["typestr"] == "|u1"
+        seen.append((view["data"][0], view["strides"]))
+        return bytes(len(samples))
+
+    found = driven(opened(engine=engine, checksum=False, streams=2))
+    assert found["failure"] == ("", "")
+    assert {strides for _, strides in seen} == {(1008, 1)}
+    assert len({address for address, _ in seen}) <= 2

@@ -1,0 +1,195 @@
+"""The batching system: every query is answered once, with its own sample's data, in batches as asked."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+if sys.platform != "linux":
+    pytest.skip("load tests are for Linux", allow_module_level=True)
+
+from lanewise import _native
+from lanewise.loadtest.system import Account, SystemAsk, account, open_system, perfetto
+
+BYTES, LIBRARY = 100, 32  # not a multiple of 16: samples keep their distance on the device
+
+
+def made(**asked: Any) -> _native.BatchingSystem:
+    """A small system with all its samples loaded."""
+    system = open_system(SystemAsk(**{"sample_bytes": BYTES, "library": LIBRARY, "checksum": True, **asked}))
+    system.load(list(range(LIBRARY)))
+    return system
+
+
+def driven(system: _native.BatchingSystem, times: Any, samples: Any = None, **how: Any) -> dict[str, Any]:
+    """Queries at those times, of samples in turn unless told."""
+    seconds = np.asarray(times, np.float64)
+    picked = np.arange(len(seconds)) % LIBRARY if samples is None else samples
+    return _native.drive(system, seconds, np.asarray(picked, np.uint64), **how)
+
+
+def checksum(sample: int) -> bytes:
+    """What a query of that sample is answered with."""
+    return zlib.crc32(_native.synthetic_sample(sample, BYTES)).to_bytes(4, "little")
+
+
+SCHEDULES = st.lists(st.integers(0, 3000), min_size=1, max_size=120).map(
+    lambda us: [each * 1e-6 for each in sorted(us)]
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    times=SCHEDULES,
+    picks=st.randoms(use_true_random=False),
+    batch=st.integers(1, 9),
+    timeout=st.sampled_from([0.0, 0.0002, 0.002]),
+    streams=st.integers(1, 3),
+    lanes=st.integers(1, 3),
+    waiting=st.sampled_from([1, 7, 1 << 12]),
+    balance=st.sampled_from(["least-outstanding", "round-robin"]),
+    coalesce=st.booleans(),
+    flush=st.booleans(),
+)
+def test_every_query_is_answered_once_with_what_its_sample_is(
+    times: list[float], picks: Any, batch: int, timeout: float, streams: int, lanes: int, waiting: int, balance: str,
+    coalesce: bool, flush: bool,
+) -> None:  # fmt: skip
+    samples = [picks.randrange(LIBRARY) for _ in times]
+    system = made(batch=batch, timeout=timeout, streams=streams, devices=("cpu",) * lanes, waiting=waiting,
+                  balance=balance)  # fmt: skip
+    found = driven(system, times, samples, coalesce=coalesce, flush=flush, keep=True)
+    assert found["failure"] == ("", "")
+    assert list(found["answers"]) == [1] * len(times)
+    assert found["data"] == [checksum(sample) for sample in samples]
+    assert (found["issued"] >= found["scheduled"]).all()
+    assert (found["answered"] >= found["issued"]).all()
+    told = account(system)
+    assert max(told.sizes) <= batch
+    assert sum(size * count for size, count in told.sizes.items()) == told.answered == len(times)
+    assert told.bytes == len(times) * BYTES
+    assert told.failed == 0
+
+
+def test_a_full_batch_goes_at_once_and_a_partial_one_waits_for_its_time_out() -> None:
+    system = made(batch=4, timeout=0.25)
+    found = driven(system, [0.0] * 6, coalesce=True, flush=False)
+    waited = (found["answered"] - found["issued"]) * 1e-9
+    assert account(system).sizes == {2: 1, 4: 1}
+    assert (waited[4:] >= 0.25).all()
+    assert waited[:4].max() < waited[4:].min()
+
+
+def test_flush_lets_a_partial_batch_go_long_before_its_time_out() -> None:
+    system = made(batch=64, timeout=30.0)
+    found = driven(system, [0.0] * 5, coalesce=True, limit=20)
+    assert list(found["answers"]) == [1] * 5
+    assert account(system).sizes == {5: 1}
+
+
+def test_without_a_time_out_it_takes_what_is_there() -> None:
+    system = made(batch=64, timeout=0.0)
+    driven(system, [0.0, 0.05, 0.1])
+    assert account(system).sizes == {1: 3}
+
+
+def test_what_waits_while_the_device_is_busy_goes_together() -> None:
+    system = made(batch=64, timeout=0.0, streams=1, service_batch=0.3)
+    driven(system, [0.0, *np.linspace(0.05, 0.1, 10)])
+    assert account(system).sizes == {1: 1, 10: 1}
+
+
+def test_the_next_batch_is_copied_while_the_device_is_held() -> None:
+    held = {}
+    for streams in (1, 3):
+        system = made(batch=1, streams=streams, service_batch=0.02)
+        driven(system, [0.0] * 6)
+        held[streams] = account(system).stages["infer"]["max"]
+    assert held[3] > 1.9 * held[1]  # it waits for its device, copied
+
+
+def test_an_idle_system_uses_every_device_and_a_slow_device_gets_less() -> None:
+    system = made(batch=1, timeout=0.0, devices=("cpu",) * 4, service_batch=0.02, trace=64)
+    driven(system, np.arange(8) * 0.03)
+    assert {batch[0] for batch in system.trace()} == {0, 1, 2, 3}
+
+    slow = [lambda batch, samples: _sleep(0.1), lambda batch, samples: None]
+    system = made(engine=tuple(slow), devices=("cpu", "cpu"), batch=1, streams=1, timeout=0.0, trace=64, checksum=False)
+    driven(system, np.arange(24) * 0.01)
+    lanes = [batch[0] for batch in system.trace()]
+    assert lanes.count(0) < lanes.count(1)
+
+
+def _sleep(seconds: float) -> None:
+    import time
+
+    time.sleep(seconds)
+
+
+def test_samples_come_from_the_data_set_and_leave_room_when_unloaded() -> None:
+    rows = {number: bytes([number]) * BYTES for number in range(200)}
+    system = open_system(SystemAsk(sample_bytes=BYTES, library=2, samples=200, fill=rows.__getitem__, checksum=True))
+    for pair in ([3, 150], [7, 8]):
+        system.load(pair)
+        found = driven(system, [0.0, 0.0], pair, keep=True)
+        assert found["data"] == [zlib.crc32(rows[number]).to_bytes(4, "little") for number in pair]
+        with pytest.raises(_native.ProbeFailure, match="more samples"):
+            system.load([11])
+        system.unload(pair)
+
+
+def test_a_run_tells_where_time_went() -> None:
+    system = made(batch=2, timeout=0.0, service_batch=0.01, service_query=0.005, trace=3)
+    driven(system, np.arange(8) * 0.03)
+    told: Account = account(system)
+    assert told.stages["infer"]["p50"] >= 0.015 * 0.99
+    assert told.stages["total"]["max"] >= told.stages["infer"]["max"]
+    assert told.mean_batch == pytest.approx(8 / sum(told.sizes.values()))
+    means = [told.stages[stage]["mean"] for stage in ("queue", "copy", "infer", "answer")]
+    assert sum(means) == pytest.approx(told.stages["total"]["mean"], rel=1e-6)
+    assert len(system.trace()) == 3
+
+
+def test_the_trace_is_bounded_and_each_batch_nests_in_time() -> None:
+    system = made(batch=4, timeout=0.0, trace=5, devices=("cpu", "cpu"))
+    driven(system, [0.0] * 40, coalesce=True)
+    events = json.loads(perfetto(system, ("cpu", "cpu")))["traceEvents"]
+    stages = [event for event in events if event["ph"] == "X"]
+    assert len(stages) == 3 * 5
+    for number in range(5):
+        copy, infer, answer = (event for event in stages if event["args"]["batch"] == number)
+        assert copy["ts"] + copy["dur"] <= infer["ts"] + 1e-6
+        assert infer["ts"] + infer["dur"] <= answer["ts"] + 1e-6
+    begun = [event["id"] for event in events if event["ph"] == "b"]
+    assert begun == [event["id"] for event in events if event["ph"] == "e"]
+    assert len(begun) == len(set(begun))
+
+
+def test_it_runs_again_and_forgets_the_run_before() -> None:
+    system = made(batch=3)
+    for count in (20, 5):
+        driven(system, [0.0] * count)
+        assert account(system).answered == count
+
+
+def test_deterministic_service_queues_as_m_d_1_does() -> None:
+    """Mean wait of M/D/1: rho/(2(1-rho)) services; here 5 ms at rho 0.6, so 3.75 ms of waiting, within 60 %."""
+    service, load = 0.005, 0.6
+    times = np.cumsum(np.random.default_rng(4).exponential(service / load, 250))
+    system = made(batch=1, timeout=0.0, streams=2, service_batch=service, checksum=False)
+    found = driven(system, times)
+    latency = float(np.mean(found["answered"] - found["scheduled"])) * 1e-9
+    at, free = [], 0.0
+    for time in times:  # Lindley: what a server without overhead would do with this very schedule
+        free = max(free, time) + service
+        at.append(free - time)
+    exact = float(np.mean(at))
+    assert exact <= latency * 1.0001
+    assert latency < 1.6 * exact + 0.01  # a busy machine may wake threads late
