@@ -306,6 +306,23 @@ def test_a_search_goes_on_with_the_same_settings_only(ask: Ask):
     assert len(json.loads(out)["runs"]) == before.count("\n") - 1
 
 
+def test_a_generator_that_does_not_hold_twice_the_rate_by_itself_is_noted(ask: Ask, monkeypatch: pytest.MonkeyPatch):
+    from lanewise.loadtest import selftest
+
+    words = ["peak", *QUICK, "--seconds", 2, "--most-runs", 2, "--results", "kept", "--json"]
+    tried = []
+
+    def holds(*asked: Any) -> bool:
+        tried.append(asked[-1])
+        return len(tried) > 1
+
+    monkeypatch.setattr(selftest, "holds", holds)
+    told = json.loads(ask(*words)[1])
+    assert tried == [pytest.approx(2 * told["qps"])]
+    assert any("the generator alone does not hold twice this rate" in note for note in told["notes"])
+    assert not any("the generator alone" in note for note in json.loads(ask(*words)[1])["notes"])
+
+
 def test_a_file_that_is_no_search_is_left_as_it_is(ask: Ask):
     Path("kept").mkdir()
     Path("kept/search.jsonl").write_text("my diary\n")

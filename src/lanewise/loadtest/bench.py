@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise import units
 from lanewise.errors import CannotMeasure, InputError, LanewiseError, unknown_name
+from lanewise.loadtest.busy import intervals
 from lanewise.loadtest.loadgen import LoadGenRunner, Setup, Tick, needs_loadgen
 from lanewise.loadtest.system import CPU, SYNTHETIC, Account, SystemAsk, account, open_system, perfetto
 
@@ -64,13 +65,27 @@ class Bench:
         return perfetto(self.system, self.ask.system.devices)
 
     def service_times(self) -> dict[int, float]:
-        """Seconds that the engine takes for batches of 1, 2, 4 ... up to the largest, one after the other."""
-        largest = self.ask.system.batch
-        sizes = sorted({largest, *(2**i for i in range(largest.bit_length()))})
+        """Seconds that the engine alone takes for batches of `sizes`, one after the other; stated ones of none."""
         if self.engines:
-            return self.engines[0].service_times(sizes)
+            return self.engines[0].service_times(self.sizes)
         asked = self.ask.system
-        return {size: asked.service_batch + size * asked.service_query for size in sizes}
+        return {size: asked.service_batch + size * asked.service_query for size in self.sizes}
+
+    def busy_times(self) -> dict[int, float]:
+        """Seconds from one batch of a device to its next, by size, in the whole system at work; CannotMeasure."""
+        return intervals(self.system, self.ask.system, self.sizes)
+
+    @property
+    def steps(self) -> bool:
+        """Whether batches between two of `sizes` are filled up to the larger."""
+        return bool(self.engines) and bool(getattr(self.engines[0], "sizes", ()))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Batch sizes that tell how long every other takes: those the engine prepared, else 1, 2, 4 ... the largest."""
+        prepared = getattr(self.engines[0], "sizes", ()) if self.engines else ()
+        largest = self.ask.system.batch
+        return tuple(sorted(prepared or {largest, *(2**i for i in range(largest.bit_length()))}))
 
 
 @contextmanager

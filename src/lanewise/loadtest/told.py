@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lanewise.loadtest.peak import late_itself
 from lanewise.results.sample import Sample
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from lanewise.loadtest.system import Account
 
 NO_SUBMISSION = "made by MLPerf's rules, but no MLPerf submission: runs are shorter than 600 s and nobody reviewed them"
-LAG_SHARE = 0.1  # of the bound; a generator later than this is the limit itself
 
 
 def as_data(found: PeakFound, account: Account, about: Mapping[str, object], folder: Path) -> dict[str, Any]:
@@ -64,9 +64,8 @@ def limit(found: PeakFound, account: Account) -> str:
     best = found.outcome
     if best is None:
         return found.reason
-    lag = best.lag.get("p99", 0.0)
-    if lag > LAG_SHARE * found.ask.bound:
-        return f"the load generator: it issues queries {lag * 1e3:.2g} ms late (p99)"
+    if (lag := late_itself(found.ask, best)) is not None:
+        return f"the load generator: it issues queries {lag * 1e3:.2g} ms late (p{100 * found.ask.percentile:g})"
     copy, infer = (account.stages.get(stage, {}).get("mean", 0.0) for stage in ("copy", "infer"))
     share = f"{100 * found.qps / found.offline:.0f} % of the Offline rate" if found.offline else "no Offline rate"
     if copy > infer:
