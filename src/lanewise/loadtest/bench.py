@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -71,9 +71,9 @@ class Bench:
         asked = self.ask.system
         return {size: asked.service_batch + size * asked.service_query for size in self.sizes}
 
-    def busy_times(self) -> dict[int, float]:
-        """Seconds from one batch of a device to its next, by size, in the whole system at work; CannotMeasure."""
-        return intervals(self.system, self.ask.system, self.sizes)
+    def busy_times(self, sizes: Sequence[int] = ()) -> dict[int, float]:
+        """Seconds from one batch of a device to its next, of `sizes` or all, in the system at work; CannotMeasure."""
+        return intervals(self.system, self.ask.system, sizes or self.sizes)
 
     @property
     def steps(self) -> bool:

@@ -52,11 +52,7 @@ def as_samples(found: PeakFound, about: Mapping[str, object], sample_bytes: int)
     yield row("goodput", best.qps * sample_bytes / 1e9, "GB/s")
     yield row("completed", best.qps, "1/s")
     yield row("offline", found.offline, "1/s")
-    for name in ("p50", "p90", "p99", "p99.9"):
-        if name in best.latency:
-            yield row(name, best.latency[name] * 1e3, "ms")
-    if "p99" in best.lag:
-        yield row("lag_p99", best.lag["p99"] * 1e3, "ms")
+    yield from (row(name, took, "ms") for name, took in late(best))
 
 
 def limit(found: PeakFound, account: Account) -> str:
@@ -73,6 +69,15 @@ def limit(found: PeakFound, account: Account) -> str:
         return f"copies to the device: {took}; {share}"
     took = f"a batch of {account.mean_batch:.1f} takes {infer * 1e3:.3g} ms"
     return f"the engine: {took}; {share}, the bound leaves the rest"
+
+
+def late(outcome: Outcome) -> Iterator[tuple[str, float]]:
+    """Latency at each percentile, and how late the generator was, by the name of the metric in ms."""
+    for name in ("p50", "p90", "p99", "p99.9"):
+        if name in outcome.latency:
+            yield name, outcome.latency[name] * 1e3
+    if "p99" in outcome.lag:
+        yield "lag_p99", outcome.lag["p99"] * 1e3
 
 
 def notes(about: Mapping[str, object]) -> list[str]:
@@ -109,4 +114,4 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-__all__ = ["as_data", "as_samples", "limit", "notes"]
+__all__ = ["as_data", "as_samples", "late", "limit", "notes"]
