@@ -246,7 +246,12 @@ def test_a_broken_image_is_named_with_its_file(ask: Ask, tmp_path: Path):
     folder = pictures(tmp_path / "images")
     (folder / "b-green" / "2.png").write_bytes(b"\x89PNG and no more")
     model = colours(tmp_path / "m.onnx")
-    err = refused(ask("run", *ONNX, "--model", model, "--images", folder, "--accuracy", "--results", "kept"))
+    words = ["run", *ONNX, "--model", model, "--images", folder, "--accuracy", "--results", "kept"]
+    err = refused(ask(*words))
+    assert "b-green/2.png: not an image that can be read" in err
+    assert "logs" not in err  # it was found before LoadGen ran
+    assert not (tmp_path / "kept").exists()
+    err = refused(ask(*words, "--qps", "100"))
     assert "b-green/2.png: not an image that can be read" in err
     assert "logs: kept" in err
     assert list((tmp_path / "kept" / "logs").iterdir())

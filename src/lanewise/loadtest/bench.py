@@ -111,7 +111,8 @@ def opened(ask: BenchAsk, folder: Path, tick: Tick | None = None, runs: Setup | 
             raise
         # What a sample or an engine said reaches the native system as text alone; it was told better where it happened.
         own = failed[0]
-        own.hint = "; ".join(text for text in (own.hint, f"logs: {folder}") if text)
+        logs = f"logs: {folder}" if folder.exists() else ""
+        own.hint = "; ".join(text for text in (own.hint, logs) if text)
         if own is error:
             raise
         raise own from None

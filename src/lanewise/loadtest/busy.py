@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lanewise.errors import CannotMeasure
+from lanewise.loadtest.system import cannot
 
 if TYPE_CHECKING:
     from lanewise import _native
@@ -26,10 +27,14 @@ def intervals(system: _native.BatchingSystem, ask: SystemAsk, sizes: Sequence[in
 
     The system must not run. CannotMeasure where it fails.
     """
+    from lanewise._native import ProbeFailure
+
     resident = list(range(min(ask.library, ask.samples or ask.library)))
-    system.load(resident)
     try:
+        system.load(resident)
         return {size: _interval(system, ask, size, len(resident)) for size in sizes}
+    except ProbeFailure as failure:
+        raise cannot(failure) from None
     finally:
         system.take_at_most(ask.batch)
         system.unload(resident)
