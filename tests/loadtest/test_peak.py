@@ -58,7 +58,7 @@ def test_other_servers_are_found_with_a_valid_run_and_in_time(runner: KnownRunne
 @given(off=st.floats(0.5, 2.0))
 def test_a_wrong_prediction_or_offline_rate_still_leads_to_the_peak(off: float) -> None:
     found = find(KnownRunner(stream=3), replace(QUICK, seconds=100.0, prediction=off * PEAK))
-    assert found.qps == pytest.approx(PEAK, rel=0.08)
+    assert found.qps == pytest.approx(PEAK, rel=0.1)
 
 
 @dataclass
