@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -67,7 +68,7 @@ def options(doc: str | None, name: str) -> argparse.ArgumentParser:
 def begin(asked: argparse.Namespace) -> Record:
     """The record of a run that starts now."""
     script = Path(sys.argv[0]).resolve().relative_to(ROOT)
-    command = " ".join(["python", str(script), *sys.argv[1:]])
+    command = shlex.join(["python", str(script), *sys.argv[1:]])
     today = datetime.date.today().isoformat()
     return {"date": today, "command": command, "machine": machine(), "note": asked.note}
 
