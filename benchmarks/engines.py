@@ -9,21 +9,15 @@ Rounds visit all engines in turn, so that what else runs hits all alike. Writes 
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
-import os
-import platform
-import re
 import statistics
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
+
+import kept
 
 from lanewise.errors import LanewiseError
 from lanewise.loadtest.engines import ENGINES, Options, open_engine
-
-ROOT = Path(__file__).parents[1]
 
 
 def cases(asked: argparse.Namespace) -> dict[str, tuple[str, str, str]]:
@@ -44,18 +38,6 @@ def sizes(text: str) -> list[int]:
     return [int(size) for size in text.split(",")]
 
 
-def machine() -> dict[str, Any]:
-    """What it ran on, and how busy that was before."""
-    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    return {
-        "cpu": model[1] if model else platform.machine(),
-        "cores": os.cpu_count(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "load_before": os.getloadavg(),
-    }
-
-
 def measure(asked: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Seconds of each engine and batch by round, with what the engine says of itself; one is open at a time, as idle
     threads of another would take the cores."""
@@ -63,10 +45,10 @@ def measure(asked: argparse.Namespace) -> dict[str, dict[str, Any]]:
     for number in range(asked.rounds):
         for shown, (name, model, mode) in cases(asked).items():
             engine = open_engine(name, model, asked.device, asked.precision, Options(mode=mode), max(asked.batches))
-            kept = found.setdefault(shown, {"what": engine.describe(), "seconds": {}})
+            values = found.setdefault(shown, {"what": engine.describe(), "seconds": {}})
             engine.warm(asked.batches)
             for batch, seconds in engine.service_times(asked.batches).items():
-                kept["seconds"].setdefault(str(batch), []).append(seconds)
+                values["seconds"].setdefault(str(batch), []).append(seconds)
             engine.close()
             print(f"round {number + 1}: {shown} measured", file=sys.stderr)
     return found
@@ -75,10 +57,7 @@ def measure(asked: argparse.Namespace) -> dict[str, dict[str, Any]]:
 def page(record: dict[str, Any]) -> str:
     """The medians as a table."""
     lines = [
-        f"# Service times of engines, {record['date']}",
-        "",
-        f"Command: `{record['command']}`. Machine: {record['machine']}. {record['note']}".rstrip(),
-        "",
+        *kept.heading("Service times of engines", record),
         "Weights are random. Milliseconds of a batch, median of the rounds (smallest to largest round), samples/s.",
         "",
         "| engine | batch | ms | samples/s | of multiply-adds, G/s |",
@@ -96,33 +75,23 @@ def page(record: dict[str, Any]) -> str:
 
 def main() -> None:
     """Runs everything and writes both files."""
-    today = datetime.date.today().isoformat()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = kept.options(__doc__, "engines")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--modes", default="eager", help="of torch, comma-separated")
     parser.add_argument("--models", default="small-cnn,resnet50")
     parser.add_argument("--batches", type=sizes, default=[1, 2, 4, 8, 16])
-    parser.add_argument("--note", default="", help="what else ran on the machine")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "runs" / f"{today}-engines.json")
     asked = parser.parse_args()
-    about = machine()
+    record = kept.begin(asked)
     try:
         measured = measure(asked)
     except LanewiseError as error:
         sys.exit(error.show())
     if not measured:
         sys.exit("error: no engine is installed\nhint:  pip install onnxruntime onnx")
-    batches = ",".join(map(str, asked.batches))
-    command = (
-        f"python benchmarks/engines.py --rounds {asked.rounds} --device {asked.device} --precision {asked.precision} "
-        f"--models {asked.models} --modes {asked.modes} --batches {batches}"
-    )
-    record = {"date": today, "command": command, "machine": about, "note": asked.note, "engines": measured}
-    asked.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    asked.out.with_suffix(".md").write_text(page(record), encoding="utf-8")
-    print(page(record))
+    record["engines"] = measured
+    kept.keep(record, page, asked.out)
 
 
 if __name__ == "__main__":

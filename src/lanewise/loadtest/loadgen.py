@@ -84,10 +84,11 @@ class LoadGenRunner:
             raise CannotMeasure(f"the load test failed: {error}", hint=hint) from None
 
     def _settings(self, load: Load, folder: Path) -> Settings:
-        from lanewise._loadgen import Settings
+        from lanewise._loadgen import Mode, Settings
 
         made, setup = Settings(), self.setup
-        made.scenario, made.accuracy, made.qps, made.bound = load.scenario, load.accuracy, load.qps, load.bound
+        made.scenario, made.qps, made.bound = load.scenario, load.qps, load.bound
+        made.mode = Mode.ACCURACY if load.accuracy else Mode.PERFORMANCE
         made.percentile, made.seconds, made.queries = load.percentile, load.seconds, load.queries
         made.samples, made.seed, made.coalesce = load.samples, load.seed, load.coalesce
         made.sample_count, made.performance_sample_count = setup.samples, min(setup.resident, setup.samples)
