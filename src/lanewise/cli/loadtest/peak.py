@@ -58,16 +58,18 @@ def peak(
         answer = api.loadtest_peak(
             what.bench(), bound=units.parse(bound, "s"), percentile=percentile, precision=within, seconds=seconds,
             most_runs=most_runs, seed=seed, coalesce=coalesce, results=results, trace=trace, output=output,
-            say=terminal.status, on_progress=_progress, on_run=_told,
+            say=terminal.status, on_progress=progress, on_run=_told,
         )  # fmt: skip
     finally:
         terminal.done()
     show(answer, as_json)
 
 
-def _progress(now: Progress) -> None:
-    rate = f"{now.load.qps:,.0f} queries/s" if now.kind == "search" else now.kind
-    terminal.status(f"run {now.number}: {rate} for {now.load.seconds:.1f} s; about {now.left:.0f} s left")
+def progress(now: Progress) -> None:
+    """The run of a search that is about to begin."""
+    load = f"{now.load.qps:,.0f} queries/s" if now.kind == "search" else now.kind
+    left = f"about {now.left:.0f} s left of this search"
+    terminal.status(f"run {now.number}: {load} for {now.load.seconds:.1f} s; {left}")
 
 
 def _told(run: Done) -> None:

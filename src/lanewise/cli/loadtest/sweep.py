@@ -10,12 +10,12 @@ import typer
 from lanewise.cli import options, terminal
 from lanewise.cli.loadtest import asked
 from lanewise.cli.loadtest.asked import Asked
+from lanewise.cli.loadtest.peak import progress
 from lanewise.errors import FormatError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lanewise.loadtest.peak import Progress
     from lanewise.loadtest.sweep import Row, Seen
 
 
@@ -77,7 +77,7 @@ def sweep(
     found: list[Seen] = []
     try:
         for each in api.loadtest_sweep(
-            points, results=results, say=terminal.status, on_progress=_progress, bound=units.parse(bound, "s"),
+            points, results=results, say=terminal.status, on_progress=progress, bound=units.parse(bound, "s"),
             percentile=percentile, precision=within, seconds=seconds, most_runs=most_runs, seed=seed, coalesce=coalesce,
         ):  # fmt: skip
             found.append(each)  # noqa: PERF402 - an interrupt keeps those there are
@@ -115,11 +115,6 @@ def _check(rate: float | None, chart: Path | None, output: Path | None) -> None:
     for path in (chart, output):
         if path is not None:
             files.check_writable(path)
-
-
-def _progress(now: Progress) -> None:
-    rate = f"{now.load.qps:,.0f} queries/s" if now.kind == "search" else now.kind
-    terminal.status(f"run {now.number}: {rate} for {now.load.seconds:.1f} s; about {now.left:.0f} s left of this point")
 
 
 def _write(found: Sequence[Seen], rows: Sequence[Row], output: Path | None) -> None:
