@@ -207,6 +207,10 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(ask: Ask, tmp_path: Path, 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_sweep_takes_images_as_a_search_does(ask: Ask):
+    refused(ask("sweep", *QUICK, "--batches", 1, "--images", "nowhere"), "nowhere: there is no such folder of images")
+
+
 def test_without_loadgen_it_says_how_to_get_it(ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     from lanewise.loadtest import loadgen
 
