@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lanewise.cli import options
+from lanewise.cli import options, terminal
 from lanewise.errors import FormatError
 
 if TYPE_CHECKING:
@@ -114,7 +114,16 @@ def first_engine(devices: tuple[str, ...]) -> str:
     from importlib.util import find_spec
 
     order = ("torch", "onnxruntime") if devices[0] != "cpu" else ("onnxruntime", "torch")
-    return next((name for name in order if find_spec(name) is not None), "synthetic")
+    for name in order:
+        if find_spec(name) is not None:
+            return name
+    packages = {"torch": "torch", "onnxruntime": "onnxruntime onnx"}[order[0]]
+    # Its rate is easily taken for that of a model.
+    terminal.note(
+        "note: neither onnxruntime nor torch is installed: the synthetic engine measures path and queueing with the "
+        f"service time that --service states; no model runs\nhint: pip install {packages}"
+    )
+    return "synthetic"
 
 
 def service_times(text: str) -> tuple[float, float]:
