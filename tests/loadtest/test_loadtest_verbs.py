@@ -207,6 +207,28 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(ask: Ask, tmp_path: Path, 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("devices", "install"), [("cpu", "onnxruntime onnx"), ("gpu4711", "torch")])
+def test_where_no_engine_is_installed_it_says_that_no_model_runs(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, devices: str, install: str
+):
+    find = importlib.util.find_spec
+    gone = ("onnxruntime", "torch")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *of: None if name in gone else find(name, *of))
+    words = ["run", *QUICK[2:], "--devices", devices, "--scenario", "offline", "--seconds", 0.1, "--queries", 10]
+    code, out, err = ask(*words)
+    first, second, *_ = err.splitlines()
+    assert first.startswith("note: neither onnxruntime nor torch is installed: the synthetic engine measures path")
+    assert second == f"hint: pip install {install}"
+    if devices == "cpu":
+        assert code == 0, err
+        assert "engine synthetic" in out
+    assert "neither onnxruntime" not in ask(*words, "--engine", "synthetic")[2]  # as asked for
+
+
+def test_a_sweep_takes_images_as_a_search_does(ask: Ask):
+    refused(ask("sweep", *QUICK, "--batches", 1, "--images", "nowhere"), "nowhere: there is no such folder of images")
+
+
 def test_without_loadgen_it_says_how_to_get_it(ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     from lanewise.loadtest import loadgen
 
