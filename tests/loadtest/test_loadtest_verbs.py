@@ -229,6 +229,12 @@ def test_a_sweep_takes_images_as_a_search_does(ask: Ask):
     refused(ask("sweep", *QUICK, "--batches", 1, "--images", "nowhere"), "nowhere: there is no such folder of images")
 
 
+def test_a_sweep_that_is_refused_leaves_no_folder(ask: Ask):
+    words = ["sweep", *QUICK, "--batches", "1,2", "--images", "nowhere", "--results", "a/b"]
+    refused(ask(*words), "nowhere")
+    assert list(Path().iterdir()) == []
+
+
 def test_without_loadgen_it_says_how_to_get_it(ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     from lanewise.loadtest import loadgen
 

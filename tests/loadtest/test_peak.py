@@ -79,6 +79,15 @@ def test_an_offline_rate_that_is_wrong_is_left_behind(factor: float) -> None:
     assert any("above the Offline rate" in note for note in found.notes) is (factor < 1.0)
 
 
+def test_a_prediction_above_the_offline_rate_begins_there_whatever_its_digits() -> None:
+    # Of such rates x the square over x is above x, which made an empty bracket of the two.
+    rates = [x for x in (1400.0 + each / 7 for each in range(1400)) if x**2 / x > x]
+    assert rates
+    for rate in rates[:3]:
+        found = find(Lying(factor=rate / 1000.0), replace(QUICK, prediction=1e6))
+        assert found.bracket[0] == found.bracket[1] == found.offline
+
+
 def test_warm_ups_do_not_count_and_every_run_has_its_own_seed() -> None:
     runner = KnownRunner()
     found = find(runner, QUICK)

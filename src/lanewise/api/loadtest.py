@@ -224,7 +224,7 @@ def _folder(results: str | Path | None, *written: str | Path | None) -> Iterator
         if path is not None:
             files.check_writable(path)
     made = Path(results) if results is not None else Path(f"loadtest-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
-    new = not made.exists()
+    new = [folder for folder in (made, *made.parents) if not folder.exists()]
     try:
         made.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -232,9 +232,9 @@ def _folder(results: str | Path | None, *written: str | Path | None) -> Iterator
     try:
         yield made
     finally:
-        if new:
-            with suppress(OSError):  # it is not empty: then it is needed
-                made.rmdir()
+        with suppress(OSError):  # one is not empty: then it is needed
+            for folder in new:
+                folder.rmdir()
 
 
 __all__ = ["Answer", "loadtest_peak", "loadtest_run"]

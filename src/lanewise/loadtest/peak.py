@@ -162,7 +162,7 @@ class _Finder:
         """Where the search begins, in the geometric middle; it may leave the bracket, as both ends may be wrong."""
         expected = self.ask.prediction
         start = START * offline if expected is None else min(NEAR * expected, offline)
-        return start**2 / offline, offline
+        return start * (start / offline), offline  # in this order no rounding puts it above
 
     def _search(self, qps: float, seed: int, seconds: float, budget: float) -> Trial:
         left = max(seconds, budget - self._spent(("search",)))
