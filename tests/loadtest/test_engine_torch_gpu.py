@@ -6,7 +6,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, nullcontext
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import create_autospec
 
 import fake_cuda
 import numpy as np
@@ -21,7 +24,7 @@ from lanewise.loadtest import bench
 from lanewise.loadtest.bench import BRIEF, CLASSES, PLAIN
 from lanewise.loadtest.engines import Options, pytorch
 from lanewise.loadtest.engines.pytorch import PyTorch
-from lanewise.loadtest.engines.torch_device import Cpu
+from lanewise.loadtest.engines.torch_device import Cpu, Cuda
 from lanewise.loadtest.models import Model, model
 from lanewise.loadtest.models.ops import Dense
 from lanewise.loadtest.spec import SampleSpec
@@ -216,6 +219,40 @@ def test_a_failure_while_waiting_is_told_as_ours(
     memory, _ = some(engine.spec, 1, STRIDE)
     with pytest.raises(CannotMeasure, match=r"illegal memory access was encountered$"):
         engine.classes_at(memory.ctypes.data, 1, STRIDE)
+
+
+def test_what_a_gpu_asks_of_torch_is_there_and_takes_these_arguments() -> None:
+    names = ("is_available", "device_count", "device", "Stream", "stream", "Event", "synchronize", "CUDAGraph", "graph",
+             "get_device_properties", "empty_cache")  # fmt: skip
+    cuda = SimpleNamespace(**{name: create_autospec(getattr(torch.cuda, name)) for name in names})
+    cuda.is_available.return_value, cuda.device_count.return_value = True, 2
+    cuda.device.side_effect = cuda.stream.side_effect = cuda.graph.side_effect = lambda *_, **__: nullcontext()
+    cuda.get_device_properties.return_value = SimpleNamespace(
+        name="H200", pci_domain_id=0, pci_bus_id=0x1B, pci_device_id=0
+    )
+    backends = SimpleNamespace(cudnn=SimpleNamespace(benchmark=False, allow_tf32=True))
+    device = Cuda(SimpleNamespace(cuda=cuda, backends=backends, version=torch.version), 1)
+    with ExitStack() as entered:
+        device.enter(entered)
+        replayed = device.captured(lambda held: [held], "held")
+        assert replayed("held") == ["held"]
+        event = device.event()
+        device.record(event)
+    device.wait(event)
+    said = device.describe()
+    device.let_go()
+    stream = cuda.Stream.return_value
+    cuda.graph.assert_called_once_with(
+        cuda.CUDAGraph.return_value, pool=None, stream=stream, capture_error_mode="thread_local"
+    )
+    cuda.Event.assert_called_once_with(blocking=True)
+    event.record.assert_called_once_with(stream)
+    event.synchronize.assert_called_once_with()
+    cuda.CUDAGraph.return_value.replay.assert_called_once_with()
+    assert backends.cudnn.benchmark
+    assert said["pci"] == "0000:1b:00.0"
+    with pytest.raises(CannotMeasure, match="no cuda:2, torch sees 2"):
+        Cuda(SimpleNamespace(cuda=cuda), 2)
 
 
 @pytest.mark.parametrize("answer", [BRIEF, PLAIN, CLASSES])
