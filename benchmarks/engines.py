@@ -10,20 +10,14 @@ Rounds visit all engines in turn, so that what else runs hits all alike. Writes 
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
-import os
-import platform
-import re
 import statistics
 import sys
-from pathlib import Path
 from typing import Any
+
+import kept
 
 from lanewise.errors import LanewiseError
 from lanewise.loadtest.engines import ENGINES, Options, open_engine
-
-ROOT = Path(__file__).parents[1]
 
 
 def cases(asked: argparse.Namespace) -> dict[str, tuple[str, str, str]]:
@@ -39,18 +33,6 @@ def cases(asked: argparse.Namespace) -> dict[str, tuple[str, str, str]]:
 def sizes(text: str) -> list[int]:
     """Batch sizes of `1,2,4`."""
     return [int(size) for size in text.split(",")]
-
-
-def machine() -> dict[str, Any]:
-    """What it ran on, and how busy that was before."""
-    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    return {
-        "cpu": model[1] if model else platform.machine(),
-        "cores": os.cpu_count(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "load_before": os.getloadavg(),
-    }
 
 
 def measure(asked: argparse.Namespace) -> dict[str, dict[str, Any]]:
@@ -86,10 +68,7 @@ def measure_one(asked: argparse.Namespace, case: tuple[str, str, str], values: d
 def page(record: dict[str, Any]) -> str:
     """The medians as a table."""
     lines = [
-        f"# Service times of engines, {record['date']}",
-        "",
-        f"Command: `{record['command']}`. Machine: {record['machine']}. {record['note']}".rstrip(),
-        "",
+        *kept.heading("Service times of engines", record),
         "Weights are random. Milliseconds of a batch, median of the rounds (smallest to largest round), samples/s.",
         "",
         "| engine | batch | ms | samples/s | of multiply-adds, G/s |",
@@ -109,8 +88,7 @@ def page(record: dict[str, Any]) -> str:
 
 def main() -> None:
     """Runs everything and writes both files."""
-    today = datetime.date.today().isoformat()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = kept.options(__doc__, "engines")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", default="fp32")
@@ -118,22 +96,12 @@ def main() -> None:
     parser.add_argument("--modes", default="", help="of torch, comma-separated; empty: eager on a CPU, graphs on a GPU")
     parser.add_argument("--models", default="small-cnn,resnet50")
     parser.add_argument("--batches", type=sizes, default=[1, 2, 4, 8, 16])
-    parser.add_argument("--note", default="", help="what else ran on the machine")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "runs" / f"{today}-engines.json")
     asked = parser.parse_args()
-    about = machine()
-    measured = measure(asked)
-    if not any(engine["seconds"] for engine in measured.values()):
+    record = kept.begin(asked)
+    record["engines"] = measure(asked)
+    if not any(engine["seconds"] for engine in record["engines"].values()):
         sys.exit("error: no engine runs here\nhint:  pip install onnxruntime onnx")
-    batches = ",".join(map(str, asked.batches))
-    command = (
-        f"python benchmarks/engines.py --rounds {asked.rounds} --device {asked.device} --precision {asked.precision} "
-        f"--models {asked.models} --engines {asked.engines} --modes '{asked.modes}' --batches {batches}"
-    )
-    record = {"date": today, "command": command, "machine": about, "note": asked.note, "engines": measured}
-    asked.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    asked.out.with_suffix(".md").write_text(page(record), encoding="utf-8")
-    print(page(record))
+    kept.keep(record, page, asked.out)
 
 
 if __name__ == "__main__":

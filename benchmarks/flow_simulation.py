@@ -17,18 +17,16 @@ import argparse
 import heapq
 import json
 import math
-import os
-import platform
 import random
 import subprocess
 import sys
 import tempfile
 import time
-from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import kept
 import numpy as np
 
 import lanewise._native as native
@@ -226,21 +224,6 @@ def measure_wide(name: str) -> dict[str, Any]:
             "lanewise": {"events_per_s": max(speeds), "all_events_per_s": speeds}}  # fmt: skip
 
 
-def machine() -> dict[str, Any]:
-    """What it ran on."""
-    cpu = next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
-                if line.startswith("model name")), "unknown")  # fmt: skip
-    compiler = subprocess.run(["c++", "--version"], capture_output=True, text=True, check=False).stdout
-    return {
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "compiler": compiler.split("\n")[0],
-        "load_average_before": os.getloadavg()[0],
-    }
-
-
 def simgrid_program(prefix: Path | None, folder: Path) -> tuple[Path | None, str]:
     """The peer's program, or None and the reason."""
     if prefix is None:
@@ -253,9 +236,8 @@ def simgrid_program(prefix: Path | None, folder: Path) -> tuple[Path | None, str
 
 def main() -> None:
     """Measures all rows, prints them and writes them with the command and the machine."""
-    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options = kept.options(__doc__, "flow-simulation")
     options.add_argument("--simgrid", type=Path, help="where SimGrid 4.x is installed or built")
-    options.add_argument("--out", type=Path, help="JSON file to write")
     options.add_argument("--overlaps", type=int, nargs="*", default=OVERLAPS)
     options.add_argument("--memory", type=int, help=argparse.SUPPRESS)
     given = options.parse_args()
@@ -265,16 +247,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         program, about = simgrid_program(given.simgrid, Path(folder))
         print(f"SimGrid: {about}", flush=True)
-        result = {"date": date.today().isoformat(), "command": " ".join(["python", *sys.argv]),
-                  "machine": machine(), "simgrid": about, "rows": []}  # fmt: skip
+        result = kept.begin(given) | {"compiler": kept.first_line("c++", "--version"), "simgrid": about, "rows": []}
         result["memory"] = [{"flows": n, "bytes": memory_in_child(n)} for n in MEMORY_FLOWS]
         rows = [partial(measure, each, program) for each in given.overlaps]
         rows += [partial(measure_wide, each) for each in WIDE]
         for row in rows:
             result["rows"].append(row())
             print(json.dumps(result["rows"][-1]), flush=True)
-            if given.out:  # as it goes, so a crash loses nothing
-                given.out.write_text(json.dumps(result, indent=1) + "\n")
+            kept.keep(result, None, given.out)
 
 
 if __name__ == "__main__":

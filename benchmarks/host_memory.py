@@ -10,11 +10,7 @@ JSON and a page of the same name.
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import json
-import os
-import platform
 import re
 import shutil
 import statistics
@@ -25,7 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+import kept
+
 MIB = 2**20
 SIZE = 1024  # MiB of each buffer, as lanewise takes it
 
@@ -89,25 +86,10 @@ def measure(rounds: int) -> dict[str, dict[str, list[dict[str, Any]]]]:
     return found
 
 
-def machine() -> dict[str, Any]:
-    """What it ran on, and how busy that was before."""
-    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    return {
-        "cpu": model[1] if model else platform.machine(),
-        "cores": os.cpu_count(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "load_before": os.getloadavg(),
-    }
-
-
 def page(record: dict[str, Any]) -> str:
     """The medians as a table."""
     lines = [
-        f"# Host memory beside likwid-bench and mbw, {record['date']}",
-        "",
-        f"Command: `{record['command']}`. Machine: {record['machine']}. {record['note']}".rstrip(),
-        "",
+        *kept.heading("Host memory beside likwid-bench and mbw", record),
         "GB/s of payload (latency: ns), median of the rounds, smallest to largest round in brackets.",
         "",
         "| case | tool | median | rounds |",
@@ -123,21 +105,15 @@ def page(record: dict[str, Any]) -> str:
 
 def main() -> None:
     """Runs everything and writes both files."""
-    today = datetime.date.today().isoformat()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = kept.options(__doc__, "host-memory")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--note", default="", help="what else ran on the machine")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "runs" / f"{today}-host-memory.json")
     asked = parser.parse_args()
     for tool in ("likwid-bench", "mbw"):
         if shutil.which(tool) is None:
             sys.exit(f"error: {tool} is not installed\nhint:  apt install likwid mbw")
-    about = machine()
-    command = f"python benchmarks/host_memory.py --rounds {asked.rounds}"
-    record = {"date": today, "command": command, "machine": about, "note": asked.note, "cases": measure(asked.rounds)}
-    asked.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    asked.out.with_suffix(".md").write_text(page(record), encoding="utf-8")
-    print(page(record))
+    record = kept.begin(asked)
+    record["cases"] = measure(asked.rounds)
+    kept.keep(record, page, asked.out)
 
 
 if __name__ == "__main__":

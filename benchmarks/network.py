@@ -8,11 +8,7 @@ and forth for 1 s; five rounds, every value kept, medians compared. Needs iperf3
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import json
-import os
-import platform
 import re
 import shutil
 import socket
@@ -22,6 +18,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import kept
 
 LANEWISE = str(Path(sys.executable).with_name("lanewise"))
 BYTES, STREAMS, ROUNDS, PING = 131072, (1, 2, 4), 5, 64
@@ -114,19 +112,17 @@ def compared(what: str, unit: str, ours: list[float], peer: str, theirs: list[fl
             "median_lanewise": middle, "median_other": other, "ratio": middle / other}  # fmt: skip
 
 
-def first_line(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return (done.stdout or done.stderr).strip().splitlines()[0]
-
-
-def page(made: dict[str, object], rows: list[dict[str, object]]) -> str:
-    lines = [f"# Network, {made['date']}", "", f"Command: `{made['command']}`. Machine: {made['machine']}."]
-    lines += [f"Peers: {made['peers']}.", "", "| | unit | Lanewise | peer | ratio | Lanewise, range | peer, range |"]
+def page(made: kept.Record) -> str:
+    """All values as a table."""
+    lines = kept.heading("Network", made)
+    lines += [
+        f"Peers: {', '.join(made['peers'].values())}.",
+        "",
+        "| | unit | Lanewise | peer | ratio | Lanewise, range | peer, range |",
+    ]
     lines.append("|---|---|---|---|---|---|---|")
-    for row in rows:
+    for row in made["rows"]:
         ours, theirs = row["lanewise"], row["other"]
-        assert isinstance(ours, list)
-        assert isinstance(theirs, list)
         cells = [
             row["what"], row["unit"], f"{row['median_lanewise']:.3f}", f"{row['median_other']:.3f} ({row['peer']})",
             f"{row['ratio']:.3f}", f"{min(ours):.3f} .. {max(ours):.3f}", f"{min(theirs):.3f} .. {max(theirs):.3f}",
@@ -136,26 +132,15 @@ def page(made: dict[str, object], rows: list[dict[str, object]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-o", "--output", type=Path, help="raw data (.json); a page (.md) is written beside it")
-    output = parser.parse_args().output
+    """Compares whatever peers there are and keeps it."""
+    asked = kept.options(__doc__, "network").parse_args()
     if shutil.which("iperf3") is None:
         sys.exit("error: iperf3 is not installed\nhint:  apt-get install iperf3 sockperf")
-    load, start = os.getloadavg(), time.perf_counter()
-    rows = bandwidth()
-    peers = {"iperf3": first_line("iperf3", "--version")}
+    made = kept.begin(asked) | {"rows": bandwidth(), "peers": {"iperf3": kept.first_line("iperf3", "--version")}}
     if shutil.which("sockperf") is not None:
-        rows += latency()
-        peers["sockperf"] = first_line("sockperf", "--version")
-    machine = {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.platform(),
-               "load_before": load}  # fmt: skip
-    made: dict[str, object] = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(), "command": "python benchmarks/network.py",
-        "machine": machine, "peers": peers, "wall_s": time.perf_counter() - start, "rows": rows,
-    }  # fmt: skip
-    if output is not None:
-        output.write_text(json.dumps(made, indent=1) + "\n")
-        output.with_suffix(".md").write_text(page(made, rows))
+        made["rows"] += latency()
+        made["peers"]["sockperf"] = kept.first_line("sockperf", "--version")
+    kept.keep(made, page, asked.out)
 
 
 if __name__ == "__main__":

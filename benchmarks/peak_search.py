@@ -8,14 +8,12 @@ would have taken, warm-ups and the Offline run included. Writes raw data and a p
 
 from __future__ import annotations
 
-import argparse
-import datetime
-import json
-import platform
 import statistics
 import sys
 from pathlib import Path
 from typing import Any
+
+import kept
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -86,31 +84,23 @@ def page(data: dict[str, Any]) -> str:
     heads = ["law", "peak QPS", "within 2 %", "answer VALID %", "confirmed %", "last run VALID %",
              "interval held %", "mean error %", "5 to 95 %", "runs (most)", "s of load (most)"]  # fmt: skip
     seeds = f"{data['seeds']} seeds from {data['first_seed']}"
-    lines = [f"# Search for the peak, {data['date']}", "", f"Command: `{data['command']}`; {seeds}.", ""]
+    lines = [*kept.heading("Search for the peak", data), f"Searches: {seeds}.", ""]
     lines += ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     return "\n".join(lines + ["| " + " | ".join(summary(each)) + " |" for each in data["laws"]]) + "\n"
 
 
 def main() -> None:
     """Searches for every law asked for, writes as it goes and prints the page."""
-    date = datetime.date.today().isoformat()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "-o", "--output", type=Path, default=Path(__file__).parent / "runs" / f"{date}-peak-search.json"
-    )
+    parser = kept.options(__doc__, "peak-search")
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--first", type=int, default=10_001, help="the first seed; 1 to 300 served to tune the search")
     parser.add_argument("--only", nargs="*", choices=list(LAWS), default=list(LAWS))
     asked = parser.parse_args()
-    data: dict[str, Any] = {
-        "date": date, "command": " ".join(["python", "benchmarks/peak_search.py", *sys.argv[1:]]),
-        "python": platform.python_version(), "seeds": asked.seeds, "first_seed": asked.first, "laws": [],
-    }  # fmt: skip
+    data = kept.begin(asked) | {"seeds": asked.seeds, "first_seed": asked.first, "laws": []}
     for name in asked.only:
         data["laws"].append(measure(name, asked.seeds, asked.first))
-        asked.output.write_text(json.dumps(data, indent=1) + "\n")
-    asked.output.with_suffix(".md").write_text(page(data))
-    print(page(data))
+        kept.keep(data, None, asked.out)
+    kept.keep(data, page, asked.out)
 
 
 if __name__ == "__main__":

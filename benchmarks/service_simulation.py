@@ -11,19 +11,19 @@ Writes raw data and a page beside it. CPU seconds stand beside wall seconds: the
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import math
-import os
-import platform
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import kept
 
 import lanewise._native as native
 from lanewise.api import load_catalog, load_study, load_system
@@ -77,7 +77,7 @@ def host(runs: int) -> list[Row]:
     most = ceiling(simulation, 0, [0.0]).qps
     rows = []
     for share in (0.5, 0.9, 0.98):
-        outcome, times = timed(lambda share=share: simulation.run([share * most], Ask(10.0)), runs)
+        outcome, times = timed(partial(simulation.run, [share * most], Ask(10.0)), runs)
         out = outcome.services[0]
         flows = 4 * out.batches  # a start and an end of the copy and of the answer
         best = min(times["cpu_s"])
@@ -140,7 +140,7 @@ def cluster(runs: int) -> list[Row]:
     for name, build, seconds in (("own host links", own_links, 0.5), ("one fabric", one_fabric, 1.0)):
         network, made = build()
         made.duration = seconds
-        outcome, times = timed(lambda network=network, made=made: native.simulate(network, made), runs)
+        outcome, times = timed(partial(native.simulate, network, made), runs)
         out, best = outcome.services[0], min(times["cpu_s"])
         messages = out.batches if name == "own host links" else out.answered
         rows.append({
@@ -154,7 +154,8 @@ def cluster(runs: int) -> list[Row]:
 def memory_of(seconds: float) -> Row:
     """Peak memory in bytes that a run of so many simulated seconds adds, in a process of its own."""
     command = [sys.executable, __file__, "--memory", str(seconds)]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    found: Row = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return found
 
 
 def memory_here(seconds: float) -> Row:
@@ -260,15 +261,6 @@ def grid(threads: int) -> Row:
             "cells": rows}  # fmt: skip
 
 
-def machine() -> Row:
-    """What it ran on, without names or addresses."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    cpu = next((each.split(":", 1)[1].strip() for each in lines if "model name" in each), "unknown")
-    compiler = subprocess.run(["c++", "--version"], capture_output=True, text=True, check=False).stdout
-    return {"cpu": cpu, "cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version(),
-            "compiler": compiler.split("\n")[0], "load_before": os.getloadavg()}  # fmt: skip
-
-
 def table(title: str, rows: Sequence[Row], columns: Sequence[str]) -> list[str]:
     """Rows as Markdown, numbers to four digits."""
 
@@ -282,8 +274,7 @@ def table(title: str, rows: Sequence[Row], columns: Sequence[str]) -> list[str]:
 
 def page(found: Row) -> str:
     """The same in words, for people."""
-    lines = [f"# Event simulation of services, {found['date']}", "",
-             f"Command: `{found['command']}`. Machine: {found['machine']}."]  # fmt: skip
+    lines = [*kept.heading("Event simulation of services", found), f"Compiler: {found['compiler']}."]
     titles = {
         "host": ("One host, 8 L40S behind one Gen4 cable; best of the runs, CPU time",
                  ["load", "qps", "queries", "batches", "flow_events", "queries_per_s", "flow_events_per_s"]),
@@ -308,14 +299,11 @@ def page(found: Row) -> str:
 
 def main() -> None:
     """Measures the parts asked for, writes them and prints the page."""
-    date = datetime.date.today().isoformat()
-    default = Path(__file__).parent / "runs" / f"{date}-service-simulation.json"
     parts: dict[str, Callable[[int], Any]] = {
         "host": host, "cluster": cluster, "memory": lambda _: [memory_of(each) for each in (1.0, 10.0, 100.0)],
         "accuracy": accuracy, "peak": lambda _: peak(), "grid": lambda _: grid(2),
     }  # fmt: skip
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("-o", "--output", type=Path, default=default)
+    parser = kept.options(__doc__, "service-simulation")
     parser.add_argument("--only", nargs="*", choices=list(parts), default=list(parts))
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--memory", type=float, help=argparse.SUPPRESS)
@@ -323,13 +311,11 @@ def main() -> None:
     if asked.memory is not None:
         print(json.dumps(memory_here(asked.memory)))
         return
-    command = " ".join(["python", "benchmarks/service_simulation.py", *sys.argv[1:]])
-    found: Row = {"date": date, "command": command, "machine": machine()}
+    found = kept.begin(asked) | {"compiler": kept.first_line("c++", "--version")}
     for name in asked.only:
         found[name] = parts[name](asked.runs)
-        asked.output.write_text(json.dumps(found, indent=1) + "\n")  # as it goes, so a crash loses nothing
-    asked.output.with_suffix(".md").write_text(page(found))
-    print(page(found))
+        kept.keep(found, None, asked.out)
+    kept.keep(found, page, asked.out)
 
 
 if __name__ == "__main__":

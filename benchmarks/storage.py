@@ -11,17 +11,15 @@ and a page beside them; takes under three minutes.
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import json
 import os
-import platform
 import statistics
 import subprocess
 import tempfile
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
+
+import kept
 
 from lanewise import measure_storage
 from lanewise.results.estimate import Rule, median_interval
@@ -106,22 +104,11 @@ def make_file(folder: str) -> str:
     return path
 
 
-def machine(folder: str) -> Row:
-    """What the figures depend on."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    cpu = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown")
-    kind = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True, check=False)
-    version = subprocess.run(["fio", "--version"], capture_output=True, text=True, check=True)
-    return {"cpu": cpu, "cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version(),
-            "fio": version.stdout.strip(),
-            "file_system": kind.stdout.strip(), "load_before": os.getloadavg()}  # fmt: skip
-
-
 def page(data: Row) -> str:
     """The runs as a table."""
     lines = [
-        f"# Lanewise beside fio, {data['date']}", "",
-        f"Command: `{data['command']}`. Machine: {data['machine']}.", "",
+        *kept.heading("Lanewise beside fio", data),
+        f"{data['fio']} on {data['file_system']}. "
         f"{data['rounds']} runs of {SECONDS} s each, in turn, past the page cache through io_uring. Ratios are medians "
         "of run by run, with the interval that holds the median with 95 %. `huge`: fio with its buffers in huge pages, "
         "as Lanewise has them, which is the comparison at equal settings. Target: at least 0.95.", "",
@@ -144,23 +131,20 @@ def page(data: Row) -> str:
 
 def main() -> None:
     """Run all cases and write them down."""
-    today = datetime.date.today().isoformat()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = kept.options(__doc__, "storage")
     parser.add_argument("--folder", default="/var/tmp", help="where the test file is made")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("-o", "--output", type=Path, default=Path(f"benchmarks/runs/{today}-storage.json"))
     asked = parser.parse_args()
-    data: Row = {"date": today, "command": "python benchmarks/storage.py", "machine": machine(asked.folder),
-                 "rounds": asked.rounds, "seconds": SECONDS}  # fmt: skip
+    data = kept.begin(asked) | {
+        "fio": kept.first_line("fio", "--version"), "rounds": asked.rounds, "seconds_each": SECONDS,
+        "file_system": kept.first_line("stat", "-f", "-c", "%T", asked.folder),
+    }  # fmt: skip
     path = make_file(asked.folder)
     try:
         data["cases"] = [compare(path, case, asked.rounds) for case in CASES]
     finally:
         os.unlink(path)
-    text = page(data)
-    asked.output.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    asked.output.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
+    kept.keep(data, page, asked.out)
 
 
 if __name__ == "__main__":

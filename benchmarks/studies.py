@@ -7,18 +7,16 @@ Whole processes, as a user starts them; medians of five runs. Writes raw data an
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import json
 import math
-import os
-import platform
 import resource
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import kept
 
 FIVE = ["composable-server", "gpu-server-routes", "expansion-chassis", "network-division", "storage-fabric"]
 LANEWISE = str(Path(sys.executable).with_name("lanewise"))
@@ -49,36 +47,18 @@ def accuracy(run_file: Path) -> list[dict[str, object]]:
             made.append(
                 {"study": study["name"], "table": name, "rows": len(values), "rms_pct": rms, "worst_pct": worst}
             )
-        kept = ("rows", "rms_pct", "worst_pct")
+        told = ("rows", "rms_pct", "worst_pct")
         made += [
-            {"study": study["name"], "table": f"left out: {group['group']}", **{k: group[k] for k in kept}}
+            {"study": study["name"], "table": f"left out: {group['group']}", **{k: group[k] for k in told}}
             for group in study["left_out"]
         ]
     return made
 
 
-def machine() -> dict[str, object]:
-    """The machine without names or addresses."""
-    cpu = next(
-        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
-        "?",
-    )
-    return {
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "system": platform.platform(),
-        "load_before": os.getloadavg(),
-    }
-
-
-def page(found: dict[str, object]) -> str:
+def page(found: kept.Record) -> str:
     """The same in words, for people."""
     lines = [
-        f"# Studies, {found['date']}",
-        "",
-        f"Command: `{found['command']}`. Machine: {found['machine']}.",
-        "",
+        *kept.heading("Studies", found),
         "| command | median s |",
         "|---|---|",
     ]
@@ -98,12 +78,11 @@ def page(found: dict[str, object]) -> str:
 
 
 def main() -> None:
-    date = datetime.date.today().isoformat()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("-o", "--output", type=Path, default=Path(__file__).parent / "runs" / f"{date}-studies.json")
+    """Times everything and keeps it."""
+    parser = kept.options(__doc__, "studies")
     parser.add_argument("--runs", type=int, default=5)
     asked = parser.parse_args()
-    saved = asked.output.with_suffix(".tmp-run.json")
+    saved = asked.out.with_suffix(".tmp-run.json")
     commands = [
         ["--version"],
         ["--help"],
@@ -111,20 +90,17 @@ def main() -> None:
         *[["study", "run", name] for name in FIVE],
         ["study", "run", "all", "--json", str(saved), "-o", str(saved) + ".html"],
     ]
-    known = machine()
+    found = kept.begin(asked)
     times = [timed([LANEWISE, *command], asked.runs) for command in commands]
     for each in times:
         each["command"] = str(each["command"]).replace(str(saved.parent) + "/", "")
-    found = {
-        "date": date, "command": "python benchmarks/studies.py", "machine": known, "times": times,
-        "accuracy": accuracy(saved), "report_bytes": Path(str(saved) + ".html").stat().st_size,
+    found |= {
+        "times": times, "accuracy": accuracy(saved), "report_bytes": Path(str(saved) + ".html").stat().st_size,
         "peak_mb": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024,
     }  # fmt: skip
     saved.unlink()
     Path(str(saved) + ".html").unlink()
-    asked.output.write_text(json.dumps(found, indent=1) + "\n")
-    asked.output.with_suffix(".md").write_text(page(found))
-    print(page(found))
+    kept.keep(found, page, asked.out)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,11 @@ Python thread, time-out 0: latency from the scheduled time. Five rounds; every v
 
 from __future__ import annotations
 
-import argparse
-import datetime
-import json
-import os
-import platform
 import statistics
 import threading
-from pathlib import Path
 from typing import Any
 
+import kept
 import numpy as np
 
 from lanewise import _native
@@ -77,9 +72,9 @@ def spin(stop: threading.Event) -> None:
         number = (number * 31 + 7) % 1000003
 
 
-def page(made: dict[str, Any]) -> str:
-    lines = [f"# The system under test alone, {made['date']}", ""]
-    lines += [f"Command: `{made['command']}`. Machine: {made['machine']}.", ""]
+def page(made: kept.Record) -> str:
+    """Both tables."""
+    lines = kept.heading("The system under test alone", made)
     lines += ["| sample | batch | issued | M QPS, median | range | GB/s |", "|---|---|---|---|---|---|"]
     for row in (row for row in made["rows"] if row["what"] == "ceiling"):
         low, high = min(row["qps"]) / 1e6, max(row["qps"]) / 1e6
@@ -94,20 +89,14 @@ def page(made: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-o", "--output", type=Path, help="raw data (.json); a page (.md) is written beside it")
-    output = parser.parse_args().output
-    load = os.getloadavg()
+    """Measures everything and keeps it."""
+    asked = kept.options(__doc__, "system-overhead").parse_args()
+    made = kept.begin(asked)
     rows = [ceiling(16, 1024, batch, coalesce, 10**6) for batch in (1, 64) for coalesce in (False, True)]
     rows.append(ceiling(IMAGE, (256 << 20) // IMAGE, 64, False, 50_000))
     rows += [overhead(rate, busy) for rate in (1_000, 50_000, 200_000) for busy in (False, True)]
-    machine = {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.platform(),
-               "load_before": load}  # fmt: skip
-    made = {"date": datetime.datetime.now(datetime.UTC).date().isoformat(), "machine": machine,
-            "command": "python benchmarks/system_overhead.py", "rows": rows}  # fmt: skip
-    if output is not None:
-        output.write_text(json.dumps(made, indent=1) + "\n")
-        output.with_suffix(".md").write_text(page(made))
+    made["rows"] = rows
+    kept.keep(made, page, asked.out)
 
 
 if __name__ == "__main__":

@@ -23,10 +23,14 @@ namespace {
 using namespace loadgen;
 
 void bind_settings(nb::module_& m) {
+  nb::enum_<mlperf::TestMode>(m, "Mode", "What LoadGen does with a system; FIND_PEAK runs Server tests until it knows the largest rate.")
+      .value("PERFORMANCE", mlperf::TestMode::PerformanceOnly)
+      .value("ACCURACY", mlperf::TestMode::AccuracyOnly)
+      .value("FIND_PEAK", mlperf::TestMode::FindPeakPerformance);
   nb::class_<Settings>(m, "Settings", "What a run is asked to do; times in s.")
       .def(nb::init<>())
       .def_rw("scenario", &Settings::scenario)
-      .def_rw("accuracy", &Settings::accuracy)
+      .def_rw("mode", &Settings::mode)
       .def_rw("qps", &Settings::qps)
       .def_rw("bound", &Settings::bound)
       .def_rw("percentile", &Settings::percentile)

@@ -49,8 +49,9 @@ const char* words(End end) {
 Run::Run(loadtest::System& system, Settings settings)
     : system_(system),
       settings_(std::move(settings)),
+      accuracy_(settings_.mode == mlperf::TestMode::AccuracyOnly),
       name_(system.name()),
-      answerer_([this](Responses& responses) { tell(responses, latencies_[kAnswerer]); }, settings_.accuracy) {}
+      answerer_([this](Responses& responses) { tell(responses, latencies_[kAnswerer]); }, accuracy_) {}
 
 void Run::issue_all() {
   try {
@@ -72,8 +73,6 @@ void Run::issue_all() {
 void Run::answer_all() { answerer_.loop(); }
 
 void Run::LoadSamplesToRam(const std::vector<mlperf::QuerySampleIndex>& samples) {
-  issuing_ = false;
-  told_before_ = told_.load();
   try {
     loaded_.assign(samples.begin(), samples.end());
     system_.load(loaded_);
@@ -121,11 +120,13 @@ void Run::FlushQueries() {
   system_.flush();
   await_answers();
   seconds_ = in_seconds(Clock::now() - first_);
+  issuing_ = false;
+  told_before_ = told_.load();
 }
 
 void Run::take(std::span<const loadtest::Answer> answers) {
   got_.fetch_add(answers.size());
-  if (!settings_.direct || settings_.accuracy || !Stage::the().issuer().is_this_thread()) {
+  if (!settings_.direct || accuracy_ || !Stage::the().issuer().is_this_thread()) {
     answerer_.put(answers);
     return;
   }

@@ -81,6 +81,7 @@ class Run : public mlperf::SystemUnderTest, public mlperf::QuerySampleLibrary {
 
   loadtest::System& system_;
   const Settings settings_;
+  const bool accuracy_;
   const std::string name_;
   std::int64_t bound_ns_ = std::numeric_limits<std::int64_t>::max();  // of Server; nothing is late elsewhere
   std::uint64_t most_late_ = 0;
@@ -95,7 +96,7 @@ class Run : public mlperf::SystemUnderTest, public mlperf::QuerySampleLibrary {
   bool started_ = false;
   bool stream_ = false;
   bool issuing_ = false;
-  std::uint64_t told_before_ = 0;  // this set of samples
+  std::uint64_t told_before_ = 0;  // this test: an accuracy run and a search for the peak are made of several
   Clock::time_point first_{};
   std::exception_ptr failure_;
 

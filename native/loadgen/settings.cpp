@@ -52,7 +52,7 @@ void insist(const Settings& asked, mlperf::TestSettings& made) {
     made.sample_index_rng_seed = next_seed(state);
     made.schedule_rng_seed = next_seed(state);
   }
-  made.mode = asked.accuracy ? mlperf::TestMode::AccuracyOnly : mlperf::TestMode::PerformanceOnly;
+  made.mode = asked.mode;
   made.server_num_issue_query_threads = 0;  // there is one issuing thread
 }
 

@@ -11,7 +11,7 @@ namespace lanewise::loadgen {
 
 struct Settings {
   std::string scenario = "Server";
-  bool accuracy = false;
+  mlperf::TestMode mode = mlperf::TestMode::PerformanceOnly;
   double qps = 0.0;  // of samples in Offline; 0: that of the configuration files
   double bound = 0.0;  // s
   double percentile = 0.99;

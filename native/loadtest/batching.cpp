@@ -87,6 +87,11 @@ void BatchingSystem::cancel() {
   flush();
 }
 
+void BatchingSystem::take_at_most(std::size_t batch) {
+  if (running_) throw host::Failure("the system runs", "stop it first");
+  for (const auto& lane : lanes_) lane->take_at_most(batch);
+}
+
 void BatchingSystem::end() noexcept {
   running_ = false;
   for (const auto& lane : lanes_) lane->stop();

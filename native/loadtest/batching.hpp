@@ -34,6 +34,9 @@ class BatchingSystem : public System {
   void cancel() override;
   void stop() override;
 
+  // Between runs: the most queries of a batch, up to what was asked for at first.
+  void take_at_most(std::size_t batch);
+
   // Ends the workers of a run that nobody stopped.
   void end() noexcept;
 

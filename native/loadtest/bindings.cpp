@@ -261,6 +261,7 @@ void bind_systems(nb::module_& m) {
            "samples"_a, Free());
   nb::class_<Bound, System>(m, "BatchingSystem", "Queues, batches, copies, an engine, answers: a lane a device.")
       .def("__init__", make_system, "setup"_a)
+      .def("take_at_most", &Bound::take_at_most, "batch"_a)
       .def("tally", tally_of)
       .def("trace", trace_of)
       .def_prop_ro("copies", copies_of);

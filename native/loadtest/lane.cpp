@@ -40,6 +40,7 @@ Lane::Lane(std::size_t number, const Batching& how, Shared& shared, std::unique_
            std::unique_ptr<Engine> engine)
     : number_(number),
       how_(how),
+      most_(how.batch),
       shared_(shared),
       mover_(std::move(mover)),
       engine_(std::move(engine)),
@@ -90,8 +91,8 @@ std::size_t Lane::take(Worker& worker) {
   ring_.wait(ring_.head() + 1, kNever, enough);
   if (ring_.tail() == ring_.head()) return 0;
   const std::int64_t oldest = ring_.front().at;
-  ring_.wait(ring_.head() + how_.batch, how_.timeout < kNever - oldest ? oldest + how_.timeout : kNever, enough);
-  return ring_.take(worker.queries);
+  ring_.wait(ring_.head() + most_, how_.timeout < kNever - oldest ? oldest + how_.timeout : kNever, enough);
+  return ring_.take(std::span(worker.queries).first(most_));
 }
 
 void Lane::serve(Worker& worker, std::size_t count) {

@@ -1,6 +1,7 @@
 // One device with its queue: workers form batches in turn, bring their samples there and answer them.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -64,6 +65,8 @@ class Lane {
 
   std::size_t push(std::span<const Query> queries, std::int64_t at) noexcept { return ring_.push(queries, at); }
   void flush() noexcept;
+  // Batches hold so many queries at most from the next start on; no more than was prepared for.
+  void take_at_most(std::size_t batch) noexcept { most_ = std::clamp<std::size_t>(batch, 1, how_.batch); }
   // Queries not answered yet.
   std::uint64_t outstanding() const noexcept { return ring_.tail() - answered_.load(std::memory_order_relaxed); }
 
@@ -90,6 +93,7 @@ class Lane {
 
   std::size_t number_;
   Batching how_;
+  std::size_t most_;
   Shared& shared_;
   std::unique_ptr<Mover> mover_;
   std::unique_ptr<Engine> engine_;

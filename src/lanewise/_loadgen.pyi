@@ -1,12 +1,18 @@
+import enum
 from collections.abc import Callable
 
 from lanewise._native import LoadSystem
 
 VERSION: str
 
+class Mode(enum.Enum):
+    PERFORMANCE = ...
+    ACCURACY = ...
+    FIND_PEAK = ...
+
 class Settings:
     scenario: str
-    accuracy: bool
+    mode: Mode
     qps: float
     bound: float
     percentile: float

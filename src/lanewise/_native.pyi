@@ -550,6 +550,9 @@ class BatchingSystem(LoadSystem):
     """Queues, batches, copies, an engine, answers: a lane a device. ProbeFailure where it cannot be made."""
 
     def __init__(self, setup: SystemSetup) -> None: ...
+    def take_at_most(self, batch: int) -> None:
+        """Between runs: the most queries of a batch, up to the setup's."""
+
     def tally(self) -> dict[str, Any]:
         """Since the last start: stages (s), sizes (batches by size), bytes, answered, failed, stalled (s)."""
     def trace(self) -> list[tuple[int, int, int, int, int, int, Any]]:

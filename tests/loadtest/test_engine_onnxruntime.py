@@ -90,7 +90,8 @@ def test_a_file_of_a_fixed_batch_takes_any_number_of_samples(tmp_path: Path):
     for n in (1, 4, 6):
         assert np.allclose(fixed.infer(some(n)), free.infer(some(n)))
         assert np.allclose(fixed.infer_at(some(n).ctypes.data, n), free.infer(some(n)))
-    assert (free.sizes, fixed.sizes) == ([], [4])
+    assert (free.sizes, fixed.sizes) == ([], [4, 8, 12, 16, 20, 24, 28, 32])
+    assert open_engine("onnxruntime", str(tmp_path / "fixed.onnx"), max_batch=6).sizes == [4, 6]
 
 
 @pytest.mark.parametrize("layout", ["hwc", "chw"])

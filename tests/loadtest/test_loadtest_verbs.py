@@ -208,6 +208,28 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(ask: Ask, tmp_path: Path, 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("devices", "install"), [("cpu", "onnxruntime onnx"), ("gpu4711", "torch")])
+def test_where_no_engine_is_installed_it_says_that_no_model_runs(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, devices: str, install: str
+):
+    find = importlib.util.find_spec
+    gone = ("onnxruntime", "torch")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *of: None if name in gone else find(name, *of))
+    words = ["run", *QUICK[2:], "--devices", devices, "--scenario", "offline", "--seconds", 0.1, "--queries", 10]
+    code, out, err = ask(*words)
+    first, second, *_ = err.splitlines()
+    assert first.startswith("note: neither onnxruntime nor torch is installed: the synthetic engine measures path")
+    assert second == f"hint: pip install {install}"
+    if devices == "cpu":
+        assert code == 0, err
+        assert "engine synthetic" in out
+    assert "neither onnxruntime" not in ask(*words, "--engine", "synthetic")[2]  # as asked for
+
+
+def test_a_sweep_takes_images_as_a_search_does(ask: Ask):
+    refused(ask("sweep", *QUICK, "--batches", 1, "--images", "nowhere"), "nowhere: there is no such folder of images")
+
+
 def test_without_loadgen_it_says_how_to_get_it(ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     from lanewise.loadtest import loadgen
 
@@ -251,7 +273,12 @@ def test_a_broken_image_is_named_with_its_file(ask: Ask, tmp_path: Path):
     folder = pictures(tmp_path / "images")
     (folder / "b-green" / "2.png").write_bytes(b"\x89PNG and no more")
     model = colours(tmp_path / "m.onnx")
-    err = refused(ask("run", *ONNX, "--model", model, "--images", folder, "--accuracy", "--results", "kept"))
+    words = ["run", *ONNX, "--model", model, "--images", folder, "--accuracy", "--results", "kept"]
+    err = refused(ask(*words))
+    assert "b-green/2.png: not an image that can be read" in err
+    assert "logs" not in err  # it was found before LoadGen ran
+    assert not (tmp_path / "kept").exists()
+    err = refused(ask(*words, "--qps", "100"))
     assert "b-green/2.png: not an image that can be read" in err
     assert "logs: kept" in err
     assert list((tmp_path / "kept" / "logs").iterdir())
@@ -309,6 +336,23 @@ def test_a_search_goes_on_with_the_same_settings_only(ask: Ask):
     assert code == 0, err
     assert Path("kept/search.jsonl").read_text() == before
     assert len(json.loads(out)["runs"]) == before.count("\n") - 1
+
+
+def test_a_generator_that_does_not_hold_twice_the_rate_by_itself_is_noted(ask: Ask, monkeypatch: pytest.MonkeyPatch):
+    from lanewise.loadtest import selftest
+
+    words = ["peak", *QUICK, "--seconds", 2, "--most-runs", 2, "--results", "kept", "--json"]
+    tried = []
+
+    def holds(*asked: Any) -> bool:
+        tried.append(asked[-1])
+        return len(tried) > 1
+
+    monkeypatch.setattr(selftest, "holds", holds)
+    told = json.loads(ask(*words)[1])
+    assert tried == [pytest.approx(2 * told["qps"])]
+    assert any("the generator alone does not hold twice this rate" in note for note in told["notes"])
+    assert not any("the generator alone" in note for note in json.loads(ask(*words)[1])["notes"])
 
 
 def test_a_file_that_is_no_search_is_left_as_it_is(ask: Ask):

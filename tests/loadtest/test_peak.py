@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from loadtest.known_runner import KnownRunner
 
-from lanewise.errors import CannotMeasure, Contradiction, FormatError, InputError
+from lanewise.errors import Contradiction, FormatError, InputError
 from lanewise.loadtest import state
 from lanewise.loadtest.peak import Done, PeakAsk, find
 from lanewise.loadtest.run import SERVER, Load, Outcome
@@ -57,7 +58,7 @@ def test_other_servers_are_found_with_a_valid_run_and_in_time(runner: KnownRunne
 @given(off=st.floats(0.5, 2.0))
 def test_a_wrong_prediction_or_offline_rate_still_leads_to_the_peak(off: float) -> None:
     found = find(KnownRunner(stream=3), replace(QUICK, seconds=100.0, prediction=off * PEAK))
-    assert found.qps == pytest.approx(PEAK, rel=0.08)
+    assert found.qps == pytest.approx(PEAK, rel=0.1)
 
 
 @dataclass
@@ -95,19 +96,38 @@ def test_no_valid_rate_is_said_and_not_invented() -> None:
     assert found.notes[0].startswith("no rate was VALID")
 
 
-def test_a_late_generator_and_a_target_above_half_of_its_ceiling_are_noted() -> None:
-    found = find(KnownRunner(lag=0.004), replace(QUICK, own=1000.0))
+def test_a_late_generator_is_noted() -> None:
+    found = find(KnownRunner(lag=0.004), QUICK)
     assert any(note.startswith("the generator is the limit: at the percentile it is late itself by 4 ms")
                for note in found.notes)  # fmt: skip
-    assert any("of the generator's own ceiling of 1,000 queries/s" in note for note in found.notes)
-    clean = find(KnownRunner(), replace(QUICK, own=10_000.0))
-    assert not any("generator" in note for note in clean.notes)
+    assert not any("generator" in note for note in find(KnownRunner(), QUICK).notes)
 
 
-def test_a_run_that_does_not_fit_into_memory_is_refused_with_its_numbers() -> None:
-    with pytest.raises(CannotMeasure, match=r"queries, which take .* are free") as caught:
-        find(KnownRunner(), replace(QUICK, memory=100_000.0))
-    assert "would fit" in caught.value.hint
+@dataclass
+class Disturbed(KnownRunner):
+    """Three of ten Server runs are slowed by other work on the machine, which is `told` of or not."""
+
+    told: bool = True
+
+    def run(self, load: Load) -> Outcome:
+        if load.scenario != SERVER or random.Random(f"{self.stream} {load.seed}").random() > 0.3:
+            return super().run(load)
+        alone, self.times = self.times, [1.6 * took for took in self.times]
+        found = super().run(load)
+        self.times = alone
+        return replace(found, others=0.4 if self.told else None)
+
+
+def test_runs_refused_beside_other_work_count_little_and_are_noted() -> None:
+    def errors(told: bool) -> list[float]:
+        found = [find(Disturbed(stream=each, told=told), PeakAsk()) for each in range(30)]
+        noted = sum(any("refused while other processes" in note for note in each.notes) for each in found)
+        assert noted >= 28 if told else noted == 0
+        return [abs(each.qps / PEAK - 1.0) for each in found]
+
+    blind, warned = errors(False), errors(True)
+    assert sum(error <= 0.05 for error in warned) >= 24
+    assert sum(warned) < 0.6 * sum(blind)
 
 
 def test_progress_tells_what_runs_next_and_how_long_it_may_take() -> None:
@@ -153,7 +173,7 @@ def test_a_state_of_other_settings_or_another_machine_is_refused() -> None:
     assert caught.value.hint
     with pytest.raises(Contradiction, match="'onnxruntime', is of 'torch'"):
         state.read(text, "search.jsonl", QUICK, "torch")
-    assert state.read(text, "search.jsonl", replace(QUICK, memory=5.0), "onnxruntime") == []
+    assert state.read(text, "search.jsonl", QUICK, "onnxruntime") == []
 
 
 @pytest.mark.parametrize("bad", ["nonsense\n", '{"lanewise": 9}\n', "[1]\n"])

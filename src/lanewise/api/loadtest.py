@@ -57,15 +57,14 @@ def loadtest_peak(
     """
     from lanewise import files
     from lanewise.loadtest.bench import opened
-    from lanewise.loadtest.peak import PeakAsk, find, free_memory
+    from lanewise.loadtest.peak import PeakAsk, find
 
     PeakAsk(**settings)  # refuses what cannot be asked before anything is loaded
     with _folder(results, trace, output) as folder, ExitStack() as held:
         say("loading")
         bench = held.enter_context(opened(_traced(ask, trace), folder / "logs"))
-        say("measuring service times")
-        before = _predicted(folder, bench, settings)
-        asked = PeakAsk(memory=free_memory(), prediction=before["qps"], **settings)
+        before = _predicted(folder, bench, settings, say)
+        asked = PeakAsk(prediction=before["qps"], **settings)
         with _state(folder, asked, bench) as (earlier, kept):
 
             def ran(run: Done) -> None:
@@ -73,6 +72,7 @@ def loadtest_peak(
                 on_run(run)
 
             found = find(bench.runner, asked, on_progress, earlier, ran)
+            found = _beside_the_generator(found, folder, say)
             answer = Answer(found, bench.account(), {**bench.about, "prediction": before["note"]}, folder)
             if trace is not None:
                 files.write_file(trace, bench.trace())
@@ -84,33 +84,65 @@ def loadtest_peak(
     return answer
 
 
-def _predicted(folder: Path, bench: Bench, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The peak predicted before the search from service times just measured, or what an earlier search here predicted.
+def _predicted(folder: Path, bench: Bench, settings: Mapping[str, Any], say: Say) -> dict[str, Any]:
+    """The peak predicted before the search from what batches just took, or what an earlier search here predicted.
 
-    The times are kept as a part file, for `--parts` and later predictions.
+    The engine's own times are kept as a part file, for `--parts` and later predictions.
     """
     from lanewise import files
-    from lanewise.errors import LanewiseError
+    from lanewise.errors import InputError
     from lanewise.loadtest import closing
     from lanewise.loadtest.peak import PeakAsk
 
     kept = folder / "prediction.json"
     if kept.exists():
         return dict(json.loads(files.read_file(kept)))
-    times = bench.service_times()
-    source = f"measured on this machine, {datetime.now().astimezone():%Y-%m-%d %H:%M}"
+    say("measuring what batches take")
+    times, busy = bench.service_times(), bench.busy_times()
     system, usual = bench.ask.system, PeakAsk()
     bound, percentile = (settings.get(name, getattr(usual, name)) for name in ("bound", "percentile"))
-    alone = closing.Alone(bound, percentile, len(system.devices), system.timeout)
+    alone = closing.Alone(bound, percentile, len(system.devices), system.timeout, system.streams, bench.steps)
     try:
-        made = closing.expect_alone(times, alone)
-        told: dict[str, Any] = {"qps": made.qps, "note": f"from {len(times)} service times measured before the search"}
-    except LanewiseError as error:
+        made = closing.expect_alone(busy, alone)
+        told: dict[str, Any] = {"qps": made.qps, "interval": made.interval, "ceiling": made.ceiling}
+        told["note"] = f"from batches of {len(busy)} sizes, timed in the system at work before the search"
+    except InputError as error:
         told = {"qps": None, "note": f"none: {error.cause}"}
-    told["times"] = {str(size): took for size, took in times.items()}
-    files.write_file(folder / "service-times.yaml", closing.part_file(times, source))
+    told |= {"busy": _by_name(busy), "engine": _by_name(times)}
+    if bench.engines:
+        source = f"measured on this machine, {datetime.now().astimezone():%Y-%m-%d %H:%M}"
+        files.write_file(folder / "service-times.yaml", closing.part_file(times, source))
     files.write_file(kept, json.dumps(told, indent=1) + "\n")
     return told
+
+
+def _by_name(times: Mapping[int, float]) -> dict[str, float]:
+    return {str(size): took for size, took in times.items()}
+
+
+def _beside_the_generator(found: PeakFound, folder: Path, say: Say) -> PeakFound:
+    """The same with a note where the generator by itself does not hold twice that rate, and so is in doubt."""
+    from dataclasses import replace
+
+    from lanewise.errors import CannotMeasure
+    from lanewise.loadtest import selftest
+
+    if found.outcome is None:
+        return found
+    say("trying the generator alone at twice the rate")
+    ask, twice = found.ask, found.qps / selftest.FLAGGED_ABOVE
+    effort = selftest.Effort(bound=ask.bound, percentile=ask.percentile)
+    mode = selftest.COALESCED if ask.coalesce else selftest.PLAIN
+    try:
+        if selftest.holds(selftest.null_runner(folder / "generator"), effort, mode, twice):
+            return found
+        doubt = (
+            f"the generator alone does not hold twice this rate here ({twice:,.0f} queries/s within the bound): above "
+            "half of its own ceiling a peak tells of the generator too"
+        )
+    except CannotMeasure as error:
+        doubt = f"whether the generator holds twice this rate was not tried: {error.cause}"
+    return replace(found, notes=(*found.notes, doubt))
 
 
 def loadtest_run(

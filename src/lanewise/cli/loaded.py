@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from lanewise.cli import terminal
 from lanewise.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from lanewise import _native
     from lanewise.results.loaded import Loaded
@@ -26,24 +28,50 @@ TRACED = 10_000  # samples in a trace, under 1 kB each
 class Asked:
     """The options of a service under load, as given."""
 
-    qps: float | None = None
-    peak: bool = False
-    mode: str | None = None
-    division: str | None = None
-    frontend: str | None = None
-    host: str | None = None
-    gpus: str | None = None
-    batch: int | None = None
-    timeout: str | None = None
-    copies: str | None = None
-    dispatch: str | None = None
-    beside: Sequence[str] = ()
-    background: str | None = None
-    seconds: float | None = None
-    seed: int | None = None
-    precision: float | None = None
-    trace: Path | None = None
-    report: Path | None = None
+    qps: Annotated[float | None, typer.Option(metavar="RATE", help="Does the service hold at that rate?")] = None
+    peak: Annotated[bool, typer.Option("--peak", help="The largest rate that keeps the service's latency bound.")] = (
+        False
+    )
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            metavar="server|offline|single-stream|multi-stream", help="MLPerf's scenario; server unless given."
+        ),
+    ] = None
+    division: Annotated[
+        str | None, typer.Option(metavar="closed|network", help="Where queries come from; closed unless given.")
+    ] = None
+    frontend: Annotated[str | None, typer.Option(metavar="HOST", help="The host that sends them over the network.")] = (
+        None
+    )
+    host: Annotated[str | None, typer.Option(help="The host whose GPUs serve.")] = None
+    gpus: Annotated[str | None, typer.Option(metavar="gpu[0-3]", help="The GPUs that serve.")] = None
+    batch: Annotated[int | None, typer.Option(metavar="N", help="Largest batch; the workload's unless given.")] = None
+    timeout: Annotated[
+        str | None, typer.Option(metavar="TIME", help="How long a query waits for its batch to fill: '1 ms'.")
+    ] = None
+    copies: Annotated[
+        str | None, typer.Option(metavar="gathered|per-query", help="A batch copied in one go, or query by query.")
+    ] = None
+    dispatch: Annotated[
+        str | None,
+        typer.Option(metavar="least|round-robin|random", help="How queries spread where GPUs share no queue."),
+    ] = None
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(metavar="'WORKLOAD QPS on gpu[4-7]'", help="Another service beside it; may be repeated."),
+    ] = None
+    background: Annotated[
+        str | None,
+        typer.Option(metavar="FLOWS", help="Traffic beside it: 'ssd0->gpu0, gpu1->host0 4 GiB every 10 s'."),
+    ] = None
+    seconds: Annotated[float | None, typer.Option(help="Simulated seconds at --qps; offline: of samples.")] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of the random arrivals; 1 unless given.")] = None
+    precision: Annotated[float | None, typer.Option(metavar="SHARE", help="Of --peak; 0.0025 unless given.")] = None
+    trace: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the first queries as a trace for ui.perfetto.dev.")
+    ] = None
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the simulation as one HTML page.")] = None
 
     @property
     def simulated(self) -> bool:
@@ -56,7 +84,7 @@ class Asked:
         """Options given that mean nothing to the steady state."""
         names = ("gpus", "batch", "timeout", "copies", "dispatch", "beside", "background", "seconds", "seed",
                  "precision", "trace", "report", "frontend")  # fmt: skip
-        return [f"--{name}" for name in names if getattr(self, name) not in (None, ())]
+        return [f"--{name}" for name in names if getattr(self, name) is not None]
 
 
 def answer(system: System, service: str, asked: Asked, as_json: bool) -> None:
@@ -89,7 +117,7 @@ def _run(system: System, load: Load, asked: Asked) -> tuple[tuple[Loaded, ...], 
     from lanewise.serving.load import check_run, parse_load
     from lanewise.serving.peak import PRECISION, Sought, seek, simulate
 
-    beside = [parse_load(text, api.load_workload) for text in asked.beside]
+    beside = [parse_load(text, api.load_workload) for text in asked.beside or ()]
     flows = parse_flows(asked.background) if asked.background else ()
     traced = TRACED if asked.trace is not None else 0
     seed = 1 if asked.seed is None else asked.seed

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lanewise.cli import options, predicted, terminal
+from lanewise.cli import loaded, options, predicted, terminal
+from lanewise.cli.spread import spread
 from lanewise.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lanewise.cli.loaded import Asked
     from lanewise.topology.model import System
-
-# In the order of the fields of cli.loaded.Asked.
-LOAD_OPTIONS = (
-    "qps", "peak", "mode", "division", "frontend", "host", "gpus", "batch", "timeout", "copies", "dispatch", "beside",
-    "background", "seconds", "seed", "precision", "trace", "report",
-)  # fmt: skip
-
 
 Flows = Annotated[
     str | None,
@@ -39,95 +32,35 @@ Service = Annotated[
         help="An inference service: resnet50, bert-99, my.yaml; in steady state; simulated with --qps or --peak.",
     ),
 ]
-Qps = Annotated[float | None, typer.Option(metavar="RATE", help="Does the service hold at that rate?")]
-Peak = Annotated[bool, typer.Option("--peak", help="The largest rate that keeps the service's latency bound.")]
-Mode = Annotated[
-    str | None,
-    typer.Option(metavar="server|offline|single-stream|multi-stream", help="MLPerf's scenario; server unless given."),
-]
-Division = Annotated[
-    str | None, typer.Option(metavar="closed|network", help="Where queries come from; closed unless given.")
-]
-Frontend = Annotated[str | None, typer.Option(metavar="HOST", help="The host that sends them over the network.")]
-Host = Annotated[str | None, typer.Option(help="The host whose GPUs serve.")]
-Gpus = Annotated[str | None, typer.Option(metavar="gpu[0-3]", help="The GPUs that serve.")]
-Batch = Annotated[int | None, typer.Option(metavar="N", help="Largest batch; the workload's unless given.")]
-Timeout = Annotated[
-    str | None, typer.Option(metavar="TIME", help="How long a query waits for its batch to fill: '1 ms'.")
-]
-Copies = Annotated[
-    str | None, typer.Option(metavar="gathered|per-query", help="A batch copied in one go, or query by query.")
-]
-Dispatch = Annotated[
-    str | None,
-    typer.Option(metavar="least|round-robin|random", help="How queries spread where GPUs share no queue."),
-]
-Beside = Annotated[
-    list[str] | None,
-    typer.Option(metavar="'WORKLOAD QPS on gpu[4-7]'", help="Another service beside it; may be repeated."),
-]
-Background = Annotated[
-    str | None,
-    typer.Option(metavar="FLOWS", help="Traffic beside it: 'ssd0->gpu0, gpu1->host0 4 GiB every 10 s'."),
-]
-Seconds = Annotated[float | None, typer.Option(help="Simulated seconds at --qps; offline: of samples.")]
-Seed = Annotated[int | None, typer.Option(help="Seed of the random arrivals; 1 unless given.")]
-Precision = Annotated[float | None, typer.Option(metavar="SHARE", help="Of --peak; 0.0025 unless given.")]
-Trace = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write the first queries as a trace for ui.perfetto.dev.")
-]
-Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the simulation as one HTML page.")]
 
 
+@spread
 def predict(
+    *,
     system: options.SystemName,
     flows: Flows = None,
     matrix: Matrix = None,
     both_ways: BothWays = False,
     devices: Devices = None,
     service: Service = None,
-    qps: Qps = None,
-    peak: Peak = False,
-    mode: Mode = None,
-    division: Division = None,
-    frontend: Frontend = None,
-    host: Host = None,
-    gpus: Gpus = None,
-    batch: Batch = None,
-    timeout: Timeout = None,
-    copies: Copies = None,
-    dispatch: Dispatch = None,
-    beside: Beside = None,
-    background: Background = None,
-    seconds: Seconds = None,
-    seed: Seed = None,
-    precision: Precision = None,
-    trace: Trace = None,
-    report: Report = None,
+    under_load: loaded.Asked,
     no_p2p: options.NoP2p = False,
     settings: options.Settings = None,
     parts: options.Parts = None,
     as_json: options.Json = False,
 ) -> None:
     """Predict flows together, all pairs, or a service; each rate with its limit and what it rests on."""
-    from lanewise.cli.loaded import Asked
-
-    under_load = (
-        qps, peak, mode, division, frontend, host, gpus, batch, timeout, copies, dispatch, tuple(beside or ()),
-        background, seconds, seed, precision, trace, report,
-    )  # fmt: skip
-    given = dict(zip(LOAD_OPTIONS, under_load, strict=True))
-    _one_question(flows, matrix, service, {"both-ways": both_ways, "devices": devices}, given)
+    _one_question(flows, matrix, service, {"both-ways": both_ways, "devices": devices}, asdict(under_load))
     if service is not None and no_p2p:
         raise InputError("--no-p2p says nothing about --service", hint="leave it out: no data passes between GPUs")
-    loaded = options.load(system, settings, parts)
+    described = options.load(system, settings, parts)
     if service is not None:
-        _service(loaded, service, Asked(**given), as_json)  # type: ignore[arg-type]
+        _service(described, service, under_load, as_json)
         return
     if flows is not None:
-        answer = _flows(loaded, flows, not no_p2p)
+        answer = _flows(described, flows, not no_p2p)
     else:
-        answer = _matrix(loaded, str(matrix), devices, both_ways, not no_p2p)
+        answer = _matrix(described, str(matrix), devices, both_ways, not no_p2p)
     _show(answer, as_json)
 
 
@@ -146,8 +79,8 @@ def _one_question(
         raise InputError(cause, hint="give one of --flows 'gpu0->gpu1', --matrix goodput, --service resnet50")
     for question, options_of in (("--matrix", of_matrix), ("--service", of_load)):
         for name, value in options_of.items():
-            # 0 is given: only what nobody wrote is None, False or empty.
-            if question != asked[0] and value is not None and value is not False and value != ():
+            # 0 is given: only what nobody wrote is None or False.
+            if question != asked[0] and value is not None and value is not False:
                 hint = f"leave it out, or ask with {question}; see --help"
                 raise InputError(f"--{name} says nothing about {asked[0]}", hint=hint)
 
@@ -172,10 +105,9 @@ def _matrix(system: System, metric: str, devices: str | None, both_ways: bool, p
     return predicted.matrix(system, api.matrix(system, names(devices), metric, both_ways, p2p))
 
 
-def _service(system: System, workload: str, asked: Asked, as_json: bool) -> None:
+def _service(system: System, workload: str, asked: loaded.Asked, as_json: bool) -> None:
     """The service under load where that is asked for, else in steady state."""
     from lanewise import api
-    from lanewise.cli import loaded
     from lanewise.errors import unknown_name
 
     if asked.simulated:

@@ -5,46 +5,60 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lanewise.cli import (
-    calibrate,
-    check,
-    compare,
-    discover,
-    doctor,
-    loadtest,
-    measure,
-    options,
-    parts,
-    plan,
-    predict,
-    report,
-    route,
-    study,
-    system,
-    terminal,
-)
+from lanewise.cli import options, terminal
 from lanewise.cli.main import EXIT_INTERRUPTED
 from lanewise.errors import EXIT_BAD_INPUT, LanewiseError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS = (
-    "discover", "route", "predict", "plan", "measure", "check", "loadtest", "study", "calibrate", "report", "compare",
-    "system", "parts", "doctor",
-)  # fmt: skip
+VERBS = {
+    "discover": "Read a machine into a description, from dumps or /sys.",
+    "route": "Show the way between two devices, or all pairs and their peers.",
+    "predict": "Predict flows, transfers, all pairs, or an inference service.",
+    "plan": "Rank systems, place devices, pin network cards, and say why.",
+    "measure": "Measure copies, peers, storage and network.",
+    "check": "Say whether each path delivers what it should.",
+    "loadtest": "Load tests with MLPerf LoadGen.",
+    "study": "Run studies: published tables beside predictions.",
+    "calibrate": "Fit unknown figures of parts to rows of studies.",
+    "report": "Write a saved run as one HTML page.",
+    "compare": "Lay two runs, sources or systems side by side.",
+    "system": "List, show, draw systems; attach and detach devices.",
+    "parts": "List and show parts, each figure with its source.",
+    "doctor": "Say what is installed and what is missing.",
+}
 
 
 class Verbs(options.QuickGroup):
-    """The verbs in the order in which one meets them."""
+    """The verbs in the order in which one meets them; each is loaded when it is asked for, which halves a start."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Their names."""
         return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The verb of that name: the function, or the Typer application, of the module of that name; None if none."""
+        if cmd_name not in VERBS:
+            return None
+        module = import_module(f"lanewise.cli.{cmd_name}")
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        if hasattr(module, "app"):
+            alone.add_typer(module.app, name=cmd_name)
+            group: Any = typer.main.get_command(alone)
+            return group.commands[cmd_name]
+        alone.command(cmd_name)(getattr(module, cmd_name))
+        return typer.main.get_command(alone)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """What they are for, without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
 
 
 app = typer.Typer(
@@ -60,20 +74,6 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: nothing to import, the same on every terminal
     pretty_exceptions_enable=False,
 )
-app.command("discover", short_help="Read a machine into a description, from dumps or /sys.")(discover.discover)
-app.command("route", short_help="Show the way between two devices, or all pairs and their peers.")(route.route)
-app.command("predict", short_help="Predict flows, transfers, all pairs, or an inference service.")(predict.predict)
-app.command("plan", short_help="Rank systems, place devices, pin network cards, and say why.")(plan.plan)
-app.add_typer(measure.app, name="measure", short_help="Measure copies, peers, storage and network.")
-app.command("check", short_help="Say whether each path delivers what it should.")(check.check)
-app.add_typer(loadtest.app, name="loadtest", short_help="Load tests with MLPerf LoadGen.")
-app.add_typer(study.app, name="study", short_help="Run studies: published tables beside predictions.")
-app.command("calibrate", short_help="Fit unknown figures of parts to rows of studies.")(calibrate.calibrate)
-app.command("report", short_help="Write a saved run as one HTML page.")(report.report)
-app.command("compare", short_help="Lay two runs, sources or systems side by side.")(compare.compare)
-app.add_typer(system.app, name="system", short_help="List, show, draw systems; attach and detach devices.")
-app.add_typer(parts.app, name="parts", short_help="List and show parts, each figure with its source.")
-app.command("doctor", short_help="Say what is installed and what is missing.")(doctor.doctor)
 
 
 @app.callback()

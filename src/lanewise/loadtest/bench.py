@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise import units
 from lanewise.errors import CannotMeasure, InputError, LanewiseError, unknown_name
+from lanewise.loadtest.busy import intervals
 from lanewise.loadtest.loadgen import LoadGenRunner, Setup, Tick, needs_loadgen
 from lanewise.loadtest.system import CPU, SYNTHETIC, Account, SystemAsk, account, gpus, open_system, perfetto
 
@@ -64,14 +65,27 @@ class Bench:
         return perfetto(self.system, self.ask.system.devices)
 
     def service_times(self) -> dict[int, float]:
-        """Seconds that the engine takes for the sizes that it prepares, or batches of 1, 2, 4 ... up to the largest,
-        one after the other."""
-        largest = self.ask.system.batch
-        sizes = sorted({largest, *(2**i for i in range(largest.bit_length()))})
+        """Seconds that the engine alone takes for batches of `sizes`, one after the other; stated ones of none."""
         if self.engines:
-            return self.engines[0].service_times(self.engines[0].sizes or sizes)
+            return self.engines[0].service_times(self.sizes)
         asked = self.ask.system
-        return {size: asked.service_batch + size * asked.service_query for size in sizes}
+        return {size: asked.service_batch + size * asked.service_query for size in self.sizes}
+
+    def busy_times(self, sizes: Sequence[int] = ()) -> dict[int, float]:
+        """Seconds from one batch of a device to its next, of `sizes` or all, in the system at work; CannotMeasure."""
+        return intervals(self.system, self.ask.system, sizes or self.sizes)
+
+    @property
+    def steps(self) -> bool:
+        """Whether batches between two of `sizes` are filled up to the larger."""
+        return bool(self.engines) and bool(self.engines[0].sizes)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Batch sizes that tell how long every other takes: those the engine prepared, else 1, 2, 4 ... the largest."""
+        prepared = self.engines[0].sizes if self.engines else ()
+        largest = self.ask.system.batch
+        return tuple(sorted(prepared or {largest, *(2**i for i in range(largest.bit_length()))}))
 
 
 @contextmanager
@@ -97,7 +111,8 @@ def opened(ask: BenchAsk, folder: Path, tick: Tick | None = None, runs: Setup | 
             raise
         # What a sample or an engine said reaches the native system as text alone; it was told better where it happened.
         own = failed[0]
-        own.hint = "; ".join(text for text in (own.hint, f"logs: {folder}") if text)
+        logs = f"logs: {folder}" if folder.exists() else ""
+        own.hint = "; ".join(text for text in (own.hint, logs) if text)
         if own is error:
             raise
         raise own from None

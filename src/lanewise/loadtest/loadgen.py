@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lanewise.errors import CannotMeasure, InputError, LanewiseError, MissingDependency
 from lanewise.installed import loadgen_missing
-from lanewise.loadtest import detail_log, room
+from lanewise.loadtest import detail_log, neighbours, room
 from lanewise.loadtest.run import MULTI_STREAM, OFFLINE, SERVER, SINGLE_STREAM, Load, Outcome
 
 if TYPE_CHECKING:
@@ -61,9 +61,12 @@ class LoadGenRunner:
         check(load)
         room.check(load, room.available())
         folder = next_folder(self._folder, load)
+        before = neighbours.used()
         counts = self._drive(self._settings(load, folder))
+        after = neighbours.used()
         log = folder / detail_log.NAME
-        return outcome(load, detail_log.parse(log.read_text(encoding="utf-8"), str(log)), counts, folder)
+        found = outcome(load, detail_log.parse(log.read_text(encoding="utf-8"), str(log)), counts, folder)
+        return replace(found, others=after.others_since(before) if before and after else None)
 
     def _drive(self, settings: Settings) -> Counts:
         from lanewise import _loadgen
@@ -81,10 +84,11 @@ class LoadGenRunner:
             raise CannotMeasure(f"the load test failed: {error}", hint=hint) from None
 
     def _settings(self, load: Load, folder: Path) -> Settings:
-        from lanewise._loadgen import Settings
+        from lanewise._loadgen import Mode, Settings
 
         made, setup = Settings(), self.setup
-        made.scenario, made.accuracy, made.qps, made.bound = load.scenario, load.accuracy, load.qps, load.bound
+        made.scenario, made.qps, made.bound = load.scenario, load.qps, load.bound
+        made.mode = Mode.ACCURACY if load.accuracy else Mode.PERFORMANCE
         made.percentile, made.seconds, made.queries = load.percentile, load.seconds, load.queries
         made.samples, made.seed, made.coalesce = load.samples, load.seed, load.coalesce
         made.sample_count, made.performance_sample_count = setup.samples, min(setup.resident, setup.samples)

@@ -6,20 +6,18 @@ The search knows no generator; here its runs become loads, and outcomes become i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lanewise import units
-from lanewise.errors import CannotMeasure, InputError
+from lanewise.errors import InputError
+from lanewise.loadtest.neighbours import DISTURBED
 from lanewise.loadtest.run import OFFLINE, SERVER, Load, Outcome, Runner
 from lanewise.serving.load import check_rate
 from lanewise.serving.search import Durations, Peak, Trial, find_peak
 
-BYTES_A_QUERY = 510.0  # that LoadGen holds for each query of a run at its peak (measured, 6.0.17)
 LAG_SHARE = 0.1  # of the bound: a generator later than this at the percentile is itself the limit
-OWN_SHARE = 0.5  # of the generator's own ceiling: rates above it tell of the generator too
 WARM = 0.02  # share of all seconds for each warm-up, and for the Offline run
-MEMORY_SHARE = 0.8  # of the free memory that a run may take
 START = 0.84  # of the Offline rate, which no bound slows down, without a prediction
 NEAR = 0.97  # of the prediction, whose error is a few per cent
 SPEND = 0.97  # of all seconds is planned with: a last confirmation may take longer
@@ -31,9 +29,8 @@ class PeakAsk:
     """What is searched for: the largest rate whose `percentile` keeps `bound` (s), within `precision` (relative).
 
     At most `most_runs` Server runs and about `seconds` of load, warm-ups and the Offline run included; a last
-    confirmation may take longer. The search begins at
-    `prediction` (queries/s); `own` is the generator's own ceiling here (from the self-test), `memory` the free bytes.
-    `least` queries at least in each run. InputError for what is out of range.
+    confirmation may take longer. The search begins at `prediction` (queries/s). `least` queries at least in each run.
+    InputError for what is out of range.
     """
 
     bound: float = 0.015
@@ -43,8 +40,6 @@ class PeakAsk:
     seconds: float = 150.0
     seed: int = 1
     prediction: float | None = None
-    own: float | None = None
-    memory: float | None = None
     coalesce: bool = False
     least: int = 1000
 
@@ -179,7 +174,6 @@ class _Finder:
         return Load(scenario, qps, seconds, queries, ask.bound, ask.percentile, seed, coalesce=ask.coalesce)
 
     def _run(self, kind: str, load: Load, at_most: float) -> Outcome:
-        self._check_memory(load)
         at_most = at_most or self.ask.seconds - self._spent(("warm-up", "offline", "search"))
         number = sum(run.kind == kind for run in self.runs) + 1
         # Most searches end after one or two confirmations, each about as long as the longest run so far.
@@ -192,31 +186,19 @@ class _Finder:
         self.on_run(self.runs[-1])
         return outcome
 
-    def _check_memory(self, load: Load) -> None:
-        """CannotMeasure unless the queries of a run, which LoadGen makes before it, fit into memory."""
-        if self.ask.memory is None or load.scenario != SERVER:
-            return
-        queries = max(load.queries, load.qps * load.seconds)
-        need, most = BYTES_A_QUERY * queries, MEMORY_SHARE * self.ask.memory
-        if need > most:
-            raise CannotMeasure(
-                f"a run of {load.seconds:.3g} s at {load.qps:,.0f} queries/s holds {queries:,.0f} queries, which take "
-                f"{units.size(round(need))}; {units.size(round(self.ask.memory))} are free",
-                hint=f"give the search less time: {self.ask.seconds * most / need:.2g} s would fit",
-            )
-
     def _trial(self, outcome: Outcome) -> Trial:
         valid = outcome.valid and not outcome.ended_early
         return Trial(
             outcome.load.qps, outcome.load.seed, valid, at(outcome, self.ask.percentile), outcome.queries,
             "; ".join(outcome.reasons), outcome.ended_early, offered(outcome),
             min(1.0, outcome.queries / max(outcome.load.queries, outcome.load.qps * outcome.load.seconds)),
+            disturbed(outcome),
         )  # fmt: skip
 
     def _found(self, peak: Peak, bracket: tuple[float, float], offline: float) -> PeakFound:
         tried = [run.outcome for run in self.runs if run.kind == "search"]
         best = next((each for each in reversed(tried) if each.load.qps == peak.low and each.valid), None)
-        notes = _notes(self.ask, best, peak, offline)
+        notes = (*_notes(self.ask, best, peak, offline), *_disturbances(tried))
         low = peak.low if best is not None else 0.0
         return PeakFound(
             self.ask, low, best, peak.confirmed and best is not None, peak.interval, bracket, offline,
@@ -237,18 +219,33 @@ def at(times: Outcome, share: float) -> float:
     return times.latency.get(f"p{100 * share:g}", math.nan)
 
 
+def late_itself(ask: PeakAsk, outcome: Outcome) -> float | None:
+    """How late (s) the generator was at the percentile, where that is enough to be the limit itself; else None."""
+    lag = outcome.lag.get(f"p{100 * ask.percentile:g}", 0.0)
+    return lag if lag > LAG_SHARE * ask.bound else None
+
+
+def disturbed(outcome: Outcome) -> bool:
+    """Whether a run may have been refused because something else took the machine's time."""
+    return not outcome.valid and outcome.others is not None and outcome.others > DISTURBED
+
+
+def _disturbances(tried: Sequence[Outcome]) -> Iterator[str]:
+    hit = [outcome.others for outcome in tried if disturbed(outcome) and outcome.others is not None]
+    if hit:
+        yield (
+            f"{len(hit)} of {len(tried)} runs were refused while other processes, or the hypervisor, took up to "
+            f"{100 * max(hit):.0f} % of the CPU time; these count little: let nothing else run and search again"
+        )
+
+
 def _notes(ask: PeakAsk, best: Outcome | None, peak: Peak, offline: float) -> tuple[str, ...]:
     found = []
     if best is None:
         return (f"no rate was VALID: {peak.reason}",)
-    lag = best.lag.get(f"p{100 * ask.percentile:g}", 0.0)
-    if lag > LAG_SHARE * ask.bound:
+    if (lag := late_itself(ask, best)) is not None:
         took = f"{units.readable(lag, 's')} of the bound of {units.readable(ask.bound, 's')}"
         found.append(f"the generator is the limit: at the percentile it is late itself by {took}")
-    if ask.own is not None and best.load.qps > OWN_SHARE * ask.own:
-        share = 100.0 * best.load.qps / ask.own
-        own = f"the generator's own ceiling of {ask.own:,.0f} queries/s"
-        found.append(f"the peak is {share:.0f} % of {own}: above half of it the generator is in doubt")
     if not peak.confirmed:
         found.append(f"not confirmed by a run of full length: {peak.reason}")
     if best.load.qps > 1.02 * offline:
@@ -259,13 +256,4 @@ def _notes(ask: PeakAsk, best: Outcome | None, peak: Peak, offline: float) -> tu
     return tuple(found)
 
 
-def free_memory() -> float | None:
-    """Bytes that this machine can still give, None where it does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            return next((1024.0 * float(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
-    except OSError:
-        return None
-
-
-__all__ = ["Done", "PeakAsk", "PeakFound", "Progress", "at", "find", "free_memory", "offered"]
+__all__ = ["Done", "PeakAsk", "PeakFound", "Progress", "at", "disturbed", "find", "late_itself", "offered"]

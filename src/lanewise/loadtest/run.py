@@ -37,7 +37,8 @@ class Outcome:
     `valid` is LoadGen's verdict, early stopping included, `reasons` why not. `latency` has p50, p90, p99, p99.9, mean,
     max from the scheduled time; `lag` the same of issued minus scheduled: how late the generator itself was. `late`
     queries were above the bound. `ended_early`: cut off as it could no longer become valid. `folder` holds LoadGen's
-    logs; `settings` what LoadGen says it used.
+    logs; `settings` what LoadGen says it used. `others` is the share of the CPU time that other
+    processes and the hypervisor took meanwhile, 0 where a quarter and more was idle.
     """
 
     load: Load
@@ -53,6 +54,7 @@ class Outcome:
     folder: Path | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    others: float | None = None
 
 
 class Runner(Protocol):

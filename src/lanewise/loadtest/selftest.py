@@ -71,6 +71,11 @@ def above_half(target: float, ceiling: float) -> bool:
     return target > FLAGGED_ABOVE * ceiling
 
 
+def holds(runner: Runner, effort: Effort, mode: str, rate: float) -> bool:
+    """Whether one of some runs at a rate is VALID on a system that answers at once; CannotMeasure without memory."""
+    return _attempt(runner, effort, mode, rate)[0].valid
+
+
 def _search(runner: Runner, effort: Effort, mode: str, say: Callable[[str], object]) -> Ceiling:
     low, high, best, runs, note = 0.0, math.inf, None, 0, ""
     rate = effort.start
@@ -111,4 +116,4 @@ def _attempt(runner: Runner, effort: Effort, mode: str, rate: float) -> tuple[Ou
     return found, tried
 
 
-__all__ = ["COALESCED", "MODES", "PLAIN", "Ceiling", "Effort", "above_half", "ceilings", "null_runner"]
+__all__ = ["COALESCED", "MODES", "PLAIN", "Ceiling", "Effort", "above_half", "ceilings", "holds", "null_runner"]

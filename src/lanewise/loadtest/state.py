@@ -13,12 +13,11 @@ from lanewise.loadtest.peak import Done, PeakAsk
 from lanewise.loadtest.run import Load, Outcome
 
 FORMAT = 1
-_FREE = ("memory",)  # what is free now is no setting of the search
 
 
 def head(ask: PeakAsk, called: str = "") -> str:
     """The first line: the settings; `called` says what was under test (system, engine, model, devices)."""
-    return json.dumps({"lanewise": FORMAT, "search": _settings(ask), "called": called})
+    return json.dumps({"lanewise": FORMAT, "search": asdict(ask), "called": called})
 
 
 def line(run: Done) -> str:
@@ -42,12 +41,8 @@ def read(text: str, file: str, ask: PeakAsk, called: str = "") -> list[Done]:
     return [_done(_object(each, file, number), file, number) for number, each in lines[1:]]
 
 
-def _settings(ask: PeakAsk) -> dict[str, Any]:
-    return {name: value for name, value in asdict(ask).items() if name not in _FREE}
-
-
 def _check(found: dict[str, Any], file: str, ask: PeakAsk, called: str) -> None:
-    asked, before = _settings(ask), found.get("search")
+    asked, before = asdict(ask), found.get("search")
     if found.get("lanewise") != FORMAT or not isinstance(before, dict):
         raise FormatError("does not hold a search", place=Place(file, 1), hint="choose another folder for this search")
     other = [f"{name} was {before.get(name)}, is {value}" for name, value in asked.items() if before.get(name) != value]

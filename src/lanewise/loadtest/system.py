@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise.errors import CannotMeasure, InputError, unknown_name
 from lanewise.installed import cuda_driver
+from lanewise.loadtest import room
 
 if TYPE_CHECKING:
     import lanewise._native as _native
@@ -231,19 +232,10 @@ def _devices(ask: SystemAsk) -> Iterator[tuple[int, int, Engine | None]]:
 
 
 def _check_memory(needed: int) -> None:
-    free = _free_memory()
+    free = room.available()
     if free is not None and needed > free:
         raise CannotMeasure(f"{needed / 1e9:.1f} GB of host memory needed, {free / 1e9:.1f} GB free",
                             hint="take a smaller library, or fewer batches in flight")  # fmt: skip
-
-
-def _free_memory() -> int | None:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            found = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines}
-        return found.get("MemAvailable")
-    except (OSError, ValueError, IndexError):
-        return None
 
 
 __all__ = ["BALANCES", "COPIES", "CPU", "SYNTHETIC", "Account", "Engine", "SystemAsk", "account", "cannot",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lanewise.loadtest.peak import late_itself
 from lanewise.results.sample import Sample
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from lanewise.loadtest.system import Account
 
 NO_SUBMISSION = "made by MLPerf's rules, but no MLPerf submission: runs are shorter than 600 s and nobody reviewed them"
-LAG_SHARE = 0.1  # of the bound; a generator later than this is the limit itself
 
 
 def as_data(found: PeakFound, account: Account, about: Mapping[str, object], folder: Path) -> dict[str, Any]:
@@ -52,11 +52,7 @@ def as_samples(found: PeakFound, about: Mapping[str, object], sample_bytes: int)
     yield row("goodput", best.qps * sample_bytes / 1e9, "GB/s")
     yield row("completed", best.qps, "1/s")
     yield row("offline", found.offline, "1/s")
-    for name in ("p50", "p90", "p99", "p99.9"):
-        if name in best.latency:
-            yield row(name, best.latency[name] * 1e3, "ms")
-    if "p99" in best.lag:
-        yield row("lag_p99", best.lag["p99"] * 1e3, "ms")
+    yield from (row(name, took, "ms") for name, took in late(best))
 
 
 def limit(found: PeakFound, account: Account) -> str:
@@ -64,9 +60,8 @@ def limit(found: PeakFound, account: Account) -> str:
     best = found.outcome
     if best is None:
         return found.reason
-    lag = best.lag.get("p99", 0.0)
-    if lag > LAG_SHARE * found.ask.bound:
-        return f"the load generator: it issues queries {lag * 1e3:.2g} ms late (p99)"
+    if (lag := late_itself(found.ask, best)) is not None:
+        return f"the load generator: it issues queries {lag * 1e3:.2g} ms late (p{100 * found.ask.percentile:g})"
     copy, infer = (account.stages.get(stage, {}).get("mean", 0.0) for stage in ("copy", "infer"))
     share = f"{100 * found.qps / found.offline:.0f} % of the Offline rate" if found.offline else "no Offline rate"
     if copy > infer:
@@ -74,6 +69,15 @@ def limit(found: PeakFound, account: Account) -> str:
         return f"copies to the device: {took}; {share}"
     took = f"a batch of {account.mean_batch:.1f} takes {infer * 1e3:.3g} ms"
     return f"the engine: {took}; {share}, the bound leaves the rest"
+
+
+def late(outcome: Outcome) -> Iterator[tuple[str, float]]:
+    """Latency at each percentile, and how late the generator was, by the name of the metric in ms."""
+    for name in ("p50", "p90", "p99", "p99.9"):
+        if name in outcome.latency:
+            yield name, outcome.latency[name] * 1e3
+    if "p99" in outcome.lag:
+        yield "lag_p99", outcome.lag["p99"] * 1e3
 
 
 def notes(about: Mapping[str, object]) -> list[str]:
@@ -110,4 +114,4 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-__all__ = ["as_data", "as_samples", "limit", "notes"]
+__all__ = ["as_data", "as_samples", "late", "limit", "notes"]

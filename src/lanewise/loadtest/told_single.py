@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lanewise.loadtest.run import OFFLINE, SERVER, Outcome
-from lanewise.loadtest.told import NO_SUBMISSION, notes
+from lanewise.loadtest.told import NO_SUBMISSION, late, notes
 from lanewise.results.sample import Sample
 
 if TYPE_CHECKING:
@@ -51,11 +51,7 @@ def as_samples(single: Single, sample_bytes: int) -> Iterator[Sample]:
         return
     yield row("goodput", outcome.qps * sample_bytes / 1e9, "GB/s")
     yield row("completed", outcome.qps, "1/s")
-    for name in ("p50", "p90", "p99", "p99.9"):
-        if name in outcome.latency:
-            yield row(name, outcome.latency[name] * 1e3, "ms")
-    if "p99" in outcome.lag:
-        yield row("lag_p99", outcome.lag["p99"] * 1e3, "ms")
+    yield from (row(name, took, "ms") for name, took in late(outcome))
 
 
 def verdict(outcome: Outcome) -> str:

@@ -27,6 +27,7 @@ CURVED = 0.3  # latency follows no power of the rate: what a run says of a peak 
 OVER = 0.1  # how far (relative) the peak may well lie above the most that is expected of it
 MOSTLY = 0.75  # a run cut off later tells where the peak is: as if its rest had been late as often as may be
 LAPSE = 0.02  # how often a run has nothing to do with the rate: a hiccup of the host
+DISTURBED = 0.5  # and how often one that was refused while something else took the host's time
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Seen:
     """One run: its rate in queries/s, its latency as a multiple of the bound, its queries and its verdict.
 
     A latency that is no positive number tells nothing beyond the verdict; `done` is the share of its queries
-    that were sent before it was cut off as hopeless.
+    that were sent before it was cut off as hopeless. `disturbed`: it may have been refused for another reason.
     """
 
     qps: float
@@ -42,6 +43,7 @@ class Seen:
     queries: int
     valid: bool
     done: float = 1.0
+    disturbed: bool = False
 
 
 class Belief:
@@ -69,6 +71,9 @@ class Belief:
     def _log_chance(self, each: Seen) -> Array:
         away = math.log(each.qps) - self._peaks[:, None, None]
         steep, noise = STEEPNESS[None, :, None], NOISES[None, None, :] / math.sqrt(max(each.queries, 1))
+        if each.disturbed:  # its latency may be the other's work
+            refused: Array = np.log(DISTURBED + (1.0 - DISTURBED) * _normal(steep * away / noise))
+            return refused
         if 0.0 < each.latency < math.inf:
             spread = np.sqrt(noise**2 + (CURVED * steep * away) ** 2)
             if each.done < MOSTLY:

@@ -216,7 +216,7 @@ class _Search:
 
         bound = self.durations.bound
         seen = [
-            Seen(t.offered or t.qps, t.latency / bound, t.queries, t.valid, t.done if t.hopeless else 1.0)
+            Seen(t.offered or t.qps, t.latency / bound, t.queries, t.valid, t.done if t.hopeless else 1.0, t.disturbed)
             for t in trials
         ]
         return Belief(

@@ -19,7 +19,8 @@ class Trial:
 
     `hopeless` says that it was cut off because it could no longer become valid: then its verdict is certain. `offered`
     is the rate at which its queries came by chance, if known: its latency is that of this rate;
-    `done` the share of its queries that it sent before it was cut off.
+    `done` the share of its queries that it sent before it was cut off. `disturbed`: something else on the machine may
+    be why it was refused.
     InputError for a rate that is not a positive number.
     """
 
@@ -32,6 +33,7 @@ class Trial:
     hopeless: bool = False
     offered: float = 0.0
     done: float = 0.0
+    disturbed: bool = False
 
     def __post_init__(self) -> None:
         check_positive("rate of a trial", self.qps)

@@ -1,70 +1,51 @@
-"""Options that the verbs of `lanewise loadtest` share: what is tested, and the bound it has to keep."""
+"""Options that the verbs of `lanewise loadtest` share: what is tested, how it is searched, where the answer goes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lanewise.cli import options
+from lanewise.cli import options, terminal
 from lanewise.errors import FormatError
 
 if TYPE_CHECKING:
     from lanewise.loadtest.bench import BenchAsk
 
-EngineName = Annotated[
-    str,
-    typer.Option("--engine", metavar="NAME", help="onnxruntime, torch or synthetic. [default: the first there is]"),
+Trace = Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="The last run for Perfetto.")]
+RunFile = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="RUN.json", help="Write the run, for report, compare.")
 ]
-ModelName = Annotated[
-    str,
-    typer.Option("--model", metavar="NAME|FILE.onnx", help="small-cnn, resnet50, bert, bert-large, or an ONNX file."),
-]
-Precision = Annotated[str, typer.Option("--precision", metavar="fp32|fp16|bf16", help="Numbers of the model.")]
-Devices = Annotated[str, typer.Option("--devices", metavar="NAMES", help="cpu, or gpu0,gpu1: a queue for each.")]
-Batch = Annotated[int, typer.Option("--batch", min=1, max=65535, help="The largest batch.")]
-Timeout = Annotated[str, typer.Option("--timeout", metavar="TIME", help="How long a batch waits to fill.")]
-Streams = Annotated[int, typer.Option("--streams", min=1, max=64, help="Batches of a device in flight.")]
-Copy = Annotated[str, typer.Option("--copy", metavar="WAY", help="To GPUs: auto, batch, kernel, staged, calls.")]
-Library = Annotated[int, typer.Option("--library", min=1, help="Samples in memory at once.")]
-SampleBytes = Annotated[str, typer.Option("--sample-bytes", metavar="SIZE", help="Of the synthetic engine's samples.")]
-Service = Annotated[
-    str, typer.Option("--service", metavar="A+B", help="Synthetic: time a batch + a query, such as '1 ms + 20 us'.")
-]
-Threads = Annotated[int, typer.Option("--threads", min=0, help="Of onnxruntime on a CPU; 0: all but one core.")]
-Mode = Annotated[str, typer.Option("--mode", metavar="MODE", help="torch: eager, compiled, graphs, compiled-graphs.")]
-Images = Annotated[
-    Path | None, typer.Option("--images", metavar="FOLDER", help="Labelled images in place of synthetic samples.")
-]
-Bound = Annotated[str, typer.Option("--bound", metavar="TIME", help="Latency that the percentile must keep.")]
-Percentile = Annotated[float, typer.Option("--percentile", min=0.5, max=0.9999, help="As a share.")]
-Results = Annotated[
-    Path | None,
-    typer.Option("--results", metavar="FOLDER", help="LoadGen's logs and what is needed to go on. [default: new]"),
-]
-Coalesce = Annotated[bool, typer.Option("--coalesce", help="LoadGen hands over the queries due together in one call.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the options say, as typed."""
+    """What is tested, as typed."""
 
-    engine: str
-    model: str
-    precision: str
-    devices: str
-    batch: int
-    timeout: str
-    streams: int
-    copy: str
-    library: int
-    sample_bytes: str
-    service: str
-    threads: int
-    mode: str
-    images: Path | None = None
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="onnxruntime, torch or synthetic. [default: the first there is]")
+    ] = ""
+    model: Annotated[
+        str, typer.Option(metavar="NAME|FILE.onnx", help="small-cnn, resnet50, bert, bert-large, or an ONNX file.")
+    ] = "small-cnn"
+    precision: Annotated[str, typer.Option(metavar="fp32|fp16|bf16", help="Numbers of the model.")] = "fp32"
+    devices: Annotated[str, typer.Option(metavar="NAMES", help="cpu, or gpu0,gpu1: a queue for each.")] = "cpu"
+    batch: Annotated[int, typer.Option(min=1, max=65535, help="The largest batch.")] = 8
+    timeout: Annotated[str, typer.Option(metavar="TIME", help="How long a batch waits to fill.")] = "1 ms"
+    streams: Annotated[int, typer.Option(min=1, max=64, help="Batches of a device in flight.")] = 2
+    copy: Annotated[str, typer.Option(metavar="WAY", help="To GPUs: auto, batch, kernel, staged, calls.")] = "auto"
+    library: Annotated[int, typer.Option(min=1, help="Samples in memory at once.")] = 1024
+    sample_bytes: Annotated[str, typer.Option(metavar="SIZE", help="Of the synthetic engine's samples.")] = "150528 B"
+    service: Annotated[
+        str, typer.Option(metavar="A+B", help="Synthetic: time a batch + a query, such as '1 ms + 20 us'.")
+    ] = "1 ms"
+    threads: Annotated[int, typer.Option(min=0, help="Of onnxruntime on a CPU; 0: all but one core.")] = 0
+    mode: Annotated[str, typer.Option(metavar="WAY", help="torch: eager, compiled, graphs, compiled-graphs.")] = "eager"
+    images: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Labelled images in place of synthetic samples.")
+    ] = None
 
     def bench(self) -> BenchAsk:
         """As what is tested; FormatError or InputError for what cannot be."""
@@ -87,12 +68,62 @@ class Asked:
                         system, self.images)  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What holds for every run of LoadGen."""
+
+    bound: Annotated[str, typer.Option(metavar="TIME", help="Latency that the percentile must keep.")] = "15 ms"
+    percentile: Annotated[float, typer.Option(min=0.5, max=0.9999, help="As a share.")] = 0.99
+    seed: Annotated[int, typer.Option(min=1, help="Of arrivals and samples in the first run.")] = 1
+    coalesce: Annotated[
+        bool, typer.Option("--coalesce", help="LoadGen hands over the queries due together in one call.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Search(Rules):
+    """How the peak is searched for."""
+
+    within: Annotated[float, typer.Option(min=0.001, max=0.5, help="Precision wanted, as a share.")] = 0.02
+    seconds: Annotated[float, typer.Option(min=1.0, help="Load of a search in all; more tells more.")] = 140.0
+    most_runs: Annotated[int, typer.Option(min=1, help="Server runs of a search at most.")] = 12
+
+    def settings(self) -> dict[str, Any]:
+        """As loadtest.peak.PeakAsk takes them; FormatError for a bound that is no time."""
+        from lanewise import units
+
+        return {
+            "bound": units.parse(self.bound, "s"), "percentile": self.percentile, "precision": self.within,
+            "seconds": self.seconds, "most_runs": self.most_runs, "seed": self.seed, "coalesce": self.coalesce,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Where the answer goes."""
+
+    results: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="LoadGen's logs and what is needed to go on. [default: new]")
+    ] = None
+    as_json: options.Json = False
+    output: RunFile = None
+
+
 def first_engine(devices: tuple[str, ...]) -> str:
     """The engine that is installed: on GPUs torch before onnxruntime, on a CPU the other way; else synthetic."""
     from importlib.util import find_spec
 
     order = ("torch", "onnxruntime") if devices[0] != "cpu" else ("onnxruntime", "torch")
-    return next((name for name in order if find_spec(name) is not None), "synthetic")
+    for name in order:
+        if find_spec(name) is not None:
+            return name
+    packages = {"torch": "torch", "onnxruntime": "onnxruntime onnx"}[order[0]]
+    # Its rate is easily taken for that of a model.
+    terminal.note(
+        "note: neither onnxruntime nor torch is installed: the synthetic engine measures path and queueing with the "
+        f"service time that --service states; no model runs\nhint: pip install {packages}"
+    )
+    return "synthetic"
 
 
 def service_times(text: str) -> tuple[float, float]:

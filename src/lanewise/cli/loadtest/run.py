@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lanewise.cli import options, terminal
+from lanewise.cli import terminal
 from lanewise.cli.loadtest import asked
-from lanewise.cli.loadtest.asked import Asked
+from lanewise.cli.loadtest.asked import Asked, Outputs, Rules
+from lanewise.cli.spread import spread
 
 if TYPE_CHECKING:
     from lanewise.loadtest.loadgen import Tick
@@ -36,39 +37,21 @@ UserConf = Annotated[
 ]
 
 
+@spread
 def run(
+    *,
+    what: Asked,
     scenario: Scenario = "",
     qps: Qps = 0.0,
     seconds: Seconds = 10.0,
     queries: Queries = 1000,
     accuracy: Annotated[bool, typer.Option("--accuracy", help="Top-1 of the labelled --images.")] = False,
     audit: Audit = "",
-    engine: asked.EngineName = "",
-    model: asked.ModelName = "small-cnn",
-    precision: asked.Precision = "fp32",
-    devices: asked.Devices = "cpu",
-    batch: asked.Batch = 8,
-    timeout: asked.Timeout = "1 ms",
-    streams: asked.Streams = 2,
-    copy: asked.Copy = "auto",
-    library: asked.Library = 1024,
-    sample_bytes: asked.SampleBytes = "150528 B",
-    service: asked.Service = "1 ms",
-    threads: asked.Threads = 0,
-    mode: asked.Mode = "eager",
-    images: asked.Images = None,
-    bound: asked.Bound = "15 ms",
-    percentile: asked.Percentile = 0.99,
-    seed: Annotated[int, typer.Option("--seed", min=1, help="Of arrivals and samples.")] = 1,
-    coalesce: asked.Coalesce = False,
+    rules: Rules,
     mlperf_conf: MlperfConf = None,
     user_conf: UserConf = None,
-    results: asked.Results = None,
-    trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="The run for Perfetto.")] = None,
-    as_json: options.Json = False,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="RUN.json", help="Write the run, for report, compare.")
-    ] = None,
+    trace: asked.Trace = None,
+    outputs: Outputs,
 ) -> None:
     """Run LoadGen once at a given load on this machine, for its verdict, for Top-1, or for an audit.
 
@@ -77,18 +60,18 @@ def run(
     from lanewise import api, units
     from lanewise.loadtest.run import Load
 
-    what = Asked(engine, model, precision, devices, batch, timeout, streams, copy, library, sample_bytes, service,
-                 threads, mode, images)  # fmt: skip
     named = scenario_named(scenario or ("offline" if accuracy or audit else "server"))
-    load = Load(named, qps, seconds, queries, units.parse(bound, "s"), percentile, seed, accuracy, coalesce)
+    load = Load(named, qps, seconds, queries, units.parse(rules.bound, "s"), rules.percentile, rules.seed, accuracy,
+                rules.coalesce)  # fmt: skip
     try:
         found = api.loadtest_run(
-            what.bench(), load, audit=audit, mlperf_conf=mlperf_conf, user_conf=user_conf, results=results,
-            trace=trace, output=output, say=terminal.status, tick=_ticked(load) if terminal.overwrites() else None,
+            what.bench(), load, audit=audit, mlperf_conf=mlperf_conf, user_conf=user_conf, results=outputs.results,
+            trace=trace, output=outputs.output, say=terminal.status,
+            tick=_ticked(load) if terminal.overwrites() else None,
         )  # fmt: skip
     finally:
         terminal.done()
-    _show(found, as_json)
+    _show(found, outputs.as_json)
 
 
 def scenario_named(text: str) -> str:

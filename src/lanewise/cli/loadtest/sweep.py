@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lanewise.cli import options, terminal
-from lanewise.cli.loadtest import asked
-from lanewise.cli.loadtest.asked import Asked
+from lanewise.cli.loadtest.asked import Asked, Outputs, Search
+from lanewise.cli.loadtest.peak import progress
+from lanewise.cli.spread import spread
 from lanewise.errors import FormatError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lanewise.loadtest.peak import Progress
     from lanewise.loadtest.sweep import Row, Seen
 
 
+@spread
 def sweep(
+    *,
     gpus: Annotated[str, typer.Option("--gpus", metavar="1,2,4", help="The first so many of --devices.")] = "",
     batches: Annotated[str, typer.Option("--batches", metavar="1,4,16", help="Largest batches.")] = "",
     stream_counts: Annotated[str, typer.Option("--stream-counts", metavar="1,2,4", help="Batches in flight.")] = "",
@@ -28,35 +30,13 @@ def sweep(
     link: Annotated[str, typer.Option("--link", metavar="RATE", help="Of the link shared: '32 GB/s'.")] = "",
     extrapolate: Annotated[str, typer.Option("--extrapolate", metavar="8,16", help="GPUs; a straight line.")] = "",
     chart: Annotated[Path | None, typer.Option("--chart", metavar="FILE.svg", help="Draw QPS and GB/s.")] = None,
-    engine: asked.EngineName = "",
-    model: asked.ModelName = "small-cnn",
-    precision: asked.Precision = "fp32",
-    devices: asked.Devices = "cpu",
-    batch: asked.Batch = 8,
-    timeout: asked.Timeout = "1 ms",
-    streams: asked.Streams = 2,
-    copy: asked.Copy = "auto",
-    library: asked.Library = 1024,
-    sample_bytes: asked.SampleBytes = "150528 B",
-    service: asked.Service = "1 ms",
-    threads: asked.Threads = 0,
-    mode: asked.Mode = "eager",
-    bound: asked.Bound = "15 ms",
-    percentile: asked.Percentile = 0.99,
-    within: Annotated[float, typer.Option("--within", min=0.001, max=0.5, help="Precision wanted, as a share.")] = 0.02,
-    seconds: Annotated[float, typer.Option("--seconds", min=1.0, help="Load of each point.")] = 140.0,
-    most_runs: Annotated[int, typer.Option("--most-runs", min=1, help="Server runs of a point at most.")] = 12,
-    seed: Annotated[int, typer.Option("--seed", min=1, help="Of a point's first run.")] = 1,
-    coalesce: asked.Coalesce = False,
-    results: asked.Results = None,
+    what: Asked,
+    search: Search,
     pairs: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=NUMBER", help="A setting that all rows bear, such as path=3."),
+        typer.Option("--set", metavar="NAME=NUMBER", help="A setting that all rows bear, for study: path=3."),
     ] = None,
-    as_json: options.Json = False,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="RUN.json", help="Write the run, for report, study.")
-    ] = None,
+    outputs: Outputs,
 ) -> None:
     """Search the peak at each point of a sweep, and lay the points beside each other.
 
@@ -67,26 +47,23 @@ def sweep(
     from lanewise.loadtest import sweep as swept
 
     axis, values = _axis({"GPUs": gpus, "batch": batches, "streams": stream_counts, "path": paths})
-    what = Asked(engine, model, precision, devices, batch, timeout, streams, copy, library, sample_bytes, service,
-                 threads, mode)  # fmt: skip
     points = swept.points(axis, values, what.bench(), options.settings(pairs))
     counts, rate = _counts(extrapolate), units.parse(link, "B/s") if link else None
     swept.check_baseline(baseline, points)
     swept.check_extrapolated(axis, counts, points)
-    _check(rate, chart, output)
+    _check(rate, chart, outputs.output)
     found: list[Seen] = []
     try:
         for each in api.loadtest_sweep(
-            points, results=results, say=terminal.status, on_progress=_progress, bound=units.parse(bound, "s"),
-            percentile=percentile, precision=within, seconds=seconds, most_runs=most_runs, seed=seed, coalesce=coalesce,
-        ):  # fmt: skip
+            points, **search.settings(), results=outputs.results, say=terminal.status, on_progress=progress
+        ):
             found.append(each)  # noqa: PERF402 - an interrupt keeps those there are
     finally:
         terminal.done()
         if found:
             rows = swept.table(found, baseline, rate, counts)
-            _write(found, rows, output)
-            _show(swept.as_data(axis, rows, baseline, rate, swept.doubts(found)), chart, as_json)
+            _write(found, rows, outputs.output)
+            _show(swept.as_data(axis, rows, baseline, rate, swept.doubts(found)), chart, outputs.as_json)
 
 
 def _axis(asked: dict[str, str]) -> tuple[str, list[str]]:
@@ -115,11 +92,6 @@ def _check(rate: float | None, chart: Path | None, output: Path | None) -> None:
     for path in (chart, output):
         if path is not None:
             files.check_writable(path)
-
-
-def _progress(now: Progress) -> None:
-    rate = f"{now.load.qps:,.0f} queries/s" if now.kind == "search" else now.kind
-    terminal.status(f"run {now.number}: {rate} for {now.load.seconds:.1f} s; about {now.left:.0f} s left of this point")
 
 
 def _write(found: Sequence[Seen], rows: Sequence[Row], output: Path | None) -> None:

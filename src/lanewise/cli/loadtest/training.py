@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lanewise.cli import options, terminal
+from lanewise.cli.loadtest.asked import RunFile
 
 if TYPE_CHECKING:
     from lanewise.loadtest.training import Span, Training
@@ -20,9 +21,7 @@ def training(
         int | None, typer.Option("--samples", min=1, help="Of an epoch. [default: train_samples of the log]")
     ] = None,
     as_json: options.Json = False,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="RUN.json", help="Write the run, for report, compare.")
-    ] = None,
+    output: RunFile = None,
 ) -> None:
     """Tell how much data a training read a second: epochs of its MLPerf log times the size of the dataset."""
     from lanewise import api, files, units

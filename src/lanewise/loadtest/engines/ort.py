@@ -107,21 +107,26 @@ class OnnxRuntime(OneThread):
             )
 
     def _prepared(self, index: int | None) -> list[int]:
-        """Batch sizes that are run; none on a CPU, where every size is. A lane's buffer holds the largest batch, so a
-        file of a fixed batch must have it on a GPU."""
+        """Batch sizes that are prepared; none on a CPU, where every size is. A file of a fixed batch takes as long for
+        all up to the next multiple of it; on a GPU it has to be the largest batch, which is what a lane's buffer holds.
+        """
         fixed = self._said.fixed
         if fixed is None:
             return [] if index is None else steps(self._max_batch)
         if index is not None and fixed != self._max_batch:
             hint = f"take {fixed} as the largest batch, or export it with an open batch size"
             raise CannotMeasure(f"this file takes batches of {fixed} alone, not up to {self._max_batch}", hint=hint)
-        return [fixed]
+        return [*range(fixed, self._max_batch, fixed), self._max_batch]
+
+    def _size(self, n: int) -> int:
+        """How many samples a run of `n` takes."""
+        return self._said.fixed or fitting(self.sizes, n)
 
     def _infer(self, rows: Array) -> Array:
-        """In pieces of the largest size that is prepared, the last one padded."""
-        most = self.sizes[-1] if self.sizes else len(rows)
+        """In one piece, in pieces of a fixed batch; the last one is padded."""
+        most = self._said.fixed or len(rows)
         pieces = [rows[first : first + most] for first in range(0, len(rows), most)]
-        made = [self._run(_padded(piece, fitting(self.sizes, len(piece))))[: len(piece)] for piece in pieces]
+        made = [self._run(_padded(piece, self._size(len(piece))))[: len(piece)] for piece in pieces]
         return made[0] if len(made) == 1 else np.concatenate(made)
 
     def _infer_at(self, address: int, n: int, stride: int) -> Array:
@@ -132,7 +137,7 @@ class OnnxRuntime(OneThread):
                 f"onnxruntime reads samples in a row; these of {self.spec.bytes} B lie {stride} B apart on the GPU",
                 hint="take samples of a multiple of 16 bytes, or the torch engine",
             )
-        size, binding = fitting(self.sizes, n), self._session.io_binding()
+        size, binding = self._size(n), self._session.io_binding()
         place = (self._said.input, "cuda", device_index(self._device) or 0)
         # Read in place: what pads it lies behind it in the lane's buffer, samples of an earlier batch.
         binding.bind_input(*place, np.dtype(self.spec.dtype), [size, *self.spec.shape], address)

@@ -1,0 +1,83 @@
+"""The peak predicted from what batches take, against closed forms; and the part file that keeps the times."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lanewise._native import drive
+from lanewise.catalog.library import read_parts
+from lanewise.errors import InputError
+from lanewise.loadtest.busy import intervals
+from lanewise.loadtest.closing import PART, SERVICE, Alone, expect_alone, part_file
+from lanewise.loadtest.system import SystemAsk, account, open_system
+from lanewise.serving.queues import md1_peak
+from lanewise.serving.times import time_key
+
+ALONE = Alone(bound=0.015)
+
+
+@pytest.mark.parametrize("service", [0.0005, 0.001, 0.004])
+def test_one_device_that_serves_query_by_query_is_the_closed_form(service: float):
+    found = expect_alone({1: service}, ALONE)
+    assert found.qps == pytest.approx(md1_peak(service, ALONE.bound), rel=0.015)
+    assert found.ceiling == pytest.approx(1 / service)
+
+
+@settings(max_examples=8, deadline=None)
+@given(scale=st.floats(0.2, 5.0), largest=st.sampled_from([4, 8]))
+def test_times_and_bound_twice_as_long_halve_the_peak(scale: float, largest: int):
+    times = {1: 0.001, largest: 0.003}
+    one = expect_alone(times, replace(ALONE, timeout=0.001))
+    other = expect_alone(
+        {size: scale * took for size, took in times.items()},
+        replace(ALONE, bound=scale * ALONE.bound, timeout=scale * 0.001),
+    )
+    assert other.qps * scale == pytest.approx(one.qps, rel=0.02)
+
+
+def test_more_devices_and_batches_in_flight_carry_more_and_steps_less():
+    times = {1: 0.001, 2: 0.0012, 8: 0.003}
+    one = expect_alone(times, ALONE).qps
+    two = expect_alone(times, replace(ALONE, servers=2)).qps
+    assert 2.0 * one < two < 2.2 * one  # a query goes where fewer wait
+    assert expect_alone(times, replace(ALONE, steps=True)).qps <= one * 1.005
+    assert expect_alone(times, replace(ALONE, servers=2)).ceiling == pytest.approx(2 * 8 / 0.003)
+
+
+def test_no_time_and_no_rate_within_the_bound_are_refused():
+    for wrong in ({}, {0: 1.0}, {1: 0.0}, {1: float("inf")}):
+        with pytest.raises(InputError) as caught:
+            expect_alone(wrong, ALONE)
+        assert caught.value.hint
+    with pytest.raises(InputError, match="no rate is predicted"):
+        expect_alone({1: 0.02}, ALONE)
+
+
+def test_the_part_file_of_measured_times_is_read_back():
+    times = {1: 0.00032, 8: 0.00258}
+    part = read_parts(part_file(times, 'measured "here" \\ now'), "times.yaml").get(PART)
+    for size, took in times.items():
+        figure = part.figures[time_key(SERVICE, size)]
+        assert (figure.value, str(figure.basis)) == (pytest.approx(took), "calibrated")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="load tests are for Linux")
+def test_intervals_are_no_shorter_than_the_service_and_of_batches_of_that_size():
+    ask = SystemAsk(
+        devices=("cpu", "cpu"), batch=4, sample_bytes=64, library=16, service_batch=0.001, service_query=0.0001
+    )
+    system = open_system(ask)
+    seen = {size: (intervals(system, ask, [size])[size], account(system).sizes) for size in (1, 3, 4)}
+    for size, (took, sizes) in seen.items():
+        assert took >= 0.8 * (0.001 + size * 0.0001)  # a machine that stands still may end two batches at once
+        assert set(sizes) == {size}
+    intervals(system, ask, [1])
+    system.load(list(range(16)))  # they were let go, and whole batches are taken again
+    drive(system, np.zeros(16), np.arange(16, dtype=np.uint64), coalesce=True)
+    assert set(account(system).sizes) == {4}

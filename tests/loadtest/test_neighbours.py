@@ -1,0 +1,50 @@
+"""CPU time that others take: told from /proc/stat, of the cores that this process may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lanewise.loadtest.neighbours import Used, used
+
+if not Path("/proc/stat").exists():
+    pytest.skip("there is no /proc/stat", allow_module_level=True)
+
+# cpu user nice system idle iowait irq softirq steal guest guest_nice
+STAT = """\
+cpu  900 0 0 900 0 0 0 0 0 0
+cpu{here} 100 10 20 300 40 5 6 7 50 0
+cpu{there} 800 0 0 600 0 0 0 0 0 0
+intr 1
+"""
+
+
+def test_it_counts_the_cores_that_this_process_may_use(tmp_path: Path):
+    mine = min(os.sched_getaffinity(0))
+    (tmp_path / "stat").write_text(STAT.format(here=mine, there=4095))
+    found = used(tmp_path / "stat")
+    assert found is not None
+    tick = os.sysconf("SC_CLK_TCK")
+    assert (found.all * tick, found.busy * tick) == pytest.approx((488, 148))
+
+
+@pytest.mark.parametrize("text", ["", "cpu0 1 2 3\n", "nothing of that kind\n"])
+def test_a_system_that_does_not_tell_is_unknown(tmp_path: Path, text: str):
+    (tmp_path / "stat").write_text(text)
+    assert used(tmp_path / "stat") is None
+    assert used(tmp_path / "none") is None
+
+
+@pytest.mark.parametrize(
+    ("after", "others"),
+    [
+        (Used(10.0, 9.0, 5.0), 0.4),
+        (Used(10.0, 9.0, 9.5), 0.0),  # rounding of ticks is nobody's time
+        (Used(10.0, 7.0, 1.0), 0.0),  # enough was idle
+        (Used(0.05, 0.05, 0.0), None),
+    ],
+)
+def test_others_took_what_was_busy_and_not_its_own_where_little_was_idle(after: Used, others: float | None):
+    assert after.others_since(Used(0.0, 0.0, 0.0)) == (None if others is None else pytest.approx(others))
