@@ -1,8 +1,9 @@
-"""Service time by batch of the engines that are installed: samples in host memory, answers back there, closed loop.
+"""Service time by batch of the engines that are installed: samples on the device, answers back in host memory.
 
-    python benchmarks/engines.py [--rounds 3] [--device cpu] [--models small-cnn,resnet50] [--out ...]
+    python benchmarks/engines.py [--engines torch] [--rounds 3] [--device cpu] [--models small-cnn,resnet50] [--out ...]
 
-Each figure is the median of the rounds, and a round's is the median of its runs (lanewise.loadtest.engines.base).
+One batch after another. An engine that does not run here is a row with its reason. Each figure is the median of the
+rounds, and a round's is the median of its runs (lanewise.loadtest.engines.base).
 Rounds visit all engines in turn, so that what else runs hits all alike. Writes the JSON and a page of the same name.
 """
 
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-from importlib.util import find_spec
 from typing import Any
 
 import kept
@@ -23,13 +23,10 @@ from lanewise.loadtest.engines import ENGINES, Options, open_engine
 def cases(asked: argparse.Namespace) -> dict[str, tuple[str, str, str]]:
     """Engine, model and mode of everything that is measured, by the name it is shown under."""
     found = {}
-    for name in ENGINES:
-        if find_spec(name) is None:
-            print(f"skipped: {name} is not installed", file=sys.stderr)
-            continue
+    for name in asked.engines.split(","):
         for model in asked.models.split(","):
-            for mode in asked.modes.split(",") if name == "torch" else ["eager"]:
-                found[f"{name} {model}{'' if mode == 'eager' else f' {mode}'}"] = (name, model, mode)
+            for mode in asked.modes.split(",") if name == "torch" else [""]:
+                found[" ".join(filter(None, (name, model, mode)))] = (name, model, mode)
     return found
 
 
@@ -40,18 +37,32 @@ def sizes(text: str) -> list[int]:
 
 def measure(asked: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Seconds of each engine and batch by round, with what the engine says of itself; one is open at a time, as idle
-    threads of another would take the cores."""
+    threads of another would take the cores. One that fails is told and left out from then on."""
     found: dict[str, dict[str, Any]] = {}
     for number in range(asked.rounds):
-        for shown, (name, model, mode) in cases(asked).items():
-            engine = open_engine(name, model, asked.device, asked.precision, Options(mode=mode), max(asked.batches))
-            values = found.setdefault(shown, {"what": engine.describe(), "seconds": {}})
-            engine.warm(asked.batches)
-            for batch, seconds in engine.service_times(asked.batches).items():
-                values["seconds"].setdefault(str(batch), []).append(seconds)
-            engine.close()
-            print(f"round {number + 1}: {shown} measured", file=sys.stderr)
+        for shown, case in cases(asked).items():
+            values = found.setdefault(shown, {"what": {}, "seconds": {}})
+            if "skipped" in values:
+                continue
+            try:
+                measure_one(asked, case, values)
+            except LanewiseError as error:
+                values["skipped"] = str(error)
+            print(f"round {number + 1}: {shown}: {values.get('skipped', 'measured')}", file=sys.stderr)
     return found
+
+
+def measure_one(asked: argparse.Namespace, case: tuple[str, str, str], values: dict[str, Any]) -> None:
+    """A round of one engine, into its `values`."""
+    name, model, mode = case
+    engine = open_engine(name, model, asked.device, asked.precision, Options(mode=mode), max(asked.batches))
+    try:
+        values["what"] = engine.describe()
+        engine.warm(asked.batches)
+        for batch, seconds in engine.service_times(asked.batches).items():
+            values["seconds"].setdefault(str(batch), []).append(seconds)
+    finally:
+        engine.close()
 
 
 def page(record: dict[str, Any]) -> str:
@@ -64,7 +75,9 @@ def page(record: dict[str, Any]) -> str:
         "|---|---|---|---|---|",
     ]
     for name, engine in record["engines"].items():
-        work = engine["what"]["multiply_adds"]
+        if "skipped" in engine:
+            lines.append(f"| {name} | | {engine['skipped']} | | |")
+        work = engine["what"].get("multiply_adds", 0)
         for batch, values in engine["seconds"].items():
             middle, low, high = (1e3 * value for value in (statistics.median(values), min(values), max(values)))
             rate = int(batch) / middle * 1e3
@@ -79,18 +92,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", default="fp32")
-    parser.add_argument("--modes", default="eager", help="of torch, comma-separated")
+    parser.add_argument("--engines", default=",".join(ENGINES), help="comma-separated")
+    parser.add_argument("--modes", default="", help="of torch, comma-separated; empty: eager on a CPU, graphs on a GPU")
     parser.add_argument("--models", default="small-cnn,resnet50")
     parser.add_argument("--batches", type=sizes, default=[1, 2, 4, 8, 16])
     asked = parser.parse_args()
     record = kept.begin(asked)
-    try:
-        measured = measure(asked)
-    except LanewiseError as error:
-        sys.exit(error.show())
-    if not measured:
-        sys.exit("error: no engine is installed\nhint:  pip install onnxruntime onnx")
-    record["engines"] = measured
+    record["engines"] = measure(asked)
+    if not any(engine["seconds"] for engine in record["engines"].values()):
+        sys.exit("error: no engine runs here\nhint:  pip install onnxruntime onnx")
     kept.keep(record, page, asked.out)
 
 

@@ -33,22 +33,6 @@ host::Failure failure_of(const nb::python_error& error, const std::string& what)
   }
 }
 
-// A view of a Python buffer of bytes in a row.
-class View {
- public:
-  explicit View(nb::handle object) {
-    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_C_CONTIGUOUS) != 0) throw nb::python_error();
-  }
-  ~View() { PyBuffer_Release(&view_); }
-  View(const View&) = delete;
-  View& operator=(const View&) = delete;
-  const char* data() const { return static_cast<const char*>(view_.buf); }
-  std::size_t size() const { return static_cast<std::size_t>(view_.len); }
-
- private:
-  Py_buffer view_{};
-};
-
 nb::object indices_of(std::span<const Arrived> queries) {
   auto* const indices = new std::uint64_t[queries.size()];
   const nb::capsule owner(indices, [](void* at) noexcept { delete[] static_cast<std::uint64_t*>(at); });
@@ -64,7 +48,29 @@ nb::object view_of(const Batch& batch) {
       {static_cast<std::int64_t>(batch.stride), 1}));
 }
 
+// One part of an answer: empty where there is none.
+void set(Answer& answer, const std::byte* data, std::size_t bytes) {
+  if (bytes == 0) return;
+  answer.data = data;
+  answer.bytes = bytes;
+}
+
+[[noreturn]] void refuse(std::size_t count) {
+  throw host::Failure("the engine's answer is not one for each of " + std::to_string(count) + " queries",
+                      "return None, a buffer of as many equal parts, or a list of as many bytes or None");
+}
+
 }  // namespace
+
+View::View(nb::handle object) {
+  if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_C_CONTIGUOUS) != 0) throw nb::python_error();
+}
+
+View::~View() {
+  if (!Py_IsInitialized()) return;  // nobody is left to free it
+  const nb::gil_scoped_acquire python;
+  PyBuffer_Release(&view_);
+}
 
 Held::~Held() {
   if (!Py_IsInitialized()) {
@@ -96,43 +102,37 @@ Fill python_fill(nb::object fill) {
 void Callback::infer(const Batch& batch, std::span<Answer> answers) {
   const nb::gil_scoped_acquire python;
   try {
+    Views& kept = kept_[batch.stream];
+    kept.clear();  // its answers were told; the call may write there again
     nb::object data = on_gpu_ ? nb::cast(DeviceBatch{batch.queries.size(), batch.bytes, batch.stride, batch.address,
                                                      batch.keeper})
                               : view_of(batch);
     const nb::object given = call_.get()(std::move(data), indices_of(batch.queries));
-    if (!given.is_none()) keep(kept_[batch.stream], given, answers);
+    if (!given.is_none()) keep(kept, given, answers);
   } catch (const nb::python_error& error) {
     throw failure_of(error, "the engine failed");
   }
 }
 
-void Callback::keep(Kept& kept, nb::handle given, std::span<Answer> answers) const {
+void Callback::keep(Views& kept, nb::handle given, std::span<Answer> answers) {
   const std::size_t count = answers.size();
-  kept.bytes.clear();
-  kept.ends.clear();
   if (PyObject_CheckBuffer(given.ptr()) != 0) {
-    const View view(given);
-    kept.bytes.assign(view.data(), view.size());
-    for (std::size_t i = 1; i <= count && view.size() % count == 0; ++i) kept.ends.push_back(view.size() / count * i);
-  } else {
-    for (const nb::handle one : given) {
-      if (!one.is_none()) {
-        const View view(one);
-        kept.bytes.append(view.data(), view.size());
-      }
-      kept.ends.push_back(kept.bytes.size());
+    const View& whole = *kept.emplace_back(std::make_unique<View>(given));
+    const std::size_t each = whole.size() / count;
+    if (each * count != whole.size()) refuse(count);
+    for (std::size_t i = 0; i < count; ++i) set(answers[i], whole.data() + i * each, each);
+    return;
+  }
+  std::size_t told = 0;
+  for (const nb::handle one : given) {
+    if (told == count) refuse(count);
+    if (!one.is_none()) {
+      const View& part = *kept.emplace_back(std::make_unique<View>(one));
+      set(answers[told], part.data(), part.size());
     }
+    ++told;
   }
-  if (kept.ends.size() != count) {
-    throw host::Failure("the engine's answer is not one for each of " + std::to_string(count) + " queries",
-                        "return None, a buffer of as many equal parts, or a list of as many bytes or None");
-  }
-  std::size_t from = 0;
-  for (std::size_t i = 0; i < count; from = kept.ends[i++]) {
-    if (kept.ends[i] == from) continue;
-    answers[i].data = reinterpret_cast<const std::byte*>(kept.bytes.data() + from);
-    answers[i].bytes = kept.ends[i] - from;
-  }
+  if (told != count) refuse(count);
 }
 
 }  // namespace lanewise::loadtest

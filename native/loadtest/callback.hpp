@@ -24,6 +24,21 @@ class Held {
   nanobind::object object_;
 };
 
+// The bytes of a Python object, read where they lie. Made with the interpreter's lock held, let go by any thread.
+class View {
+ public:
+  // nb::python_error for what holds no bytes in a row.
+  explicit View(nanobind::handle object);
+  ~View();
+  View(const View&) = delete;
+  View& operator=(const View&) = delete;
+  const std::byte* data() const { return static_cast<const std::byte*>(view_.buf); }
+  std::size_t size() const { return static_cast<std::size_t>(view_.len); }
+
+ private:
+  Py_buffer view_{};
+};
+
 // fill(sample) gives a sample's bytes.
 Fill python_fill(nanobind::object fill);
 
@@ -35,7 +50,7 @@ struct DeviceBatch {
 };
 
 // call(batch, samples): a (n, bytes) uint8 array (a DeviceBatch on a GPU) and the indices of the samples. It returns
-// None, a buffer of n equal parts, or n buffers or None.
+// None, a buffer of n equal parts, or n buffers or None; buffers are read until the stream's next batch.
 class Callback : public Engine {
  public:
   Callback(nanobind::object call, bool on_gpu) : call_(std::move(call)), on_gpu_(on_gpu) {}
@@ -43,15 +58,12 @@ class Callback : public Engine {
   void infer(const Batch& batch, std::span<Answer> answers) override;
 
  private:
-  struct Kept {
-    std::string bytes;
-    std::vector<std::size_t> ends;
-  };
-  void keep(Kept& kept, nanobind::handle given, std::span<Answer> answers) const;
+  using Views = std::vector<std::unique_ptr<View>>;
+  static void keep(Views& kept, nanobind::handle given, std::span<Answer> answers);
 
   Held call_;
   bool on_gpu_;
-  std::vector<Kept> kept_;  // by stream, so that answers outlive the Python objects
+  std::vector<Views> kept_;  // by stream: what its answers lie in. A copy would hold the lock that other lanes wait for
 };
 
 }  // namespace lanewise::loadtest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from lanewise.loadtest.checksum import checksums  # noqa: E402
 from lanewise.loadtest.engines import Options, open_engine  # noqa: E402
 from lanewise.loadtest.engines.base import Engine, random_batch  # noqa: E402
 from lanewise.loadtest.engines.callback import answering, auditing, naming_class  # noqa: E402
+from lanewise.loadtest.engines.ort import OnnxRuntime  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +89,9 @@ def test_a_file_of_a_fixed_batch_takes_any_number_of_samples(tmp_path: Path):
     fixed = open_engine("onnxruntime", str(means(tmp_path / "fixed.onnx", batch=4)))
     for n in (1, 4, 6):
         assert np.allclose(fixed.infer(some(n)), free.infer(some(n)))
-    with pytest.raises(CannotMeasure, match="batches of 4 alone"):
-        fixed.infer_at(some(2).ctypes.data, 2)
+        assert np.allclose(fixed.infer_at(some(n).ctypes.data, n), free.infer(some(n)))
+    assert (free.sizes, fixed.sizes) == ([], [4, 8, 12, 16, 20, 24, 28, 32])
+    assert open_engine("onnxruntime", str(tmp_path / "fixed.onnx"), max_batch=6).sizes == [4, 6]
 
 
 @pytest.mark.parametrize("layout", ["hwc", "chw"])
@@ -210,3 +213,76 @@ def test_half_precision_is_close_to_single(small: Engine, tmp_path: Path):
     half = open_engine("onnxruntime", "small-cnn", precision="fp16", options=Options(folder=tmp_path))
     batch = random_batch(small.spec, 2)
     assert np.allclose(half.infer(batch), small.infer(batch), atol=0.05)
+
+
+class OnGpu:
+    """A session whose bindings name a GPU, run by the CPU's where the address is host memory."""
+
+    def __init__(self, session: ort.InferenceSession, bound: list[tuple[str, int, list[int]]]) -> None:
+        self.session, self.bound = session, bound
+
+    def get_providers(self) -> list[str]:
+        return ["CUDAExecutionProvider", "CPUExecutionProvider"]
+
+    def io_binding(self) -> OnGpu:
+        return self
+
+    def bind_input(self, name: str, kind: str, index: int, dtype: np.dtype, shape: list[int], address: int) -> None:
+        self.bound.append((kind, index, shape))
+        held = (ctypes.c_uint8 * (int(np.prod(shape)) * dtype.itemsize)).from_address(address)
+        self.given = {name: np.frombuffer(held, dtype).reshape(shape)}
+
+    def bind_output(self, name: str, kind: str) -> None:
+        self.asked = [name]
+
+    def synchronize_inputs(self) -> None:
+        pass
+
+    def run_with_iobinding(self, binding: OnGpu, options: object) -> None:
+        self.made = self.session.run(self.asked, self.given)
+
+    def copy_outputs_to_cpu(self) -> list[np.ndarray]:
+        return self.made
+
+
+@pytest.fixture
+def on_gpu(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, list[int]]]:
+    """What an engine binds that was opened on a GPU."""
+    bound: list[tuple[str, int, list[int]]] = []
+    start = OnnxRuntime._start
+
+    def started(own: OnnxRuntime, providers: list[object]) -> object:
+        if providers == ["CPUExecutionProvider"]:
+            return start(own, providers)
+        asked = {"device_id": "1", "cudnn_conv_algo_search": "HEURISTIC"}
+        assert providers == [("CUDAExecutionProvider", asked), "CPUExecutionProvider"]
+        return OnGpu(start(own, ["CPUExecutionProvider"]), bound)
+
+    monkeypatch.setattr(OnnxRuntime, "_start", started)
+    monkeypatch.setattr(OnnxRuntime, "_refuse_absent", lambda own, provider: None)
+    return bound
+
+
+def test_on_a_gpu_samples_are_read_in_place_and_padded_by_what_lies_behind(
+    tmp_path: Path, on_gpu: list[tuple[str, int, list[int]]]
+):
+    engine = open_engine("onnxruntime", str(means(tmp_path / "means.onnx")), "cuda:1", max_batch=20)
+    rows = some(20)
+    expected = rows.view(np.float32).reshape(20, 3, 64).mean(axis=2)
+    for n in (1, 3, 13, 20):
+        assert np.allclose(engine.infer_at(rows.ctypes.data, n), expected[:n], atol=1e-6)
+    assert engine.classes_at(rows.ctypes.data, 7).tolist() == expected[:7].argmax(axis=1).tolist()
+    assert on_gpu == [("cuda", 1, [size, 3, 8, 8]) for size in (1, 4, 15, 20, 8)]
+    assert engine.describe()["batch_sizes"] == [1, 2, 4, 8, 9, 12, 15, 18, 20]
+    with pytest.raises(CannotMeasure, match="768 B lie 784 B apart"):
+        engine.infer_at(rows.ctypes.data, 2, 784)
+
+
+def test_on_a_gpu_a_fixed_batch_is_the_largest_batch(tmp_path: Path, on_gpu: list[tuple[str, int, list[int]]]):
+    file = str(means(tmp_path / "fixed.onnx", batch=4))
+    engine = open_engine("onnxruntime", file, "cuda:1", max_batch=4)
+    assert engine.infer_at(some(4).ctypes.data, 2).shape == (2, 3)
+    assert on_gpu == [("cuda", 1, [4, 3, 8, 8])]
+    with pytest.raises(CannotMeasure, match="batches of 4 alone, not up to 8") as refused:
+        open_engine("onnxruntime", file, "cuda:1", max_batch=8)
+    assert "take 4" in refused.value.hint

@@ -7,6 +7,7 @@ import sys
 import zlib
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ if missing := loadgen_missing():
 
 from lanewise import _native
 from lanewise.errors import Contradiction, InputError, UnknownName
+from lanewise.loadtest import bench as bench_module
 from lanewise.loadtest.accuracy import ACCURACY_LOG, answers
 from lanewise.loadtest.bench import CLASSES, SUMS, Bench, BenchAsk, opened
 from lanewise.loadtest.checksum import checksum
@@ -147,3 +149,19 @@ def test_images_for_a_model_of_other_samples_are_refused(tmp_path: Path):
     ask = onnx(means(tmp_path / "m.onnx"), images=tmp_path / "images")
     with pytest.raises(Contradiction), opened(ask, tmp_path / "logs"):
         pass
+
+
+def test_an_engine_is_opened_on_the_gpu_that_cuda_counts_so_and_warmed_at_every_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    known = {"gpu0": SimpleNamespace(ordinal=3), "gpu1": SimpleNamespace(ordinal=1)}
+    monkeypatch.setattr(bench_module, "gpus", lambda devices: known)
+    asked: list[tuple[str, list[int]]] = []
+
+    def open_one(name: str, source: str, device: str, *_: Any) -> Any:
+        sizes = [] if device == "cpu" else [1, 2, 4]
+        return SimpleNamespace(sizes=sizes, warm=lambda batches: asked.append((device, batches)))
+
+    monkeypatch.setattr("lanewise.loadtest.engines.open_engine", open_one)
+    bench_module._engines(BenchAsk("torch", system=replace(SYSTEM, devices=("gpu0", "cpu", "gpu1"))))
+    assert asked == [("cuda:3", [1, 2, 4]), ("cpu", [1, 4]), ("cuda:1", [1, 2, 4])]

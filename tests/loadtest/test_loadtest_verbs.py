@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fake_cuda
 import numpy as np
 import pytest
 from cli_binary import BINARY, has_lines, interrupted
@@ -258,12 +259,16 @@ def test_an_unknown_model_a_broken_file_and_one_of_two_inputs_are_refused(ask: A
 
 
 @models
-def test_a_gpu_that_is_not_there_is_named_before_anything_runs(ask: Ask, tmp_path: Path):
+def test_a_gpu_that_is_not_there_is_named_before_anything_runs(
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     import onnxruntime
 
-    if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
-        pytest.skip("this onnxruntime may have a GPU")
-    refused(ask("run", *ONNX, "--qps", 9, "--devices", "gpu0"), "CUDAExecutionProvider", "use the CPU")
+    monkeypatch.setenv("LANEWISE_CUDA_DRIVER", "absent-libcuda.so")
+    refused(ask("run", *ONNX, "--qps", 9, "--devices", "gpu0"), "absent-libcuda.so", "nvidia-smi")
+    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+        monkeypatch.setenv("LANEWISE_CUDA_DRIVER", str(fake_cuda.build()))
+        refused(ask("run", *ONNX, "--qps", 9, "--devices", "gpu0"), "CUDAExecutionProvider", "use the CPU")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,27 @@ def test_an_engine_sees_the_batch_and_its_answers_come_back() -> None:
 def test_an_array_of_answers_is_split_evenly() -> None:
     found = driven(opened(engine=lambda batch, samples: (samples * 2).astype("<u2"), batch=4), 16)
     assert found["data"] == [(2 * i).to_bytes(2, "little") for i in range(16)]
+
+
+def test_answers_are_read_where_they_lie_until_the_next_batch() -> None:
+    made: list[weakref.ref[Any]] = []
+    room = bytearray(4)
+
+    def engine(batch: Any, samples: Any) -> list[Any]:
+        assert [each() for each in made] == [None] * len(made)
+        room.append(0)  # no buffer of it is left: one that is read cannot grow
+        given = [np.full(2, sample, np.uint8) for sample in samples]
+        made.extend(weakref.ref(each) for each in given)
+        return [*given[:-1], memoryview(room)]
+
+    system = opened(engine=engine, batch=4, streams=1, timeout=5.0)
+    found = driven(system, 16)
+    assert found["failure"] == ("", "")
+    assert [found["data"][i] for i in range(16) if i % 4 < 3] == [bytes([i] * 2) for i in range(16) if i % 4 < 3]
+    assert sum(each() is not None for each in made) == 3
+    del system
+    gc.collect()
+    assert [each() for each in made] == [None] * 16
 
 
 @pytest.mark.parametrize("streams", [1, 3])

@@ -7,6 +7,7 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import fake_cuda
@@ -18,7 +19,7 @@ if sys.platform != "linux":
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure, UnknownName
-from lanewise.loadtest.system import SystemAsk, account, open_system
+from lanewise.loadtest.system import SystemAsk, account, gpus, open_system
 
 BYTES, LIBRARY = 1000, 24  # not a multiple of 16
 Open = Callable[..., _native.BatchingSystem]
@@ -132,3 +133,29 @@ def test_an_engine_reads_the_batch_where_it_lies_on_the_gpu(opened: Open) -> Non
     assert found["failure"] == ("", "")
     assert {strides for _, strides in seen} == {(1008, 1)}
     assert len({address for address, _ in seen}) <= 2
+
+
+def test_gpus_are_named_by_pci_address_whatever_cuda_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [SimpleNamespace(ordinal=i, pci=pci) for i, pci in enumerate(("0000:b1:00.0", "0000:0f:00.0"))]
+    monkeypatch.setattr(_native, "Cuda", lambda driver: SimpleNamespace(devices=known))
+    assert {name: gpu.ordinal for name, gpu in gpus(("cpu", "gpu1")).items()} == {"gpu0": 1, "gpu1": 0}
+    with pytest.raises(UnknownName, match="gpu2"):
+        gpus(("gpu0", "gpu2"))
+
+
+@pytest.mark.parametrize(("wish", "set_to"), [(None, "LAZY"), ("EAGER", "EAGER")])
+def test_a_load_test_lets_kernels_be_loaded_when_they_are_used(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, wish: str | None, set_to: str
+) -> None:
+    monkeypatch.setenv("CUDA_MODULE_LOADING", wish or "")
+    if wish is None:
+        monkeypatch.delenv("CUDA_MODULE_LOADING")
+    opened()
+    assert os.environ["CUDA_MODULE_LOADING"] == set_to
+
+
+def test_without_a_gpu_no_driver_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANEWISE_CUDA_DRIVER", "absent-libcuda.so")
+    assert gpus(("cpu", "cpu")) == {}
+    with pytest.raises(CannotMeasure, match=r"absent-libcuda\.so"):
+        gpus(("cpu", "gpu0"))

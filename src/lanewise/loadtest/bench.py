@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,14 +12,14 @@ from lanewise import units
 from lanewise.errors import CannotMeasure, InputError, LanewiseError, unknown_name
 from lanewise.loadtest.busy import intervals
 from lanewise.loadtest.loadgen import LoadGenRunner, Setup, Tick, needs_loadgen
-from lanewise.loadtest.system import CPU, SYNTHETIC, Account, SystemAsk, account, open_system, perfetto
+from lanewise.loadtest.system import CPU, SYNTHETIC, Account, SystemAsk, account, gpus, open_system, perfetto
 
 if TYPE_CHECKING:
     from lanewise import _native
     from lanewise.loadtest.datasets import Dataset
     from lanewise.loadtest.engines import Engine, Options
 
-PLAIN, CLASSES, SUMS = "answers", "classes", "checksums"
+BRIEF, PLAIN, CLASSES, SUMS = "", "answers", "classes", "checksums"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,8 @@ class BenchAsk:
     `system` has devices, batching, copies and library; its engine, bytes of a sample and fill come from the model and
     the dataset. `images` is a folder of labelled images (None: synthetic samples), of which `count` are taken (0: all;
     of synthetic ones the library). `seed` is of synthetic samples. `answer` is what an engine answers: its outputs, a
-    class (Top-1), or a checksum of what reached it.
+    class (Top-1), or a checksum of what reached it; empty is the class of a classifier, which is all that its service
+    sends back, and the outputs of other models.
     """
 
     engine: str = SYNTHETIC
@@ -41,7 +41,7 @@ class BenchAsk:
     images: Path | None = None
     count: int = 0
     seed: int = 1
-    answer: str = PLAIN
+    answer: str = BRIEF
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,12 @@ class Bench:
     @property
     def steps(self) -> bool:
         """Whether batches between two of `sizes` are filled up to the larger."""
-        return bool(self.engines) and bool(getattr(self.engines[0], "sizes", ()))
+        return bool(self.engines) and bool(self.engines[0].sizes)
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Batch sizes that tell how long every other takes: those the engine prepared, else 1, 2, 4 ... the largest."""
-        prepared = getattr(self.engines[0], "sizes", ()) if self.engines else ()
+        prepared = self.engines[0].sizes if self.engines else ()
         largest = self.ask.system.batch
         return tuple(sorted(prepared or {largest, *(2**i for i in range(largest.bit_length()))}))
 
@@ -131,12 +131,13 @@ def _engines(ask: BenchAsk) -> tuple[Engine, ...]:
 
     if ask.engine not in ENGINES:
         raise unknown_name("engine", ask.engine, [*ENGINES, SYNTHETIC])
+    known = gpus(ask.system.devices)
     made: list[Engine] = []
     try:
         for device in ask.system.devices:
-            where = CPU if device == CPU else f"cuda:{device.removeprefix('gpu')}"
+            where = CPU if device == CPU else f"cuda:{known[device].ordinal}"
             made.append(open_engine(ask.engine, ask.model, where, ask.precision, ask.options, ask.system.batch))
-            made[-1].warm([1, ask.system.batch])
+            made[-1].warm(made[-1].sizes or [1, ask.system.batch])
     except BaseException:
         for engine in made:
             engine.close()
@@ -213,19 +214,17 @@ def _watching(failed: list[LanewiseError], tick: Tick | None) -> Tick:
 
 
 def _called(engine: Engine, answer: str) -> Any:
-    """What the native system calls for a batch: in host memory an array, of a GPU its address; one batch at a time."""
+    """What the native system calls for a batch, of several threads at once: in host memory an array, of a GPU its
+    address."""
     from lanewise.loadtest.engines import callback
 
-    on_host = {PLAIN: callback.answering, CLASSES: callback.naming_class, SUMS: callback.auditing}[answer](engine)
-    turn = threading.Lock()
+    what = answer or (CLASSES if engine.classifies else PLAIN)
+    on_host = {PLAIN: callback.answering, CLASSES: callback.naming_class, SUMS: callback.auditing}[what](engine)
+    on_gpu = callback.lying(engine.classes_at if what == CLASSES else engine.infer_at)
 
     def called(batch: Any, samples: Any) -> Any:
-        with turn:
-            if not hasattr(batch, "__cuda_array_interface__"):
-                return on_host(batch, samples)
-            at = batch.__cuda_array_interface__
-            made = engine.infer_at(at["data"][0], at["shape"][0])
-            return callback.as_classes(made) if answer == CLASSES else callback.as_bytes(made)
+        held = getattr(batch, "__cuda_array_interface__", None)
+        return on_host(batch, samples) if held is None else on_gpu(held)
 
     return called
 
@@ -246,4 +245,4 @@ def _about(ask: BenchAsk, engines: tuple[Engine, ...], dataset: Dataset | None, 
     return {**told, "sample bytes": sample_bytes}
 
 
-__all__ = ["CLASSES", "PLAIN", "SUMS", "Bench", "BenchAsk", "opened"]
+__all__ = ["BRIEF", "CLASSES", "PLAIN", "SUMS", "Bench", "BenchAsk", "opened"]

@@ -53,14 +53,17 @@ def batch_of(samples: Array, spec: SampleSpec) -> Array:
     return rows.view(dtype).reshape(len(rows), *spec.shape)
 
 
-def in_memory(address: int, n: int, spec: SampleSpec) -> Array:
-    """n samples (n, *shape) that lie in a row in host memory, without a copy; the caller keeps them alive."""
+def in_memory(address: int, n: int, spec: SampleSpec, stride: int = 0) -> Array:
+    """n samples (n, *shape) that lie `stride` bytes apart (0: in a row) in host memory, which the caller keeps alive;
+    without a copy where they lie in a row."""
     import ctypes
 
     import numpy as np
 
-    held = (ctypes.c_uint8 * (n * spec.bytes)).from_address(address)
-    return batch_of(np.ctypeslib.as_array(held).reshape(n, -1), spec)
+    step = stride or spec.bytes
+    held = (ctypes.c_uint8 * ((n - 1) * step + spec.bytes)).from_address(address)
+    flat = np.ctypeslib.as_array(held)
+    return batch_of(np.lib.stride_tricks.as_strided(flat, (n, spec.bytes), (step, 1)), spec)
 
 
 def agree(dataset: SampleSpec, engine: SampleSpec, name: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,7 @@ def open_system(ask: SystemAsk) -> _native.BatchingSystem:
     setup.ring, setup.round_robin = ask.waiting, ask.balance == BALANCES[1]
     setup.driver = cuda_driver()
     try:
-        devices = list(_devices(ask, native))
+        devices = list(_devices(ask))
         _check_memory(ask.memory(len({node for _, node, _ in devices})))
         setup.devices = [native.SystemDevice(*device) for device in devices]
         system: _native.BatchingSystem = native.BatchingSystem(setup)
@@ -197,16 +198,34 @@ def _core() -> Any:
     return native
 
 
-def _devices(ask: SystemAsk, native: Any) -> Iterator[tuple[int, int, Engine | None]]:
-    """Each device's ordinal, the NUMA node of its library, its engine."""
-    gpus = {}
-    if any(device != CPU for device in ask.devices):
+def gpus(devices: Sequence[str]) -> dict[str, Any]:
+    """The GPUs here by name, gpu0 first by PCI address, if `devices` name any; `ordinal` is CUDA's in this process.
+
+    Driver and runtime (torch's) count by the same variables, CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER.
+    CannotMeasure where there is no driver, UnknownName for a GPU that is absent.
+    """
+    if all(device == CPU for device in devices):
+        return {}
+    native = _core()
+    # cuInit reads it, once. Timed copies ask for EAGER, which would load thousands of kernels of a model's library that
+    # never run. In a load test no kernel is held, so that one may be loaded at its first use; ours are beforehand.
+    os.environ.setdefault("CUDA_MODULE_LOADING", "LAZY")
+    try:
         ordered = sorted(native.Cuda(cuda_driver()).devices, key=lambda gpu: (gpu.pci, gpu.ordinal))
-        gpus = {f"gpu{place}": gpu for place, gpu in enumerate(ordered)}
+    except native.ProbeFailure as failure:
+        raise cannot(failure) from None
+    found = {f"gpu{place}": gpu for place, gpu in enumerate(ordered)}
+    for device in devices:
+        if device != CPU and device not in found:
+            raise unknown_name("device", device, [CPU, *found])
+    return found
+
+
+def _devices(ask: SystemAsk) -> Iterator[tuple[int, int, Engine | None]]:
+    """Each device's ordinal, the NUMA node of its library, its engine."""
+    known = gpus(ask.devices)
     for device, engine in zip(ask.devices, ask.engines(), strict=True):
-        if device != CPU and device not in gpus:
-            raise unknown_name("device", device, [CPU, *gpus])
-        gpu = gpus.get(device)
+        gpu = known.get(device)
         node = ask.node if ask.node >= 0 or gpu is None else gpu.numa
         ordinal = -1 if gpu is None else gpu.ordinal
         yield ordinal, node, engine if callable(engine) else None
@@ -220,4 +239,4 @@ def _check_memory(needed: int) -> None:
 
 
 __all__ = ["BALANCES", "COPIES", "CPU", "SYNTHETIC", "Account", "Engine", "SystemAsk", "account", "cannot",
-           "open_system", "perfetto"]  # fmt: skip
+           "gpus", "open_system", "perfetto"]  # fmt: skip

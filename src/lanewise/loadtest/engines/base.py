@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lanewise.errors import InputError
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lanewise.loadtest.spec import Array, SampleSpec
+
+T = TypeVar("T")
 
 # A service time is the median of runs until there are LEAST of them that took SECONDS together, MOST at most.
 LEAST, MOST, SECONDS = 7, 200, 0.5
@@ -25,14 +27,15 @@ class Options:
 
     `provider` is onnxruntime's (cpu, cuda, tensorrt; empty is the device's own), `threads` its threads inside an
     operator (0 is one a core), `output` which output answers (empty is the first). `mode` is torch's: eager, compiled,
-    graphs, compiled-graphs. `layout` and `seed` are of models that Lanewise builds, kept in `folder`. `image`: a
-    file that takes normalised float images (n, 3, height, width) is given uint8 pixels in `layout`, normalised inside.
+    graphs, compiled-graphs; empty is eager on a CPU and graphs on a GPU. `layout` and `seed` are of models that
+    Lanewise builds, kept in `folder`. `image`: a file that takes normalised float images (n, 3, height, width) is given
+    uint8 pixels in `layout`, normalised inside.
     """
 
     provider: str = ""
     threads: int = 0
     output: str = ""
-    mode: str = "eager"
+    mode: str = ""
     layout: str = "hwc"
     seed: int = 1
     image: bool = False
@@ -40,7 +43,7 @@ class Options:
 
 
 class Engine(Protocol):
-    """Runs a model on one device, for one thread at a time."""
+    """Runs a model on one device. Any number of threads may call it at once; batches go one after another."""
 
     @property
     def name(self) -> str:
@@ -50,11 +53,20 @@ class Engine(Protocol):
     def spec(self) -> SampleSpec:
         """One sample."""
 
+    @property
+    def sizes(self) -> Sequence[int]:
+        """The batch sizes that are prepared, ascending: a batch is padded to the next, and takes as long. Empty where
+        every batch runs as it is."""
+
+    @property
+    def classifies(self) -> bool:
+        """Whether it is known that an output is scores of classes, of which the largest says what is asked."""
+
     def describe(self) -> dict[str, object]:
         """What runs: engine, model, weights (random or file), precision, device, provider or mode, versions."""
 
     def load(self, device: str, max_batch: int) -> None:
-        """Brings the model onto `cpu`, `cuda` or `cuda:N`, for batches up to `max_batch`."""
+        """Brings the model onto `cpu`, `cuda` or `cuda:N` (CUDA's own numbers), for batches up to `max_batch`."""
 
     def warm(self, batches: Sequence[int]) -> None:
         """Runs each batch size a few times, so that nothing is prepared in a measured run."""
@@ -62,22 +74,30 @@ class Engine(Protocol):
     def infer(self, batch: Array) -> Array:
         """Answers (n, ...) in host memory of samples in host memory: (n, bytes) of uint8 or (n, *shape)."""
 
-    def infer_at(self, address: int, n: int) -> Array:
-        """The same of n samples that lie in a row in the memory of the engine's device, complete before the call."""
+    def infer_at(self, address: int, n: int, stride: int = 0) -> Array:
+        """The same of n samples `stride` bytes apart (0: in a row) in the memory of the engine's device, complete
+        before the call; valid until the next call with that address.
+
+        There is room for the largest batch: what lies behind the n samples may be read, and is not answered.
+        """
+
+    def classes_at(self, address: int, n: int, stride: int = 0) -> Array:
+        """As infer_at, of each sample the class alone (n, of int32)."""
 
     def checksums(self, batch: Array) -> Array:
         """The checksum (uint64) of each sample, of what reached the device; see lanewise.loadtest.checksum."""
 
     def service_times(self, batches: Sequence[int]) -> dict[int, float]:
-        """Seconds by batch size, samples in host memory and answers back there, one batch after another."""
+        """Seconds by batch size, one batch after another, as a lane has it: the samples lie in the memory of the
+        device, and the answers, classes where `classifies`, are back in host memory at the end."""
 
     def close(self) -> None:
         """Lets the model and the device's memory go."""
 
 
 def closed_loop(
-    infer: Callable[[Array], object],
-    batches: Mapping[int, Array],
+    infer: Callable[[T], object],
+    batches: Mapping[int, T],
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[int, float]:
     """The median seconds of `infer` for each batch, each run as soon as the one before has ended; the first two runs
@@ -115,6 +135,15 @@ def random_batch(spec: SampleSpec, n: int) -> Array:
     return np.stack([np.frombuffer(made.sample(index), np.uint8) for index in range(n)])
 
 
+def classes_of(made: Array) -> Array:
+    """Scores (n, classes) as the class of the largest, or the model's own integer where it answers one: (n), int32."""
+    import numpy as np
+
+    made = made.reshape(len(made), -1)
+    own = made.shape[1] == 1 and made.dtype.kind in "iu"
+    return np.ascontiguousarray(made[:, 0] if own else made.argmax(axis=1), np.int32)
+
+
 def device_index(device: str) -> int | None:
     """The number of `cuda` or `cuda:N`, None for `cpu`; InputError for anything else."""
     kind, _, index = device.partition(":")
@@ -125,4 +154,4 @@ def device_index(device: str) -> int | None:
     raise InputError(f"there is no device '{device}' for an engine", hint="cpu, cuda or cuda:0, cuda:1, ...")
 
 
-__all__ = ["Engine", "Options", "checked_sizes", "closed_loop", "device_index", "random_batch"]
+__all__ = ["Engine", "Options", "checked_sizes", "classes_of", "closed_loop", "device_index", "random_batch"]

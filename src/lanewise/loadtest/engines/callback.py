@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lanewise.loadtest.audits import as_answers
+from lanewise.loadtest.engines.base import classes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from lanewise.loadtest.engines.base import Engine
     from lanewise.loadtest.spec import Array
@@ -32,18 +33,22 @@ def as_bytes(made: Array) -> Array:
     return made.reshape(len(made), -1).view(np.uint8)
 
 
-def as_classes(made: Array) -> Array:
-    """Scores (n, classes) as the class of the largest, or the model's own integer, (n, 4) bytes."""
-    made = made.reshape(len(made), -1)
-    classes = made[:, 0] if made.shape[1] == 1 and made.dtype.kind in "iu" else made.argmax(axis=1)
-    return np.ascontiguousarray(classes, "<i4").view(np.uint8).reshape(len(made), 4)
+def lying(answer: Callable[[int, int, int], Array]) -> Callable[[Mapping[str, Any]], Array]:
+    """Answers (n, bytes) of a batch by its __cuda_array_interface__; `answer` is an engine's infer_at or classes_at."""
+
+    def called(held: Mapping[str, Any]) -> Array:
+        n, size = held["shape"]
+        stride = held["strides"][0] if held.get("strides") else size
+        return as_bytes(answer(held["data"][0], n, stride))
+
+    return called
 
 
 def naming_class(engine: Engine) -> Callback:
     """Answers (n, 4): the class of the largest score as int32, or the model's own where it answers one integer."""
 
     def called(batch: Array, samples: Array) -> Array:
-        return as_classes(engine.infer(batch))
+        return as_bytes(classes_of(engine.infer(batch)))
 
     return called
 
@@ -58,4 +63,4 @@ def auditing(engine: Engine) -> Callback:
     return called
 
 
-__all__ = ["answering", "as_bytes", "as_classes", "auditing", "naming_class"]
+__all__ = ["answering", "as_bytes", "auditing", "lying", "naming_class"]

@@ -10,8 +10,10 @@ import numpy as np
 
 from lanewise.errors import CannotMeasure, FormatError, InputError, Place
 from lanewise.loadtest.checksum import checksums
-from lanewise.loadtest.engines.base import Options, checked_sizes, closed_loop, device_index, random_batch
+from lanewise.loadtest.engines.base import Options, classes_of, device_index
+from lanewise.loadtest.engines.one_thread import CPU, OneThread, about_model, scores_classes
 from lanewise.loadtest.engines.onnx_spec import Described, described
+from lanewise.loadtest.engines.sizes import fitting, steps
 from lanewise.loadtest.models import Model
 from lanewise.loadtest.models.as_onnx import onnx_file
 from lanewise.loadtest.models.pixels import with_pixels
@@ -19,17 +21,19 @@ from lanewise.loadtest.optional import need
 from lanewise.loadtest.spec import batch_of, in_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lanewise.loadtest.spec import Array, SampleSpec
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
 
 
-class OnnxRuntime:
-    """See Engine; `source` is a model of Lanewise's or the path of an ONNX file."""
+class OnnxRuntime(OneThread):
+    """See Engine; `source` is a model of Lanewise's or the path of an ONNX file.
+
+    On a GPU a batch is padded up to the next of `sizes`: each new size is prepared anew, convolution by convolution.
+    """
 
     def __init__(self, source: Model | Path, precision: str = "fp32", options: Options = Options()) -> None:  # noqa: B008
+        super().__init__()
         self._ort = need("onnxruntime", "the onnxruntime engine")
         self._options, self._precision = options, precision
         self._quiet = self._ort.RunOptions()
@@ -45,10 +49,9 @@ class OnnxRuntime:
                 )
         pixels = options.image and self._model is None
         self._content: bytes | None = with_pixels(self._path, options.layout) if pixels else None
-        self._device, self._provider = "cpu", "cpu"
+        self._provider = "cpu"
         self._session: Any = self._start(["CPUExecutionProvider"])
         self._said: Described = described(self._session, options.output, self._path)
-        self._max_batch = 1
         self._held: dict[int, Any] = {}
 
     @property
@@ -61,33 +64,40 @@ class OnnxRuntime:
         """One sample."""
         return self._model.spec if self._model else self._said.spec
 
+    @property
+    def classifies(self) -> bool:
+        """See Engine."""
+        return scores_classes(self._model)
+
     def describe(self) -> dict[str, object]:
         """What runs."""
         said: dict[str, object] = {"engine": "onnxruntime", "version": self._ort.__version__}
         if self._model:
-            size = self._model.size()
-            said |= {"model": self._model.about, "weights": f"random, seed {self._options.seed}"}
-            said |= {"parameters": size.parameters, "multiply_adds": size.multiply_adds, "precision": self._precision}
+            said |= about_model(self._model, self._options.seed, self._precision)
         else:
             digest = hashlib.sha256(self._path.read_bytes()).hexdigest()
             said |= {"model": self._path.name, "weights": "file", "sha256": digest, "precision": "the file's"}
             said |= {"normalised": "in the graph"} if self._content else {}
         said |= {"sample": str(self.spec), "device": self._device, "provider": PROVIDERS[self._provider]}
-        return said | {"threads": self._options.threads or "one a core"}
+        return said | {"threads": self._options.threads or "one a core", "batch_sizes": list(self.sizes)}
 
-    def load(self, device: str, max_batch: int) -> None:
-        """See Engine; CannotMeasure where the provider is absent or the device does not take the model."""
-        index = device_index(device)
+    def infer_at(self, address: int, n: int, stride: int = 0) -> Array:
+        """See Engine."""
+        self._check(n)
+        return self._array(self._infer_at, address, n, self._step(stride))
+
+    def classes_at(self, address: int, n: int, stride: int = 0) -> Array:
+        """See Engine."""
+        return classes_of(self.infer_at(address, n, stride))
+
+    def _open(self, index: int | None) -> None:
         provider = self._options.provider or ("cpu" if index is None else "cuda")
         if provider not in PROVIDERS:
             raise InputError(f"there is no provider '{provider}'", hint=f"choose one of {', '.join(PROVIDERS)}")
         if (provider == "cpu") != (index is None):
-            raise InputError(f"the provider {provider} does not run on {device}", hint="--device cpu or cuda:N")
-        checked_sizes([1], max_batch)
-        self._max_batch = max_batch
+            raise InputError(f"the provider {provider} does not run on {self._device}", hint="--device cpu or cuda:N")
         self._refuse_absent(provider)
-        self._device, self._provider = device, provider
-        self._held.clear()
+        self._provider, self.sizes = provider, self._prepared(index)
         self._session = None  # before the new one, so that not both are in memory
         self._session = self._start(self._asked(provider, index))
         if PROVIDERS[provider] not in self._session.get_providers():
@@ -96,77 +106,70 @@ class OnnxRuntime:
                 hint="its message stands above; mostly CUDA or cuDNN is missing or of another version",
             )
 
-    def warm(self, batches: Sequence[int]) -> None:
-        """See Engine."""
-        for size in checked_sizes(batches, self._max_batch):
-            batch = random_batch(self.spec, size)
-            for _ in range(3):
-                self.infer(batch)
-
-    def infer(self, batch: Array) -> Array:
-        """See Engine."""
-        rows = batch_of(batch, self.spec)
+    def _prepared(self, index: int | None) -> list[int]:
+        """Batch sizes that are prepared; none on a CPU, where every size is. A file of a fixed batch takes as long for
+        all up to the next multiple of it; on a GPU it has to be the largest batch, which is what a lane's buffer holds.
+        """
         fixed = self._said.fixed
-        if fixed is None or len(rows) == fixed:
-            return self._run(rows)
-        # A file of a fixed batch: pieces of that many, the last one padded with its last sample.
-        made = []
-        for first in range(0, len(rows), fixed):
-            piece = rows[first : first + fixed]
-            padded = np.concatenate([piece, np.repeat(piece[-1:], fixed - len(piece), axis=0)])
-            made.append(self._run(padded)[: len(piece)])
-        return np.concatenate(made)
+        if fixed is None:
+            return [] if index is None else steps(self._max_batch)
+        if index is not None and fixed != self._max_batch:
+            hint = f"take {fixed} as the largest batch, or export it with an open batch size"
+            raise CannotMeasure(f"this file takes batches of {fixed} alone, not up to {self._max_batch}", hint=hint)
+        return [*range(fixed, self._max_batch, fixed), self._max_batch]
 
-    def infer_at(self, address: int, n: int) -> Array:
-        """See Engine."""
-        if self._said.fixed not in (None, n):
+    def _size(self, n: int) -> int:
+        """How many samples a run of `n` takes."""
+        return self._said.fixed or fitting(self.sizes, n)
+
+    def _infer(self, rows: Array) -> Array:
+        """In one piece, in pieces of a fixed batch; the last one is padded."""
+        most = self._said.fixed or len(rows)
+        pieces = [rows[first : first + most] for first in range(0, len(rows), most)]
+        made = [self._run(_padded(piece, self._size(len(piece))))[: len(piece)] for piece in pieces]
+        return made[0] if len(made) == 1 else np.concatenate(made)
+
+    def _infer_at(self, address: int, n: int, stride: int) -> Array:
+        if self._device == CPU:
+            return self._infer(in_memory(address, n, self.spec, stride))
+        if stride != self.spec.bytes:
             raise CannotMeasure(
-                f"this file takes batches of {self._said.fixed} alone, not {n}", hint="export it with a free batch size"
+                f"onnxruntime reads samples in a row; these of {self.spec.bytes} B lie {stride} B apart on the GPU",
+                hint="take samples of a multiple of 16 bytes, or the torch engine",
             )
-        if self._device == "cpu":
-            return self._run(in_memory(address, n, self.spec))
-        binding = self._session.io_binding()
+        size, binding = self._size(n), self._session.io_binding()
         place = (self._said.input, "cuda", device_index(self._device) or 0)
-        binding.bind_input(*place, np.dtype(self.spec.dtype), [n, *self.spec.shape], address)
-        return self._bound(binding)
+        # Read in place: what pads it lies behind it in the lane's buffer, samples of an earlier batch.
+        binding.bind_input(*place, np.dtype(self.spec.dtype), [size, *self.spec.shape], address)
+        return self._bound(binding, size)[:n]
 
-    def checksums(self, batch: Array) -> Array:
-        """See Engine; from a GPU the batch is read back."""
+    def _checksums(self, rows: Array) -> Array:
+        """From a GPU the batch is read back."""
+        return checksums(rows if self._device == CPU else self._on_device(rows).numpy())
+
+    def _placed(self, batch: Array) -> tuple[int, object]:
         rows = batch_of(batch, self.spec)
-        return checksums(rows if self._device == "cpu" else self._on_device(rows).numpy())
+        held = self._ort.OrtValue.ortvalue_from_numpy(rows, "cuda", device_index(self._device) or 0)
+        return held.data_ptr(), held
 
-    def service_times(self, batches: Sequence[int]) -> dict[int, float]:
-        """See Engine."""
-        sizes = checked_sizes(batches, self._max_batch)
-        return closed_loop(self.infer, {size: random_batch(self.spec, size) for size in sizes})
-
-    def close(self) -> None:
-        """See Engine."""
-        self._session = None
+    def _let_go(self) -> None:
+        self._session, self.sizes = None, []
         self._held.clear()
 
     def _run(self, rows: Array) -> Array:
-        if self._session is None:
-            raise CannotMeasure("the engine is closed", hint="load it again")
-        if self._device != "cpu":
+        if self._device != CPU:
             binding = self._session.io_binding()
             binding.bind_ortvalue_input(self._said.input, self._on_device(rows))
-            return self._bound(binding)
-        try:
-            (made,) = self._session.run([self._said.output], {self._said.input: rows}, self._quiet)
-        except Exception as error:  # onnxruntime's errors share no base
-            raise self._failed(error) from error
+            return self._bound(binding, len(rows))
+        (made,) = self._session.run([self._said.output], {self._said.input: rows}, self._quiet)
         return self._answers(made, len(rows))
 
-    def _bound(self, binding: Any) -> Array:
-        try:
-            binding.bind_output(self._said.output, "cpu")
-            binding.synchronize_inputs()
-            self._session.run_with_iobinding(binding, self._quiet)
-            (made,) = binding.copy_outputs_to_cpu()
-        except Exception as error:
-            raise self._failed(error) from error
-        return self._answers(made, len(made))
+    def _bound(self, binding: Any, n: int) -> Array:
+        binding.bind_output(self._said.output, CPU)
+        binding.synchronize_inputs()
+        self._session.run_with_iobinding(binding, self._quiet)
+        (made,) = binding.copy_outputs_to_cpu()
+        return self._answers(made, n)
 
     def _on_device(self, rows: Array) -> Any:
         """The batch in the device's memory, in a buffer that is kept for its size."""
@@ -186,7 +189,8 @@ class OnnxRuntime:
             )
         return np.asarray(made)
 
-    def _failed(self, error: Exception) -> CannotMeasure:
+    def _ours(self, error: Exception) -> CannotMeasure:
+        """Whatever it was: onnxruntime's errors share no base."""
         return CannotMeasure(f"{self.name} failed: {_reason(error)}", hint="try a smaller batch, or the CPU provider")
 
     def _refuse_absent(self, provider: str) -> None:
@@ -199,14 +203,18 @@ class OnnxRuntime:
 
     def _asked(self, provider: str, index: int | None) -> list[Any]:
         """Providers in onnxruntime's words, the wanted one first."""
-        cuda = ("CUDAExecutionProvider", {"device_id": str(index or 0)})
-        if provider != "tensorrt":
-            return [PROVIDERS["cpu"]] if provider == "cpu" else [cuda, PROVIDERS["cpu"]]
+        if provider == "cpu":
+            return [PROVIDERS["cpu"]]
+        own = {"device_id": str(index or 0)}
+        # By default each convolution of each new size tries every algorithm while a query waits.
+        cuda = (PROVIDERS["cuda"], own | {"cudnn_conv_algo_search": "HEURISTIC"})
+        if provider == "cuda":
+            return [cuda, PROVIDERS["cpu"]]
         shape = "x".join(map(str, self.spec.shape))
         sizes = {"min": 1, "opt": self._max_batch, "max": self._max_batch}
         given = {f"trt_profile_{what}_shapes": f"{self._said.input}:{n}x{shape}" for what, n in sizes.items()}
-        given |= {"device_id": str(index or 0), "trt_fp16_enable": str(self._precision == "fp16")}
-        return [(PROVIDERS["tensorrt"], given if self._said.fixed is None else {}), cuda, PROVIDERS["cpu"]]
+        given = own | {"trt_fp16_enable": str(self._precision == "fp16")} | (given if self._said.fixed is None else {})
+        return [(PROVIDERS["tensorrt"], given), cuda, PROVIDERS["cpu"]]
 
     def _start(self, providers: list[Any]) -> Any:
         chosen = self._ort.SessionOptions()
@@ -216,11 +224,16 @@ class OnnxRuntime:
             return self._ort.InferenceSession(self._content or str(self._path), chosen, providers=providers)
         except Exception as error:
             if self._model or len(providers) > 1:
-                raise self._failed(error) from error
+                raise self._ours(error) from error
             hint = "name an ONNX file that onnxruntime reads; python -m onnx.checker or netron shows what is wrong"
             raise FormatError(
                 f"onnxruntime refuses it: {_reason(error)}", place=Place(str(self._path)), hint=hint
             ) from (error)
+
+
+def _padded(rows: Array, size: int) -> Array:
+    """Rows up to `size`, with copies of the last one behind."""
+    return rows if len(rows) == size else np.concatenate([rows, np.repeat(rows[-1:], size - len(rows), axis=0)])
 
 
 def _reason(error: Exception) -> str:

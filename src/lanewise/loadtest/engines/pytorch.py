@@ -1,44 +1,72 @@
-"""torch as an engine: the models that Lanewise builds, eager, compiled or as CUDA graphs of fixed batch sizes."""
+"""torch as an engine: the models that Lanewise builds, eager, compiled or as CUDA graphs of prepared batch sizes."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lanewise.errors import CannotMeasure, InputError, unknown_name
 from lanewise.loadtest.checksum import WORD
-from lanewise.loadtest.engines.base import Options, checked_sizes, closed_loop, device_index, random_batch
+from lanewise.loadtest.engines.base import Options
+from lanewise.loadtest.engines.one_thread import CPU, WARM, OneThread, about_model, scores_classes
+from lanewise.loadtest.engines.sizes import fitting, steps
+from lanewise.loadtest.engines.torch_device import Device, device_of
 from lanewise.loadtest.models.as_torch import torch_module
 from lanewise.loadtest.optional import need
-from lanewise.loadtest.spec import batch_of, in_memory
+from lanewise.loadtest.spec import batch_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
+    from lanewise.loadtest.engines.torch_device import Run
     from lanewise.loadtest.models import Model
     from lanewise.loadtest.spec import Array, SampleSpec
 
 MODES = ("eager", "compiled", "graphs", "compiled-graphs")
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+VARIANTS = 1 << 16  # of one function that Dynamo may compile: sizes times GPUs, never reached
+OUTPUTS, CLASSES = 0, 1  # which of a run's two results
 
 
-class PyTorch:
-    """See Engine. All modes but eager pad a batch up to the next of `sizes`, which load prepares."""
+class Place(NamedTuple):
+    """A buffer of batches on the device, and which result is asked of them."""
+
+    address: int
+    stride: int
+    what: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A batch in flight of one buffer: its samples (largest batch, *shape), its answers in host memory as a tensor and
+    as the array that shares its memory, and the event that they are there."""
+
+    samples: Any
+    answers: Any
+    array: Array
+    event: Any
+
+
+class PyTorch(OneThread):
+    """See Engine. A batch is padded up to the next of `sizes`, but for `eager` on a CPU.
+
+    On a GPU the engine's thread only queues: samples into the input of the size's graph, its replay, the answers on
+    their way to pinned memory of that buffer, an event. Whoever asked waits for the event without the interpreter's
+    lock, while the next batch is queued behind. Batches share a graph's input and output; that is right as all of it
+    lies on one stream, each copy of answers behind its own replay and before the next.
+    """
 
     def __init__(self, model: Model, precision: str = "fp32", options: Options = Options()) -> None:  # noqa: B008
-        if options.mode not in MODES:
+        super().__init__()
+        if options.mode and options.mode not in MODES:
             raise unknown_name("mode", options.mode, MODES)
         self._torch = need("torch", "the torch engine")
         self._model, self._precision, self._options = model, precision, options
-        self._device, self._max_batch = "cpu", 1
-        self._module: Any = None
-        self._stream: Any = None
-        self._staging: Any = None
-        self._runs: dict[int, Callable[[Any], Any]] = {}
-        self.sizes: list[int] = []
+        self._mode = options.mode
+        self._place: Device | None = None
+        self._entered = ExitStack()
+        self._whole: Run | None = None
+        self._runs: dict[int, Run] = {}
+        self._slots: dict[Place, Slot] = {}
 
     @property
     def name(self) -> str:
@@ -50,181 +78,171 @@ class PyTorch:
         """One sample."""
         return self._model.spec
 
+    @property
+    def classifies(self) -> bool:
+        """See Engine."""
+        return scores_classes(self._model)
+
     def describe(self) -> dict[str, object]:
-        """What runs."""
-        size, torch = self._model.size(), self._torch
-        said: dict[str, object] = {"engine": "torch", "version": torch.__version__, "model": self._model.about}
-        said |= {"weights": f"random, seed {self._options.seed}", "parameters": size.parameters}
-        said |= {"multiply_adds": size.multiply_adds, "precision": self._precision, "sample": str(self.spec)}
-        said |= {"device": self._device, "mode": self._options.mode, "batch_sizes": list(self.sizes)}
-        if self._device != "cpu":
-            said |= {"gpu": torch.cuda.get_device_name(self._device), "cuda": torch.version.cuda}
-            said["tf32"] = bool(torch.backends.cudnn.allow_tf32)
-        return said
+        """What runs, and what a service time is of."""
+        said: dict[str, object] = {"engine": "torch", "version": self._torch.__version__}
+        said |= about_model(self._model, self._options.seed, self._precision)
+        said |= {"device": self._device, "mode": self._mode, "batch_sizes": list(self.sizes)}
+        if self._device != CPU:
+            said["service_times"] = "samples on the GPU, answers back in host memory"
+        return said | (self._place.describe() if self._place is not None else {})
 
-    def load(self, device: str, max_batch: int) -> None:
-        """See Engine; CannotMeasure where torch has no CUDA, no such GPU, or not the memory."""
-        index, mode, torch = device_index(device), self._options.mode, self._torch
-        checked_sizes([1], max_batch)
-        self.close()
-        if index is None and "graphs" in mode:
-            raise InputError(f"the mode {mode} needs a GPU", hint="--device cuda, or the mode eager or compiled")
-        self._refuse_absent(index)
-        self._device, self._max_batch = "cpu" if index is None else f"cuda:{index}", max_batch
-        self._stream = torch.cuda.Stream(index) if index is not None else None
-        if index is None and self._options.threads:
-            torch.set_num_threads(self._options.threads)
-        self.sizes = [1 << power for power in range(max_batch.bit_length()) if 1 << power < max_batch] + [max_batch]
-        shape = (max_batch, *self.spec.shape)
-        with self._ready():
-            dtype = getattr(torch, self.spec.dtype)
-            self._staging = torch.zeros(shape, dtype=dtype, pin_memory=index is not None)
-            module = torch_module(self._model, self._options.seed)
-            module = module.to(device=self._device, dtype=getattr(torch, DTYPES[self._precision]))
-            images = not self.spec.below
-            self._module = module.to(memory_format=torch.channels_last) if images else module
-            torch.backends.cudnn.benchmark = mode != "eager"
-            self._prepare()
-
-    def warm(self, batches: Sequence[int]) -> None:
+    def infer_at(self, address: int, n: int, stride: int = 0) -> Array:
         """See Engine."""
-        for size in checked_sizes(batches, self._max_batch):
-            batch = random_batch(self.spec, size)
-            for _ in range(3):
-                self.infer(batch)
+        return self._answered(Place(address, self._step(stride), OUTPUTS), n)
 
-    def infer(self, batch: Array) -> Array:
+    def classes_at(self, address: int, n: int, stride: int = 0) -> Array:
         """See Engine."""
-        with self._ready():
-            return self._answers(self._moved(batch), len(batch))
+        return self._answered(Place(address, self._step(stride), CLASSES), n)
 
-    def infer_at(self, address: int, n: int) -> Array:
-        """See Engine."""
-        with self._ready():
-            return self._answers(self._seen(address, n), n)
-
-    def checksums(self, batch: Array) -> Array:
-        """See Engine; computed on the device."""
-        torch = self._torch
-        with self._ready():
-            rows = self._moved(batch).contiguous().reshape(len(batch), -1).view(torch.uint8)
-            size = rows.shape[1]
-            words = torch.nn.functional.pad(rows, (0, -size % WORD)).view(torch.int64)
-            factors = 2 * torch.arange(words.shape[1], device=words.device) + 1
-            found: Array = ((words * factors).sum(dim=1) + size).cpu().numpy()
-            return found.view(np.uint64)
-
-    def service_times(self, batches: Sequence[int]) -> dict[int, float]:
-        """See Engine."""
-        sizes = checked_sizes(batches, self._max_batch)
-        return closed_loop(self.infer, {size: random_batch(self.spec, size) for size in sizes})
-
-    def close(self) -> None:
-        """See Engine."""
-        self._runs.clear()
-        self._module = self._staging = self._stream = None
-        if self._device != "cpu":
-            self._torch.cuda.empty_cache()
-
-    @contextmanager
-    def _ready(self) -> Iterator[None]:
-        """No gradients, this engine's GPU and stream; torch's errors as ours."""
-        torch = self._torch
-        try:
-            with ExitStack() as entered:
-                entered.enter_context(torch.inference_mode())
-                if self._stream is not None:
-                    entered.enter_context(torch.cuda.stream(self._stream))
-                yield
-        except torch.OutOfMemoryError as error:
-            raise CannotMeasure(
-                f"{self._device} has too little memory", hint="choose a smaller largest batch"
-            ) from error
-        except (RuntimeError, torch._dynamo.exc.TorchDynamoException) as error:
-            why = next(iter(str(error).strip().splitlines()), type(error).__name__)
-            raise CannotMeasure(f"{self.name} failed: {why}", hint="try the mode eager, or the CPU") from error
-
-    def _moved(self, batch: Array) -> Any:
-        """The batch on the device, through pinned memory where that is a GPU."""
-        rows = batch_of(batch, self.spec)
-        if self._module is None:
-            raise CannotMeasure("the engine is closed", hint="load it again")
-        if len(rows) > self._max_batch:
-            raise InputError(f"a batch of {len(rows)} is above {self._max_batch}", hint="load for the largest batch")
-        held = self._staging[: len(rows)]
-        np.copyto(held.numpy(), rows)  # also of read-only memory, which torch does not take as a tensor
-        return held.to(self._device, non_blocking=True)
-
-    def _seen(self, address: int, n: int) -> Any:
-        """A tensor of n samples where they lie."""
-        typestr = np.dtype(self.spec.dtype).str
-        if self._device == "cpu":
-            return self._torch.from_numpy(in_memory(address, n, self.spec))
-        interface = {"shape": (n, *self.spec.shape), "typestr": typestr, "data": (address, False), "version": 3}
-        holder = type("Memory", (), {"__cuda_array_interface__": interface})()
-        return self._torch.as_tensor(holder, device=self._device)
-
-    def _answers(self, samples: Any, n: int) -> Array:
-        if self._options.mode == "eager":
-            return self._host(self._module(samples))
-        size = self.sizes[bisect_left(self.sizes, n)]
-        return self._host(self._runs[size](samples)[:n])
-
-    def _host(self, scores: Any) -> Array:
-        found: Array = scores.cpu().numpy()
+    def _answered(self, place: Place, n: int) -> Array:
+        self._check(n)
+        slot, device = self._do(self._queue, place, n)
+        self._told(device.wait, slot.event)
+        found: Array = slot.array[:n]
         return found
 
-    def _prepare(self) -> None:
-        """Compiles or captures every batch size, the largest first so that the smaller reuse its memory."""
-        mode, torch = self._options.mode, self._torch
-        if mode == "eager":
-            return
-        run = torch.compile(self._module, dynamic=False) if "compiled" in mode else self._module
-        pool = None
-        for size in reversed(self.sizes):
-            held = self._staging[:size].to(self._device).clone()
-            for _ in range(3):
-                run(held)
-            if "graphs" not in mode:
-                self._runs[size] = _padded(run, held)
-                continue
-            torch.cuda.synchronize(self._device)
-            graph = torch.cuda.CUDAGraph()
-            # Other threads may use the GPU meanwhile; this one's calls alone are captured.
-            with torch.cuda.graph(graph, pool=pool, stream=self._stream, capture_error_mode="thread_local"):
-                scores = run(held)
-            pool = pool or graph.pool()
-            self._runs[size] = _replayed(graph, held, scores)
+    def _queue(self, place: Place, n: int) -> tuple[Slot, Any]:
+        """Everything that answers a batch, up to its event."""
+        device, slot = self._place, self._slots.get(place)
+        assert device is not None
+        if slot is None:
+            slot = self._slots[place] = self._slot(device, place)
+        made = self._run(slot.samples[:n])[place.what]
+        slot.answers[:n].copy_(made[:n], non_blocking=True)
+        device.record(slot.event)
+        return slot, device
 
-    def _refuse_absent(self, index: int | None) -> None:
+    def _slot(self, device: Device, place: Place) -> Slot:
+        """Made once for a buffer: a tensor over an address takes longer to make than a batch to queue.
+
+        CannotMeasure where torch copies, as it does with memory of another GPU: a copy kept would answer old samples.
+        """
+        torch, spec = self._torch, self.spec
+        whole = device.bytes_at(place.address, self._max_batch, place.stride)
+        if whole.data_ptr() != place.address:
+            raise CannotMeasure(f"the samples do not lie on {self._device}", hint="see CUDA_VISIBLE_DEVICES")
+        samples = whole[:, : spec.bytes].view(getattr(torch, spec.dtype)).unflatten(1, spec.shape)
+        classes = place.what == CLASSES
+        shape = (self._max_batch,) if classes else (self._max_batch, *self._model.size().output)
+        answers = device.answers(shape, torch.int32 if classes else torch.float32)
+        return Slot(samples, answers, answers.numpy(), device.event())
+
+    def _run(self, samples: Any) -> Any:
+        """Outputs and classes of a batch on the device, and of what pads it."""
+        if self._runs:
+            return self._runs[fitting(self.sizes, len(samples))](samples)
+        assert self._whole is not None
+        return self._whole(samples)
+
+    def _infer(self, rows: Array) -> Array:
+        outputs = self._run(self._moved(rows))[OUTPUTS]
+        found: Array = outputs[: len(rows)].to(CPU, copy=True).numpy()
+        return found
+
+    def _moved(self, rows: Array) -> Any:
+        """On the device; torch takes no memory that may not be written."""
+        assert self._place is not None
+        return self._torch.from_numpy(rows if rows.flags.writeable else rows.copy()).to(self._place.name)
+
+    def _placed(self, batch: Array) -> tuple[int, object]:
+        held = self._moved(batch_of(batch, self.spec)).contiguous()
+        return held.data_ptr(), held
+
+    def _checksums(self, rows: Array) -> Array:
+        """By the device itself."""
         torch = self._torch
-        if index is None:
-            return
-        if not torch.cuda.is_available():
-            raise CannotMeasure("torch finds no CUDA here", hint="pip install torch with CUDA, or use --device cpu")
-        if index >= torch.cuda.device_count():
-            raise CannotMeasure(
-                f"there is no cuda:{index}, torch sees {torch.cuda.device_count()} GPUs", hint="count from cuda:0"
-            )
+        given = self._moved(rows).contiguous().reshape(len(rows), -1).view(torch.uint8)
+        size = given.shape[1]
+        words = torch.nn.functional.pad(given, (0, -size % WORD)).view(torch.int64)
+        factors = 2 * torch.arange(words.shape[1], device=words.device) + 1
+        found: Array = ((words * factors).sum(dim=1) + size).cpu().numpy()
+        return found.view("<u8")
+
+    def _open(self, index: int | None) -> None:
+        torch, spec = self._torch, self.spec
+        device = self._place = device_of(torch, index, self._options.threads)
+        self._mode = self._options.mode or device.mode
+        if index is None and "graphs" in self._mode:
+            raise InputError(f"the mode {self._mode} needs a GPU", hint="--device cuda, or the mode eager or compiled")
+        self._entered.enter_context(torch.inference_mode())
+        device.enter(self._entered)
+        module = torch_module(self._model, self._options.seed)
+        module = module.to(device=device.name, dtype=getattr(torch, DTYPES[self._precision]))
+        if not spec.below:  # images, whose convolutions are fastest so
+            module = module.to(memory_format=torch.channels_last)
+        if "compiled" in self._mode:
+            compile_every_size(torch)
+            module = torch.compile(module, dynamic=False)
+        self._whole = self._with_classes(module)
+        if index is not None or self._mode != "eager":
+            self._prepare(device, self._whole)
+
+    def _with_classes(self, run: Run) -> Run:
+        """Outputs and classes; without scores of classes the outputs twice."""
+        torch, classifies = self._torch, self.classifies
+
+        def whole(samples: Any) -> Any:
+            outputs = run(samples)
+            return outputs, outputs.argmax(dim=-1).to(torch.int32) if classifies else outputs
+
+        return whole
+
+    def _prepare(self, device: Device, whole: Run) -> None:
+        """Runs, and captures, every batch size, the largest first so that the smaller reuse its memory."""
+        torch, spec = self._torch, self.spec
+        self.sizes = steps(self._max_batch)
+        for size in reversed(self.sizes):
+            held = torch.zeros((size, *spec.shape), dtype=getattr(torch, spec.dtype), device=device.name)
+            for _ in range(WARM):
+                whole(held)
+            self._runs[size] = _padded(device.captured(whole, held) if "graphs" in self._mode else whole, held)
+
+    def _let_go(self) -> None:
+        device, self._place, self._whole = self._place, None, None
+        self._slots.clear()
+        self._runs.clear()
+        self.sizes = []
+        self._entered.close()
+        if device is not None:
+            device.let_go()
+
+    def _ours(self, error: Exception) -> CannotMeasure | None:
+        if isinstance(error, self._torch.OutOfMemoryError):
+            return CannotMeasure(f"{self._device} has too little memory", hint="choose a smaller largest batch")
+        if not isinstance(error, RuntimeError) and type(error).__module__.partition(".")[0] != "torch":
+            return None
+        why = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        return CannotMeasure(f"{self.name} failed: {why}", hint="try the mode eager, or the CPU")
 
 
-def _padded(run: Callable[[Any], Any], held: Any) -> Callable[[Any], Any]:
+def compile_every_size(torch: Any) -> None:
+    """Lets Dynamo compile as many sizes as there are, for this thread; should it give up, that is an error.
+
+    It counts by function, and all engines of a process share the code of one. After 8 it would run the rest eagerly
+    without a word (pytorch issue 167504). Names before torch 2.6 say cache_size where later ones say recompile.
+    """
+    config = torch._dynamo.config
+    for name in ("recompile", "cache_size"):
+        for setting, value in ((f"{name}_limit", VARIANTS), (f"accumulated_{name}_limit", VARIANTS)):
+            if hasattr(config, setting):
+                setattr(config, setting, value)
+    for setting in ("fail_on_recompile_limit_hit", "fail_on_cache_limit_hit"):
+        if hasattr(config, setting):
+            setattr(config, setting, True)
+
+
+def _padded(run: Run, held: Any) -> Run:
     """Runs batches of up to `held` rows at its size; rows beyond the batch hold an earlier one's."""
 
     def ran(samples: Any) -> Any:
         held[: len(samples)].copy_(samples)
         return run(held)
-
-    return ran
-
-
-def _replayed(graph: Any, held: Any, scores: Any) -> Callable[[Any], Any]:
-    """The same by replaying a captured graph from `held` to `scores`."""
-
-    def ran(samples: Any) -> Any:
-        held[: len(samples)].copy_(samples)
-        graph.replay()
-        return scores
 
     return ran
 

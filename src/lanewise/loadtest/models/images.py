@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,8 +38,8 @@ class Pixels:
 
 
 @dataclass(frozen=True, slots=True)
-class ResNet50:
-    """ResNet50 v1.5: the stride of a stage is in the 3x3 convolution, not in the 1x1 before it."""
+class Classifier(ABC):
+    """What networks for images have in common: pixels in, the mean of each channel of their features into one layer."""
 
     pixels: Pixels
 
@@ -49,14 +50,28 @@ class ResNet50:
 
     def run(self, ops: Ops[T], samples: T) -> T:
         """Scores (n, 1000)."""
-        x = ops.pixels(samples, self.pixels.layout)
+        x, width = self.features(ops, ops.pixels(samples, self.pixels.layout))
+        return ops.dense("head", ops.mean_pool(x), Dense(width, CLASSES))
+
+    @abstractmethod
+    def features(self, ops: Ops[T], x: T) -> tuple[T, int]:
+        """Features of normalised images, and how many channels they have."""
+
+
+class ResNet50(Classifier):
+    """ResNet50 v1.5: the stride of a stage is in the 3x3 convolution, not in the 1x1 before it."""
+
+    __slots__ = ()
+
+    def features(self, ops: Ops[T], x: T) -> tuple[T, int]:
+        """See Classifier."""
         x = ops.max_pool(ops.conv("stem", x, Conv(3, 64, kernel=7, stride=2)))
         inside = 64
         for stage, (blocks, width, stride) in enumerate(STAGES, 1):
             for block in range(blocks):
                 x = _bottleneck(ops, f"stage{stage}.{block}", x, (inside, width, stride if block == 0 else 1))
                 inside = 4 * width
-        return ops.dense("head", ops.mean_pool(x), Dense(inside, CLASSES))
+        return x, inside
 
 
 def _bottleneck(ops: Ops[T], name: str, x: T, shape: tuple[int, int, int]) -> T:
@@ -70,24 +85,17 @@ def _bottleneck(ops: Ops[T], name: str, x: T, shape: tuple[int, int, int]) -> T:
     return ops.add_relu(x, y)
 
 
-@dataclass(frozen=True, slots=True)
-class SmallCnn:
+class SmallCnn(Classifier):
     """Four strided convolutions and a head: about a hundredth of ResNet50's work on the same 150,528 bytes."""
 
-    pixels: Pixels
+    __slots__ = ()
 
-    @property
-    def spec(self) -> SampleSpec:
-        """One image."""
-        return self.pixels.spec
-
-    def run(self, ops: Ops[T], samples: T) -> T:
-        """Scores (n, 1000)."""
-        x = ops.pixels(samples, self.pixels.layout)
+    def features(self, ops: Ops[T], x: T) -> tuple[T, int]:
+        """See Classifier."""
         x = ops.conv("stem", x, Conv(3, 32, kernel=7, stride=4))
         for index, (inside, outside) in enumerate(((32, 32), (32, 64), (64, 128)), 1):
             x = ops.conv(f"conv{index}", x, Conv(inside, outside, kernel=3, stride=2))
-        return ops.dense("head", ops.mean_pool(x), Dense(128, CLASSES))
+        return x, 128
 
 
 __all__ = ["CLASSES", "SIDE", "Pixels", "ResNet50", "SmallCnn"]
