@@ -51,9 +51,9 @@ def steps(gpus: int) -> list[Step]:
     """What runs on so many GPUs, in order of what fails first."""
     every = ",".join(f"gpu{i}" for i in range(gpus)) or "cpu"
     one = every.split(",")[0]
-    model = "--model resnet50 --precision fp16" if gpus else "--model small-cnn"
+    model = "--model resnet50 --precision fp16 --mode graphs" if gpus else "--model small-cnn"
     engine = f"--engine {'torch' if gpus else 'onnxruntime'} {model}"
-    alone = "--engines torch --device cuda --models resnet50 --precision fp16 --modes graphs,compiled-graphs"
+    alone = "--engines torch --device cuda --models resnet50 --precision fp16 --modes graphs"
     if not gpus:
         alone = "--engines onnxruntime --models small-cnn"
     zero = "--engine synthetic --service 0us --batch 128"

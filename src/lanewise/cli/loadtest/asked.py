@@ -42,7 +42,13 @@ class Asked:
         str, typer.Option(metavar="A+B", help="Synthetic: time a batch + a query, such as '1 ms + 20 us'.")
     ] = "1 ms"
     threads: Annotated[int, typer.Option(min=0, help="Of onnxruntime on a CPU; 0: all but one core.")] = 0
-    mode: Annotated[str, typer.Option(metavar="WAY", help="torch: eager, compiled, graphs, compiled-graphs.")] = "eager"
+    mode: Annotated[
+        str,
+        typer.Option(
+            metavar="WAY",
+            help="torch: eager, compiled, graphs, compiled-graphs. [default: eager on a CPU, graphs on a GPU]",
+        ),
+    ] = ""
     images: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Labelled images in place of synthetic samples.")
     ] = None
