@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -77,6 +78,44 @@ def test_one_thread_does_all_the_work_whoever_asks():
     assert found == [[15, 51, 87, 123]] * 20
     assert len(engine.threads) == 1
     assert threading.get_ident() not in engine.threads
+    assert engine.gone == 1
+
+
+class Unhurried(Adder):
+    """Works in the thread of whoever asks, and notes if two ask at once."""
+
+    inside, most = 0, 0
+
+    def _by_caller(self, index: int | None) -> bool:
+        return True
+
+    def _infer(self, rows: Array) -> Array:
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        time.sleep(0.002)
+        self.inside -= 1
+        return super()._infer(rows)
+
+
+def test_work_by_the_caller_takes_turns():
+    engine = Unhurried()
+    engine.load("cpu", 4)
+    batch = np.arange(24, dtype=np.uint8).reshape(4, 6)
+    gate = threading.Barrier(4)
+
+    def ask(_: int) -> int:
+        gate.wait()
+        assert engine.infer(batch).tolist() == [15, 51, 87, 123]
+        return threading.get_ident()
+
+    with ThreadPoolExecutor(4) as callers:
+        asked = set(callers.map(ask, range(4)))
+    assert engine.most == 1
+    assert asked <= engine.threads <= asked | {threading.get_ident()}
+    engine.fails = OverflowError("too much")
+    with pytest.raises(CannotMeasure, match="adder: too much"):
+        engine.infer(batch)
+    engine.close()
     assert engine.gone == 1
 
 

@@ -106,6 +106,9 @@ class OnnxRuntime(OneThread):
                 hint="its message stands above; mostly CUDA or cuDNN is missing or of another version",
             )
 
+    def _by_caller(self, index: int | None) -> bool:
+        return index is None
+
     def _prepared(self, index: int | None) -> list[int]:
         """Batch sizes that are prepared; none on a CPU, where every size is. A file of a fixed batch takes as long for
         all up to the next multiple of it; on a GPU it has to be the largest batch, which is what a lane's buffer holds.
