@@ -68,6 +68,7 @@ void bind_counts(nb::module_& m) {
       .def_prop_ro("answered", &Run::answered)
       .def_prop_ro("late", &Run::late)
       .def_prop_ro("seconds", &Run::seconds)
+      .def_prop_ro("still", &Run::still)
       .def_prop_ro("hopeless", [](const Run& self) { return self.end() == End::kHopeless; })
       .def_prop_ro("lag", [](const Run& self) { return figures(self.lag()); })
       .def_prop_ro("latency", [](const Run& self) { return figures(self.latency()); });

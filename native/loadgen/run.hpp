@@ -48,6 +48,8 @@ class Run : public mlperf::SystemUnderTest, public mlperf::QuerySampleLibrary {
   void close() { answerer_.close(); }
 
   void stop() noexcept { give_up(End::kStopped); }
+  void stood_still(double seconds) noexcept { still_ += seconds; }  // by who waits for the run's end
+  double still() const noexcept { return still_; }
   // The system's queries are dropped as they come; whether all have come.
   void cancel() { if (started_) system_.cancel(); }
   bool drained() const noexcept { return got_.load() >= issued_.load(); }
@@ -106,6 +108,7 @@ class Run : public mlperf::SystemUnderTest, public mlperf::QuerySampleLibrary {
   std::mutex mutex_;
   std::condition_variable all_told_;
   double seconds_ = 0.0;
+  double still_ = 0.0;
 };
 
 }  // namespace lanewise::loadgen

@@ -13,9 +13,10 @@ from loadtest.known_runner import KnownRunner
 
 from lanewise.errors import Contradiction, FormatError, InputError
 from lanewise.loadtest import state
-from lanewise.loadtest.peak import Done, PeakAsk, find
+from lanewise.loadtest.peak import Done, PeakAsk, disturbed, find
 from lanewise.loadtest.run import SERVER, Load, Outcome
 from lanewise.serving.queues import md1_peak
+from lanewise.serving.search import Durations, Trial, find_peak
 
 BOUND = 0.015
 PEAK = md1_peak(0.001, BOUND)
@@ -88,6 +89,47 @@ def test_a_prediction_above_the_offline_rate_begins_there_whatever_its_digits() 
         assert found.bracket[0] == found.bracket[1] == found.offline
 
 
+def test_a_first_run_refused_beside_other_work_is_tried_again_before_the_rate_is_lowered() -> None:
+    hit = [Trial(500.0, seed, False, 0.02, 500, disturbed=True) for seed in (1, 2, 3)]
+    ask = {"durations": Durations(BOUND), "bracket": (490.0, 510.0), "budget": 100.0, "floor": 10.0}
+
+    def next_after(*trials: Trial) -> float:
+        asked: list[float] = []
+
+        def run(qps: float, seed: int, seconds: float) -> Trial:
+            asked.append(qps)
+            raise Cut
+
+        with pytest.raises(Cut):
+            find_peak(run, earlier=trials, **ask)  # type: ignore[arg-type]
+        return asked[0]
+
+    alone = replace(hit[0], disturbed=False, hopeless=True)
+    again = [replace(each, hopeless=True) for each in hit]
+    assert next_after(again[0]) == next_after(*again[:2]) == 500.0
+    assert next_after(*again) == 490.0
+    assert next_after(alone) == 490.0
+
+
+@pytest.mark.parametrize(
+    ("others", "still", "late", "hit"),
+    [
+        (None, 0.0, 50, False),
+        (0.05, 0.0, 50, False),
+        (0.2, 0.0, 50, True),
+        (0.0, 0.05, 180, True),  # 4 x 1,000/s x 50 ms
+        (0.0, 0.05, 220, False),
+        (None, 0.0, 0, False),
+    ],
+)
+def test_a_refused_run_is_disturbed_by_others_or_where_the_machine_stood_still(
+    others: float | None, still: float, late: int, hit: bool
+) -> None:
+    run = replace(Outcome(Load(qps=1000.0), False, ("late",), 5000, 5.0, 1000.0, {}, late), others=others, still=still)
+    assert disturbed(run) is hit
+    assert not disturbed(replace(run, valid=True))
+
+
 def test_warm_ups_do_not_count_and_every_run_has_its_own_seed() -> None:
     runner = KnownRunner()
     found = find(runner, QUICK)
@@ -130,7 +172,7 @@ class Disturbed(KnownRunner):
 def test_runs_refused_beside_other_work_count_little_and_are_noted() -> None:
     def errors(told: bool) -> list[float]:
         found = [find(Disturbed(stream=each, told=told), PeakAsk()) for each in range(30)]
-        noted = sum(any("refused while other processes" in note for note in each.notes) for each in found)
+        noted = sum(any("refused while the machine was not quiet" in note for note in each.notes) for each in found)
         assert noted >= 28 if told else noted == 0
         return [abs(each.qps / PEAK - 1.0) for each in found]
 

@@ -155,6 +155,7 @@ def outcome(load: Load, log: detail_log.DetailLog, counts: Counts, folder: Path)
         load, log.valid or (load.accuracy and not reasons), tuple(reasons), counts.answered if samples else log.queries,
         seconds, log.rate if log.rate is not None else counted, _latency(log, counts),
         log.late if log.judged else counts.late, counts.lag, early, folder, log.settings, tuple(notes),
+        still=counts.still,
     )  # fmt: skip
 
 

@@ -21,6 +21,8 @@ WARM = 0.02  # share of all seconds for each warm-up, and for the Offline run
 START = 0.84  # of the Offline rate, which no bound slows down, without a prediction
 NEAR = 0.97  # of the prediction, whose error is a few per cent
 SPEND = 0.97  # of all seconds is planned with: a last confirmation may take longer
+# A thread that sleeps sees what one core does, and queries that come behind late ones are late as well.
+KNOCK_ON = 4.0  # queries that may be late for each that came while the machine stood still
 WARM_RUNS = 6  # at most, each guessing the rate better
 
 
@@ -226,16 +228,21 @@ def late_itself(ask: PeakAsk, outcome: Outcome) -> float | None:
 
 
 def disturbed(outcome: Outcome) -> bool:
-    """Whether a run may have been refused because something else took the machine's time."""
-    return not outcome.valid and outcome.others is not None and outcome.others > DISTURBED
+    """Whether a run may have been refused because something else took the machine's time, or it stood still."""
+    if outcome.valid:
+        return False
+    beside = outcome.others is not None and outcome.others > DISTURBED
+    return beside or 0 < outcome.late <= KNOCK_ON * outcome.load.qps * outcome.still
 
 
 def _disturbances(tried: Sequence[Outcome]) -> Iterator[str]:
-    hit = [outcome.others for outcome in tried if disturbed(outcome) and outcome.others is not None]
+    hit = [outcome for outcome in tried if disturbed(outcome)]
     if hit:
+        taken, still = max(each.others or 0.0 for each in hit), max(each.still for each in hit)
         yield (
-            f"{len(hit)} of {len(tried)} runs were refused while other processes, or the hypervisor, took up to "
-            f"{100 * max(hit):.0f} % of the CPU time; these count little: let nothing else run and search again"
+            f"{len(hit)} of {len(tried)} runs were refused while the machine was not quiet: others took up to "
+            f"{100 * taken:.0f} % of the CPU time, and it stood still for up to {units.readable(still, 's', 2)} of a "
+            "run. These runs count little: let nothing else run on it and search again"
         )
 
 

@@ -38,7 +38,8 @@ class Outcome:
     max from the scheduled time; `lag` the same of issued minus scheduled: how late the generator itself was. `late`
     queries were above the bound. `ended_early`: cut off as it could no longer become valid. `folder` holds LoadGen's
     logs; `settings` what LoadGen says it used. `others` is the share of the CPU time that other
-    processes and the hypervisor took meanwhile, 0 where a quarter and more was idle.
+    processes and the hypervisor took meanwhile, 0 where a quarter and more was idle; `still` how
+    long the machine stood still in all, in pieces of 4 ms and more, as a thread sees it that only sleeps.
     """
 
     load: Load
@@ -55,6 +56,7 @@ class Outcome:
     settings: Mapping[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     others: float | None = None
+    still: float = 0.0
 
 
 class Runner(Protocol):

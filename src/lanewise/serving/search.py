@@ -37,6 +37,7 @@ OUTSIDE = 0.05
 # The last runs are kept for confirmation, each further below the likeliest peak: with one left, two left, ...
 CONFIRM_AT = (0.02, 0.25, 0.5)
 CONFIRM_FIRST = 0.15
+AGAIN = 3  # runs at a rate before a search goes down from it, where something else may be why they were refused
 
 
 # Runs at a rate (queries/s) with a seed for a time (s).
@@ -155,6 +156,8 @@ class _Search:
     def _down(self, trials: Sequence[Trial], bottom: float) -> _Step | Peak:
         if bottom <= self.floor:
             return self.unfinished(trials)
+        if trials[-1].disturbed and sum(trial.qps == bottom for trial in trials) < AGAIN:
+            return self._hunt(bottom)
         if self.bracket is not None and bottom > self.bracket[0]:
             return self._hunt(self.bracket[0])
         return self._hunt(bottom / _growth(trials))
@@ -323,7 +326,7 @@ class _Search:
 
 
 def _growth(trials: Sequence[Trial]) -> float:
-    return 2.0 if len(trials) < 3 else 4.0
+    return 2.0 if sum(not trial.disturbed for trial in trials) < 3 else 4.0
 
 
 def _fresh_seeds(first: int, trials: Sequence[Trial]) -> Callable[[int], int]:
