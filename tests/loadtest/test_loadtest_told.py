@@ -106,6 +106,12 @@ def test_the_limit_is_the_slowest_of_generator_copy_and_engine(lag: float, copy:
     assert told.limit(found(outcome(900.0, lag={"p99": lag})), account(copy, infer)).startswith(word)
 
 
+@pytest.mark.parametrize(("still", "word"), [([0.0, 0.0, 0.1], "the engine"), ([0.0, 0.1, 0.1], "what else this")])
+def test_where_most_refused_runs_were_disturbed_the_machine_is_the_limit(still: list[float], word: str):
+    refused = [outcome(990.0 + seed, False, seed, still=each) for seed, each in enumerate(still, 2)]
+    assert told.limit(found(outcome(900.0), *refused), account()).startswith(word)
+
+
 def search_text() -> str:
     tried = (
         outcome(12_345_678.0, False, 9, late=1_234_567, latency={"p99": 123.0}, ended_early=True),

@@ -105,7 +105,7 @@ def _predicted(folder: Path, bench: Bench, settings: Mapping[str, Any], say: Say
     try:
         made = closing.expect_alone(busy, alone)
         told: dict[str, Any] = {"qps": made.qps, "interval": made.interval, "ceiling": made.ceiling}
-        told["note"] = f"from batches of {len(busy)} sizes, timed in the system at work before the search"
+        told["note"] = f"from batches of {', '.join(map(str, busy))}, timed in the system at work before the search"
     except InputError as error:
         told = {"qps": None, "note": f"none: {error.cause}"}
     told |= {"busy": _by_name(busy), "engine": _by_name(times)}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lanewise.loadtest.peak import late_itself
+from lanewise.loadtest.peak import disturbed, late_itself
 from lanewise.results.sample import Sample
 
 if TYPE_CHECKING:
@@ -60,6 +60,10 @@ def limit(found: PeakFound, account: Account) -> str:
     best = found.outcome
     if best is None:
         return found.reason
+    refused = [run for run in found.trials if not run.valid]
+    if 2 * (hit := sum(map(disturbed, refused))) > len(refused):
+        of = f"{hit} of {len(refused)} refused runs"
+        return f"what else this machine does: in {of} others took its time, or it stood still"
     if (lag := late_itself(found.ask, best)) is not None:
         return f"the load generator: it issues queries {lag * 1e3:.2g} ms late (p{100 * found.ask.percentile:g})"
     copy, infer = (account.stages.get(stage, {}).get("mean", 0.0) for stage in ("copy", "infer"))
