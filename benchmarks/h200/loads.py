@@ -4,6 +4,7 @@
 
 The first commands find out whether each piece runs at all, the later ones what it reaches; one that would not end in
 time is left out and said so. FOLDER gets loads.json (what each command printed as JSON), loads.md, and raw/ with logs.
+Lanewise with its load tests, torch, and what run.sh lists as wheels must be there (`PYTHONPATH`).
 On a machine without GPUs `--gpus 0` sends everything to the CPU with small models: a rehearsal, no result.
 """
 

@@ -209,7 +209,7 @@ void Run::finish() {
 
 Times Run::latency() const {
   Times all = latencies_[kIssuer];
-  all.histogram.merge(latencies_[kAnswerer].histogram);
+  all.histogram.add(latencies_[kAnswerer].histogram);
   all.sum += latencies_[kAnswerer].sum;
   return all;
 }

@@ -103,7 +103,11 @@ class Run : public mlperf::SystemUnderTest, public mlperf::QuerySampleLibrary {
   std::exception_ptr failure_;
 
   std::atomic<End> end_{End::kNone};
-  std::atomic<std::uint64_t> issued_{0}, got_{0}, told_{0}, late_{0};
+  // What each thread writes lies on lines of its own: a shared one would go to and fro with every query.
+  alignas(64) std::atomic<std::uint64_t> issued_{0};
+  alignas(64) std::atomic<std::uint64_t> got_{0};
+  alignas(64) std::atomic<std::uint64_t> told_{0};
+  std::atomic<std::uint64_t> late_{0};
   std::atomic<bool> awaited_{false};
   std::mutex mutex_;
   std::condition_variable all_told_;

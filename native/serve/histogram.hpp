@@ -45,13 +45,6 @@ class Histogram {
     for (std::size_t stage = 0; stage < kStages; ++stage) into.seconds[stage] += seconds[stage];
   }
 
-  // Takes in another's latencies, without their stages.
-  void merge(const Histogram& other) noexcept {
-    for (std::size_t i = 0; i < fine_.size(); ++i) fine_[i] += other.fine_[i];
-    count_ += other.count_;
-    if (other.largest_ > largest_) largest_ = other.largest_;
-  }
-
   std::int64_t count() const noexcept { return count_; }
   double largest() const noexcept { return largest_; }
 
