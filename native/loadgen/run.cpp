@@ -20,8 +20,8 @@ constexpr double kOften = 20e3;    // queries/s
 constexpr double kUsual = 50e-6;   // s, what Linux gives
 constexpr double kOfBound = 1e-3;  // share of the bound
 
-// How late (ns) the issuing thread may wake. LoadGen sleeps before every query: at high rates a call and a timer for each
-// cost more than the query, so that several share one; as late as nobody sees.
+// How late (ns) the issuing thread may wake. LoadGen sleeps before every query: at high rates several share a timer and a
+// wake-up, which else are much of what a query costs; as late as nobody sees.
 unsigned long slack(const mlperf::TestSettings& asked) {
   if (asked.scenario != mlperf::TestScenario::Server || asked.server_target_qps < kOften) return 1;
   const double bound = static_cast<double>(asked.server_target_latency_ns) * 1e-9;

@@ -1,12 +1,10 @@
 #include "loadtest/law_system.hpp"
 
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
-
 #include <algorithm>
 #include <cstdio>
 #include <utility>
+
+#include "loadtest/clock.hpp"
 
 namespace lanewise::loadtest {
 
@@ -49,9 +47,7 @@ void LawSystem::issue(std::span<const Query> queries) {
 }
 
 void LawSystem::work() {
-#ifdef __linux__
-  prctl(PR_SET_TIMERSLACK, 1UL);
-#endif
+  wake_promptly();
   std::vector<Answer> ready;
   std::unique_lock held(mutex_);
   for (;;) {

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lanewise._native import drive
 from lanewise.catalog.library import read_parts
 from lanewise.errors import InputError
-from lanewise.loadtest.busy import intervals
 from lanewise.loadtest.closing import PART, SERVICE, Alone, expect_alone, part_file
-from lanewise.loadtest.system import SystemAsk, account, open_system
 from lanewise.serving.queues import md1_peak
 from lanewise.serving.times import time_key
 
@@ -65,19 +60,3 @@ def test_the_part_file_of_measured_times_is_read_back():
     for size, took in times.items():
         figure = part.figures[time_key(SERVICE, size)]
         assert (figure.value, str(figure.basis)) == (pytest.approx(took), "calibrated")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="load tests are for Linux")
-def test_intervals_are_no_shorter_than_the_service_and_of_batches_of_that_size():
-    ask = SystemAsk(
-        devices=("cpu", "cpu"), batch=4, sample_bytes=64, library=16, service_batch=0.001, service_query=0.0001
-    )
-    system = open_system(ask)
-    seen = {size: (intervals(system, ask, [size])[size], account(system).sizes) for size in (1, 3, 4)}
-    for size, (took, sizes) in seen.items():
-        assert took >= 0.8 * (0.001 + size * 0.0001)  # a machine that stands still may end two batches at once
-        assert set(sizes) == {size}
-    intervals(system, ask, [1])
-    system.load(list(range(16)))  # they were let go, and whole batches are taken again
-    drive(system, np.zeros(16), np.arange(16, dtype=np.uint64), coalesce=True)
-    assert set(account(system).sizes) == {4}

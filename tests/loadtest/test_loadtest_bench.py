@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import zlib
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from needs import models
 
 from lanewise.installed import loadgen_missing
 
@@ -33,8 +33,6 @@ from lanewise.loadtest.system import SystemAsk
 
 SYSTEM = SystemAsk(library=20, batch=4, sample_bytes=96, timeout=0.0005, service_query=2e-5)
 EVERY = Load(OFFLINE, 100.0, 0.1, 10, accuracy=True)
-ABSENT = [name for name in ("onnxruntime", "onnx") if importlib.util.find_spec(name) is None]
-models = pytest.mark.skipif(bool(ABSENT), reason=f"not installed: {', '.join(ABSENT)}")
 
 
 def answered(bench: Bench) -> dict[int, bytes]:

@@ -13,6 +13,7 @@ import fake_cuda
 import numpy as np
 import pytest
 from cli_binary import BINARY, has_lines, interrupted
+from needs import models
 
 from lanewise.installed import loadgen_missing
 
@@ -25,9 +26,6 @@ from lanewise.cli.verbs import run as lanewise
 from lanewise.errors import CannotMeasure
 from lanewise.loadtest.run import Load
 
-NAMED = {"onnxruntime": "onnxruntime", "onnx": "onnx", "PIL": "pillow"}
-MISSING = [name for module, name in NAMED.items() if importlib.util.find_spec(module) is None]
-models = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 QUICK = ["--engine", "synthetic", "--service", "50 us", "--sample-bytes", "512 B", "--library", "32"]
 ONNX = ["--engine", "onnxruntime", "--threads", "1"]
 

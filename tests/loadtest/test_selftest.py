@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lanewise.errors import CannotMeasure
 from lanewise.loadtest.run import Load, Outcome
-from lanewise.loadtest.selftest import Effort, above_half, ceilings
+from lanewise.loadtest.selftest import Effort, ceilings
 
 
 class Limited:
@@ -56,11 +56,6 @@ def test_a_ceiling_beyond_what_memory_allows_is_marked():
 def test_a_host_that_reaches_nothing_is_an_error():
     with pytest.raises(CannotMeasure, match="not even"):
         list(ceilings(Limited(0.0), Effort()))
-
-
-def test_a_target_above_half_of_the_ceiling_is_flagged():
-    assert not above_half(499.0, 1000.0)
-    assert above_half(501.0, 1000.0)
 
 
 def test_selftest_gives_json_and_says_what_it_tries(loadgen, lanewise):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,12 +59,12 @@ def loadtest_peak(
     from lanewise.loadtest.bench import opened
     from lanewise.loadtest.peak import PeakAsk, find
 
-    PeakAsk(**settings)  # refuses what cannot be asked before anything is loaded
+    plain = PeakAsk(**settings)  # refuses what cannot be asked before anything is loaded
     with _folder(results, trace, output) as folder, ExitStack() as held:
         say("loading")
         bench = held.enter_context(opened(_traced(ask, trace), folder / "logs"))
-        before = _predicted(folder, bench, settings, say)
-        asked = PeakAsk(prediction=before["qps"], **settings)
+        before = _predicted(folder, bench, plain, say)
+        asked = replace(plain, prediction=before["qps"])
         with _state(folder, asked, bench) as (earlier, kept):
 
             def ran(run: Done) -> None:
@@ -84,7 +84,7 @@ def loadtest_peak(
     return answer
 
 
-def _predicted(folder: Path, bench: Bench, settings: Mapping[str, Any], say: Say) -> dict[str, Any]:
+def _predicted(folder: Path, bench: Bench, asked: PeakAsk, say: Say) -> dict[str, Any]:
     """The peak predicted before the search from what batches just took, or what an earlier search here predicted.
 
     The engine's own times are kept as a part file, for `--parts` and later predictions.
@@ -92,16 +92,16 @@ def _predicted(folder: Path, bench: Bench, settings: Mapping[str, Any], say: Say
     from lanewise import files
     from lanewise.errors import InputError
     from lanewise.loadtest import closing
-    from lanewise.loadtest.peak import PeakAsk
 
     kept = folder / "prediction.json"
     if kept.exists():
         return dict(json.loads(files.read_file(kept)))
     say("measuring what batches take")
     times, busy = bench.service_times(), bench.busy_times()
-    system, usual = bench.ask.system, PeakAsk()
-    bound, percentile = (settings.get(name, getattr(usual, name)) for name in ("bound", "percentile"))
-    alone = closing.Alone(bound, percentile, len(system.devices), system.timeout, system.streams, bench.steps)
+    system = bench.ask.system
+    alone = closing.Alone(
+        asked.bound, asked.percentile, len(system.devices), system.timeout, system.streams, bench.steps
+    )
     try:
         made = closing.expect_alone(busy, alone)
         told: dict[str, Any] = {"qps": made.qps, "interval": made.interval, "ceiling": made.ceiling}
@@ -122,8 +122,6 @@ def _by_name(times: Mapping[int, float]) -> dict[str, float]:
 
 def _beside_the_generator(found: PeakFound, folder: Path, say: Say) -> PeakFound:
     """The same with a note where the generator by itself does not hold twice that rate, and so is in doubt."""
-    from dataclasses import replace
-
     from lanewise.errors import CannotMeasure
     from lanewise.loadtest import selftest
 
@@ -187,8 +185,6 @@ def loadtest_run(
 
 def _traced(ask: BenchAsk, trace: str | Path | None) -> BenchAsk:
     """With room for the batches that a trace shows."""
-    from dataclasses import replace
-
     return ask if trace is None else replace(ask, system=replace(ask.system, trace=ask.system.trace or TRACED))
 
 

@@ -18,7 +18,7 @@ from lanewise.serving.verdict import minimum_queries
 
 PLAIN, COALESCED = "plain", "coalesced"
 MODES = (PLAIN, COALESCED)
-FLAGGED_ABOVE = 0.5  # of the ceiling
+FLAGGED_ABOVE = 0.5  # of the ceiling: a peak is flagged where the generator alone does not hold it twice
 _LATE = 10  # queries that may be late in the shortest run
 
 
@@ -66,11 +66,6 @@ def ceilings(
         yield _search(runner, effort, mode, say)
 
 
-def above_half(target: float, ceiling: float) -> bool:
-    """Whether a load test at `target` queries/s would measure the generator too."""
-    return target > FLAGGED_ABOVE * ceiling
-
-
 def holds(runner: Runner, effort: Effort, mode: str, rate: float) -> bool:
     """Whether one of some runs at a rate is VALID on a system that answers at once; CannotMeasure without memory."""
     return _attempt(runner, effort, mode, rate)[0].valid
@@ -116,4 +111,4 @@ def _attempt(runner: Runner, effort: Effort, mode: str, rate: float) -> tuple[Ou
     return found, tried
 
 
-__all__ = ["COALESCED", "MODES", "PLAIN", "Ceiling", "Effort", "above_half", "ceilings", "holds", "null_runner"]
+__all__ = ["COALESCED", "MODES", "PLAIN", "Ceiling", "Effort", "ceilings", "holds", "null_runner"]

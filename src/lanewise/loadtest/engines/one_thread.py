@@ -47,7 +47,7 @@ class OneThread(ABC):
     Much of what libraries prepare belongs to the thread that ran it: cuDNN's plans for a convolution, Dynamo's
     settings, inference mode, the current stream, handles of cuBLAS, pools of OpenMP. A load test has new threads in
     every run; they would prepare it all anew in the middle of a measurement. One thread is also what keeps batches in
-    order, without a lock. To hand a batch over takes some 30 us of ms, while the device works on the batch before.
+    order, without a lock. To hand a batch over takes tens of us, while the device works on the batch before.
     Where nothing belongs to a thread and the caller's is the device, as of onnxruntime on a CPU, `_by_caller` says so.
     """
 
