@@ -2,8 +2,9 @@
 
     python benchmarks/engines.py [--engines torch] [--rounds 3] [--device cpu] [--models small-cnn,resnet50] [--out ...]
 
-One batch after another. An engine that does not run here is a row with its reason. Each figure is the median of the
-rounds, and a round's is the median of its runs (lanewise.loadtest.engines.base).
+One batch after another, on a GPU also two in flight: then the next is queued while one runs, which is all that an
+engine can do. An engine that does not run here is a row with its reason. Each figure is the median of the rounds, and a
+round's is the median of its runs (lanewise.loadtest.engines.base), of two in flight their mean.
 Rounds visit all engines in turn, so that what else runs hits all alike. Writes the JSON and a page of the same name.
 """
 
@@ -12,12 +13,17 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
+import threading
+import time
 from typing import Any
 
 import kept
 
 from lanewise.errors import LanewiseError
-from lanewise.loadtest.engines import ENGINES, Options, open_engine
+from lanewise.loadtest.engines import ENGINES, Engine, Options, open_engine
+from lanewise.loadtest.engines.base import random_batch
+
+SECONDS = 0.7  # of two batches in flight, for each size
 
 
 def cases(asked: argparse.Namespace) -> dict[str, tuple[str, str, str]]:
@@ -61,8 +67,38 @@ def measure_one(asked: argparse.Namespace, case: tuple[str, str, str], values: d
         engine.warm(asked.batches)
         for batch, seconds in engine.service_times(asked.batches).items():
             values["seconds"].setdefault(str(batch), []).append(seconds)
+        if asked.device != "cpu":
+            for batch in asked.batches:
+                values.setdefault("in flight", {}).setdefault(str(batch), []).append(
+                    in_flight(engine, batch, asked.device)
+                )
     finally:
         engine.close()
+
+
+def in_flight(engine: Engine, batch: int, device: str) -> float:
+    """Seconds from one batch to the next with two in flight, each of its own samples on the GPU."""
+    import torch
+
+    held = [torch.from_numpy(random_batch(engine.spec, batch)).to(device) for _ in range(2)]
+    answer = engine.classes_at if engine.classifies else engine.infer_at
+    done = [0, 0]
+
+    def loop(number: int) -> None:
+        while time.perf_counter() < end:
+            answer(held[number].data_ptr(), batch)
+            done[number] += 1
+
+    for each in held:
+        answer(each.data_ptr(), batch)  # what is made once for a buffer
+    begun = time.perf_counter()
+    end = begun + SECONDS
+    threads = [threading.Thread(target=loop, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return (time.perf_counter() - begun) / sum(done)
 
 
 def page(record: dict[str, Any]) -> str:
@@ -71,18 +107,20 @@ def page(record: dict[str, Any]) -> str:
         *kept.heading("Service times of engines", record),
         "Weights are random. Milliseconds of a batch, median of the rounds (smallest to largest round), samples/s.",
         "",
-        "| engine | batch | ms | samples/s | of multiply-adds, G/s |",
-        "|---|---|---|---|---|",
+        "| engine | batch | ms | samples/s | of multiply-adds, G/s | two in flight, samples/s |",
+        "|---|---|---|---|---|---|",
     ]
     for name, engine in record["engines"].items():
         if "skipped" in engine:
-            lines.append(f"| {name} | | {engine['skipped']} | | |")
+            lines.append(f"| {name} | | {engine['skipped']} | | | |")
         work = engine["what"].get("multiply_adds", 0)
         for batch, values in engine["seconds"].items():
             middle, low, high = (1e3 * value for value in (statistics.median(values), min(values), max(values)))
             rate = int(batch) / middle * 1e3
             spread = f"{middle:.3g} ({low:.3g} to {high:.3g})"
-            lines.append(f"| {name} | {batch} | {spread} | {rate:.4g} | {rate * work / 1e9:.3g} |")
+            both = engine.get("in flight", {}).get(batch)
+            queued = f"{int(batch) / statistics.median(both):.4g}" if both else ""
+            lines.append(f"| {name} | {batch} | {spread} | {rate:.4g} | {rate * work / 1e9:.3g} | {queued} |")
     return "\n".join(lines) + "\n"
 
 

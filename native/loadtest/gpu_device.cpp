@@ -1,6 +1,9 @@
 #include "loadtest/gpu_device.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <numeric>
+#include <thread>
 
 #include "host/failure.hpp"
 
@@ -8,7 +11,8 @@ namespace lanewise::loadtest {
 
 namespace {
 
-constexpr int kTries = 3;  // of each method, the best counts; one more before them warms up
+constexpr std::size_t kTries = 4;               // batches a stream at least; one before them warms up
+constexpr std::int64_t kTrying = 30'000'000;  // ns that each way is tried for: in a few ms chance would choose
 
 const cuda::Gpu& gpu_of(cuda::Engine& driver, int ordinal) {
   const std::scoped_lock turn(driver.turn());
@@ -41,19 +45,24 @@ GpuMover::GpuMover(std::shared_ptr<cuda::Engine> driver, int ordinal, Library& l
              "cuMemHostGetDevicePointer");
 }
 
-void GpuMover::prepare(std::size_t batch, std::size_t streams) {
-  method_ = asked_ ? *asked_ : fastest(batch);
-  streams_.clear();
+GpuMover::Streams GpuMover::made(GpuMethod method, std::size_t batch, std::size_t streams) const {
+  Streams made;
   for (std::size_t i = 0; i < streams; ++i) {
-    streams_.push_back(std::make_unique<GpuStream>(gpu_, source_, batch));
-    streams_.back()->prepare(method_);
+    made.push_back(std::make_unique<GpuStream>(gpu_, source_, batch));
+    made.back()->prepare(method);
   }
+  return made;
 }
 
-GpuMethod GpuMover::fastest(std::size_t batch) {
+void GpuMover::prepare(std::size_t batch, std::size_t streams) {
+  streams_.clear();  // first: both at once may not fit
+  method_ = asked_ ? *asked_ : fastest(batch, streams);
+  streams_ = made(method_, batch, streams);
+}
+
+GpuMethod GpuMover::fastest(std::size_t batch, std::size_t streams) {
   const std::scoped_lock turn(driver_->turn());
   const cuda::Current current(*gpu_.context());
-  GpuStream stream(gpu_, source_, batch);
   std::optional<GpuMethod> best;
   double least = 0;
   tried_.clear();
@@ -63,8 +72,7 @@ GpuMethod GpuMover::fastest(std::size_t batch) {
         gpu_.calls().cuMemcpyBatchAsync == nullptr) {
       continue;
     }
-    stream.prepare(method);
-    const double took = seconds(stream, method, batch);
+    const double took = seconds(made(method, batch, streams), method, batch);
     tried_.emplace_back(kGpuMethods[i], took);
     if (!best || took < least) {
       best = method;
@@ -74,19 +82,42 @@ GpuMethod GpuMover::fastest(std::size_t batch) {
   return *best;
 }
 
-double GpuMover::seconds(GpuStream& stream, GpuMethod method, std::size_t batch) const {
-  std::vector<std::uint32_t> slots(batch);
-  std::int64_t best = kNever;
-  for (int turn = 0; turn <= kTries; ++turn) {
-    // Scattered, and other samples each time, so that no cache has them.
-    for (std::size_t i = 0; i < batch; ++i) {
-      slots[i] = static_cast<std::uint32_t>((static_cast<std::size_t>(turn) * batch + i) * 2654435761U % room_);
+// A batch's share of the time that all streams take at once, as under load: ways that are as fast alone share a link
+// differently.
+double GpuMover::seconds(const Streams& streams, GpuMethod method, std::size_t batch) const {
+  std::vector<std::exception_ptr> failed(streams.size());
+  std::vector<std::size_t> moved(streams.size());
+  for (std::size_t i = 0; i < streams.size(); ++i) streams[i]->move(method, scattered(i, batch));
+  const std::int64_t start = now_ns();
+  const auto work = [&](std::size_t of) {
+    try {
+      const cuda::Current current(*gpu_.context());
+      while (moved[of] < kTries || now_ns() - start < kTrying) {
+        streams[of]->move(method, scattered(of + streams.size() * ++moved[of], batch));
+      }
+    } catch (...) {
+      failed[of] = std::current_exception();
     }
-    const std::int64_t start = now_ns();
-    stream.move(method, slots);
-    if (turn > 0) best = std::min(best, now_ns() - start);
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < streams.size(); ++i) threads.emplace_back(work, i);
   }
-  return static_cast<double>(best) * 1e-9;
+  const std::int64_t took = now_ns() - start;
+  for (const std::exception_ptr& each : failed) {
+    if (each) std::rethrow_exception(each);
+  }
+  const std::size_t batches = std::accumulate(moved.begin(), moved.end(), std::size_t{0});
+  return static_cast<double>(took) * 1e-9 / static_cast<double>(batches);
+}
+
+// A batch's slots, others for each number, so that no cache has them.
+std::vector<std::uint32_t> GpuMover::scattered(std::size_t number, std::size_t batch) const {
+  std::vector<std::uint32_t> slots(batch);
+  for (std::size_t i = 0; i < batch; ++i) {
+    slots[i] = static_cast<std::uint32_t>((number * batch + i) * 2654435761U % room_);
+  }
+  return slots;
 }
 
 void GpuMover::move(std::size_t stream, std::span<const std::uint32_t> slots) {

@@ -25,8 +25,12 @@ class GpuMover : public Mover {
   std::vector<std::pair<std::string, double>> tried() const override { return tried_; }
 
  private:
-  GpuMethod fastest(std::size_t batch);
-  double seconds(GpuStream& stream, GpuMethod method, std::size_t batch) const;
+  using Streams = std::vector<std::unique_ptr<GpuStream>>;
+
+  Streams made(GpuMethod method, std::size_t batch, std::size_t streams) const;
+  GpuMethod fastest(std::size_t batch, std::size_t streams);
+  double seconds(const Streams& streams, GpuMethod method, std::size_t batch) const;
+  std::vector<std::uint32_t> scattered(std::size_t number, std::size_t batch) const;
 
   std::shared_ptr<cuda::Engine> driver_;
   const cuda::Gpu& gpu_;
@@ -35,7 +39,7 @@ class GpuMover : public Mover {
   std::optional<GpuMethod> asked_;
   GpuMethod method_ = GpuMethod::kCalls;
   std::vector<std::pair<std::string, double>> tried_;
-  std::vector<std::unique_ptr<GpuStream>> streams_;
+  Streams streams_;
 };
 
 // Batches one after the other on one stream: a kernel each, which lasts for the service time.

@@ -22,6 +22,7 @@ from lanewise.loadtest.run import OFFLINE, SERVER, Load, Outcome
 from lanewise.loadtest.single import Single
 from lanewise.loadtest.system import Account
 from lanewise.report import loadtest, loadtest_single
+from lanewise.results.observation import Basis, Source
 
 ABOUT: dict[str, object] = {"engine": "synthetic", "devices": "cpu, cpu", "weights": "none", "sample bytes": 1000}
 TIMES = {"p50": 0.002, "p90": 0.004, "p99": 0.012, "p99.9": 0.0144, "max": 0.02}
@@ -73,7 +74,7 @@ def test_the_answer_is_the_target_of_the_best_run_in_si_units(tried, prediction,
 
 @given(rates, st.integers(1, 10**9))
 def test_samples_of_a_peak_are_its_data_in_the_units_of_a_run_file(qps, size):
-    rows = {row.metric: row for row in told.as_samples(found(outcome(qps)), ABOUT, size)}
+    rows = {row.metric: row for row in told.as_samples(found(outcome(qps)), account(), {**ABOUT, "sample bytes": size})}
     assert rows["qps"].value == qps
     assert rows["goodput"].value == pytest.approx(rows["completed"].value * size / 1e9)
     assert [rows[name].value for name in ("p50", "p99", "p99.9")] == pytest.approx([2.0, 12.0, 14.4])
@@ -83,8 +84,18 @@ def test_samples_of_a_peak_are_its_data_in_the_units_of_a_run_file(qps, size):
 
 
 def test_a_search_without_a_valid_rate_is_one_row_without_a_value():
-    (row,) = told.as_samples(found(outcome(900.0, valid=False)), ABOUT, 1000)
+    (row,) = told.as_samples(found(outcome(900.0, valid=False)), account(), ABOUT)
     assert (row.metric, row.value) == ("qps", None)
+
+
+def test_what_was_predicted_is_a_row_of_its_own_beside_the_measured_peak():
+    peak = next(iter(told.as_samples(found(outcome(900.0)), account(), {**ABOUT, "prediction": "from batches of 1"})))
+    row = told.expected(peak, 930.0)
+    assert (row.source, row.basis, row.rests_on) == (Source.PREDICTED, Basis.CALIBRATED, ("from batches of 1",))
+    assert (row.scenario, row.flow, row.metric, row.settings) == (peak.scenario, peak.flow, "qps", peak.settings)
+    assert row.measured_residual_pct == pytest.approx(100 * 30 / 900)
+    none = next(iter(told.as_samples(found(outcome(900.0, valid=False)), account(), ABOUT)))
+    assert told.expected(none, 930.0).measured is None
 
 
 def test_unknown_ends_of_the_interval_are_none():
@@ -103,13 +114,13 @@ def test_unknown_ends_of_the_interval_are_none():
     ],
 )
 def test_the_limit_is_the_slowest_of_generator_copy_and_engine(lag: float, copy: float, infer: float, word: str):
-    assert told.limit(found(outcome(900.0, lag={"p99": lag})), account(copy, infer)).startswith(word)
+    assert told.limit(found(outcome(900.0, lag={"p99": lag})), account(copy, infer), ABOUT).startswith(word)
 
 
 @pytest.mark.parametrize(("still", "word"), [([0.0, 0.0, 0.1], "the engine"), ([0.0, 0.1, 0.1], "what else this")])
 def test_where_most_refused_runs_were_disturbed_the_machine_is_the_limit(still: list[float], word: str):
     refused = [outcome(990.0 + seed, False, seed, still=each) for seed, each in enumerate(still, 2)]
-    assert told.limit(found(outcome(900.0), *refused), account()).startswith(word)
+    assert told.limit(found(outcome(900.0), *refused), account(), ABOUT).startswith(word)
 
 
 def search_text() -> str:

@@ -360,6 +360,23 @@ def test_a_generator_that_does_not_hold_twice_the_rate_by_itself_is_noted(ask: A
     assert not any("the generator alone" in note for note in json.loads(ask(*words)[1])["notes"])
 
 
+def test_a_single_run_that_asks_much_of_the_generator_is_noted(ask: Ask, monkeypatch: pytest.MonkeyPatch):
+    from lanewise.loadtest import selftest
+
+    monkeypatch.setattr(selftest, "holds", lambda *_: False)
+    for qps, noted in ((20_000, False), (30_000, True)):
+        told = json.loads(ask("run", *QUICK, "--qps", qps, "--seconds", 0.2, "--queries", 100, "--json")[1])
+        assert any("the generator alone" in note for note in told["notes"]) is noted
+
+
+def test_a_finished_search_told_again_says_where_the_last_runs_time_went(ask: Ask):
+    words = ("peak", *QUICK, "--seconds", 2, "--results", "kept", "--json")
+    first, again = (json.loads(ask(*words)[1]) for _ in range(2))
+    assert first["mean_batch"] > 0
+    for name in ("runs", "stages", "mean_batch", "limit"):
+        assert again[name] == first[name]
+
+
 def test_a_file_that_is_no_search_is_left_as_it_is(ask: Ask):
     Path("kept").mkdir()
     Path("kept/search.jsonl").write_text("my diary\n")

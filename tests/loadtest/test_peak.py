@@ -15,6 +15,7 @@ from lanewise.errors import Contradiction, FormatError, InputError
 from lanewise.loadtest import state
 from lanewise.loadtest.peak import Done, PeakAsk, disturbed, find
 from lanewise.loadtest.run import SERVER, Load, Outcome
+from lanewise.loadtest.system import Account
 from lanewise.serving.queues import md1_peak
 from lanewise.serving.search import Durations, Trial, find_peak
 
@@ -250,3 +251,29 @@ def test_impossible_asks_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError) as caught:
         PeakAsk(**wrong)  # type: ignore[arg-type]
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("stream", range(8))
+def test_a_finished_search_that_is_asked_again_runs_nothing_and_answers_the_same(stream: int) -> None:
+    ask = replace(QUICK, seconds=8.0, most_runs=3 + stream)  # short of time and runs: ends of every kind
+    whole = find(KnownRunner(stream=stream), ask)
+    again = find(idle := KnownRunner(), ask, earlier=whole.runs)
+    assert idle.ran == []
+    assert again == whole
+
+
+def test_an_account_is_read_back_as_it_was_and_what_is_none_is_refused() -> None:
+    account = Account(
+        {"copy": {"p99": 0.1}}, {1: 2, 8: 3}, 10, 26, 0, 0.5, (("batch", {"batch": 1e-3}), ("memcpy", {}))
+    )
+    text = state.account_text(account)
+    assert state.account_of(text, "account.json") == account
+    for bad in ("", "[]", "{}", text[:-9], '{"sizes": {"x": 1}, "copies": []}'):
+        with pytest.raises(FormatError, match=r"account\.json:1"):
+            state.account_of(bad, "account.json")
+
+
+def test_without_a_refused_run_the_peak_may_lie_higher() -> None:
+    found = find(KnownRunner(times=(1e-5,)), replace(QUICK, most_runs=1, prediction=100.0))
+    assert found.outcome is not None
+    assert any("may lie higher" in note for note in found.notes)

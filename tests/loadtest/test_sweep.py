@@ -15,7 +15,7 @@ from lanewise.errors import InputError, UnknownName
 from lanewise.loadtest import sweep
 from lanewise.loadtest.bench import BenchAsk
 from lanewise.loadtest.peak import PeakAsk, find
-from lanewise.loadtest.system import SystemAsk
+from lanewise.loadtest.system import Account, SystemAsk
 from lanewise.report.sweep import as_chart, as_table, doubts
 from lanewise.results.codec import run_from_json, run_to_json
 from lanewise.results.observation import Source
@@ -105,7 +105,28 @@ def test_a_point_that_failed_is_a_row_with_its_reason_and_without_a_baseline_the
     data = sweep.as_data(sweep.GPUS, rows)
     assert list(doubts(data)) == ["note: no speed-ups, as the baseline 1 has no rate"]
     _, cells, _ = as_table(data)
-    assert cells[0] == ("1", "", "", "", "", "", "no such device")
+    assert cells[0] == ("1", "", "", "", "no such device")  # GPUs, QPS, GB/s, p99, note: nothing else is known of any
+
+
+def test_what_was_predicted_and_what_limits_stand_beside_each_point_and_in_the_run_file() -> None:
+    one, two, gone = swept(100.0, 190.0, None)
+    found = [replace(one, predicted=105.0, limit="the engine: a batch takes 1 ms"), replace(two, predicted=171.0), gone]
+    rows = sweep.table(found, extrapolate=[8])
+    assert [row.predicted for row in rows] == [105.0, 171.0, None, None]
+    assert [row.residual for row in rows[:3]] == [pytest.approx(0.05), pytest.approx(-0.1), None]
+    data = sweep.as_data(sweep.GPUS, rows)
+    heads, cells, _ = as_table(data)
+    assert dict(zip(heads, cells[0], strict=True)).items() >= {
+        ("predicted", "105"), ("off, %", "+5.0"), ("limit", "the engine")
+    }  # fmt: skip
+    assert ">predicted before<" in as_chart(data)
+    run = api.as_sweep_run(found, rows)
+    assert run_from_json(run_to_json(run), "x") == run
+    beside = [row for row in run.rows if row.source is Source.PREDICTED]
+    assert [(row.settings["gpus"], row.measured_residual_pct) for row in beside] == [
+        (1, pytest.approx(5.0)),
+        (2, pytest.approx(-10.0)),
+    ]
 
 
 def test_a_note_is_told_once_and_names_its_points_unless_it_is_of_all() -> None:
@@ -143,7 +164,8 @@ def test_a_run_holds_every_point_apart_and_marks_what_is_extrapolated() -> None:
 def test_a_search_becomes_a_point_and_is_read_back_as_it_was() -> None:
     found = find(KnownRunner(times=(0.001,)), PeakAsk(seconds=20.0))
     (point,) = sweep.points(sweep.BATCH, ["1"], FOUR)
-    told = sweep.seen(point, found, {"devices": "gpu0", "sample bytes": BYTES})
+    account = Account({}, {}, 0, 0, 0, 0.0, ())
+    told = sweep.seen(point, found, account, {"devices": "gpu0", "sample bytes": BYTES})
     assert told.value("qps") == pytest.approx(found.qps)
     assert found.outcome is not None
     assert told.value("goodput") == pytest.approx(found.outcome.qps * BYTES)

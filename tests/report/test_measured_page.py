@@ -10,12 +10,13 @@ from measured_samples import SIZES, measured_run, rows
 from report_samples import sample_run
 from test_html import Outliner, text_of
 
-from lanewise.report import measured, measured_plots
+from lanewise.report import measured, measured_plots, page
 from lanewise.report.console import show_run
 from lanewise.report.html import report_html
 from lanewise.report.terminal import make_console
 from lanewise.results.observation import Measured, Observation, Source
 from lanewise.results.run import Run
+from lanewise.results.sample import Sample, summarise
 
 
 @pytest.fixture(scope="module")
@@ -152,3 +153,21 @@ def test_a_study_shows_measured_beside_predicted_and_how_far_the_prediction_lies
     assert "1 row beside a measured value: predicted rms 2.0 %, worst +2.0 %" in text
     assert "off measured" in text
     assert "measured: run.json: made up" in text
+
+
+def test_what_was_predicted_stands_beside_what_was_measured_and_is_no_measured_cell() -> None:
+    told = [Sample("Server", "a->b", name, value, "1/s", {"gpus": 1}, {"engine": "x"}, "service", "no submission")
+            for name, value in (("qps", 90.0), ("offline", 100.0))]  # fmt: skip
+    peak = summarise(told)
+    expected = replace(peak[0], value=99.0, source=Source.PREDICTED, samples=(), how={}, note="")
+    alone = replace(expected, scenario="Server, not measured")
+    rows = (*peak, expected)
+    assert measured.overview(rows).startswith("2 cells of 1 scenario measured, 2 samples")
+    (part,) = measured.parts(rows)
+    (table,) = part.tables
+    assert table.heads == ("predicted",)
+    assert [cell.compared for cell in table.cells] == [(("99.0", "0.909", page.grade(-9.1)),), (("", "", ""),)]
+    assert "engine: x" in part.common  # a prediction was not measured, so it has no say
+    assert part.common.count("no submission") == 1
+    assert all(cell.note == "" for cell in table.cells)
+    assert [part.name for part in measured.parts((*peak, alone))] == ["Server", "Server, not measured"]

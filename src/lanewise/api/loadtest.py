@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from lanewise.loadtest.run import Load
     from lanewise.loadtest.single import Single
     from lanewise.loadtest.system import Account
+    from lanewise.results.observation import Observation
+    from lanewise.results.sample import Sample
 
 Say = Callable[[str], object]
 TRACED = 2000  # batches of a run that a trace shows
+TRYING = "trying the generator alone at twice the rate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,19 @@ class Answer:
         from lanewise.loadtest.told import as_data
 
         return as_data(self.found, self.account, self.about, self.folder)
+
+    def samples(self) -> tuple[Sample, ...]:
+        """What was measured."""
+        from lanewise.loadtest.told import as_samples
+
+        return tuple(as_samples(self.found, self.account, self.about))
+
+    def beside(self) -> tuple[Observation, ...]:
+        """The prediction of the peak, made before, as a row beside them; nothing if there was none."""
+        from lanewise.loadtest.told import expected
+
+        asked = self.found.ask.prediction
+        return (expected(self.samples()[0], asked),) if asked is not None else ()
 
 
 def loadtest_peak(
@@ -56,6 +72,7 @@ def loadtest_peak(
     last run for Perfetto, `output` the run file. CannotMeasure, InputError (all kinds), MissingDependency.
     """
     from lanewise import files
+    from lanewise.loadtest import state
     from lanewise.loadtest.bench import opened
     from lanewise.loadtest.peak import PeakAsk, find
 
@@ -65,22 +82,25 @@ def loadtest_peak(
         bench = held.enter_context(opened(_traced(ask, trace), folder / "logs"))
         before = _predicted(folder, bench, plain, say)
         asked = replace(plain, prediction=before["qps"])
+        last = folder / "account.json"
         with _state(folder, asked, bench) as (earlier, kept):
 
             def ran(run: Done) -> None:
                 kept(run)
+                files.write_file(last, state.account_text(bench.account()))
                 on_run(run)
 
             found = find(bench.runner, asked, on_progress, earlier, ran)
             found = _beside_the_generator(found, folder, say)
-            answer = Answer(found, bench.account(), {**bench.about, "prediction": before["note"]}, folder)
+            about = {**bench.about, **bench.copies(), "prediction": before["note"]}
+            account = state.account_of(files.read_file(last), str(last)) if last.exists() else bench.account()
+            answer = Answer(found, account, about, folder)
             if trace is not None:
                 files.write_file(trace, bench.trace())
     if output is not None:
         from lanewise.api.runs import as_measured_run, save_run
-        from lanewise.loadtest.told import as_samples
 
-        save_run(as_measured_run(as_samples(found, bench.about, bench.sample_bytes)), output)
+        save_run(as_measured_run(answer.samples(), rows=answer.beside()), output)
     return answer
 
 
@@ -122,25 +142,13 @@ def _by_name(times: Mapping[int, float]) -> dict[str, float]:
 
 def _beside_the_generator(found: PeakFound, folder: Path, say: Say) -> PeakFound:
     """The same with a note where the generator by itself does not hold twice that rate, and so is in doubt."""
-    from lanewise.errors import CannotMeasure
     from lanewise.loadtest import selftest
 
     if found.outcome is None:
         return found
-    say("trying the generator alone at twice the rate")
-    ask, twice = found.ask, found.qps / selftest.FLAGGED_ABOVE
-    effort = selftest.Effort(bound=ask.bound, percentile=ask.percentile)
-    mode = selftest.COALESCED if ask.coalesce else selftest.PLAIN
-    try:
-        if selftest.holds(selftest.null_runner(folder / "generator"), effort, mode, twice):
-            return found
-        doubt = (
-            f"the generator alone does not hold twice this rate here ({twice:,.0f} queries/s within the bound): above "
-            "half of its own ceiling a peak tells of the generator too"
-        )
-    except CannotMeasure as error:
-        doubt = f"whether the generator holds twice this rate was not tried: {error.cause}"
-    return replace(found, notes=(*found.notes, doubt))
+    say(TRYING)
+    doubt = selftest.doubt(folder / "generator", found.outcome.load)
+    return replace(found, notes=(*found.notes, doubt)) if doubt else found
 
 
 def loadtest_run(
@@ -163,7 +171,7 @@ def loadtest_run(
     `output` the run file. Errors as loadtest_peak.
     """
     from lanewise import files
-    from lanewise.loadtest import single
+    from lanewise.loadtest import selftest, single
     from lanewise.loadtest.bench import opened
 
     ask, load = single.asked(ask, load, audit)
@@ -172,6 +180,9 @@ def loadtest_run(
         say("loading")
         with opened(_traced(ask, trace), folder / "logs", tick, setup) as bench:
             found = single.take(bench, load, audit, folder, say)
+            if single.near_the_generator(found):
+                say(TRYING)
+                found = single.doubted(found, selftest.doubt(folder / "generator", load))
             if trace is not None:
                 files.write_file(trace, bench.trace())
             size = bench.sample_bytes

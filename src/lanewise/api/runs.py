@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from lanewise.results.compare import Comparison
     from lanewise.results.loaded import Loaded
+    from lanewise.results.observation import Observation
     from lanewise.results.run import Run
     from lanewise.results.sample import Sample
 
@@ -27,14 +28,19 @@ def as_run(services: Sequence[Loaded]) -> Run:
     return Run((), now(), version(), " ".join(["lanewise", *sys.argv[1:]]), machine(), services=tuple(services))
 
 
-def as_measured_run(samples: Iterable[Sample], conditions: Mapping[str, str] | None = None) -> Run:
-    """Samples as a run of measured rows, with the conditions they were measured under beside what this machine is."""
+def as_measured_run(
+    samples: Iterable[Sample], conditions: Mapping[str, str] | None = None, rows: Iterable[Observation] = ()
+) -> Run:
+    """Samples as a run of measured rows, with the conditions they were measured under beside what this machine is.
+
+    `rows` follow, such as what was predicted of them.
+    """
     from lanewise.results.run import Run
     from lanewise.results.sample import summarise
 
     here = {**machine(), **(conditions or {})}
     command = " ".join(["lanewise", *sys.argv[1:]])
-    return Run((), now(), version(), command, here, rows=summarise(samples))
+    return Run((), now(), version(), command, here, rows=(*summarise(samples), *rows))
 
 
 def save_run(run: Run, path: str | Path) -> None:

@@ -49,7 +49,7 @@ def _point(folder: Path, point: Point, bound: float, say: Say, settings: dict[st
         answer = loadtest_peak(point.ask, bound=bound, results=folder / point.folder, say=say, **settings)
     except CannotMeasure as error:
         return sweep.failed(point, bound, str(error))
-    found = sweep.seen(point, answer.found, answer.about)
+    found = sweep.seen(point, answer.found, answer.account, answer.about)
     files.write_file(folder / point.folder / _DONE, sweep.kept(found, _asked(point, bound, settings)))
     return found
 

@@ -46,7 +46,7 @@ class BenchAsk:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """An open load test: `about` says what runs in words and versions, `dataset` gives labels."""
+    """An open load test: `about` says what runs in words and versions, the same each time; `dataset` gives labels."""
 
     ask: BenchAsk
     runner: LoadGenRunner
@@ -63,6 +63,15 @@ class Bench:
     def trace(self) -> str:
         """The last run's first batches for Perfetto."""
         return perfetto(self.system, self.ask.system.devices)
+
+    def copies(self) -> dict[str, object]:
+        """How samples come to each device, and a batch's share of the time that each way took when it was tried."""
+        told: dict[str, object] = {"copy": ", ".join(dict.fromkeys(way for way, _ in self.system.copies))}
+        for device, (_, tried) in zip(self.ask.system.devices, self.system.copies, strict=True):
+            if tried:
+                took = (f"{way} {units.readable(seconds, 's', 3)}" for way, seconds in tried.items())
+                told[f"copies tried, {device}"] = ", ".join(took)
+        return told
 
     def service_times(self) -> dict[int, float]:
         """Seconds that the engine alone takes for batches of `sizes`, one after the other; stated ones of none."""

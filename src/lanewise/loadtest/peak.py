@@ -258,7 +258,9 @@ def _notes(ask: PeakAsk, best: Outcome | None, peak: Peak, offline: float) -> tu
     if best.load.qps > 1.02 * offline:
         found.append(f"above the Offline rate of {offline:,.0f} samples/s, which should bound it")
     width = (peak.interval[1] / max(peak.interval[0], 1e-9) - 1.0) / 2.0
-    if width > 1.5 * ask.precision:
+    if width == math.inf:
+        found.append("no rate was refused: the peak may lie higher; allow more runs")
+    elif width > 1.5 * ask.precision:
         found.append(f"known within {100 * width:.2g} % only: more time would tell it better")
     return tuple(found)
 

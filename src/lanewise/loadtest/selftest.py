@@ -71,6 +71,21 @@ def holds(runner: Runner, effort: Effort, mode: str, rate: float) -> bool:
     return _attempt(runner, effort, mode, rate)[0].valid
 
 
+def doubt(folder: Path, load: Load) -> str:
+    """What to doubt of a Server load: that the generator alone does not hold twice its rate; '' where it does."""
+    twice = load.qps / FLAGGED_ABOVE
+    effort = Effort(bound=load.bound, percentile=load.percentile)
+    try:
+        if holds(null_runner(folder), effort, COALESCED if load.coalesce else PLAIN, twice):
+            return ""
+    except CannotMeasure as error:
+        return f"whether the generator holds twice this rate was not tried: {error.cause}"
+    return (
+        f"the generator alone does not hold twice this rate here ({twice:,.0f} queries/s within the bound): above half "
+        "of its own ceiling a result tells of the generator too"
+    )
+
+
 def _search(runner: Runner, effort: Effort, mode: str, say: Callable[[str], object]) -> Ceiling:
     low, high, best, runs, note = 0.0, math.inf, None, 0, ""
     rate = effort.start
@@ -111,4 +126,4 @@ def _attempt(runner: Runner, effort: Effort, mode: str, rate: float) -> tuple[Ou
     return found, tried
 
 
-__all__ = ["COALESCED", "MODES", "PLAIN", "Ceiling", "Effort", "ceilings", "holds", "null_runner"]
+__all__ = ["COALESCED", "MODES", "PLAIN", "Ceiling", "Effort", "ceilings", "doubt", "holds", "null_runner"]

@@ -16,6 +16,7 @@ from lanewise.loadtest.bench import CLASSES, SUMS, Bench, BenchAsk
 from lanewise.loadtest.loadgen import CARRIED, LoadGenRunner, Setup
 from lanewise.loadtest.loadgen import check as check_load
 from lanewise.loadtest.run import OFFLINE, SERVER, Load, Outcome
+from lanewise.loadtest.selftest import FLAGGED_ABOVE, Effort
 
 if TYPE_CHECKING:
     from lanewise.loadtest.datasets import Dataset
@@ -85,7 +86,7 @@ def take(bench: Bench, load: Load, audit: str, folder: Path, say: Say = lambda _
         load = replace(load, qps=_offline(bench))
     say(_words(load))
     outcome = bench.runner.run(load)
-    single = Single(outcome, bench.account(), bench.about, folder)
+    single = Single(outcome, bench.account(), {**bench.about, **bench.copies()}, folder)
     if audit == SAME_SAMPLE:
         say(f"{_words(load)}, the same sample each time")
         same = _one_sample(bench, folder).run(load)
@@ -97,6 +98,18 @@ def take(bench: Bench, load: Load, audit: str, folder: Path, say: Say = lambda _
         return replace(single, audit=audits.payload(given, _samples(bench), *_summed(bench)))
     dataset = _samples(bench)
     return replace(single, accuracy=top1(given, dataset.label, len(dataset), "int32"))
+
+
+def near_the_generator(single: Single) -> bool:
+    """Whether a Server run asks for so much that the generator alone should be tried: that takes seconds."""
+    load = single.outcome.load
+    return load.scenario == SERVER and not load.accuracy and load.qps >= FLAGGED_ABOVE * Effort().start
+
+
+def doubted(single: Single, doubt: str) -> Single:
+    """The same with that note, if it is one."""
+    outcome = single.outcome
+    return replace(single, outcome=replace(outcome, notes=(*outcome.notes, doubt))) if doubt else single
 
 
 def _words(load: Load) -> str:
@@ -133,4 +146,6 @@ def _summed(bench: Bench) -> tuple[Callable[[bytes], bytes], ...]:
     return (lambda sample: zlib.crc32(sample).to_bytes(4, "little"),) if bench.ask.system.checksum else ()
 
 
-__all__ = ["AUDITS", "ONE_SAMPLE", "Single", "asked", "configured", "take"]
+__all__ = [
+    "AUDITS", "ONE_SAMPLE", "Single", "asked", "configured", "doubted", "near_the_generator", "take",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a search has done so far, as JSON lines: the settings first, then each run, so that it can go on."""
+"""What a search has done so far, so that it can go on: JSON lines of the settings and each run; the last account."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from lanewise.errors import Contradiction, FormatError, Place
 from lanewise.loadtest.peak import Done, PeakAsk
 from lanewise.loadtest.run import Load, Outcome
+from lanewise.loadtest.system import Account
 
 FORMAT = 1
 
@@ -84,4 +85,21 @@ def text_of(ask: PeakAsk, runs: Sequence[Done], called: str = "") -> str:
     return "".join(f"{each}\n" for each in (head(ask, called), *(line(run) for run in runs)))
 
 
-__all__ = ["head", "line", "read", "text_of"]
+def account_text(account: Account) -> str:
+    """Where the last run's time went, as JSON."""
+    return json.dumps(asdict(account)) + "\n"
+
+
+def account_of(text: str, file: str) -> Account:
+    """The account of that JSON; FormatError for what is none."""
+    try:
+        found = json.loads(text)
+        found["sizes"] = {int(size): count for size, count in found["sizes"].items()}
+        found["copies"] = tuple((way, tried) for way, tried in found["copies"])
+        return Account(**found)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        hint = "delete the file: the search is told without it"
+        raise FormatError("does not tell where a run's time went", place=Place(file, 1), hint=hint) from None
+
+
+__all__ = ["account_of", "account_text", "head", "line", "read", "text_of"]

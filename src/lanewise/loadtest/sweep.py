@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise import units
 from lanewise.errors import InputError, unknown_name
-from lanewise.loadtest.told import as_samples, notes
+from lanewise.loadtest.told import as_samples, expected, limit, notes
 from lanewise.results.observation import Observation, Source
 from lanewise.results.sample import Sample, summarise
 
 if TYPE_CHECKING:
     from lanewise.loadtest.bench import BenchAsk
     from lanewise.loadtest.peak import PeakFound
+    from lanewise.loadtest.system import Account
 
 GPUS, BATCH, STREAMS, PATH = "GPUs", "batch", "streams", "path"
 LINE = "straight line from {n} through zero: as if nothing that is shared fills up"
@@ -34,12 +35,17 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a point gave: its samples, the reason where no rate was found, and what a reader of the rate has to know."""
+    """What a point gave: its samples, the reason where no rate was found, and what a reader of the rate has to know.
+
+    `predicted` is the rate in queries/s that was expected before the search, `limit` what keeps it from being higher.
+    """
 
     point: Point
     samples: tuple[Sample, ...]
     reason: str = ""
     notes: tuple[str, ...] = ()
+    predicted: float | None = None
+    limit: str = ""
 
     def value(self, metric: str) -> float | None:
         """A metric in SI, None where it was not measured."""
@@ -49,7 +55,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a sweep's table, SI; None is unknown. `share` is of the link, `speedup` against the baseline."""
+    """One line of a sweep's table, SI; None is unknown. `share` is of the link, `speedup` against the baseline.
+
+    `predicted` is the rate that was expected before, `residual` by how much of the measured one it is off (a share).
+    """
 
     point: str
     x: int
@@ -60,6 +69,9 @@ class Row:
     p99: float | None = None
     speedup: float | None = None
     note: str = ""
+    predicted: float | None = None
+    residual: float | None = None
+    limit: str = ""
 
 
 def points(axis: str, values: Sequence[str], ask: BenchAsk, said: Mapping[str, int] | None = None) -> tuple[Point, ...]:
@@ -110,14 +122,14 @@ def _count(axis: str, text: str) -> int:
     return number
 
 
-def seen(point: Point, found: PeakFound, about: Mapping[str, object]) -> Seen:
+def seen(point: Point, found: PeakFound, account: Account, about: Mapping[str, object]) -> Seen:
     """What a search at a point found, as samples that bear the point's settings."""
-    size = about.get("sample bytes")
-    made = as_samples(found, about, size if isinstance(size, int) else 0)
+    made = as_samples(found, account, about)
     samples = tuple(replace(each, settings={**each.settings, **point.settings}) for each in made)
     told = found.notes if found.outcome is not None else ()
     reason = "" if found.outcome is not None else f"no rate was VALID: {found.reason}"
-    return Seen(point, samples, reason, (*told, *notes(about)))
+    held = limit(found, account, about) if found.outcome is not None else ""
+    return Seen(point, samples, reason, (*told, *notes(about)), found.ask.prediction, held)
 
 
 def failed(point: Point, bound: float, reason: str) -> Seen:
@@ -130,7 +142,8 @@ def failed(point: Point, bound: float, reason: str) -> Seen:
 def kept(each: Seen, asked: str) -> str:
     """A finished point as JSON, so that a sweep that goes on need not open it again; `asked` is how it was."""
     samples = [one.row() for one in each.samples]
-    return json.dumps({"asked": asked, "reason": each.reason, "notes": each.notes, "samples": samples})
+    told = {"reason": each.reason, "notes": each.notes, "predicted": each.predicted, "limit": each.limit}
+    return json.dumps({"asked": asked, **told, "samples": samples})
 
 
 def again(text: str, point: Point, asked: str) -> Seen | None:
@@ -140,7 +153,8 @@ def again(text: str, point: Point, asked: str) -> Seen | None:
         if found["asked"] != asked:
             return None
         samples = tuple(Sample(**one) for one in found["samples"])
-        return Seen(point, samples, str(found["reason"]), tuple(map(str, found["notes"])))
+        notes = tuple(map(str, found["notes"]))
+        return Seen(point, samples, str(found["reason"]), notes, found["predicted"], str(found["limit"]))
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -173,7 +187,7 @@ def table(
     """
     rows = [
         Row(each.point.name, each.point.x, Source.MEASURED, each.value("qps"), each.value("goodput"),
-            p99=each.value("p99"), note=each.reason)
+            p99=each.value("p99"), note=each.reason, predicted=each.predicted, limit=each.limit)
         for each in found
     ]  # fmt: skip
     rows += _extrapolated(rows, sorted(set(extrapolate)))
@@ -183,6 +197,7 @@ def table(
             row,
             share=row.goodput / link if row.goodput is not None and link else None,
             speedup=row.qps / base if row.qps is not None and base else None,
+            residual=row.predicted / row.qps - 1.0 if row.predicted and row.qps else None,
         )
         for row in rows
     ]
@@ -204,8 +219,12 @@ def _extrapolated(rows: Sequence[Row], counts: Iterable[int]) -> list[Row]:
 
 
 def observations(found: Sequence[Seen], rows: Sequence[Row]) -> tuple[Observation, ...]:
-    """All points for a run file: the measured ones with everything they told, the extrapolated ones marked."""
-    measured = summarise(sample for each in found for sample in each.samples)
+    """All points for a run file: the measured ones with everything they told, what was predicted of them, and the
+    extrapolated ones, marked."""
+    measured = (
+        *summarise(sample for each in found for sample in each.samples),
+        *(expected(each.samples[0], each.predicted) for each in found if each.predicted is not None),
+    )
     drawn = [row for row in rows if row.source is Source.EXTRAPOLATED]
     if not drawn:
         return measured
@@ -241,7 +260,9 @@ def as_data(
         "rows": [
             {
                 "point": row.point, "x": row.x, "source": str(row.source), "qps": row.qps, "goodput": row.goodput,
-                "share": row.share, "p99": row.p99, "speedup": row.speedup, "note": row.note,
+                "share": row.share, "p99": row.p99, "speedup": row.speedup, "predicted": row.predicted,
+                "residual_pct": None if row.residual is None else 100.0 * row.residual, "limit": row.limit,
+                "note": row.note,
             }
             for row in rows
         ],

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanewise.loadtest.peak import disturbed, late_itself
+from lanewise.results.observation import Basis, Measured, Observation, Source
 from lanewise.results.sample import Sample
 
 if TYPE_CHECKING:
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from lanewise.loadtest.run import Outcome
     from lanewise.loadtest.system import Account
 
+# What belongs to a search rather than to what is tested: its peak alone is told with it.
+OF_THE_SEARCH = ("copy", "copies tried", "prediction")
 NO_SUBMISSION = "made by MLPerf's rules, but no MLPerf submission: runs are shorter than 600 s and nobody reviewed them"
 
 
@@ -27,26 +31,31 @@ def as_data(found: PeakFound, account: Account, about: Mapping[str, object], fol
         "percentile": found.ask.percentile, "goodput": _goodput(found, about),
         "latency": dict(best.latency) if best else {}, "lag": dict(best.lag) if best else {},
         "queries": best.queries if best else 0, "offline": found.offline, "predicted": found.ask.prediction,
-        "residual_pct": _residual(found), "limit": limit(found, account), "mean_batch": account.mean_batch,
+        "residual_pct": _residual(found), "limit": limit(found, account, about), "mean_batch": account.mean_batch,
         "stages": {name: dict(values) for name, values in account.stages.items()},
         "runs": [_run(run.kind, run.outcome) for run in found.runs], "seconds": found.seconds, "reason": found.reason,
         "notes": [*found.notes, *notes(about)], "about": dict(about), "folder": str(folder),
     }  # fmt: skip
 
 
-def as_samples(found: PeakFound, about: Mapping[str, object], sample_bytes: int) -> Iterator[Sample]:
+def as_samples(found: PeakFound, account: Account, about: Mapping[str, object]) -> Iterator[Sample]:
     """The peak, what it moved and its latencies as measured values; one without a value where no rate was VALID."""
+    size = about.get("sample bytes")
+    sample_bytes = size if isinstance(size, int) else 0
     scenario = f"Server {found.ask.bound * 1e3:g} ms"
     flow = ", ".join(f"host0->{device}" for device in str(about.get("devices", "")).split(", "))
     how = {name: str(value) for name, value in about.items()}
-    how["seeds"] = ", ".join(map(str, found.seeds))
+    how.pop("devices", None)  # the flow
+    own = {name: how.pop(name) for name in list(how) if name.startswith(OF_THE_SEARCH)}
+    own |= {"seeds": ", ".join(map(str, found.seeds)), "limit": limit(found, account, about)}
     note = "; ".join([*found.notes, *notes(about)])
     best = found.outcome
 
     def row(metric: str, value: float | None, unit: str) -> Sample:
         return Sample(scenario, flow, metric, value, unit, {"bytes": sample_bytes}, how, "service", note)
 
-    yield row("qps", found.qps or None, "1/s")
+    peak = row("qps", found.qps or None, "1/s")
+    yield replace(peak, how={**how, **own})
     if best is None:
         return
     yield row("goodput", best.qps * sample_bytes / 1e9, "GB/s")
@@ -55,7 +64,16 @@ def as_samples(found: PeakFound, about: Mapping[str, object], sample_bytes: int)
     yield from (row(name, took, "ms") for name, took in late(best))
 
 
-def limit(found: PeakFound, account: Account) -> str:
+def expected(peak: Sample, qps: float) -> Observation:
+    """The rate that was predicted beside the sample of the peak that was measured."""
+    measured = None if peak.value is None else Measured(peak.value, "this search", samples=1)
+    return Observation(
+        peak.scenario, peak.flow, peak.metric, qps, peak.unit, Source.PREDICTED, settings=dict(peak.settings),
+        basis=Basis.CALIBRATED, rests_on=(str(peak.how.get("prediction", "")),), path=peak.path, measured=measured,
+    )  # fmt: skip
+
+
+def limit(found: PeakFound, account: Account, about: Mapping[str, object]) -> str:
     """What keeps the peak from being higher, in words."""
     best = found.outcome
     if best is None:
@@ -68,10 +86,14 @@ def limit(found: PeakFound, account: Account) -> str:
         return f"the load generator: it issues queries {lag * 1e3:.2g} ms late (p{100 * found.ask.percentile:g})"
     copy, infer = (account.stages.get(stage, {}).get("mean", 0.0) for stage in ("copy", "infer"))
     share = f"{100 * found.qps / found.offline:.0f} % of the Offline rate" if found.offline else "no Offline rate"
+    if not account.sizes:
+        return f"the system under test: {share}"
+    flight = f", with up to {streams} in flight" if (streams := about.get("streams", 1)) != 1 else ""
     if copy > infer:
-        took = f"a batch's copy takes {copy * 1e3:.2g} ms, its inference {infer * 1e3:.2g} ms"
-        return f"copies to the device: {took}; {share}"
-    took = f"a batch of {account.mean_batch:.1f} takes {infer * 1e3:.3g} ms"
+        moved = f"{goodput:.3g} GB/s; " if (goodput := _goodput(found, about)) else ""
+        took = f"a batch's takes {copy * 1e3:.2g} ms{flight}, its inference {infer * 1e3:.2g} ms"
+        return f"copies to the device, by link or host memory: {moved}{took}; {share}"
+    took = f"a batch of {account.mean_batch:.1f} takes {infer * 1e3:.3g} ms{flight}"
     return f"the engine: {took}; {share}, the bound leaves the rest"
 
 
@@ -118,4 +140,4 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-__all__ = ["as_data", "as_samples", "late", "limit", "notes"]
+__all__ = ["as_data", "as_samples", "expected", "late", "limit", "notes"]

@@ -57,6 +57,8 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def stages(data: Mapping[str, Any]) -> Iterator[str]:
     """Where the queries of the last run spent their time."""
+    if not data["mean_batch"]:
+        return
     yield f"of the last run, batches of {data['mean_batch']:.1f} on average"
     rows = [
         (name, *(units.readable(values.get(key), "s", 3) for key in ("p50", "p99", "max")))

@@ -66,6 +66,7 @@ class Part:
 
 def overview(rows: Sequence[Observation]) -> str:
     """'96 cells of 7 scenarios measured, 700 samples; ...', with how far samples scatter; '' without rows."""
+    rows = _beside(rows)
     drawn = [row for row in rows if row.source is Source.EXTRAPOLATED]
     rows = [row for row in rows if row.source is not Source.EXTRAPOLATED]
     if not rows:
@@ -88,7 +89,7 @@ def overview(rows: Sequence[Observation]) -> str:
 
 def parts(rows: Iterable[Observation]) -> list[Part]:
     """Every scenario in the order of the rows; where they are too many, the longest tables are cut to one length."""
-    rows = tuple(rows)
+    rows = _beside(rows)
     most = _longest(Counter((row.scenario, row.unit) for row in rows).values())
     groups: dict[str, list[Observation]] = {}
     for row in rows:
@@ -99,6 +100,24 @@ def parts(rows: Iterable[Observation]) -> list[Part]:
         taken = sum(part.anchor == one or part.anchor.startswith(f"{one}--") for part in made)
         made.append(_part(name, f"{one}--{taken + 1}" if taken else one, members, most))
     return made
+
+
+def _beside(rows: Iterable[Observation]) -> tuple[Observation, ...]:
+    """The rows, with what was predicted of a measured one beside it in place of a row of its own."""
+    rows = tuple(rows)
+    expected = {_key(row): row.value for row in rows if row.source is Source.PREDICTED and row.value is not None}
+    measured = {_key(row) for row in rows if row.source is Source.MEASURED}
+    return tuple(
+        replace(row, beside={**row.beside, "predicted": expected[key]})
+        if (key := _key(row)) in expected and row.source is Source.MEASURED
+        else row
+        for row in rows
+        if row.source is not Source.PREDICTED or _key(row) not in measured
+    )
+
+
+def _key(row: Observation) -> tuple[object, ...]:
+    return row.scenario, row.flow, row.metric, row.unit, tuple(sorted(row.settings.items()))
 
 
 def _longest(lengths: Iterable[int]) -> int:
@@ -114,8 +133,10 @@ def _longest(lengths: Iterable[int]) -> int:
 
 
 def _part(name: str, anchor: str, rows: list[Observation], most: int) -> Part:
-    common = _common(rows)
-    made = Part(name, anchor, _summary(rows), _common_text(rows, common), rows)
+    common, note = _common(rows), _common_note(rows)
+    said = " · ".join(filter(None, (_common_text(rows, common), note)))
+    rows = [replace(row, note="") if row.note == note and row.value is not None else row for row in rows]
+    made = Part(name, anchor, _summary(rows), said, rows)
     for unit in dict.fromkeys(row.unit for row in rows):
         told = [row for row in rows if row.unit == unit]
         table = _table(told[:most], rows, frozenset(common))
@@ -139,6 +160,12 @@ def _common(rows: Sequence[Observation]) -> dict[str, str]:
     told = [row.how for row in rows if row.value is not None and not row.metric.startswith("fit_")]
     first = told[0] if told else {}
     return {key: text for key, text in first.items() if key != "flows" and all(how.get(key) == text for how in told)}
+
+
+def _common_note(rows: Sequence[Observation]) -> str:
+    """What every measured row has to be told with."""
+    notes = {row.note for row in rows if row.value is not None}
+    return notes.pop() if len(notes) == 1 else ""
 
 
 def _common_text(rows: Sequence[Observation], common: dict[str, str]) -> str:

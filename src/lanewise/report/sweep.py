@@ -13,12 +13,22 @@ _LABELS = {"GPUs": "GPUs", "batch": "largest batch, queries", "streams": "batche
 _PATH, _DOUBLING = "path", ("batch", "streams")
 _DASHED = (0, (4, 2))
 _EXTRAPOLATED = "extrapolated"
+_CROSS: dict[str, Any] = {
+    "color": INK, "marker": "x", "markersize": 7.0, "markeredgewidth": 1.3, "linestyle": "none", "zorder": 4,
+}  # fmt: skip
 
 
 def as_table(data: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]:
-    """Heads, rows, and the heads of columns that stand flush right."""
-    heads = (str(data["sweep"]), "QPS", "GB/s", "of the link", "p99", "speed-up", "note")
-    return heads, [_cells(row) for row in data["rows"]], heads[1:-1]
+    """Heads, rows, and the heads of columns that stand flush right; a column that no row fills is left out."""
+    numbers = ("QPS", "predicted", "off, %", "GB/s", "of the link", "p99", "speed-up")
+    heads = (str(data["sweep"]), *numbers, "limit", "note")
+    rows = [_cells(row) for row in data["rows"]]
+    kept = [place for place, head in enumerate(heads) if head == "QPS" or any(row[place] for row in rows)]
+    return (
+        tuple(heads[place] for place in kept),
+        [tuple(row[place] for place in kept) for row in rows],
+        tuple(head for head in numbers if heads.index(head) in kept),
+    )
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -28,8 +38,9 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     p99 = "" if row["p99"] is None else units.readable(row["p99"], "s", 3)
     note = f"{_EXTRAPOLATED}: {row['note']}" if row["source"] == _EXTRAPOLATED else row["note"]
     return (
-        row["point"], told("qps", ",.0f"), told("goodput", ".4g", 1e-9), told("share", ".1%"), p99,
-        told("speedup", ".2f"), note,
+        row["point"], told("qps", ",.0f"), told("predicted", ",.0f"), told("residual_pct", "+.1f"),
+        told("goodput", ".4g", 1e-9), told("share", ".1%"), p99, told("speedup", ".2f"),
+        row["limit"].partition(":")[0], note,
     )  # fmt: skip
 
 
@@ -44,7 +55,10 @@ def doubts(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def as_chart(data: Mapping[str, Any], salt: str = "sweep") -> str:
-    """QPS and GB/s against what was swept, as an <svg> element; extrapolated points are hollow, their lines dashed."""
+    """QPS and GB/s against what was swept, as an <svg> element; extrapolated points are hollow, their lines dashed.
+
+    What was predicted of a rate is a cross.
+    """
     room = (0.62, 0.2, 0.55, 0.62)  # inches left and right of a panel, below and above it
 
     def paint(figure: Any) -> None:
@@ -55,6 +69,8 @@ def as_chart(data: Mapping[str, Any], salt: str = "sweep") -> str:
             frame = (at / _WIDTH, low / _HEIGHT, width / _WIDTH, (_HEIGHT - low - high) / _HEIGHT)
             axes = figure.add_axes(frame, facecolor="none")
             _line(axes, data, (metric, scale), COLOURS[place])
+            if metric == "qps":
+                _predicted(axes, data)
             if data["link"] and metric == "goodput":
                 _link(axes, data["link"] * scale)
             _dress(axes, data, unit)
@@ -76,6 +92,12 @@ def _line(axes: Any, data: Mapping[str, Any], metric: tuple[str, float], colour:
         axes.plot(*zip(*[*seen[-1:], *drawn], strict=True), linewidth=1.4, linestyle=_DASHED, color=colour, zorder=2)
         hollow = {"linestyle": "none", "markerfacecolor": PAPER, "markeredgewidth": 1.3}
         axes.plot(*zip(*drawn, strict=True), **style, **hollow)
+
+
+def _predicted(axes: Any, data: Mapping[str, Any]) -> None:
+    seen = [(row["x"], row["predicted"]) for row in data["rows"] if row["predicted"] is not None]
+    if seen:
+        axes.plot(*zip(*seen, strict=True), **_CROSS)
 
 
 def _link(axes: Any, rate: float) -> None:
@@ -119,6 +141,8 @@ def _legend(figure: Any, data: Mapping[str, Any]) -> None:
     shape: dict[str, Any] = {"color": SOFT, "marker": "o", "markersize": 5.5}
     line: Any = "none" if data["sweep"] == _PATH else "solid"
     keys = [Line2D([], [], linewidth=1.7, linestyle=line, label="measured", **shape)]
+    if any(row["predicted"] is not None for row in data["rows"]):
+        keys.append(Line2D([], [], label="predicted before", **_CROSS))
     if any(row["source"] == _EXTRAPOLATED for row in data["rows"]):
         hollow: dict[str, Any] = {"linestyle": _DASHED, "linewidth": 1.4, "markerfacecolor": PAPER}
         keys.append(Line2D([], [], label=_EXTRAPOLATED, **hollow, **shape))

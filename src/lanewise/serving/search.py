@@ -37,6 +37,7 @@ OUTSIDE = 0.05
 # The last runs are kept for confirmation, each further below the likeliest peak: with one left, two left, ...
 CONFIRM_AT = (0.02, 0.25, 0.5)
 CONFIRM_FIRST = 0.15
+BEYOND = 1.1  # of the bracket's upper end is tried at least, once that end was valid
 AGAIN = 3  # runs at a rate before a search goes down from it, where something else may be why they were refused
 
 
@@ -61,6 +62,8 @@ def find_peak(
     search = _Search(durations, bracket, start, floor, ceiling, precision, most_runs, budget)
     trials = list(earlier)
     seeds = _fresh_seeds(seed, trials)
+    if trials and search.confirmed_by_last(trials):
+        return search.known_peak(trials)
     while len(trials) < most_runs:
         step = search.next(trials)
         if isinstance(step, Peak):
@@ -70,7 +73,7 @@ def find_peak(
         if on_trial is not None:
             on_trial(trial)
         if step.confirms and trial.valid:
-            return search.peak(trials, trial.qps, f"known within {100.0 * search.known(trials):.2g} %", True)
+            return search.known_peak(trials)
     return search.unfinished(trials)
 
 
@@ -141,6 +144,18 @@ class _Search:
             return self._down(trials, min(refused))
         return self._between(trials)
 
+    def confirmed_by_last(self, trials: Sequence[Trial]) -> bool:
+        """Whether the search had ended on the last of these trials, as one that is asked for again has."""
+        last, before = trials[-1], trials[:-1]
+        if not last.valid or len(before) >= self.most_runs:
+            return False
+        step = self.next(before)
+        return isinstance(step, _Step) and step.confirms and math.isclose(step.qps, last.qps)
+
+    def known_peak(self, trials: Sequence[Trial]) -> Peak:
+        """The rate of the last trial, which confirmed it."""
+        return self.peak(trials, trials[-1].qps, f"known within {100.0 * self.known(trials):.2g} %", True)
+
     def _tells(self, trials: Sequence[Trial]) -> bool:
         """Whether the latency of any run puts the peak somewhere, so that chances say where to look."""
         bound = self.durations.bound
@@ -151,7 +166,17 @@ class _Search:
             return self.peak(trials, top, f"valid up to the ceiling of {self.ceiling:g} queries/s", True)
         if self.bracket is not None and top < self.bracket[1]:
             return self._hunt(self.bracket[1])
-        return self._hunt(top * _growth(trials))
+        return self._hunt(top * (self._beyond(top) or _growth(trials)))
+
+    def _beyond(self, top: float) -> float | None:
+        """By how much to go above the upper end of the bracket at first, None otherwise.
+
+        That end is expected to bound the peak: the peak lies just above it, if above it at all.
+        """
+        if self.bracket is None or top > self.bracket[1]:
+            return None
+        low, high = self.bracket
+        return min(max((high / low) ** 2, BEYOND), 2.0)
 
     def _down(self, trials: Sequence[Trial], bottom: float) -> _Step | Peak:
         if bottom <= self.floor:
@@ -299,7 +324,7 @@ class _Search:
         high = min((trial.qps for trial in trials if not trial.valid and trial.qps > low), default=math.inf)
         if not any(trial.valid for trial in trials):
             interval = (0.0, high)
-        elif all(trial.valid for trial in trials):
+        elif all(trial.valid for trial in trials) and not (self.budget is not None and self._tells(trials)):
             interval = (low, high)
         else:
             interval_low, interval_high = self._quantiles(trials, OUTSIDE, 1.0 - OUTSIDE)
