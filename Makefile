@@ -23,6 +23,7 @@ study: install
 test: dev
 	$(BIN)/ruff check
 	$(BIN)/mypy --strict
+	MYPYPATH=src:benchmarks:benchmarks/h200:tests $(BIN)/mypy --strict benchmarks/*.py benchmarks/h200/*.py
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2
 

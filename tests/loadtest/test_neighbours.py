@@ -27,7 +27,7 @@ def test_it_counts_the_cores_that_this_process_may_use(tmp_path: Path):
     found = used(tmp_path / "stat")
     assert found is not None
     tick = os.sysconf("SC_CLK_TCK")
-    assert (found.all * tick, found.busy * tick) == pytest.approx((488, 148))
+    assert (found.all * tick, found.busy * tick) == pytest.approx((488, 138))  # work of low priority gives way
 
 
 @pytest.mark.parametrize("text", ["", "cpu0 1 2 3\n", "nothing of that kind\n"])

@@ -166,7 +166,7 @@ def test_what_was_predicted_stands_beside_what_was_measured_and_is_no_measured_c
     (part,) = measured.parts(rows)
     (table,) = part.tables
     assert table.heads == ("predicted",)
-    assert [cell.compared for cell in table.cells] == [(("99.0", "0.909", page.grade(-9.1)),), (("", "", ""),)]
+    assert [cell.compared for cell in table.cells] == [(("99.00", "0.909", page.grade(-9.1)),), (("", "", ""),)]
     assert "engine: x" in part.common  # a prediction was not measured, so it has no say
     assert part.common.count("no submission") == 1
     assert all(cell.note == "" for cell in table.cells)

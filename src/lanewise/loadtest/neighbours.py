@@ -8,8 +8,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-# The columns of /proc/stat that are not idle: user, nice, system, irq, softirq, steal (man 5 proc_stat).
-_BUSY, _ALL = (0, 1, 2, 5, 6, 7), 8
+# The columns of /proc/stat that others may need: user, system, irq, softirq, steal (man 5 proc_stat). Work of low
+# priority, nice, gives way.
+_BUSY, _ALL = (0, 2, 5, 6, 7), 8
 IDLE = 0.25  # with more of the CPU time left than this, others took nobody's
 DISTURBED = 0.1  # others that took more than this share may be why a run was refused
 
