@@ -20,7 +20,7 @@ from lanewise.loadtest.audits import Audit
 from lanewise.loadtest.peak import Done, PeakAsk, PeakFound
 from lanewise.loadtest.run import OFFLINE, SERVER, Load, Outcome
 from lanewise.loadtest.single import Single
-from lanewise.loadtest.system import Account
+from lanewise.loadtest.system import NOTHING, Account
 from lanewise.report import loadtest, loadtest_single
 from lanewise.results.observation import Basis, Source
 
@@ -117,6 +117,23 @@ def test_the_limit_is_the_slowest_of_generator_copy_and_engine(lag: float, copy:
     assert told.limit(found(outcome(900.0, lag={"p99": lag})), account(copy, infer), ABOUT).startswith(word)
 
 
+def test_the_limit_says_how_many_batches_are_in_flight_what_is_moved_and_does_without_an_account():
+    about = {**ABOUT, "streams": 4, "sample bytes": 10**6}
+    copies = told.limit(found(outcome(900.0)), account(2e-3, 1e-3), about)
+    assert "0.891 GB/s; a batch's copy takes 2 ms, with up to 4 in flight" in copies
+    assert "with up to 4 in flight" in told.limit(found(outcome(900.0)), account(), about)
+    assert "in flight" not in told.limit(found(outcome(900.0)), account(), {**about, "streams": 1})
+    assert told.limit(found(outcome(900.0)), NOTHING, about) == "the system under test: 90 % of the Offline rate"
+
+
+def test_what_a_search_alone_knows_stands_in_the_row_of_its_peak():
+    about = {**ABOUT, "copy": "batch", "copies tried, gpu0": "batch 1 us", "prediction": "from batches of 1"}
+    peak, *others = told.as_samples(found(outcome(900.0)), account(), about)
+    assert {"copies tried, gpu0", "prediction", "seeds", "limit", "copy"} <= set(peak.how)
+    assert all(row.how == {"engine": "synthetic", "weights": "none", "sample bytes": "1000", "copy": "batch"}
+               for row in others)  # fmt: skip
+
+
 @pytest.mark.parametrize(("still", "word"), [([0.0, 0.0, 0.1], "the engine"), ([0.0, 0.1, 0.1], "what else this")])
 def test_where_most_refused_runs_were_disturbed_the_machine_is_the_limit(still: list[float], word: str):
     refused = [outcome(990.0 + seed, False, seed, still=each) for seed, each in enumerate(still, 2)]
@@ -149,7 +166,7 @@ search   12,345,678      8.0     9  ended early  123 s  1,234,567
 search          700   1234.5    10  VALID        12 ms         12
 search          900      8.0    11  not valid                   0
 
-of the last run, batches of 2.0 on average
+of the run at the peak, batches of 2.0 on average
 stage  p50     p99    max
 queue  500 us  1 ms   1.5 ms
 copy   10 us   20 us  30 us
@@ -210,7 +227,7 @@ latency    p50 2 ms, p99 12 ms, p99.9 14.4 ms, max 20 ms
 issue lag  p50 10 us, p99 100 us
 tested     engine synthetic; devices cpu, cpu; weights none; sample bytes 1000
 
-of the last run, batches of 2.0 on average
+of this run, batches of 2.0 on average
 stage  p50     p99    max
 queue  500 us  1 ms   1.5 ms
 copy   10 us   20 us  30 us

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lanewise.loadtest.neighbours import Used, used
+from lanewise.loadtest.neighbours import Used, _yielding, used
 
 if not Path("/proc/stat").exists():
     pytest.skip("there is no /proc/stat", allow_module_level=True)
@@ -24,16 +24,43 @@ intr 1
 def test_it_counts_the_cores_that_this_process_may_use(tmp_path: Path):
     mine = min(os.sched_getaffinity(0))
     (tmp_path / "stat").write_text(STAT.format(here=mine, there=4095))
-    found = used(tmp_path / "stat")
+    found = used(tmp_path)
     assert found is not None
     tick = os.sysconf("SC_CLK_TCK")
-    assert (found.all * tick, found.busy * tick) == pytest.approx((488, 138))  # work of low priority gives way
+    assert (found.all * tick, found.busy * tick) == pytest.approx((488, 148))
+
+
+def test_processes_of_the_idle_class_count_as_nobodys(tmp_path: Path):
+    mine = min(os.sched_getaffinity(0))
+    (tmp_path / "stat").write_text(STAT.format(here=mine, there=4095))
+    for pid, policy in ((7, 5), (8, 0)):
+        (tmp_path / str(pid)).mkdir()
+        rest = " ".join(map(str, [*range(3, 14), 30, 5, *range(16, 41), policy, 0, 0]))
+        (tmp_path / str(pid) / "stat").write_text(f"{pid} (a) name) R {' '.join(rest.split()[1:])}\n")
+    found = used(tmp_path)
+    assert found is not None
+    assert found.busy * os.sysconf("SC_CLK_TCK") == pytest.approx(148 - 35)
+
+
+def test_a_process_of_the_idle_class_is_seen_in_the_real_proc():
+    import subprocess
+    import time
+
+    keep = ["sh", "-c", "while :; do :; done"]
+    with subprocess.Popen(keep, preexec_fn=lambda: os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))) as loop:
+        stat, spent = Path(f"/proc/{loop.pid}/stat"), 0
+        while spent < 5:
+            time.sleep(0.01)
+            spent = int(stat.read_text().rpartition(")")[2].split()[11])
+        before = _yielding(Path("/proc"))
+        assert before >= spent
+        loop.kill()
 
 
 @pytest.mark.parametrize("text", ["", "cpu0 1 2 3\n", "nothing of that kind\n"])
 def test_a_system_that_does_not_tell_is_unknown(tmp_path: Path, text: str):
     (tmp_path / "stat").write_text(text)
-    assert used(tmp_path / "stat") is None
+    assert used(tmp_path) is None
     assert used(tmp_path / "none") is None
 
 

@@ -262,15 +262,37 @@ def test_a_finished_search_that_is_asked_again_runs_nothing_and_answers_the_same
     assert again == whole
 
 
-def test_an_account_is_read_back_as_it_was_and_what_is_none_is_refused() -> None:
+def test_accounts_are_read_back_as_they_were_and_lines_that_are_none_left_out() -> None:
     account = Account(
         {"copy": {"p99": 0.1}}, {1: 2, 8: 3}, 10, 26, 0, 0.5, (("batch", {"batch": 1e-3}), ("memcpy", {}))
     )
-    text = state.account_text(account)
-    assert state.account_of(text, "account.json") == account
-    for bad in ("", "[]", "{}", text[:-9], '{"sizes": {"x": 1}, "copies": []}'):
-        with pytest.raises(FormatError, match=r"account\.json:1"):
-            state.account_of(bad, "account.json")
+    run = Done("search", Outcome(Load(seed=7), True, (), 9, 1.0, 9.0, {}, 0))
+    line = state.account_line(run, account)
+    bad = ["", "[]", "{}", "null", line[:-9], line.replace('"sizes": {', '"sizes": {"x": 1, '),
+           line.replace('{"copy": {"p99": 0.1}}', "null")]  # fmt: skip
+    assert state.accounts("\n".join([*bad, line, *bad])) == {("search", 7): account}
+
+
+@pytest.mark.parametrize("above", [1.05, 1.3])
+def test_above_a_bracket_whose_upper_end_is_valid_the_steps_begin_small(above: float) -> None:
+    tried: list[float] = []
+
+    def planted(qps: float, seed: int, seconds: float) -> Trial:
+        tried.append(qps)
+        valid = qps <= 1000.0 * above
+        return Trial(qps, seed, valid, 0.001 if valid else 9.0, round(qps * seconds), hopeless=not valid)
+
+    found = find_peak(planted, durations=Durations(BOUND), bracket=(950.0, 1000.0), precision=0.02, budget=100.0)
+    assert found.qps == pytest.approx(1000.0 * above, rel=0.2)
+    assert max(tried) <= 2.2 * 1000.0
+
+
+def test_where_no_run_was_refused_but_latency_tells_the_interval_has_two_ends() -> None:
+    def near(qps: float, seed: int, seconds: float) -> Trial:
+        return Trial(qps, seed, True, 0.9 * BOUND, round(qps * seconds))
+
+    found = find_peak(near, durations=Durations(BOUND), bracket=(950.0, 1000.0), most_runs=3, budget=100.0)
+    assert found.interval[0] < found.qps <= found.interval[1] * 1.01 < 2000.0
 
 
 def test_without_a_refused_run_the_peak_may_lie_higher() -> None:

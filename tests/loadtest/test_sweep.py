@@ -162,7 +162,7 @@ def test_a_run_holds_every_point_apart_and_marks_what_is_extrapolated() -> None:
 
 
 def test_a_search_becomes_a_point_and_is_read_back_as_it_was() -> None:
-    found = find(KnownRunner(times=(0.001,)), PeakAsk(seconds=20.0))
+    found = find(KnownRunner(times=(0.001,)), PeakAsk(seconds=20.0, prediction=840.0))
     (point,) = sweep.points(sweep.BATCH, ["1"], FOUR)
     account = Account({}, {}, 0, 0, 0, 0.0, ())
     told = sweep.seen(point, found, account, {"devices": "gpu0", "sample bytes": BYTES})
@@ -173,6 +173,8 @@ def test_a_search_becomes_a_point_and_is_read_back_as_it_was() -> None:
     assert any("no MLPerf submission" in note for note in told.notes)
     text = sweep.kept(told, "as asked")
     assert sweep.again(text, point, "as asked") == told
+    earlier = {name: value for name, value in json.loads(text).items() if name not in ("predicted", "limit")}
+    assert sweep.again(json.dumps(earlier), point, "as asked") == replace(told, limit="", predicted=None)
     for other, asked in ((text, "otherwise"), (text[:-9], "as asked"), ("[]", "as asked"), ("{}", "as asked")):
         assert sweep.again(other, point, asked) is None
 

@@ -15,7 +15,8 @@ from lanewise.perf.flow import parse_flows
 from lanewise.readers.form import Results
 from lanewise.readers.kinds import read_results
 from lanewise.results.codec import run_to_json
-from lanewise.results.observation import Observation
+from lanewise.results.observation import Observation, Source
+from lanewise.results.run import Run
 from lanewise.results.sample import Sample
 
 DATA = Path(__file__).parent / "data"
@@ -329,3 +330,13 @@ def test_any_damage_gives_rows_or_one_error_with_a_hint(name, start, length, put
     except FormatError as caught:
         error = caught
     assert error is None or (error.hint and error.place is not None)
+
+
+def test_what_a_run_predicted_beside_what_it_measured_is_not_read_as_measured():
+    values = {Source.MEASURED: 90.0, Source.PREDICTED: 99.0, Source.EXTRAPOLATED: 180.0}
+    rows = [Observation("Server 15 ms", "host0->gpu0", "qps", value, "1/s", source) for source, value in values.items()]
+    found = read_results(run_to_json(Run((), "now", "1", "lanewise", {}, rows=tuple(rows))), "run.json")
+    assert [row.value for row in found.observations] == [90.0]
+    alone = run_to_json(Run((), "now", "1", "lanewise", {}, rows=tuple(rows[1:])))
+    with pytest.raises(FormatError, match="no measured rows"):
+        read_results(alone, "run.json")

@@ -171,3 +171,12 @@ def test_what_was_predicted_stands_beside_what_was_measured_and_is_no_measured_c
     assert part.common.count("no submission") == 1
     assert all(cell.note == "" for cell in table.cells)
     assert [part.name for part in measured.parts((*peak, alone))] == ["Server", "Server, not measured"]
+    assert measured.overview((*peak, alone)).startswith("2 cells of 1 scenario measured, 2 samples")
+
+
+def test_the_parts_of_notes_that_all_rows_share_are_said_once() -> None:
+    notes = {"qps": "known badly; no submission; random", "p50": "no submission; random"}
+    told = [Sample("Server", "a->b", name, 1.0, "1/s", {}, {}, "service", note) for name, note in notes.items()]
+    (part,) = measured.parts(summarise(told))
+    assert part.common.endswith("no submission; random")
+    assert [cell.note for table in part.tables for cell in table.cells] == ["known badly", ""]

@@ -260,7 +260,7 @@ def _expectation(expect: str | Path | Paths) -> list[tuple[str, Sequence[Observa
     found: list[tuple[str, Sequence[Observation]]] = []
     for path in several:
         run = run_of(Path(path))
-        rows = (*run.rows, *rows_of(run, Source.MEASURED))
+        rows = rows_of(run, Source.MEASURED)
         if not rows:
             hint = "give a run written by lanewise measure -o or lanewise check -o"
             raise InputError("holds no measured rows to expect", place=Place(str(path)), hint=hint)

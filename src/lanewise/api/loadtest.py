@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -75,25 +75,31 @@ def loadtest_peak(
     from lanewise.loadtest import state
     from lanewise.loadtest.bench import opened
     from lanewise.loadtest.peak import PeakAsk, find
+    from lanewise.loadtest.system import NOTHING
 
     plain = PeakAsk(**settings)  # refuses what cannot be asked before anything is loaded
     with _folder(results, trace, output) as folder, ExitStack() as held:
         say("loading")
-        bench = held.enter_context(opened(_traced(ask, trace), folder / "logs"))
+        path = folder / "accounts.jsonl"
+        accounts = state.accounts(files.read_file(path)) if path.exists() else {}
+        bench = held.enter_context(opened(_as_before(_traced(ask, trace), accounts.values()), folder / "logs"))
         before = _predicted(folder, bench, plain, say)
         asked = replace(plain, prediction=before["qps"])
-        last = folder / "account.json"
         with _state(folder, asked, bench) as (earlier, kept):
+            lines = files.Lines(path, more=True)
+            held.callback(lines.close)
 
             def ran(run: Done) -> None:
                 kept(run)
-                files.write_file(last, state.account_text(bench.account()))
+                accounts[run.kind, run.outcome.load.seed] = bench.account()
+                lines.write(state.account_line(run, bench.account()))
                 on_run(run)
 
             found = find(bench.runner, asked, on_progress, earlier, ran)
             found = _beside_the_generator(found, folder, say)
-            about = {**bench.about, **bench.copies(), "prediction": before["note"]}
-            account = state.account_of(files.read_file(last), str(last)) if last.exists() else bench.account()
+            told = found.outcome or (found.trials[-1] if found.trials else None)
+            account = accounts.get(("search", told.load.seed), NOTHING) if told is not None else NOTHING
+            about = {**bench.about, **account.about_copies(ask.system.devices), "prediction": before["note"]}
             answer = Answer(found, account, about, folder)
             if trace is not None:
                 files.write_file(trace, bench.trace())
@@ -102,6 +108,14 @@ def loadtest_peak(
 
         save_run(as_measured_run(answer.samples(), rows=answer.beside()), output)
     return answer
+
+
+def _as_before(ask: BenchAsk, accounts: Iterable[Account]) -> BenchAsk:
+    """With the way to copy that a search which goes on had found fastest: its runs should not be of two ways."""
+    ways = {way for account in accounts for way, tried in account.copies if tried}
+    if ask.system.copy != "auto" or len(ways) != 1:
+        return ask
+    return replace(ask, system=replace(ask.system, copy=ways.pop()))
 
 
 def _predicted(folder: Path, bench: Bench, asked: PeakAsk, say: Say) -> dict[str, Any]:
@@ -173,6 +187,7 @@ def loadtest_run(
     from lanewise import files
     from lanewise.loadtest import selftest, single
     from lanewise.loadtest.bench import opened
+    from lanewise.loadtest.told_single import bound_of
 
     ask, load = single.asked(ask, load, audit)
     setup = single.configured(ask.model, *(None if path is None else Path(path) for path in (mlperf_conf, user_conf)))
@@ -182,7 +197,8 @@ def loadtest_run(
             found = single.take(bench, load, audit, folder, say)
             if single.near_the_generator(found):
                 say(TRYING)
-                found = single.doubted(found, selftest.doubt(folder / "generator", load))
+                held_to = replace(load, bound=bound_of(found.outcome) or load.bound)
+                found = single.doubted(found, selftest.doubt(folder / "generator", held_to))
             if trace is not None:
                 files.write_file(trace, bench.trace())
             size = bench.sample_bytes

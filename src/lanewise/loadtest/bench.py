@@ -64,15 +64,6 @@ class Bench:
         """The last run's first batches for Perfetto."""
         return perfetto(self.system, self.ask.system.devices)
 
-    def copies(self) -> dict[str, object]:
-        """How samples come to each device, and a batch's share of the time that each way took when it was tried."""
-        told: dict[str, object] = {"copy": ", ".join(dict.fromkeys(way for way, _ in self.system.copies))}
-        for device, (_, tried) in zip(self.ask.system.devices, self.system.copies, strict=True):
-            if tried:
-                took = (f"{way} {units.readable(seconds, 's', 3)}" for way, seconds in tried.items())
-                told[f"copies tried, {device}"] = ", ".join(took)
-        return told
-
     def service_times(self) -> dict[int, float]:
         """Seconds that the engine alone takes for batches of `sizes`, one after the other; stated ones of none."""
         if self.engines:

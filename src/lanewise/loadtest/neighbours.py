@@ -8,9 +8,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-# The columns of /proc/stat that others may need: user, system, irq, softirq, steal (man 5 proc_stat). Work of low
-# priority, nice, gives way.
-_BUSY, _ALL = (0, 2, 5, 6, 7), 8
+# The columns of /proc/stat that are not idle: user, nice, system, irq, softirq, steal (man 5 proc_stat).
+_BUSY, _ALL = (0, 1, 2, 5, 6, 7), 8
+# Of a process's stat, behind its name: user and system time, and the policy (man 5 proc_pid_stat).
+_USER, _SYSTEM, _POLICY, _IDLE_CLASS = 11, 12, 38, "5"
 IDLE = 0.25  # with more of the CPU time left than this, others took nobody's
 DISTURBED = 0.1  # others that took more than this share may be why a run was refused
 
@@ -33,10 +34,13 @@ class Used:
         return min(max((busy - (self.own - before.own)) / passed, 0.0), 1.0)
 
 
-def used(stat: Path = Path("/proc/stat")) -> Used | None:
-    """What was used until now; None where the system does not tell."""
+def used(proc: Path = Path("/proc")) -> Used | None:
+    """What was used until now; None where the system does not tell.
+
+    Processes of the idle class (SCHED_IDLE) run where nobody else wants to, and do not count.
+    """
     try:
-        text = stat.read_text(encoding="ascii")
+        text = (proc / "stat").read_text(encoding="ascii")
     except OSError:
         return None
     mine = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
@@ -46,8 +50,21 @@ def used(stat: Path = Path("/proc/stat")) -> Used | None:
     if not ticks or any(len(core) < _ALL for core in ticks):
         return None
     tick = float(os.sysconf("SC_CLK_TCK"))
-    busy = sum(core[column] for core in ticks for column in _BUSY)
+    busy = sum(core[column] for core in ticks for column in _BUSY) - _yielding(proc)
     return Used(sum(map(sum, ticks)) / tick, busy / tick, time.process_time())
+
+
+def _yielding(proc: Path) -> int:
+    """Ticks of all processes of the idle class; of one that ends they are missing, and count as others' again."""
+    ticks = 0
+    for each in proc.glob("[0-9]*/stat"):
+        try:
+            fields = each.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if len(fields) > _POLICY and fields[_POLICY] == _IDLE_CLASS:
+            ticks += int(fields[_USER]) + int(fields[_SYSTEM])
+    return ticks
 
 
 __all__ = ["DISTURBED", "Used", "used"]

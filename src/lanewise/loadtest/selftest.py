@@ -78,8 +78,9 @@ def doubt(folder: Path, load: Load) -> str:
     try:
         if holds(null_runner(folder), effort, COALESCED if load.coalesce else PLAIN, twice):
             return ""
-    except CannotMeasure as error:
-        return f"whether the generator holds twice this rate was not tried: {error.cause}"
+    except (CannotMeasure, KeyboardInterrupt) as error:  # the result is there: it is not lost for this
+        why = error.cause if isinstance(error, CannotMeasure) else "interrupted"
+        return f"whether the generator holds twice this rate was not tried: {why}"
     return (
         f"the generator alone does not hold twice this rate here ({twice:,.0f} queries/s within the bound): above half "
         "of its own ceiling a result tells of the generator too"

@@ -16,7 +16,6 @@ from lanewise.loadtest.bench import CLASSES, SUMS, Bench, BenchAsk
 from lanewise.loadtest.loadgen import CARRIED, LoadGenRunner, Setup
 from lanewise.loadtest.loadgen import check as check_load
 from lanewise.loadtest.run import OFFLINE, SERVER, Load, Outcome
-from lanewise.loadtest.selftest import FLAGGED_ABOVE, Effort
 
 if TYPE_CHECKING:
     from lanewise.loadtest.datasets import Dataset
@@ -31,6 +30,7 @@ ONE_SAMPLE = """\
 *.*.performance_issue_same_index = 0
 """
 ABOVE = 1.15  # a rate timed for a moment may be lower than that of a run; LoadGen itself sends 1.1 times as many
+MUCH = 25_000.0  # queries/s of a single run from which on the generator alone is tried as well
 Say = Callable[[str], object]
 
 
@@ -85,8 +85,8 @@ def take(bench: Bench, load: Load, audit: str, folder: Path, say: Say = lambda _
         say("timing a batch")
         load = replace(load, qps=_offline(bench))
     say(_words(load))
-    outcome = bench.runner.run(load)
-    single = Single(outcome, bench.account(), {**bench.about, **bench.copies()}, folder)
+    outcome, account = bench.runner.run(load), bench.account()
+    single = Single(outcome, account, {**bench.about, **account.about_copies(bench.ask.system.devices)}, folder)
     if audit == SAME_SAMPLE:
         say(f"{_words(load)}, the same sample each time")
         same = _one_sample(bench, folder).run(load)
@@ -103,7 +103,7 @@ def take(bench: Bench, load: Load, audit: str, folder: Path, say: Say = lambda _
 def near_the_generator(single: Single) -> bool:
     """Whether a Server run asks for so much that the generator alone should be tried: that takes seconds."""
     load = single.outcome.load
-    return load.scenario == SERVER and not load.accuracy and load.qps >= FLAGGED_ABOVE * Effort().start
+    return load.scenario == SERVER and not load.accuracy and load.qps >= MUCH
 
 
 def doubted(single: Single, doubt: str) -> Single:

@@ -1,9 +1,10 @@
-"""What a search has done so far, so that it can go on: JSON lines of the settings and each run; the last account."""
+"""What a search has done so far, so that it can go on: JSON lines of its settings and runs, and of their accounts."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -85,21 +86,23 @@ def text_of(ask: PeakAsk, runs: Sequence[Done], called: str = "") -> str:
     return "".join(f"{each}\n" for each in (head(ask, called), *(line(run) for run in runs)))
 
 
-def account_text(account: Account) -> str:
-    """Where the last run's time went, as JSON."""
-    return json.dumps(asdict(account)) + "\n"
+def account_line(run: Done, account: Account) -> str:
+    """Where that run's time went, as a line."""
+    return json.dumps({"kind": run.kind, "seed": run.outcome.load.seed, "account": asdict(account)})
 
 
-def account_of(text: str, file: str) -> Account:
-    """The account of that JSON; FormatError for what is none."""
-    try:
-        found = json.loads(text)
-        found["sizes"] = {int(size): count for size, count in found["sizes"].items()}
-        found["copies"] = tuple((way, tried) for way, tried in found["copies"])
-        return Account(**found)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        hint = "delete the file: the search is told without it"
-        raise FormatError("does not tell where a run's time went", place=Place(file, 1), hint=hint) from None
+def accounts(text: str) -> dict[tuple[str, int], Account]:
+    """The accounts of runs by their kind and seed; lines that are none are left out, as the answer does without."""
+    found = {}
+    for each in text.splitlines():
+        with suppress(AttributeError, KeyError, TypeError, ValueError):
+            line = json.loads(each)
+            told = line["account"]
+            told["sizes"] = {int(size): int(count) for size, count in told["sizes"].items()}
+            told["stages"] = {name: dict(values) for name, values in told["stages"].items()}
+            told["copies"] = tuple((str(way), dict(tried)) for way, tried in told["copies"])
+            found[str(line["kind"]), int(line["seed"])] = Account(**told)
+    return found
 
 
-__all__ = ["account_of", "account_text", "head", "line", "read", "text_of"]
+__all__ = ["account_line", "accounts", "head", "line", "read", "text_of"]

@@ -154,7 +154,7 @@ def again(text: str, point: Point, asked: str) -> Seen | None:
             return None
         samples = tuple(Sample(**one) for one in found["samples"])
         notes = tuple(map(str, found["notes"]))
-        return Seen(point, samples, str(found["reason"]), notes, found["predicted"], str(found["limit"]))
+        return Seen(point, samples, str(found["reason"]), notes, found.get("predicted"), str(found.get("limit", "")))
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lanewise import units
 from lanewise.errors import CannotMeasure, InputError, unknown_name
 from lanewise.installed import cuda_driver
 from lanewise.loadtest import room
@@ -144,11 +145,23 @@ class Account:
     stalled: float
     copies: tuple[tuple[str, Mapping[str, float]], ...]
 
+    def about_copies(self, devices: Sequence[str]) -> dict[str, object]:
+        """In words how samples came to the devices, and a batch's share of the time that each way tried took."""
+        told: dict[str, object] = {"copy": ", ".join(dict.fromkeys(way for way, _ in self.copies))}
+        for device, (_, tried) in zip(devices, self.copies, strict=False):
+            if tried:
+                took = (f"{way} {units.readable(seconds, 's', 3)}" for way, seconds in tried.items())
+                told[f"copies tried, {device}"] = ", ".join(took)
+        return told if self.copies else {}
+
     @property
     def mean_batch(self) -> float:
         """Queries a batch; 0 if there was none."""
         batches = sum(self.sizes.values())
         return sum(size * count for size, count in self.sizes.items()) / batches if batches else 0.0
+
+
+NOTHING = Account({}, {}, 0, 0, 0, 0.0, ())
 
 
 def account(system: _native.BatchingSystem) -> Account:
@@ -238,5 +251,5 @@ def _check_memory(needed: int) -> None:
                             hint="take a smaller library, or fewer batches in flight")  # fmt: skip
 
 
-__all__ = ["BALANCES", "COPIES", "CPU", "SYNTHETIC", "Account", "Engine", "SystemAsk", "account", "cannot",
+__all__ = ["BALANCES", "COPIES", "CPU", "NOTHING", "SYNTHETIC", "Account", "Engine", "SystemAsk", "account", "cannot",
            "gpus", "open_system", "perfetto"]  # fmt: skip

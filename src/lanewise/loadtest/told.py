@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lanewise.loadtest.system import Account
 
 # What belongs to a search rather than to what is tested: its peak alone is told with it.
-OF_THE_SEARCH = ("copy", "copies tried", "prediction")
+OF_THE_SEARCH = ("copies tried", "prediction")
 NO_SUBMISSION = "made by MLPerf's rules, but no MLPerf submission: runs are shorter than 600 s and nobody reviewed them"
 
 
@@ -91,7 +91,7 @@ def limit(found: PeakFound, account: Account, about: Mapping[str, object]) -> st
     flight = f", with up to {streams} in flight" if (streams := about.get("streams", 1)) != 1 else ""
     if copy > infer:
         moved = f"{goodput:.3g} GB/s; " if (goodput := _goodput(found, about)) else ""
-        took = f"a batch's takes {copy * 1e3:.2g} ms{flight}, its inference {infer * 1e3:.2g} ms"
+        took = f"a batch's copy takes {copy * 1e3:.2g} ms{flight}, its inference {infer * 1e3:.2g} ms"
         return f"copies to the device, by link or host memory: {moved}{took}; {share}"
     took = f"a batch of {account.mean_batch:.1f} takes {infer * 1e3:.3g} ms{flight}"
     return f"the engine: {took}; {share}, the bound leaves the rest"

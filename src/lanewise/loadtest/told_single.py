@@ -68,13 +68,13 @@ def _run(outcome: Outcome) -> dict[str, Any]:
     return {
         "scenario": load.scenario, "target": load.qps or None, "qps": outcome.qps, "valid": outcome.valid,
         "verdict": verdict(outcome), "reasons": list(outcome.reasons), "queries": outcome.queries,
-        "seconds": outcome.seconds, "seed": load.seed, "bound": _bound(outcome), "percentile": load.percentile,
+        "seconds": outcome.seconds, "seed": load.seed, "bound": bound_of(outcome), "percentile": load.percentile,
         "late": outcome.late, "latency": dict(outcome.latency), "lag": dict(outcome.lag),
         "logs": None if outcome.folder is None else str(outcome.folder),
     }  # fmt: skip
 
 
-def _bound(outcome: Outcome) -> float | None:
+def bound_of(outcome: Outcome) -> float | None:
     """Seconds that LoadGen held the run to, which a file may have set; of Server runs alone."""
     if outcome.load.scenario != SERVER:
         return None
@@ -91,4 +91,4 @@ def _notes(single: Single) -> list[str]:
     return found
 
 
-__all__ = ["BESIDE_SERVER", "as_data", "as_samples", "verdict"]
+__all__ = ["BESIDE_SERVER", "as_data", "as_samples", "bound_of", "verdict"]

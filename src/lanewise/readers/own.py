@@ -21,7 +21,8 @@ def is_run(text: str) -> bool:
 def read_run(text: str, file: str) -> Results:
     """The measured rows of a run, those of its studies too; FormatError if it has none."""
     run = run_from_json(text, file)
-    rows = [*run.rows, *(row for study in run.studies for row in study.rows if row.source is Source.MEASURED)]
+    every = [*run.rows, *(row for study in run.studies for row in study.rows)]
+    rows = [row for row in every if row.source is Source.MEASURED]
     if not rows:
         hint = "lanewise measure ... -o run.json writes one that has"
         raise FormatError("the run has no measured rows", place=Place(file), hint=hint)

@@ -10,7 +10,8 @@ from lanewise import units
 
 def as_text(data: Mapping[str, Any]) -> str:
     """A search for a peak: the answer, what it rests on, the runs, where time went."""
-    return "\n".join([*_answer(data), "", *_runs(data["runs"]), "", *stages(data), "", *_doubts(data)])
+    run = "the run at the peak" if data["valid"] else "the last run"
+    return "\n".join([*_answer(data), "", *_runs(data["runs"]), "", *stages(data, run), "", *_doubts(data)])
 
 
 def _answer(data: Mapping[str, Any]) -> Iterator[str]:
@@ -55,11 +56,11 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     return _table(heads, [row(run) for run in runs], right=("target/s", "seconds", "seed", "late"))
 
 
-def stages(data: Mapping[str, Any]) -> Iterator[str]:
-    """Where the queries of the last run spent their time."""
+def stages(data: Mapping[str, Any], run: str = "this run") -> Iterator[str]:
+    """Where the queries of a run spent their time; nothing where that was not kept."""
     if not data["mean_batch"]:
         return
-    yield f"of the last run, batches of {data['mean_batch']:.1f} on average"
+    yield f"of {run}, batches of {data['mean_batch']:.1f} on average"
     rows = [
         (name, *(units.readable(values.get(key), "s", 3) for key in ("p50", "p99", "max")))
         for name, values in data["stages"].items()

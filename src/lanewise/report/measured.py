@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 3600  # of all tables together, so that a page stays under 1.5 MB
 SHORT = 12  # rows that are shown at once beside a chart of them
+BETWEEN = "; "  # notes of a row
 Cells = dict[tuple[str, str], "Observation"]
 
 
@@ -68,7 +69,7 @@ def overview(rows: Sequence[Observation]) -> str:
     """'96 cells of 7 scenarios measured, 700 samples; ...', with how far samples scatter; '' without rows."""
     rows = _beside(rows)
     drawn = [row for row in rows if row.source is Source.EXTRAPOLATED]
-    rows = [row for row in rows if row.source is not Source.EXTRAPOLATED]
+    rows = [row for row in rows if row.source not in (Source.EXTRAPOLATED, Source.PREDICTED)]
     if not rows:
         return ""
     known = [row for row in rows if row.value is not None]
@@ -135,7 +136,7 @@ def _longest(lengths: Iterable[int]) -> int:
 def _part(name: str, anchor: str, rows: list[Observation], most: int) -> Part:
     common, note = _common(rows), _common_note(rows)
     said = " · ".join(filter(None, (_common_text(rows, common), note)))
-    rows = [replace(row, note="") if row.note == note and row.value is not None else row for row in rows]
+    rows = [replace(row, note=_less(row.note, note)) if row.value is not None else row for row in rows]
     made = Part(name, anchor, _summary(rows), said, rows)
     for unit in dict.fromkeys(row.unit for row in rows):
         told = [row for row in rows if row.unit == unit]
@@ -163,9 +164,15 @@ def _common(rows: Sequence[Observation]) -> dict[str, str]:
 
 
 def _common_note(rows: Sequence[Observation]) -> str:
-    """What every measured row has to be told with."""
-    notes = {row.note for row in rows if row.value is not None}
-    return notes.pop() if len(notes) == 1 else ""
+    """What every measured row has to be told with: the parts that all of their notes have."""
+    notes = [row.note.split(BETWEEN) for row in rows if row.value is not None]
+    return BETWEEN.join(part for part in notes[0] if all(part in note for note in notes)) if notes else ""
+
+
+def _less(note: str, common: str) -> str:
+    """A note without the parts that stand above its table."""
+    said = common.split(BETWEEN)
+    return BETWEEN.join(part for part in note.split(BETWEEN) if part not in said)
 
 
 def _common_text(rows: Sequence[Observation], common: dict[str, str]) -> str:

@@ -166,17 +166,12 @@ class _Search:
             return self.peak(trials, top, f"valid up to the ceiling of {self.ceiling:g} queries/s", True)
         if self.bracket is not None and top < self.bracket[1]:
             return self._hunt(self.bracket[1])
-        return self._hunt(top * (self._beyond(top) or _growth(trials)))
-
-    def _beyond(self, top: float) -> float | None:
-        """By how much to go above the upper end of the bracket at first, None otherwise.
-
-        That end is expected to bound the peak: the peak lies just above it, if above it at all.
-        """
-        if self.bracket is None or top > self.bracket[1]:
-            return None
+        if self.bracket is None:
+            return self._hunt(top * _growth(trials))
+        # The upper end is expected to bound the peak, which lies just above it if above it at all.
         low, high = self.bracket
-        return min(max((high / low) ** 2, BEYOND), 2.0)
+        above = [trial for trial in trials if trial.qps > high]
+        return self._hunt(top * (_growth(above) if above else min(max(high / low, BEYOND), 2.0)))
 
     def _down(self, trials: Sequence[Trial], bottom: float) -> _Step | Peak:
         if bottom <= self.floor:
