@@ -1,6 +1,6 @@
 """The load generator's own ceiling on two cores beside that of bare LoadGen, and what a busy Python thread costs.
 
-    python benchmarks/loadgen_ceiling.py [--cores 0,1] [--seconds 5] [--note TEXT] [--out FILE.json]
+    python benchmarks/loadgen_ceiling.py [--cores 0,1] [--seconds 5] [--parts rates,beside] [--out FILE.json]
 
 A system that answers at once; p99 of 15 ms from the scheduled time, LoadGen's VALID (early stopping included). `through
 a thread` is the way of a real system's answers, `within the call` leaves LoadGen's own cost. Bare LoadGen is
@@ -191,16 +191,21 @@ def best(runs: list[Outcome]) -> kept.Record:
 
 
 def page(record: kept.Record) -> str:
-    """Both tables."""
-    return "\n".join([
-        *kept.heading("The load generator's own ceiling", record),
-        f"LoadGen {record['loadgen']}; cores {record['cores used']}; runs of {record['run_s']:g} s.", "", RATES, "",
-        "| answers | mode | ours, 1/s | bare, 1/s | ratio | p99 ours, ms | p99 bare, ms | lag p99 ours, ms |",
-        "|---|---|---|---|---|---|---|---|", *map(ceiling_row, record["ceilings"]), "",
-        BESIDE, "",
-        "| busy Python | answers | who | p50, us | p99, us | lag p99, us | p99 of all runs, us |",
-        "|---|---|---|---|---|---|---|", *map(beside_row, record["beside python"]), "",
-    ])  # fmt: skip
+    """The tables that were asked for."""
+    lines = kept.heading("The load generator's own ceiling", record)
+    lines += [f"LoadGen {record['loadgen']}; cores {record['cores used']}; runs of {record['run_s']:g} s.", ""]
+    if "ceilings" in record:
+        lines += [
+            RATES, "",
+            "| answers | mode | ours, 1/s | bare, 1/s | ratio | p99 ours, ms | p99 bare, ms | lag p99 ours, ms |",
+            "|---|---|---|---|---|---|---|---|", *map(ceiling_row, record["ceilings"]), "",
+        ]  # fmt: skip
+    if "beside python" in record:
+        lines += [
+            BESIDE, "", "| busy Python | answers | who | p50, us | p99, us | lag p99, us | p99 of all runs, us |",
+            "|---|---|---|---|---|---|---|", *map(beside_row, record["beside python"]), "",
+        ]  # fmt: skip
+    return "\n".join(lines)
 
 
 def ceiling_row(each: kept.Record) -> str:
@@ -224,6 +229,7 @@ def main() -> None:
     parser = kept.options(__doc__, "loadgen-ceiling")
     parser.add_argument("--cores", default="0,1", help="cores to stay on")
     parser.add_argument("--seconds", type=float, default=5.0, help="length of a run")
+    parser.add_argument("--parts", default="rates,beside", help="rates: the ceilings; beside: busy Python")
     asked = parser.parse_args()
     cores = [int(core) for core in asked.cores.split(",")]
     os.sched_setaffinity(0, cores)
@@ -232,8 +238,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         program = build_bare(folder)
-        record["beside python"] = beside_python(folder, program, asked.seconds)
-        record["ceilings"] = rates(folder, program, asked.seconds)
+        if "beside" in asked.parts:
+            record["beside python"] = beside_python(folder, program, asked.seconds)
+        if "rates" in asked.parts:
+            record["ceilings"] = rates(folder, program, asked.seconds)
     kept.keep(record, page, asked.out)
 
 
