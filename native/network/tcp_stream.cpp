@@ -13,6 +13,7 @@
 namespace lanewise::network {
 namespace {
 
+constexpr int kGrace = 10;  // pauses after the stop: notes outstanding or a full buffer for a moment are no end
 constexpr int kSendsPerReap = 16;
 
 // Takes the kernel's notes on finished zero-copy sends off a socket; true if it copied after all.
@@ -122,6 +123,7 @@ void TcpStream::send(std::size_t which) {
   auto& moved = moved_[which].value;
   const int flags = zero_copy_ ? MSG_ZEROCOPY : 0;
   std::size_t gone = 0;
+  int pauses = 0;
   for (int sends = 1; gone != 0 || !stages_.stopped(); ++sends) {
     std::size_t sent = 0;
     try {
@@ -134,7 +136,9 @@ void TcpStream::send(std::size_t which) {
     moved.store(moved.load(std::memory_order_relaxed) + sent, std::memory_order_relaxed);
     gone = (gone + sent) % setup_.bytes;
     if (zero_copy_ && (sent == 0 || sends % kSendsPerReap == 0) && reap(socket)) copied_ = true;
-    if (stages_.abandoned() || (sent == 0 && stages_.stopped())) return;  // or the other side takes nothing any more
+    // A piece that was begun is sent to its end, unless the other side takes nothing any more.
+    pauses = sent == 0 && stages_.stopped() ? pauses + 1 : 0;
+    if (stages_.abandoned() || pauses >= kGrace) return;
   }
 }
 
