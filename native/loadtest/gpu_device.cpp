@@ -11,8 +11,8 @@ namespace lanewise::loadtest {
 
 namespace {
 
-constexpr std::size_t kTries = 4;               // batches a stream at least; one before them warms up
-constexpr double kKernelCosts = 1.1;           // it takes multiprocessors from the model, so it has to win clearly
+constexpr std::size_t kTries = 4;             // batches a stream at least; one before them warms up
+constexpr double kKernelCosts = 1.1;          // it takes multiprocessors from the model, so it has to win clearly
 constexpr std::int64_t kTrying = 30'000'000;  // ns that each way is tried for: in a few ms chance would choose
 
 const cuda::Gpu& gpu_of(cuda::Engine& driver, int ordinal) {

@@ -110,10 +110,12 @@ def test_a_point_that_failed_is_a_row_with_its_reason_and_without_a_baseline_the
 
 def test_what_was_predicted_and_what_limits_stand_beside_each_point_and_in_the_run_file() -> None:
     one, two, gone = swept(100.0, 190.0, None)
-    found = [replace(one, predicted=105.0, limit="the engine: a batch takes 1 ms"), replace(two, predicted=171.0), gone]
+    peak, *others = one.samples
+    peak = replace(peak, how={"limit": "the engine: a batch takes 1 ms"})
+    found = [replace(one, predicted=105.0, samples=(peak, *others)), replace(two, predicted=171.0), gone]
     rows = sweep.table(found, extrapolate=[8])
     assert [row.predicted for row in rows] == [105.0, 171.0, None, None]
-    assert [row.residual for row in rows[:3]] == [pytest.approx(0.05), pytest.approx(-0.1), None]
+    assert [row.residual_pct for row in rows[:3]] == [pytest.approx(5.0), pytest.approx(-10.0), None]
     data = sweep.as_data(sweep.GPUS, rows)
     heads, cells, _ = as_table(data)
     assert dict(zip(heads, cells[0], strict=True)).items() >= {
@@ -173,8 +175,8 @@ def test_a_search_becomes_a_point_and_is_read_back_as_it_was() -> None:
     assert any("no MLPerf submission" in note for note in told.notes)
     text = sweep.kept(told, "as asked")
     assert sweep.again(text, point, "as asked") == told
-    earlier = {name: value for name, value in json.loads(text).items() if name not in ("predicted", "limit")}
-    assert sweep.again(json.dumps(earlier), point, "as asked") == replace(told, limit="", predicted=None)
+    earlier = {name: value for name, value in json.loads(text).items() if name != "predicted"}
+    assert sweep.again(json.dumps(earlier), point, "as asked") == replace(told, predicted=None)
     for other, asked in ((text, "otherwise"), (text[:-9], "as asked"), ("[]", "as asked"), ("{}", "as asked")):
         assert sweep.again(other, point, asked) is None
 

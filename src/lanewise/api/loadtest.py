@@ -91,8 +91,8 @@ def loadtest_peak(
 
             def ran(run: Done) -> None:
                 kept(run)
-                accounts[run.kind, run.outcome.load.seed] = bench.account()
-                lines.write(state.account_line(run, bench.account()))
+                account = accounts[run.kind, run.outcome.load.seed] = bench.account()
+                lines.write(state.account_line(run, account))
                 on_run(run)
 
             found = find(bench.runner, asked, on_progress, earlier, ran)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise import units
 from lanewise.errors import InputError, unknown_name
-from lanewise.loadtest.told import as_samples, expected, limit, notes
+from lanewise.loadtest.told import as_samples, expected, notes
 from lanewise.results.observation import Observation, Source
 from lanewise.results.sample import Sample, summarise
 
@@ -37,7 +37,7 @@ class Point:
 class Seen:
     """What a point gave: its samples, the reason where no rate was found, and what a reader of the rate has to know.
 
-    `predicted` is the rate in queries/s that was expected before the search, `limit` what keeps it from being higher.
+    `predicted` is the rate in queries/s that was expected before the search.
     """
 
     point: Point
@@ -45,7 +45,11 @@ class Seen:
     reason: str = ""
     notes: tuple[str, ...] = ()
     predicted: float | None = None
-    limit: str = ""
+
+    @property
+    def limit(self) -> str:
+        """What keeps the rate from being higher, '' where there is none."""
+        return "" if self.reason else self.samples[0].how.get("limit", "")
 
     def value(self, metric: str) -> float | None:
         """A metric in SI, None where it was not measured."""
@@ -57,7 +61,7 @@ class Seen:
 class Row:
     """One line of a sweep's table, SI; None is unknown. `share` is of the link, `speedup` against the baseline.
 
-    `predicted` is the rate that was expected before, `residual` by how much of the measured one it is off (a share).
+    `predicted` is the rate that was expected before.
     """
 
     point: str
@@ -70,8 +74,12 @@ class Row:
     speedup: float | None = None
     note: str = ""
     predicted: float | None = None
-    residual: float | None = None
     limit: str = ""
+
+    @property
+    def residual_pct(self) -> float | None:
+        """100 * (predicted - measured) / measured, None where either is missing."""
+        return 100.0 * (self.predicted / self.qps - 1.0) if self.predicted and self.qps else None
 
 
 def points(axis: str, values: Sequence[str], ask: BenchAsk, said: Mapping[str, int] | None = None) -> tuple[Point, ...]:
@@ -128,8 +136,7 @@ def seen(point: Point, found: PeakFound, account: Account, about: Mapping[str, o
     samples = tuple(replace(each, settings={**each.settings, **point.settings}) for each in made)
     told = found.notes if found.outcome is not None else ()
     reason = "" if found.outcome is not None else f"no rate was VALID: {found.reason}"
-    held = limit(found, account, about) if found.outcome is not None else ""
-    return Seen(point, samples, reason, (*told, *notes(about)), found.ask.prediction, held)
+    return Seen(point, samples, reason, (*told, *notes(about)), found.ask.prediction)
 
 
 def failed(point: Point, bound: float, reason: str) -> Seen:
@@ -142,7 +149,7 @@ def failed(point: Point, bound: float, reason: str) -> Seen:
 def kept(each: Seen, asked: str) -> str:
     """A finished point as JSON, so that a sweep that goes on need not open it again; `asked` is how it was."""
     samples = [one.row() for one in each.samples]
-    told = {"reason": each.reason, "notes": each.notes, "predicted": each.predicted, "limit": each.limit}
+    told = {"reason": each.reason, "notes": each.notes, "predicted": each.predicted}
     return json.dumps({"asked": asked, **told, "samples": samples})
 
 
@@ -154,7 +161,7 @@ def again(text: str, point: Point, asked: str) -> Seen | None:
             return None
         samples = tuple(Sample(**one) for one in found["samples"])
         notes = tuple(map(str, found["notes"]))
-        return Seen(point, samples, str(found["reason"]), notes, found.get("predicted"), str(found.get("limit", "")))
+        return Seen(point, samples, str(found["reason"]), notes, found.get("predicted"))
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -197,7 +204,6 @@ def table(
             row,
             share=row.goodput / link if row.goodput is not None and link else None,
             speedup=row.qps / base if row.qps is not None and base else None,
-            residual=row.predicted / row.qps - 1.0 if row.predicted and row.qps else None,
         )
         for row in rows
     ]
@@ -261,7 +267,7 @@ def as_data(
             {
                 "point": row.point, "x": row.x, "source": str(row.source), "qps": row.qps, "goodput": row.goodput,
                 "share": row.share, "p99": row.p99, "speedup": row.speedup, "predicted": row.predicted,
-                "residual_pct": None if row.residual is None else 100.0 * row.residual, "limit": row.limit,
+                "residual_pct": row.residual_pct, "limit": row.limit,
                 "note": row.note,
             }
             for row in rows

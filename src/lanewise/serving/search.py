@@ -164,12 +164,12 @@ class _Search:
     def _up(self, trials: Sequence[Trial], top: float) -> _Step | Peak:
         if top >= self.ceiling:
             return self.peak(trials, top, f"valid up to the ceiling of {self.ceiling:g} queries/s", True)
-        if self.bracket is not None and top < self.bracket[1]:
-            return self._hunt(self.bracket[1])
         if self.bracket is None:
             return self._hunt(top * _growth(trials))
-        # The upper end is expected to bound the peak, which lies just above it if above it at all.
         low, high = self.bracket
+        if top < high:
+            return self._hunt(high)
+        # The upper end is expected to bound the peak, which lies just above it if above it at all.
         above = [trial for trial in trials if trial.qps > high]
         return self._hunt(top * (_growth(above) if above else min(max(high / low, BEYOND), 2.0)))
 
