@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import random
 
-from lanewise.results.loaded import Advice, Busy, Loaded, Stage, Tried
 from lanewise.results.observation import Source
+from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage, Tried
 
 STAGES = (
     Stage("queue", 0.9e-3, 2.5e-3),
@@ -36,7 +36,7 @@ def wave(mean: float, count: int, seed: int) -> tuple[float, ...]:
     )
 
 
-def busy(count: int = 400) -> tuple[Busy, ...]:
+def busy(count: int = 400) -> tuple[ResourceUtilization, ...]:
     """Fourteen resources, the busiest neither first nor last."""
     found = [
         ("link host0--fabric, from the host", "link", 0.82), ("read window of hop4", "window", 0.97),
@@ -45,12 +45,14 @@ def busy(count: int = 400) -> tuple[Busy, ...]:
         *((f"link switch2--gpu{i}, from switch2", "link", 0.21) for i in range(4)),
         ("memory of host0", "other", 0.12), ("core0", "other", 0.05),
     ]  # fmt: skip
-    return tuple(Busy(name, mean, wave(mean, count, seed), kind) for seed, (name, kind, mean) in enumerate(found))
+    return tuple(
+        ResourceUtilization(name, mean, wave(mean, count, seed), kind) for seed, (name, kind, mean) in enumerate(found)
+    )
 
 
-def at_peak() -> Loaded:
+def at_peak() -> ServiceResult:
     """Path 4 of the composable server with 4 GPUs, at the largest rate that keeps 15 ms."""
-    return Loaded(
+    return ServiceResult(
         name="ResNet50, path 4, 4 GPUs", workload="resnet50", scenario="Server", system="composable-server-gen4",
         source=Source.PREDICTED, qps=136_000.0, answered=135_871.4, queries=810_000, late=7_290, bound=15e-3,
         percentile=0.99, latency=14.1e-3, valid=True, reason="", limit="read window of hop4", basis="fitted",
@@ -77,20 +79,20 @@ def at_peak() -> Loaded:
     )  # fmt: skip
 
 
-def too_fast() -> Loaded:
+def too_fast() -> ServiceResult:
     """One rate that was asked, without a search, and not kept."""
-    return Loaded(
+    return ServiceResult(
         "ResNet50, box, 4 GPUs", "resnet50", "Server", "no-switch-box-l40s", Source.PREDICTED, 180_000.0, 171_200.0,
         540_000, 331_000, 15e-3, 0.99, 96.5e-3, False, "61 % of queries late, 1 % allowed",
         "gpu0 (inference rate)", "calibrated",
         percentiles=((0.5, 18.9e-3), (0.9, 61e-3), (0.99, 96.5e-3), (0.999, 99e-3)),
         stages=(Stage("queue", 21e-3, 88e-3), Stage("copy", 0.3e-3, 0.3e-3), Stage("GPU", 1.4e-3, 1.5e-3)),
-        busy=(Busy("gpu0", 1.0, kind="GPU"), Busy("link host0--gpu0", 0.62)),
+        busy=(ResourceUtilization("gpu0", 1.0, kind="GPU"), ResourceUtilization("link host0--gpu0", 0.62)),
     )  # fmt: skip
 
 
-def bare() -> Loaded:
+def bare() -> ServiceResult:
     """Nothing but what must be there."""
-    return Loaded(
+    return ServiceResult(
         "bert", "bert-99", "Offline", "laptop", Source.MEASURED, 12.5, 12.48, 0, 0, 0.0, 0.99, 81e-6, True, "", "", ""
     )

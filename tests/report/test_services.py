@@ -24,17 +24,17 @@ from lanewise.report.metrics import text_width
 from lanewise.report.service_console import service_view, show_service
 from lanewise.report.service_page import MOST_DRAWN
 from lanewise.report.terminal import make_console
-from lanewise.results.loaded import Advice, Busy, Loaded, Stage, Tried
 from lanewise.results.run import Run
+from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage, Tried
 
 CHARTS = (plots.percentile_chart, plots.stage_chart, plots.use_chart, plots.search_chart)
 
 
-def served(*found: Loaded) -> str:
+def served(*found: ServiceResult) -> str:
     return report_html(Run((), "now", "1", services=found))
 
 
-def terminal(loaded: Loaded, width: int = 100) -> str:
+def terminal(loaded: ServiceResult, width: int = 100) -> str:
     out = io.StringIO()
     show_service(loaded, make_console(out, width))
     return out.getvalue()
@@ -53,7 +53,7 @@ def terminal(loaded: Loaded, width: int = 100) -> str:
         (replace(at_peak(), percentile=0.9999, bound=20.0, latency=3.25), "p99.99 3.25 s of 20 s"),
     ],
 )
-def test_the_headline_says_rate_verdict_latency_and_limit(loaded: Loaded, text: str) -> None:
+def test_the_headline_says_rate_verdict_latency_and_limit(loaded: ServiceResult, text: str) -> None:
     assert text in services.headline(loaded)
     assert text in " ".join(terminal(loaded, 200).split())
     assert text.replace("&", "&amp;").replace(": VALID", ": VALID") in text_of(served(loaded)).replace(" , ", ", ")
@@ -116,9 +116,9 @@ def test_the_ten_busiest_come_first_and_the_rest_is_counted() -> None:
     assert "1 more, none busier than 5 % on average" in served(at_peak())
 
 
-def gpus(*means: float) -> Loaded:
-    links = [Busy(f"link {i}", 0.5 - 0.01 * i) for i in range(12)]
-    found = [Busy(f"GPU gpu{i}", mean, (0.0, 2 * mean), "GPU") for i, mean in enumerate(means)]
+def gpus(*means: float) -> ServiceResult:
+    links = [ResourceUtilization(f"link {i}", 0.5 - 0.01 * i) for i in range(12)]
+    found = [ResourceUtilization(f"GPU gpu{i}", mean, (0.0, 2 * mean), "GPU") for i, mean in enumerate(means)]
     return replace(at_peak(), busy=(*found, *links))
 
 
@@ -179,7 +179,8 @@ def test_names_cannot_become_markup_or_formulas() -> None:
     bad = replace(
         at_peak(), name=name, limit=name, system=name, note=name, reason=name, workload=name, assumptions=(name,),
         rests_on=(name,), advice=(Advice(name, 2.0),), stages=(Stage(name, 1e-3, 2e-3),),
-        busy=(Busy(name, 0.5, (0.4, 0.6)),), tried=tuple(replace(one, reason=name) for one in at_peak().tried),
+        busy=(ResourceUtilization(name, 0.5, (0.4, 0.6)),),
+        tried=tuple(replace(one, reason=name) for one in at_peak().tried),
     )  # fmt: skip
     html = served(bad)
     assert "<script" not in html
@@ -197,7 +198,7 @@ def test_a_part_that_is_missing_leaves_no_empty_frame(part: str) -> None:
         "rests_on": "Rests on",
     }  # fmt: skip
     assert heads[part] in served(at_peak())
-    less: Loaded = replace(at_peak(), **{part: ()})
+    less: ServiceResult = replace(at_peak(), **{part: ()})
     assert heads[part] not in served(less)
     assert terminal(less)
 
@@ -222,7 +223,9 @@ def test_a_bound_that_takes_nothing_is_said_to_cost_nothing() -> None:
 
 
 def test_idle_resources_get_no_line_unless_all_are_idle() -> None:
-    one = replace(at_peak(), busy=(Busy("a", 0.6), Busy("b", 0.0), Busy("c", 0.001)))
+    one = replace(
+        at_peak(), busy=(ResourceUtilization("a", 0.6), ResourceUtilization("b", 0.0), ResourceUtilization("c", 0.001))
+    )
     assert [each.name for each in services.shown_busy(one)] == ["a"]
     assert services.left_over(one) == "2 more, idle or below 1 % on average"
     assert len(services.shown_busy(replace(one, busy=one.busy[1:]))) == 1
@@ -233,7 +236,7 @@ def test_times_far_below_the_unit_stay_plain_numbers() -> None:
     assert services.stage_rows(replace(at_peak(), stages=stages))[0] == ("GPU wait", "0.00", "0", "0.00", "0")
 
 
-def searched(*rates: float, peak: tuple[float, float] | None = None, steady: float | None = None) -> Loaded:
+def searched(*rates: float, peak: tuple[float, float] | None = None, steady: float | None = None) -> ServiceResult:
     runs = tuple(Tried(rate, 1e-3, rate < 1e5, 1000, i) for i, rate in enumerate(rates))
     return replace(at_peak(), tried=runs, peak=peak, steady=steady)
 
@@ -295,12 +298,12 @@ def test_use_without_a_series_is_drawn_as_means() -> None:
     chart = plots.use_chart(too_fast(), "x")
     assert "mean use, %" in chart
     assert "62 %" in chart
-    mixed = replace(at_peak(), busy=(Busy("a", 0.5, (0.2, 0.8)), Busy("b", 0.3)))
+    mixed = replace(at_peak(), busy=(ResourceUtilization("a", 0.5, (0.2, 0.8)), ResourceUtilization("b", 0.3)))
     assert "time, ms" in plots.use_chart(mixed, "x")
 
 
 @pytest.mark.parametrize("loaded", [at_peak(), too_fast(), bare()], ids=["peak", "too fast", "bare"])
-def test_charts_are_well_formed_small_and_the_same_each_time(loaded: Loaded) -> None:
+def test_charts_are_well_formed_small_and_the_same_each_time(loaded: ServiceResult) -> None:
     for chart in CHARTS:
         svg = chart(loaded, "x")
         assert svg == chart(loaded, "x")
@@ -371,7 +374,7 @@ def test_many_services_stay_under_the_budget_and_say_what_is_left_out() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 100, 160])
 @pytest.mark.parametrize("loaded", [at_peak(), too_fast(), bare()], ids=["peak", "too fast", "bare"])
-def test_no_line_on_the_terminal_is_wider_than_it_or_than_99_columns(loaded: Loaded, width: int) -> None:
+def test_no_line_on_the_terminal_is_wider_than_it_or_than_99_columns(loaded: ServiceResult, width: int) -> None:
     assert max(len(line) for line in terminal(loaded, width).splitlines()) <= min(width, 99)
 
 

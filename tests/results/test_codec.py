@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from lanewise.errors import FormatError
 from lanewise.results.codec import SCHEMA, run_from_json, run_to_json
-from lanewise.results.loaded import Advice, Busy, Loaded, Stage, Tried
 from lanewise.results.observation import Basis, Observation, Source
-from lanewise.results.outline import Box, Line, Outline, Path, Span
+from lanewise.results.outline import Outline, OutlineBox, OutlineLine, OutlinePath, OutlineSpan
 from lanewise.results.run import (
     Chart,
     Conclusion,
@@ -27,6 +26,7 @@ from lanewise.results.run import (
     StudyRun,
 )
 from lanewise.results.schema import run_schema
+from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage, Tried
 
 texts = st.text(max_size=12)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -63,11 +63,12 @@ observations = st.builds(
     beside=st.dictionaries(texts, numbers, max_size=2),
 )
 services = st.builds(
-    Loaded, texts, texts, texts, texts, st.sampled_from(Source), numbers, numbers, counts, counts, numbers, numbers,
-    numbers, st.booleans(), texts, texts, texts,
+    ServiceResult, texts, texts, texts, texts, st.sampled_from(Source), numbers, numbers, counts, counts, numbers,
+    numbers, numbers, st.booleans(), texts, texts, texts,
     rests_on=tuples(texts), percentiles=tuples(st.tuples(numbers, numbers)),
     stages=tuples(st.builds(Stage, texts, numbers, numbers)),
-    busy=tuples(st.builds(Busy, texts, numbers, tuples(numbers), texts)), series_step=numbers, batch=numbers,
+    busy=tuples(st.builds(ResourceUtilization, texts, numbers, tuples(numbers), texts)),
+    series_step=numbers, batch=numbers,
     peak=st.none() | st.tuples(numbers, numbers),
     tried=tuples(st.builds(Tried, numbers, numbers, st.booleans(), counts, counts, texts)), steady=maybe,
     advice=tuples(st.builds(Advice, texts, maybe)), goodput=numbers, duration=numbers, seed=counts,
@@ -78,12 +79,14 @@ charts = st.builds(
     Chart, texts, st.sampled_from(["line", "bar"]), texts, texts,
     tuples(st.builds(Series, texts, texts, tuples(points), tuples(st.booleans()), texts)), texts,
 )  # fmt: skip
-leaves = st.builds(Box, texts, texts, texts, texts, texts, st.booleans(), st.just(()), tuples(texts))
-boxes = st.recursive(leaves, lambda inner: st.builds(Box, texts, texts, texts, children=tuples(inner)), max_leaves=4)
-lines = st.builds(Line, texts, texts, texts, texts, st.booleans(), maybe, maybe, maybe, maybe)
+leaves = st.builds(OutlineBox, texts, texts, texts, texts, texts, st.booleans(), st.just(()), tuples(texts))
+boxes = st.recursive(
+    leaves, lambda inner: st.builds(OutlineBox, texts, texts, texts, children=tuples(inner)), max_leaves=4
+)
+lines = st.builds(OutlineLine, texts, texts, texts, texts, st.booleans(), maybe, maybe, maybe, maybe)
 outlines = st.builds(
-    Outline, texts, texts, tuples(boxes), tuples(lines), tuples(st.builds(Span, texts, tuples(texts))),
-    tuples(st.builds(Path, texts, counts, tuples(texts))), tuples(texts),
+    Outline, texts, texts, tuples(boxes), tuples(lines), tuples(st.builds(OutlineSpan, texts, tuples(texts))),
+    tuples(st.builds(OutlinePath, texts, counts, tuples(texts))), tuples(texts),
 )  # fmt: skip
 studies = st.builds(
     StudyRun, texts, texts, texts, texts, tuples(observations),
@@ -163,7 +166,9 @@ def test_a_file_from_before_services_and_other_methods_still_reads() -> None:
 
 
 def test_a_latency_that_is_not_finite_is_refused_by_name() -> None:
-    loaded = Loaded("a", "w", "Server", "s", Source.PREDICTED, 1.0, 1.0, 1, 1, 1.0, 0.99, math.inf, False, "", "", "")
+    loaded = ServiceResult(
+        "a", "w", "Server", "s", Source.PREDICTED, 1.0, 1.0, 1, 1, 1.0, 0.99, math.inf, False, "", "", ""
+    )
     with pytest.raises(FormatError, match=r"run\.services\[0\]\.latency is inf"):
         run_to_json(Run((), "now", "1", services=(loaded,)))
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanewise.results.compare import (
-    Pair,
+    RowPair,
     compare,
     compare_runs,
     compare_sources,
@@ -18,9 +18,9 @@ from lanewise.results.compare import (
     rows_of,
     service_rows,
 )
-from lanewise.results.loaded import Loaded
 from lanewise.results.observation import Measured, Observation, Source
 from lanewise.results.run import Run, StudyRun
+from lanewise.results.service_result import ServiceResult
 
 
 def row(scenario: str = "s", value: float | None = 10.0, **more: object) -> Observation:
@@ -70,10 +70,10 @@ def test_two_systems_of_one_run_stand_side_by_side() -> None:
     assert result.pairs[0].difference_pct == pytest.approx(-50.0)
 
 
-def service(qps: float = 100.0, **more: object) -> Loaded:
+def service(qps: float = 100.0, **more: object) -> ServiceResult:
     fields: dict[str, object] = {"name": "a", "source": Source.PREDICTED, "peak": (qps, qps + 2), **more}
     name, source = fields.pop("name"), fields.pop("source")
-    return Loaded(  # type: ignore[misc]
+    return ServiceResult(  # type: ignore[misc]
         name, "w", "Server", "x", source, qps, qps - 1, 10, 0, 0.015, 0.99, 0.012, True, "", "gpu0", "physics", **fields
     )  # fmt: skip
 
@@ -123,7 +123,7 @@ def measured(*rows: Observation, **machine: str) -> Run:
     return Run((), "", "", machine=machine, rows=rows)
 
 
-def only(left: Observation, right: Observation) -> Pair:
+def only(left: Observation, right: Observation) -> RowPair:
     (pair,) = compare_runs(measured(left), measured(right)).pairs
     return pair
 

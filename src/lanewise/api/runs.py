@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lanewise.results.compare import Comparison
-    from lanewise.results.loaded import Loaded
     from lanewise.results.observation import Observation
     from lanewise.results.run import Run
     from lanewise.results.sample import Sample
+    from lanewise.results.service_result import ServiceResult
 
 
-def as_run(services: Sequence[Loaded]) -> Run:
+def as_run(services: Sequence[ServiceResult]) -> Run:
     """Simulated services as a run, to be saved, compared or rendered."""
     from lanewise.results.run import Run
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lanewise.perf.matrix import Matrix
     from lanewise.perf.predict import Prediction
     from lanewise.perf.transfers import Finished
-    from lanewise.results.loaded import Loaded
+    from lanewise.results.service_result import ServiceResult
     from lanewise.serving.load import Load
     from lanewise.serving.peak import Sought
     from lanewise.serving.steady import ServiceRate
@@ -95,7 +95,7 @@ def simulate(
     background: str | Sequence[Flow] = (),
     seconds: float | None = None,
     seed: int = 1,
-) -> tuple[Loaded, ...]:
+) -> tuple[ServiceResult, ...]:
     """Services under load, by event simulation: 'resnet50 150000 QPS on gpu[0-3]' or Load objects, with what runs
     beside them; InputError for what cannot be answered.
     """
@@ -112,7 +112,7 @@ def peak(
     beside: str | Load | Sequence[str | Load] = (),
     background: str | Sequence[Flow] = (),
     sought: Sought | None = None,
-) -> Loaded:
+) -> ServiceResult:
     """The largest rate of a service that keeps its latency bound, by event simulation, beside services at their rates.
 
     lanewise.peak("composable-server-gen4", "resnet50"). It judges that service alone: `simulate` at the rate found

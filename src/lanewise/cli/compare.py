@@ -12,7 +12,7 @@ from lanewise.cli.options import Json
 from lanewise.errors import InputError
 
 if TYPE_CHECKING:
-    from lanewise.results.compare import Comparison, Pair
+    from lanewise.results.compare import Comparison, RowPair
     from lanewise.results.run import Run
 
 
@@ -79,7 +79,7 @@ def _machine(found: Comparison) -> list[str]:
     return lines
 
 
-def _row(pair: Pair) -> tuple[str, ...]:
+def _row(pair: RowPair) -> tuple[str, ...]:
     from lanewise import units
 
     one, other = pair.left, pair.right
@@ -127,7 +127,7 @@ def _data(found: Comparison) -> dict[str, Any]:
     return {**names, "pairs": pairs, **alone, **(whole if found.verdicts else {})}
 
 
-def _measured(pair: Pair) -> dict[str, Any]:
+def _measured(pair: RowPair) -> dict[str, Any]:
     """What is said of measured pairs only; intervals in each side's own unit."""
     from lanewise.results.compare import interval
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lanewise import _native
-    from lanewise.results.loaded import Loaded
+    from lanewise.results.service_result import ServiceResult
     from lanewise.serving.load import Load
     from lanewise.serving.search import Trial
     from lanewise.serving.simulation import Simulation
@@ -111,7 +111,7 @@ def answer(system: System, service: str, asked: Asked, as_json: bool) -> None:
         show_service(each)
 
 
-def _run(system: System, load: Load, asked: Asked) -> tuple[tuple[Loaded, ...], Simulation, _native.Outcome]:
+def _run(system: System, load: Load, asked: Asked) -> tuple[tuple[ServiceResult, ...], Simulation, _native.Outcome]:
     from lanewise import api
     from lanewise.perf.flow import parse_flows
     from lanewise.serving.load import check_run, parse_load
@@ -176,7 +176,7 @@ def _write_trace(path: Path, simulation: Simulation, outcome: _native.Outcome) -
     terminal.note(f"wrote {path} (open it at ui.perfetto.dev)")
 
 
-def _write_report(path: Path, found: Sequence[Loaded]) -> None:
+def _write_report(path: Path, found: Sequence[ServiceResult]) -> None:
     from lanewise import api
     from lanewise.files import write_file
 
@@ -184,7 +184,7 @@ def _write_report(path: Path, found: Sequence[Loaded]) -> None:
     terminal.note(f"wrote {path}")
 
 
-def _plain(found: Sequence[Loaded]) -> Any:
+def _plain(found: Sequence[ServiceResult]) -> Any:
     from lanewise.results.codec import encode
 
     made = [encode(each, each.name) for each in found]

@@ -19,7 +19,7 @@ from lanewise.serving.times import stated_rate
 
 if TYPE_CHECKING:
     from lanewise.planning.work import Tenant
-    from lanewise.results.loaded import Loaded
+    from lanewise.results.service_result import ServiceResult
     from lanewise.serving.load import Load
     from lanewise.topology.model import System
 
@@ -150,7 +150,7 @@ def _unbounded(tenant: Tenant) -> Confirmed:
     return Confirmed(tenant.name, tenant.qps, 0.0, tenant.workload.percentile, None, True, "", "", False)
 
 
-def _confirmed(tenant: Tenant, found: Loaded) -> Confirmed:
+def _confirmed(tenant: Tenant, found: ServiceResult) -> Confirmed:
     if tenant.bound is None:
         return _unbounded(tenant)
     return Confirmed(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lanewise.perf.predict import Prediction
-    from lanewise.results.loaded import Loaded
+    from lanewise.results.service_result import ServiceResult
     from lanewise.routes.model import Route
     from lanewise.topology.model import System
 
@@ -52,7 +52,7 @@ class ModelProbe:
 
     def __init__(self) -> None:
         # Rows ask for several metrics of one service; systems are kept so that their identity stays theirs.
-        self._simulated: dict[tuple[int, Service], tuple[System, Loaded]] = {}
+        self._simulated: dict[tuple[int, Service], tuple[System, ServiceResult]] = {}
 
     def run(self, plan: Plan) -> list[Observation]:
         """One predicted observation for each metric; UnknownName for a metric it does not know."""
@@ -81,7 +81,7 @@ class ModelProbe:
             use={each.name: round(each.mean, 4) for each in busy},
         )  # fmt: skip
 
-    def _under_load(self, system: System, service: Service) -> Loaded:
+    def _under_load(self, system: System, service: Service) -> ServiceResult:
         asked = replace(service, name="")
         key = (id(system), asked)
         if key not in self._simulated:

@@ -15,7 +15,7 @@ from lanewise.report.lanes import free_lane
 if TYPE_CHECKING:
     from lanewise.report.grid import Grid
     from lanewise.report.levels import Levels, Way
-    from lanewise.results.outline import Box, Outline
+    from lanewise.results.outline import Outline, OutlineBox
 
 FOLD_WIDTH = 1500.0  # px; a page shows about 1250 at full size
 _GAP = 24.0
@@ -32,14 +32,14 @@ def arrange(outline: Outline) -> Levels:
     return _merge(outline, _part(outline, hosts[:split]), _part(outline, hosts[split:]))
 
 
-def _halfway(grid: Grid, hosts: list[Box]) -> int:
+def _halfway(grid: Grid, hosts: list[OutlineBox]) -> int:
     """How many hosts stand above: both rows as equally wide as can be."""
     ends = {box.name: lv.shown_cells(roots) for box, roots in grid.tops}
     widths = [ends[host.name][1] - ends[host.name][0] for host in hosts]
     return min(range(1, len(hosts)), key=lambda n: max(sum(widths[:n]), sum(widths[n:])))
 
 
-def _part(outline: Outline, hosts: list[Box]) -> Levels:
+def _part(outline: Outline, hosts: list[OutlineBox]) -> Levels:
     bars = [box for box in outline.boxes if box.kind == "netswitch"]
     inside = {name for host in hosts for name in _names(host)}
     known = inside | {bar.name for bar in bars}
@@ -51,7 +51,7 @@ def _part(outline: Outline, hosts: list[Box]) -> Levels:
     return lv.place_levels(part, g.place_columns(part))
 
 
-def _names(box: Box) -> list[str]:
+def _names(box: OutlineBox) -> list[str]:
     return [box.name, *(name for child in box.children for name in _names(child))]
 
 

@@ -14,7 +14,7 @@ from lanewise.report.metrics import cut, text_width
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lanewise.results.outline import Box, Line, Outline
+    from lanewise.results.outline import Outline, OutlineBox, OutlineLine
 
 NAME, SMALL, LABEL = 10.5, 9.0, 9.0  # font sizes in px
 LEAF, STEP, CLEAR = 70.0, 11.0, 5.0  # narrowest leaf, line of text, text to border
@@ -30,10 +30,10 @@ BARS = ("nvswitch", "netswitch")
 class Cell:
     """One device box in the grid; `drops` are thin columns at its right where other links leave downward."""
 
-    box: Box
+    box: OutlineBox
     parent: Cell | None = None
     children: list[Cell] = field(default_factory=list)
-    drops: dict[Line, float] = field(default_factory=dict)
+    drops: dict[OutlineLine, float] = field(default_factory=dict)
     wide: dict[str, float] = field(default_factory=dict)
     pooled: bool = False
     row: int = 0
@@ -42,7 +42,7 @@ class Cell:
     w: float = 0.0
     h: float = 0.0
     port: float = 0.0
-    drop_at: dict[Line, float] = field(default_factory=dict)
+    drop_at: dict[OutlineLine, float] = field(default_factory=dict)
 
     @property
     def leaf(self) -> bool:
@@ -61,8 +61,8 @@ class Grid:
     """All cells with their columns placed: `tops` in order, rows counted from the hosts' CPUs down."""
 
     cells: dict[str, Cell]
-    tops: list[tuple[Box, list[Cell]]]
-    bars: list[Box]
+    tops: list[tuple[OutlineBox, list[Cell]]]
+    bars: list[OutlineBox]
     routes: int
     first_pool_row: int
     width: float = 0.0
@@ -91,7 +91,7 @@ def place_columns(outline: Outline) -> Grid:
     return grid
 
 
-def lateral(outline: Outline, grid: Grid) -> list[Line]:
+def lateral(outline: Outline, grid: Grid) -> list[OutlineLine]:
     """Links between neighbours in one row: drawn as one level line."""
     order = _row_order(grid)
     found = []
@@ -104,7 +104,7 @@ def lateral(outline: Outline, grid: Grid) -> list[Line]:
     return found
 
 
-def label_lines(line: Line, down: str = "↓", up: str = "↑") -> list[str]:
+def label_lines(line: OutlineLine, down: str = "↓", up: str = "↑") -> list[str]:
     """The texts beside a link: what it is, then the goodput of each loaded direction in GB/s."""
     texts = [line.label] if line.label else []
     for arrow, load in ((down, line.load_ab), (up, line.load_ba)):
@@ -113,15 +113,15 @@ def label_lines(line: Line, down: str = "↓", up: str = "↑") -> list[str]:
     return texts
 
 
-def label_width(line: Line) -> float:
+def label_width(line: OutlineLine) -> float:
     """The widest of those texts, px."""
     return max((text_width(text, LABEL, bold=True) for text in label_lines(line)), default=0.0)
 
 
 def _cells(outline: Outline) -> Grid:
     cells: dict[str, Cell] = {}
-    tops: list[tuple[Box, list[Cell]]] = []
-    bars: list[Box] = []
+    tops: list[tuple[OutlineBox, list[Cell]]] = []
+    bars: list[OutlineBox] = []
     for top in outline.boxes:
         roots: list[Cell] = []
         for box in _devices(top):
@@ -155,13 +155,13 @@ def _cells(outline: Outline) -> Grid:
     return grid
 
 
-def _devices(top: Box) -> list[Box]:
+def _devices(top: OutlineBox) -> list[OutlineBox]:
     if not top.container:
         return [top]
     return [device for child in top.children for device in _devices(child)]
 
 
-def _cell(box: Box, parent: Cell | None, cells: dict[str, Cell], row: int) -> Cell:
+def _cell(box: OutlineBox, parent: Cell | None, cells: dict[str, Cell], row: int) -> Cell:
     cell = Cell(box, parent, row=row)
     cells[box.name] = cell
     cell.children = [_cell(child, cell, cells, row + 1) for child in box.children]
@@ -222,7 +222,7 @@ def _meet(one: Cell, other: Cell) -> tuple[str, str]:
     return above_one[-1].box.name, above_other[-1].box.name
 
 
-def _place_top(box: Box, roots: list[Cell], x: float, gaps: dict[tuple[str, str], float], grid: Grid) -> float:
+def _place_top(box: OutlineBox, roots: list[Cell], x: float, gaps: dict[tuple[str, str], float], grid: Grid) -> float:
     """Place the columns of one host or pool from `x` on; the x where it ends."""
     split = any(child.kind == "numa" for child in box.children)
     inner = PAD_NUMA if split else 0.0

@@ -9,7 +9,7 @@ from lanewise.report.metrics import text_width
 
 if TYPE_CHECKING:
     from lanewise.report.grid import Cell, Grid
-    from lanewise.results.outline import Line, Outline, Span
+    from lanewise.results.outline import Outline, OutlineLine, OutlineSpan
 
 
 class Lanes:
@@ -18,22 +18,22 @@ class Lanes:
     def __init__(self, outline: Outline, grid: Grid) -> None:
         self.grid = grid
         self.level = set(g.lateral(outline, grid))
-        self.lane: dict[Line, tuple[str, int, int]] = {}
-        self._below: dict[str, list[Line]] = {}
+        self.lane: dict[OutlineLine, tuple[str, int, int]] = {}
+        self._below: dict[str, list[OutlineLine]] = {}
         self.spans = {0: 0, 1: 0}
-        self._spans: list[tuple[Span, list[Cell], int, int]] = []
+        self._spans: list[tuple[OutlineSpan, list[Cell], int, int]] = []
         self._assign(outline)
         self._assign_spans(outline)
 
-    def alike(self, line: Line) -> list[Line]:
+    def alike(self, line: OutlineLine) -> list[OutlineLine]:
         """The links from a box to one below it that join the same two, this one among them."""
         return [each for each in self._below.get(line.a, ()) if each.tree and (each.a, each.b) == (line.a, line.b)]
 
-    def below(self, cell: Cell) -> list[Line]:
+    def below(self, cell: Cell) -> list[OutlineLine]:
         """The links whose label stands under a cell."""
         return self._below.get(cell.box.name, [])
 
-    def bottoms(self, cell: Cell) -> list[Line]:
+    def bottoms(self, cell: Cell) -> list[OutlineLine]:
         """The links that leave a leaf downward, in the order of their ports."""
         return [line for line in self.below(cell) if not (line.tree and line.a == cell.box.name)]
 
@@ -42,7 +42,7 @@ class Lanes:
         used = [lane for where, at, lane in self.lane.values() if (where, at) == (kind, row)]
         return 1 + max(used, default=-1)
 
-    def spans_in(self, tier: int) -> list[tuple[Span, list[Cell], int]]:
+    def spans_in(self, tier: int) -> list[tuple[OutlineSpan, list[Cell], int]]:
         """The brackets of a tier with their lane."""
         return [(span, cells, lane) for span, cells, at, lane in self._spans if at == tier]
 
@@ -66,7 +66,7 @@ class Lanes:
             lane = free_lane(busy.setdefault(where, []), *span)
             self.lane[line] = (*where, lane)
 
-    def _where(self, line: Line, ends: list[Cell]) -> tuple[str, int]:
+    def _where(self, line: OutlineLine, ends: list[Cell]) -> tuple[str, int]:
         low = max(cell.row for cell in ends)
         if line.kind == "nvlink":
             return ("zone", 1 if any(cell.pooled for cell in ends) else 0)
@@ -74,7 +74,7 @@ class Lanes:
             return ("row", low)
         return ("gap", low) if low == self.grid.first_pool_row else ("row", low - 1)
 
-    def _x(self, line: Line, cell: Cell) -> float:
+    def _x(self, line: OutlineLine, cell: Cell) -> float:
         return cell.drop_at.get(line, cell.port)
 
     def _assign_spans(self, outline: Outline) -> None:
@@ -101,7 +101,7 @@ def free_lane(busy: list[tuple[float, float, int]], left: float, right: float) -
     return lane
 
 
-def flat_label(line: Line) -> str:
+def flat_label(line: OutlineLine) -> str:
     """All texts of a link on one line."""
     return "  ".join(g.label_lines(line, "→", "←"))
 

@@ -15,7 +15,7 @@ from lanewise.report.shapes import BoxShape, GroupShape, LineShape, MarkerShape,
 if TYPE_CHECKING:
     from lanewise.report.grid import Cell
     from lanewise.report.levels import BarPlace, Levels, Way
-    from lanewise.results.outline import Box, Line, Outline
+    from lanewise.results.outline import Outline, OutlineBox, OutlineLine
 
 _STEPS = (0.25, 0.5, 0.75, 0.9)
 MARGIN = 8.0
@@ -70,7 +70,7 @@ def _containers(outline: Outline, out: Levels) -> list[Shape]:
     return shapes
 
 
-def _numa_shapes(box: Box, out: Levels, edge: float) -> list[Shape]:
+def _numa_shapes(box: OutlineBox, out: Levels, edge: float) -> list[Shape]:
     shapes: list[Shape] = []
     for child in box.children:
         cells = [out.grid.cells[name] for name in _names(child) if name in out.grid.cells]
@@ -89,7 +89,7 @@ def _numa_shapes(box: Box, out: Levels, edge: float) -> list[Shape]:
     return shapes
 
 
-def _names(box: Box) -> list[str]:
+def _names(box: OutlineBox) -> list[str]:
     own = [] if box.container else [box.name]
     return own + [name for child in box.children for name in _names(child)]
 
@@ -117,7 +117,7 @@ def _name_shapes(out: Levels) -> list[Shape]:
     return shapes
 
 
-def _holders(box: Box) -> list[Box]:
+def _holders(box: OutlineBox) -> list[OutlineBox]:
     # Outer first, so that the inner one is what remains in the table.
     return [box, *(child for child in box.children if child.kind == "numa")] if box.container else []
 
@@ -214,7 +214,7 @@ def _directed(points: tuple[tuple[float, float], ...], look: str, use: float | N
     return [LineShape(short, look, width, tip), MarkerShape(x1, y1, dx, dy, size, look)]
 
 
-def _tip(line: Line) -> str:
+def _tip(line: OutlineLine) -> str:
     parts = [f"{line.a} to {line.b}", line.label]
     for start, end, load, use in (
         (line.a, line.b, line.load_ab, line.use_ab),

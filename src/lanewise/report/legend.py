@@ -10,7 +10,7 @@ from lanewise.report.paths import ROUTE_COLOURS
 from lanewise.report.shapes import BoxShape, LineShape, MarkerShape, Shape, TextShape
 
 if TYPE_CHECKING:
-    from lanewise.results.outline import Box, Outline
+    from lanewise.results.outline import Outline, OutlineBox
 
 _KINDS = {
     "pcie": "PCIe",
@@ -74,7 +74,7 @@ def legend(outline: Outline, top: float, width: float) -> tuple[list[Shape], flo
     return pen.shapes, pen.y + 8
 
 
-def _every(boxes: tuple[Box, ...]) -> list[Box]:
+def _every(boxes: tuple[OutlineBox, ...]) -> list[OutlineBox]:
     return [found for box in boxes for found in (box, *_every(box.children))]
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lanewise.report.grid import Cell, Grid
-    from lanewise.results.outline import Box, Line, Outline, Span
+    from lanewise.results.outline import Outline, OutlineBox, OutlineLine, OutlineSpan
 
 Point = tuple[float, float]
 LANE, SPAN, BAR, TITLE = 19.0, 26.0, 22.0, 17.0
@@ -24,7 +24,7 @@ MIRRORED = 2  # the tier of hosts drawn upside down
 class BarPlace:
     """A switch that joins links from above: a wide low box."""
 
-    box: Box
+    box: OutlineBox
     x: float
     w: float
     tier: int
@@ -37,7 +37,7 @@ class BarPlace:
 class Way:
     """The course of a link from its `a` to its `b`, and where its label starts."""
 
-    line: Line
+    line: OutlineLine
     points: list[Point]
     label: Point
     level: bool = False
@@ -52,7 +52,7 @@ class Levels:
     grid: Grid
     bars: dict[str, BarPlace] = field(default_factory=dict)
     ways: list[Way] = field(default_factory=list)
-    spans: list[tuple[Span, list[Cell], float]] = field(default_factory=list)
+    spans: list[tuple[OutlineSpan, list[Cell], float]] = field(default_factory=list)
     tiers: dict[int, tuple[float, float]] = field(default_factory=dict)
     lanes: dict[tuple[str, int], float] = field(default_factory=dict)
     height: float = 0.0
@@ -118,7 +118,7 @@ def _place_row(outline: Outline, out: Levels, plan: Lanes, row: int, cells: list
     return y + (13 if texts else 4)
 
 
-def _texts_of(plan: Lanes, line: Line) -> int:
+def _texts_of(plan: Lanes, line: OutlineLine) -> int:
     """How many lines of text stand at a link, and at those beside it."""
     return sum(len(g.label_lines(each)) for each in (plan.alike(line) if line.tree else [line]))
 
@@ -203,7 +203,7 @@ def _ends_above(outline: Outline, grid: Grid, name: str) -> list[tuple[float, Ce
 def _add_bar(
     out: Levels,
     lanes: dict[tuple[str, int], list[tuple[float, float, int]]],
-    box: Box,
+    box: OutlineBox,
     left: float,
     right: float,
     tier: int,
@@ -225,7 +225,9 @@ def _run_ways(outline: Outline, out: Levels, plan: Lanes) -> None:
             out.ways.append(way)
 
 
-def _way(out: Levels, plan: Lanes, line: Line, tops: dict[str, int], drawn: dict[frozenset[str], int]) -> Way | None:
+def _way(
+    out: Levels, plan: Lanes, line: OutlineLine, tops: dict[str, int], drawn: dict[frozenset[str], int]
+) -> Way | None:
     cells, bars = out.grid.cells, out.bars
     one, other = cells.get(line.a), cells.get(line.b)
     if one is None and other is None:
@@ -240,7 +242,7 @@ def _way(out: Levels, plan: Lanes, line: Line, tops: dict[str, int], drawn: dict
     return _by_lane(out, plan, line, one, other, tops)
 
 
-def _straight(plan: Lanes, line: Line, one: Cell, other: Cell) -> Way:
+def _straight(plan: Lanes, line: OutlineLine, one: Cell, other: Cell) -> Way:
     """Down to a child: links of several kinds run side by side, their labels under one another at the last."""
     alike = plan.alike(line) or [line]
     before = alike[: alike.index(line)]
@@ -249,7 +251,7 @@ def _straight(plan: Lanes, line: Line, one: Cell, other: Cell) -> Way:
     return Way(line, [(x, start), (x, other.y)], (other.port + g.BESIDE * (len(alike) - 1), start + down))
 
 
-def _bottom(plan: Lanes, line: Line, cell: Cell) -> Point:
+def _bottom(plan: Lanes, line: OutlineLine, cell: Cell) -> Point:
     if line in cell.drop_at:
         return (cell.drop_at[line], cell.y + cell.h)
     bottoms = plan.bottoms(cell)
@@ -258,13 +260,13 @@ def _bottom(plan: Lanes, line: Line, cell: Cell) -> Point:
     return (cell.port + step * index, cell.y + cell.h)
 
 
-def _to_bar(plan: Lanes, line: Line, cell: Cell, bar: BarPlace, flipped: bool) -> Way:
+def _to_bar(plan: Lanes, line: OutlineLine, cell: Cell, bar: BarPlace, flipped: bool) -> Way:
     x, y = _bottom(plan, line, cell)
     points = [(x, y), (x, bar.y)]
     return Way(line, points[::-1] if flipped else points, (x, y))
 
 
-def between_bars(one: BarPlace | None, other: BarPlace | None, line: Line) -> Way | None:
+def between_bars(one: BarPlace | None, other: BarPlace | None, line: OutlineLine) -> Way | None:
     """The way of a link that joins two bars, None if an end is none."""
     if one is None or other is None:
         return None
@@ -274,7 +276,7 @@ def between_bars(one: BarPlace | None, other: BarPlace | None, line: Line) -> Wa
     return Way(line, points if upper is one else points[::-1], (x, upper.y + upper.h))
 
 
-def _level(one: Cell, other: Cell, line: Line, drawn: dict[frozenset[str], int], routes: int) -> Way:
+def _level(one: Cell, other: Cell, line: OutlineLine, drawn: dict[frozenset[str], int], routes: int) -> Way:
     left, right = (one, other) if one.x < other.x else (other, one)
     key = frozenset((line.a, line.b))
     index = drawn[key] = drawn.get(key, -1) + 1
@@ -286,7 +288,7 @@ def _level(one: Cell, other: Cell, line: Line, drawn: dict[frozenset[str], int],
     return Way(line, points if left is one else points[::-1], middle, level=True)
 
 
-def _by_lane(out: Levels, plan: Lanes, line: Line, one: Cell, other: Cell, tops: dict[str, int]) -> Way:
+def _by_lane(out: Levels, plan: Lanes, line: OutlineLine, one: Cell, other: Cell, tops: dict[str, int]) -> Way:
     kind, row, lane = plan.lane[line]
     y = out.lanes[(f"{kind}{row}", lane)]
     flipped = one.row > other.row

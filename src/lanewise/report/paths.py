@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lanewise.report.levels import Levels
-    from lanewise.results.outline import Outline, Path
+    from lanewise.results.outline import Outline, OutlinePath
 
 Point = tuple[float, float]
 ROUTE_COLOURS = 6
@@ -35,7 +35,7 @@ def route_shapes(outline: Outline, out: Levels) -> list[Shape]:
     return shapes
 
 
-def _course(out: Levels, path: Path, index: int) -> list[Point]:
+def _course(out: Levels, path: OutlinePath, index: int) -> list[Point]:
     """The points of a route: each link's own course, moved aside, joined inside every box."""
     legs = []
     for start, end in zip(path.nodes, path.nodes[1:], strict=False):

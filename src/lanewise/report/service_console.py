@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
 
-    from lanewise.results.loaded import Loaded
+    from lanewise.results.service_result import ServiceResult
 
 WIDTH = 99  # columns at most, however wide the terminal is
 _NAME, _BAR = 12, 20
 _VERDICT = {True: "bold green", False: "bold red"}
 
 
-def show_service(loaded: Loaded, console: Console | None = None) -> None:
+def show_service(loaded: ServiceResult, console: Console | None = None) -> None:
     """Print one service; NO_COLOR is honoured, and what is piped is plain."""
     (console or make_console()).print(service_view(loaded))
 
 
-def service_view(loaded: Loaded) -> RenderableType:
+def service_view(loaded: ServiceResult) -> RenderableType:
     """One service: verdict, rates, percentiles, limit, stages, busiest resources, advice, search, sources."""
     from rich.console import Group
     from rich.constrain import Constrain
@@ -43,7 +43,7 @@ def service_view(loaded: Loaded) -> RenderableType:
     return Constrain(Group(*parts), WIDTH)
 
 
-def services_sheet(found: Sequence[Loaded]) -> Sheet:
+def services_sheet(found: Sequence[ServiceResult]) -> Sheet:
     """A line a service: rate, verdict, latency, largest valid rate and limit."""
     sheet = Sheet(
         [Column("service", elastic=True), Column("system", keep=5), Column("rate\nQPS", True),
@@ -60,7 +60,7 @@ def services_sheet(found: Sequence[Loaded]) -> Sheet:
     return sheet
 
 
-def _verdict(loaded: Loaded) -> Text:
+def _verdict(loaded: ServiceResult) -> Text:
     from rich.text import Text
 
     return Text.assemble(
@@ -70,7 +70,7 @@ def _verdict(loaded: Loaded) -> Text:
     )
 
 
-def _lines(loaded: Loaded) -> list[RenderableType]:
+def _lines(loaded: ServiceResult) -> list[RenderableType]:
     facts = [("service", loaded.name), *services.facts(loaded)]
     peak = services.peak_text(loaded)
     if peak:
@@ -90,7 +90,7 @@ def _named(rows: Iterable[tuple[str, str]]) -> RenderableType:
     return table
 
 
-def _percentiles(loaded: Loaded) -> list[RenderableType]:
+def _percentiles(loaded: ServiceResult) -> list[RenderableType]:
     from rich.text import Text
 
     found = services.chosen_percentiles(loaded)
@@ -105,7 +105,7 @@ def _percentiles(loaded: Loaded) -> list[RenderableType]:
     ]
 
 
-def _stages(loaded: Loaded) -> list[RenderableType]:
+def _stages(loaded: ServiceResult) -> list[RenderableType]:
     from rich.table import Table
     from rich.text import Text
 
@@ -124,7 +124,7 @@ def _stages(loaded: Loaded) -> list[RenderableType]:
     return [_head("where a query's time goes"), table]
 
 
-def _busy(loaded: Loaded) -> list[RenderableType]:
+def _busy(loaded: ServiceResult) -> list[RenderableType]:
     from rich.table import Table
     from rich.text import Text
 

@@ -10,8 +10,8 @@ from lanewise.report import page, service_plots, services
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lanewise.results.loaded import Loaded
     from lanewise.results.run import Run
+    from lanewise.results.service_result import ServiceResult
 
 MOST_DRAWN = 12  # services with charts on one page, so that it stays under 1.5 MB
 
@@ -20,7 +20,7 @@ MOST_DRAWN = 12  # services with charts on one page, so that it stays under 1.5 
 class ServicePart:
     """One service as the template needs it; a chart is '' where nothing is known to draw it from."""
 
-    loaded: Loaded
+    loaded: ServiceResult
     anchor: str
     verdict: str
     lead: str
@@ -55,7 +55,7 @@ def service_parts(run: Run) -> tuple[list[ServicePart], dict[str, list[ServicePa
     return own, {study.name: _parts(study.name, study.services, budget, taken) for study in run.studies}
 
 
-def _parts(prefix: str, found: Sequence[Loaded], budget: Iterator[bool], taken: set[str]) -> list[ServicePart]:
+def _parts(prefix: str, found: Sequence[ServiceResult], budget: Iterator[bool], taken: set[str]) -> list[ServicePart]:
     parts = []
     for loaded in found:
         base = name = page.anchor(prefix, "service", loaded.name)
@@ -68,7 +68,7 @@ def _parts(prefix: str, found: Sequence[Loaded], budget: Iterator[bool], taken: 
     return parts
 
 
-def _part(loaded: Loaded, anchor: str, drawn: bool) -> ServicePart:
+def _part(loaded: ServiceResult, anchor: str, drawn: bool) -> ServicePart:
     colours = [*service_plots.stage_colours(loaded.stages), ""]
     part = ServicePart(
         loaded=loaded,

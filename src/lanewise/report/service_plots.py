@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lanewise.report.services import Scale, Strip
-    from lanewise.results.loaded import Loaded, Stage
+    from lanewise.results.service_result import ServiceResult, Stage
 
 POINTS = 120  # in a line: more cannot be told apart in print
 FULL = 0.9  # use from which a strip stands out
@@ -32,7 +32,7 @@ _STAGES = {
 }  # fmt: skip
 
 
-def percentile_chart(loaded: Loaded, salt: str) -> str:
+def percentile_chart(loaded: ServiceResult, salt: str) -> str:
     """Latency on a log axis against percentile, where each further nine takes the same room; '' without points."""
     clock, bound = services.clock(loaded), services.bound(loaded)
     places = [(_nines(share, loaded.queries), units.from_si(value, clock.unit)) for share, value in loaded.percentiles]
@@ -84,7 +84,7 @@ def _plain_log(axes: Any, values: Sequence[float]) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
 
 
-def _bound(axes: Any, loaded: Loaded, points: Sequence[tuple[float, float]]) -> None:
+def _bound(axes: Any, loaded: ServiceResult, points: Sequence[tuple[float, float]]) -> None:
     """The bound as a line, and what the percentile it is for came to."""
     clock = services.clock(loaded)
     x, y = _nines(loaded.percentile, loaded.queries), units.from_si(loaded.latency, clock.unit)
@@ -117,7 +117,7 @@ def stage_colours(stages: Sequence[Stage]) -> list[str]:
     return [_STAGES.get(stage.name) or next(taken) for stage in stages]
 
 
-def stage_chart(loaded: Loaded, salt: str) -> str:
+def stage_chart(loaded: ServiceResult, salt: str) -> str:
     """Two stacked bars, the mean query and the slowest ones; '' without stages. Its legend is the table beside it."""
     clock, longest = services.clock(loaded), services.longest(loaded.stages)
     if longest <= 0:
@@ -158,7 +158,7 @@ def _stack(axes: Any, row: int, lengths: Sequence[float], colours: Sequence[str]
         start += length
 
 
-def use_chart(loaded: Loaded, salt: str) -> str:
+def use_chart(loaded: ServiceResult, salt: str) -> str:
     """Use over time of the ten busiest, one strip each from 0 to 100 %, or their means where no series is known."""
     busy = services.shown_busy(loaded)
     if not busy:
@@ -207,7 +207,7 @@ def _strip(axes: Any, row: int, one: Strip, step: float, clock: Scale | None, sp
                   textcoords="offset points", va="bottom", fontsize=8.6, color=INK, annotation_clip=False)  # fmt: skip
 
 
-def search_chart(loaded: Loaded, salt: str) -> str:
+def search_chart(loaded: ServiceResult, salt: str) -> str:
     """The rate of each run of the search with its verdict, and the interval it ended in; '' without runs."""
     if not loaded.tried:
         return ""
@@ -237,7 +237,7 @@ def search_chart(loaded: Loaded, salt: str) -> str:
     return painted((_WIDTH, 3.5), f"{loaded.name}: rate of each run of the search, thousand QPS", salt, paint)
 
 
-def window(loaded: Loaded) -> tuple[float, float]:
+def window(loaded: ServiceResult) -> tuple[float, float]:
     """The rates (QPS) between which the search is drawn: of all runs, or around the last ones if those would vanish.
 
     It starts at 0 where cutting the axis would gain little.
@@ -278,7 +278,7 @@ def _break(axes: Any) -> None:
                   linewidth=1.0, clip_on=False, zorder=6)  # fmt: skip
 
 
-def _levels(axes: Any, loaded: Loaded) -> list[Any]:
+def _levels(axes: Any, loaded: ServiceResult) -> list[Any]:
     """The final interval as a band, the steady state as a line; their keys say their figures, clear of the runs."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch

@@ -13,7 +13,7 @@ from lanewise.report.citations import shortened
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lanewise.results.loaded import Advice, Busy, Loaded, Stage, Tried
+    from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage, Tried
 
 BUSIEST = 10
 ALIKE = 0.05  # GPUs whose uses differ by no more are shown as one
@@ -47,12 +47,12 @@ def scale(seconds: float) -> Scale:
     return Scale(unit, 1 if units.from_si(seconds, unit) >= 100 else 2)
 
 
-def clock(loaded: Loaded) -> Scale:
+def clock(loaded: ServiceResult) -> Scale:
     """The unit of this service's times: the one in which people state its bound."""
     return scale(bound(loaded) or loaded.latency)
 
 
-def bound(loaded: Loaded) -> float:
+def bound(loaded: ServiceResult) -> float:
     """The latency bound in s that the verdict rests on; 0 where there is none: MLPerf bounds Server alone."""
     return loaded.bound if loaded.scenario.lower() == "server" else 0.0
 
@@ -83,24 +83,24 @@ def _hundred(share: float) -> str:
     return f"{round(100 * share, 6):.8g}"
 
 
-def slowest(loaded: Loaded) -> str:
+def slowest(loaded: ServiceResult) -> str:
     """'slowest 1 %', as far as the bound's percentile goes."""
     return f"slowest {round(100 * (1 - loaded.percentile), 6):g} %"
 
 
-def verdict(loaded: Loaded) -> str:
+def verdict(loaded: ServiceResult) -> str:
     """MLPerf's word, where a bound is judged."""
     if not bound(loaded):
         return "no bound"
     return "VALID" if loaded.valid else "INVALID"
 
 
-def headline(loaded: Loaded) -> str:
+def headline(loaded: ServiceResult) -> str:
     """'150,000 QPS: VALID, p99 6.1 ms of 15 ms; limit: read window of hop4'."""
     return f"{rate(loaded.qps)}: {verdict(loaded)}{after_verdict(loaded)}"
 
 
-def after_verdict(loaded: Loaded) -> str:
+def after_verdict(loaded: ServiceResult) -> str:
     """The rest of the headline: ', p99 6.1 ms of 15 ms; limit: ...', with the reason where it is not valid."""
     text = f", {latency_of_bound(loaded)}"
     if not loaded.valid and loaded.reason:
@@ -108,13 +108,13 @@ def after_verdict(loaded: Loaded) -> str:
     return text + (f"; limit: {loaded.limit}" if loaded.limit else "")
 
 
-def latency_of_bound(loaded: Loaded) -> str:
+def latency_of_bound(loaded: ServiceResult) -> str:
     """'p99 6.1 ms of 15 ms', without a bound 'p99 6.1 ms'."""
     text = f"{percentile(loaded.percentile)} {clock(loaded).short(loaded.latency)}"
     return text + (f" of {clock(loaded).short(bound(loaded))}" if bound(loaded) > 0 else "")
 
 
-def peak_text(loaded: Loaded) -> str:
+def peak_text(loaded: ServiceResult) -> str:
     """How large a rate is valid, how that is known, and what the bound costs; '' where one rate was asked."""
     parts = []
     if loaded.peak is not None and loaded.peak[0] > 0:
@@ -134,7 +134,7 @@ def _found_in(tried: Sequence[Tried]) -> str:
     return f", found in {len(tried)} run{'s' * (len(tried) != 1)}" if tried else ""
 
 
-def facts(loaded: Loaded) -> list[tuple[str, str]]:
+def facts(loaded: ServiceResult) -> list[tuple[str, str]]:
     """Name and text of everything else that was recorded; what is not known is left out."""
     share = f" ({units.number(100 * loaded.late / loaded.queries, 2)} %)" if loaded.queries and loaded.late else ""
     basis = _BASES.get(loaded.basis, loaded.basis)
@@ -154,20 +154,20 @@ def facts(loaded: Loaded) -> list[tuple[str, str]]:
     return [(name, text) for name, text in found if text]
 
 
-def system(loaded: Loaded) -> str:
+def system(loaded: ServiceResult) -> str:
     """'composable-server-gen4 (path 4, gpus 4)'."""
     settings = ", ".join(f"{key} {value}" for key, value in loaded.settings.items())
     return f"{loaded.system} ({settings})" if settings else loaded.system
 
 
-def peak_interval(loaded: Loaded) -> str:
+def peak_interval(loaded: ServiceResult) -> str:
     """'136,000 to 136,250' in QPS, 'none' where no rate is valid, '' where one rate was asked."""
     if loaded.peak is None:
         return ""
     return interval(*loaded.peak).removesuffix(" QPS") if loaded.peak[0] > 0 else "none"
 
 
-def stage_rows(loaded: Loaded) -> list[tuple[str, str, str, str, str]]:
+def stage_rows(loaded: ServiceResult) -> list[tuple[str, str, str, str, str]]:
     """Name, mean, its share in %, that of the slowest queries and its share; the sum comes last."""
     if not loaded.stages:
         return []
@@ -209,10 +209,10 @@ class Strip:
         return "" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} %"
 
 
-def busiest(loaded: Loaded) -> list[Strip]:
+def busiest(loaded: ServiceResult) -> list[Strip]:
     """The busiest first, of equally busy ones the one named first; GPUs that are alike busy are one."""
     alone = [Strip(one.name, one.mean, one.series, one.mean, one.mean) for one in loaded.busy if one.kind != "GPU"]
-    groups: list[list[Busy]] = []
+    groups: list[list[ResourceUtilization]] = []
     for one in sorted((one for one in loaded.busy if one.kind == "GPU"), key=lambda one: -one.mean):
         if groups and groups[-1][0].mean - one.mean <= ALIKE:
             groups[-1].append(one)
@@ -223,7 +223,7 @@ def busiest(loaded: Loaded) -> list[Strip]:
     return sorted(strips, key=lambda one: (-one.mean, places.get(one.name, -1)))
 
 
-def _together(members: Sequence[Busy]) -> Strip:
+def _together(members: Sequence[ResourceUtilization]) -> Strip:
     means = [one.mean for one in members]
     if len(members) == 1:
         return Strip(members[0].name, means[0], members[0].series, means[0], means[0])
@@ -234,7 +234,7 @@ def _together(members: Sequence[Busy]) -> Strip:
     return Strip(f"GPUs {names}", math.fsum(means) / len(means), series, min(means), max(means), len(members))
 
 
-def grouped(loaded: Loaded) -> str:
+def grouped(loaded: ServiceResult) -> str:
     """What is said of rows that stand for several GPUs, '' where there are none."""
     several = [one for one in shown_busy(loaded) if one.count > 1]
     text = "GPUs that are alike busy as one, their mean" if several else ""
@@ -265,13 +265,13 @@ def ranges(names: Iterable[str]) -> str:
     return ", ".join([*folded, *sorted(words)])
 
 
-def shown_busy(loaded: Loaded) -> list[Strip]:
+def shown_busy(loaded: ServiceResult) -> list[Strip]:
     """The ten busiest, without those that are idle, and one at least."""
     found = busiest(loaded)[:BUSIEST]
     return [one for one in found if one is found[0] or one.mean >= IDLE]
 
 
-def left_over(loaded: Loaded) -> str:
+def left_over(loaded: ServiceResult) -> str:
     """What is said of the resources that are not shown."""
     rest = busiest(loaded)[len(shown_busy(loaded)) :]
     count = sum(one.count for one in rest)
@@ -282,12 +282,12 @@ def left_over(loaded: Loaded) -> str:
     return f"{count} more, none busier than {100 * rest[0].mean:.0f} % on average"
 
 
-def rests(loaded: Loaded) -> list[str]:
+def rests(loaded: ServiceResult) -> list[str]:
     """What the limit rests on, without repeating what figures of one part share."""
     return [shortened(text) for text in loaded.rests_on]
 
 
-def advice(loaded: Loaded) -> list[tuple[str, str]]:
+def advice(loaded: ServiceResult) -> list[tuple[str, str]]:
     """Each change with '+18 %' or '', what brings most first."""
     ordered = sorted(loaded.advice, key=lambda one: -math.inf if one.gain is None else one.gain, reverse=True)
     return [(one.says, _gain(one)) for one in ordered]
@@ -301,7 +301,7 @@ def _gain(one: Advice) -> str:
     return "0 %" if text == "0" else f"{'+' if change > 0 else page.MINUS}{text} %"
 
 
-def tried_rows(loaded: Loaded) -> list[tuple[str, str, str, str, str, str]]:
+def tried_rows(loaded: ServiceResult) -> list[tuple[str, str, str, str, str, str]]:
     """Run, rate, latency, queries, verdict and reason of each run of the search, as it went."""
     unit = clock(loaded)
     return [
@@ -311,7 +311,7 @@ def tried_rows(loaded: Loaded) -> list[tuple[str, str, str, str, str, str]]:
     ]  # fmt: skip
 
 
-def chosen_percentiles(loaded: Loaded) -> list[tuple[str, str]]:
+def chosen_percentiles(loaded: ServiceResult) -> list[tuple[str, str]]:
     """p50, p90, p99, p99.9 and the maximum, as far as they were recorded, and always that of the bound."""
     known = dict(loaded.percentiles)
     known.setdefault(loaded.percentile, loaded.latency)
@@ -324,7 +324,7 @@ def chosen_percentiles(loaded: Loaded) -> list[tuple[str, str]]:
     ]
 
 
-def overview(services: Sequence[Loaded]) -> str:
+def overview(services: Sequence[ServiceResult]) -> str:
     """'3 services under load: 2 VALID, 1 INVALID'."""
     if not services:
         return ""

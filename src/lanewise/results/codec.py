@@ -15,10 +15,10 @@ from enum import StrEnum
 from typing import Any, TypeVar, Union, cast
 
 from lanewise.errors import FormatError, Place
-from lanewise.results.loaded import Loaded
 from lanewise.results.observation import Observation, Source
 from lanewise.results.outline import Outline
 from lanewise.results.run import Run
+from lanewise.results.service_result import ServiceResult
 
 SCHEMA = "lanewise.run/1"
 # What a row says besides its fields, for readers that do not compute: written, and not read back.
@@ -28,7 +28,13 @@ DERIVED = {
 }
 T = TypeVar("T")
 
-_NAMES = {"Mapping": Mapping, "Observation": Observation, "Outline": Outline, "Loaded": Loaded, "Source": Source}
+_NAMES = {
+    "Mapping": Mapping,
+    "Observation": Observation,
+    "Outline": Outline,
+    "ServiceResult": ServiceResult,
+    "Source": Source,
+}
 _HINTS: dict[type, dict[str, Any]] = {}
 _RERUN = "write it again with the command that made it"
 

@@ -19,8 +19,8 @@ from lanewise.results.observation import Basis, Observation, Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from lanewise.results.loaded import Loaded
     from lanewise.results.run import Run
+    from lanewise.results.service_result import ServiceResult
 
 Key = tuple[str, ...]
 _PARTS = ("study", "system", "table", "scenario", "flow", "metric")
@@ -30,7 +30,7 @@ _BETTER = {"B/s": 1, "1/s": 1, "s": -1}  # more is better of rates, less of time
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class RowPair:
     """Two observations of the same thing; values are in `unit`, the left one's, None where unknown."""
 
     left: Observation
@@ -108,7 +108,7 @@ class Comparison:
 
     left_name: str
     right_name: str
-    pairs: tuple[Pair, ...]
+    pairs: tuple[RowPair, ...]
     only_left: tuple[Observation, ...]
     only_right: tuple[Observation, ...]
     conditions: tuple[tuple[str, str, str], ...] = ()
@@ -217,7 +217,7 @@ def _beside(row: Observation, source: Source) -> Observation | None:
     return None
 
 
-def service_rows(loaded: Loaded, study: str = "") -> tuple[Observation, ...]:
+def service_rows(loaded: ServiceResult, study: str = "") -> tuple[Observation, ...]:
     """What two runs compare of a service: largest valid rate if it was searched, rate answered, latency."""
     latency = f"p{round(100 * loaded.percentile, 6):g} latency"
     found: list[tuple[str, float, str, float | None, float | None]] = [
@@ -244,13 +244,13 @@ def _key(row: Observation, ignore: frozenset[str]) -> Key:
     return (*names, *settings)
 
 
-def _pair(left: Observation, right: Observation) -> Pair:
+def _pair(left: Observation, right: Observation) -> RowPair:
     value, note = right.value, ""
     if value is not None and right.unit != left.unit:
         same = _dimension(left.unit) is not None and _dimension(left.unit) == _dimension(right.unit)
         value = units.from_si(units.to_si(value, right.unit), left.unit) if same else None
         note = "" if same else f"not comparable: {left.unit} and {right.unit}"
-    return Pair(left, right, left.unit, left.value, value, note)
+    return RowPair(left, right, left.unit, left.value, value, note)
 
 
 def _dimension(unit: str) -> str | None:
@@ -271,5 +271,5 @@ def _joined(names: tuple[str, str], parts: list[Comparison]) -> Comparison:
 
 
 __all__ = [
-    "Comparison", "Pair", "compare", "compare_runs", "compare_sources", "compare_systems", "rows_of", "service_rows",
+    "Comparison", "RowPair", "compare", "compare_runs", "compare_sources", "compare_systems", "rows_of", "service_rows",
 ]  # fmt: skip

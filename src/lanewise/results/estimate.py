@@ -53,7 +53,7 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class LineFit:
     """time = latency + bytes / bandwidth: s and B/s, and the largest relative error of the points it was fitted to."""
 
     latency: float
@@ -61,7 +61,7 @@ class Fit:
     worst: float
 
 
-def fit_line(sizes: Sequence[float], seconds: Sequence[float]) -> Fit | None:
+def fit_line(sizes: Sequence[float], seconds: Sequence[float]) -> LineFit | None:
     """Latency and bandwidth that fit times by size best in relative terms; None without two sizes or a rising line.
 
     Weighted least squares with weights 1/t^2, as a 4 KiB copy of 3 us and a 1 GiB copy of 20 ms count alike.
@@ -79,7 +79,7 @@ def fit_line(sizes: Sequence[float], seconds: Sequence[float]) -> Fit | None:
     slope = rise / spread
     latency = y - slope * x
     worst = max(abs(latency + slope * s - t) / t for s, t in zip(sizes, seconds, strict=True))
-    return Fit(latency, 1 / slope, worst)
+    return LineFit(latency, 1 / slope, worst)
 
 
-__all__ = ["Fit", "Rule", "fit_line", "median_interval"]
+__all__ = ["LineFit", "Rule", "fit_line", "median_interval"]

@@ -18,7 +18,7 @@ _TREE = (LinkKind.PCIE, LinkKind.FABRIC)
 
 
 @dataclass
-class Group:
+class NestGroup:
     """A top-level thing of the drawing: a host, a pool or a bar (one network switch or NVSwitch group)."""
 
     kind: str
@@ -33,7 +33,7 @@ class Nest:
 
     hosts: tuple[str, ...]
     tops: list[str] = field(default_factory=list)
-    groups: dict[str, Group] = field(default_factory=dict)
+    groups: dict[str, NestGroup] = field(default_factory=dict)
     parent: dict[str, str] = field(default_factory=dict)
     children: dict[str, list[str]] = field(default_factory=dict)
     members: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -152,20 +152,20 @@ def _place_roots(system: System, plan: Nest) -> None:
     pool_roots = _cut_pools(system, plan)
     for host in plan.hosts:
         roots = [name for name in system.of_kind(Kind.CPU, host=host) if name not in plan.parent]
-        _add(plan, host, Group("host", host, roots))
+        _add(plan, host, NestGroup("host", host, roots))
     for roots in _clusters(system, plan, pool_roots):
         # A single device that hangs nowhere (a laptop's network card, a client) needs no pool around it.
-        _add(plan, f"pool/{roots[0]}", Group("pool", _pool_title(system, plan, roots), roots))
+        _add(plan, f"pool/{roots[0]}", NestGroup("pool", _pool_title(system, plan, roots), roots))
     for name in system.devices:
         if name in plan.barred and plan.shown(name) == name:
             owner = system.devices[name].host
             if system.devices[name].kind is Kind.NVSWITCH and owner in plan.groups:
                 plan.groups[owner].bars.append(name)
             else:
-                _add(plan, f"bar/{name}", Group("bar", name, [name]))
+                _add(plan, f"bar/{name}", NestGroup("bar", name, [name]))
 
 
-def _add(plan: Nest, name: str, group: Group) -> None:
+def _add(plan: Nest, name: str, group: NestGroup) -> None:
     plan.tops.append(name)
     plan.groups[name] = group
 

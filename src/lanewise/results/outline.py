@@ -20,7 +20,7 @@ CONTAINERS = ("host", "numa", "pool")
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class OutlineBox:
     """A container (kind host, numa, pool) or a device (kind as in the topology) with the boxes beneath it.
 
     `detail` is the part, `bound` the host a pooled device belongs to, `unbound` a device that no host owns;
@@ -33,7 +33,7 @@ class Box:
     detail: str = ""
     bound: str = ""
     unbound: bool = False
-    children: tuple[Box, ...] = ()
+    children: tuple[OutlineBox, ...] = ()
     members: tuple[str, ...] = ()
 
     @property
@@ -43,7 +43,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OutlineLine:
     """A link between the boxes `a` and `b`: loads in B/s, uses 0..1, None where not stated.
 
     `tree` says that `b` hangs under `a`; every other line joins two places of the nesting.
@@ -61,7 +61,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class OutlineSpan:
     """A volume laid over several drives."""
 
     label: str
@@ -69,7 +69,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class OutlinePath:
     """A highlighted route: the boxes it passes in order, and the index of its colour."""
 
     label: str
@@ -83,10 +83,10 @@ class Outline:
 
     name: str
     title: str
-    boxes: tuple[Box, ...]
-    lines: tuple[Line, ...]
-    spans: tuple[Span, ...] = ()
-    paths: tuple[Path, ...] = ()
+    boxes: tuple[OutlineBox, ...]
+    lines: tuple[OutlineLine, ...]
+    spans: tuple[OutlineSpan, ...] = ()
+    paths: tuple[OutlinePath, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -118,19 +118,21 @@ def outline(
         title=system.title or system.name,
         boxes=tuple(_container(system, plan, top) for top in plan.tops),
         lines=_lines(system, plan, loads, use),
-        spans=tuple(Span(_volume_label(v.name, v.raid, len(v.drives)), v.drives) for v in system.volumes.values()),
+        spans=tuple(
+            OutlineSpan(_volume_label(v.name, v.raid, len(v.drives)), v.drives) for v in system.volumes.values()
+        ),
         paths=tuple(_path(plan, label, index, nodes) for index, (label, nodes) in enumerate(routes)),
         notes=_notes(system),
     )
 
 
-def _container(system: System, plan: Nest, top: str) -> Box:
+def _container(system: System, plan: Nest, top: str) -> OutlineBox:
     group = plan.groups[top]
     if group.kind == "bar":
         return _device(system, plan, group.roots[0])
     if group.kind == "host" and len(group.roots) > 1:
         children = tuple(
-            Box(
+            OutlineBox(
                 f"{top}/{root}",
                 "numa",
                 _numa_title(system.devices[root]),
@@ -141,20 +143,20 @@ def _container(system: System, plan: Nest, top: str) -> Box:
     else:
         children = tuple(_device(system, plan, root) for root in group.roots)
     bars = tuple(_device(system, plan, bar) for bar in group.bars)
-    return Box(top, group.kind, group.title, children=children + bars)
+    return OutlineBox(top, group.kind, group.title, children=children + bars)
 
 
 def _numa_title(device: Device) -> str:
     return f"NUMA node {device.numa}" if device.numa is not None else f"socket of {device.name}"
 
 
-def _device(system: System, plan: Nest, name: str) -> Box:
+def _device(system: System, plan: Nest, name: str) -> OutlineBox:
     device = system.devices[name]
     members = plan.members.get(name, (name,))
     title = name if len(members) == 1 else f"{len(members)}x {_common(members)}"
     # Where a device stands inside its own host, repeating the host's name would only be noise.
     bound = device.host or "" if plan.pooled(name) and len(plan.hosts) > 1 else ""
-    return Box(
+    return OutlineBox(
         name,
         device.kind.value,
         title,
@@ -186,7 +188,7 @@ def _lines(
     plan: Nest,
     loads: Mapping[tuple[str, str], float],
     use: Mapping[tuple[str, str], float],
-) -> tuple[Line, ...]:
+) -> tuple[OutlineLine, ...]:
     flows: dict[tuple[str, str, str], _Flow] = {}
     for link in system.links:
         if plan.hidden(link):
@@ -206,10 +208,10 @@ def _line(
     flow: _Flow,
     loads: Mapping[tuple[str, str], float],
     use: Mapping[tuple[str, str], float],
-) -> Line:
+) -> OutlineLine:
     a, b, kind = key
     there, back = list(flow.pairs), [(end, start) for start, end in flow.pairs]
-    return Line(
+    return OutlineLine(
         a,
         b,
         kind,
@@ -249,13 +251,13 @@ def _volume_label(name: str, raid: int, drives: int) -> str:
     return f"{name}: RAID {raid} over {drives} drive{'s' * (drives != 1)}"
 
 
-def _path(plan: Nest, label: str, index: int, nodes: Sequence[str]) -> Path:
+def _path(plan: Nest, label: str, index: int, nodes: Sequence[str]) -> OutlinePath:
     shown: list[str] = []
     for node in nodes:
         for name in plan.stands_for(node):
             if not shown or shown[-1] != name:
                 shown.append(name)
-    return Path(label, index, tuple(shown))
+    return OutlinePath(label, index, tuple(shown))
 
 
 def _notes(system: System) -> tuple[str, ...]:
@@ -267,4 +269,4 @@ def _notes(system: System) -> tuple[str, ...]:
     return tuple(notes)
 
 
-__all__ = ["CONTAINERS", "Box", "Line", "Outline", "Path", "Span", "outline"]
+__all__ = ["CONTAINERS", "Outline", "OutlineBox", "OutlineLine", "OutlinePath", "OutlineSpan", "outline"]

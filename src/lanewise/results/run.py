@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lanewise.results.loaded import Loaded
     from lanewise.results.observation import Observation
     from lanewise.results.outline import Outline
+    from lanewise.results.service_result import ServiceResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class StudyRun:
     drawings: tuple[Drawing, ...] = ()
     assumptions: tuple[str, ...] = ()
     method: str = ""
-    services: tuple[Loaded, ...] = ()
+    services: tuple[ServiceResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,5 +127,5 @@ class Run:
     version: str
     command: str = ""
     machine: Mapping[str, str] = field(default_factory=dict)
-    services: tuple[Loaded, ...] = ()
+    services: tuple[ServiceResult, ...] = ()
     rows: tuple[Observation, ...] = ()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise import units
-from lanewise.results.loaded import Advice
+from lanewise.results.service_result import Advice
 from lanewise.serving.ceiling import RAISE, apart, ceiling
 from lanewise.serving.simulation import alone_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lanewise.results.loaded import Loaded
+    from lanewise.results.service_result import ServiceResult
     from lanewise.serving.simulation import Served, Simulation
 
 WORTH = 0.005  # gains below this share are noise
@@ -44,7 +44,7 @@ def lone_query(served: Served) -> float:
     )
 
 
-def not_busy(served: Served, found: Loaded) -> tuple[str, tuple[Advice, ...]]:
+def not_busy(served: Served, found: ServiceResult) -> tuple[str, tuple[Advice, ...]]:
     """Limit and advice for a service that is late although nothing is full: the stage in which its time goes."""
     load, lone = served.load, lone_query(served)
     bound = load.workload.bound

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.perf.resources import weakest
-from lanewise.results.loaded import Busy, Loaded, Stage
 from lanewise.results.observation import Source
+from lanewise.results.service_result import ResourceUtilization, ServiceResult, Stage
 from lanewise.serving.verdict import PERCENTILES, Verdict, judge
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _KINDS = {"link": "link", "window": "window", "tags": "window", "engine": "engin
 class Used:
     """A resource or GPU with its use (0..1) on average and in each interval, and what its capacity rests on."""
 
-    busy: Busy
+    busy: ResourceUtilization
     basis: str
     rests_on: tuple[str, ...]
     resource: int | None
@@ -57,7 +57,7 @@ def answered_rate(load: Load, out: _native.ServiceOutcome, ask: Ask) -> float:
     return rate * load.workload.samples if load.scenario == "multi-stream" else rate
 
 
-def answer(simulation: Simulation, place: int, rate: float, ask: Ask, outcome: _native.Outcome) -> Loaded:
+def answer(simulation: Simulation, place: int, rate: float, ask: Ask, outcome: _native.Outcome) -> ServiceResult:
     """What the run says of the service at that place among the loads."""
     served, out = simulation.served[place], outcome.services[place]
     load = served.load
@@ -67,7 +67,7 @@ def answer(simulation: Simulation, place: int, rate: float, ask: Ask, outcome: _
     used = sorted(uses(simulation, outcome, ask), key=lambda each: -each.busy.mean)
     limit = limit_of(simulation, served, used)
     notes = dict.fromkeys([*others_on(simulation, place, limit, outcome), *(times.doubt for times in served.times)])
-    return Loaded(
+    return ServiceResult(
         name=name_of(simulation, served), workload=load.workload.name, scenario=load.scenario,
         system=simulation.system.name, source=Source.PREDICTED, qps=rate if load.scenario == "server" else answered,
         answered=answered, queries=out.counted, late=out.late, bound=load.workload.bound, percentile=share,
@@ -102,12 +102,17 @@ def uses(simulation: Simulation, outcome: _native.Outcome, ask: Ask) -> Iterator
             for moved in outcome.steps
         )
         kind = _KINDS.get(resource.key[0], "other")
-        yield Used(Busy(resource.name, min(mean, 1.0), series, kind), resource.basis, (resource.rests_on,), index)
+        yield Used(
+            ResourceUtilization(resource.name, min(mean, 1.0), series, kind),
+            resource.basis,
+            (resource.rests_on,),
+            index,
+        )
     for place, gpu in enumerate(simulation.gpus):
         series = tuple(min(1.0, busy[place] / step) for busy in outcome.gpu_steps)
         times = [each.times[each.gpus.index(gpu)] for each in simulation.served if gpu in each.gpus]
         yield Used(
-            Busy(f"GPU {gpu}", min(outcome.busy[place] / end, 1.0), series, "GPU"),
+            ResourceUtilization(f"GPU {gpu}", min(outcome.busy[place] / end, 1.0), series, "GPU"),
             weakest([each.basis for each in times]), tuple(text for each in times for text in each.rests_on), None,
         )  # fmt: skip
 

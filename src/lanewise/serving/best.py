@@ -9,15 +9,15 @@ from lanewise.serving.peak import Sought, seek, simulate
 from lanewise.serving.workload import workload
 
 if TYPE_CHECKING:
-    from lanewise.results.loaded import Loaded
     from lanewise.results.plan import Service
+    from lanewise.results.service_result import ServiceResult
     from lanewise.topology.model import System
 
 FRONTEND = "frontend"
 OFFLINE_SECONDS = 5.0
 
 
-def under_load(system: System, asked: Service) -> Loaded:
+def under_load(system: System, asked: Service) -> ServiceResult:
     """The service at its peak (server) or at full speed (offline); InputError for what cannot be answered."""
     load = Load(
         workload(asked.workload), qps=1.0, scenario=asked.mode, host=asked.host,

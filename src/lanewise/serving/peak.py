@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError
-from lanewise.results.loaded import Tried
+from lanewise.results.service_result import Tried
 from lanewise.serving.advice import BUSY, advice, doubts, not_busy
 from lanewise.serving.answer import answer, percentile_of, verdict_of
 from lanewise.serving.ceiling import ceiling
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import lanewise._native as _native
     from lanewise.perf.flow import Flow
-    from lanewise.results.loaded import Loaded
+    from lanewise.results.service_result import ServiceResult
     from lanewise.serving.load import Load
     from lanewise.serving.search import Peak
     from lanewise.topology.model import System
@@ -44,13 +44,17 @@ class Sought:
     on_trial: Callable[[Trial], None] | None = None
 
 
-def at_rate(simulation: Simulation, rates: Sequence[float], ask: Ask) -> tuple[tuple[Loaded, ...], _native.Outcome]:
+def at_rate(
+    simulation: Simulation, rates: Sequence[float], ask: Ask
+) -> tuple[tuple[ServiceResult, ...], _native.Outcome]:
     """Every service at its rate, and the run itself, which holds the trace."""
     outcome = simulation.run(rates, ask)
     return tuple(_told(simulation, place, rates, ask, outcome) for place in range(len(rates))), outcome
 
 
-def _told(simulation: Simulation, place: int, rates: Sequence[float], ask: Ask, outcome: _native.Outcome) -> Loaded:
+def _told(
+    simulation: Simulation, place: int, rates: Sequence[float], ask: Ask, outcome: _native.Outcome
+) -> ServiceResult:
     """The answer with its ceiling, advice and doubts; of a service that is late with nothing full, the stage."""
     served, found = simulation.served[place], answer(simulation, place, rates[place], ask, outcome)
     most = ceiling(simulation, place, rates).qps
@@ -101,7 +105,7 @@ def find(
 
 def at_peak(
     simulation: Simulation, place: int, rates: Sequence[float], sought: Sought, trace: int = 0
-) -> tuple[tuple[Loaded, ...], _native.Outcome]:
+) -> tuple[tuple[ServiceResult, ...], _native.Outcome]:
     """All services with that one at its peak, or at the lowest rate tried if none keeps the bound.
 
     The run that decided is run once more with its seed and length, now with everything kept.
@@ -130,7 +134,7 @@ def at_peak(
 def simulate(
     system: System, loads: Sequence[Load], background: Sequence[Flow] = (), seconds: float | None = None,
     seed: int = 1, trace: int = 0,
-) -> tuple[tuple[Loaded, ...], Simulation, _native.Outcome]:  # fmt: skip
+) -> tuple[tuple[ServiceResult, ...], Simulation, _native.Outcome]:  # fmt: skip
     """Loads at their rates, with the simulation and its run; InputError for what cannot be answered."""
     simulation = Simulation(system, loads, background)
     if seconds is not None and not 0.0 < seconds < math.inf:
@@ -152,7 +156,7 @@ def simulate(
 
 def seek(
     system: System, load: Load, beside: Sequence[Load], background: Sequence[Flow], sought: Sought, trace: int = 0
-) -> tuple[tuple[Loaded, ...], Simulation, _native.Outcome]:
+) -> tuple[tuple[ServiceResult, ...], Simulation, _native.Outcome]:
     """The peak of one load, then the others beside it at their rates, with the simulation and its last run."""
     loads = [load if load.scenario != "server" else replace(load, qps=load.qps or 1.0), *beside]
     simulation = Simulation(system, loads, background)

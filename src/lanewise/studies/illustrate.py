@@ -19,8 +19,8 @@ from lanewise.studies.node import at
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lanewise.results.loaded import Loaded
     from lanewise.results.observation import Observation
+    from lanewise.results.service_result import ServiceResult
     from lanewise.studies.bench import Bench
     from lanewise.studies.form import ChartForm, DrawingForm, ScenarioForm, StudyForm
     from lanewise.topology.model import System
@@ -105,7 +105,7 @@ def _drawing(bench: Bench, entry: DrawingForm) -> Drawing:
     return Drawing(title, outline(system, found.loads, found.link_use, routes), entry.caption)
 
 
-def services(bench: Bench) -> tuple[Loaded, ...]:
+def services(bench: Bench) -> tuple[ServiceResult, ...]:
     """Every service of the form at its peak, by event simulation; LanewiseError with its place."""
     made = []
     for entry in bench.form.services:

@@ -39,7 +39,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Busy:
+class ResourceUtilization:
     """A link, window, engine or GPU: its use (0..1) on average, and in each interval of the run.
 
     `kind` is link, window, engine, GPU or other.
@@ -60,13 +60,13 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class ServiceResult:
     """One service at one rate: latency percentiles, where time went, what was busy, and whether the bound held.
 
     `percentiles` are (share 0..1, latency s), ascending; `series_step` is the width in s of the intervals of each
-    Busy.series. `peak` is the interval in QPS in which the largest valid rate lies, with `tried` the runs that found
-    it; both are empty where a single rate was asked. `steady` is the rate in QPS that GPUs and paths allow without
-    any bound.
+    ResourceUtilization.series. `peak` is the interval in QPS in which the largest valid rate lies, with `tried` the
+    runs that found it; both are empty where a single rate was asked. `steady` is the rate in QPS that GPUs and paths
+    allow without any bound.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Loaded:
     rests_on: tuple[str, ...] = ()
     percentiles: tuple[tuple[float, float], ...] = ()
     stages: tuple[Stage, ...] = ()
-    busy: tuple[Busy, ...] = ()
+    busy: tuple[ResourceUtilization, ...] = ()
     series_step: float = 0.0
     batch: float = 0.0
     peak: tuple[float, float] | None = None
