@@ -23,8 +23,8 @@ EXIT_BAD_INPUT = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where in a file something stands: `line` and `column` count from 1, 0 means unknown."""
+class Location:
+    """A position in a file: `line` and `column` count from 1, 0 means unknown."""
 
     file: str
     line: int = 0
@@ -35,16 +35,16 @@ class Place:
 
 
 class LanewiseError(Exception):
-    """Base of all errors: one cause, one place if known, one hint what to do next."""
+    """Base of all errors: one cause, one location if known, one hint what to do next."""
 
-    def __init__(self, cause: str, *, place: Place | None = None, hint: str = "") -> None:
+    def __init__(self, cause: str, *, location: Location | None = None, hint: str = "") -> None:
         super().__init__(cause)
         self.cause = cause
-        self.place = place
+        self.location = location
         self.hint = hint
 
     def __str__(self) -> str:
-        where = f"{self.place}: " if self.place else ""
+        where = f"{self.location}: " if self.location else ""
         return f"{where}{self.cause}"
 
     def show(self) -> str:
@@ -81,7 +81,7 @@ class CannotMeasure(LanewiseError):
     """This machine does not let that be measured."""
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str], place: Place | None = None) -> UnknownName:
+def unknown_name(kind: str, name: str, known: Iterable[str], location: Location | None = None) -> UnknownName:
     """An UnknownName for `kind` whose hint offers the closest of the `known` names."""
     names = sorted(known)
     close = get_close_matches(name, names, n=3, cutoff=0.5)
@@ -89,4 +89,4 @@ def unknown_name(kind: str, name: str, known: Iterable[str], place: Place | None
         hint = f"did you mean {' or '.join(close)}?"
     else:
         hint = f"known: {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}" if names else ""
-    return UnknownName(f"unknown {kind} '{name}'", place=place, hint=hint)
+    return UnknownName(f"unknown {kind} '{name}'", location=location, hint=hint)

@@ -7,7 +7,7 @@ import stat
 import sys
 from pathlib import Path
 
-from lanewise.errors import InputError, Place
+from lanewise.errors import InputError, Location
 
 
 def read_file(path: str | Path) -> str:
@@ -16,10 +16,12 @@ def read_file(path: str | Path) -> str:
         return Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
-            "not a text file (UTF-8)", place=Place(str(path)), hint=f"byte {error.start} is not text"
+            "not a text file (UTF-8)", location=Location(str(path)), hint=f"byte {error.start} is not text"
         ) from None
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", place=Place(str(path)), hint="check the path") from None
+        raise InputError(
+            f"cannot be read: {error.strerror}", location=Location(str(path)), hint="check the path"
+        ) from None
 
 
 def write_file(path: str | Path, text: str) -> None:
@@ -49,30 +51,32 @@ def write_bytes(path: str | Path, data: bytes) -> None:
         raise  # the reader has left, which is no fault of the path
     except OSError as error:
         raise InputError(
-            f"cannot be written: {error.strerror}", place=Place(str(path)), hint="choose another path"
+            f"cannot be written: {error.strerror}", location=Location(str(path)), hint="choose another path"
         ) from None
 
 
 def check_writable(path: str | Path) -> None:
     """InputError with a hint for a path that could not be written; nothing is written or opened."""
-    place = Place(str(path))
+    location = Location(str(path))
     if str(path) in _STREAMS:
         return
     try:
         mode = _mode(path)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", place=place, hint="choose another path") from None
+        raise InputError(
+            f"cannot be written: {error.strerror}", location=location, hint="choose another path"
+        ) from None
     if mode is not None and stat.S_ISDIR(mode):
-        raise InputError("is a folder, not a file", place=place, hint=f"for example {Path(path) / 'report.html'}")
+        raise InputError("is a folder, not a file", location=location, hint=f"for example {Path(path) / 'report.html'}")
     if mode is not None and not stat.S_ISREG(mode):
         if not os.access(path, os.W_OK):
-            raise InputError("cannot be written", place=place, hint="choose a file that you may write to")
+            raise InputError("cannot be written", location=location, hint="choose a file that you may write to")
         return
     folder = Path(os.path.realpath(path)).parent
     if not folder.exists():
-        raise InputError(f"there is no folder {folder}", place=place, hint=f"make it first: mkdir -p {folder}")
+        raise InputError(f"there is no folder {folder}", location=location, hint=f"make it first: mkdir -p {folder}")
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise InputError("cannot be written", place=place, hint="choose a folder that you may write to")
+        raise InputError("cannot be written", location=location, hint="choose a folder that you may write to")
 
 
 class Lines:
@@ -112,7 +116,7 @@ class Lines:
 
     def _error(self, error: OSError) -> InputError:
         hint = "make room, or choose another path"
-        return InputError(f"cannot be written: {error.strerror}", place=Place(str(self._path)), hint=hint)
+        return InputError(f"cannot be written: {error.strerror}", location=Location(str(self._path)), hint=hint)
 
 
 _STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2, "/dev/fd/1": 1, "/dev/fd/2": 2}

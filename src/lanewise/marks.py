@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lanewise.errors import Contradiction, FormatError, Place
+from lanewise.errors import Contradiction, FormatError, Location
 
 if TYPE_CHECKING:
     import yaml
@@ -27,8 +27,8 @@ class Document:
 
     file: str
     data: object = None
-    values: dict[Path, Place] = field(default_factory=dict)
-    keys: dict[Path, Place] = field(default_factory=dict)
+    values: dict[Path, Location] = field(default_factory=dict)
+    keys: dict[Path, Location] = field(default_factory=dict)
 
     def at(self, path: Path) -> object:
         """The value at `path`, None if there is none."""
@@ -42,20 +42,20 @@ class Document:
                 return None
         return value
 
-    def place(self, *path: str | int) -> Place:
+    def location(self, *path: str | int) -> Location:
         """Where the value at `path` stands, or the nearest thing around it."""
         return self._nearest(path, self.values)
 
-    def key_place(self, *path: str | int) -> Place:
+    def key_location(self, *path: str | int) -> Location:
         """Where the key or list entry at `path` stands, or the nearest thing around it."""
         return self.keys.get(path) or self._nearest(path, self.values)
 
-    def _nearest(self, path: Path, table: Mapping[Path, Place]) -> Place:
+    def _nearest(self, path: Path, table: Mapping[Path, Location]) -> Location:
         for length in range(len(path), -1, -1):
             found = table.get(path[:length])
             if found:
                 return found
-        return Place(self.file)
+        return Location(self.file)
 
 
 def load(text: str, file: str) -> Document:
@@ -78,7 +78,7 @@ def compose(text: str, file: str) -> yaml.Node | None:
     except yaml.YAMLError as error:
         raise _broken(error, file, text) from None
     except UnicodeEncodeError:
-        raise FormatError("not a text in Unicode", place=Place(file), hint="save the file as UTF-8") from None
+        raise FormatError("not a text in Unicode", location=Location(file), hint="save the file as UTF-8") from None
 
 
 def _check_depth(events: Iterable[yaml.Event], file: str) -> None:
@@ -93,8 +93,8 @@ def _check_depth(events: Iterable[yaml.Event], file: str) -> None:
             depth -= 1
         if depth > MAX_DEPTH:
             mark = event.start_mark
-            place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
-            raise FormatError("the text is nested too deep", place=place, hint="close a bracket left open")
+            location = Location(file, mark.line + 1, mark.column + 1) if mark else Location(file)
+            raise FormatError("the text is nested too deep", location=location, hint="close a bracket left open")
 
 
 class _Filler:
@@ -108,12 +108,12 @@ class _Filler:
     def value(self, node: yaml.Node, path: Path) -> object:
         import yaml
 
-        place = _place(node, self.document.file)
-        self.document.values[path] = place
+        location = _location(node, self.document.file)
+        self.document.values[path] = location
         self.count += 1
         if self.count > MAX_VALUES or id(node) in self.open or len(path) > MAX_DEPTH:
             raise FormatError(
-                "the text unfolds without end", place=place, hint="write the entries out, without & and *"
+                "the text unfolds without end", location=location, hint="write the entries out, without & and *"
             )
         self.open.add(id(node))
         try:
@@ -130,19 +130,19 @@ class _Filler:
 
         found: dict[str, object] = {}
         for key_node, value_node in node.value:
-            place = _place(key_node, self.document.file)
+            location = _location(key_node, self.document.file)
             if not isinstance(key_node, yaml.ScalarNode):
                 hint = "put quotes around a name that has brackets or braces"
-                raise FormatError("a key must be plain text", place=place, hint=hint)
+                raise FormatError("a key must be plain text", location=location, hint=hint)
             key = str(key_node.value)
             if key in found:
                 first = self.document.keys[(*path, key)]
                 raise Contradiction(
                     f"'{key}' stands twice, first in line {first.line}",
-                    place=place,
+                    location=location,
                     hint="keep one of the two",
                 )
-            self.document.keys[(*path, key)] = place
+            self.document.keys[(*path, key)] = location
             found[key] = self.value(value_node, (*path, key))
         return found
 
@@ -161,8 +161,8 @@ def _scalar(node: yaml.Node) -> object:
     return text
 
 
-def _place(node: yaml.Node, file: str) -> Place:
-    return Place(file, node.start_mark.line + 1, node.start_mark.column + 1)
+def _location(node: yaml.Node, file: str) -> Location:
+    return Location(file, node.start_mark.line + 1, node.start_mark.column + 1)
 
 
 def _broken(error: yaml.YAMLError, file: str, text: str) -> FormatError:
@@ -170,11 +170,13 @@ def _broken(error: yaml.YAMLError, file: str, text: str) -> FormatError:
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
     hint = "look for a bracket or quote left open, a wrong indent, or a name with [ ] { } that lacks quotes"
     if mark is None:
-        return FormatError(f"not YAML: {problem}", place=Place(file), hint=hint)
+        return FormatError(f"not YAML: {problem}", location=Location(file), hint=hint)
     lines = max(1, len(text.rstrip().splitlines()))
     if mark.line >= lines or mark.index >= len(text.rstrip()):
         hint = "the file ends too early, as if cut off: close what is open, or get the whole file"
     opened = getattr(error, "context_mark", None)
     if opened is not None and opened.line < min(mark.line, lines - 1):
         problem += f"; what is open began in line {opened.line + 1}"
-    return FormatError(f"not YAML: {problem}", place=Place(file, min(mark.line + 1, lines), mark.column + 1), hint=hint)
+    return FormatError(
+        f"not YAML: {problem}", location=Location(file, min(mark.line + 1, lines), mark.column + 1), hint=hint
+    )

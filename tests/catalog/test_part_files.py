@@ -244,8 +244,8 @@ def test_a_mistake_is_reported_with_file_line_cause_and_hint(
     with pytest.raises(kind) as caught:
         read_parts(text, "bad.yaml")
     error = caught.value
-    assert error.place is not None
-    assert (error.place.file, error.place.line) == ("bad.yaml", line)
+    assert error.location is not None
+    assert (error.location.file, error.location.line) == ("bad.yaml", line)
     assert cause in error.cause
     assert hint in error.hint
 
@@ -315,4 +315,4 @@ def test_a_figure_without_a_unit_is_refused_with_the_unit_people_mean() -> None:
     with pytest.raises(FormatError, match="has no unit") as caught:
         read_parts(text, "mine.yaml")
     assert caught.value.hint == "write the unit: 25.4 GB/s"
-    assert str(caught.value.place) == "mine.yaml:7"
+    assert str(caught.value.location) == "mine.yaml:7"

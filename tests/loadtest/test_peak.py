@@ -232,8 +232,8 @@ def test_a_state_of_other_settings_or_another_machine_is_refused() -> None:
 def test_a_file_that_is_no_state_is_refused_with_its_line(bad: str) -> None:
     with pytest.raises(FormatError) as caught:
         state.read(bad, "search.jsonl", QUICK)
-    assert caught.value.place is not None
-    assert caught.value.place.line == 1
+    assert caught.value.location is not None
+    assert caught.value.location.line == 1
     with pytest.raises(FormatError, match=r"search\.jsonl:2: not a run"):
         state.read(state.head(QUICK) + '\n{"kind": "search"}\n', "search.jsonl", QUICK)
 

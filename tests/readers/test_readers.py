@@ -120,7 +120,7 @@ def test_a_matrix_alone_is_known_by_the_sum_line_below_it_or_refused():
     assert one(found, "device_to_device_memcpy_read_ce", "gpu1->gpu0").value == 2.5
     with pytest.raises(FormatError, match="which case is") as caught:
         read_results("hello\n" + text, "f")
-    assert str(caught.value.place) == "f:2"
+    assert str(caught.value.location) == "f:2"
 
 
 def test_nvbandwidth_json_has_three_matrices_below_each_other():
@@ -309,8 +309,8 @@ def test_a_text_that_breaks_off_is_refused_with_its_line_and_what_to_do(name, be
     text = (DATA / name).read_text(encoding="utf-8").split(before)[0]
     with pytest.raises(FormatError, match=cause) as caught:
         read_results(text, name)
-    assert caught.value.place is not None
-    assert caught.value.place.line > 0
+    assert caught.value.location is not None
+    assert caught.value.location.line > 0
     assert caught.value.hint
 
 
@@ -329,7 +329,7 @@ def test_any_damage_gives_rows_or_one_error_with_a_hint(name, start, length, put
         read_results(text[:start] + put + text[start + length :], name)
     except FormatError as caught:
         error = caught
-    assert error is None or (error.hint and error.place is not None)
+    assert error is None or (error.hint and error.location is not None)
 
 
 def test_what_a_run_predicted_beside_what_it_measured_is_not_read_as_measured():

@@ -206,8 +206,8 @@ def test_a_damaged_file_names_the_place_the_cause_and_the_next_step(text: str, c
     with pytest.raises(FormatError) as caught:
         run_from_json(text, "old/run.json")
     assert cause in caught.value.cause
-    assert caught.value.place is not None
-    assert caught.value.place.file == "old/run.json"
+    assert caught.value.location is not None
+    assert caught.value.location.file == "old/run.json"
     assert caught.value.hint
 
 

@@ -184,8 +184,8 @@ def test_a_key_without_a_whole_batch_is_refused_with_its_line(key: str) -> None:
     text = f"parts:\n  - part: mine\n    kind: gpu\n    figures:\n      {key}: {{value: 1 ms, source: x}}\n"
     with pytest.raises(UnknownName) as caught:
         read_parts(text, "my.yaml")
-    assert caught.value.place is not None
-    assert caught.value.place.line == 5
+    assert caught.value.location is not None
+    assert caught.value.location.line == 5
     assert "service_time.<workload>.<batch>" in caught.value.hint
 
 

@@ -93,11 +93,11 @@ def test_a_mistake_is_refused_with_its_line_and_a_hint(changes: dict[str, str], 
     with pytest.raises(InputError, match=cause) as caught:
         read_workloads(made, "my.yaml")
     assert hint in caught.value.hint
-    place = caught.value.place
-    assert place is not None
-    assert place.file == "my.yaml"
+    location = caught.value.location
+    assert location is not None
+    assert location.file == "my.yaml"
     given_lines = [n for n, line in enumerate(made.splitlines(), 1) if any(key in line for key in changes)]
-    assert place.line in (given_lines or [2])
+    assert location.line in (given_lines or [2])
 
 
 @pytest.mark.parametrize("empty", ["", "# nothing\n", "{}\n"])
@@ -121,7 +121,7 @@ def test_a_workload_that_stands_twice_is_refused() -> None:
 def test_what_is_no_workload_file_is_an_input_error_with_a_place(broken: str) -> None:
     with pytest.raises(InputError) as caught:
         read_workloads(broken, "my.yaml")
-    assert caught.value.place is not None
+    assert caught.value.location is not None
 
 
 def test_the_only_workload_of_a_file_needs_no_name() -> None:

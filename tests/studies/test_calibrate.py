@@ -9,7 +9,7 @@ import pytest
 
 import lanewise
 from lanewise.catalog import builtin
-from lanewise.errors import InputError, LanewiseError, Place
+from lanewise.errors import InputError, LanewiseError, Location
 from lanewise.results.observation import Observation, Source
 from lanewise.results.plan import Copies, Metric, Plan
 from lanewise.studies.calibrate import Target, calibrate, leave_out
@@ -41,7 +41,9 @@ def system() -> System:
 
 
 def unknown(figure: str, start: float, low: float, high: float) -> FitForm:
-    return FitForm(GPU, figure, start, low, high, "B/s" if "engine" in figure else "1", "as noted", Place("s.yaml", 3))
+    return FitForm(
+        GPU, figure, start, low, high, "B/s" if "engine" in figure else "1", "as noted", Location("s.yaml", 3)
+    )
 
 
 def target(system: System, name: str, value: float, group: str = "") -> Target:
@@ -104,7 +106,7 @@ def test_fewer_predictions_than_unknowns_are_an_error(system: System) -> None:
 def test_a_part_that_is_not_there_is_reported_where_the_fit_stands(system: System) -> None:
     with pytest.raises(LanewiseError) as caught:
         calibrate(MadeUp(), builtin(), [unknown("net.rate", 5, 1, 100)], [])
-    assert caught.value.place == Place("s.yaml", 3)
+    assert caught.value.location == Location("s.yaml", 3)
 
 
 def test_a_hypothesis_without_a_fit_leaves_out_what_it_cannot_predict_and_counts_it() -> None:

@@ -10,7 +10,7 @@ import yaml
 from study_texts import BASE
 
 import lanewise
-from lanewise.errors import Place
+from lanewise.errors import Location
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Chart
 from lanewise.studies.conclude import conclude
@@ -56,7 +56,7 @@ def row(label: str, value: float, published: float | None) -> Observation:
 
 @pytest.mark.parametrize(("shows", "said"), [("", ""), ("v('t', 'a')", "predicted 1.00")])
 def test_a_conclusion_of_a_study_without_published_values_says_nothing_of_them(shows: str, said: str) -> None:
-    entry = ConclusionForm("it is so", "v('t', 'a') == 1", shows, Place("s.yaml", 7))
+    entry = ConclusionForm("it is so", "v('t', 'a') == 1", shows, Location("s.yaml", 7))
     alone = conclude(entry, [row("a", 1, None), row("b", 2, None)])
     assert (alone.holds, alone.shown) == (True, said)
     beside = conclude(entry, [row("a", 1, None), row("b", 2, 3)])

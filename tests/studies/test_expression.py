@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lanewise.errors import FormatError, LanewiseError, Place
+from lanewise.errors import FormatError, LanewiseError, Location
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.studies.conclude import conclude
 from lanewise.studies.expression import NotStated, Rows, View
@@ -114,7 +114,7 @@ def test_what_has_no_value_is_not_stated_rather_than_unknown() -> None:
 
 
 def claim(test: str, shows: str = "") -> ConclusionForm:
-    return ConclusionForm("it is so", test, shows, Place("s.yaml", 7))
+    return ConclusionForm("it is so", test, shows, Location("s.yaml", 7))
 
 
 def test_a_verdict_on_what_no_publication_tells_is_not_stated() -> None:
@@ -139,7 +139,7 @@ def test_a_verdict_that_a_missing_row_prevents_is_open() -> None:
 def test_a_conclusion_that_is_wrong_in_itself_is_an_error_with_its_place(test: str, shows: str) -> None:
     with pytest.raises(LanewiseError) as caught:
         conclude(claim(test, shows), ROWS)
-    assert caught.value.place == Place("s.yaml", 7)
+    assert caught.value.location == Location("s.yaml", 7)
 
 
 def test_a_value_that_is_not_finite_counts_as_a_number_nowhere() -> None:

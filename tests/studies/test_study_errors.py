@@ -123,9 +123,9 @@ def test_a_mistake_is_reported_with_file_line_cause_and_hint(text: str, cause: s
         read_study(text, "bad.yaml")
     error = caught.value
     assert cause in error.cause
-    assert error.place is not None
-    assert error.place.file == "bad.yaml"
-    assert error.place.line
+    assert error.location is not None
+    assert error.location.file == "bad.yaml"
+    assert error.location.line
     assert error.hint
 
 
@@ -160,8 +160,10 @@ def test_a_fit_of_what_no_part_has_is_reported_where_it_stands(tmp_path: Path, f
     with pytest.raises(LanewiseError) as caught:
         run(text, tmp_path)
     assert cause in caught.value.cause
-    assert caught.value.place is not None
-    assert text.splitlines()[caught.value.place.line - 1].lstrip("- ").startswith("figure:")  # the entry's first line
+    assert caught.value.location is not None
+    assert (
+        text.splitlines()[caught.value.location.line - 1].lstrip("- ").startswith("figure:")
+    )  # the entry's first line
 
 
 @pytest.mark.parametrize(
@@ -171,8 +173,8 @@ def test_a_derived_row_that_is_no_number_is_reported_where_it_stands(tmp_path: P
     row = {"label": "x", "derive": derive, "metric": "r", "unit": "1"}
     with pytest.raises(LanewiseError) as caught:
         run(changed("tables", 0, "rows", 1, value=row), tmp_path)
-    assert caught.value.place is not None
-    assert caught.value.place.line
+    assert caught.value.location is not None
+    assert caught.value.location.line
 
 
 def test_a_drawing_takes_a_demand_as_rows_do(tmp_path: Path) -> None:
@@ -218,7 +220,7 @@ def test_a_finding_of_nothing_compared_says_so(tmp_path: Path) -> None:
 def test_a_fit_on_the_command_line_needs_a_finite_rising_range(unknown: str) -> None:
     with pytest.raises(LanewiseError) as caught:
         parse_unknown(unknown)
-    assert caught.value.place is not None
+    assert caught.value.location is not None
     assert caught.value.hint
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from lanewise.catalog import builtin
-from lanewise.errors import LanewiseError, Place
+from lanewise.errors import LanewiseError, Location
 from lanewise.topology.model import Kind, LinkKind, System
 from lanewise.topology.read import read_system
 from lanewise.topology.speeds import NETWORKS, read_network
@@ -329,8 +329,8 @@ def test_devices_and_links_know_their_line(read: Read) -> None:
     system = read(
         "devices:\n  cpu0: {cpu: null}\n  gpu0: {gpu: null}\nlinks:\n  - {from: cpu0, to: gpu0, pcie: auto}\n"
     )
-    assert system.device("gpu0").place == Place("s.yaml", 5, 3)
-    assert system.links[0].place == Place("s.yaml", 7, 5)
+    assert system.device("gpu0").location == Location("s.yaml", 5, 3)
+    assert system.links[0].location == Location("s.yaml", 7, 5)
 
 
 def test_an_alias_of_a_part_stands_for_the_part(read: Read) -> None:

@@ -45,8 +45,8 @@ def read_or_refuse(text: str) -> System | None:
         return read_system(text, "s.yaml")
     except LanewiseError as error:
         refusal = error
-    assert refusal.place is not None
-    assert refusal.place.file == "s.yaml"
+    assert refusal.location is not None
+    assert refusal.location.file == "s.yaml"
     assert refusal.cause
     return None
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lanewise.api.here import machine as this_machine
 from lanewise.api.here import now, version
 from lanewise.api.loading import load_system, run_of
-from lanewise.errors import CannotMeasure, FormatError, InputError, LanewiseError, MissingDependency, Place
+from lanewise.errors import CannotMeasure, FormatError, InputError, LanewiseError, Location, MissingDependency
 from lanewise.files import read_file
 
 if TYPE_CHECKING:
@@ -180,7 +180,9 @@ def _dump(path: Path) -> Sequence[Reading]:
     except FormatError as error:
         cause = "neither results of a tool nor a dump of a machine that Lanewise knows"
         hint = f"results: {KNOWN.removeprefix('known are ')}; dumps: lanewise discover --help"
-        raise FormatError(cause if "dump" in error.cause else error.cause, place=Place(str(path)), hint=hint) from None
+        raise FormatError(
+            cause if "dump" in error.cause else error.cause, location=Location(str(path)), hint=hint
+        ) from None
 
 
 def _discover(found: Found, catalog: Catalog | None) -> Discovery | None:
@@ -263,6 +265,6 @@ def _expectation(expect: str | Path | Paths) -> list[tuple[str, Sequence[Observa
         rows = rows_of(run, Source.MEASURED)
         if not rows:
             hint = "give a run written by lanewise measure -o or lanewise check -o"
-            raise InputError("holds no measured rows to expect", place=Place(str(path)), hint=hint)
+            raise InputError("holds no measured rows to expect", location=Location(str(path)), hint=hint)
         found.append((str(path), rows))
     return found

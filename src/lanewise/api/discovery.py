@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lanewise.catalog import builtin
-from lanewise.errors import InputError, MissingDependency, Place
+from lanewise.errors import InputError, Location, MissingDependency
 
 if TYPE_CHECKING:
     from lanewise.catalog import Catalog
@@ -47,7 +47,9 @@ def capture(
     suffix = next((suffix for suffix in SUFFIXES if str(path).endswith(suffix)), None)
     if suffix is None:
         hint = f"for example machine.tar.zst; known are {', '.join(SUFFIXES)}"
-        raise InputError("its suffix does not say what kind of tar it should be", place=Place(str(path)), hint=hint)
+        raise InputError(
+            "its suffix does not say what kind of tar it should be", location=Location(str(path)), hint=hint
+        )
     files.check_writable(path)
     taken = here(under_load)
     found = _of_capture(taken, catalog, name)
@@ -92,7 +94,9 @@ def read_dumps(path: Path) -> tuple[Reading, ...]:
         return read_capture(collect(tops[0] if tops else path, str(path)))
     try:
         if path.stat().st_size > _LARGEST:
-            raise InputError("larger than any dump", place=Place(str(path)), hint="name a dump of one machine")
+            raise InputError("larger than any dump", location=Location(str(path)), hint="name a dump of one machine")
         return read_dump(path.read_bytes(), str(path))
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", place=Place(str(path)), hint="check the path") from None
+        raise InputError(
+            f"cannot be read: {error.strerror}", location=Location(str(path)), hint="check the path"
+        ) from None

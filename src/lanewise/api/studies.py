@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lanewise.api.here import machine, now, version
 from lanewise.api.loading import load_run, load_study, ready_studies, relative_reader
 from lanewise.catalog import builtin
-from lanewise.errors import InputError, Place
+from lanewise.errors import InputError, Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,7 +67,7 @@ def load_measured(refs: Sequence[str | Path | MeasuredRun]) -> tuple[MeasuredRun
         rows = rows_of(load_run(path), Source.MEASURED)
         if not rows:
             raise InputError(
-                "holds no measured rows", place=Place(path), hint="give a run of lanewise measure or loadtest"
+                "holds no measured rows", location=Location(path), hint="give a run of lanewise measure or loadtest"
             )
         made.append(MeasuredRun(Path(path).name, rows, system))
     return tuple(made)

@@ -9,7 +9,7 @@ from lanewise import units
 from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
 from lanewise.catalog.model import Catalog, Figure, Part, check_figure, plain_name
 from lanewise.catalog.nodes import Spot, compose, placed
-from lanewise.errors import Contradiction, FormatError, LanewiseError, Place, unknown_name
+from lanewise.errors import Contradiction, FormatError, LanewiseError, Location, unknown_name
 
 _PART_FIELDS = ("part", "kind", "title", "aliases", "extends", "figures", "from")
 _BLOCK_FIELDS = ("source", "condition", "basis", "figures")
@@ -21,7 +21,7 @@ class Draft:
     """A part as its file states it, before `extends` is followed; `own` holds its figures still unread."""
 
     name: str
-    place: Place
+    location: Location
     kind: str
     title: str
     aliases: tuple[str, ...]
@@ -42,7 +42,7 @@ def read_drafts(text: str, file: str) -> list[Draft]:
     """The parts of one file as drafts; InputError with file and line for anything it cannot use."""
     top = compose(text, file).fields("the file", ("parts",))
     if "parts" not in top:
-        raise FormatError("the file holds no parts", place=Place(file, 1), hint="start it with `parts:`")
+        raise FormatError("the file holds no parts", location=Location(file, 1), hint="start it with `parts:`")
     return [_draft(spot) for spot in top["parts"].items("parts")]
 
 
@@ -67,8 +67,8 @@ class Resolver:
         for name in (draft.name, *draft.aliases):
             other = self._by_name.setdefault(plain_name(name), draft)
             if other is not draft:
-                cause = f"the name '{name}' is taken by part '{other.name}' ({other.place})"
-                raise Contradiction(cause, place=draft.place, hint="rename one, or drop the alias")
+                cause = f"the name '{name}' is taken by part '{other.name}' ({other.location})"
+                raise Contradiction(cause, location=draft.location, hint="rename one, or drop the alias")
 
     def _part(self, draft: Draft) -> Part:
         if draft.name in self._done:
@@ -76,7 +76,7 @@ class Resolver:
         if draft.name in self._under_way:
             circle = " -> ".join([*self._under_way, draft.name])
             cause = f"parts extend each other in a circle: {circle}"
-            raise Contradiction(cause, place=draft.place, hint="drop one `extends:`")
+            raise Contradiction(cause, location=draft.location, hint="drop one `extends:`")
         self._under_way.append(draft.name)
         try:
             self._done[draft.name] = _build(draft, self._parent(draft))
@@ -94,19 +94,19 @@ class Resolver:
         try:
             return self.base().get(draft.extends)
         except LanewiseError as error:
-            raise placed(error, draft.place) from None
+            raise placed(error, draft.location) from None
 
 
 def _draft(spot: Spot) -> Draft:
     fields = spot.fields("a part", _PART_FIELDS)
     if "part" not in fields:
-        raise FormatError("a part has no name", place=spot.place, hint="start it with `- part: <name>`")
+        raise FormatError("a part has no name", location=spot.location, hint="start it with `- part: <name>`")
     name = fields["part"].text("part")
     extends = fields["extends"].text("extends") if "extends" in fields else ""
     return Draft(
         name=name,
-        place=fields["part"].place,
-        kind=_kind(fields, name, spot.place, extends),
+        location=fields["part"].location,
+        kind=_kind(fields, name, spot.location, extends),
         title=fields["title"].text("title") if "title" in fields else "",
         aliases=tuple(alias.text("an alias") for alias in fields["aliases"].items("aliases"))
         if "aliases" in fields
@@ -116,15 +116,15 @@ def _draft(spot: Spot) -> Draft:
     )
 
 
-def _kind(fields: dict[str, Spot], name: str, place: Place, extends: str) -> str:
+def _kind(fields: dict[str, Spot], name: str, location: Location, extends: str) -> str:
     if "kind" not in fields:
         if extends:
             return ""
         hint = f"add `kind:`, one of {', '.join(KINDS)}"
-        raise FormatError(f"part '{name}' has no kind", place=place, hint=hint)
+        raise FormatError(f"part '{name}' has no kind", location=location, hint=hint)
     kind = fields["kind"].text("kind")
     if kind not in KINDS:
-        raise unknown_name("kind of part", kind, KINDS, fields["kind"].place)
+        raise unknown_name("kind of part", kind, KINDS, fields["kind"].location)
     return kind
 
 
@@ -138,8 +138,8 @@ def _own_figures(fields: dict[str, Spot]) -> list[tuple[str, Spot, Shared]]:
     seen: dict[str, Spot] = {}
     for key, spot, _ in own:
         if key in seen:
-            cause = f"figure '{key}' stands twice in this part, first in line {seen[key].place.line}"
-            raise Contradiction(cause, place=spot.place, hint="keep one of the two")
+            cause = f"figure '{key}' stands twice in this part, first in line {seen[key].location.line}"
+            raise Contradiction(cause, location=spot.location, hint="keep one of the two")
         seen[key] = spot
     return own
 
@@ -147,9 +147,9 @@ def _own_figures(fields: dict[str, Spot]) -> list[tuple[str, Spot, Shared]]:
 def _block(spot: Spot) -> list[tuple[str, Spot, Shared]]:
     fields = spot.fields("a `from` block", _BLOCK_FIELDS)
     if "source" not in fields:
-        raise FormatError("a `from` block has no source", place=spot.place, hint="add `source:`")
+        raise FormatError("a `from` block has no source", location=spot.location, hint="add `source:`")
     if "figures" not in fields:
-        raise FormatError("a `from` block has no figures", place=spot.place, hint="add `figures:`")
+        raise FormatError("a `from` block has no figures", location=spot.location, hint="add `figures:`")
     shared = _shared(fields, Shared())
     return [(key, value, shared) for key, value in fields["figures"].fields("figures").items()]
 
@@ -158,7 +158,7 @@ def _shared(fields: dict[str, Spot], above: Shared) -> Shared:
     """`above` with what these fields say themselves."""
     basis = fields["basis"].text("basis") if "basis" in fields else above.basis
     if basis and basis not in BASES:
-        raise unknown_name("basis", basis, BASES, fields["basis"].place)
+        raise unknown_name("basis", basis, BASES, fields["basis"].location)
     condition = fields["condition"].text("condition") if "condition" in fields else above.condition
     if "note" in fields:  # narrows the block's condition, where `condition:` replaces it
         condition = "; ".join(filter(None, (condition, fields["note"].text("note"))))
@@ -173,7 +173,7 @@ def _build(draft: Draft, parent: Part | None) -> Part:
     kind = draft.kind or (parent.kind if parent else "")
     if parent and parent.kind != kind:
         cause = f"part '{draft.name}' is a {kind} but extends '{parent.name}', a {parent.kind}"
-        raise Contradiction(cause, place=draft.place, hint="drop `kind:`, or extend another part")
+        raise Contradiction(cause, location=draft.location, hint="drop `kind:`, or extend another part")
     figures = dict(parent.figures) if parent else {}
     for key, spot, shared in draft.own:
         figures[key] = _figure(kind, key, spot, shared)
@@ -192,13 +192,13 @@ def _figure(kind: str, key: str, spot: Spot, shared: Shared) -> Figure:
             fields = spot.fields(f"figure '{key}'", _FIGURE_FIELDS)
             if "value" not in fields:
                 hint = "write `value: null` and why in `source:` if it is unknown"
-                raise FormatError(f"figure '{key}' has no value", place=spot.place, hint=hint)
+                raise FormatError(f"figure '{key}' has no value", location=spot.location, hint=hint)
             value_spot, shared = fields["value"], _shared(fields, shared)
         value = _value(value_spot, unit, key)
         figure = Figure(value, unit, shared.source, shared.condition, shared.basis or "physics")
         check_figure(kind, key, figure)
     except LanewiseError as error:
-        raise placed(error, spot.place) from None
+        raise placed(error, spot.location) from None
     return figure
 
 
@@ -210,12 +210,12 @@ def _value(spot: Spot, unit: str, key: str) -> float | str | None:
         return words
     if unit in ("B", "B/s", "s", "T/s") and _is_number(words):
         hint = f"write the unit: {words} {units.NATURAL[unit]}"
-        raise FormatError(f"'{key}' = {words} has no unit", place=spot.place, hint=hint)
+        raise FormatError(f"'{key}' = {words} has no unit", location=spot.location, hint=hint)
     try:
         return units.parse(words, unit)
     except LanewiseError as error:
         error.cause = f"'{key}': {error.cause}"
-        raise placed(error, spot.place) from None
+        raise placed(error, spot.location) from None
 
 
 def _is_number(words: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lanewise.errors import InputError, Place
+from lanewise.errors import InputError, Location
 
 
 def write(name: str) -> list[Path]:
@@ -16,7 +16,7 @@ def write(name: str) -> list[Path]:
     for path in texts:
         if path.exists():
             raise InputError(
-                "exists already and is not overwritten", place=Place(str(path)), hint="choose another name"
+                "exists already and is not overwritten", location=Location(str(path)), hint="choose another name"
             )
     from lanewise.files import write_file
 

@@ -18,7 +18,7 @@ from lanewise.discovery.merge import Merged, merge
 from lanewise.discovery.shape import Node, Shape
 from lanewise.discovery.tree import endpoints, plant, with_cpus
 from lanewise.discovery.volumes import volumes
-from lanewise.errors import InputError, LanewiseError, Place
+from lanewise.errors import InputError, LanewiseError, Location
 from lanewise.results.conditions import Conditions
 from lanewise.routes.classify import LOCAL, seen_class
 from lanewise.topology import speeds
@@ -97,7 +97,7 @@ def _read(document: dict[str, Any], files: Sequence[str], catalog: Catalog) -> S
     except LanewiseError as error:
         cause = f"the dumps describe no machine that can be: {error.cause}"
         hint = "is one cut off, or of another machine? read them one by one"
-        raise InputError(cause, place=Place(", ".join(files)), hint=hint) from error
+        raise InputError(cause, location=Location(", ".join(files)), hint=hint) from error
 
 
 def _shape(merged: Merged, catalog: Catalog, files: Sequence[str]) -> Shape:
@@ -108,7 +108,7 @@ def _shape(merged: Merged, catalog: Catalog, files: Sequence[str]) -> Shape:
     if matrix.listed(merged):
         return matrix.sow(merged)
     hint = "write the dump with its PCI devices, e.g. lstopo --whole-io -p machine.xml, or lspci -tv"
-    raise InputError("no GPU, network card or drive on PCI is in it", place=Place(", ".join(files)), hint=hint)
+    raise InputError("no GPU, network card or drive on PCI is in it", location=Location(", ".join(files)), hint=hint)
 
 
 def _fit(shape: Shape, catalog: Catalog) -> None:

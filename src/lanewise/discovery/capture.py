@@ -11,7 +11,7 @@ from typing import IO
 
 import zstandard
 
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 
 _DEVICE = r"(?:[^/]+/)*[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 _ATTRIBUTES = (
@@ -94,7 +94,7 @@ def read_tar(data: bytes, file: str) -> Capture:
         _complete(stream, data)
     except (tarfile.TarError, EOFError, OSError, ValueError, zstandard.ZstdError) as error:
         hint = "make it again with lanewise discover --capture, hwloc-gather-topology, or tar of /sys"
-        raise FormatError(f"not a readable tar: {error}", place=Place(file), hint=hint) from None
+        raise FormatError(f"not a readable tar: {error}", location=Location(file), hint=hint) from None
     return Capture(file, texts, links, frozenset(names - {""}))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.discovery.facts import Gatherer, Reading, address
 from lanewise.discovery.xml import parse
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -22,13 +22,13 @@ def read_hwloc(text: str, file: str) -> Reading:
     """The facts of an hwloc export, version 1 to 3."""
     root = parse(text, file)
     if root.tag != "topology":
-        raise FormatError(f"<{root.tag}> is no hwloc export", place=Place(file), hint="it starts with <topology>")
+        raise FormatError(f"<{root.tag}> is no hwloc export", location=Location(file), hint="it starts with <topology>")
     found = Gatherer(file, KIND)
     try:
         _read(root, found)
     except ValueError as error:
         hint = "is the export complete? write it again with lstopo"
-        raise FormatError(f"a number in it is none: {error}", place=Place(file), hint=hint) from None
+        raise FormatError(f"a number in it is none: {error}", location=Location(file), hint=hint) from None
     if any(fact.key == "speed_now" for fact in found.facts):
         found.notes.append(f"{found.file}: hwloc gives the bandwidth of a link as it was, not what it can do")
     return found.done()

@@ -11,7 +11,7 @@ from lanewise.discovery.nvml import read_nvml
 from lanewise.discovery.record import read_record
 from lanewise.discovery.states import is_ibstat, is_nvlinks, read_ibstat, read_nvlinks
 from lanewise.discovery.sysfs import read_sysfs
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 
 KNOWN = (
     "known are captures, a tar or folder of /sys, hwloc XML, NCCL topology XML, lspci -tv and -vvv, ibstat, "
@@ -66,4 +66,4 @@ def _texts(text: str, file: str) -> tuple[Reading, ...]:
 
 
 def _unknown(file: str) -> FormatError:
-    return FormatError("not a dump of a machine that Lanewise knows", place=Place(file), hint=KNOWN)
+    return FormatError("not a dump of a machine that Lanewise knows", location=Location(file), hint=KNOWN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lanewise.discovery.facts import OTHER, Gatherer, Reading, address, width
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 from lanewise.topology.speeds import generation
 
 TREE, DETAILS = "lspci -tv", "lspci -vvv"
@@ -58,7 +58,9 @@ def _branch(line: str, number: int, opened: dict[int, tuple[str, str, str]], fou
     here = opened.get(at, ("", "0000", ""))
     if line[at] in "+\\" and at not in opened:
         cause = "this branch of the tree starts nowhere"
-        raise FormatError(cause, place=Place(found.path, number), hint="keep the blanks at the start of the lines")
+        raise FormatError(
+            cause, location=Location(found.path, number), hint="keep the blanks at the start of the lines"
+        )
     for column in [column for column in opened if column > at]:
         del opened[column]
     while at < len(line):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.discovery.facts import Gatherer, Reading, address, first, width
 from lanewise.discovery.xml import parse
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 from lanewise.topology.speeds import generation
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def read_nccl(text: str, file: str) -> Reading:
     """The facts of an NCCL topology file (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE)."""
     root = parse(text, file)
     if root.tag != "system":
-        raise FormatError(f"<{root.tag}> is no NCCL topology", place=Place(file), hint="it starts with <system>")
+        raise FormatError(f"<{root.tag}> is no NCCL topology", location=Location(file), hint="it starts with <system>")
     found = Gatherer(file, KIND)
     for number, cpu in enumerate(root.iter("cpu")):
         node = first(cpu.get("numaid", "")) if "numaid" in cpu.attrib else number
@@ -45,7 +45,7 @@ def _device(element: Element, parent: str, node: int, found: Gatherer) -> None:
     here = address(element.get("busid", ""))
     if here is None:
         cause = f"'{element.get('busid', '')}' is no PCI address"
-        raise FormatError(cause, place=Place(found.path), hint='write busid="0000:c1:00.0"')
+        raise FormatError(cause, location=Location(found.path), hint='write busid="0000:c1:00.0"')
     found.say(here, "parent", parent, "nesting of pci")
     found.say(here, "numa", node, "cpu numaid")
     code = _hex(element.get("class"))

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lanewise.discovery.facts import MACHINE, Gatherer, Reading, address, width
 from lanewise.discovery.merge import NVML_MOST
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 from lanewise.results.conditions import CLOCK_REASONS
 
 KIND = "NVML"
@@ -144,7 +144,7 @@ def read_nvml(text: str, file: str) -> Reading:
         record = Record.model_validate(json.loads(text))
     except (ValidationError, ValueError) as error:
         cause = f"the record of NVML in it is none: {str(error).splitlines()[0]}"
-        raise FormatError(cause, place=Place(file), hint="write the capture again") from None
+        raise FormatError(cause, location=Location(file), hint="write the capture again") from None
     found = Gatherer(file, KIND)
     found.say(MACHINE, "driver", record.driver, "NVML driver version")
     gpus = {address(gpu.address) or "" for gpu in record.gpus}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from lanewise.discovery.facts import MACHINE, Gatherer, Reading
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 
 KIND = "capture"
 
@@ -23,9 +23,9 @@ def read_record(text: str, file: str) -> Reading:
         data = json.loads(text)
     except ValueError as error:
         cause = f"its capture.json is no JSON: {error}"
-        raise FormatError(cause, place=Place(file), hint="write the capture again") from None
+        raise FormatError(cause, location=Location(file), hint="write the capture again") from None
     if not isinstance(data, dict):
-        raise FormatError("its capture.json holds no record", place=Place(file), hint="write the capture again")
+        raise FormatError("its capture.json holds no record", location=Location(file), hint="write the capture again")
     for key, kind in (("under_load", bool), ("made", str), ("kernel", str)):
         value = data.get(key)
         found.say(MACHINE, key, value if isinstance(value, kind) else None, "capture.json")

@@ -10,7 +10,7 @@ from lanewise.discovery.capture import GROUPS
 from lanewise.discovery.config import decode
 from lanewise.discovery.facts import MACHINE, Gatherer, Reading, address, width
 from lanewise.discovery.sysfs_classes import say_classes
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 from lanewise.topology.speeds import generation
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def read_sysfs(capture: Capture) -> Reading:
     nodes = _nodes(capture, found)
     if not devices and not nodes:
         hint = "capture /sys/bus/pci/devices with /sys/devices, e.g. with lanewise discover --capture machine.tar.zst"
-        raise FormatError("the capture holds no PCI devices", place=Place(capture.file), hint=hint)
+        raise FormatError("the capture holds no PCI devices", location=Location(capture.file), hint=hint)
     for here, path in sorted(devices.items()):
         _device(here, path, capture, nodes, found)
     say_classes(capture, found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lanewise.discovery.facts import Gatherer, Reading, first
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 
 KIND = "nvidia-smi topo -m"
 _COLOUR = re.compile(r"\x1b?\[[0-9;]*m")
@@ -32,7 +32,9 @@ def read_topo(text: str, file: str) -> Reading:
     lines = plain(text).splitlines()
     at = next((n for n, line in enumerate(lines) if _heads(line) and not _is_peers(lines, n)), None)
     if at is None:
-        raise FormatError("no line of heads with GPU0", place=Place(file), hint="keep the whole output of the command")
+        raise FormatError(
+            "no line of heads with GPU0", location=Location(file), hint="keep the whole output of the command"
+        )
     heads = _heads(lines[at])
     found = Gatherer(file, KIND)
     affinity = "NUMA Affinity" in lines[at]
@@ -47,7 +49,9 @@ def read_topo(text: str, file: str) -> Reading:
             found.say(legend[1], "alias", legend[2], "NIC legend", number)
     seen = {fact.about for fact in found.facts if fact.key == "listed"}
     for name in [name for name in heads if name not in seen]:
-        raise FormatError(f"no row for {name}", place=Place(file, at + 1), hint="keep the whole output of the command")
+        raise FormatError(
+            f"no row for {name}", location=Location(file, at + 1), hint="keep the whole output of the command"
+        )
     found.notes.append(
         f"{found.file}: topo -m shows no link speeds, no uplinks that cards share, and no partitions of a switch"
     )
@@ -101,14 +105,14 @@ def _peers(lines: list[str], at: int, abilities: tuple[str, ...], found: Gathere
         if len(cells) != len(heads) or wrong:
             cause = f"'{wrong[0]}' is no status" if wrong else f"{len(cells)} cells for {len(heads)} devices"
             hint = "X, OK, CNS, GNS, TNS, DR, NS and U are known"
-            raise FormatError(cause, place=Place(found.path, number), hint=hint)
+            raise FormatError(cause, location=Location(found.path, number), hint=hint)
         found.say(words[0], "row", True, "row", number)
         for other, cell in zip(heads, cells, strict=True):
             for ability in abilities if other != words[0] else ():
                 found.peer(words[0], other, ability, cell, number)
     for name in [name for name in heads if name not in seen]:
         hint = "keep the whole output of the command"
-        raise FormatError(f"no row for {name}", place=Place(found.path, at + 1), hint=hint)
+        raise FormatError(f"no row for {name}", location=Location(found.path, at + 1), hint=hint)
 
 
 def _heads(line: str) -> list[str]:
@@ -126,7 +130,9 @@ def _row(words: list[str], heads: list[str], affinity: bool, line: int, found: G
     wrong = [cell for cell in cells if not _CELL.fullmatch(cell)]
     if len(cells) != len(heads) or wrong:
         cause = f"'{wrong[0]}' is no class" if wrong else f"{len(cells)} cells for {len(heads)} devices"
-        raise FormatError(cause, place=Place(found.path, line), hint="X, NV#, PIX, PXB, PHB, NODE and SYS are known")
+        raise FormatError(
+            cause, location=Location(found.path, line), hint="X, NV#, PIX, PXB, PHB, NODE and SYS are known"
+        )
     found.say(name, "listed", True, "row", line)
     for other, cell in zip(heads, cells, strict=True):
         if heads.index(other) > heads.index(name):

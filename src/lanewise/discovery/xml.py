@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree.ElementTree import Element, ParseError, fromstring
 
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 
 _DEEPEST = 200
 
@@ -16,20 +16,22 @@ def parse(text: str, file: str) -> Element:
     if found:
         line = text.count("\n", 0, found.start()) + 1
         hint = "dumps of machines have none; take them out"
-        raise FormatError("the XML defines entities, which are not expanded", place=Place(file, line), hint=hint)
+        raise FormatError("the XML defines entities, which are not expanded", location=Location(file, line), hint=hint)
     try:
         root = fromstring(text)
     except ParseError as error:
         line, column = error.position
         hint = "is the dump complete? write it again"
-        raise FormatError(f"not well-formed XML: {error.msg}", place=Place(file, line, column + 1), hint=hint) from None
+        raise FormatError(
+            f"not well-formed XML: {error.msg}", location=Location(file, line, column + 1), hint=hint
+        ) from None
     except ValueError as error:
         raise FormatError(
-            f"not readable XML: {error}", place=Place(file), hint="write the dump again as UTF-8"
+            f"not readable XML: {error}", location=Location(file), hint="write the dump again as UTF-8"
         ) from None
     if _deep(root):
         hint = "no machine nests so many bridges; write the dump again"
-        raise FormatError(f"nested more than {_DEEPEST} deep", place=Place(file), hint=hint)
+        raise FormatError(f"nested more than {_DEEPEST} deep", location=Location(file), hint=hint)
     return root
 
 

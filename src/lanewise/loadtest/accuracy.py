@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lanewise.errors import CannotMeasure, FormatError, InputError, Place, unknown_name
+from lanewise.errors import CannotMeasure, FormatError, InputError, Location, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ class Accuracy:
 
 def answers(log: Path) -> dict[int, bytes]:
     """LoadGen's answers by sample, the first of each; FormatError for a log that is none or was cut off."""
-    place = Place(str(log))
+    location = Location(str(log))
     try:
         entries = json.loads(log.read_text(encoding="utf-8"))
         found: dict[int, bytes] = {}
@@ -42,11 +42,13 @@ def answers(log: Path) -> dict[int, bytes]:
             found.setdefault(int(entry["qsl_idx"]), bytes.fromhex(entry["data"]))
     except OSError as error:
         why = error.strerror or str(error)
-        raise InputError(f"cannot be read: {why}", place=place, hint="run in accuracy mode to have one") from error
+        raise InputError(
+            f"cannot be read: {why}", location=location, hint="run in accuracy mode to have one"
+        ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError(
             f"not LoadGen's accuracy log: {error}",
-            place=place,
+            location=location,
             hint="a run that was cut off leaves half a log: repeat it",
         ) from error
     return found

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 
 MARK = ":::MLLOG "
 NAME = "mlperf_log_detail.txt"
@@ -90,7 +90,7 @@ def parse(text: str, file: str = NAME) -> DetailLog:
     for number, line in enumerate(lines[:-1] if cut else lines, 1):
         if not line.strip():
             continue
-        key, value, meta = _entry(line, Place(file, number))
+        key, value, meta = _entry(line, Location(file, number))
         values[key] = value
         if meta.get("is_error"):
             errors.append(str(value))
@@ -104,15 +104,15 @@ def parse(text: str, file: str = NAME) -> DetailLog:
     return DetailLog(values, tuple(errors), tuple(warnings), cut, settings)
 
 
-def _entry(line: str, place: Place) -> tuple[str, object, Mapping[str, object]]:
+def _entry(line: str, location: Location) -> tuple[str, object, Mapping[str, object]]:
     hint = "give LoadGen's mlperf_log_detail.txt"
     if not line.startswith(MARK):
-        raise FormatError("no line of a LoadGen detail log", place=place, hint=hint)
+        raise FormatError("no line of a LoadGen detail log", location=location, hint=hint)
     try:
         entry = json.loads(line[len(MARK) :])
         return str(entry["key"]), entry["value"], entry["metadata"]
     except (ValueError, KeyError, TypeError):
-        raise FormatError("not a JSON object with key, value and metadata", place=place, hint=hint) from None
+        raise FormatError("not a JSON object with key, value and metadata", location=location, hint=hint) from None
 
 
 __all__ = ["MARK", "NAME", "DetailLog", "parse"]

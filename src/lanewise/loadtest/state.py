@@ -9,7 +9,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from lanewise.errors import Contradiction, FormatError, Place
+from lanewise.errors import Contradiction, FormatError, Location
 from lanewise.loadtest.peak import Done, PeakAsk
 from lanewise.loadtest.run import Load, Outcome
 from lanewise.loadtest.system import Account
@@ -46,13 +46,15 @@ def read(text: str, file: str, ask: PeakAsk, called: str = "") -> list[Done]:
 def _check(found: dict[str, Any], file: str, ask: PeakAsk, called: str) -> None:
     asked, before = asdict(ask), found.get("search")
     if found.get("lanewise") != FORMAT or not isinstance(before, dict):
-        raise FormatError("does not hold a search", place=Place(file, 1), hint="choose another folder for this search")
+        raise FormatError(
+            "does not hold a search", location=Location(file, 1), hint="choose another folder for this search"
+        )
     other = [f"{name} was {before.get(name)}, is {value}" for name, value in asked.items() if before.get(name) != value]
     if found.get("called", "") != called:
         other.insert(0, f"it was of '{found.get('called', '')}', is of '{called}'")
     if other:
         raise Contradiction(
-            f"holds a search with other settings: {'; '.join(other)}", place=Place(file, 1),
+            f"holds a search with other settings: {'; '.join(other)}", location=Location(file, 1),
             hint="ask as before to go on with it, or choose another folder",
         )  # fmt: skip
 
@@ -63,7 +65,9 @@ def _object(text: str, file: str, number: int) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise FormatError("not a line of a search", place=Place(file, number), hint="delete the file to start anew")
+        raise FormatError(
+            "not a line of a search", location=Location(file, number), hint="delete the file to start anew"
+        )
     return found
 
 
@@ -78,7 +82,7 @@ def _done(found: dict[str, Any], file: str, number: int) -> Done:
         return Done(str(found["kind"]), Outcome(**{name: value for name, value in told.items() if name in known}))
     except (KeyError, TypeError, ValueError):
         hint = "delete the file to start anew"
-        raise FormatError("not a run of a search", place=Place(file, number), hint=hint) from None
+        raise FormatError("not a run of a search", location=Location(file, number), hint=hint) from None
 
 
 def text_of(ask: PeakAsk, runs: Sequence[Done], called: str = "") -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lanewise.errors import FormatError, InputError, Place
+from lanewise.errors import FormatError, InputError, Location
 from lanewise.results.sample import Sample
 
 MARK = ":::MLLOG"
@@ -71,14 +71,14 @@ class _Event:
     time: float  # s
     value: Any
     metadata: Mapping[str, Any]
-    place: Place
+    location: Location
 
     def number(self, name: str) -> int | None:
         found = self.metadata.get(name)
         if found is None:
             return None
         if isinstance(found, bool) or not isinstance(found, int):
-            raise FormatError(f"{name} '{found}' of {self.key} is no whole number", place=self.place, hint=_HINT)
+            raise FormatError(f"{name} '{found}' of {self.key} is no whole number", location=self.location, hint=_HINT)
         return found
 
 
@@ -92,12 +92,12 @@ def read(text: str, file: str, sample_bytes: float, samples: int | None = None) 
         raise InputError("a training without data", hint="give --samples and --sample-bytes above 0")
     events = list(_events(text, file))
     if not events:
-        raise FormatError(f"holds no {MARK} line", place=Place(file), hint=_HINT)
+        raise FormatError(f"holds no {MARK} line", location=Location(file), hint=_HINT)
     notes: list[str] = []
     spans = _spans(events, "epoch", notes) or _spans(events, "block", notes)
     if not spans:
         cause = "times no epoch: neither epoch_start and epoch_stop nor block_start and block_stop are in it"
-        raise InputError(cause, place=Place(file), hint="; ".join(notes) or _HINT)
+        raise InputError(cause, location=Location(file), hint="; ".join(notes) or _HINT)
     count = samples if samples is not None else _train_samples(events, file)
     return Training(tuple(spans), count, sample_bytes, _run(events), tuple(notes))
 
@@ -121,7 +121,7 @@ def _events(text: str, file: str) -> Iterator[_Event]:
         _, mark, rest = line.partition(MARK)
         if not mark:
             continue
-        place = Place(file, number)
+        location = Location(file, number)
         try:
             entry = json.loads(rest)
             key, time = str(entry["key"]), float(entry["time_ms"]) / 1e3
@@ -130,10 +130,10 @@ def _events(text: str, file: str) -> Iterator[_Event]:
             if number == len(lines) and not text.endswith("\n"):
                 return  # a run that was killed while it wrote
             cause = "not a JSON object with key and time_ms after the mark"
-            raise FormatError(cause, place=place, hint=_HINT) from None
+            raise FormatError(cause, location=location, hint=_HINT) from None
         if not isinstance(metadata, dict):
-            raise FormatError("metadata that is no JSON object", place=place, hint=_HINT)
-        yield _Event(key, time, entry.get("value"), metadata, place)
+            raise FormatError("metadata that is no JSON object", location=location, hint=_HINT)
+        yield _Event(key, time, entry.get("value"), metadata, location)
 
 
 def _spans(events: Sequence[_Event], kind: str, notes: list[str]) -> list[Span]:
@@ -144,16 +144,16 @@ def _spans(events: Sequence[_Event], kind: str, notes: list[str]) -> list[Span]:
         if event.key == f"{kind}_start":
             first = _first(event, len(found) + len(begun) + 1)
             if first in begun:
-                cause = f"{kind} {first} starts again; it started in line {begun[first].place.line}"
-                raise FormatError(cause, place=event.place, hint="give the log of one run and one process")
+                cause = f"{kind} {first} starts again; it started in line {begun[first].location.line}"
+                raise FormatError(cause, location=event.location, hint="give the log of one run and one process")
             begun[first] = event
         elif event.key == f"{kind}_stop":
             first = _first(event, next(reversed(begun)) if begun else 0)
             if first not in begun:
-                raise FormatError(f"{kind} {first} stops, but has not started", place=event.place, hint=_HINT)
+                raise FormatError(f"{kind} {first} stops, but has not started", location=event.location, hint=_HINT)
             found.append(_span(first, begun.pop(first), event))
     notes += [
-        f"{kind} {first} (line {event.place.line}) has not ended and is left out" for first, event in begun.items()
+        f"{kind} {first} (line {event.location.line}) has not ended and is left out" for first, event in begun.items()
     ]
     return found
 
@@ -169,14 +169,14 @@ def _first(event: _Event, otherwise: int) -> int:
 def _span(first: int, start: _Event, stop: _Event) -> Span:
     seconds = stop.time - start.time
     if not seconds > 0:
-        cause = f"{stop.key} is {seconds:g} s after its start in line {start.place.line}"
-        raise FormatError(cause, place=stop.place, hint="times have to rise")
+        cause = f"{stop.key} is {seconds:g} s after its start in line {start.location.line}"
+        raise FormatError(cause, location=stop.location, hint="times have to rise")
     epochs = 1
     if start.key == "block_start":
         epochs = _block(first, start) or _block(first, stop) or 0
         if epochs < 1:
             cause = f"block {first} does not say how many epochs it has"
-            raise FormatError(cause, place=start.place, hint="its metadata needs epoch_count, or last_epoch_num")
+            raise FormatError(cause, location=start.location, hint="its metadata needs epoch_count, or last_epoch_num")
     return Span(first, epochs, seconds)
 
 
@@ -192,8 +192,8 @@ def _run(events: Sequence[_Event]) -> float | None:
         return None
     seconds = stop[0].time - start[0].time
     if not seconds > 0:
-        cause = f"run_stop is {seconds:g} s after run_start in line {start[0].place.line}"
-        raise FormatError(cause, place=stop[0].place, hint="times have to rise")
+        cause = f"run_stop is {seconds:g} s after run_start in line {start[0].location.line}"
+        raise FormatError(cause, location=stop[0].location, hint="times have to rise")
     return seconds
 
 
@@ -201,10 +201,10 @@ def _train_samples(events: Sequence[_Event], file: str) -> int:
     found = [event for event in events if event.key == "train_samples"]
     if not found:
         cause = "does not say how many samples an epoch has (train_samples)"
-        raise InputError(cause, place=Place(file), hint="give --samples, such as --samples 1281167")
+        raise InputError(cause, location=Location(file), hint="give --samples, such as --samples 1281167")
     value = found[-1].value
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise FormatError(f"train_samples '{value}' is no number of samples", place=found[-1].place,
+        raise FormatError(f"train_samples '{value}' is no number of samples", location=found[-1].location,
                           hint="give --samples, such as --samples 1281167")  # fmt: skip
     return value
 

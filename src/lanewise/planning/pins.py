@@ -110,7 +110,7 @@ def _cards(system: System, gpu: str) -> list[tuple[str, int]]:
     host = system.device(gpu).host
     if host is None:
         hint = f"attach it: lanewise system attach {system.name} {gpu} HOST"
-        raise InputError(f"{gpu} is bound to no host", place=system.device(gpu).place, hint=hint)
+        raise InputError(f"{gpu} is bound to no host", location=system.device(gpu).location, hint=hint)
     found = [(card, rank(seen_class(system, gpu, card))) for card in system.of_kind(Kind.NIC, host=host)]
     if not found:
         raise InputError(f"{host} of {system.name} has GPUs but no network card", hint="describe one: {nic: ...}")

@@ -28,10 +28,10 @@ def read_plan(text: str, file: str, find: Callable[[str], Workload] = workload) 
     data = document.data
     if not isinstance(data, dict) or data.get("lanewise") != 1:
         hint = f"start it with 'lanewise: 1', then services: {{{_EXAMPLE}}}"
-        raise FormatError("this is no plan file", place=document.place(), hint=hint)
+        raise FormatError("this is no plan file", location=document.location(), hint=hint)
     for key in data:
         if key not in _KEYS:
-            raise unknown_name("key of a plan", str(key), _KEYS, document.key_place(key))
+            raise unknown_name("key of a plan", str(key), _KEYS, document.key_location(key))
     return Ask(
         services=tuple(_services(document, data.get("services") or {}, find)),
         flows=_text(document, "flows"),
@@ -47,17 +47,21 @@ def read_plan(text: str, file: str, find: Callable[[str], Workload] = workload) 
 
 def _services(document: Document, entries: object, find: Callable[[str], Workload]) -> list[Tenant]:
     if not isinstance(entries, dict):
-        raise FormatError("services are names with what each wants", place=document.place("services"), hint=_EXAMPLE)
+        raise FormatError(
+            "services are names with what each wants", location=document.location("services"), hint=_EXAMPLE
+        )
     return [_service(document, str(name), entry, find) for name, entry in entries.items()]
 
 
 def _service(document: Document, name: str, entry: object, find: Callable[[str], Workload]) -> Tenant:
-    place = document.key_place("services", name)
+    location = document.key_location("services", name)
     if not isinstance(entry, Mapping) or "workload" not in entry or "qps" not in entry:
-        raise FormatError(f"service '{name}' needs a workload and its QPS", place=place, hint=_EXAMPLE)
+        raise FormatError(f"service '{name}' needs a workload and its QPS", location=location, hint=_EXAMPLE)
     for key in entry:
         if key not in _SERVICE:
-            raise unknown_name("key of a service", str(key), _SERVICE, document.key_place("services", name, str(key)))
+            raise unknown_name(
+                "key of a service", str(key), _SERVICE, document.key_location("services", name, str(key))
+            )
     try:
         each = entry.get("each")
         load = Load(
@@ -69,7 +73,7 @@ def _service(document: Document, name: str, entry: object, find: Callable[[str],
         rate = None if each is None else units.parse(each, "1/s")
         return tenant(load, rate, str(entry.get("mode", "server")), name)
     except InputError as error:
-        error.place = error.place or place
+        error.location = error.location or location
         raise
 
 
@@ -89,7 +93,9 @@ def _names(document: Document, key: str) -> list[str] | None:
 
 def _slots(document: Document, entries: object) -> dict[str, int]:
     if not isinstance(entries, dict):
-        raise FormatError("slots are ports with a number each", place=document.place("slots"), hint="slots: {sw0: 4}")
+        raise FormatError(
+            "slots are ports with a number each", location=document.location("slots"), hint="slots: {sw0: 4}"
+        )
     return {
         str(port): _value(
             document, ("slots", port), lambda each: isinstance(each, int) and each >= 0, "a whole number of devices", 0
@@ -104,7 +110,7 @@ def _value(document: Document, path: tuple[str, ...], fits: Checked, what: str, 
         return default
     if not fits(value):
         hint = f"write {path[-1]}: as {what}"
-        raise FormatError(f"'{path[-1]}' is not {what}", place=document.place(*path), hint=hint)
+        raise FormatError(f"'{path[-1]}' is not {what}", location=document.location(*path), hint=hint)
     return value
 
 

@@ -219,7 +219,7 @@ class Choices:
         for number, each in enumerate(self.devices):
             device = self.question.system.device(each.device)
             links = sorted(
-                (link.other(each.device), str(replace(link, a="", b="", port="", place=None)))
+                (link.other(each.device), str(replace(link, a="", b="", port="", location=None)))
                 for link in self.question.system.links_at(each.device)
             )
             domain = self.question.system.domain_of(each.device)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lanewise import units
-from lanewise.errors import CannotMeasure, InputError, Place
+from lanewise.errors import CannotMeasure, InputError, Location
 from lanewise.probes.storage_drives import drives_of
 
 if TYPE_CHECKING:
@@ -57,9 +57,11 @@ class Source:
     def _no_direct(self, error: OSError) -> CannotMeasure:
         hint = "use --modes cached, or a file on another file system"
         if error.errno == errno.EINVAL:
-            return CannotMeasure("its file system has no direct reads (O_DIRECT)", place=Place(self.path), hint=hint)
+            return CannotMeasure(
+                "its file system has no direct reads (O_DIRECT)", location=Location(self.path), hint=hint
+            )
         cause = f"cannot be opened for direct reads (O_DIRECT): {error.strerror}"
-        return CannotMeasure(cause, place=Place(self.path), hint=hint)
+        return CannotMeasure(cause, location=Location(self.path), hint=hint)
 
 
 @dataclass(slots=True)
@@ -89,7 +91,7 @@ def open_all(paths: Sequence[str], io: int) -> Sources:
             if sources.all[-1].bytes < io:
                 size = units.show(sources.all[-1].bytes, "B", 12)
                 cause = f"holds {size}, less than one I/O of {units.show(io, 'B', 12)}"
-                raise InputError(cause, place=Place(path), hint="use a smaller --io, or a larger file")
+                raise InputError(cause, location=Location(path), hint="use a smaller --io, or a larger file")
     except BaseException:
         sources.close()
         raise
@@ -111,21 +113,21 @@ def make_all(folders: Sequence[str], size: int) -> Sources:
 
 
 def _open(path: str) -> Source:
-    place = Place(path)
+    location = Location(path)
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
             hint = "name a file in it, or add --make 1GB for a test file there, removed afterwards"
-            raise InputError("is a folder", place=place, hint=hint)
+            raise InputError("is a folder", location=location, hint=hint)
         if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
-            raise InputError("is neither a file nor a block device", place=place, hint="name a file or a drive")
+            raise InputError("is neither a file nor a block device", location=location, hint="name a file or a drive")
         opened = os.open(path, os.O_RDONLY)
     except PermissionError as error:
         hint = "choose a file that you may read; drives such as /dev/nvme0n1 are for root"
-        raise CannotMeasure(f"cannot be read: {error.strerror}", place=place, hint=hint) from None
+        raise CannotMeasure(f"cannot be read: {error.strerror}", location=location, hint=hint) from None
     except OSError as error:
         hint = "check the path" if error.errno in (errno.ENOENT, errno.ENOTDIR) else "look at the kernel log (dmesg)"
-        raise InputError(f"cannot be read: {error.strerror}", place=place, hint=hint) from None
+        raise InputError(f"cannot be read: {error.strerror}", location=location, hint=hint) from None
     seen = os.fstat(opened)
     own = os.geteuid() in (0, seen.st_uid) or os.access(path, os.W_OK)
     try:
@@ -133,26 +135,26 @@ def _open(path: str) -> Source:
     except OSError:
         os.close(opened)
         hint = "name a file on a drive, or the drive"
-        raise InputError("has no size (a file of /proc)", place=place, hint=hint) from None
+        raise InputError("has no size (a file of /proc)", location=location, hint=hint) from None
     return Source(path, path, opened, size, drives=drives_of(path), holes=_holes(opened, seen), knows_cache=own)
 
 
 def _make(folder: str, size: int) -> Source:
-    place = Place(folder)
+    location = Location(folder)
     try:
         if not stat.S_ISDIR(os.stat(folder).st_mode):
             hint = "--make makes test files in folders: name its folder, or leave --make away to read the file"
-            raise InputError("is not a folder", place=place, hint=hint)
+            raise InputError("is not a folder", location=location, hint=hint)
         free = os.statvfs(folder)
         room = free.f_bavail * free.f_frsize
         if room < size + _LEFT_FREE:
             shown = [units.show(each, "GB") for each in (size, room, _LEFT_FREE)]
             cause = f"no room for a test file of {shown[0]}: {shown[1]} are free, of which {shown[2]} stay so"
-            raise CannotMeasure(cause, place=place, hint="make a smaller one, or choose another folder")
+            raise CannotMeasure(cause, location=location, hint="make a smaller one, or choose another folder")
         opened = _nameless(folder)
     except OSError as error:
         hint = "check the path" if error.errno in (errno.ENOENT, errno.ENOTDIR) else "choose a folder you may write to"
-        raise InputError(f"no test file can be made: {error.strerror}", place=place, hint=hint) from None
+        raise InputError(f"no test file can be made: {error.strerror}", location=location, hint=hint) from None
     return Source(folder, folder, opened, size, made=True, drives=drives_of(folder))
 
 

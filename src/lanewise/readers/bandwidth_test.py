@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 from lanewise.readers.form import MIB, Cell, Results, measured
 from lanewise.readers.texts import WHOLE
 
@@ -61,7 +61,7 @@ def _section(lines: list[str], at: int, title: str, gpu: str, file: str) -> list
         elif rows or _TITLE.search(line):
             break
     if not rows:
-        raise FormatError(f"no figures below '{title} Bandwidth'", place=Place(file, at + 1), hint=WHOLE)
+        raise FormatError(f"no figures below '{title} Bandwidth'", location=Location(file, at + 1), hint=WHOLE)
     return rows
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 from lanewise.readers.form import Cell, Results, measured
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ def read_json(data: Mapping[str, Any], file: str) -> Results:
     common = data.get("global options") or {}
     jobs = data.get("jobs", data.get("client_stats"))
     if not isinstance(jobs, list) or not jobs:
-        raise FormatError("fio's JSON without jobs", place=Place(file), hint="let fio finish, or give the whole file")
+        raise FormatError(
+            "fio's JSON without jobs", location=Location(file), hint="let fio finish, or give the whole file"
+        )
     rows: list[Observation] = []
     notes: list[str] = []
     groups: dict[object, list[_Job]] = {}
@@ -52,7 +54,9 @@ class _Job:
 
     def __init__(self, tool: str, data: Any, common: Mapping[str, Any], file: str) -> None:
         if not isinstance(data, dict) or "jobname" not in data:
-            raise FormatError("fio's JSON has a job without a name", place=Place(file), hint="give the whole file")
+            raise FormatError(
+                "fio's JSON has a job without a name", location=Location(file), hint="give the whole file"
+            )
         self.tool = tool
         self.file = file
         self.data = data
@@ -92,7 +96,7 @@ class _Job:
         value = part.get(key, otherwise)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             cause = f"{key} of fio's job {self.name} is not a number"
-            raise FormatError(cause, place=Place(self.file), hint="give the file as fio wrote it")
+            raise FormatError(cause, location=Location(self.file), hint="give the file as fio wrote it")
         return float(value)
 
     def flow(self, way: str) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 from lanewise.readers.form import GIB, Cell, Results, measured
 from lanewise.readers.texts import WHOLE
 
@@ -47,7 +47,7 @@ def read_text(lines: list[str], file: str) -> Results:
         whole = " ".join([line[start.start() :], *(text.strip() for text in lines[at + 1 : at + 4])])
         found = _LINE.match(whole)
         if found is None:
-            raise FormatError("a result line of gdsio breaks off", place=Place(file, at + 1), hint=WHOLE)
+            raise FormatError("a result line of gdsio breaks off", location=Location(file, at + 1), hint=WHOLE)
         name, gpu = _asked(lines[:at])
         rows += _observations(found.groupdict(), name, gpu)
     claim = any(row.how.get("mode") == "cuFile" for row in rows)

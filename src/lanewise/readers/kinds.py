@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 from lanewise.readers import bandwidth_test, fio, gdsio, nvbandwidth, own, p2p, perftest
 from lanewise.readers.form import Results, merge
 from lanewise.readers.texts import json_in, lines_of
@@ -29,7 +29,7 @@ def read_results(text: str, file: str) -> Results:
     if not found:
         found = _from_json("\n".join(lines), file)
     if not any(each.observations or each.peers or each.notes for each in found):
-        raise FormatError("no results of a tool that Lanewise knows", place=Place(file), hint=KNOWN)
+        raise FormatError("no results of a tool that Lanewise knows", location=Location(file), hint=KNOWN)
     return merge(found)
 
 

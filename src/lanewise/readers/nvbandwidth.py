@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 from lanewise.readers.form import Results, measured
 from lanewise.readers.nvbandwidth_cases import cell_of, engine_of, is_square
 from lanewise.readers.texts import WHOLE, matrix
@@ -57,7 +57,7 @@ def read_text(lines: list[str], file: str) -> Results:
             _note_peers(shown, cells, peers)
     if not rows and not peers and not notes:
         hint = "paste the matrices: SUM lines add up copies that ran one after another, and tell nothing of a path"
-        raise FormatError("no matrix of nvbandwidth", place=Place(file, len(lines)), hint=hint)
+        raise FormatError("no matrix of nvbandwidth", location=Location(file, len(lines)), hint=hint)
     return Results(tool, tuple(rows), peers, tuple(notes))
 
 
@@ -67,7 +67,7 @@ def _one(lines: list[str], at: int, running: str, file: str) -> tuple[str, str, 
     case = running or _summed(lines[at + 1 :]) or _UNTOLD.get(title.split(" bandwidth")[0], "")
     if not case:
         hint = "keep the line 'Running ...' above it, or the line 'SUM ...' below it"
-        raise FormatError(f"which case is '{title}'?", place=Place(file, at + 1), hint=hint)
+        raise FormatError(f"which case is '{title}'?", location=Location(file, at + 1), hint=hint)
     part = _PART.search(title)
     found = matrix(lines, at + 1, file, None if is_square(case) else 1)
     return case, part[1] if part else "", found.cells
@@ -110,7 +110,9 @@ def read_json(data: Mapping[str, Any], file: str) -> Results:
     notes = [f"{file}: nvbandwidth says: {body[key]}" for key in ("error", "warning") if body.get(key)]
     cases = body.get("testcases")
     if not isinstance(cases, list):
-        raise FormatError("nvbandwidth's JSON without testcases", place=Place(file), hint="; ".join(notes) or WHOLE)
+        raise FormatError(
+            "nvbandwidth's JSON without testcases", location=Location(file), hint="; ".join(notes) or WHOLE
+        )
     for each in cases:
         name = str(each.get("name", "")) if isinstance(each, dict) else ""
         if not name or "bandwidth_matrix" not in each:
@@ -129,12 +131,12 @@ def _parts(case: str, data: Any, file: str) -> Iterator[tuple[str, Rows]]:
         cells = [[None if cell == "N/A" else float(cell) for cell in row] for row in data]
         columns = len(cells[0])
     except (TypeError, ValueError, IndexError):
-        raise FormatError(f"the matrix of {case} is not one of numbers", place=Place(file), hint=WHOLE) from None
+        raise FormatError(f"the matrix of {case} is not one of numbers", location=Location(file), hint=WHOLE) from None
     wanted = columns if is_square(case) else 1
     several = len(cells) == 3 * wanted and "bidirectional" in case
     if any(len(row) != columns for row in cells) or (len(cells) != wanted and not several):
         cause = f"the matrix of {case} has {len(cells)} rows for {columns} columns"
-        raise FormatError(cause, place=Place(file), hint=WHOLE)
+        raise FormatError(cause, location=Location(file), hint=WHOLE)
     word = "Read" if "_read_" in case else "Write"
     parts = (f"{word}1", f"{word}2", "Total") if several else ("",)
     for number, part in enumerate(parts):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 from lanewise.readers.form import Results
 from lanewise.results.codec import decode, run_from_json
 from lanewise.results.observation import Source
@@ -25,7 +25,7 @@ def read_run(text: str, file: str) -> Results:
     rows = [row for row in every if row.source is Source.MEASURED]
     if not rows:
         hint = "lanewise measure ... -o run.json writes one that has"
-        raise FormatError("the run has no measured rows", place=Place(file), hint=hint)
+        raise FormatError("the run has no measured rows", location=Location(file), hint=hint)
     return Results(f"lanewise {run.version}", tuple(rows))
 
 
@@ -48,6 +48,6 @@ def read_samples(lines: Sequence[str], file: str) -> Results:
                 notes = (f"{file}:{number}: the last sample is cut off and left out",)
                 break
             cause = f"not a sample: {error.msg}"
-            raise FormatError(cause, place=Place(file, number), hint="one JSON object a line") from None
+            raise FormatError(cause, location=Location(file, number), hint="one JSON object a line") from None
         samples.append(decode(Sample, data, f"line {number}", file))
     return Results("lanewise", summarise(samples), notes=notes)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 from lanewise.readers.form import Cell, Results, measured
 from lanewise.readers.texts import WHOLE, Matrix, matrix
 
@@ -53,7 +53,7 @@ def read_text(lines: list[str], file: str) -> Results:
             if _next_word(lines, timed.end) == "CPU":
                 rows += reader.launch(line, matrix(lines, timed.end, file))
         elif at == last and _CUT.match(line):
-            raise FormatError("the text breaks off in a heading", place=Place(file, at + 1), hint=WHOLE)
+            raise FormatError("the text breaks off in a heading", location=Location(file, at + 1), hint=WHOLE)
     return Results(TOOL, tuple(rows), peers, _notes(lines, file))
 
 

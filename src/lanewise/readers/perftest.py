@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 from lanewise.readers.form import MIB, Cell, Results, measured
 from lanewise.readers.texts import WHOLE
 
@@ -50,7 +50,7 @@ def read_text(lines: list[str], file: str) -> Results:
     last = 0
     for at, line in enumerate(lines):
         if line.lstrip().startswith("#bytes"):
-            test = _Test(lines[last:at], Place(file, at + 1))
+            test = _Test(lines[last:at], Location(file, at + 1))
             rows += _table(test, lines, at, file)
             last = at
     return Results("perftest", tuple(rows))
@@ -59,11 +59,11 @@ def read_text(lines: list[str], file: str) -> Results:
 class _Test:
     """What stands above a table: which test, on which device, with how many queue pairs."""
 
-    def __init__(self, lines: Sequence[str], place: Place) -> None:
+    def __init__(self, lines: Sequence[str], location: Location) -> None:
         titles = [match for line in lines if (match := _TITLE.search(line))]
         if not titles:
             hint = "keep the lines above it, from 'RDMA_Write BW Test' on"
-            raise FormatError("which test of perftest is this?", place=place, hint=hint)
+            raise FormatError("which test of perftest is this?", location=location, hint=hint)
         title = titles[-1]
         self.verb = title[1]
         self.both = bool(title[2])
@@ -111,11 +111,11 @@ def _table(test: _Test, lines: list[str], at: int, file: str) -> Iterator[Observ
             break
         if len(words) < len(heads) or not all(re.fullmatch(r"-?\d+(\.\d+)?", word) for word in words):
             cause = f"{len(words)} figures below {len(heads)} heads"
-            raise FormatError(cause, place=Place(file, number), hint=WHOLE)
+            raise FormatError(cause, location=Location(file, number), hint=WHOLE)
         rows += 1
         yield from _row(test, dict(zip(heads, map(float, words), strict=False)), unit)
     if not rows:
-        raise FormatError("perftest's table has no rows", place=Place(file, at + 1), hint=WHOLE)
+        raise FormatError("perftest's table has no rows", location=Location(file, at + 1), hint=WHOLE)
 
 
 def _row(test: _Test, found: Mapping[str, float], unit: str) -> Iterator[Observation]:
@@ -131,10 +131,10 @@ def _row(test: _Test, found: Mapping[str, float], unit: str) -> Iterator[Observa
 
 
 def _read_json(lines: list[str], file: str) -> Results:
-    test = _Test(lines, Place(file, 1))
+    test = _Test(lines, Location(file, 1))
     found = test.fields
     if "MsgSize" not in found or not lines or not any(line.strip() == "}" for line in lines):
-        raise FormatError("perftest's JSON breaks off", place=Place(file, len(lines)), hint="give the whole file")
+        raise FormatError("perftest's JSON breaks off", location=Location(file, len(lines)), hint="give the whole file")
     try:
         figures = {key: float(value) for key, value in found.items() if re.fullmatch(r"-?\d+(\.\d+)?", value)}
         size = figures["MsgSize"]
@@ -148,7 +148,9 @@ def _read_json(lines: list[str], file: str) -> Results:
         if "BW_average" in figures:
             rows.append(_rate(test, figures["BW_average"], figures["MsgRate"], size))
     except KeyError as error:
-        raise FormatError(f"perftest's JSON lacks {error}", place=Place(file), hint="give the whole file") from None
+        raise FormatError(
+            f"perftest's JSON lacks {error}", location=Location(file), hint="give the whole file"
+        ) from None
     return Results("perftest", tuple(rows))
 
 

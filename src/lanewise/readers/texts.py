@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 
 _COLOUR = re.compile(r"\x1b?\[[0-9;]*m")
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
@@ -39,7 +39,7 @@ def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> Mat
     corner, count = _heads(lines[start]) if start < len(lines) else ("", 0)
     if not count:
         cause = f"no matrix below '{lines[at - 1].strip()}'" if at else "no matrix"
-        raise FormatError(cause, place=Place(file, min(start + 1, len(lines))), hint=WHOLE)
+        raise FormatError(cause, location=Location(file, min(start + 1, len(lines))), hint=WHOLE)
     wanted = count if rows is None else rows
     found = []
     for row in range(wanted):
@@ -47,11 +47,11 @@ def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> Mat
         words = lines[number].split() if number < len(lines) else []
         if not words or words[0] != str(row):
             cause = f"the matrix ends after {row} of {wanted} rows"
-            raise FormatError(cause, place=Place(file, min(number + 1, len(lines))), hint=WHOLE)
+            raise FormatError(cause, location=Location(file, min(number + 1, len(lines))), hint=WHOLE)
         if len(words) != count + 1:
             cause = f"{len(words) - 1} cells for {count} columns"
-            raise FormatError(cause, place=Place(file, number + 1), hint=WHOLE)
-        found.append(tuple(_number(word, Place(file, number + 1)) for word in words[1:]))
+            raise FormatError(cause, location=Location(file, number + 1), hint=WHOLE)
+        found.append(tuple(_number(word, Location(file, number + 1)) for word in words[1:]))
     return Matrix(corner, tuple(found), start + 1 + wanted)
 
 
@@ -62,13 +62,13 @@ def _heads(line: str) -> tuple[str, int]:
     return (corner, len(words)) if words == [str(n) for n in range(len(words))] else ("", 0)
 
 
-def _number(word: str, place: Place) -> float | None:
+def _number(word: str, location: Location) -> float | None:
     if word in _EMPTY:
         return None
     try:
         return float(word)
     except ValueError:
-        raise FormatError(f"'{word}' is no number", place=place, hint=WHOLE) from None
+        raise FormatError(f"'{word}' is no number", location=location, hint=WHOLE) from None
 
 
 def json_in(text: str, file: str) -> Any:
@@ -86,9 +86,11 @@ def json_in(text: str, file: str) -> Any:
         cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
         cause = "the JSON breaks off" if cut else f"not JSON: {error.msg}"
         hint = "give the whole file that the tool wrote" if cut else "give the file as the tool wrote it"
-        raise FormatError(cause, place=Place(file, error.lineno, error.colno), hint=hint) from None
+        raise FormatError(cause, location=Location(file, error.lineno, error.colno), hint=hint) from None
     except RecursionError:
-        raise FormatError("nested too deeply", place=Place(file), hint="give the file as the tool wrote it") from None
+        raise FormatError(
+            "nested too deeply", location=Location(file), hint="give the file as the tool wrote it"
+        ) from None
 
 
 __all__ = ["WHOLE", "Matrix", "json_in", "lines_of", "matrix"]

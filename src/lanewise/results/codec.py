@@ -14,7 +14,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, TypeVar, Union, cast
 
-from lanewise.errors import FormatError, Place
+from lanewise.errors import FormatError, Location
 from lanewise.results.observation import Observation, Source
 from lanewise.results.outline import Outline
 from lanewise.results.run import Run
@@ -51,7 +51,9 @@ def run_from_json(text: str, file: str) -> Run:
     found = data.get("schema") if isinstance(data, dict) else None
     if found != SCHEMA:
         said = f"its schema is {json.dumps(found)}" if found is not None else "it names no schema"
-        raise FormatError(f"not a run that this version reads: {said}", place=Place(file), hint=_other_schema(found))
+        raise FormatError(
+            f"not a run that this version reads: {said}", location=Location(file), hint=_other_schema(found)
+        )
     return decode(Run, data, "run", file)
 
 
@@ -59,15 +61,17 @@ def _parse(text: str, file: str) -> Any:
     try:
         return json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
-        place = Place(file, error.lineno, error.colno)
+        location = Location(file, error.lineno, error.colno)
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
             cause = "the file is empty" if not text.strip() else "the file ends in the middle of a run"
-            raise FormatError(cause, place=place, hint=f"the write was cut short; {_RERUN}") from None
-        raise FormatError(f"not JSON: {error.msg}", place=place, hint=_RERUN) from None
+            raise FormatError(cause, location=location, hint=f"the write was cut short; {_RERUN}") from None
+        raise FormatError(f"not JSON: {error.msg}", location=location, hint=_RERUN) from None
     except _NotFiniteError as error:
-        raise FormatError(f"{error} is not a JSON number", place=Place(file), hint="use null and a note") from None
+        raise FormatError(
+            f"{error} is not a JSON number", location=Location(file), hint="use null and a note"
+        ) from None
     except RecursionError:
-        raise FormatError("nested too deeply to be a run", place=Place(file), hint=_RERUN) from None
+        raise FormatError("nested too deeply to be a run", location=Location(file), hint=_RERUN) from None
 
 
 class _NotFiniteError(Exception):
@@ -148,7 +152,7 @@ def _decode_plain(kind: Any, data: Any, path: str, file: str) -> Any:
         try:
             return float(data)
         except OverflowError:
-            raise FormatError(f"{path} is too large a number", place=Place(file), hint=_RERUN) from None
+            raise FormatError(f"{path} is too large a number", location=Location(file), hint=_RERUN) from None
     if kind is int:
         _expect(isinstance(data, int) and not isinstance(data, bool), "a whole number", data, path, file)
     elif kind is bool:
@@ -184,14 +188,14 @@ def _decode_dataclass(kind: Any, data: Any, path: str, file: str) -> Any:
         if item.name in data:
             values[item.name] = _decode(kinds[item.name], data[item.name], f"{path}.{item.name}", file)
         elif item.default is MISSING and item.default_factory is MISSING:
-            raise FormatError(f"{path} lacks '{item.name}'", place=Place(file), hint=_RERUN)
+            raise FormatError(f"{path} lacks '{item.name}'", location=Location(file), hint=_RERUN)
     return kind(**values)
 
 
 def _expect(fine: bool, wanted: str, data: object, path: str, file: str) -> None:
     if not fine:
         shown = json.dumps(data)[:40]
-        raise FormatError(f"{path} should be {wanted}, not {shown}", place=Place(file), hint=_RERUN)
+        raise FormatError(f"{path} should be {wanted}, not {shown}", location=Location(file), hint=_RERUN)
 
 
 def hints(kind: type) -> dict[str, Any]:

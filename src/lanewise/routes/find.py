@@ -63,8 +63,8 @@ def _at_line_of(system: System, name: str) -> Iterator[None]:
     try:
         yield
     except Unreachable as error:
-        if error.place is None and name in system.devices:
-            error.place = system.devices[name].place
+        if error.location is None and name in system.devices:
+            error.location = system.devices[name].location
         raise
 
 

@@ -115,7 +115,7 @@ def root_of(system: System, name: str) -> tuple[str, Way]:
     if device.host is None:
         raise Unreachable(
             f"{name} is bound to no host",
-            place=device.place,
+            location=device.location,
             hint=f"attach it: lanewise system attach {_given(system, device)} {name} HOST",
         )
     domain = system.domain_of(name)
@@ -130,7 +130,7 @@ def root_of(system: System, name: str) -> tuple[str, Way]:
 
 def _given(system: System, device: Device) -> str:
     """A system as a command takes it: the name of a ready one, else its file."""
-    file = device.place.file if device.place else ""
+    file = device.location.file if device.location else ""
     own = file and not (file == f"{system.name}.yaml" and system.name in ready_systems())
     return shlex.quote(file) if own else system.name
 

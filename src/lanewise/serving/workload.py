@@ -11,7 +11,7 @@ from math import isfinite
 
 from lanewise import marks, units
 from lanewise.catalog.nodes import Spot, placed
-from lanewise.errors import Contradiction, FormatError, LanewiseError, Place, unknown_name
+from lanewise.errors import Contradiction, FormatError, LanewiseError, Location, unknown_name
 
 _NEEDED = ("bytes_in", "bytes_out", "bound", "percentile", "source")
 _FIELDS = ("title", *_NEEDED, "batch", "timeout", "samples", "software")
@@ -75,7 +75,7 @@ def read_workloads(text: str, file: str) -> dict[str, Workload]:
     root = marks.compose(text, file)
     top = Spot(root, file).fields("the file") if root is not None else {}
     if not top:
-        raise FormatError("the file holds no workloads", place=Place(file, 1), hint="start one with `my-model:`")
+        raise FormatError("the file holds no workloads", location=Location(file, 1), hint="start one with `my-model:`")
     return {name: _read(name, spot) for name, spot in top.items()}
 
 
@@ -83,23 +83,23 @@ def one_workload(found: Mapping[str, Workload], file: str, name: str | None = No
     """The workload of that name in a file that was read, or its only one; InputError if there are several."""
     if name is not None:
         if name not in found:
-            raise unknown_name("workload", name, found, Place(file))
+            raise unknown_name("workload", name, found, Location(file))
         return found[name]
     if len(found) != 1:
         hint = f"name one of them: {', '.join(found)}"
-        raise FormatError(f"the file holds {len(found)} workloads", place=Place(file), hint=hint)
+        raise FormatError(f"the file holds {len(found)} workloads", location=Location(file), hint=hint)
     return next(iter(found.values()))
 
 
 def _read(name: str, spot: Spot) -> Workload:
     if not _NAME.fullmatch(name):
         hint = "use letters, digits and - _ . +, such as my-model"
-        raise FormatError(f"'{name}' cannot be a workload's name", place=spot.place, hint=hint)
+        raise FormatError(f"'{name}' cannot be a workload's name", location=spot.location, hint=hint)
     fields = spot.fields(f"workload '{name}'", _FIELDS)
     missing = [key for key in _NEEDED if key not in fields]
     if missing:
         cause = f"workload '{name}' has no {' and no '.join(missing)}"
-        raise FormatError(cause, place=spot.place, hint=f"add `{missing[0]}:`")
+        raise FormatError(cause, location=spot.location, hint=f"add `{missing[0]}:`")
     sourced = {key: _sourced(key, field) for key, field in fields.items()}
     values = {key: value for key, (value, _) in sourced.items()}
     made = Workload(
@@ -125,7 +125,7 @@ def _check_timeout(made: Workload, values: Mapping[str, Spot]) -> None:
         wait, bound = units.readable(made.timeout, "s"), units.readable(made.bound, "s")
         raise Contradiction(
             f"timeout {wait} is not below the bound {bound}: every lone query would be late",
-            place=values["timeout"].place,
+            location=values["timeout"].location,
             hint="lower `timeout:`; 0 s takes the queries that are there",
         )
 
@@ -136,7 +136,9 @@ def _sourced(key: str, spot: Spot) -> tuple[Spot, str]:
         return spot, ""
     fields = spot.fields(f"'{key}'", _VALUE_FIELDS)
     if "value" not in fields:
-        raise FormatError(f"'{key}' has no value", place=spot.place, hint=f"write {key}: {{value: ..., source: ...}}")
+        raise FormatError(
+            f"'{key}' has no value", location=spot.location, hint=f"write {key}: {{value: ..., source: ...}}"
+        )
     return fields["value"], fields["source"].text("source") if "source" in fields else ""
 
 
@@ -146,14 +148,14 @@ def _quantity(spot: Spot, key: str, unit: str, zero: bool = False) -> float:
         value = units.parse(words, unit)
     except LanewiseError as error:
         error.cause = f"'{key}': {error.cause}"
-        raise placed(error, spot.place) from None
+        raise placed(error, spot.location) from None
     least = "not negative" if zero else "above 0"
     if not isfinite(value) or value < 0 or (value == 0 and not zero):
         cause = f"'{key}' must be finite and {least}, not {words}"
-        raise FormatError(cause, place=spot.place, hint=f"for example {key}: {_EXAMPLES[unit]}")
+        raise FormatError(cause, location=spot.location, hint=f"for example {key}: {_EXAMPLES[unit]}")
     if value and _is_number(words):
         hint = f"write the unit, such as {key}: {_EXAMPLES[unit]}"
-        raise FormatError(f"'{key}' = {words} has no unit", place=spot.place, hint=hint)
+        raise FormatError(f"'{key}' = {words} has no unit", location=spot.location, hint=hint)
     return value
 
 
@@ -163,10 +165,10 @@ def _percentile(spot: Spot) -> float:
         value = units.parse(words, "1")
     except LanewiseError as error:
         error.cause = f"'percentile': {error.cause}"
-        raise placed(error, spot.place) from None
+        raise placed(error, spot.location) from None
     if not 0 < value < 1:
         cause = f"'percentile' must lie between 0 and 1, not be {words}"
-        raise FormatError(cause, place=spot.place, hint="write 0.99 for 99 of 100 answers in time")
+        raise FormatError(cause, location=spot.location, hint="write 0.99 for 99 of 100 answers in time")
     return value
 
 
@@ -174,7 +176,7 @@ def _whole(spot: Spot, key: str) -> int:
     words = spot.text(key)
     if not _WHOLE.fullmatch(words) or len(words) > len(str(MAX_BATCH)):
         cause = f"'{key}' must be a whole number from 1 to {MAX_BATCH}, not {words}"
-        raise FormatError(cause, place=spot.place, hint=f"for example {key}: 64")
+        raise FormatError(cause, location=spot.location, hint=f"for example {key}: 64")
     return int(words)
 
 

@@ -45,14 +45,14 @@ class Bench:
             try:
                 self.known[key] = self.read_system(ref.system, chosen, self.catalog)
             except LanewiseError as error:
-                if error.place is not None and not error.place.line:  # the file as a whole, which the study names
-                    error.cause, error.place = str(error), ref.place
+                if error.location is not None and not error.location.line:  # the file as a whole, which the study names
+                    error.cause, error.location = str(error), ref.location
                 raise
         return self.known[key]
 
     def plan(self, row: RowForm) -> Plan:
         """The question that a row asks."""
-        with at(row.place):
+        with at(row.location):
             system = self.system(row.system, row.settings)
             return Plan(system, scenario(row.scenario, row.label), (Metric(row.metric, row.unit),))
 

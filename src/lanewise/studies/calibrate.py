@@ -75,7 +75,7 @@ def calibrate(
     probe: Probe, catalog: Catalog, unknowns: Sequence[FitForm], targets: Sequence[Target]
 ) -> tuple[Fit, Search]:
     """Fit `unknowns` to `targets`, and the search that did it; InputError if the targets that have a prediction are
-    fewer than the unknowns, or with the place of an unknown that its part cannot have.
+    fewer than the unknowns, or with the location of an unknown that its part cannot have.
     """
     search = Search(probe, catalog, _checked(catalog, unknowns), targets)
     return search.fit(), search
@@ -211,10 +211,10 @@ class _Solution:
 
 
 def _checked(catalog: Catalog, unknowns: Sequence[FitForm]) -> list[FitForm]:
-    """The unknowns under their parts' own names; UnknownName with the place of one that cannot be."""
+    """The unknowns under their parts' own names; UnknownName with the location of one that cannot be."""
     made = []
     for unknown in unknowns:
-        with at(unknown.place):
+        with at(unknown.location):
             part = catalog.get(unknown.part)
             check_key(part.kind, unknown.figure)
         made.append(replace(unknown, part=part.name))

@@ -42,7 +42,7 @@ def fits(node: Node) -> tuple[FitForm, ...]:
     for entry in node.items():
         form = _fit(entry)
         if any((form.part, form.figure) == (other.part, other.figure) for other in made):
-            raise Contradiction(f"{form.part} {form.figure} is fitted twice", place=entry.place, hint="keep one")
+            raise Contradiction(f"{form.part} {form.figure} is fitted twice", location=entry.location, hint="keep one")
         made.append(form)
     return tuple(made)
 
@@ -60,12 +60,12 @@ def fitted_unit(figure: str) -> str:
 def _fit(entry: Node) -> FitForm:
     entry.fields(_FIT)
     part, figure = entry["part"].needed(), entry["figure"].needed()
-    with at(entry["figure"].place):
+    with at(entry["figure"].location):
         unit = fitted_unit(figure)
     start, low, high = (entry[key].quantity(unit, above=0) for key in ("start", "low", "high"))
     if not low <= start <= high:
         raise entry.error("a fit needs low <= start <= high", "widen the range around the start")
-    return FitForm(part, figure, start, low, high, unit, entry["note"].line(), entry.place)
+    return FitForm(part, figure, start, low, high, unit, entry["note"].line(), entry.location)
 
 
 def check_fit(form: StudyForm, node: Node) -> None:
@@ -83,7 +83,7 @@ def check_target(row: RowForm) -> None:
     """FormatError if a row cannot be used in a fit, which compares values relative to what was published."""
     if not row.published and not row.extrapolated:
         cause = f"'{row.label}' is published as 0 and cannot be used in a relative fit"
-        raise FormatError(cause, place=row.place, hint="write null, or take the table out of fit_tables")
+        raise FormatError(cause, location=row.location, hint="write null, or take the table out of fit_tables")
 
 
 def hypothesis(entry: Node) -> HypothesisForm:
@@ -96,18 +96,18 @@ def hypothesis(entry: Node) -> HypothesisForm:
     ]
     return HypothesisForm(
         entry["name"].needed(), entry["says"].line(), tuple(figures), fits(entry["fit"]), entry["note"].line(),
-        entry.place,
+        entry.location,
     )  # fmt: skip
 
 
 def _figure(part: str, figure: str, node: Node) -> FigureForm:
     unit = unit_of(figure)
     if unit is None:
-        raise unknown_name("figure", figure, KEYS, node.document.key_place(*node.path))
+        raise unknown_name("figure", figure, KEYS, node.document.key_location(*node.path))
     value: float | str | None = None
     if node.given:
         value = node.needed() if unit == "text" else node.quantity(unit)
-    return FigureForm(part, figure, value, unit, node.place)
+    return FigureForm(part, figure, value, unit, node.location)
 
 
 def conclusion(entry: Node) -> ConclusionForm:
@@ -116,9 +116,9 @@ def conclusion(entry: Node) -> ConclusionForm:
     says, test, shows = entry["says"].needed(), entry["test"].needed(), entry["shows"].text()
     for key, text in (("test", test), ("shows", shows)):
         if text:
-            with at(entry[key].place):
+            with at(entry[key].location):
                 check_expression(text)
-    return ConclusionForm(" ".join(says.split()), test, shows, entry.place)
+    return ConclusionForm(" ".join(says.split()), test, shows, entry.location)
 
 
 def chart(entry: Node, rows: Sequence[RowForm]) -> ChartForm:
@@ -134,7 +134,7 @@ def chart(entry: Node, rows: Sequence[RowForm]) -> ChartForm:
     made = ChartForm(
         title=title, kind=entry["kind"].choice(("line", "bar", "surface"), "line"), tables=tables,
         x=entry["x"].choice(axes, "label"), by=_axis(entry["by"], axes), x_label=entry["x_label"].line(),
-        y_label=entry["y_label"].line(), note=entry["note"].line(), place=entry.place,
+        y_label=entry["y_label"].line(), note=entry["note"].line(), location=entry.location,
     )  # fmt: skip
     if made.kind == "surface":
         return _surface(entry, made, [row for row in rows if row.table in tables])
@@ -161,8 +161,8 @@ def _surface(entry: Node, form: ChartForm, rows: Sequence[RowForm]) -> SurfaceFo
         if other is not row:
             cause = f"'{other.label}' and '{row.label}' of table '{row.table}' fall into one cell"
             raise entry.error(cause, "choose an x and a by that tell its rows apart")
-    for axis, place in ((x, 1), (by, 2)):
-        if len({key[place] for key in cells}) > _MOST_CELLS:
+    for axis, index in ((x, 1), (by, 2)):
+        if len({key[index] for key in cells}) > _MOST_CELLS:
             raise entry.error(f"a surface takes {_MOST_CELLS} values of '{axis}' at most", "chart fewer rows, or lines")
     return SurfaceForm(**_fields(form), by_label=entry["by_label"].line(), within=_within(entry["within"], found))
 
@@ -203,7 +203,7 @@ def drawing(entry: Node, systems: Collection[str]) -> DrawingForm:
     entry["system"].needed()
     return DrawingForm(
         title=entry["title"].line(), system=entry["system"].choice(systems, "", "system of this study"),
-        settings=settings(entry["set"]), caption=entry["caption"].line(), place=entry.place,
+        settings=settings(entry["set"]), caption=entry["caption"].line(), location=entry.location,
         scenario=scenario(entry["scenario"]) if entry.has("scenario") else None,
     )  # fmt: skip
 

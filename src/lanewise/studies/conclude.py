@@ -25,7 +25,7 @@ def derive(row: RowForm, before: Sequence[Observation]) -> Observation:
     if unknown is not None:
         return unknown
     rows, published = Rows(before, View.PREDICTED), Rows(before, View.PUBLISHED)
-    with at(row.place):
+    with at(row.location):
         result = rows.evaluate(row.derive, {"label": row.label, **row.settings}, {"pub": published.value})
         if not is_number(result):
             cause = f"'{row.label}' must come out as one finite number, not as {kind(result)}"
@@ -80,11 +80,11 @@ def conclude(entry: ConclusionForm, rows: Sequence[Observation]) -> Conclusion:
     """Whether a statement holds on the predicted values; what published and measured ones say goes beside it.
 
     Where nothing at all is published or measured, nothing is said of it.
-    LanewiseError with the place of the conclusion if its expressions are wrong in themselves.
+    LanewiseError with the location of the conclusion if its expressions are wrong in themselves.
     """
     predicted = Rows(rows, View.PREDICTED)
     others = [view for view in (View.PUBLISHED, View.MEASURED) if any(view.of(row) is not None for row in rows)]
-    with at(entry.place):
+    with at(entry.location):
         holds = _test(entry.test, predicted)
         shown = [f"predicted {_value(entry.shows, predicted)}"] if entry.shows else []
         for view in others:

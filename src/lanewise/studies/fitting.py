@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lanewise import units
-from lanewise.errors import FormatError, InputError, Place
+from lanewise.errors import FormatError, InputError, Location
 from lanewise.studies.bench import Bench, fittable, targets
 from lanewise.studies.calibrate import Fit, calibrate, leave_out
 from lanewise.studies.claims import fitted_unit
@@ -34,15 +34,15 @@ def parse_unknown(text: str) -> FitForm:
     match = _UNKNOWN.match(text)
     if not match:
         hint = "write: PART FIGURE LOW..HIGH UNIT, such as 'l40s engine.h2d.gen4 15..30 GB/s'"
-        raise FormatError(f"'{text}' is not an unknown to fit", place=Place("--fit"), hint=hint)
-    place = Place("--fit")
-    with at(place):
+        raise FormatError(f"'{text}' is not an unknown to fit", location=Location("--fit"), hint=hint)
+    location = Location("--fit")
+    with at(location):
         unit = fitted_unit(match["figure"])
         low, high = (units.parse(f"{match[end]} {match['unit']}".strip(), unit) for end in ("low", "high"))
     if not 0 < low < high < math.inf:
         cause = f"'{text}': the range must rise from above zero and be finite"
-        raise FormatError(cause, place=place, hint="write LOW..HIGH")
-    return FitForm(match["part"], match["figure"], math.sqrt(low) * math.sqrt(high), low, high, unit, "", place)
+        raise FormatError(cause, location=location, hint="write LOW..HIGH")
+    return FitForm(match["part"], match["figure"], math.sqrt(low) * math.sqrt(high), low, high, unit, "", location)
 
 
 def calibrate_to_studies(

@@ -10,7 +10,7 @@ from lanewise.results.plan import STEADY
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lanewise.errors import Place
+    from lanewise.errors import Location
 
 FORMAT = 1
 
@@ -22,7 +22,7 @@ class SystemRef:
     name: str
     system: str
     settings: Mapping[str, int]
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class RowForm:
     note: str
     derive: str
     group: str
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class FitForm:
     high: float
     unit: str
     note: str
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class FigureForm:
     figure: str
     value: float | str | None
     unit: str
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class HypothesisForm:
     figures: tuple[FigureForm, ...]
     fit: tuple[FitForm, ...]
     note: str
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class ConclusionForm:
     says: str
     test: str
     shows: str
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class ChartForm:
     x_label: str
     y_label: str
     note: str
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class DrawingForm:
     settings: Mapping[str, int]
     scenario: ScenarioForm | None
     caption: str
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)

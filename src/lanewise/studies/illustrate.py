@@ -90,7 +90,7 @@ def drawings(bench: Bench) -> tuple[Drawing, ...]:
     """Every drawing of the form: a system with the loads of one scenario; LanewiseError with its place."""
     made = []
     for entry in bench.form.drawings:
-        with at(entry.place):
+        with at(entry.location):
             made.append(_drawing(bench, entry))
     return tuple(made)
 
@@ -109,7 +109,7 @@ def services(bench: Bench) -> tuple[ServiceResult, ...]:
     """Every service of the form at its peak, by event simulation; LanewiseError with its place."""
     made = []
     for entry in bench.form.services:
-        with at(entry.place):
+        with at(entry.location):
             assert entry.scenario is not None
             asked = scenario(entry.scenario, entry.title)
             assert isinstance(asked, Service)

@@ -1,4 +1,4 @@
-"""One value of a study file with its place: every shape that a study asks for is checked here and nowhere else."""
+"""One value of a study file with its location: every shape that a study asks for is checked here and nowhere else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lanewise import units
-from lanewise.errors import FormatError, LanewiseError, Place, unknown_name
+from lanewise.errors import FormatError, LanewiseError, Location, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -25,9 +25,9 @@ class Node:
     value: Any
 
     @property
-    def place(self) -> Place:
+    def location(self) -> Location:
         """Where the value stands, or the nearest thing around it."""
-        return self.document.place(*self.path)
+        return self.document.location(*self.path)
 
     @property
     def name(self) -> str:
@@ -54,7 +54,7 @@ class Node:
             raise self.error(f"{self.name} needs names and values here", f"one of: {', '.join(known)}")
         for key in self.value:
             if key not in known:
-                raise unknown_name("key", key, known, self.document.key_place(*self.path, key))
+                raise unknown_name("key", key, known, self.document.key_location(*self.path, key))
         return self
 
     def members(self, hint: str) -> dict[str, Node]:
@@ -119,7 +119,7 @@ class Node:
         """One of the `known` words, `default` if nothing is given; UnknownName otherwise."""
         word = self.text(default)
         if word not in known:
-            raise unknown_name(kind or self.name.strip("'"), word, known, self.place)
+            raise unknown_name(kind or self.name.strip("'"), word, known, self.location)
         return word
 
     def quantity(self, unit: str, above: float = -math.inf) -> float:
@@ -128,7 +128,7 @@ class Node:
             raise self.error(f"{self.name} is missing", f"add {self.name.strip(chr(39))}: and a kind of {unit}")
         if isinstance(self.value, (bool, list, dict)):
             raise self.error(f"{self.name} must be a quantity, not {_kind(self.value)}", f"a kind of {unit}")
-        with at(self.place):
+        with at(self.location):
             value = units.parse(self.value, unit)
         if not math.isfinite(value) or value <= above:
             wanted = "finite" if above == -math.inf else f"finite and above {above:g}"
@@ -136,18 +136,18 @@ class Node:
         return value
 
     def error(self, cause: str, hint: str = "") -> FormatError:
-        """A FormatError at this place."""
-        return FormatError(cause, place=self.place, hint=hint or "see docs/reference/study-format.md")
+        """A FormatError at this location."""
+        return FormatError(cause, location=self.location, hint=hint or "see docs/reference/study-format.md")
 
 
 @contextmanager
-def at(place: Place) -> Iterator[None]:
-    """Gives every LanewiseError that has no place this one."""
+def at(location: Location) -> Iterator[None]:
+    """Gives every LanewiseError that has no location this one."""
     try:
         yield
     except LanewiseError as error:
-        if error.place is None:
-            error.place = place
+        if error.location is None:
+            error.location = location
         raise
 
 

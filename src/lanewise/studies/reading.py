@@ -33,7 +33,7 @@ def read_study(text: str, file: str) -> StudyForm:
     """The study in `text`; FormatError, UnknownName or InputError with file, line, cause and hint."""
     document = load(text, file)
     if not isinstance(document.data, dict) or not document.data:
-        raise FormatError("empty study", place=document.place(), hint="start one with: lanewise study new NAME")
+        raise FormatError("empty study", location=document.location(), hint="start one with: lanewise study new NAME")
     return _study(document)
 
 
@@ -70,10 +70,10 @@ def _systems(node: Node) -> dict[str, SystemRef]:
     found: dict[str, SystemRef] = {}
     for name, entry in node.members(hint).items():
         if isinstance(entry.value, str):
-            found[name] = SystemRef(name, entry.needed(), {}, entry.place)
+            found[name] = SystemRef(name, entry.needed(), {}, entry.location)
         else:
             entry.fields(("system", "set"))
-            found[name] = SystemRef(name, entry["system"].needed(), settings(entry["set"]), entry.place)
+            found[name] = SystemRef(name, entry["system"].needed(), settings(entry["set"]), entry.location)
     if not found:
         raise node.error("the study names no systems", hint)
     return found
@@ -92,7 +92,7 @@ def _tables(node: Node, systems: dict[str, SystemRef]) -> list[_Table]:
         table.fields(_TABLE)
         name = table["name"].text(f"table {i + 1}").strip()
         if name in [other.name for other in made]:
-            raise Contradiction(f"two tables are called '{name}'", place=table["name"].place, hint="rename one")
+            raise Contradiction(f"two tables are called '{name}'", location=table["name"].location, hint="rename one")
         rows = [made for r, row in enumerate(table["rows"].items()) for made in _rows(table, row, name, r, systems)]
         made.append(_Table(name, table["title"].line(), tuple(rows)))
     return made
@@ -104,12 +104,12 @@ def _rows(table: Node, row: Node, name: str, index: int, systems: dict[str, Syst
     said = {key: row[key] if key in row.value else table[key] for key in _INHERITED}
     system = said["system"].text()
     if system not in systems:
-        raise unknown_name("system of this study", system, systems, said["system"].place)
+        raise unknown_name("system of this study", system, systems, said["system"].location)
     metric, unit, derive = said["metric"].text("goodput"), said["unit"].text(), said["derive"].text()
-    with at((said["unit"] if said["unit"].given else row).place):
+    with at((said["unit"] if said["unit"].given else row).location):
         check_metric(metric, unit, bool(derive))
     if derive:
-        with at(said["derive"].place):
+        with at(said["derive"].location):
             check_expression(derive)
     asked = ScenarioForm() if derive else scenario(said["scenario"])
     common = settings(table["set"]) | settings(row["set"])
@@ -119,7 +119,7 @@ def _rows(table: Node, row: Node, name: str, index: int, systems: dict[str, Syst
             scenario=asked, metric=metric, unit=unit, published=cell.published, extrapolated=cell.extrapolated,
             role=said["role"].choice(ROLES, "prediction"),
             note=said["note"].text(), derive=derive, group=row["group"].text(),
-            place=row.document.place(*row.path, "published", i),
+            location=row.document.location(*row.path, "published", i),
         )
         for i, cell in enumerate(_cells(table, row))
     ]  # fmt: skip

@@ -40,7 +40,7 @@ def run_study(
 ) -> StudyRun:
     """The whole outcome of a study, its rows beside what `measured` runs have of them.
 
-    LanewiseError with the place of the row that cannot be answered.
+    LanewiseError with the location of the row that cannot be answered.
     """
     check_measured(form, measured)
     bench = Bench(form, probe, catalog, read_system, measured=measured)
@@ -65,7 +65,7 @@ def _fit(bench: Bench, say: Progress) -> tuple[calibrate.Fit | None, tuple[Any, 
         return None, ()
     chosen = targets(bench, fit_rows(form))
     say(f"fitting {len(form.fit)} values to {len(chosen)} rows")
-    with at(form.fit[0].place):
+    with at(form.fit[0].location):
         fit, search = calibrate.calibrate(bench.probe, bench.catalog, form.fit, chosen)
         return fit, calibrate.leave_out(search, fit, say) if form.leave_out else ()
 
@@ -89,7 +89,7 @@ def _answer(bench: Bench, say: Progress) -> list[Observation]:
 
 
 def _see(bench: Bench, row: RowForm, plan: Plan) -> Observation:
-    with at(row.place):
+    with at(row.location):
         seen = bench.probe.run(plan)[0]
     note = "; ".join(text for text in (row.note, seen.note) if text)
     return replace(
@@ -115,7 +115,7 @@ def _assumptions(bench: Bench, form: StudyForm) -> tuple[str, ...]:
     for name in form.systems:
         row = next((r for r in form.rows if r.system == name), None)
         if row is not None:
-            with at(row.place):
+            with at(row.location):
                 system = bench.system(name, row.settings)
             made += [f"{form.systems[name].system}: {text}" for text in system.assumptions]
     return tuple(dict.fromkeys(made))

@@ -27,7 +27,7 @@ def scenario(node: Node) -> ScenarioForm:
             raise node[key].error(f"'{key}' says nothing about {'flows' if node.has('flows') else 'a service'}")
     p2p = node["p2p"].flag(True)
     if node.has("flows"):
-        with at(node["flows"].place):
+        with at(node["flows"].location):
             parse_flows(node["flows"].needed(), p2p)
     return ScenarioForm(
         flows=node["flows"].text(),

@@ -38,7 +38,7 @@ def name_ports(
             if link.port in taken[link.a]:
                 cause = f"root port '{link.port}' of {link.a} has two links"
                 hint = "a root port has one link; leave port: out to have them numbered"
-                problems.add(Contradiction(cause, place=link.place, hint=hint))
+                problems.add(Contradiction(cause, location=link.location, hint=hint))
             taken[link.a].add(link.port)
     return [_named(link, devices, taken, catalog) for link in links]
 
@@ -99,7 +99,7 @@ def _check_host(device: Device, near: Near, problems: Problems) -> None:
         others = " and ".join(hosts)
         cause = f"'{device.name}' is bound to {device.host}, but only {others} reaches it"
         hint = f"write host: {hosts[0]}, or cable it to {device.host}"
-        problems.add(Contradiction(cause, place=device.place, hint=hint))
+        problems.add(Contradiction(cause, location=device.location, hint=hint))
 
 
 class Near:

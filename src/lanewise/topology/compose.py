@@ -30,7 +30,7 @@ def attach(system: System, device: str, host: str, at: str | None = None) -> Sys
     if target.host is not None:
         already = "already" if target.host == host else "still"
         hint = f"detach '{device}' first" if target.host != host or at else "nothing is left to do for that host"
-        raise Contradiction(f"'{device}' is {already} bound to {target.host}", place=target.place, hint=hint)
+        raise Contradiction(f"'{device}' is {already} bound to {target.host}", location=target.location, hint=hint)
     moved = system if at is None else _recable(system, device, at)
     ways = _ways(moved, device, host)
     if not ways:
@@ -49,7 +49,7 @@ def detach(system: System, device: str) -> System:
     target = _endpoint(system, device, "detached")
     if target.host is None:
         hint = f"attach it to one of {', '.join(system.hosts)}"
-        raise Contradiction(f"'{device}' is bound to no host", place=target.place, hint=hint)
+        raise Contradiction(f"'{device}' is bound to no host", location=target.location, hint=hint)
     domains = tuple(
         replace(domain, devices=domain.devices - {device}) if device in domain.devices else domain
         for domain in system.domains
@@ -62,7 +62,7 @@ def _endpoint(system: System, name: str, verb: str) -> Device:
     device = system.device(name)
     if device.kind not in ENDPOINTS:
         cause = f"'{name}' is a {device.kind} and cannot be {verb}"
-        raise Contradiction(cause, place=device.place, hint="name a GPU, a network card, a drive or a controller")
+        raise Contradiction(cause, location=device.location, hint="name a GPU, a network card, a drive or a controller")
     return device
 
 
@@ -85,7 +85,7 @@ def _join(system: System, device: str, host: str, ways: Ways) -> tuple[tuple[Dom
     if not fitting:
         cause = f"{host} has no domain that could hold '{device}', and {system.name} states its domains"
         hint = f"add one to the description: {host}: {{root: {next(iter(ways))}, devices: []}}"
-        raise Contradiction(cause, place=system.domains[0].place, hint=hint)
+        raise Contradiction(cause, location=system.domains[0].location, hint=hint)
     nearest = min(fitting, key=lambda domain: len(ways[domain.root]))
     joined = replace(nearest, devices=nearest.devices | {device})
     return tuple(joined if domain is nearest else domain for domain in system.domains), nearest.root
@@ -96,16 +96,16 @@ def _recable(system: System, name: str, at: str) -> System:
     if above.kind not in (Kind.SWITCH, Kind.CPU):
         known = ", ".join(system.of_kind(Kind.SWITCH)) or "none"
         cause = f"'{at}' is a {above.kind}; nothing can be cabled below it"
-        raise Contradiction(cause, place=above.place, hint=f"name a CPU or a switch; switches: {known}")
+        raise Contradiction(cause, location=above.location, hint=f"name a CPU or a switch; switches: {known}")
     cables = [link for link in system.links_at(name) if link.kind is LinkKind.PCIE]
     if len(cables) != 1:
         cause = f"'{name}' has {len(cables)} PCIe links; only a device with one can be moved"
-        raise Contradiction(cause, place=system.device(name).place, hint="change the description instead")
+        raise Contradiction(cause, location=system.device(name).location, hint="change the description instead")
     old = cables[0]
     for switch in (above, system.device(old.a)):
         if switch.partitions:
             cause = f"'{switch.name}' is partitioned, and a cable does not say which partition '{name}' joins"
-            raise Contradiction(cause, place=switch.place, hint="change its partitions in the description")
+            raise Contradiction(cause, location=switch.location, hint="change its partitions in the description")
     new = _cable(system, old, above, system.device(name))
     links = tuple(new if link is old else link for link in system.links)
     problems = Problems()
@@ -129,18 +129,18 @@ def _cable(system: System, old: Link, above: Device, below: Device) -> Link:
 def _blocked(system: System, device: str, host: str) -> LanewiseError:
     """The error that says what lies between a device and a host."""
     cpus = system.of_kind(Kind.CPU, host=host)
-    place = system.device(device).place
+    location = system.device(device).location
     if not cpus:
         return Unreachable(
-            f"{host} has no CPU, so it cannot reach '{device}'", place=place, hint=f"add a CPU to {host}"
+            f"{host} has no CPU, so it cannot reach '{device}'", location=location, hint=f"add a CPU to {host}"
         )
     ways = [way for way in (_any_way(system, cpu, device) for cpu in cpus) if way]
     hint = f"move its cable too, with --at {_place_for(system, cpus)}"
     if not ways:
-        return Unreachable(f"no cable joins '{device}' and {host}", place=place, hint=hint)
+        return Unreachable(f"no cable joins '{device}' and {host}", location=location, hint=hint)
     way = min(ways, key=len)
     cause = f"no PCIe or fabric path leads from {host} to '{device}': {_obstacle(system, way)} is in the way"
-    return Unreachable(f"{cause} ({' - '.join(way)})", place=place, hint=hint)
+    return Unreachable(f"{cause} ({' - '.join(way)})", location=location, hint=hint)
 
 
 def _place_for(system: System, cpus: Sequence[str]) -> str:

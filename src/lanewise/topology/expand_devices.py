@@ -32,19 +32,19 @@ def read_devices(form: SystemForm, hosts: tuple[str, ...], scope: Scope) -> dict
     """All devices by name, hosts only where stated; problems go to the scope."""
     found: dict[str, Device] = {}
     for pattern, entry in form.devices.items():
-        place = scope.place("devices", pattern)
-        with scope.problems.at(place):
+        location = scope.location("devices", pattern)
+        with scope.problems.at(location):
             if not scope.included(entry.when):
                 continue
             for index, name in enumerate(scope.names(pattern)):
                 if name in found:
-                    first = found[name].place
+                    first = found[name].location
                     cause = f"device '{name}' stands twice, first in line {first.line if first else '?'}"
-                    raise Contradiction(cause, place=place, hint="rename one, or let the ranges not overlap")
+                    raise Contradiction(cause, location=location, hint="rename one, or let the ranges not overlap")
                 found[name] = _device(name, index, pattern, entry, hosts, scope)
     if not found and not scope.problems.found:
         hint = "name one under devices:, such as cpu0: {cpu: null}"
-        raise FormatError("the system has no devices", place=scope.document.place("devices"), hint=hint)
+        raise FormatError("the system has no devices", location=scope.document.location("devices"), hint=hint)
     return found
 
 
@@ -57,8 +57,8 @@ def _device(name: str, index: int, pattern: str, entry: DeviceForm, hosts: tuple
     word = words[0]
     kind = WORDS[word][0]
     if entry.partitions and kind is not Kind.SWITCH:
-        place = scope.place("devices", pattern, "partitions")
-        raise Contradiction(f"'{name}' is no switch and has no partitions", place=place, hint="take them out")
+        location = scope.location("devices", pattern, "partitions")
+        raise Contradiction(f"'{name}' is no switch and has no partitions", location=location, hint="take them out")
     return Device(
         name=name,
         kind=kind,
@@ -66,37 +66,37 @@ def _device(name: str, index: int, pattern: str, entry: DeviceForm, hosts: tuple
         host=_host(name, kind, entry, pattern, hosts, scope),
         numa=None if entry.numa is None else scope.whole(entry.numa, index),
         partitions=tuple(frozenset(scope.names(group)) for group in entry.partitions),
-        place=scope.place("devices", pattern),
+        location=scope.location("devices", pattern),
     )
 
 
 def _part(word: str, stated: str | None, pattern: str, scope: Scope) -> str | None:
     if stated is None:
         return None
-    place = scope.document.place("devices", pattern, word)
+    location = scope.document.location("devices", pattern, word)
     name = scope.text(stated)
     legal = WORDS[word][1]
     if name not in scope.catalog:
         known = [other for kind in legal for other in scope.catalog.names(kind)]
-        raise unknown_name(f"{word} part", name, known, place)
+        raise unknown_name(f"{word} part", name, known, location)
     part = scope.catalog.get(name)
     if part.kind not in legal:
         fitting = next((other for other, (_, kinds) in WORDS.items() if part.kind in kinds), "")
         hint = f"write {fitting}: {name}, or name a part of kind {' or '.join(legal)}" if fitting else ""
-        raise Contradiction(f"part '{name}' is a {part.kind}, not a {word}", place=place, hint=hint)
+        raise Contradiction(f"part '{name}' is a {part.kind}, not a {word}", location=location, hint=hint)
     return part.name
 
 
 def _host(name: str, kind: Kind, entry: DeviceForm, pattern: str, hosts: tuple[str, ...], scope: Scope) -> str | None:
-    place = scope.document.place("devices", pattern, "host")
+    location = scope.document.location("devices", pattern, "host")
     if entry.host is not None:
         host = scope.text(entry.host)
         if host not in hosts:
-            raise unknown_name("host", host, hosts, place)
+            raise unknown_name("host", host, hosts, location)
         return host
     if kind is not Kind.CPU:
         return None
     if len(hosts) != 1:
         cause = f"'{name}' does not say which host it is in"
-        raise FormatError(cause, place=place, hint=f"add host: {hosts[0] if hosts else 'host0'}")
+        raise FormatError(cause, location=location, hint=f"add host: {hosts[0] if hosts else 'host0'}")
     return hosts[0]

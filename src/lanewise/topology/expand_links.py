@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise, product
 from typing import TYPE_CHECKING
 
-from lanewise.errors import Contradiction, FormatError, LanewiseError, Place, unknown_name
+from lanewise.errors import Contradiction, FormatError, LanewiseError, Location, unknown_name
 from lanewise.topology import speeds
 from lanewise.topology.expand_devices import FORWARDING
 from lanewise.topology.limits import bonded, network_speed, pcie_speed
@@ -55,7 +55,7 @@ def read_links(form: SystemForm, devices: Mapping[str, Device], scope: Scope) ->
     """All links in the order of the description, `auto` settled from the parts; problems go to the scope."""
     found: list[Link] = []
     for index, entry in enumerate(form.links):
-        with scope.problems.at(scope.document.place("links", index)):
+        with scope.problems.at(scope.document.location("links", index)):
             if scope.included(entry.when):
                 medium = _only(entry, MEDIA, "says no speed", "pcie: gen4 x16")
                 words = _words(entry, index, scope)
@@ -90,7 +90,7 @@ def _ends(entry: LinkForm, index: int, scope: Scope) -> list[tuple[str, str]]:
         return list(product(above, below))
     if len(above) != len(below):
         cause = f"pairs need as many ends above as below: {len(above)} and {len(below)}"
-        raise Contradiction(cause, place=scope.document.place("links", index, "to"), hint="make the ranges equal")
+        raise Contradiction(cause, location=scope.document.location("links", index, "to"), hint="make the ranges equal")
     return list(zip(above, below, strict=True))
 
 
@@ -119,14 +119,14 @@ def _words(entry: LinkForm, index: int, scope: Scope) -> Words:
         stated = getattr(entry, name)
         if stated is None:
             return None
-        with _placed(scope.document.place("links", index, name)):
+        with _placed(scope.document.location("links", index, name)):
             return speeds.read_positive(scope.text(stated) if isinstance(stated, str) else stated, unit)
 
     payload = quantity("max_payload", "B")
     if payload is not None and payload not in PAYLOADS:
-        place = scope.document.place("links", index, "max_payload")
+        location = scope.document.location("links", index, "max_payload")
         sizes = ", ".join(f"{size:.0f}" for size in PAYLOADS)
-        raise FormatError(f"PCIe has no max payload of {payload:g} B", place=place, hint=f"one of {sizes} B")
+        raise FormatError(f"PCIe has no max payload of {payload:g} B", location=location, hint=f"one of {sizes} B")
     return Words(
         entry=entry,
         index=index,
@@ -152,9 +152,9 @@ def _link(one: str, other: str, kind: LinkKind, words: Words, devices: Mapping[s
         bridge=words.bridge,
         max_payload=words.max_payload,
         length=words.length,
-        place=scope.place("links", words.index),
+        location=scope.location("links", words.index),
     )
-    with _placed(scope.document.place("links", words.index, kind.value)):
+    with _placed(scope.document.location("links", words.index, kind.value)):
         stated = getattr(words.entry, kind.value)
         parts = (_part(devices[one], scope), _part(devices[other], scope))
         if kind in (LinkKind.PCIE, LinkKind.FABRIC):
@@ -170,9 +170,9 @@ def _part(device: Device, scope: Scope) -> Part | None:
 
 
 @contextmanager
-def _placed(place: Place) -> Iterator[None]:
+def _placed(location: Location) -> Iterator[None]:
     try:
         yield
     except LanewiseError as error:
-        error.place = error.place or place
+        error.location = error.location or location
         raise

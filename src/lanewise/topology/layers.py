@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lanewise.errors import Contradiction, FormatError, Place, unknown_name
+from lanewise.errors import Contradiction, FormatError, Location, unknown_name
 from lanewise.topology import speeds
 from lanewise.topology.expand_devices import ENDPOINTS
 from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind, Policies, Volume
@@ -24,14 +24,14 @@ def read_domains(form: SystemForm, devices: Mapping[str, Device], scope: Scope) 
     found: list[Domain] = []
     owner: dict[str, str] = {}
     for name, entry in form.domains.items():
-        with scope.problems.at(scope.place("domains", name)):
+        with scope.problems.at(scope.location("domains", name)):
             check_name(name)
             domain = _domain(name, entry, devices, scope)
             for member in sorted(domain.devices):
                 if member in owner:
                     cause = f"'{member}' is in two domains, {owner[member]} and {name}"
                     raise Contradiction(
-                        cause, place=scope.place("domains", name, "devices"), hint="keep one of the two"
+                        cause, location=scope.location("domains", name, "devices"), hint="keep one of the two"
                     )
                 owner[member] = name
             found.append(domain)
@@ -40,18 +40,20 @@ def read_domains(form: SystemForm, devices: Mapping[str, Device], scope: Scope) 
 
 def _domain(name: str, entry: DomainForm, devices: Mapping[str, Device], scope: Scope) -> Domain:
     root = scope.text(entry.root)
-    at_root, at_devices = scope.place("domains", name, "root"), scope.place("domains", name, "devices")
+    at_root, at_devices = scope.location("domains", name, "root"), scope.location("domains", name, "devices")
     if _known(root, devices, at_root).kind is not Kind.CPU:
         cpus = ", ".join(other.name for other in devices.values() if other.kind is Kind.CPU)
         cause = f"the root of domain '{name}' is {root}, a {devices[root].kind}"
-        raise Contradiction(cause, place=at_root, hint=f"the root is a CPU: {cpus or 'this system has none'}")
+        raise Contradiction(cause, location=at_root, hint=f"the root is a CPU: {cpus or 'this system has none'}")
     members = scope.names(entry.devices)
     for member in members:
         device = _known(member, devices, at_devices)
         if device.kind not in ENDPOINTS:
             cause = f"'{member}' in domain '{name}' is a {device.kind}, not an endpoint"
-            raise Contradiction(cause, place=at_devices, hint="name GPUs, network cards, drives and controllers only")
-    return Domain(name, root, frozenset(members), scope.place("domains", name))
+            raise Contradiction(
+                cause, location=at_devices, hint="name GPUs, network cards, drives and controllers only"
+            )
+    return Domain(name, root, frozenset(members), scope.location("domains", name))
 
 
 def check_reach(domains: Sequence[Domain], reached: Mapping[str, list[str]], scope: Scope) -> None:
@@ -61,7 +63,7 @@ def check_reach(domains: Sequence[Domain], reached: Mapping[str, list[str]], sco
             if domain.root not in reached.get(member, []):
                 cause = f"no PCIe or fabric link leads from {domain.root} to '{member}' of domain '{domain.name}'"
                 hint = "add the link, or take the device out of the domain"
-                scope.problems.add(Contradiction(cause, place=domain.place, hint=hint))
+                scope.problems.add(Contradiction(cause, location=domain.location, hint=hint))
 
 
 def check_bound(domains: Sequence[Domain], devices: Mapping[str, Device], stated: Stated, scope: Scope) -> None:
@@ -73,15 +75,15 @@ def check_bound(domains: Sequence[Domain], devices: Mapping[str, Device], stated
                 bound = f"bound to {devices[member].host}" if devices[member].host else "unbound"
                 cause = f"'{member}' is {bound}, but its domain '{domain.name}' is rooted in {host}"
                 hint = f"take host: out of '{member}', or take it out of the domain"
-                scope.problems.add(Contradiction(cause, place=devices[member].place, hint=hint))
+                scope.problems.add(Contradiction(cause, location=devices[member].location, hint=hint))
 
 
 def read_volumes(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> dict[str, Volume]:
     """The logical volumes; problems (no drive, too few, an odd count) go to the scope."""
     found: dict[str, Volume] = {}
     for name, entry in form.volumes.items():
-        place = scope.place("volumes", name)
-        with scope.problems.at(place):
+        location = scope.location("volumes", name)
+        with scope.problems.at(location):
             check_name(name)
             if name in devices:
                 raise Contradiction(f"'{name}' is a device and a volume", hint="rename one of the two")
@@ -90,41 +92,41 @@ def read_volumes(form: SystemForm, devices: Mapping[str, Device], scope: Scope) 
 
 
 def _volume(name: str, entry: VolumeForm, devices: Mapping[str, Device], scope: Scope) -> Volume:
-    at_drives = scope.place("volumes", name, "drives")
+    at_drives = scope.location("volumes", name, "drives")
     drives = scope.names(entry.drives)
     for drive in drives:
         _check_kind(drive, Kind.SSD, "a drive", devices, at_drives)
         if drives.count(drive) > 1:
-            raise Contradiction(f"'{drive}' stands twice in volume '{name}'", place=at_drives, hint="name it once")
+            raise Contradiction(f"'{drive}' stands twice in volume '{name}'", location=at_drives, hint="name it once")
     count = len(drives)
     if count < (needed := {0: 1, 5: 3, 10: 4}[entry.raid]):
         cause = f"volume '{name}' has {count} drive{'s' * (count != 1)}; RAID-{entry.raid} needs {needed}"
-        raise Contradiction(cause, place=at_drives, hint="add drives, or choose another level")
+        raise Contradiction(cause, location=at_drives, hint="add drives, or choose another level")
     if entry.raid == 10 and count % 2:
         cause = f"volume '{name}' has {count} drives; RAID-10 needs an even number"
-        raise Contradiction(cause, place=at_drives, hint="add or take out one drive")
+        raise Contradiction(cause, location=at_drives, hint="add or take out one drive")
     controller = scope.text(entry.controller) if entry.controller else None
     if controller:
-        _check_kind(controller, Kind.RAID, "a RAID controller", devices, scope.place("volumes", name, "controller"))
+        _check_kind(controller, Kind.RAID, "a RAID controller", devices, scope.location("volumes", name, "controller"))
     try:
         chunk = speeds.read_positive(entry.chunk, "B") if entry.chunk is not None else None
     except FormatError as error:
-        error.place = scope.place("volumes", name, "chunk")
+        error.location = scope.location("volumes", name, "chunk")
         raise
-    return Volume(name, entry.raid, tuple(drives), controller, chunk, scope.place("volumes", name))
+    return Volume(name, entry.raid, tuple(drives), controller, chunk, scope.location("volumes", name))
 
 
 def read_policies(form: SystemForm, devices: Mapping[str, Device], links: Sequence[Link], scope: Scope) -> Policies:
     """The policies; problems (an unknown scope, a switch that is none) go to the scope."""
     entry = form.policies
     policies = Policies()
-    with scope.problems.at(scope.place("policies", "peers")):
+    with scope.problems.at(scope.location("policies", "peers")):
         policies = Policies(peer_scope=_peers(entry.peers, devices, scope))
     redirect: frozenset[str] = frozenset()
-    with scope.problems.at(scope.place("policies", "acs_redirect")):
+    with scope.problems.at(scope.location("policies", "acs_redirect")):
         redirect = _redirect(entry.acs_redirect, devices, scope)
     cross = False
-    with scope.problems.at(scope.place("policies", "cross_domain_p2p")):
+    with scope.problems.at(scope.location("policies", "cross_domain_p2p")):
         cross = bool(scope.whole(entry.cross_domain_p2p))
         if cross and not form.domains and not any(link.kind is LinkKind.FABRIC for link in links):
             hint = "add domains: or a fabric: link, or take cross_domain_p2p out"
@@ -135,45 +137,47 @@ def read_policies(form: SystemForm, devices: Mapping[str, Device], links: Sequen
 def _peers(stated: str | dict[str, str], devices: Mapping[str, Device], scope: Scope) -> dict[str, str]:
     cpus = [device.name for device in devices.values() if device.kind is Kind.CPU]
     if isinstance(stated, str):
-        return dict.fromkeys(cpus, _scope(scope.text(stated), scope.place("policies", "peers")))
+        return dict.fromkeys(cpus, _scope(scope.text(stated), scope.location("policies", "peers")))
     found: dict[str, str] = {}
     for pattern, word in stated.items():
-        place = scope.place("policies", "peers", pattern)
+        location = scope.location("policies", "peers", pattern)
         for name in scope.names(pattern):
-            _check_kind(name, Kind.CPU, "a CPU", devices, place)
+            _check_kind(name, Kind.CPU, "a CPU", devices, location)
             if name in found:
-                raise Contradiction(f"peers through '{name}' are stated twice", place=place, hint="keep one of the two")
-            found[name] = _scope(scope.text(word), place)
+                raise Contradiction(
+                    f"peers through '{name}' are stated twice", location=location, hint="keep one of the two"
+                )
+            found[name] = _scope(scope.text(word), location)
     return found
 
 
-def _scope(word: str, place: Place) -> str:
+def _scope(word: str, location: Location) -> str:
     if word not in SCOPES:
-        raise unknown_name("peer scope", word, SCOPES, place)
+        raise unknown_name("peer scope", word, SCOPES, location)
     return word
 
 
 def _redirect(stated: bool | str | list[str], devices: Mapping[str, Device], scope: Scope) -> frozenset[str]:
     if isinstance(stated, bool):
         return frozenset(device.name for device in devices.values() if stated and device.kind is Kind.SWITCH)
-    place = scope.place("policies", "acs_redirect")
+    location = scope.location("policies", "acs_redirect")
     names = scope.names(stated)
     for name in names:
-        if _known(name, devices, place).kind not in (Kind.SWITCH, Kind.CPU):
+        if _known(name, devices, location).kind not in (Kind.SWITCH, Kind.CPU):
             cause = f"'{name}' is a {devices[name].kind}; only switches and CPUs redirect peer traffic"
-            raise Contradiction(cause, place=place, hint="name switches, or write true for all of them")
+            raise Contradiction(cause, location=location, hint="name switches, or write true for all of them")
     return frozenset(names)
 
 
-def _known(name: str, devices: Mapping[str, Device], place: Place) -> Device:
+def _known(name: str, devices: Mapping[str, Device], location: Location) -> Device:
     if name not in devices:
-        raise unknown_name("device", name, devices, place)
+        raise unknown_name("device", name, devices, location)
     return devices[name]
 
 
-def _check_kind(name: str, kind: Kind, what: str, devices: Mapping[str, Device], place: Place) -> None:
-    device = _known(name, devices, place)
+def _check_kind(name: str, kind: Kind, what: str, devices: Mapping[str, Device], location: Location) -> None:
+    device = _known(name, devices, location)
     if device.kind is not kind:
         known = ", ".join(other.name for other in devices.values() if other.kind is kind)
         hint = f"{what} would be {known}" if known else f"the system has none; add one with {kind}:"
-        raise Contradiction(f"'{name}' is a {device.kind}, not {what}", place=place, hint=hint)
+        raise Contradiction(f"'{name}' is a {device.kind}, not {what}", location=location, hint=hint)

@@ -113,7 +113,7 @@ def check_sums(devices: Mapping[str, Device], links: Iterable[Link], catalog: Ca
             if limit is not None and total > limit:
                 cause = f"'{name}' ({known}) has {limit} {word}; its links need {sum(n for _, n in uses)}"
                 hint = f"use fewer{' or narrower' * (key == 'pcie.lanes')} links at '{name}'"
-                problems.add(Contradiction(cause, place=link.place, hint=hint))
+                problems.add(Contradiction(cause, location=link.location, hint=hint))
                 break
 
 

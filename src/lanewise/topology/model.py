@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lanewise.errors import Place, unknown_name
+from lanewise.errors import Location, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +52,7 @@ class Device:
     host: str | None = None
     numa: int | None = None
     partitions: tuple[frozenset[str], ...] = ()
-    place: Place | None = None
+    location: Location | None = None
 
     def joins(self, one: str, other: str) -> bool:
         """Whether this switch forwards between its neighbours `one` and `other`."""
@@ -79,7 +79,7 @@ class Link:
     bridge: str = ""
     max_payload: float | None = None
     length: float | None = None
-    place: Place | None = None
+    location: Location | None = None
 
     @property
     def name(self) -> str:
@@ -98,7 +98,7 @@ class Domain:
     name: str
     root: str
     devices: frozenset[str]
-    place: Place | None = None
+    location: Location | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Volume:
     drives: tuple[str, ...]
     controller: str | None = None
     chunk: float | None = None
-    place: Place | None = None
+    location: Location | None = None
 
 
 @dataclass(frozen=True, slots=True)

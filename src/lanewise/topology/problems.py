@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lanewise.errors import LanewiseError
 
 if TYPE_CHECKING:
-    from lanewise.errors import Place
+    from lanewise.errors import Location
 
 MAX_SHOWN = 4
 
@@ -26,13 +26,13 @@ class Problems:
             self.found.append(error)
 
     @contextmanager
-    def at(self, place: Place) -> Iterator[None]:
-        """Keep any error raised inside, giving it `place` if it has none."""
+    def at(self, location: Location) -> Iterator[None]:
+        """Keep any error raised inside, giving it `location` if it has none."""
         try:
             yield
         except LanewiseError as error:
-            if error.place is None:
-                error.place = place
+            if error.location is None:
+                error.location = location
             self.add(error)
 
     def finish(self) -> None:

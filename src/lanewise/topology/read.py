@@ -87,7 +87,7 @@ def _check_linked(devices: Mapping[str, Device], links: Sequence[Link], problems
     for device in devices.values():
         if device.kind in ENDPOINTS and device.name not in linked:
             hint = f"add a link, such as {{from: cpu0, to: {device.name}, pcie: auto}}"
-            problems.add(Contradiction(f"'{device.name}' has no link", place=device.place, hint=hint))
+            problems.add(Contradiction(f"'{device.name}' has no link", location=device.location, hint=hint))
 
 
 def _check_partitions(devices: Mapping[str, Device], links: Sequence[Link], problems: Problems) -> None:
@@ -99,10 +99,10 @@ def _check_partitions(devices: Mapping[str, Device], links: Sequence[Link], prob
         for name in sorted(named - near):
             cause = f"a partition of '{device.name}' names '{name}', which is not linked to it"
             hint = f"its neighbours: {', '.join(sorted(near)) or 'none'}"
-            problems.add(Contradiction(cause, place=device.place, hint=hint))
+            problems.add(Contradiction(cause, location=device.location, hint=hint))
         for name in sorted(near - named):
             cause = f"'{name}' is linked to '{device.name}' but is in none of its partitions"
-            problems.add(Contradiction(cause, place=device.place, hint=f"add '{name}' to a partition"))
+            problems.add(Contradiction(cause, location=device.location, hint=f"add '{name}' to a partition"))
 
 
 def _stated(form: SystemForm, scope: Scope) -> Stated:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lanewise.errors import Contradiction, FormatError, Place, UnknownName, unknown_name
+from lanewise.errors import Contradiction, FormatError, Location, UnknownName, unknown_name
 from lanewise.topology.expressions import evaluate, fill, holds
 from lanewise.topology.model import Parameter
 from lanewise.topology.problems import Problems
@@ -50,9 +50,9 @@ class Scope:
         """Whether the condition of an entry holds; FormatError or UnknownName."""
         return when is None or holds(self.text(when), self.settings)
 
-    def place(self, *path: str | int) -> Place:
+    def location(self, *path: str | int) -> Location:
         """Where a key or a list entry stands."""
-        return self.document.key_place(*path)
+        return self.document.key_location(*path)
 
 
 def read_parameters(form: SystemForm, document: Document) -> dict[str, Parameter]:
@@ -60,7 +60,7 @@ def read_parameters(form: SystemForm, document: Document) -> dict[str, Parameter
     problems = Problems()
     found: dict[str, Parameter] = {}
     for name, entry in form.parameters.items():
-        with problems.at(document.key_place("parameters", name)):
+        with problems.at(document.key_location("parameters", name)):
             if not name.isidentifier():
                 raise FormatError(f"'{name}' cannot be a parameter", hint="use letters, digits and _")
             found[name] = _parameter(name, entry, document)
@@ -72,11 +72,11 @@ def _parameter(name: str, entry: ParameterForm, document: Document) -> Parameter
     parameter = Parameter(name, entry.default, tuple(entry.values), entry.min, entry.max, entry.help)
     if entry.min > entry.max:
         cause = f"parameter '{name}' has min {entry.min} above max {entry.max}"
-        raise Contradiction(cause, place=document.place("parameters", name, "min"), hint="swap the two")
+        raise Contradiction(cause, location=document.location("parameters", name, "min"), hint="swap the two")
     if not allows(parameter, entry.default):
         cause = f"the default of parameter '{name}' is {entry.default}, which is not an allowed value"
-        place = document.place("parameters", name, "default")
-        raise Contradiction(cause, place=place, hint=f"allowed: {allowed(parameter)}")
+        location = document.location("parameters", name, "default")
+        raise Contradiction(cause, location=location, hint=f"allowed: {allowed(parameter)}")
     return parameter
 
 
@@ -103,38 +103,38 @@ def settle(
     UnknownName for a parameter that does not exist, Contradiction for a value not allowed or fixed otherwise.
     """
     for name, value in fixed.items():
-        _check_setting(parameters, name, value, document.place("settings", name), document)
-    place = Place(document.file)
+        _check_setting(parameters, name, value, document.location("settings", name), document)
+    location = Location(document.file)
     for name, value in chosen.items():
-        _check_setting(parameters, name, value, place, document)
+        _check_setting(parameters, name, value, location, document)
         if fixed.get(name, value) != value:
             cause = f"this text was written out with {name} = {fixed[name]}; it cannot be set to {value}"
             raise Contradiction(
-                cause, place=document.place("settings", name), hint="set it on the description this came from"
+                cause, location=document.location("settings", name), hint="set it on the description this came from"
             )
     return {name: chosen.get(name, fixed.get(name, known.default)) for name, known in parameters.items()}
 
 
 def _check_setting(
-    parameters: Mapping[str, Parameter], name: str, value: int, place: Place, document: Document
+    parameters: Mapping[str, Parameter], name: str, value: int, location: Location, document: Document
 ) -> None:
     if name not in parameters:
         if not parameters:
             hint = "this system has no parameters"
-            raise UnknownName(f"unknown parameter '{name}'", place=place, hint=hint)
-        raise unknown_name("parameter", name, parameters, place)
+            raise UnknownName(f"unknown parameter '{name}'", location=location, hint=hint)
+        raise unknown_name("parameter", name, parameters, location)
     parameter = parameters[name]
-    place = place if place.line else document.key_place("parameters", name)
+    location = location if location.line else document.key_location("parameters", name)
     if isinstance(value, bool) or not isinstance(value, int) or not allows(parameter, value):
         cause = f"parameter '{name}' cannot be {value}"
-        raise Contradiction(cause, place=place, hint=f"allowed: {allowed(parameter)}")
+        raise Contradiction(cause, location=location, hint=f"allowed: {allowed(parameter)}")
 
 
 def read_hosts(form: SystemForm, scope: Scope) -> tuple[str, ...]:
     """The hosts; Contradiction if one stands twice."""
     hosts: list[str] = []
     for index, pattern in enumerate(form.hosts):
-        with scope.problems.at(scope.document.place("hosts", index)):
+        with scope.problems.at(scope.document.location("hosts", index)):
             for name in scope.names(pattern):
                 check_name(name)
                 if name in hosts:

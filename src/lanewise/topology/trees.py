@@ -144,4 +144,4 @@ def _loop(devices: Mapping[str, Device], way: Sequence[Side], closing: Link) -> 
     else:
         cause = f"PCIe links run in a circle: {' - '.join([*names, names[0]])}"
     hint = "plain PCIe is a tree below each root port: make the extra link fabric:, or partition the switch"
-    return Contradiction(cause, place=closing.place, hint=hint)
+    return Contradiction(cause, location=closing.location, hint=hint)

@@ -48,18 +48,18 @@ def validate(document: Document) -> SystemForm:
 
 
 def _check_top(document: Document) -> None:
-    place = document.place()
+    location = document.location()
     if document.data is None:
-        raise FormatError("the description is empty", place=place, hint=_START)
+        raise FormatError("the description is empty", location=location, hint=_START)
     if not isinstance(document.data, dict):
-        raise FormatError("a description is made of 'name: value' lines", place=place, hint=_START)
+        raise FormatError("a description is made of 'name: value' lines", location=location, hint=_START)
     if "lanewise" not in document.data:
         hint = "put 'lanewise: 1' at its top, if this is a system description"
-        raise FormatError("the format version is missing", place=place, hint=hint)
+        raise FormatError("the format version is missing", location=location, hint=hint)
     version = document.data["lanewise"]
     if version != VERSION or isinstance(version, bool):
         hint = f"this Lanewise reads version {VERSION}: write 'lanewise: {VERSION}', or update Lanewise"
-        raise FormatError(f"format version {version} is not known", place=document.place("lanewise"), hint=hint)
+        raise FormatError(f"format version {version} is not known", location=document.location("lanewise"), hint=hint)
 
 
 def _path(document: Document, detail: ErrorDetails) -> Path:
@@ -75,11 +75,11 @@ def _explain(document: Document, path: Path, detail: ErrorDetails) -> LanewiseEr
     if detail["type"] == "missing":
         cause = f"{_thing(path[:-1])} has no '{path[-1]}'"
         hint = f"add '{path[-1]}:', {_meaning(path)}"
-        return FormatError(cause, place=document.key_place(*path[:-1]), hint=hint)
+        return FormatError(cause, location=document.key_location(*path[:-1]), hint=hint)
     if detail["type"] == "extra_forbidden":
         form, _ = _form(path)
         known = [field.alias or name for name, field in form.model_fields.items()]
-        unknown = unknown_name("key", str(path[-1]), known, document.key_place(*path))
+        unknown = unknown_name("key", str(path[-1]), known, document.key_location(*path))
         unknown.cause += f" in {_thing(path[:-1])}"
         return unknown
     value = document.at(path)
@@ -89,7 +89,7 @@ def _explain(document: Document, path: Path, detail: ErrorDetails) -> LanewiseEr
         hint = f"write {path[1] if isinstance(path[1], str) else '-'}: {_EXAMPLES[path[0]]}".replace("-: ", "- ")
     else:
         hint = f"it is {_meaning(path)}"
-    return FormatError(f"{shown} will not do as {subject}", place=document.place(*path), hint=hint)
+    return FormatError(f"{shown} will not do as {subject}", location=document.location(*path), hint=hint)
 
 
 def _form(path: Path) -> tuple[type[Form], int]:

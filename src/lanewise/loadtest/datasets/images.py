@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanewise.errors import CannotMeasure, FormatError, InputError, Place
+from lanewise.errors import CannotMeasure, FormatError, InputError, Location
 from lanewise.loadtest.models.images import SIDE, Pixels
 from lanewise.loadtest.optional import need
 
@@ -36,9 +36,9 @@ class ImageFolder:
         self._spec = Pixels(layout).spec
         if limit < 0:
             raise InputError(f"a limit of {limit} images is none", hint="1 or more, or 0 for all")
-        place = Place(str(folder))
+        location = Location(str(folder))
         if not folder.is_dir():
-            raise InputError("there is no such folder of images", place=place, hint="name a folder with images")
+            raise InputError("there is no such folder of images", location=location, hint="name a folder with images")
         try:
             listed = folder / LIST
             images = list(_listed(listed) if listed.exists() else _in_classes(folder))
@@ -46,9 +46,9 @@ class ImageFolder:
             raise CannotMeasure(f"{error.filename}: {error.strerror}", hint="make it readable") from error
         if not images:
             hint = f"one sub-folder a class with {', '.join(ENDINGS)}, or {LIST} with `file class` lines"
-            raise InputError("no images in it", place=place, hint=hint)
+            raise InputError("no images in it", location=location, hint=hint)
         if limit > len(images):
-            raise InputError(f"it has {len(images)} images, not {limit}", place=place, hint="lower the limit")
+            raise InputError(f"it has {len(images)} images, not {limit}", location=location, hint="lower the limit")
         self._images = images[: limit or None]
 
     @property
@@ -84,7 +84,7 @@ class ImageFolder:
             why = (error.strerror if isinstance(error, OSError) else "") or str(error) or type(error).__name__
             raise FormatError(
                 f"not an image that can be read: {why}",
-                place=Place(str(path)),
+                location=Location(str(path)),
                 hint="replace the file, or leave it out of the dataset",
             ) from error
 
@@ -111,12 +111,12 @@ def _listed(listed: Path) -> Iterator[tuple[Path, int]]:
         name, _, label = line.strip().rpartition(" ")
         if not line.strip():
             continue
-        place = Place(str(listed), number)
+        location = Location(str(listed), number)
         if not name or not label.isdecimal():
-            raise FormatError(f"'{line.strip()}' is no file and class", place=place, hint="write: image.jpeg 65")
+            raise FormatError(f"'{line.strip()}' is no file and class", location=location, hint="write: image.jpeg 65")
         path = listed.parent / name.strip()
         if not path.is_file():
-            raise InputError(f"there is no image {path}", place=place, hint="remove the line, or bring the file")
+            raise InputError(f"there is no image {path}", location=location, hint="remove the line, or bring the file")
         yield path, int(label)
 
 

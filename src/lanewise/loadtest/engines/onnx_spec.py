@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lanewise.errors import InputError, Place, unknown_name
+from lanewise.errors import InputError, Location, unknown_name
 from lanewise.loadtest.spec import ITEM_BYTES, SampleSpec
 
 if TYPE_CHECKING:
@@ -27,37 +27,37 @@ class Described:
 
 def described(session: Any, output: str, path: Path) -> Described:
     """Of an onnxruntime session: InputError for several inputs, or sizes that stay open beside the batch."""
-    place, inputs = Place(str(path)), session.get_inputs()
+    location, inputs = Location(str(path)), session.get_inputs()
     if len(inputs) != 1:
         raise InputError(
             f"the model has {len(inputs)} inputs ({', '.join(given.name for given in inputs)}), a query has one sample",
-            place=place,
+            location=location,
             hint="pack them into one input, and split it in the graph",
         )
     (given,) = inputs
-    dtype = _type(given, place)
+    dtype = _type(given, location)
     batch, *rest = given.shape or [None]
     if not rest or any(not isinstance(size, int) or size < 1 for size in rest):
         raise InputError(
             f"the input '{given.name}' has the shape {given.shape}: sizes beside the first, the batch, must be known",
-            place=place,
+            location=location,
             hint="fix the other sizes, for example with onnxruntime.tools.make_dynamic_shape_fixed",
         )
     names = [made.name for made in session.get_outputs()]
     if output and output not in names:
-        raise unknown_name("output", output, names, place)
+        raise unknown_name("output", output, names, location)
     fixed = batch if isinstance(batch, int) and batch > 0 else None
     return Described(given.name, SampleSpec(tuple(rest), dtype), output or names[0], fixed)
 
 
-def _type(given: Any, place: Place) -> str:
+def _type(given: Any, location: Location) -> str:
     """The numpy type of an input; InputError for strings, sequences and the like."""
     inner = str(given.type).removeprefix("tensor(").removesuffix(")")
     dtype = TYPES.get(inner, inner)
     if dtype not in ITEM_BYTES:
         raise InputError(
             f"the input '{given.name}' is of type {given.type}; numbers are needed",
-            place=place,
+            location=location,
             hint=f"known: {', '.join(ITEM_BYTES)}",
         )
     return dtype

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanewise.errors import CannotMeasure, FormatError, InputError, Place
+from lanewise.errors import CannotMeasure, FormatError, InputError, Location
 from lanewise.loadtest.checksum import checksums
 from lanewise.loadtest.engines.base import Options, classes_of, device_index
 from lanewise.loadtest.engines.one_thread import CPU, OneThread, about_model, scores_classes
@@ -230,7 +230,7 @@ class OnnxRuntime(OneThread):
                 raise self._ours(error) from error
             hint = "name an ONNX file that onnxruntime reads; python -m onnx.checker or netron shows what is wrong"
             raise FormatError(
-                f"onnxruntime refuses it: {_reason(error)}", place=Place(str(self._path)), hint=hint
+                f"onnxruntime refuses it: {_reason(error)}", location=Location(str(self._path)), hint=hint
             ) from (error)
 
 
@@ -251,7 +251,7 @@ def _readable(path: Path) -> Path:
     except OSError as error:
         why = error.strerror or str(error)
         raise InputError(
-            f"the model cannot be read: {why}", place=Place(str(path)), hint="name an .onnx file"
+            f"the model cannot be read: {why}", location=Location(str(path)), hint="name an .onnx file"
         ) from error
 
 

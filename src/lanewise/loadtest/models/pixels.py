@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lanewise.errors import FormatError, InputError, Place
+from lanewise.errors import FormatError, InputError, Location
 from lanewise.loadtest.models.weights import pixel_scale
 from lanewise.loadtest.optional import need
 
@@ -21,9 +21,13 @@ def with_pixels(path: Path, layout: str) -> bytes:
     try:
         model = onnx.load(path)
     except Exception as error:  # protobuf's own errors share no base
-        raise FormatError(f"not an ONNX model: {error}", place=Place(str(path)), hint="name an .onnx file") from error
+        raise FormatError(
+            f"not an ONNX model: {error}", location=Location(str(path)), hint="name an .onnx file"
+        ) from error
     if not model.graph.node:
-        raise FormatError("not an ONNX model: it holds no graph", place=Place(str(path)), hint="name an .onnx file")
+        raise FormatError(
+            "not an ONNX model: it holds no graph", location=Location(str(path)), hint="name an .onnx file"
+        )
     own = _image_input(model.graph, path)
     kind = own.type.tensor_type.elem_type
     sizes = [dim.dim_value or dim.dim_param for dim in own.type.tensor_type.shape.dim]
@@ -53,7 +57,7 @@ def _image_input(graph: Any, path: Path) -> Any:
             return given
     raise InputError(
         "the model does not take normalised images: one input of floats (n, 3, height, width)",
-        place=Place(str(path)),
+        location=Location(str(path)),
         hint="use it without pixels: its samples are then what its input says",
     )
 
