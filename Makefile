@@ -25,7 +25,7 @@ test: dev
 	$(BIN)/mypy --strict
 	MYPYPATH=src:benchmarks:benchmarks/h200:tests $(BIN)/mypy --strict benchmarks/*.py benchmarks/h200/*.py
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --hypothesis-profile=ci
 
 examples: install
 	@for each in examples/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done

@@ -54,7 +54,7 @@ def test_every_function_of_the_driver_is_used(how_often: dict[str, int]) -> None
     assert [name for name, count in how_often.items() if count == 0] == []
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_whichever_call_fails_all_is_given_back(
     library: Path, how_often: dict[str, int], monkeypatch: pytest.MonkeyPatch, data: st.DataObject

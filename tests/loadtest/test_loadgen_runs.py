@@ -13,11 +13,12 @@ import pytest
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError
-from lanewise.loadtest import room
+from lanewise.loadtest import detail_log, room
 from lanewise.loadtest.loadgen import CARRIED, LoadGenRunner, Setup
-from lanewise.loadtest.run import Load
+from lanewise.loadtest.run import Load, Outcome
 
 SMALL = Setup(samples=16, resident=16)
+NEVER = 600.0  # s; no query is as late as this, on any machine
 
 
 @pytest.fixture
@@ -26,6 +27,13 @@ def server(loadgen, tmp_path):
     return lambda service=0.001, setup=SMALL, **law: LoadGenRunner(
         _native.LawSystem(service, **law), tmp_path / "logs", setup
     )
+
+
+def generated(run: Outcome) -> tuple[float | None, ...]:
+    """Number of queries and length (ns) of the schedule that LoadGen made before the run."""
+    assert run.folder is not None
+    log = detail_log.parse((run.folder / detail_log.NAME).read_text())
+    return log.number("generated_query_count"), log.number("generated_query_duration")
 
 
 def test_the_mean_latency_of_md1_is_that_of_pollaczek_and_khinchine(server):
@@ -62,10 +70,14 @@ def test_the_outcome_is_loadgen_s_own_and_its_logs_stay(server, tmp_path):
 
 
 def test_seeds_decide_over_the_queries(server):
+    # LoadGen issues its whole schedule, however late, as no query can break this bound and end the run as hopeless.
     runner = server()
-    seeds = [runner.run(Load(qps=400.0, seconds=0.5, queries=1, seed=seed)).queries for seed in (1, 1, 2, 3, 4)]
-    assert seeds[0] == seeds[1]
-    assert len(set(seeds)) > 1
+    loads = [Load(qps=400.0, seconds=0.5, queries=1, bound=NEVER, seed=seed) for seed in (1, 1, 2, 3, 4)]
+    runs = [runner.run(load) for load in loads]
+    schedules = [generated(run) for run in runs]
+    assert [run.queries for run in runs] == [count for count, _ in schedules]
+    assert schedules[0] == schedules[1]
+    assert len(set(schedules)) == 4
 
 
 def test_a_hopeless_run_ends_at_once_and_the_next_one_is_sound(server):

@@ -72,7 +72,7 @@ def alive(address):
         return peer.lines.ask({"do": "close"}) == {}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.binary(max_size=300))
 @example(b"")
 @example(b"{" * 60_000 + b"\n")
@@ -85,7 +85,7 @@ def test_rubbish_is_answered_and_the_next_client_is_served(server, rubbish):
     assert alive(server)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(REQUESTS, max_size=4))
 def test_requests_in_any_order_are_answered_each_by_one_object(server, requests):
     lines = [json.dumps(each).encode() + b"\n" for each in [wire.hello(), *requests]]

@@ -1,0 +1,129 @@
+"""Names in src/lanewise: one class name stands for one thing, and a module is named by a noun.
+
+The two sets of offenders may only shrink: a name that is no longer needed there fails too, so delete it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import lanewise
+
+ROOT = Path(lanewise.__file__).parent
+
+# Words that say nothing of what a module holds: participles, pronouns, and nouns with two meanings in this field.
+WORDS = """
+told asked busy closing room neighbours spending belief bench seen made found held shown sought kept given wanted tried
+each other here there beside own spread marks checked planned predicted loaded
+"""
+VAGUE = set(WORDS.split())
+
+# Class names that two modules define today; each goes as soon as it stands for one thing.
+SHARED = {
+    "Answer",
+    "Ask",
+    "Asked",
+    "Bench",
+    "Case",
+    "Ceiling",
+    "Cell",
+    "Device",
+    "Expected",
+    "Fit",
+    "Flow",
+    "Found",
+    "Group",
+    "Kind",
+    "Layout",
+    "Line",
+    "Lines",
+    "Load",
+    "Matrix",
+    "Model",
+    "Network",
+    "Node",
+    "Outcome",
+    "Pair",
+    "Part",
+    "Peer",
+    "Place",
+    "Plan",
+    "Reading",
+    "Rows",
+    "Scale",
+    "Search",
+    "Seen",
+    "Shape",
+    "Source",
+    "Span",
+    "Spot",
+    "Table",
+    "Target",
+    "Transfer",
+    "Used",
+    "Verdict",
+    "_Group",
+    "_Pair",
+}
+
+# Modules named by such a word today.
+VAGUE_MODULES = {
+    "api.here",
+    "cli.checked",
+    "cli.loaded",
+    "cli.loadtest.asked",
+    "cli.planned",
+    "cli.planned_data",
+    "cli.predicted",
+    "cli.spread",
+    "loadtest.bench",
+    "loadtest.busy",
+    "loadtest.closing",
+    "loadtest.neighbours",
+    "loadtest.room",
+    "loadtest.told",
+    "loadtest.told_single",
+    "marks",
+    "probes.gpu_bench",
+    "probes.storage_bench",
+    "readers.own",
+    "results.loaded",
+    "serving.belief",
+    "serving.spending",
+    "studies.bench",
+}
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package, by its dotted name below `lanewise`."""
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in sorted(ROOT.rglob("*.py"))}
+
+
+def classes() -> dict[str, list[str]]:
+    """The modules that define each class name, private and nested ones included; a module twice if it does so twice."""
+    places = defaultdict(list)
+    for module, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(module)
+    return places
+
+
+def test_one_class_name_stands_for_one_thing() -> None:
+    shared = {name: places for name, places in classes().items() if len(places) > 1}
+    new = {name: places for name, places in shared.items() if name not in SHARED}
+    assert not new, "qualify the name by its own noun"
+    assert not SHARED - set(shared), "these stand for one thing now: delete them from SHARED"
+
+
+def test_a_module_is_named_by_a_noun() -> None:
+    vague = {module for module in modules() if VAGUE & set(module.split(".")[-1].split("_"))}
+    assert not vague - VAGUE_MODULES, "name the module by what it holds"
+    assert not VAGUE_MODULES - vague, "these are gone: delete them from VAGUE_MODULES"
+
+
+def test_the_words_are_looked_for_in_every_module() -> None:
+    assert {"cli.main", "results.observation", "serving.queues"} <= set(modules())
+    assert classes()["Observation"] == ["results.observation"]
