@@ -56,8 +56,8 @@ def test_every_reader_has_the_words_of_the_page(file):
 
 @linux
 def test_the_gpu_probe_has_the_words_of_the_page():
-    from lanewise.probes.gpu import GpuProbe
-    from lanewise.probes.gpu_bench import GpuAsk
+    from lanewise.probes.gpu.probe import GpuProbe
+    from lanewise.probes.gpu.session import GpuAsk
 
     probe = GpuProbe(Cuda(), Flow, Path("/nowhere"))  # type: ignore[arg-type]
     asks = (
@@ -88,7 +88,7 @@ def test_the_storage_probe_has_the_words_of_the_page(asked, tmp_path):
 @linux
 @pytest.mark.parametrize("asked", [{}, {"latency": True}, {"direction": "both"}], ids=["bandwidth", "latency", "both"])
 def test_the_network_probe_has_the_words_of_the_page(asked):
-    from lanewise.probes.network.plan import NetworkPlan
+    from lanewise.probes.network.options import NetworkPlan
 
     plan = NetworkPlan(sizes=(4096,), connections=(2,), seconds=0.02, **asked)
     assert unlisted(lanewise.measure_network(None, ONCE, plan)) == set()

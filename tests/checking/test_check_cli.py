@@ -198,7 +198,7 @@ def _stand_in(monkeypatch: pytest.MonkeyPatch, **rates: float) -> None:
     """GPUs of known rates in place of a driver, and no memory to measure."""
     from gpu.stand_in import Cuda, Flow
 
-    from lanewise.probes import gpu
+    from lanewise.probes.gpu import probe as gpu
 
     cuda = Cuda(duplex=103e9, peer=396e9, **{"link": 55.5e9, **rates})
     monkeypatch.setattr(gpu, "open_gpus", lambda: gpu.GpuProbe(cuda, Flow, Path("/nowhere")))

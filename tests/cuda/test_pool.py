@@ -9,8 +9,8 @@ import fake_cuda
 import pytest
 
 from lanewise._native import Cuda, CudaFlow, ProbeFailure
-from lanewise.probes.gpu import GpuProbe
-from lanewise.probes.gpu_bench import GpuAsk
+from lanewise.probes.gpu.probe import GpuProbe
+from lanewise.probes.gpu.session import GpuAsk
 from lanewise.results.estimate import Rule
 
 Open = Callable[..., Cuda]

@@ -9,7 +9,7 @@ from pathlib import Path
 from stand_in import Cuda, Flow, Run
 
 from lanewise.cli.main import main
-from lanewise.probes import gpu
+from lanewise.probes.gpu import probe as gpu
 
 SLOW = "--slow"
 

@@ -6,7 +6,7 @@ import pytest
 
 from lanewise.errors import UnknownName
 from lanewise.perf.flow import parse_flows
-from lanewise.probes.cases import CASES, DEFAULT, SETS, Kind, cells, pick
+from lanewise.probes.gpu.cases import CASES, DEFAULT, SETS, Kind, cells, pick
 
 FOUR = ("gpu0", "gpu1", "gpu2", "gpu3")
 

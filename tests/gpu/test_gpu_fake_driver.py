@@ -13,7 +13,7 @@ import fake_cuda
 import pytest
 from cli_binary import has_lines, interrupted
 
-from lanewise.probes.cases import SETS
+from lanewise.probes.gpu.cases import SETS
 
 if sys.platform != "linux":
     pytest.skip("GPUs are measured on Linux", allow_module_level=True)

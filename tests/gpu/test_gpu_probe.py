@@ -14,8 +14,8 @@ from stand_in import GIB, Cuda, Flow, fair
 import lanewise
 from lanewise.errors import CannotMeasure, InputError, UnknownName
 from lanewise.perf.flow import parse_flows
-from lanewise.probes.gpu import SWEEP, GpuProbe
-from lanewise.probes.gpu_bench import GpuAsk
+from lanewise.probes.gpu.probe import SWEEP, GpuProbe
+from lanewise.probes.gpu.session import GpuAsk
 from lanewise.results.estimate import Rule
 from lanewise.results.observation import Observation
 from lanewise.results.sample import Sample, summarise

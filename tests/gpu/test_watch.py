@@ -9,9 +9,9 @@ import pytest
 from stand_in import Cuda
 
 from lanewise.probes import machine
-from lanewise.probes.gpu_machine import conditions
-from lanewise.probes.gpu_names import Gpus
-from lanewise.probes.gpu_watch import Watch
+from lanewise.probes.gpu.conditions import conditions
+from lanewise.probes.gpu.names import Gpus
+from lanewise.probes.gpu.telemetry import Watch
 
 
 def device(sys: Path, pci: str, **files: str | bytes) -> Path:
@@ -102,7 +102,7 @@ class Nvml:
 def test_nvml_says_what_sys_does_not_and_what_holds_clocks_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lanewise.probes.gpu_watch.nvml", Nvml)
+    monkeypatch.setattr("lanewise.probes.gpu.telemetry.nvml", Nvml)
     watch = Watch({"gpu0": "0000:1b:00.0", "gpu1": "0000:1c:00.0"}, tmp_path)
     with watch.running():
         deadline = time.monotonic() + 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lanewise.probes.host_layout import Layout, read_layout
+from lanewise.probes.host.layout import Layout, read_layout
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:

@@ -11,8 +11,8 @@ from cli_binary import BINARY, has_lines, interrupted
 
 import lanewise
 from lanewise.errors import CannotMeasure, UnknownName
-from lanewise.probes import host
-from lanewise.probes.host_layout import Layout, read_layout
+from lanewise.probes.host import probe as host
+from lanewise.probes.host.layout import Layout, read_layout
 from lanewise.results.estimate import Rule
 
 QUICK = Rule(least=2, most=2)

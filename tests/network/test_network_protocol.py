@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lanewise.errors import CannotMeasure, InputError, LanewiseError
-from lanewise.probes.network import listen, wire
-from lanewise.probes.network.plan import Binding, Cell, NetworkPlan, Rdma
+from lanewise.probes.network import listener, messages
+from lanewise.probes.network.options import Binding, Cell, NetworkPlan, Rdma
 from lanewise.probes.network.probe import NetworkProbe
 from lanewise.probes.network.session import Running, peer_at
 from lanewise.results.estimate import Rule
@@ -34,12 +34,12 @@ REQUESTS = st.fixed_dictionaries(
 @pytest.fixture(scope="module")
 def server():
     said = []
-    with listen.open_listener("127.0.0.1:0") as listener:
+    with listener.open_listener("127.0.0.1:0") as opened:
         failed = []
 
         def serve():
             try:
-                listen.serve(listener, Binding(), Rdma(), say=said.append, patience=60)
+                listener.serve(opened, Binding(), Rdma(), say=said.append, patience=60)
             except OSError:
                 return  # closed at the end
             except BaseException as error:
@@ -48,7 +48,7 @@ def server():
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        yield listener.getsockname()[:2]
+        yield opened.getsockname()[:2]
         assert not failed
         assert thread.is_alive()
 
@@ -88,23 +88,23 @@ def test_rubbish_is_answered_and_the_next_client_is_served(server, rubbish):
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(REQUESTS, max_size=4))
 def test_requests_in_any_order_are_answered_each_by_one_object(server, requests):
-    lines = [json.dumps(each).encode() + b"\n" for each in [wire.hello(), *requests]]
+    lines = [json.dumps(each).encode() + b"\n" for each in [messages.hello(), *requests]]
     answers = [json.loads(line) for line in talk(server, *lines).splitlines()]
-    assert answers[:1] in ([wire.hello()], [])
+    assert answers[:1] in ([messages.hello()], [])
     assert len(answers) <= len(lines)
     assert alive(server)
 
 
 def test_a_silent_client_is_dropped_and_the_next_one_served(server, monkeypatch):
-    monkeypatch.setattr(listen, "HELLO_S", 0.2)
+    monkeypatch.setattr(listener, "HELLO_S", 0.2)
     with socket.create_connection(server, timeout=5) as silent:
         assert b"no answer" in silent.recv(1000)
     assert alive(server)
 
 
 def test_a_client_whose_data_connections_never_come_is_told_and_the_next_one_served(server, monkeypatch):
-    monkeypatch.setattr(listen, "DATA_S", 0.2)
-    lines = [wire.hello(), {"do": "open", "cell": CELL}, {"do": "begin"}]
+    monkeypatch.setattr(listener, "DATA_S", 0.2)
+    lines = [messages.hello(), {"do": "open", "cell": CELL}, {"do": "begin"}]
     last = talk(server, *(json.dumps(each).encode() + b"\n" for each in lines)).splitlines()[-1]
     assert json.loads(last)["error"] == "only 0 of 1 data connections came"
     assert alive(server)
@@ -112,7 +112,7 @@ def test_a_client_whose_data_connections_never_come_is_told_and_the_next_one_ser
 
 def test_another_version_is_told_what_differs(server):
     first, second = (json.loads(line) for line in talk(server, b'{"lanewise": 2}\n').splitlines())
-    assert first == wire.hello()
+    assert first == messages.hello()
     assert "speaks version 2 of the protocol, this side 1" in second["error"]
 
 
@@ -147,7 +147,7 @@ def test_what_a_listener_refuses_is_told_in_its_own_words():
         def answer():
             connection, _ = fake.accept()
             with connection, connection.makefile("rwb") as lines:
-                for line in (wire.hello(), {"token": "x"}, {"error": "out of order" * 100}):
+                for line in (messages.hello(), {"token": "x"}, {"error": "out of order" * 100}):
                     lines.readline()
                     lines.write(json.dumps(line).encode() + b"\n")
                     lines.flush()
@@ -168,7 +168,7 @@ def test_what_a_listener_refuses_is_told_in_its_own_words():
 @example("host:²")
 def test_any_address_is_read_or_refused(text):
     try:
-        host, port = wire.parse_address(text)
+        host, port = messages.parse_address(text)
     except InputError:
         return
     assert host
@@ -181,13 +181,13 @@ def test_any_address_is_read_or_refused(text):
      ("::1", ("::1", 7531)), ("[::1]:9", ("::1", 9))],
 )  # fmt: skip
 def test_addresses_are_read_as_users_write_them(text, address):
-    assert wire.parse_address(text) == address
+    assert messages.parse_address(text) == address
 
 
 @given(st.dictionaries(st.sampled_from(["transport", "kind", "bytes", "connections", "depth", "events"]), JSON))
 def test_a_cell_from_outside_is_sound_or_refused(given_fields):
     try:
-        cell = listen._cell_of({"cell": {**CELL, **given_fields}})
+        cell = listener._cell_of({"cell": {**CELL, **given_fields}})
     except LanewiseError:
         return
     assert cell.bytes >= 1

@@ -22,7 +22,7 @@ SCRIPT = """\
 import dataclasses, json, subprocess, sys, time
 from lanewise.errors import LanewiseError
 from lanewise.probes.network import session
-from lanewise.probes.network.plan import Binding, NetworkPlan, Rdma
+from lanewise.probes.network.options import Binding, NetworkPlan, Rdma
 from lanewise.probes.network.probe import NetworkProbe
 from lanewise.results.estimate import Rule
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lanewise.probes.storage_drives import delivered, drives_of, drives_of_number
+from lanewise.probes.storage.drives import delivered, drives_of, drives_of_number
 
 
 def device(sys: Path, name: str, number: str, inside: str = "", slaves: tuple[str, ...] = ()) -> Path:

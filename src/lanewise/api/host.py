@@ -27,7 +27,7 @@ def measure_host(
     from lanewise.probes.machine import needs_linux
 
     needs_linux("memory")
-    from lanewise.probes import host
+    from lanewise.probes.host import probe as host
 
     for name in what:
         if name not in host.KINDS:
@@ -38,7 +38,7 @@ def measure_host(
 
 def host_conditions() -> dict[str, str]:
     """What decides about memory rates, for the record: cores by NUMA node, last-level cache."""
-    from lanewise.probes.host_layout import read_layout
+    from lanewise.probes.host.layout import read_layout
 
     layout = read_layout()
     cores = ", ".join(f"{node}: {len(cores)}" for node, cores in sorted(layout.cores.items()))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lanewise.probes.network.plan import Binding, NetworkPlan, Rdma
+    from lanewise.probes.network.options import Binding, NetworkPlan, Rdma
     from lanewise.results.estimate import Rule
     from lanewise.results.sample import Sample
 
@@ -20,16 +20,18 @@ def measure_network(
 
     CannotMeasure where nothing listens, something else does, or the peer leaves in mid-run; what was yielded stands.
     """
-    from lanewise.probes.network import alone, place, wire
-    from lanewise.probes.network.plan import NetworkPlan
+    from lanewise.probes.network import listener_process, messages, numa
+    from lanewise.probes.network.options import NetworkPlan
     from lanewise.probes.network.probe import NetworkProbe
     from lanewise.probes.network.session import peer_at
 
     plan = plan or NetworkPlan()
     plan.cells()  # what has no meaning is refused before anything starts
     binding, rdma = plan.binding, plan.rdma
-    place.check(binding)
-    where = alone.second_process(binding, rdma) if peer is None else nullcontext(wire.parse_address(peer))
+    numa.check(binding)
+    where = (
+        listener_process.second_process(binding, rdma) if peer is None else nullcontext(messages.parse_address(peer))
+    )
     with where as address, peer_at(address, binding, rdma) as other:
         yield from (NetworkProbe(other, rule) if rule else NetworkProbe(other)).samples(plan)
 
@@ -46,14 +48,15 @@ def listen_network(
 
     Loopback unless another address is named. Whoever reaches the port can make this machine send and receive.
     """
-    from lanewise.probes.network import listen, place
-    from lanewise.probes.network.plan import Binding, Rdma
+    from lanewise.probes.network import numa
+    from lanewise.probes.network.listener import open_listener, serve
+    from lanewise.probes.network.options import Binding, Rdma
 
-    place.check(binding or Binding())
-    with listen.open_listener(address) as listener:
+    numa.check(binding or Binding())
+    with open_listener(address) as listener:
         host, port = listener.getsockname()[:2]
         say(f"listening on {host} port {port}; Ctrl-C ends it")
-        listen.serve(listener, binding or Binding(), rdma or Rdma(), once=once, say=say)
+        serve(listener, binding or Binding(), rdma or Rdma(), once=once, say=say)
 
 
 __all__ = ["listen_network", "measure_network"]

@@ -11,7 +11,7 @@ from lanewise.cli.measure import recorded
 from lanewise.errors import InputError
 
 if TYPE_CHECKING:
-    from lanewise.probes.gpu_bench import GpuAsk
+    from lanewise.probes.gpu.session import GpuAsk
 
 
 def gpu(
@@ -43,7 +43,7 @@ def gpu(
 ) -> None:
     """Measure copies between this machine's hosts and GPUs; without options host and GPU, all pairs, and latencies."""
     from lanewise.api.gpu import gpu_cases, gpu_probe
-    from lanewise.probes.gpu import left_out
+    from lanewise.probes.gpu.probe import left_out
 
     named = options.words(cases)
     named += ["*latency*"] * latency + ["queries_*"] * queries
@@ -65,8 +65,8 @@ def gpu(
 def _ask(flows: str, named: list[str], devices: str, size: str, sweep: bool) -> GpuAsk:
     from lanewise import units
     from lanewise.perf.flow import parse_flows
-    from lanewise.probes.gpu import SWEEP
-    from lanewise.probes.gpu_bench import GpuAsk
+    from lanewise.probes.gpu.probe import SWEEP
+    from lanewise.probes.gpu.session import GpuAsk
 
     if sweep and size:
         raise InputError("--sweep takes copies of many sizes, --bytes of one", hint="give one of the two")

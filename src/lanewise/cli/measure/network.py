@@ -49,7 +49,7 @@ def network(
     One side runs with --listen, the other names it; without an address two processes measure loopback.
     """
     from lanewise import api
-    from lanewise.probes.network.plan import Binding, NetworkPlan, Rdma
+    from lanewise.probes.network.options import Binding, NetworkPlan, Rdma
 
     binding = Binding(not no_bind, node)
     rdma = Rdma(device, gid_index, operation, depth, inline, events)

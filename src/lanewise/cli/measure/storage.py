@@ -14,7 +14,7 @@ from lanewise.cli.measure import recorded
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lanewise.probes.storage_bench import Live
+    from lanewise.probes.storage.session import Live
     from lanewise.results.sample import Sample
 
 Paths = Annotated[

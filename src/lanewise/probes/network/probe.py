@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lanewise import _native
 from lanewise.errors import CannotMeasure
 from lanewise.probes.machine import in_words
-from lanewise.probes.network import ends
+from lanewise.probes.network import endpoints
 from lanewise.probes.network.session import Count, Peer, Running
 from lanewise.results.estimate import Rule
 from lanewise.results.sample import Sample
@@ -17,7 +17,7 @@ from lanewise.results.sample import Sample
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lanewise.probes.network.plan import NetworkPlan
+    from lanewise.probes.network.options import NetworkPlan
 
 FLOWS = {"to": "host0->host1", "from": "host1->host0"}
 PERCENTILES = {"latency_p50": 0.5, "latency_p99": 0.99, "latency_p99.9": 0.999}
@@ -144,7 +144,7 @@ class _Maker:
             how["engine"] = "RDMA"
             how["completions"] = "events" if cell.events else "polled"
         if cell.kind == "bandwidth":
-            how["counted"] = "completions at the sender" if ends.counter_sends(cell) else "at the receiver"
+            how["counted"] = "completions at the sender" if endpoints.counter_sends(cell) else "at the receiver"
         if cell.zero_copy and isinstance(end.native, _native.TcpStream) and end.sends:
             how["zero copy"] = "copied by the kernel all the same" if end.native.copied else "yes"
         return {**how, **self._running.about[way]}

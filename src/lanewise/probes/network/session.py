@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise.errors import CannotMeasure
 from lanewise.probes.machine import in_words
-from lanewise.probes.network import ends, listen, wire
+from lanewise.probes.network import endpoints, listener, messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lanewise.probes.network.plan import Binding, Cell, Rdma
+    from lanewise.probes.network.options import Binding, Cell, Rdma
 
 CONNECT_S, READY_S, DONE_S, CLOSE_S = 5.0, 20.0, 10.0, 2.0
 Count = tuple[float, list[int]]
@@ -26,7 +26,7 @@ class Peer:
     """A listener that has answered: where it is, the control connection to it, and how this side is set up."""
 
     address: tuple[str, int]
-    lines: wire.Lines
+    lines: messages.Lines
     binding: Binding
     rdma: Rdma
 
@@ -34,20 +34,20 @@ class Peer:
 @contextmanager
 def peer_at(address: tuple[str, int], binding: Binding, rdma: Rdma) -> Iterator[Peer]:
     """A control connection to the listener at HOST, PORT; CannotMeasure where there is none or none of this kind."""
-    lines = wire.Lines(_connect(address), f"{address[0]} port {address[1]}")
+    lines = messages.Lines(_connect(address), f"{address[0]} port {address[1]}")
     try:
         lines.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            lines.send(wire.hello())
+            lines.send(messages.hello())
             answer = lines.receive()
-        except wire.Gone:
+        except messages.Gone:
             raise CannotMeasure(
                 f"{lines.name} closed the connection at once: it is no lanewise",
                 hint="start `lanewise measure network --listen` there, or name its port",
             ) from None
         if "error" in answer and "lanewise" not in answer:
             raise CannotMeasure(f"{lines.name} says: {str(answer['error'])[:300]}", hint=str(answer.get("hint", "")))
-        wire.check_hello(answer, lines.name)
+        messages.check_hello(answer, lines.name)
         yield Peer(address, lines, binding, rdma)
     finally:
         lines.close()
@@ -78,7 +78,7 @@ class Running:
     def __init__(self, peer: Peer, cell: Cell) -> None:
         self.peer = peer
         self.cell = cell
-        self.ends: list[ends.End] = []
+        self.ends: list[endpoints.End] = []
         self.about: list[dict[str, str]] = []
 
     def start(self) -> None:
@@ -100,13 +100,13 @@ class Running:
     def marks(self) -> list[Count]:
         """Per direction, the bytes of each connection where they are counted, and when, by that machine's clock."""
         with in_words():
-            here = listen.marks_of(self.ends)
+            here = listener.marks_of(self.ends)
         return self._counted(here, self._ask({"do": "mark"}))
 
     def check(self) -> None:
         """CannotMeasure if the other side has left or this side's data has stopped."""
         if self.peer.lines.closed():
-            raise wire.Gone(f"{self.peer.lines.name} has left", hint=wire.LEFT)
+            raise messages.Gone(f"{self.peer.lines.name} has left", hint=messages.LEFT)
         with in_words():
             for end in self.ends:
                 end.native.ready()
@@ -125,7 +125,7 @@ class Running:
         self._until(DONE_S, "the end of the other side", lambda: self._both("done", all=True))
         if self.cell.transport == "tcp" and self.cell.kind == "latency":
             return [], []
-        here, there = listen.marks_of(self.ends), self._ask({"do": "mark"})
+        here, there = listener.marks_of(self.ends), self._ask({"do": "mark"})
         return self._counted(here, there, sent=True), self._counted(here, there)
 
     def close(self) -> None:
@@ -148,7 +148,7 @@ class Running:
             for index in range(n * len(self.cell.ways)):
                 connection = _connect(self.peer.address)
                 opened.append(connection)
-                wire.Lines(connection, self.peer.lines.name).send({"data": token, "index": index})
+                messages.Lines(connection, self.peer.lines.name).send({"data": token, "index": index})
             answer = self._ask({"do": "begin"})
         except BaseException:
             for each in opened:
@@ -156,21 +156,21 @@ class Running:
             raise
         for way, name in enumerate(self.cell.ways):
             mine = opened[way * n : (way + 1) * n]
-            self.ends.append(ends.tcp_end(self.cell, mine, way, name == "to", self.peer.binding))
+            self.ends.append(endpoints.tcp_end(self.cell, mine, way, name == "to", self.peer.binding))
         self._set_about(answer)
 
     def _connect_pairs(self, request: dict[str, Any]) -> None:
         for way, name in enumerate(self.cell.ways):
-            self.ends.append(ends.verbs_end(self.cell, way, name == "to", self.peer.rdma, self.peer.binding))
-        answer = self._ask({**request, "ends": [listen.address_of(end) for end in self.ends]})
+            self.ends.append(endpoints.verbs_end(self.cell, way, name == "to", self.peer.rdma, self.peer.binding))
+        answer = self._ask({**request, "ends": [listener.address_of(end) for end in self.ends]})
         theirs = answer.get("ends")
         if not isinstance(theirs, list) or len(theirs) != len(self.ends):
             raise CannotMeasure(f"{self.peer.lines.name} gives no queue pairs", hint="use the same version on both")
         for end, peer in zip(self.ends, theirs, strict=True):
-            listen.connect(end, peer)
+            listener.connect(end, peer)
         self._set_about(self._ask({"do": "begin"}))
         for end in self.ends:
-            listen.begin(end)
+            listener.begin(end)
 
     def _set_about(self, answer: dict[str, Any]) -> None:
         given = answer.get("about")
@@ -181,11 +181,11 @@ class Running:
 
     def _stop_here(self, everyone: bool) -> None:
         for end in self.ends:
-            if everyone or listen.drives(end, self.cell):
+            if everyone or listener.drives(end, self.cell):
                 end.native.stop()
 
     def _both(self, stage: str, **more: Any) -> bool:
-        mine = [end for end in self.ends if stage != "done" or more["all"] or listen.drives(end, self.cell)]
+        mine = [end for end in self.ends if stage != "done" or more["all"] or listener.drives(end, self.cell)]
         with in_words():
             here = all(end.native.ready() if stage == "ready" else end.native.done() for end in mine)
         return bool(self._ask({"do": stage, **more}).get(stage)) and here
@@ -207,7 +207,7 @@ class Running:
             raise CannotMeasure(f"{self.peer.lines.name} sends no marks", hint="use the same version on both sides")
         found: list[Count] = []
         for end, mine, theirs in zip(self.ends, here, there, strict=True):
-            at_source = ends.counter_sends(self.cell) or (sent and self.cell.transport == "tcp")
+            at_source = endpoints.counter_sends(self.cell) or (sent and self.cell.transport == "tcp")
             mark = mine if end.sends == at_source else theirs
             try:
                 found.append((float(mark["seconds"]), [int(each) for each in mark["bytes"]]))

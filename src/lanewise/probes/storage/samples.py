@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.probes.machine import UNKNOWN, where
-from lanewise.probes.storage_drives import delivered
+from lanewise.probes.storage.drives import delivered
 from lanewise.results.sample import Sample
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lanewise._native import StorageOutcome
-    from lanewise.probes.storage_bench import Bench
-    from lanewise.probes.storage_files import Source
-    from lanewise.probes.storage_plan import Reading
+    from lanewise.probes.storage.files import Source
+    from lanewise.probes.storage.options import Reading
+    from lanewise.probes.storage.session import Bench
 
 PERCENTILES = (("latency_p50", 50.0), ("latency_p99", 99.0), ("latency_p99.9", 99.9))
 Counters = dict[str, tuple[int, int]]

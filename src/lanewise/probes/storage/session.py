@@ -14,8 +14,8 @@ from lanewise.probes.machine import ROOT, available, cpus_of, in_words, text
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lanewise.probes.storage_files import Source
-    from lanewise.probes.storage_plan import Reading
+    from lanewise.probes.storage.files import Source
+    from lanewise.probes.storage.options import Reading
 
 _LOOK = 0.1  # s between two looks at the bytes so far
 _NAP = 0.005

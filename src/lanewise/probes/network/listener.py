@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError, LanewiseError
 from lanewise.probes.machine import in_words
-from lanewise.probes.network import ends, wire
-from lanewise.probes.network.plan import Binding, Cell, Rdma
+from lanewise.probes.network import endpoints, messages
+from lanewise.probes.network.options import Binding, Cell, Rdma
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ HELLO_S, DATA_S, IDLE_S = 2.0, 5.0, 90.0
 
 def open_listener(address: str) -> socket.socket:
     """A listening socket at [ADDRESS][:PORT], loopback unless another address is named; CannotMeasure if it cannot."""
-    host, port = wire.parse_address(address)
+    host, port = messages.parse_address(address)
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -62,7 +62,7 @@ def serve(
             connection, where = listener.accept()
         except TimeoutError:
             return
-        lines = wire.Lines(connection, f"client {where[0]}")
+        lines = messages.Lines(connection, f"client {where[0]}")
         session = _Session(listener, lines, binding, rdma)
         try:
             if _greet(lines):
@@ -79,19 +79,19 @@ def serve(
             return
 
 
-def _greet(lines: wire.Lines) -> bool:
+def _greet(lines: messages.Lines) -> bool:
     first = lines.receive(HELLO_S)
     if "data" in first:
         return False  # a connection of a measurement that is over
-    if first.get("lanewise") != wire.PROTOCOL:
-        lines.send(wire.hello())  # lets the other side say what differs
-    wire.check_hello(first, lines.name)
-    lines.send(wire.hello())
+    if first.get("lanewise") != messages.PROTOCOL:
+        lines.send(messages.hello())  # lets the other side say what differs
+    messages.check_hello(first, lines.name)
+    lines.send(messages.hello())
     return True
 
 
-def _tell(lines: wire.Lines, error: LanewiseError) -> None:
-    if isinstance(error, wire.Gone):
+def _tell(lines: messages.Lines, error: LanewiseError) -> None:
+    if isinstance(error, messages.Gone):
         return
     try:
         lines.send({"error": error.cause, "hint": error.hint})
@@ -104,13 +104,13 @@ class _Session:
     """One client's requests; each is answered at once, so that neither side waits without end."""
 
     listener: socket.socket
-    lines: wire.Lines
+    lines: messages.Lines
     binding: Binding
     rdma: Rdma
     served: bool = False
     cell: Cell | None = None
     token: str = ""
-    ends: list[ends.End] = field(default_factory=list)
+    ends: list[endpoints.End] = field(default_factory=list)
 
     def run(self) -> None:
         self.served = True
@@ -121,7 +121,7 @@ class _Session:
         while True:
             try:
                 request = self.lines.receive(IDLE_S)
-            except wire.Gone:
+            except messages.Gone:
                 return  # the client has what it wanted
             do = known.get(str(request.get("do")))
             if do is None:
@@ -139,7 +139,7 @@ class _Session:
         if not isinstance(peers, list) or len(peers) != len(self.cell.ways):
             raise InputError("verbs need an address for each direction", hint="use the same version on both sides")
         for way, (name, peer) in enumerate(zip(self.cell.ways, peers, strict=True)):
-            end = ends.verbs_end(self.cell, way, name == "from", self.rdma, self.binding)
+            end = endpoints.verbs_end(self.cell, way, name == "from", self.rdma, self.binding)
             self.ends.append(end)
             connect(end, peer)
         return {"ends": [address_of(end) for end in self.ends]}
@@ -150,7 +150,7 @@ class _Session:
             if self.ends:
                 raise InputError("a measurement that runs cannot begin", hint="use the same version on both sides")
             for way, sockets in enumerate(self._accept(cell)):
-                self.ends.append(ends.tcp_end(cell, sockets, way, cell.ways[way] == "from", self.binding))
+                self.ends.append(endpoints.tcp_end(cell, sockets, way, cell.ways[way] == "from", self.binding))
         else:
             for end in self.ends:
                 begin(end)
@@ -208,7 +208,7 @@ class _Session:
             while len(found) < wanted:
                 self.listener.settimeout(max(end - time.monotonic(), 0.001))
                 connection, where = self.listener.accept()
-                index = self._index(wire.Lines(connection, f"client {where[0]}"), wanted, found)
+                index = self._index(messages.Lines(connection, f"client {where[0]}"), wanted, found)
                 if index is None:
                     connection.close()
                 else:
@@ -225,7 +225,7 @@ class _Session:
         n = cell.connections
         return [[found[way * n + i] for i in range(n)] for way in range(len(cell.ways))]
 
-    def _index(self, lines: wire.Lines, wanted: int, found: dict[int, socket.socket]) -> int | None:
+    def _index(self, lines: messages.Lines, wanted: int, found: dict[int, socket.socket]) -> int | None:
         try:
             first = lines.receive(1.0)
             index = first.get("index")
@@ -252,29 +252,29 @@ def _cell_of(request: dict[str, Any]) -> Cell:
     return Cell(**given).checked()
 
 
-def drives(end: ends.End, cell: Cell) -> bool:
+def drives(end: endpoints.End, cell: Cell) -> bool:
     """Whether this end moves the data: the source, but a read's destination; it is stopped before the other one."""
     return end.sends != (cell.transport == "verbs" and cell.operation == "read")
 
 
-def marks_of(some: list[ends.End]) -> list[dict[str, Any]]:
+def marks_of(some: list[endpoints.End]) -> list[dict[str, Any]]:
     """What each end has moved, at its moment of this machine's clock; nothing for round trips."""
     made = []
     for end in some:
-        mark = end.native.mark() if not isinstance(end.native, ends.PING) else None
+        mark = end.native.mark() if not isinstance(end.native, endpoints.PING) else None
         made.append({} if mark is None else {"seconds": mark.seconds, "bytes": mark.bytes})
     return made
 
 
-def address_of(end: ends.End) -> dict[str, object]:
+def address_of(end: endpoints.End) -> dict[str, object]:
     """What the other side needs to reach these queue pairs."""
-    assert isinstance(end.native, ends.VERBS)
+    assert isinstance(end.native, endpoints.VERBS)
     return end.native.address()
 
 
-def connect(end: ends.End, peer: object) -> None:
+def connect(end: endpoints.End, peer: object) -> None:
     """Queue pairs to those of `peer`; InputError for an address that is none."""
-    assert isinstance(end.native, ends.VERBS)
+    assert isinstance(end.native, endpoints.VERBS)
     if not isinstance(peer, dict):
         raise InputError("an address of queue pairs is missing", hint="use the same version on both sides")
     try:
@@ -286,9 +286,9 @@ def connect(end: ends.End, peer: object) -> None:
         raise InputError("an address of queue pairs is none", hint="use the same version on both sides") from None
 
 
-def begin(end: ends.End) -> None:
+def begin(end: endpoints.End) -> None:
     """The pattern goes over queue pairs."""
-    assert isinstance(end.native, ends.VERBS)
+    assert isinstance(end.native, endpoints.VERBS)
     end.native.begin()
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from lanewise import _native
 from lanewise.probes.machine import in_words
 from lanewise.probes.machine import where as pages_lie
-from lanewise.probes.network import place
-from lanewise.probes.network.plan import READ, SEND
+from lanewise.probes.network import numa
+from lanewise.probes.network.options import READ, SEND
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Sequence
 
-    from lanewise.probes.network.plan import Binding, Cell, Rdma
+    from lanewise.probes.network.options import Binding, Cell, Rdma
 
 PING, VERBS = _native.TcpPing, _native.VerbsEnd
 NativeEnd = _native.TcpStream | _native.TcpPing | _native.VerbsEnd
@@ -24,7 +24,7 @@ _WORK = _native.VerbsWork
 class End:
     """One direction as this side sees it: whether it `sends`, where it stays, what has moved."""
 
-    def __init__(self, native: NativeEnd, sends: bool, where: place.Place, sockets: Sequence[socket.socket]) -> None:
+    def __init__(self, native: NativeEnd, sends: bool, where: numa.Place, sockets: Sequence[socket.socket]) -> None:
         self.native = native
         self.sends = sends
         self.where = where
@@ -49,7 +49,7 @@ class End:
 
 def tcp_end(cell: Cell, sockets: Sequence[socket.socket], way: int, sends: bool, binding: Binding) -> End:
     """An end over connected sockets; its threads begin with the pattern at once."""
-    where = place.of_socket(sockets[0], binding)
+    where = numa.of_socket(sockets[0], binding)
     setup = _setup(cell, where, way)
     for each in sockets:
         each.settimeout(None)
@@ -62,11 +62,11 @@ def tcp_end(cell: Cell, sockets: Sequence[socket.socket], way: int, sends: bool,
 
 def verbs_end(cell: Cell, way: int, sends: bool, rdma: Rdma, binding: Binding) -> End:
     """An end over queue pairs, not connected yet; `sends` says whether the data comes from here."""
-    device = place.rdma_device(rdma.device)
-    where = place.of_device(device, binding)
+    device = numa.rdma_device(rdma.device)
+    where = numa.of_device(device, binding)
     setup = _native.VerbsSetup(_setup(cell, where, way))
     setup.device = device
-    setup.gid_index = rdma.gid_index if rdma.gid_index is not None else place.gid_of(device)
+    setup.gid_index = rdma.gid_index if rdma.gid_index is not None else numa.gid_of(device)
     setup.is_source = sends
     setup.pairs, setup.depth = cell.connections, cell.depth
     setup.inline_bytes, setup.events = cell.inline_bytes, cell.events
@@ -93,7 +93,7 @@ def counter_sends(cell: Cell) -> bool:
     return cell.transport == "verbs" and cell.operation not in (READ, SEND)
 
 
-def _setup(cell: Cell, where: place.Place, way: int) -> _native.EndSetup:
+def _setup(cell: Cell, where: numa.Place, way: int) -> _native.EndSetup:
     node = -1 if where.node is None else where.node
     return _native.EndSetup(cell.bytes, node, where.cpus, 1000 * (way + 1))
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lanewise._native import ProbeFailure
-from lanewise.probes.gpu_bench import engine, path, ran_together, touches_host, where_pages_lie
+from lanewise.probes.gpu.session import engine, path, ran_together, touches_host, where_pages_lie
+from lanewise.probes.gpu.window import Seen, balanced, common_window
 from lanewise.probes.machine import in_words
-from lanewise.probes.window import Seen, balanced, common_window
 from lanewise.results.estimate import fit_line
 from lanewise.results.sample import Sample
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from lanewise._native import CudaRun
     from lanewise.perf.flow import Flow
-    from lanewise.probes.cases import Cell
-    from lanewise.probes.gpu_bench import Bench, Job
-    from lanewise.probes.gpu_watch import Watch
+    from lanewise.probes.gpu.cases import Cell
+    from lanewise.probes.gpu.session import Bench, Job
+    from lanewise.probes.gpu.telemetry import Watch
 
 SECONDS = 0.025  # of one sample: long against the release (microseconds), short enough for whole matrices
 MARK = 0.004  # between two marks: an event and a launch take some 5 us, which copies alone would not

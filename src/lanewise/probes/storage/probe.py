@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from lanewise._native import StorageData, StorageTask
 from lanewise.errors import CannotMeasure
-from lanewise.probes.storage_bench import Bench, Live, checked
-from lanewise.probes.storage_files import make_all, open_all
-from lanewise.probes.storage_plan import Target
-from lanewise.probes.storage_rows import Rows, not_measured
+from lanewise.probes.storage.files import make_all, open_all
+from lanewise.probes.storage.options import Target
+from lanewise.probes.storage.samples import Rows, not_measured
+from lanewise.probes.storage.session import Bench, Live, checked
 from lanewise.results.estimate import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lanewise.probes.storage_files import Sources
-    from lanewise.probes.storage_plan import Reading
+    from lanewise.probes.storage.files import Sources
+    from lanewise.probes.storage.options import Reading
     from lanewise.results.sample import Sample
 
 _FILLED_AT_ONCE = 1 << 20

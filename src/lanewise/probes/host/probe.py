@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lanewise import _native as native
 from lanewise.errors import CannotMeasure
-from lanewise.probes.host_layout import Layout, huge_pages, read_layout
+from lanewise.probes.host.layout import Layout, huge_pages, read_layout
 from lanewise.probes.machine import UNKNOWN, in_words, where
 from lanewise.results.estimate import Rule
 from lanewise.results.sample import Sample

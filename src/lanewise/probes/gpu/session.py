@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from lanewise import units
 from lanewise.errors import CannotMeasure
 from lanewise.perf.flow import Flow
-from lanewise.probes.cases import QUERY, Cell, Kind
-from lanewise.probes.gpu_names import ANY_NODE, Gpus, is_host
-from lanewise.probes.gpu_watch import Watch
+from lanewise.probes.gpu.cases import QUERY, Cell, Kind
+from lanewise.probes.gpu.names import ANY_NODE, Gpus, is_host
+from lanewise.probes.gpu.telemetry import Watch
 from lanewise.probes.machine import SYS, UNKNOWN, where
 from lanewise.results.estimate import Rule
 

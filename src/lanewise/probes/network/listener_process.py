@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from lanewise.probes.network import listen, wire
-from lanewise.probes.network.plan import Binding, Rdma
+from lanewise.probes.network.listener import open_listener, serve
+from lanewise.probes.network.messages import LOOPBACK
+from lanewise.probes.network.options import Binding, Rdma
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,11 +22,11 @@ _COMES_S, _ENDS_S = 20.0, 5.0
 @contextmanager
 def second_process(binding: Binding, rdma: Rdma) -> Iterator[tuple[str, int]]:
     """The address of a listener in a process of its own, which ends with its only client."""
-    with listen.open_listener(f"{wire.LOOPBACK}:0") as listener:
+    with open_listener(f"{LOOPBACK}:0") as listener:
         address = listener.getsockname()[:2]
         settings = json.dumps([listener.fileno(), asdict(binding), asdict(rdma)])
         process = subprocess.Popen(
-            [sys.executable, "-m", "lanewise.probes.network.alone", settings],
+            [sys.executable, "-m", "lanewise.probes.network.listener_process", settings],
             pass_fds=[listener.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             start_new_session=True,  # a Ctrl-C is for the side that asks; this one ends with it
         )  # fmt: skip
@@ -45,7 +46,7 @@ def main() -> None:
 
     number, binding, rdma = json.loads(sys.argv[1])
     with socket.socket(fileno=number) as listener:
-        listen.serve(listener, Binding(**binding), Rdma(**rdma), once=True, patience=_COMES_S)
+        serve(listener, Binding(**binding), Rdma(**rdma), once=True, patience=_COMES_S)
 
 
 if __name__ == "__main__":

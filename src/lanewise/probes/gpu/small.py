@@ -7,8 +7,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from lanewise._native import ProbeFailure
-from lanewise.probes.cases import QUERY, Kind
-from lanewise.probes.gpu_bench import engine, path, ran_together, touches_host, where_pages_lie
+from lanewise.probes.gpu.cases import QUERY, Kind
+from lanewise.probes.gpu.session import engine, path, ran_together, touches_host, where_pages_lie
 from lanewise.probes.machine import in_words
 from lanewise.results.sample import Sample
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from lanewise._native import CudaRun
-    from lanewise.probes.cases import Cell
-    from lanewise.probes.gpu_bench import Bench
+    from lanewise.probes.gpu.cases import Cell
+    from lanewise.probes.gpu.session import Bench
 
 CHASE_STEPS = 100_000  # some 0.1 s, a tenth of nvbandwidth's
 LAUNCHES = 100

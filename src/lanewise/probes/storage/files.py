@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.errors import CannotMeasure, InputError, Location
-from lanewise.probes.storage_drives import drives_of
+from lanewise.probes.storage.drives import drives_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

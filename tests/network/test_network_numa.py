@@ -8,7 +8,7 @@ import pytest
 
 from lanewise.errors import CannotMeasure
 from lanewise.probes import machine
-from lanewise.probes.network import place
+from lanewise.probes.network import numa
 
 
 @pytest.fixture
@@ -33,8 +33,8 @@ def sys_tree(tmp_path, monkeypatch):
     node = tmp_path / "devices" / "system" / "node" / "node3"
     node.mkdir(parents=True)
     (node / "cpulist").write_text("0-4095\n")
-    monkeypatch.setattr(place, "NET", tmp_path / "net")
-    monkeypatch.setattr(place, "RDMA", tmp_path / "ib")
+    monkeypatch.setattr(numa, "NET", tmp_path / "net")
+    monkeypatch.setattr(numa, "RDMA", tmp_path / "ib")
     monkeypatch.setattr(machine, "SYS", tmp_path)
 
 
@@ -44,27 +44,27 @@ def sys_tree(tmp_path, monkeypatch):
     [("eth0", 1), ("eth1", 0), ("eth2", None), ("vlan5", 1), ("bond0", None), ("lo", None), ("", None), ("none", None)],
 )
 def test_the_node_of_an_interface_is_that_of_the_card_below_it(interface, node):
-    assert place.node_of_interface(interface) == node
+    assert numa.node_of_interface(interface) == node
 
 
 @pytest.mark.usefixtures("sys_tree")
 def test_the_first_active_device_and_its_roce_v2_ipv4_gid_are_found():
-    assert place.rdma_device(None) == "mlx5_1"
-    assert place.rdma_device("mlx5_0") == "mlx5_0"
-    assert place.gid_of("mlx5_1") == 3
+    assert numa.rdma_device(None) == "mlx5_1"
+    assert numa.rdma_device("mlx5_0") == "mlx5_0"
+    assert numa.gid_of("mlx5_1") == 3
     with pytest.raises(CannotMeasure, match="there is no RDMA device mlx4_0") as error:
-        place.rdma_device("mlx4_0")
+        numa.rdma_device("mlx4_0")
     assert error.value.hint == "found: mlx5_0, mlx5_1"
 
 
 @pytest.mark.usefixtures("sys_tree")
 def test_cpus_of_a_node_are_those_this_process_may_use():
-    assert set(place.cpus_of(3)) == os.sched_getaffinity(0)
+    assert set(numa.cpus_of(3)) == os.sched_getaffinity(0)
     with pytest.raises(CannotMeasure, match="no NUMA node 4"):
-        place.cpus_of(4)
+        numa.cpus_of(4)
 
 
 def test_loopback_has_no_card():
-    assert place.interface_of("127.0.0.1") == "lo"
-    assert place.interface_of("::ffff:127.0.0.1") == "lo"
-    assert place.interface_of("192.0.2.77") == ""
+    assert numa.interface_of("127.0.0.1") == "lo"
+    assert numa.interface_of("::ffff:127.0.0.1") == "lo"
+    assert numa.interface_of("192.0.2.77") == ""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from lanewise import units
 from lanewise.errors import CannotMeasure, InputError, MissingDependency
 from lanewise.installed import cuda_driver
-from lanewise.probes.cases import DEFAULT, Case, Cell, Kind, cells, pick
-from lanewise.probes.gpu_bench import Bench, GpuAsk
-from lanewise.probes.gpu_machine import conditions
-from lanewise.probes.gpu_names import Gpus, as_measured
+from lanewise.probes.gpu.cases import DEFAULT, Case, Cell, Kind, cells, pick
+from lanewise.probes.gpu.conditions import conditions
+from lanewise.probes.gpu.names import Gpus, as_measured
+from lanewise.probes.gpu.session import Bench, GpuAsk
 from lanewise.probes.machine import SYS, in_words, needs_linux
 from lanewise.results.observation import Source
 
@@ -74,8 +74,8 @@ class GpuProbe:
 
     def samples(self, ask: GpuAsk) -> Iterator[Sample]:
         """Every sample as soon as it is there; closing the iterator frees what it holds."""
-        from lanewise.probes.gpu_copies import copies, sweep
-        from lanewise.probes.gpu_small import chase, launch, queries
+        from lanewise.probes.gpu.copies import copies, sweep
+        from lanewise.probes.gpu.small import chase, launch, queries
 
         plan = self.plan(ask)
         bench = Bench(self.cuda, self.gpus, ask, self._make_flow, self._most_copies, self._sys)

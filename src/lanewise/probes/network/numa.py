@@ -15,7 +15,7 @@ from lanewise.probes import machine
 from lanewise.probes.machine import text
 
 if TYPE_CHECKING:
-    from lanewise.probes.network.plan import Binding
+    from lanewise.probes.network.options import Binding
 
 NET = Path("/sys/class/net")
 RDMA = Path("/sys/class/infiniband")
