@@ -20,7 +20,7 @@ from typing import Any
 import kept
 
 from lanewise.errors import LanewiseError
-from lanewise.loadtest.engines import ENGINES, Engine, Options, open_engine
+from lanewise.loadtest.engines import ENGINES, Engine, EngineOptions, open_engine
 from lanewise.loadtest.engines.base import random_batch
 
 SECONDS = 0.7  # of two batches in flight, for each size
@@ -61,7 +61,7 @@ def measure(asked: argparse.Namespace) -> dict[str, dict[str, Any]]:
 def measure_one(asked: argparse.Namespace, case: tuple[str, str, str], values: dict[str, Any]) -> None:
     """A round of one engine, into its `values`."""
     name, model, mode = case
-    engine = open_engine(name, model, asked.device, asked.precision, Options(mode=mode), max(asked.batches))
+    engine = open_engine(name, model, asked.device, asked.precision, EngineOptions(mode=mode), max(asked.batches))
     try:
         values["what"] = engine.describe()
         engine.warm(asked.batches)

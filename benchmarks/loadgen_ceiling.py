@@ -25,10 +25,10 @@ import kept
 
 from lanewise import _loadgen, _native
 from lanewise.errors import CannotMeasure
-from lanewise.loadtest import detail_log, room
-from lanewise.loadtest.loadgen import LoadGenRunner, Setup
-from lanewise.loadtest.run import Load, Outcome, Runner
-from lanewise.loadtest.selftest import MODES, Ceiling, Effort, ceilings, null_runner
+from lanewise.loadtest import detail_log, memory_budget
+from lanewise.loadtest.load_run import LoadGenResult, LoadRunner, LoadSpec
+from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup
+from lanewise.loadtest.selftest import MODES, Effort, GeneratorCeiling, ceilings, null_runner
 
 WAYS = {"through a thread": "thread", "within the call": "call"}  # of answers, as bare_loadgen.cpp calls them
 TRIES = 3
@@ -50,9 +50,9 @@ class Bare:
     way: str
     folder: Path
 
-    def run(self, load: Load) -> Outcome:
+    def run(self, load: LoadSpec) -> LoadGenResult:
         """CannotMeasure where the memory is short or the program failed."""
-        room.check(load, room.available())
+        memory_budget.check(load, memory_budget.available())
         mode = "coalesced" if load.coalesce else "plain"
         numbers = (load.qps, load.seconds, load.queries, load.bound, load.percentile, load.seed)
         command = [str(self.program), *map(str, numbers), mode, self.way, str(self.folder)]
@@ -60,7 +60,9 @@ class Bare:
         if done.returncode != 0:
             raise CannotMeasure(f"bare LoadGen ended with {done.returncode}")
         log = detail_log.parse((self.folder / detail_log.NAME).read_text(encoding="utf-8"))
-        return Outcome(load, log.valid, log.reasons, log.queries, load.seconds, log.rate or 0.0, log.latency, log.late)
+        return LoadGenResult(
+            load, log.valid, log.reasons, log.queries, load.seconds, log.rate or 0.0, log.latency, log.late
+        )
 
 
 def build_bare(folder: Path) -> Path:
@@ -81,9 +83,9 @@ class Unknown(Exception):
 class Replay:
     """Gives a search the outcomes that there are, and stops it at the first that is missing."""
 
-    known: dict[Load, Outcome | CannotMeasure] = field(default_factory=dict)
+    known: dict[LoadSpec, LoadGenResult | CannotMeasure] = field(default_factory=dict)
 
-    def run(self, load: Load) -> Outcome:
+    def run(self, load: LoadSpec) -> LoadGenResult:
         """Unknown(load) where it was not run."""
         if load not in self.known:
             raise Unknown(load)
@@ -93,10 +95,10 @@ class Replay:
         return found
 
 
-def search(runners: Mapping[Key, Runner], effort: Effort, mode: str) -> dict[Key, kept.Record]:
+def search(runners: Mapping[Key, LoadRunner], effort: Effort, mode: str) -> dict[Key, kept.Record]:
     """Every runner's ceiling by the self-test's rule, with all rates tried; one run of each by turns."""
     replays = {key: Replay() for key in runners}
-    found: dict[Key, Ceiling] = {}
+    found: dict[Key, GeneratorCeiling] = {}
     while len(found) < len(runners):
         for key in (key for key in runners if key not in found):
             try:
@@ -109,7 +111,7 @@ def search(runners: Mapping[Key, Runner], effort: Effort, mode: str) -> dict[Key
     return {key: told(each, replays[key]) for key, each in found.items()}
 
 
-def tried(runner: Runner, load: Load) -> Outcome | CannotMeasure:
+def tried(runner: LoadRunner, load: LoadSpec) -> LoadGenResult | CannotMeasure:
     """What a run gave, or why there is none."""
     try:
         return runner.run(load)
@@ -119,7 +121,7 @@ def tried(runner: Runner, load: Load) -> Outcome | CannotMeasure:
 
 def rates(folder: Path, program: Path, seconds: float) -> list[kept.Record]:
     """The ceilings of both modes and both ways of answers, ours and bare LoadGen's."""
-    runners: dict[Key, Runner] = {}
+    runners: dict[Key, LoadRunner] = {}
     for way, name in WAYS.items():
         runners["ours", way] = null_runner(folder, at_once=name == "call")
         runners["bare", way] = Bare(program, name, folder)
@@ -131,10 +133,10 @@ def rates(folder: Path, program: Path, seconds: float) -> list[kept.Record]:
     return rows
 
 
-def told(ceiling: Ceiling, replay: Replay) -> kept.Record:
+def told(ceiling: GeneratorCeiling, replay: Replay) -> kept.Record:
     """A ceiling as JSON can hold it, and what each run gave."""
     runs = [{"qps": load.qps, "seed": load.seed, "valid": each.valid, "p99": each.latency.get("p99")}
-            for load, each in replay.known.items() if isinstance(each, Outcome)]  # fmt: skip
+            for load, each in replay.known.items() if isinstance(each, LoadGenResult)]  # fmt: skip
     return asdict(ceiling) | {"failed": ceiling.failed if ceiling.failed < float("inf") else None, "tried": runs}
 
 
@@ -166,15 +168,15 @@ def spin(stop: threading.Event) -> None:
 
 def beside_python(folder: Path, program: Path, seconds: float) -> list[kept.Record]:
     """Latencies at 50 k queries/s with and without busy Python, all cases by turns; the run with the least p99 each."""
-    runs: dict[tuple[bool, str, str], list[Outcome]] = {
+    runs: dict[tuple[bool, str, str], list[LoadGenResult]] = {
         (busy, way, who): [] for busy in (False, True) for way in WAYS for who in ("ours", "bare")
     }
     for seed in range(1, TRIES + 1):
         for (busy, way, who), done in runs.items():
-            setup = Setup(direct=way == "within the call", end_hopeless=False)
+            setup = RunnerSetup(direct=way == "within the call", end_hopeless=False)
             bare = Bare(program, WAYS[way], folder)
-            runner: Runner = bare if who == "bare" else LoadGenRunner(_native.NullSystem(), folder, setup)
-            load = Load(qps=BESIDE_PYTHON, seconds=seconds, seed=seed)
+            runner: LoadRunner = bare if who == "bare" else LoadGenRunner(_native.NullSystem(), folder, setup)
+            load = LoadSpec(qps=BESIDE_PYTHON, seconds=seconds, seed=seed)
             if busy:
                 with spinning(who):
                     done.append(runner.run(load))
@@ -183,7 +185,7 @@ def beside_python(folder: Path, program: Path, seconds: float) -> list[kept.Reco
     return [{"busy Python": busy, "answers": way, "who": who, **best(done)} for (busy, way, who), done in runs.items()]
 
 
-def best(runs: list[Outcome]) -> kept.Record:
+def best(runs: list[LoadGenResult]) -> kept.Record:
     """The run with the least p99, and the p99 of all."""
     least = min(runs, key=lambda each: each.latency["p99"])
     return {"p50": least.latency["p50"], "p99": least.latency["p99"], "lag p99": least.lag.get("p99"),

@@ -1,4 +1,4 @@
-"""Bytes that LoadGen holds for a query at the peak of a run: what loadtest.room checks for before it.
+"""Bytes that LoadGen holds for a query at the peak of a run: what loadtest.memory_budget checks for before it.
 
     python benchmarks/loadgen_memory.py [--out FILE.json]
 
@@ -13,16 +13,16 @@ import sys
 
 import kept
 
-from lanewise.loadtest import room
+from lanewise.loadtest import memory_budget
 
 RUN = """
 import resource, sys, tempfile
 from pathlib import Path
-from lanewise.loadtest.run import Load
+from lanewise.loadtest.load_run import LoadSpec
 from lanewise.loadtest.selftest import null_runner
 scenario, count = sys.argv[1], float(sys.argv[2])
 with tempfile.TemporaryDirectory() as folder:
-    found = null_runner(Path(folder)).run(Load(scenario, 200_000.0, count / 200_000.0, 1000, bound=10.0))
+    found = null_runner(Path(folder)).run(LoadSpec(scenario, 200_000.0, count / 200_000.0, 1000, bound=10.0))
 print(found.queries, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 """
 
@@ -40,7 +40,10 @@ def main() -> None:
     asked = kept.options(__doc__, "loadgen-memory").parse_args()
     record = kept.begin(asked)
     record["rows"] = []
-    for scenario, count, counted in (("Server", 1e6, room.PER_QUERY), ("Offline", 4e6, room.PER_SAMPLE)):
+    for scenario, count, counted in (
+        ("Server", 1e6, memory_budget.PER_QUERY),
+        ("Offline", 4e6, memory_budget.PER_SAMPLE),
+    ):
         (few, base), (many, held) = resident(scenario, 20_000.0), resident(scenario, count)
         row = {"scenario": scenario, "queries": many, "held": held, "base": base, "counted": counted}
         record["rows"].append({**row, "each": (held - base) / (many - few)})

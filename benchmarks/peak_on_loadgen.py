@@ -26,7 +26,7 @@ import kept
 from lanewise import _loadgen
 from lanewise._native import LawSystem
 from lanewise.loadtest import detail_log
-from lanewise.loadtest.loadgen import LoadGenRunner, Setup
+from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup
 from lanewise.loadtest.peak import PeakAsk, find
 from lanewise.serving.queues import md1_peak
 
@@ -43,7 +43,7 @@ class TimeIsUp(Exception):
 
 def ours(seed: int, seconds: float, folder: Path) -> kept.Record:
     """Our search."""
-    runner = LoadGenRunner(LawSystem(SERVICE, seed=seed), folder, Setup())
+    runner = LoadGenRunner(LawSystem(SERVICE, seed=seed), folder, RunnerSetup())
     found = find(runner, PeakAsk(bound=BOUND, percentile=PERCENTILE, seconds=seconds, seed=1000 * seed))
     return {
         "qps": found.qps, "valid": found.outcome is not None, "ended": found.confirmed, "runs": len(found.trials),

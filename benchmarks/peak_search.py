@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from loadtest.known_runner import KnownRunner
 
+from lanewise.loadtest.load_run import LoadSpec
 from lanewise.loadtest.peak import PeakAsk, find
-from lanewise.loadtest.run import Load
 from lanewise.serving.queues import md1_peak
 
 BOUND = 0.015
@@ -43,7 +43,7 @@ def true_peak(law: dict[str, Any], bound: float) -> float:
     low, high = 0.3 * runner.rate, runner.rate
     for step in range(14):
         middle = (low + high) / 2
-        out = runner.run(Load(qps=middle, seconds=3e6 / middle, queries=1, seed=step + 1, bound=bound))
+        out = runner.run(LoadSpec(qps=middle, seconds=3e6 / middle, queries=1, seed=step + 1, bound=bound))
         low, high = (middle, high) if out.latency["p99"] <= bound and not out.ended_early else (low, middle)
     return low
 

@@ -30,10 +30,11 @@ from lanewise.api import load_catalog, load_study, load_system
 from lanewise.catalog import Catalog, Figure
 from lanewise.serving import queues
 from lanewise.serving.ceiling import ceiling
-from lanewise.serving.load import Load
-from lanewise.serving.peak import Sought, find
-from lanewise.serving.search import Durations, Trial, find_peak
-from lanewise.serving.simulation import CHAIN, Ask, Simulation
+from lanewise.serving.durations import Durations, Trial
+from lanewise.serving.load import ServiceLoad
+from lanewise.serving.peak import SearchOptions, find
+from lanewise.serving.search import find_peak
+from lanewise.serving.simulation import CHAIN, Simulation, SimulationInput
 from lanewise.serving.verdict import judge
 from lanewise.serving.workload import workload
 
@@ -68,7 +69,9 @@ def timed(what: Callable[[], Any], runs: int) -> tuple[Any, Row]:
 
 def eight() -> Simulation:
     """One host with 8 L40S behind one Gen4 cable."""
-    return Simulation(load_system("composable-server-gen4", {"path": 3, "gpus": 8}, catalog()), [Load(RESNET, qps=1.0)])
+    return Simulation(
+        load_system("composable-server-gen4", {"path": 3, "gpus": 8}, catalog()), [ServiceLoad(RESNET, qps=1.0)]
+    )
 
 
 def host(runs: int) -> list[Row]:
@@ -77,7 +80,7 @@ def host(runs: int) -> list[Row]:
     most = ceiling(simulation, 0, [0.0]).qps
     rows = []
     for share in (0.5, 0.9, 0.98):
-        outcome, times = timed(partial(simulation.run, [share * most], Ask(10.0)), runs)
+        outcome, times = timed(partial(simulation.run, [share * most], SimulationInput(10.0)), runs)
         out = outcome.services[0]
         flows = 4 * out.batches  # a start and an end of the copy and of the answer
         best = min(times["cpu_s"])
@@ -164,7 +167,7 @@ def memory_here(seconds: float) -> Row:
     rate = 0.9 * ceiling(simulation, 0, [0.0]).qps
     Path("/proc/self/clear_refs").write_text("5")  # sets the high-water mark back to what is in use now
     before = _status("VmRSS")
-    outcome = simulation.run([rate], Ask(seconds, steps=100))
+    outcome = simulation.run([rate], SimulationInput(seconds, steps=100))
     return {"simulated_s": seconds, "queries": outcome.services[0].answered,
             "most_in_flight": outcome.most_in_flight, "bytes": _status("VmHWM") - before}  # fmt: skip
 
@@ -248,9 +251,9 @@ def grid(threads: int) -> Row:
     parts = catalog()
 
     def search(cell: tuple[str, dict[str, int]]) -> Row:
-        simulation = Simulation(load_system(cell[0], cell[1], parts), [Load(RESNET, qps=1.0)])
+        simulation = Simulation(load_system(cell[0], cell[1], parts), [ServiceLoad(RESNET, qps=1.0)])
         start = time.perf_counter()
-        each = find(simulation, 0, [1.0], Sought())[0]
+        each = find(simulation, 0, [1.0], SearchOptions())[0]
         return {"system": cell[0], **cell[1], "peak": each.qps, "steady": ceiling(simulation, 0, [1.0]).qps,
                 "interval": each.interval, "runs": len(each.trials), "wall_s": time.perf_counter() - start}  # fmt: skip
 

@@ -18,14 +18,14 @@ import kept
 import numpy as np
 
 from lanewise import _native
-from lanewise.loadtest.system import SystemAsk, account, open_system
+from lanewise.loadtest.system import SystemSpec, account, open_system
 
 ROUNDS = 5
 IMAGE = 150528
 
 
 def opened(sample_bytes: int, library: int, batch: int, **asked: Any) -> _native.BatchingSystem:
-    ask = SystemAsk(sample_bytes=sample_bytes, library=library, batch=batch, timeout=0.0, **asked)
+    ask = SystemSpec(sample_bytes=sample_bytes, library=library, batch=batch, timeout=0.0, **asked)
     system = open_system(ask)
     system.load(list(range(library)))
     return system

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from lanewise.errors import LanewiseError
-from lanewise.loadtest.busy import intervals
-from lanewise.loadtest.system import CPU, SystemAsk, open_system
+from lanewise.loadtest.batch_interval import intervals
+from lanewise.loadtest.system import CPU, SystemSpec, open_system
 
 WAYS = ("batch", "kernel", "staged", "calls", "auto")
 
@@ -38,7 +38,7 @@ def main() -> int:
     for way in WAYS if devices != (CPU,) else ("auto",):
         for batch in numbers[0]:
             for streams in numbers[1]:
-                ask = SystemAsk(devices=devices, batch=batch, streams=streams, copy=way, library=8192,
+                ask = SystemSpec(devices=devices, batch=batch, streams=streams, copy=way, library=8192,
                                 sample_bytes=asked.sample_bytes)  # fmt: skip
                 found["rows"].append(one(ask))
         write(asked.out, found)
@@ -48,7 +48,7 @@ def main() -> int:
     return 0
 
 
-def one(ask: SystemAsk) -> dict[str, Any]:
+def one(ask: SystemSpec) -> dict[str, Any]:
     """GB/s of all devices together."""
     row: dict[str, Any] = {"way": ask.copy, "batch": ask.batch, "streams": ask.streams}
     try:

@@ -500,7 +500,7 @@ class SystemDevice:
     def __init__(self, ordinal: int = -1, node: int = -1, engine: Callable[[Any, Any], Any] | None = None) -> None: ...
 
 class SystemSetup:
-    """What a system under test is made of; times in s. See lanewise.loadtest.system.SystemAsk."""
+    """What a system under test is made of; times in s. See lanewise.loadtest.system.SystemSpec."""
 
     def __init__(self) -> None: ...
     name: str

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import lanewise._native as native
-from lanewise.loadtest.run import OFFLINE, SERVER, Load, Outcome
+from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadSpec
 from lanewise.serving.verdict import judge
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
@@ -27,7 +27,7 @@ class KnownRunner:
     timeout: float = 0.0
     lag: float = 0.0
     stream: int = 0
-    ran: list[Load] = field(default_factory=list)
+    ran: list[LoadSpec] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -35,19 +35,19 @@ class KnownRunner:
         """Queries a second of servers that are never idle."""
         return self.servers * len(self.times) / self.times[-1]
 
-    def run(self, load: Load) -> Outcome:
+    def run(self, load: LoadSpec) -> LoadGenResult:
         self.ran.append(load)
         found = self._server(load) if load.scenario == SERVER else self._offline(load)
         self.seconds += found.seconds
         return found
 
-    def _offline(self, load: Load) -> Outcome:
+    def _offline(self, load: LoadSpec) -> LoadGenResult:
         assert load.scenario == OFFLINE
         queries = max(load.queries, math.ceil(1.1 * load.qps * load.seconds))
         seconds = queries / self.rate
-        return Outcome(load, True, (), queries, seconds, self.rate, {}, 0)
+        return LoadGenResult(load, True, (), queries, seconds, self.rate, {}, 0)
 
-    def _server(self, load: Load) -> Outcome:
+    def _server(self, load: LoadSpec) -> LoadGenResult:
         seconds = max(load.seconds, load.queries / load.qps)
         expected = load.qps * seconds
         made, one = native.Scenario(), native.Service()
@@ -69,7 +69,7 @@ class KnownRunner:
         valid = verdict.valid and not out.ended_early
         reasons = () if valid else (verdict.reason or "cut off: too many late queries",)
         lag = dict.fromkeys(SHARES, self.lag)
-        return Outcome(
+        return LoadGenResult(
             load, valid, reasons, service.counted, took, service.counted / took, latency, service.late, lag,
             ended_early=out.ended_early,
         )  # fmt: skip

@@ -13,12 +13,12 @@ from lanewise.errors import CannotMeasure, Contradiction
 from lanewise.loadtest.audits import as_answers, payload, same_sample
 from lanewise.loadtest.checksum import checksum, checksums
 from lanewise.loadtest.datasets import Synthetic
-from lanewise.loadtest.run import OFFLINE, Load, Outcome
+from lanewise.loadtest.load_run import OFFLINE, LoadGenResult, LoadSpec
 from lanewise.loadtest.spec import SampleSpec
 
 
-def run(qps: float, load: Load | None = None, ended_early: bool = False) -> Outcome:
-    return Outcome(load or Load(), True, (), 1000, 10.0, qps, {}, 0, ended_early=ended_early)
+def run(qps: float, load: LoadSpec | None = None, ended_early: bool = False) -> LoadGenResult:
+    return LoadGenResult(load or LoadSpec(), True, (), 1000, 10.0, qps, {}, 0, ended_early=ended_early)
 
 
 def by_definition(sample: bytes) -> int:
@@ -68,9 +68,9 @@ def test_one_sample_repeated_may_be_ten_percent_faster(same: float, passed: bool
 
 def test_runs_that_differ_or_did_not_end_are_not_compared():
     with pytest.raises(Contradiction, match="Server and one of Offline"):
-        same_sample(run(1000.0), run(1000.0, Load(scenario=OFFLINE)))
+        same_sample(run(1000.0), run(1000.0, LoadSpec(scenario=OFFLINE)))
     with pytest.raises(Contradiction):
-        same_sample(run(1000.0), run(1000.0, replace(Load(), coalesce=True)))
+        same_sample(run(1000.0), run(1000.0, replace(LoadSpec(), coalesce=True)))
     for one, other in ((run(0.0), run(1.0)), (run(1.0), run(1.0, ended_early=True))):
         with pytest.raises(CannotMeasure, match="did not end"):
             same_sample(one, other)

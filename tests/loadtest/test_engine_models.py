@@ -9,7 +9,7 @@ import pytest
 
 from lanewise.errors import CannotMeasure, InputError, UnknownName
 from lanewise.loadtest.datasets import Synthetic
-from lanewise.loadtest.engines import Options, open_engine
+from lanewise.loadtest.engines import EngineOptions, open_engine
 from lanewise.loadtest.engines.base import random_batch
 from lanewise.loadtest.models import MODELS, model
 
@@ -53,7 +53,7 @@ def test_unknown_models_and_layouts_are_errors():
 
 def test_a_file_is_the_same_for_a_seed_and_another_for_another():
     onnx = pytest.importorskip("onnx", reason="models are written with onnx")
-    from lanewise.loadtest.models.as_onnx import onnx_bytes
+    from lanewise.loadtest.models.onnx_model import onnx_bytes
 
     small = model("small-cnn")
     one = onnx_bytes(small, seed=3)
@@ -68,7 +68,7 @@ def test_a_file_is_the_same_for_a_seed_and_another_for_another():
 
 def test_a_file_is_written_once_and_whole(tmp_path: Path):
     pytest.importorskip("onnx", reason="models are written with onnx")
-    from lanewise.loadtest.models.as_onnx import onnx_file
+    from lanewise.loadtest.models.onnx_model import onnx_file
 
     path = onnx_file(model("small-cnn"), tmp_path / "models")
     stamp = path.stat().st_mtime_ns
@@ -85,7 +85,7 @@ def test_a_file_is_written_once_and_whole(tmp_path: Path):
 def test_torch_and_onnxruntime_give_the_same_scores(name: str, tmp_path: Path):
     for library in ("onnxruntime", "onnx", "torch"):
         pytest.importorskip(library, reason=f"{library} is not installed")
-    options = Options(folder=tmp_path)
+    options = EngineOptions(folder=tmp_path)
     one = open_engine("onnxruntime", name, options=options, max_batch=2)
     other = open_engine("torch", name, options=options, max_batch=2)
     batch = random_batch(one.spec, 2)
@@ -95,8 +95,8 @@ def test_torch_and_onnxruntime_give_the_same_scores(name: str, tmp_path: Path):
 def test_both_layouts_of_an_image_give_the_same_scores(tmp_path: Path):
     for library in ("onnxruntime", "onnx"):
         pytest.importorskip(library, reason=f"{library} is not installed")
-    rows = open_engine("onnxruntime", "small-cnn", options=Options(folder=tmp_path))
-    planes = open_engine("onnxruntime", "small-cnn", options=Options(folder=tmp_path, layout="chw"))
+    rows = open_engine("onnxruntime", "small-cnn", options=EngineOptions(folder=tmp_path))
+    planes = open_engine("onnxruntime", "small-cnn", options=EngineOptions(folder=tmp_path, layout="chw"))
     image = np.frombuffer(Synthetic(rows.spec, 1).sample(0), np.uint8).reshape(1, 224, 224, 3)
     scores = rows.infer(image)
     assert np.allclose(scores, planes.infer(np.ascontiguousarray(image.transpose(0, 3, 1, 2))), atol=1e-5)

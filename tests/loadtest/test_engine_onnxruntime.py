@@ -16,7 +16,7 @@ from onnx_files import colours, floats, means, write  # noqa: E402
 
 from lanewise.errors import CannotMeasure, Contradiction, FormatError, InputError, UnknownName  # noqa: E402
 from lanewise.loadtest.checksum import checksums  # noqa: E402
-from lanewise.loadtest.engines import Options, open_engine  # noqa: E402
+from lanewise.loadtest.engines import EngineOptions, open_engine  # noqa: E402
 from lanewise.loadtest.engines.base import Engine, random_batch  # noqa: E402
 from lanewise.loadtest.engines.callback import answering, auditing, naming_class  # noqa: E402
 from lanewise.loadtest.engines.ort import OnnxRuntime  # noqa: E402
@@ -25,7 +25,7 @@ from lanewise.loadtest.engines.ort import OnnxRuntime  # noqa: E402
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     folder = tmp_path_factory.mktemp("models")
-    return open_engine("onnxruntime", "small-cnn", options=Options(folder=folder, threads=1), max_batch=4)
+    return open_engine("onnxruntime", "small-cnn", options=EngineOptions(folder=folder, threads=1), max_batch=4)
 
 
 def some(n: int) -> np.ndarray:
@@ -76,11 +76,11 @@ def test_a_file_says_what_a_sample_is(tmp_path: Path):
 
 def test_another_output_may_answer(tmp_path: Path):
     file = str(means(tmp_path / "means.onnx"))
-    engine = open_engine("onnxruntime", file, options=Options(output="class"))
+    engine = open_engine("onnxruntime", file, options=EngineOptions(output="class"))
     largest = some(6).view(np.float32).reshape(6, 3, 64).mean(axis=2).argmax(axis=1)
     assert engine.infer(some(6)).ravel().tolist() == largest.tolist()
     with pytest.raises(UnknownName, match="unknown output 'clas'") as raised:
-        open_engine("onnxruntime", file, options=Options(output="clas"))
+        open_engine("onnxruntime", file, options=EngineOptions(output="clas"))
     assert "class" in raised.value.hint
 
 
@@ -96,7 +96,9 @@ def test_a_file_of_a_fixed_batch_takes_any_number_of_samples(tmp_path: Path):
 
 @pytest.mark.parametrize("layout", ["hwc", "chw"])
 def test_an_image_model_takes_pixels_and_normalises_them_inside(tmp_path: Path, layout: str):
-    engine = open_engine("onnxruntime", str(means(tmp_path / "means.onnx")), options=Options(image=True, layout=layout))
+    engine = open_engine(
+        "onnxruntime", str(means(tmp_path / "means.onnx")), options=EngineOptions(image=True, layout=layout)
+    )
     pixels = np.random.default_rng(1).integers(0, 256, (2, 8, 8, 3), np.uint8)
     expected = (pixels.mean(axis=(1, 2)) - (123.675, 116.28, 103.53)) / (58.395, 57.12, 57.375)
     sent = pixels if layout == "hwc" else np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))
@@ -106,7 +108,7 @@ def test_an_image_model_takes_pixels_and_normalises_them_inside(tmp_path: Path, 
 
 def test_a_model_of_bytes_is_not_given_pixels_twice(tmp_path: Path):
     with pytest.raises(InputError, match="does not take normalised images"):
-        open_engine("onnxruntime", str(colours(tmp_path / "colours.onnx")), options=Options(image=True))
+        open_engine("onnxruntime", str(colours(tmp_path / "colours.onnx")), options=EngineOptions(image=True))
 
 
 @pytest.mark.parametrize("content", [b"", b"no model", bytes(1000)])
@@ -118,7 +120,7 @@ def test_a_wrong_file_is_named(tmp_path: Path, content: bytes):
     assert str(path) in str(raised.value)
     assert raised.value.hint
     with pytest.raises(FormatError, match=r"wrong\.onnx"):
-        open_engine("onnxruntime", str(path), options=Options(image=True))
+        open_engine("onnxruntime", str(path), options=EngineOptions(image=True))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path):
@@ -162,7 +164,7 @@ def test_a_provider_that_is_absent_is_named():
     with pytest.raises(CannotMeasure, match="no CUDAExecutionProvider"):
         open_engine("onnxruntime", "small-cnn", device="cuda")
     with pytest.raises(CannotMeasure, match="no TensorrtExecutionProvider"):
-        open_engine("onnxruntime", "small-cnn", device="cuda:0", options=Options(provider="tensorrt"))
+        open_engine("onnxruntime", "small-cnn", device="cuda:0", options=EngineOptions(provider="tensorrt"))
 
 
 def test_what_does_not_go_together_is_refused(tmp_path: Path):
@@ -171,8 +173,8 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path):
         {"device": "gpu"},
         {"device": "cpu:1"},
         {"device": "cuda:x"},
-        {"options": Options(provider="cuda")},
-        {"options": Options(provider="openvino")},
+        {"options": EngineOptions(provider="cuda")},
+        {"options": EngineOptions(provider="openvino")},
         {"precision": "fp16"},
         {"precision": "int4"},
         {"max_batch": 0},
@@ -210,7 +212,7 @@ def test_callbacks_give_a_row_of_bytes_for_each_sample(small: Engine):
 
 
 def test_half_precision_is_close_to_single(small: Engine, tmp_path: Path):
-    half = open_engine("onnxruntime", "small-cnn", precision="fp16", options=Options(folder=tmp_path))
+    half = open_engine("onnxruntime", "small-cnn", precision="fp16", options=EngineOptions(folder=tmp_path))
     batch = random_batch(small.spec, 2)
     assert np.allclose(half.infer(batch), small.infer(batch), atol=0.05)
 

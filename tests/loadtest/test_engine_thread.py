@@ -11,13 +11,13 @@ import pytest
 
 from lanewise.errors import CannotMeasure, InputError
 from lanewise.loadtest.engines.base import classes_of
-from lanewise.loadtest.engines.one_thread import OneThread
+from lanewise.loadtest.engines.one_thread import SingleThreadEngine
 from lanewise.loadtest.spec import SampleSpec, in_memory
 
 Array = np.ndarray
 
 
-class Adder(OneThread):
+class Adder(SingleThreadEngine):
     """Answers the sum of each sample and keeps on which threads; the next piece of work raises `fails`."""
 
     name, spec, classifies = "adder", SampleSpec((2, 3), "uint8"), False

@@ -7,7 +7,7 @@ import pytest
 
 from lanewise.errors import CannotMeasure, InputError, UnknownName
 from lanewise.loadtest.checksum import checksums
-from lanewise.loadtest.engines import Options, open_engine
+from lanewise.loadtest.engines import EngineOptions, open_engine
 from lanewise.loadtest.engines.base import random_batch
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -41,9 +41,9 @@ def test_half_precisions_are_close_to_single():
 
 def test_what_needs_a_gpu_says_so():
     with pytest.raises(InputError, match="needs a GPU"):
-        open_engine("torch", "small-cnn", options=Options(mode="graphs"))
+        open_engine("torch", "small-cnn", options=EngineOptions(mode="graphs"))
     with pytest.raises(UnknownName, match="mode"):
-        open_engine("torch", "small-cnn", options=Options(mode="fast"))
+        open_engine("torch", "small-cnn", options=EngineOptions(mode="fast"))
     if not torch.cuda.is_available():
         with pytest.raises(CannotMeasure, match="no CUDA"):
             open_engine("torch", "small-cnn", device="cuda")
@@ -64,7 +64,7 @@ def test_every_size_of_every_engine_is_compiled(monkeypatch: pytest.MonkeyPatch)
     compiled = torch.compile
     monkeypatch.setattr(torch, "compile", lambda module, dynamic: compiled(module, dynamic=dynamic, backend="eager"))
     counters.clear()
-    engines = [open_engine("torch", "small-cnn", options=Options(mode="compiled"), max_batch=9) for _ in range(2)]
+    engines = [open_engine("torch", "small-cnn", options=EngineOptions(mode="compiled"), max_batch=9) for _ in range(2)]
     assert engines[0].sizes == [1, 2, 4, 8, 9]
     assert counters["stats"]["unique_graphs"] == 2 * 5  # Dynamo's own limit for both is 8
     batch = random_batch(engines[0].spec, 3)
@@ -82,4 +82,4 @@ def test_beyond_the_limit_compiling_is_an_error(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pytorch, "VARIANTS", 2)
     torch._dynamo.reset()
     with pytest.raises(CannotMeasure, match="limit"):
-        open_engine("torch", "small-cnn", options=Options(mode="compiled"), max_batch=8)
+        open_engine("torch", "small-cnn", options=EngineOptions(mode="compiled"), max_batch=8)

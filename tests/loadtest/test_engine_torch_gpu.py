@@ -20,15 +20,15 @@ if sys.platform != "linux":
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure
-from lanewise.loadtest import bench
-from lanewise.loadtest.bench import BRIEF, CLASSES, PLAIN
-from lanewise.loadtest.engines import Options, pytorch
+from lanewise.loadtest import session
+from lanewise.loadtest.engines import EngineOptions, pytorch
 from lanewise.loadtest.engines.pytorch import PyTorch
 from lanewise.loadtest.engines.torch_device import Cpu, Cuda
 from lanewise.loadtest.models import Model, model
 from lanewise.loadtest.models.ops import Dense
+from lanewise.loadtest.session import BRIEF, CLASSES, PLAIN
 from lanewise.loadtest.spec import SampleSpec
-from lanewise.loadtest.system import SystemAsk, open_system
+from lanewise.loadtest.system import SystemSpec, open_system
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -102,7 +102,7 @@ def opened(gpu: Gpu) -> Iterator[Callable[..., PyTorch]]:
     engines = []
 
     def of(network: Any, max_batch: int = 20, **options: Any) -> PyTorch:
-        engines.append(PyTorch(Model("small", "a small network", network), "fp32", Options(**options)))
+        engines.append(PyTorch(Model("small", "a small network", network), "fp32", EngineOptions(**options)))
         engines[-1].load("cuda:0", max_batch)
         gpu.log.clear()
         return engines[-1]
@@ -262,8 +262,8 @@ def test_lanes_of_the_native_system_get_the_answers_of_their_own_samples(
 ) -> None:
     engine, failed = opened(Colours(), 8), []
     monkeypatch.setenv("LANEWISE_CUDA_DRIVER", str(fake_cuda.build()))
-    called = bench._kept(bench._called(engine, answer), failed)
-    ask = SystemAsk(called, ("gpu0",), batch=8, streams=streams, sample_bytes=27, library=24, timeout=1e-3)
+    called = session._kept(session._called(engine, answer), failed)
+    ask = SystemSpec(called, ("gpu0",), batch=8, streams=streams, sample_bytes=27, library=24, timeout=1e-3)
     system = open_system(ask)
     system.load(list(range(24)))
     found = _native.drive(system, np.arange(200) * 5e-5, np.arange(200, dtype=np.uint64) * 7 % 24, keep=True)

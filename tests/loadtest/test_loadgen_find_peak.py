@@ -7,8 +7,8 @@ import re
 import pytest
 
 from lanewise import _native
+from lanewise.loadtest.load_run import LoadSpec
 from lanewise.loadtest.loadgen import LoadGenRunner
-from lanewise.loadtest.run import Load
 
 SERVICE = 0.02  # s
 WITHIN_ONE_TEST = 160  # queries; none has so many
@@ -49,6 +49,6 @@ def test_a_search_ends_in_a_later_test_and_the_next_run_is_sound(loadgen, system
     with pytest.raises(TimeoutError):
         loadgen.run(system, asked, tick)
     assert "Lanewise ended the run early: interrupted" in (tmp_path / "mlperf_log_detail.txt").read_text()
-    found = LoadGenRunner(system, tmp_path / "logs").run(Load(qps=20.0, seconds=0.5, queries=10, bound=10.0))
+    found = LoadGenRunner(system, tmp_path / "logs").run(LoadSpec(qps=20.0, seconds=0.5, queries=10, bound=10.0))
     assert found.queries >= 10
     assert not found.ended_early

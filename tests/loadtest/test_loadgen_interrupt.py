@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from lanewise import _native
 from lanewise.loadtest.loadgen import LoadGenRunner
-from lanewise.loadtest.run import Load
+from lanewise.loadtest.load_run import LoadSpec
 told = []
 def tick(issued, answered, late):
     if issued and not told:
@@ -23,10 +23,10 @@ def tick(issued, answered, late):
         print("running", file=sys.stderr, flush=True)
 runner = LoadGenRunner(_native.LawSystem(0.005), Path("logs"), tick=tick)
 try:
-    runner.run(Load("SCENARIO", qps=RATE, seconds=1000.0, queries=10, bound=1000.0))
+    runner.run(LoadSpec("SCENARIO", qps=RATE, seconds=1000.0, queries=10, bound=1000.0))
 except KeyboardInterrupt:
     runner.tick = None
-    found = runner.run(Load(qps=100.0, seconds=0.5, queries=10, bound=100.0))
+    found = runner.run(LoadSpec(qps=100.0, seconds=0.5, queries=10, bound=100.0))
     print("interrupted, then", found.queries > 10)
 """
 

@@ -13,11 +13,11 @@ import pytest
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError
-from lanewise.loadtest import detail_log, room
-from lanewise.loadtest.loadgen import CARRIED, LoadGenRunner, Setup
-from lanewise.loadtest.run import Load, Outcome
+from lanewise.loadtest import detail_log, memory_budget
+from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
+from lanewise.loadtest.loadgen import CARRIED, LoadGenRunner, RunnerSetup
 
-SMALL = Setup(samples=16, resident=16)
+SMALL = RunnerSetup(samples=16, resident=16)
 NEVER = 600.0  # s; no query is as late as this, on any machine
 
 
@@ -29,7 +29,7 @@ def server(loadgen, tmp_path):
     )
 
 
-def generated(run: Outcome) -> tuple[float | None, ...]:
+def generated(run: LoadGenResult) -> tuple[float | None, ...]:
     """Number of queries and length (ns) of the schedule that LoadGen made before the run."""
     assert run.folder is not None
     log = detail_log.parse((run.folder / detail_log.NAME).read_text())
@@ -40,7 +40,7 @@ def test_the_mean_latency_of_md1_is_that_of_pollaczek_and_khinchine(server):
     service, rate = 2e-3, 250.0
     use = service * rate
     wait = use * service / (2.0 * (1.0 - use))  # mean wait in the queue of M/D/1
-    found = server(service).run(Load(qps=rate, seconds=6.0, queries=1000, bound=1.0, seed=7))
+    found = server(service).run(LoadSpec(qps=rate, seconds=6.0, queries=1000, bound=1.0, seed=7))
     assert found.valid, found.reasons
     own = found.latency["mean"] - found.lag["mean"]  # without what the generator was late
     assert service + 0.75 * wait < own < 5.0 * (service + wait)  # a busy host adds to it
@@ -48,7 +48,7 @@ def test_the_mean_latency_of_md1_is_that_of_pollaczek_and_khinchine(server):
 
 def test_exponential_service_waits_longer_than_constant_service(server):
     def ratio(seed):
-        load = Load(qps=250.0, seconds=3.0, queries=500, bound=1.0, seed=seed)
+        load = LoadSpec(qps=250.0, seconds=3.0, queries=500, bound=1.0, seed=seed)
         constant, exponential = (server(2e-3, exponential=law).run(load).latency["mean"] for law in (False, True))
         return exponential / constant
 
@@ -56,7 +56,7 @@ def test_exponential_service_waits_longer_than_constant_service(server):
 
 
 def test_the_outcome_is_loadgen_s_own_and_its_logs_stay(server, tmp_path):
-    load = Load(qps=300.0, seconds=2.0, queries=100, bound=0.5, seed=3)
+    load = LoadSpec(qps=300.0, seconds=2.0, queries=100, bound=0.5, seed=3)
     found = server().run(load)
     assert found.valid
     assert found.load is load
@@ -72,7 +72,7 @@ def test_the_outcome_is_loadgen_s_own_and_its_logs_stay(server, tmp_path):
 def test_seeds_decide_over_the_queries(server):
     # LoadGen issues its whole schedule, however late, as no query can break this bound and end the run as hopeless.
     runner = server()
-    loads = [Load(qps=400.0, seconds=0.5, queries=1, bound=NEVER, seed=seed) for seed in (1, 1, 2, 3, 4)]
+    loads = [LoadSpec(qps=400.0, seconds=0.5, queries=1, bound=NEVER, seed=seed) for seed in (1, 1, 2, 3, 4)]
     runs = [runner.run(load) for load in loads]
     schedules = [generated(run) for run in runs]
     assert [run.queries for run in runs] == [count for count, _ in schedules]
@@ -82,7 +82,7 @@ def test_seeds_decide_over_the_queries(server):
 
 def test_a_hopeless_run_ends_at_once_and_the_next_one_is_sound(server):
     runner = server()
-    hopeless = Load(qps=4000.0, seconds=60.0, queries=100, bound=0.005)
+    hopeless = LoadSpec(qps=4000.0, seconds=60.0, queries=100, bound=0.005)
     for _ in range(5):
         found = runner.run(hopeless)
         assert found.ended_early
@@ -91,11 +91,13 @@ def test_a_hopeless_run_ends_at_once_and_the_next_one_is_sound(server):
         assert found.seconds < 30.0
         assert "ended early" in found.reasons[0]
         assert "Lanewise ended the run early" in (found.folder / "mlperf_log_detail.txt").read_text()
-        assert runner.run(Load(qps=300.0, seconds=1.6, queries=100, bound=0.5)).valid
+        assert runner.run(LoadSpec(qps=300.0, seconds=1.6, queries=100, bound=0.5)).valid
 
 
 def test_what_could_still_be_valid_is_not_ended(server):
-    found = server(setup=replace(SMALL, end_hopeless=False)).run(Load(qps=1500.0, seconds=0.5, queries=10, bound=0.005))
+    found = server(setup=replace(SMALL, end_hopeless=False)).run(
+        LoadSpec(qps=1500.0, seconds=0.5, queries=10, bound=0.005)
+    )
     assert not found.ended_early
     assert not found.valid
     assert found.late > 10
@@ -105,14 +107,14 @@ def test_what_could_still_be_valid_is_not_ended(server):
 def test_the_other_scenarios_run(server, scenario):
     rate = {"Offline": 1000.0, "SingleStream": 1000.0, "MultiStream": 125.0}[scenario]
     seconds = 4.0 if scenario == "MultiStream" else 1.0
-    found = server().run(Load(scenario, qps=rate, seconds=seconds, queries=10, samples=4))
+    found = server().run(LoadSpec(scenario, qps=rate, seconds=seconds, queries=10, samples=4))
     assert found.valid, found.reasons
     assert 500.0 < found.qps <= 1010.0  # samples/s of a server of 1 ms
     assert found.settings["scenario"] == scenario
 
 
 def test_accuracy_mode_sends_every_sample_once_and_logs_the_answers(server):
-    found = server().run(Load(qps=1000.0, seconds=1.0, accuracy=True))
+    found = server().run(LoadSpec(qps=1000.0, seconds=1.0, accuracy=True))
     assert found.valid
     logged = json.loads((found.folder / "mlperf_log_accuracy.json").read_text())
     assert sorted(entry["qsl_idx"] for entry in logged) == list(range(16))
@@ -120,8 +122,8 @@ def test_accuracy_mode_sends_every_sample_once_and_logs_the_answers(server):
 
 @pytest.mark.parametrize("direct", [True, False])
 def test_coalesced_queries_are_all_answered(loadgen, tmp_path, direct):
-    runner = LoadGenRunner(_native.NullSystem(), tmp_path, Setup(direct=direct))
-    found = runner.run(Load(qps=100_000.0, seconds=0.5, queries=1, bound=10.0, coalesce=True))
+    runner = LoadGenRunner(_native.NullSystem(), tmp_path, RunnerSetup(direct=direct))
+    found = runner.run(LoadSpec(qps=100_000.0, seconds=0.5, queries=1, bound=10.0, coalesce=True))
     assert found.valid
     assert 45_000 < found.queries < 55_000
     assert found.settings["server_coalesce_queries"] is True
@@ -131,7 +133,7 @@ def test_coalesced_queries_are_all_answered(loadgen, tmp_path, direct):
 def test_a_configuration_file_holds_below_rate_and_seed(server, tmp_path):
     conf = tmp_path / "user.conf"
     conf.write_text("*.Server.target_latency = 500\n*.Server.target_qps = 1\nother.Server.min_duration = 9\n")
-    found = server(setup=replace(SMALL, configs=(str(conf),))).run(Load(qps=400.0, seconds=1.3, queries=10))
+    found = server(setup=replace(SMALL, configs=(str(conf),))).run(LoadSpec(qps=400.0, seconds=1.3, queries=10))
     assert found.settings["target_latency_ns"] == 500_000_000
     assert found.settings["target_qps"] == 400
     assert found.settings["min_duration_ms"] == 1300
@@ -139,31 +141,31 @@ def test_a_configuration_file_holds_below_rate_and_seed(server, tmp_path):
 
 def test_the_seeds_of_mlperf_conf_hold_where_none_is_given(server):
     setup = replace(SMALL, configs=(CARRIED,), model="resnet50", end_hopeless=False)
-    accuracy = server(setup=setup).run(Load(qps=500.0, accuracy=True, seed=0))
+    accuracy = server(setup=setup).run(LoadSpec(qps=500.0, accuracy=True, seed=0))
     assert accuracy.settings["qsl_rng_seed"] > 0
     assert accuracy.settings["target_latency_ns"] == 15_000_000
-    own = server(setup=setup).run(Load(qps=500.0, accuracy=True, seed=1))
+    own = server(setup=setup).run(LoadSpec(qps=500.0, accuracy=True, seed=1))
     assert own.settings["qsl_rng_seed"] != accuracy.settings["qsl_rng_seed"]
 
 
 def test_a_file_that_loadgen_does_not_read_is_named(server, tmp_path):
     setup = replace(SMALL, configs=(str(tmp_path / "none.conf"),))
     with pytest.raises(CannotMeasure, match=r"LoadGen cannot read .*none\.conf"):
-        server(setup=setup).run(Load(qps=400.0))
+        server(setup=setup).run(LoadSpec(qps=400.0))
     (tmp_path / "none.conf").write_text("*.Server.target_qps = many\n")
     with pytest.raises(CannotMeasure, match=r"LoadGen cannot read .*none\.conf"):
-        server(setup=setup).run(Load(qps=400.0))
+        server(setup=setup).run(LoadSpec(qps=400.0))
 
 
 @pytest.mark.parametrize(
     ("load", "said"),
     [
-        (Load(qps=0.0), "a target of 0 queries/s"),
-        (Load(qps=float("nan")), "a target of nan queries/s"),
-        (Load("Serve", qps=1.0), "unknown scenario 'Serve'"),
-        (Load(qps=1.0, bound=0.0), "a bound of 0 s"),
-        (Load(qps=1.0, seconds=0.0), "a run of 0 s"),
-        (Load(qps=1.0, seed=-1), "a seed of -1"),
+        (LoadSpec(qps=0.0), "a target of 0 queries/s"),
+        (LoadSpec(qps=float("nan")), "a target of nan queries/s"),
+        (LoadSpec("Serve", qps=1.0), "unknown scenario 'Serve'"),
+        (LoadSpec(qps=1.0, bound=0.0), "a bound of 0 s"),
+        (LoadSpec(qps=1.0, seconds=0.0), "a run of 0 s"),
+        (LoadSpec(qps=1.0, seed=-1), "a seed of -1"),
     ],
 )
 def test_a_load_that_cannot_be_run_is_refused(server, load, said):
@@ -172,18 +174,18 @@ def test_a_load_that_cannot_be_run_is_refused(server, load, said):
 
 
 def test_a_run_that_does_not_fit_into_memory_is_refused_with_what_it_needs():
-    load = Load(qps=500_000.0, seconds=600.0)
-    assert room.needed(load) == pytest.approx(153e9, rel=0.01)
+    load = LoadSpec(qps=500_000.0, seconds=600.0)
+    assert memory_budget.needed(load) == pytest.approx(153e9, rel=0.01)
     with pytest.raises(CannotMeasure, match=r"this run needs 153 GB of memory, 16 GB are free") as said:
-        room.check(load, 16_000_000_000)
+        memory_budget.check(load, 16_000_000_000)
     assert said.value.hint == "a run of 56 s fits, or free memory"
-    room.check(load, None)
-    room.check(load, 200_000_000_000)
+    memory_budget.check(load, None)
+    memory_budget.check(load, 200_000_000_000)
 
 
 def test_one_run_at_a_time(server):
     runner, other, said = server(), server(), []
-    load = Load(qps=100.0, seconds=0.5, queries=10, bound=0.5)
+    load = LoadSpec(qps=100.0, seconds=0.5, queries=10, bound=0.5)
 
     def tick(issued: int, answered: int, late: int) -> None:
         if not said:
@@ -204,9 +206,9 @@ def test_an_error_of_the_caller_s_function_ends_the_run(server):
 
     runner.tick = tick
     with pytest.raises(ZeroDivisionError):
-        runner.run(Load(qps=500.0, seconds=600.0))
+        runner.run(LoadSpec(qps=500.0, seconds=600.0))
     runner.tick = None
-    assert runner.run(Load(qps=300.0, seconds=1.6, queries=10, bound=0.5)).valid
+    assert runner.run(LoadSpec(qps=300.0, seconds=1.6, queries=10, bound=0.5)).valid
 
 
 def test_a_busy_python_thread_does_not_stand_in_the_way(loadgen, tmp_path):
@@ -219,7 +221,7 @@ def test_a_busy_python_thread_does_not_stand_in_the_way(loadgen, tmp_path):
     busy = threading.Thread(target=spin)
     busy.start()
     try:
-        found = LoadGenRunner(_native.NullSystem(), tmp_path).run(Load(qps=5000.0, seconds=1.0, bound=1.0))
+        found = LoadGenRunner(_native.NullSystem(), tmp_path).run(LoadSpec(qps=5000.0, seconds=1.0, bound=1.0))
     finally:
         stop.set()
         busy.join()
@@ -235,10 +237,10 @@ from lanewise import _native
 from lanewise.loadtest.loadgen import LoadGenRunner
 from lanewise.loadtest.run import Load
 runner = LoadGenRunner(_native.NullSystem(), Path({str(tmp_path)!r}))
-runner.run(Load(qps=1000.0, seconds=0.1, bound=1.0))
+runner.run(LoadSpec(qps=1000.0, seconds=0.1, bound=1.0))
 if os.fork() == 0:
     try:
-        runner.run(Load(qps=1000.0, seconds=0.1, bound=1.0))
+        runner.run(LoadSpec(qps=1000.0, seconds=0.1, bound=1.0))
     except Exception as error:
         print(error, flush=True)
     os._exit(0)
@@ -251,4 +253,4 @@ os.wait()
 def test_no_place_for_logs_is_an_error(loadgen, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="no folder for logs"):
-        LoadGenRunner(_native.NullSystem(), Path(tmp_path / "file")).run(Load(qps=100.0))
+        LoadGenRunner(_native.NullSystem(), Path(tmp_path / "file")).run(LoadSpec(qps=100.0))

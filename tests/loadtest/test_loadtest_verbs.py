@@ -24,7 +24,7 @@ if missing := loadgen_missing():
 
 from lanewise.cli.verbs import run as lanewise
 from lanewise.errors import CannotMeasure
-from lanewise.loadtest.run import Load
+from lanewise.loadtest.load_run import LoadSpec
 
 QUICK = ["--engine", "synthetic", "--service", "50 us", "--sample-bytes", "512 B", "--library", "32"]
 ONNX = ["--engine", "onnxruntime", "--threads", "1"]
@@ -169,7 +169,7 @@ def test_a_cache_fails_the_same_sample_audit(ask: Ask, monkeypatch: pytest.Monke
 
     true = loadgen.LoadGenRunner.run
 
-    def cached(own: Any, load: Load) -> Any:
+    def cached(own: Any, load: LoadSpec) -> Any:
         outcome = true(own, load)
         return dataclasses.replace(outcome, qps=3 * outcome.qps) if own.setup.audit else outcome
 

@@ -13,11 +13,12 @@ from loadtest.known_runner import KnownRunner
 
 from lanewise.errors import Contradiction, FormatError, InputError
 from lanewise.loadtest import state
+from lanewise.loadtest.load_run import SERVER, LoadGenResult, LoadSpec
 from lanewise.loadtest.peak import Done, PeakAsk, disturbed, find
-from lanewise.loadtest.run import SERVER, Load, Outcome
-from lanewise.loadtest.system import Account
+from lanewise.loadtest.system import SystemStatistics
+from lanewise.serving.durations import Durations, Trial
 from lanewise.serving.queues import md1_peak
-from lanewise.serving.search import Durations, Trial, find_peak
+from lanewise.serving.search import find_peak
 
 BOUND = 0.015
 PEAK = md1_peak(0.001, BOUND)
@@ -50,8 +51,8 @@ def test_other_servers_are_found_with_a_valid_run_and_in_time(runner: KnownRunne
     assert found.outcome is not None
     assert found.outcome.valid
     assert found.seconds < 165.0
-    above = runner.run(Load(qps=1.08 * found.qps, seconds=200_000 / found.qps, bound=bound, seed=99))
-    below = runner.run(Load(qps=0.94 * found.qps, seconds=200_000 / found.qps, bound=bound, seed=98))
+    above = runner.run(LoadSpec(qps=1.08 * found.qps, seconds=200_000 / found.qps, bound=bound, seed=99))
+    below = runner.run(LoadSpec(qps=0.94 * found.qps, seconds=200_000 / found.qps, bound=bound, seed=98))
     assert not above.valid
     assert below.valid
 
@@ -69,7 +70,7 @@ class Lying(KnownRunner):
 
     factor: float = 1.0
 
-    def run(self, load: Load) -> Outcome:
+    def run(self, load: LoadSpec) -> LoadGenResult:
         found = super().run(load)
         return found if load.scenario == SERVER else replace(found, qps=self.factor * found.qps)
 
@@ -126,7 +127,9 @@ def test_a_first_run_refused_beside_other_work_is_tried_again_before_the_rate_is
 def test_a_refused_run_is_disturbed_by_others_or_where_the_machine_stood_still(
     others: float | None, still: float, late: int, hit: bool
 ) -> None:
-    run = replace(Outcome(Load(qps=1000.0), False, ("late",), 5000, 5.0, 1000.0, {}, late), others=others, still=still)
+    run = replace(
+        LoadGenResult(LoadSpec(qps=1000.0), False, ("late",), 5000, 5.0, 1000.0, {}, late), others=others, still=still
+    )
     assert disturbed(run) is hit
     assert not disturbed(replace(run, valid=True))
 
@@ -161,7 +164,7 @@ class Disturbed(KnownRunner):
 
     told: bool = True
 
-    def run(self, load: Load) -> Outcome:
+    def run(self, load: LoadSpec) -> LoadGenResult:
         if load.scenario != SERVER or random.Random(f"{self.stream} {load.seed}").random() > 0.3:
             return super().run(load)
         alone, self.times = self.times, [1.6 * took for took in self.times]
@@ -194,8 +197,8 @@ class Cut(KeyboardInterrupt):
     pass
 
 
-def cut_after(runner: KnownRunner, runs: int) -> Callable[[Load], Outcome]:
-    def run(load: Load) -> Outcome:
+def cut_after(runner: KnownRunner, runs: int) -> Callable[[LoadSpec], LoadGenResult]:
+    def run(load: LoadSpec) -> LoadGenResult:
         if len(runner.ran) == runs:
             raise Cut
         return KnownRunner.run(runner, load)
@@ -239,7 +242,7 @@ def test_a_file_that_is_no_state_is_refused_with_its_line(bad: str) -> None:
 
 
 def test_every_outcome_survives_being_written_and_read(tmp_path) -> None:
-    outcome = replace(KnownRunner().run(Load(qps=500.0, seconds=2.0)), folder=tmp_path, settings={"a": 1})
+    outcome = replace(KnownRunner().run(LoadSpec(qps=500.0, seconds=2.0)), folder=tmp_path, settings={"a": 1})
     run = Done("search", outcome)
     assert state.read(state.text_of(QUICK, [run]), "x", QUICK) == [run]
 
@@ -263,10 +266,10 @@ def test_a_finished_search_that_is_asked_again_runs_nothing_and_answers_the_same
 
 
 def test_accounts_are_read_back_as_they_were_and_lines_that_are_none_left_out() -> None:
-    account = Account(
+    account = SystemStatistics(
         {"copy": {"p99": 0.1}}, {1: 2, 8: 3}, 10, 26, 0, 0.5, (("batch", {"batch": 1e-3}), ("memcpy", {}))
     )
-    run = Done("search", Outcome(Load(seed=7), True, (), 9, 1.0, 9.0, {}, 0))
+    run = Done("search", LoadGenResult(LoadSpec(seed=7), True, (), 9, 1.0, 9.0, {}, 0))
     line = state.account_line(run, account)
     bad = ["", "[]", "{}", "null", line[:-9], line.replace('"sizes": {', '"sizes": {"x": 1, '),
            line.replace('{"copy": {"p99": 0.1}}', "null")]  # fmt: skip

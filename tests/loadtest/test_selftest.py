@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanewise.errors import CannotMeasure
-from lanewise.loadtest.run import Load, Outcome
+from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
 from lanewise.loadtest.selftest import Effort, ceilings
 
 
@@ -19,12 +19,12 @@ class Limited:
     def __init__(self, limit: float, disturbed: tuple[int, ...] = (), room: float = 1e12) -> None:
         self.limit, self.disturbed, self.room, self.runs = limit, disturbed, room, 0
 
-    def run(self, load: Load) -> Outcome:
+    def run(self, load: LoadSpec) -> LoadGenResult:
         self.runs += 1
         if load.qps > self.room:
             raise CannotMeasure("no memory", hint="less")
         valid = load.qps <= self.limit and self.runs not in self.disturbed
-        return Outcome(load, valid, (), 1, 1.0, load.qps, {"p50": 1e-6}, 0)
+        return LoadGenResult(load, valid, (), 1, 1.0, load.qps, {"p50": 1e-6}, 0)
 
 
 @given(st.floats(1e3, 1e8), st.floats(0.01, 0.2))

@@ -13,31 +13,33 @@ from known_runner import KnownRunner
 from lanewise import api
 from lanewise.errors import InputError, UnknownName
 from lanewise.loadtest import sweep
-from lanewise.loadtest.bench import BenchAsk
 from lanewise.loadtest.peak import PeakAsk, find
-from lanewise.loadtest.system import Account, SystemAsk
+from lanewise.loadtest.session import BenchAsk
+from lanewise.loadtest.system import SystemSpec, SystemStatistics
 from lanewise.report.sweep import as_chart, as_table, doubts
 from lanewise.results.codec import run_from_json, run_to_json
 from lanewise.results.observation import Source
 from lanewise.results.sample import Sample
 
-FOUR = BenchAsk(system=SystemAsk(devices=("gpu0", "gpu1", "gpu2", "gpu3"), batch=8, streams=2))
+FOUR = BenchAsk(system=SystemSpec(devices=("gpu0", "gpu1", "gpu2", "gpu3"), batch=8, streams=2))
 BYTES = 150_528
 
 
-def made(point: sweep.Point, qps: float | None) -> sweep.Seen:
+def made(point: sweep.SweepPoint, qps: float | None) -> sweep.SweepResult:
     """A point as a search would have told it."""
     if qps is None:
         return sweep.failed(point, 0.015, "no such device")
     settings = {"bytes": BYTES, **point.settings}
     flow = ", ".join(f"host0->{device}" for device in point.ask.system.devices)
     rows = (("qps", qps, "1/s"), ("goodput", qps * BYTES / 1e9, "GB/s"), ("p99", 12.0, "ms"))
-    return sweep.Seen(
+    return sweep.SweepResult(
         point, tuple(Sample("Server 15 ms", flow, name, v, unit, settings, {}, "service") for name, v, unit in rows)
     )
 
 
-def swept(*rates: float | None, axis: str = sweep.GPUS, values: tuple[str, ...] = ("1", "2", "4")) -> list[sweep.Seen]:
+def swept(
+    *rates: float | None, axis: str = sweep.GPUS, values: tuple[str, ...] = ("1", "2", "4")
+) -> list[sweep.SweepResult]:
     return [made(*pair) for pair in zip(sweep.points(axis, values, FOUR), rates, strict=True)]
 
 
@@ -166,7 +168,7 @@ def test_a_run_holds_every_point_apart_and_marks_what_is_extrapolated() -> None:
 def test_a_search_becomes_a_point_and_is_read_back_as_it_was() -> None:
     found = find(KnownRunner(times=(0.001,)), PeakAsk(seconds=20.0, prediction=840.0))
     (point,) = sweep.points(sweep.BATCH, ["1"], FOUR)
-    account = Account({}, {}, 0, 0, 0, 0.0, ())
+    account = SystemStatistics({}, {}, 0, 0, 0, 0.0, ())
     told = sweep.seen(point, found, account, {"devices": "gpu0", "sample bytes": BYTES})
     assert told.value("qps") == pytest.approx(found.qps)
     assert found.outcome is not None
@@ -201,7 +203,7 @@ def test_a_chart_has_units_on_its_axes_and_tells_extrapolated_points_from_measur
 
 
 def test_the_composable_server_study_takes_the_users_rows_and_draws_them(tmp_path) -> None:
-    ask = BenchAsk(system=SystemAsk(devices=tuple(f"gpu{i}" for i in range(6))))
+    ask = BenchAsk(system=SystemSpec(devices=tuple(f"gpu{i}" for i in range(6))))
     kept = []
     for path, share in ((3, 0.99), (4, 0.96)):
         found = [

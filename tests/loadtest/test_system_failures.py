@@ -15,7 +15,7 @@ if sys.platform != "linux":
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError, UnknownName
-from lanewise.loadtest.system import SystemAsk, account, cannot, open_system
+from lanewise.loadtest.system import SystemSpec, account, cannot, open_system
 
 SMALL: dict[str, Any] = {"sample_bytes": 64, "library": 16, "timeout": 0.0}
 
@@ -26,7 +26,7 @@ def driven(system: _native.BatchingSystem, count: int, samples: Any = None, **ho
 
 
 def opened(**asked: Any) -> _native.BatchingSystem:
-    system = open_system(SystemAsk(**{**SMALL, **asked}))
+    system = open_system(SystemSpec(**{**SMALL, **asked}))
     system.load(list(range(16)))
     return system
 
@@ -103,7 +103,7 @@ def test_an_answer_that_is_not_one_a_query_is_refused(answer: Any) -> None:
 
 
 def test_a_query_of_a_sample_that_is_not_loaded_fails_the_run() -> None:
-    system = open_system(SystemAsk(**SMALL, samples=100))
+    system = open_system(SystemSpec(**SMALL, samples=100))
     system.load([1, 2])
     found = driven(system, 3, [1, 2, 50])
     assert "sample 50" in found["failure"][0]
@@ -118,13 +118,13 @@ def test_a_broken_sample_is_named_when_it_is_loaded() -> None:
             raise OSError("truncated image")
         return bytes(64)
 
-    system = open_system(SystemAsk(**SMALL, fill=fill))
+    system = open_system(SystemSpec(**SMALL, fill=fill))
     with pytest.raises(_native.ProbeFailure, match="sample 3 cannot be read: OSError: truncated image") as failure:
         system.load(list(range(5)))
     assert "test_system_failures.py" in cannot(failure.value).hint
     assert list(driven(system, 3, [0, 1, 2])["answers"]) == [1] * 3
 
-    short = open_system(SystemAsk(**SMALL, fill=lambda sample: bytes(63)))
+    short = open_system(SystemSpec(**SMALL, fill=lambda sample: bytes(63)))
     with pytest.raises(_native.ProbeFailure, match="sample 0 has 63 bytes in place of 64"):
         short.load([0])
 
@@ -144,15 +144,15 @@ def test_a_broken_sample_is_named_when_it_is_loaded() -> None:
 )
 def test_what_makes_no_sense_is_refused_with_a_hint(asked: dict[str, Any], error: type[InputError]) -> None:
     with pytest.raises(error) as refused:
-        SystemAsk(**asked)
+        SystemSpec(**asked)
     assert refused.value.hint
 
 
 def test_too_large_a_library_or_batch_is_refused_before_memory_is_taken() -> None:
     with pytest.raises(CannotMeasure, match="GB of host memory needed"):
-        open_system(SystemAsk(library=10**9))
+        open_system(SystemSpec(library=10**9))
     with pytest.raises(CannotMeasure, match="batches of 70000"):
-        open_system(SystemAsk(**SMALL, batch=70000))
+        open_system(SystemSpec(**SMALL, batch=70000))
 
 
 def test_a_schedule_out_of_order_is_refused() -> None:

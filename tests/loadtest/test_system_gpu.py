@@ -19,7 +19,7 @@ if sys.platform != "linux":
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure, UnknownName
-from lanewise.loadtest.system import SystemAsk, account, gpus, open_system
+from lanewise.loadtest.system import SystemSpec, account, gpus, open_system
 
 BYTES, LIBRARY = 1000, 24  # not a multiple of 16
 Open = Callable[..., _native.BatchingSystem]
@@ -38,7 +38,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
         for name in [name for name in asked if name.isupper()]:
             monkeypatch.setenv(f"FAKE_CUDA_{name}", str(asked.pop(name)))
         defaults = {"sample_bytes": BYTES, "library": LIBRARY, "checksum": True, "devices": ("gpu0",), "batch": 8}
-        system = open_system(SystemAsk(**{**defaults, **asked}))
+        system = open_system(SystemSpec(**{**defaults, **asked}))
         system.load(list(range(LIBRARY)))
         return system
 

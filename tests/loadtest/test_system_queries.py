@@ -16,14 +16,14 @@ if sys.platform != "linux":
     pytest.skip("load tests are for Linux", allow_module_level=True)
 
 from lanewise import _native
-from lanewise.loadtest.system import Account, SystemAsk, account, open_system, perfetto
+from lanewise.loadtest.system import SystemSpec, SystemStatistics, account, open_system, perfetto
 
 BYTES, LIBRARY = 100, 32  # not a multiple of 16: samples keep their distance on the device
 
 
 def made(**asked: Any) -> _native.BatchingSystem:
     """A small system with all its samples loaded."""
-    system = open_system(SystemAsk(**{"sample_bytes": BYTES, "library": LIBRARY, "checksum": True, **asked}))
+    system = open_system(SystemSpec(**{"sample_bytes": BYTES, "library": LIBRARY, "checksum": True, **asked}))
     system.load(list(range(LIBRARY)))
     return system
 
@@ -135,7 +135,7 @@ def _sleep(seconds: float) -> None:
 
 def test_samples_come_from_the_data_set_and_leave_room_when_unloaded() -> None:
     rows = {number: bytes([number]) * BYTES for number in range(200)}
-    system = open_system(SystemAsk(sample_bytes=BYTES, library=2, samples=200, fill=rows.__getitem__, checksum=True))
+    system = open_system(SystemSpec(sample_bytes=BYTES, library=2, samples=200, fill=rows.__getitem__, checksum=True))
     for pair in ([3, 150], [7, 8]):
         system.load(pair)
         found = driven(system, [0.0, 0.0], pair, keep=True)
@@ -148,7 +148,7 @@ def test_samples_come_from_the_data_set_and_leave_room_when_unloaded() -> None:
 def test_a_run_tells_where_time_went() -> None:
     system = made(batch=2, timeout=0.0, service_batch=0.01, service_query=0.005, trace=3)
     driven(system, np.arange(8) * 0.03)
-    told: Account = account(system)
+    told: SystemStatistics = account(system)
     assert told.stages["infer"]["p50"] >= 0.015 * 0.99
     assert told.stages["total"]["max"] >= told.stages["infer"]["max"]
     assert told.mean_batch == pytest.approx(8 / sum(told.sizes.values()))

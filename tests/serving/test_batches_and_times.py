@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lanewise
-from lanewise.serving.load import Load
+from lanewise.serving.load import ServiceLoad
 from lanewise.serving.simulation import Simulation
 from lanewise.serving.workload import workload
 
@@ -30,7 +30,9 @@ def stated(part: str, name: str) -> dict[int, float]:
 @given(batch=st.integers(1, 128))
 @settings(max_examples=20, deadline=None)
 def test_a_batch_option_never_makes_a_gpu_faster_than_stated(system, part, name, batch):
-    made = Simulation(lanewise.load_system(system, {}), [Load(workload(name), qps=1.0, gpus=("gpu0",), batch=batch)])
+    made = Simulation(
+        lanewise.load_system(system, {}), [ServiceLoad(workload(name), qps=1.0, gpus=("gpu0",), batch=batch)]
+    )
     times = made.served[0].times[0]
     for size, seconds in stated(part, name).items():
         if size < workload(name).batch:
@@ -41,13 +43,13 @@ def test_a_batch_option_never_makes_a_gpu_faster_than_stated(system, part, name,
 @pytest.mark.parametrize(("system", "part", "name"), STATED)
 def test_one_by_one_takes_the_stated_time_and_little_more(system, part, name):
     # The stated time is a SingleStream latency, copies included; the simulation adds its own copy and return.
-    found = lanewise.simulate(system, Load(workload(name), scenario="single-stream", gpus=("gpu0",)))[0]
+    found = lanewise.simulate(system, ServiceLoad(workload(name), scenario="single-stream", gpus=("gpu0",)))[0]
     seconds = stated(part, name)[1]
     assert seconds <= found.latency <= 1.08 * seconds
 
 
 def test_eight_samples_of_a_query_share_a_batch():
-    found = lanewise.simulate("dgx-a100", Load(workload("resnet50"), scenario="multi-stream", gpus=("gpu0",)))[0]
+    found = lanewise.simulate("dgx-a100", ServiceLoad(workload("resnet50"), scenario="multi-stream", gpus=("gpu0",)))[0]
     seconds = stated("a100-sxm-80gb", "resnet50")[8]
     assert found.batch == 8
     assert seconds <= found.latency <= 1.2 * seconds
@@ -67,7 +69,9 @@ def own(folder, workload_says, figure):
         "parts: [{part: l40s, extends: l40s, from: [{source: test, basis: calibrated, figures: {" + figure + "}}]}]"
     )
     parts = lanewise.load_catalog([folder / "parts.yaml"])
-    return lanewise.load_system("composable-server-gen4", {}, parts), Load(lanewise.load_workload(folder / "w.yaml"))
+    return lanewise.load_system("composable-server-gen4", {}, parts), ServiceLoad(
+        lanewise.load_workload(folder / "w.yaml")
+    )
 
 
 def test_an_answer_larger_than_its_query_limits_the_ceiling(tmp_path):

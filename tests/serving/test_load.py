@@ -9,13 +9,13 @@ import pytest
 
 import lanewise
 from lanewise.errors import Contradiction, InputError
-from lanewise.serving.load import MAX_SEED, Load, check, check_run, gpus_of, parse_load
-from lanewise.serving.peak import Sought
+from lanewise.serving.load import MAX_SEED, ServiceLoad, check, check_run, gpus_of, parse_load
+from lanewise.serving.peak import SearchOptions
 from lanewise.serving.workload import workload
 from lanewise.topology.model import Kind, System
 
 GEN4 = "composable-server-gen4"
-LOAD = Load(workload("resnet50"), qps=1000.0)
+LOAD = ServiceLoad(workload("resnet50"), qps=1000.0)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_seconds_are_a_time_that_a_run_can_last(seconds: Any) -> None:
 def test_the_largest_seed_runs_and_a_search_leaves_room_for_those_that_follow(gen4: System) -> None:
     assert lanewise.simulate(gen4, "resnet50 1000 QPS", seconds=0.1, seed=MAX_SEED)[0].answered > 0
     with pytest.raises(InputError, match="is no seed") as caught:
-        lanewise.peak(gen4, "resnet50", sought=Sought(seed=MAX_SEED))
+        lanewise.peak(gen4, "resnet50", sought=SearchOptions(seed=MAX_SEED))
     assert str(MAX_SEED - 39) in caught.value.hint
 
 
@@ -99,7 +99,7 @@ def test_gpus_of_one_host_and_another_host_contradict_each_other() -> None:
         ("dgx-a100-network", replace(LOAD, frontend="accelerator", host="accelerator")),
     ],
 )
-def test_a_host_cannot_serve_its_own_queries_over_the_network(name: str, load: Load) -> None:
+def test_a_host_cannot_serve_its_own_queries_over_the_network(name: str, load: ServiceLoad) -> None:
     with pytest.raises(InputError, match="none crosses the network"):
         lanewise.simulate(name, load)
 

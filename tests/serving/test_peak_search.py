@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanewise.errors import InputError
+from lanewise.serving.durations import Durations, PeakEstimate, Trial
 from lanewise.serving.queues import md1_peak
-from lanewise.serving.search import Durations, Peak, Runner, Trial, find_peak
+from lanewise.serving.search import RunFunction, find_peak
 from lanewise.serving.verdict import most_late, percentile_index
 
 BOUND = 0.015
@@ -20,7 +21,7 @@ PEAK = md1_peak(0.001, BOUND)
 allowed = cache(most_late)
 
 
-def planted(threshold: float, latency: bool = True, power: float = 8.0) -> Runner:
+def planted(threshold: float, latency: bool = True, power: float = 8.0) -> RunFunction:
     """A server without chance: valid up to the threshold and never above."""
 
     def run(qps: float, seed: int, duration: float) -> Trial:
@@ -30,7 +31,7 @@ def planted(threshold: float, latency: bool = True, power: float = 8.0) -> Runne
     return run
 
 
-def md1(draw: int, bound: float = BOUND) -> Runner:
+def md1(draw: int, bound: float = BOUND) -> RunFunction:
     """A server of 1 ms by Lindley's recursion, judged as LoadGen does."""
 
     def run(qps: float, seed: int, duration: float) -> Trial:
@@ -142,7 +143,7 @@ def test_runs_used_up_while_all_are_valid() -> None:
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 @pytest.mark.parametrize("after", [0, 1, 4, 9])
 def test_what_was_cut_off_resumes_where_it_stood(after: int, error: type[BaseException]) -> None:
-    def search(run: Runner, earlier: list[Trial], kept: list[Trial]) -> Peak:
+    def search(run: RunFunction, earlier: list[Trial], kept: list[Trial]) -> PeakEstimate:
         return find_peak(
             run, durations=Durations(BOUND, longest=20.0), bracket=(700.0, 1000.0), earlier=earlier,
             on_trial=kept.append,

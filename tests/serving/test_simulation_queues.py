@@ -9,7 +9,8 @@ import pytest
 from slow_queues import Case, Pool, Service, Worker, simulate
 
 from lanewise.serving import queues
-from lanewise.serving.search import Durations, Trial, find_peak
+from lanewise.serving.durations import Durations, Trial
+from lanewise.serving.search import find_peak
 from lanewise.serving.verdict import judge
 
 SERVICE = 1e-3

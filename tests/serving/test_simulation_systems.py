@@ -11,14 +11,14 @@ from lanewise.api import load_catalog, load_system
 from lanewise.catalog import Figure
 from lanewise.perf.flow import Flow
 from lanewise.serving.ceiling import ceiling
-from lanewise.serving.load import Load
-from lanewise.serving.peak import Sought, find
-from lanewise.serving.simulation import COPY_SETUP, Ask, Simulation, _wire, alone_rate
+from lanewise.serving.load import ServiceLoad
+from lanewise.serving.peak import SearchOptions, find
+from lanewise.serving.simulation import COPY_SETUP, Simulation, SimulationInput, _wire, alone_rate
 from lanewise.serving.workload import workload
 
 RESNET = workload("resnet50")
 MARGIN = 1.005  # chance moves a peak by less than this
-COARSE = Sought(precision=0.005)
+COARSE = SearchOptions(precision=0.005)
 
 
 def simulation(name: str, loads=None, background=(), **settings: int) -> Simulation:
@@ -27,12 +27,12 @@ def simulation(name: str, loads=None, background=(), **settings: int) -> Simulat
     for part, rate in (("l40s", 43_684.0), ("h100-nvl", 63_132.0)):
         figure = Figure(rate, "1/s", "docs/accuracy.md", basis="fitted")
         catalog = catalog.with_part(catalog.get(part).with_figure("service.resnet50.server", figure))
-    return Simulation(load_system(name, settings, catalog), loads or [Load(RESNET, qps=1.0)], background)
+    return Simulation(load_system(name, settings, catalog), loads or [ServiceLoad(RESNET, qps=1.0)], background)
 
 
 @cache
 def peak(name: str, background=(), gpus_served=(), **settings: int) -> float:
-    asked = simulation(name, [Load(RESNET, qps=1.0, gpus=gpus_served)], background, **settings)
+    asked = simulation(name, [ServiceLoad(RESNET, qps=1.0, gpus=gpus_served)], background, **settings)
     found = find(asked, 0, [1.0], COARSE)[0]
     assert found.found
     return found.qps
@@ -70,50 +70,58 @@ def test_traffic_beside_the_service_never_raises_the_peak() -> None:
 
 def test_a_higher_rate_never_lowers_p99() -> None:
     # Without a time-out: with one, batches that fill sooner make a middling rate faster than a low one.
-    whole = simulation("composable-server-gen4", [Load(RESNET, qps=1.0, timeout=0.0)], path=4, gpus=4)
-    p99 = [whole.run([rate], Ask(1.0, seed=5)).services[0].percentile(0.99) for rate in range(20_000, 150_000, 20_000)]
+    whole = simulation("composable-server-gen4", [ServiceLoad(RESNET, qps=1.0, timeout=0.0)], path=4, gpus=4)
+    p99 = [
+        whole.run([rate], SimulationInput(1.0, seed=5)).services[0].percentile(0.99)
+        for rate in range(20_000, 150_000, 20_000)
+    ]
     assert all(more > 0.99 * less for less, more in itertools.pairwise(p99))
     assert p99[-1] > 10 * p99[0]
 
 
 def test_two_services_of_one_cable_get_no_more_than_it_has() -> None:
-    loads = [Load(RESNET, qps=90_000.0, gpus=("gpu0", "gpu1")), Load(RESNET, qps=90_000.0, gpus=("gpu2", "gpu3"))]
+    loads = [
+        ServiceLoad(RESNET, qps=90_000.0, gpus=("gpu0", "gpu1")),
+        ServiceLoad(RESNET, qps=90_000.0, gpus=("gpu2", "gpu3")),
+    ]
     both = simulation("composable-server-gen4", loads, path=4, gpus=4)
-    outcome = both.run([90_000.0, 90_000.0], Ask(0.5, steps=10))
+    outcome = both.run([90_000.0, 90_000.0], SimulationInput(0.5, steps=10))
     for resource, users in zip(both.resources, both.amounts(), strict=True):
         for moved in outcome.steps:
             taken = sum(moved[k] * amount for k, amount in users)
             assert taken <= resource.capacity * 0.05 * (1 + 1e-9), resource.name
     rates = [each.answered / each.last_answer for each in outcome.services]
     assert rates[0] == pytest.approx(rates[1], rel=0.02)
-    alone = simulation("composable-server-gen4", path=4, gpus=4).run([180_000.0], Ask(0.5)).services[0]
+    alone = simulation("composable-server-gen4", path=4, gpus=4).run([180_000.0], SimulationInput(0.5)).services[0]
     assert sum(rates) == pytest.approx(alone.answered / alone.last_answer, rel=0.02)
 
 
 @pytest.mark.parametrize("copies", ["gathered", "per-query"])
 def test_single_stream_is_the_sum_of_its_unloaded_parts(copies: str) -> None:
-    load = Load(RESNET, scenario="single-stream", gpus=("gpu0",), copies=copies)
+    load = ServiceLoad(RESNET, scenario="single-stream", gpus=("gpu0",), copies=copies)
     one = simulation("composable-server-gen4", [load], path=3, gpus=1)
     (served,) = one.served
     moves = [(served.inward[0], RESNET.bytes_in), (served.outward[0], RESNET.bytes_out)]
     parts = sum(COPY_SETUP + size / alone_rate(item) + _wire(one.system, item.flow) for item, size in moves)
-    out = one.run([0.0], Ask(0.1)).services[0]
+    out = one.run([0.0], SimulationInput(0.1)).services[0]
     assert out.counted > 100
     assert out.sum / out.counted == pytest.approx(parts + served.times[0].at(1), rel=1e-9)
 
 
 def test_offline_runs_at_the_gpus_rate_or_at_the_cables() -> None:
     for gpus in (1, 8):
-        whole = simulation("composable-server-gen4", [Load(RESNET, scenario="offline", batch=64)], path=4, gpus=gpus)
+        whole = simulation(
+            "composable-server-gen4", [ServiceLoad(RESNET, scenario="offline", batch=64)], path=4, gpus=gpus
+        )
         most = ceiling(whole, 0, [0.0]).qps
-        outcome = whole.run([0.0], Ask(5.0, samples=round(2 * most)))
+        outcome = whole.run([0.0], SimulationInput(5.0, samples=round(2 * most)))
         assert outcome.services[0].answered / outcome.end == pytest.approx(most, rel=0.01)
 
 
 def test_the_network_division_brings_each_query_on_its_own() -> None:
-    load = Load(RESNET, qps=100_000.0, host="accelerator", frontend="frontend")
+    load = ServiceLoad(RESNET, qps=100_000.0, host="accelerator", frontend="frontend")
     whole = simulation("dgx-a100-network", [load])
-    outcome = whole.run([100_000.0], Ask(0.3, trace=10**7))
+    outcome = whole.run([100_000.0], SimulationInput(0.3, trace=10**7))
     out = outcome.services[0]
     assert out.answered == out.issued
     inward = {whole._class[place] for place in range(8)}
@@ -125,6 +133,6 @@ def test_the_network_division_brings_each_query_on_its_own() -> None:
 
 def test_a_run_is_the_same_after_another_one() -> None:
     whole = simulation("composable-server-gen4", path=4, gpus=4)
-    first = whole.run([50_000.0], Ask(0.2, seed=9)).services[0].sum
-    whole.run([130_000.0], Ask(0.2, seed=10))
-    assert whole.run([50_000.0], Ask(0.2, seed=9)).services[0].sum == first
+    first = whole.run([50_000.0], SimulationInput(0.2, seed=9)).services[0].sum
+    whole.run([130_000.0], SimulationInput(0.2, seed=10))
+    assert whole.run([50_000.0], SimulationInput(0.2, seed=9)).services[0].sum == first

@@ -9,8 +9,8 @@ import pytest
 
 from lanewise.api import load_catalog, load_system
 from lanewise.catalog import Figure
-from lanewise.serving.load import Load
-from lanewise.serving.simulation import Ask, Simulation
+from lanewise.serving.load import ServiceLoad
+from lanewise.serving.simulation import Simulation, SimulationInput
 from lanewise.serving.trace import perfetto
 from lanewise.serving.workload import workload
 
@@ -18,29 +18,30 @@ RESNET = workload("resnet50")
 KNOWN = {"X", "b", "e", "M"}
 
 
-def made(name: str, rates: list[float], loads: list[Load], trace: int = 3000, **settings: int):
+def made(name: str, rates: list[float], loads: list[ServiceLoad], trace: int = 3000, **settings: int):
     catalog = load_catalog()
     figure = Figure(43_684.0, "1/s", "docs/accuracy.md", basis="fitted")
     catalog = catalog.with_part(catalog.get("l40s").with_figure("service.resnet50.server", figure))
     simulation = Simulation(load_system(name, settings, catalog), loads)
-    outcome = simulation.run(rates, Ask(0.2, trace=trace))
+    outcome = simulation.run(rates, SimulationInput(0.2, trace=trace))
     return outcome, perfetto(simulation, outcome)
 
 
 def cable(**more) -> tuple:
-    return "composable-server-gen4", [120_000.0], [Load(RESNET, qps=1.0, **more)]
+    return "composable-server-gen4", [120_000.0], [ServiceLoad(RESNET, qps=1.0, **more)]
 
 
 CASES = {
     "gathered": cable(),
     "per query": cable(copies="per-query"),
-    "lone queries": ("composable-server-gen4", [0.0], [Load(RESNET, scenario="single-stream")]),
-    "multi-stream": ("composable-server-gen4", [0.0], [Load(RESNET, scenario="multi-stream")]),
-    "offline": ("composable-server-gen4", [0.0], [Load(RESNET, scenario="offline", batch=32)]),
+    "lone queries": ("composable-server-gen4", [0.0], [ServiceLoad(RESNET, scenario="single-stream")]),
+    "multi-stream": ("composable-server-gen4", [0.0], [ServiceLoad(RESNET, scenario="multi-stream")]),
+    "offline": ("composable-server-gen4", [0.0], [ServiceLoad(RESNET, scenario="offline", batch=32)]),
     "two services of one GPU": ("composable-server-gen4", [20_000.0, 10_000.0],
-                                [Load(RESNET, qps=1.0, gpus=("gpu0", "gpu1")), Load(RESNET, qps=1.0, gpus=("gpu1",))]),
+                                [ServiceLoad(RESNET, qps=1.0, gpus=("gpu0", "gpu1")),
+                                 ServiceLoad(RESNET, qps=1.0, gpus=("gpu1",))]),
     "network": ("dgx-a100-network", [100_000.0],
-                [Load(RESNET, qps=1.0, host="accelerator", frontend="frontend")]),
+                [ServiceLoad(RESNET, qps=1.0, host="accelerator", frontend="frontend")]),
 }  # fmt: skip
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lanewise.files import Lines
-    from lanewise.loadtest.bench import Bench, BenchAsk
+    from lanewise.loadtest.load_run import LoadSpec
     from lanewise.loadtest.loadgen import Tick
-    from lanewise.loadtest.peak import Done, PeakAsk, PeakFound, Progress
-    from lanewise.loadtest.run import Load
-    from lanewise.loadtest.single import Single
-    from lanewise.loadtest.system import Account
+    from lanewise.loadtest.peak import Done, PeakAsk, PeakResult, SearchProgress
+    from lanewise.loadtest.session import BenchAsk, LoadTestSession
+    from lanewise.loadtest.single_run import SingleRun
+    from lanewise.loadtest.system import SystemStatistics
     from lanewise.results.observation import Observation
     from lanewise.results.sample import Sample
 
@@ -30,26 +30,26 @@ TRYING = "trying the generator alone at twice the rate"
 class Answer:
     """What a search found, where the last run's time went, what was tested, and the folder with the logs."""
 
-    found: PeakFound
-    account: Account
+    found: PeakResult
+    account: SystemStatistics
     about: dict[str, object]
     folder: Path
 
     def data(self) -> dict[str, Any]:
         """For other programs, SI units."""
-        from lanewise.loadtest.told import as_data
+        from lanewise.loadtest.result import as_data
 
         return as_data(self.found, self.account, self.about, self.folder)
 
     def samples(self) -> tuple[Sample, ...]:
         """What was measured."""
-        from lanewise.loadtest.told import as_samples
+        from lanewise.loadtest.result import as_samples
 
         return tuple(as_samples(self.found, self.account, self.about))
 
     def beside(self) -> tuple[Observation, ...]:
         """The prediction of the peak, made before, as a row beside them; nothing if there was none."""
-        from lanewise.loadtest.told import expected
+        from lanewise.loadtest.result import expected
 
         asked = self.found.ask.prediction
         return (expected(self.samples()[0], asked),) if asked is not None else ()
@@ -62,7 +62,7 @@ def loadtest_peak(
     trace: str | Path | None = None,
     output: str | Path | None = None,
     say: Say = lambda _: None,
-    on_progress: Callable[[Progress], None] = lambda _: None,
+    on_progress: Callable[[SearchProgress], None] = lambda _: None,
     on_run: Callable[[Done], None] = lambda _: None,
     **settings: Any,
 ) -> Answer:
@@ -73,8 +73,8 @@ def loadtest_peak(
     """
     from lanewise import files
     from lanewise.loadtest import state
-    from lanewise.loadtest.bench import opened
     from lanewise.loadtest.peak import PeakAsk, find
+    from lanewise.loadtest.session import opened
     from lanewise.loadtest.system import NOTHING
 
     plain = PeakAsk(**settings)  # refuses what cannot be asked before anything is loaded
@@ -82,27 +82,27 @@ def loadtest_peak(
         say("loading")
         path = folder / "accounts.jsonl"
         accounts = state.accounts(files.read_file(path)) if path.exists() else {}
-        bench = held.enter_context(opened(_as_before(_traced(ask, trace), accounts.values()), folder / "logs"))
-        before = _predicted(folder, bench, plain, say)
+        session = held.enter_context(opened(_as_before(_traced(ask, trace), accounts.values()), folder / "logs"))
+        before = _predicted(folder, session, plain, say)
         asked = replace(plain, prediction=before["qps"])
-        with _state(folder, asked, bench) as (earlier, kept):
+        with _state(folder, asked, session) as (earlier, kept):
             lines = files.Lines(path, more=True)
             held.callback(lines.close)
 
             def ran(run: Done) -> None:
                 kept(run)
-                account = accounts[run.kind, run.outcome.load.seed] = bench.account()
+                account = accounts[run.kind, run.outcome.load.seed] = session.account()
                 lines.write(state.account_line(run, account))
                 on_run(run)
 
-            found = find(bench.runner, asked, on_progress, earlier, ran)
+            found = find(session.runner, asked, on_progress, earlier, ran)
             found = _beside_the_generator(found, folder, say)
             told = found.outcome or (found.trials[-1] if found.trials else None)
             account = accounts.get(("search", told.load.seed), NOTHING) if told is not None else NOTHING
-            about = {**bench.about, **account.about_copies(ask.system.devices), "prediction": before["note"]}
+            about = {**session.about, **account.about_copies(ask.system.devices), "prediction": before["note"]}
             answer = Answer(found, account, about, folder)
             if trace is not None:
-                files.write_file(trace, bench.trace())
+                files.write_file(trace, session.trace())
     if output is not None:
         from lanewise.api.runs import as_measured_run, save_run
 
@@ -110,7 +110,7 @@ def loadtest_peak(
     return answer
 
 
-def _as_before(ask: BenchAsk, accounts: Iterable[Account]) -> BenchAsk:
+def _as_before(ask: BenchAsk, accounts: Iterable[SystemStatistics]) -> BenchAsk:
     """With the way to copy that a search which goes on had found fastest: its runs should not be of two ways."""
     ways = {way for account in accounts for way, tried in account.copies if tried}
     if ask.system.copy != "auto" or len(ways) != 1:
@@ -118,34 +118,34 @@ def _as_before(ask: BenchAsk, accounts: Iterable[Account]) -> BenchAsk:
     return replace(ask, system=replace(ask.system, copy=ways.pop()))
 
 
-def _predicted(folder: Path, bench: Bench, asked: PeakAsk, say: Say) -> dict[str, Any]:
+def _predicted(folder: Path, session: LoadTestSession, asked: PeakAsk, say: Say) -> dict[str, Any]:
     """The peak predicted before the search from what batches just took, or what an earlier search here predicted.
 
     The engine's own times are kept as a part file, for `--parts` and later predictions.
     """
     from lanewise import files
     from lanewise.errors import InputError
-    from lanewise.loadtest import closing
+    from lanewise.loadtest import prediction
 
     kept = folder / "prediction.json"
     if kept.exists():
         return dict(json.loads(files.read_file(kept)))
     say("measuring what batches take")
-    times, busy = bench.service_times(), bench.busy_times()
-    system = bench.ask.system
-    alone = closing.Alone(
-        asked.bound, asked.percentile, len(system.devices), system.timeout, system.streams, bench.steps
+    times, busy = session.service_times(), session.busy_times()
+    system = session.ask.system
+    alone = prediction.DeviceModel(
+        asked.bound, asked.percentile, len(system.devices), system.timeout, system.streams, session.steps
     )
     try:
-        made = closing.expect_alone(busy, alone)
+        made = prediction.predict_peak(busy, alone)
         told: dict[str, Any] = {"qps": made.qps, "interval": made.interval, "ceiling": made.ceiling}
         told["note"] = f"from batches of {', '.join(map(str, busy))}, timed in the system at work before the search"
     except InputError as error:
         told = {"qps": None, "note": f"none: {error.cause}"}
     told |= {"busy": _by_name(busy), "engine": _by_name(times)}
-    if bench.engines:
+    if session.engines:
         source = f"measured on this machine, {datetime.now().astimezone():%Y-%m-%d %H:%M}"
-        files.write_file(folder / "service-times.yaml", closing.part_file(times, source))
+        files.write_file(folder / "service-times.yaml", prediction.part_file(times, source))
     files.write_file(kept, json.dumps(told, indent=1) + "\n")
     return told
 
@@ -154,7 +154,7 @@ def _by_name(times: Mapping[int, float]) -> dict[str, float]:
     return {str(size): took for size, took in times.items()}
 
 
-def _beside_the_generator(found: PeakFound, folder: Path, say: Say) -> PeakFound:
+def _beside_the_generator(found: PeakResult, folder: Path, say: Say) -> PeakResult:
     """The same with a note where the generator by itself does not hold twice that rate, and so is in doubt."""
     from lanewise.loadtest import selftest
 
@@ -167,7 +167,7 @@ def _beside_the_generator(found: PeakFound, folder: Path, say: Say) -> PeakFound
 
 def loadtest_run(
     ask: BenchAsk,
-    load: Load,
+    load: LoadSpec,
     *,
     audit: str = "",
     mlperf_conf: str | Path | None = None,
@@ -177,7 +177,7 @@ def loadtest_run(
     output: str | Path | None = None,
     say: Say = lambda _: None,
     tick: Tick | None = None,
-) -> Single:
+) -> SingleRun:
     """One run of LoadGen, with Top-1 if `load.accuracy`, or an `audit`: same-sample, payload.
 
     An Offline rate of 0 is guessed from the time of a full batch. Settings of mlperf.conf and user.conf stand above
@@ -185,26 +185,28 @@ def loadtest_run(
     `output` the run file. Errors as loadtest_peak.
     """
     from lanewise import files
-    from lanewise.loadtest import selftest, single
-    from lanewise.loadtest.bench import opened
-    from lanewise.loadtest.told_single import bound_of
+    from lanewise.loadtest import selftest, single_run
+    from lanewise.loadtest.run_result import bound_of
+    from lanewise.loadtest.session import opened
 
-    ask, load = single.asked(ask, load, audit)
-    setup = single.configured(ask.model, *(None if path is None else Path(path) for path in (mlperf_conf, user_conf)))
+    ask, load = single_run.checked(ask, load, audit)
+    setup = single_run.loadgen_files(
+        ask.model, *(None if path is None else Path(path) for path in (mlperf_conf, user_conf))
+    )
     with _folder(results, trace, output) as folder:
         say("loading")
-        with opened(_traced(ask, trace), folder / "logs", tick, setup) as bench:
-            found = single.take(bench, load, audit, folder, say)
-            if single.near_the_generator(found):
+        with opened(_traced(ask, trace), folder / "logs", tick, setup) as session:
+            found = single_run.measure(session, load, audit, folder, say)
+            if single_run.near_the_generator(found):
                 say(TRYING)
                 held_to = replace(load, bound=bound_of(found.outcome) or load.bound)
-                found = single.doubted(found, selftest.doubt(folder / "generator", held_to))
+                found = single_run.with_note(found, selftest.doubt(folder / "generator", held_to))
             if trace is not None:
-                files.write_file(trace, bench.trace())
-            size = bench.sample_bytes
+                files.write_file(trace, session.trace())
+            size = session.sample_bytes
     if output is not None:
         from lanewise.api.runs import as_measured_run, save_run
-        from lanewise.loadtest.told_single import as_samples
+        from lanewise.loadtest.run_result import as_samples
 
         save_run(as_measured_run(as_samples(found, size)), output)
     return found
@@ -216,13 +218,15 @@ def _traced(ask: BenchAsk, trace: str | Path | None) -> BenchAsk:
 
 
 @contextmanager
-def _state(folder: Path, asked: PeakAsk, bench: Bench) -> Iterator[tuple[Sequence[Done], Callable[[Done], None]]]:
+def _state(
+    folder: Path, asked: PeakAsk, session: LoadTestSession
+) -> Iterator[tuple[Sequence[Done], Callable[[Done], None]]]:
     """The runs that an earlier search has finished, and what keeps another."""
     from lanewise import files
     from lanewise.loadtest import state
 
     path = folder / "search.jsonl"
-    called = ", ".join(f"{name} {value}" for name, value in bench.about.items())
+    called = ", ".join(f"{name} {value}" for name, value in session.about.items())
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     earlier = state.read(text, str(path), asked, called)
     if text != (known := state.text_of(asked, earlier, called)):

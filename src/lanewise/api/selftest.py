@@ -10,7 +10,7 @@ from lanewise.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from lanewise.loadtest import selftest
-    from lanewise.loadtest.selftest import Ceiling
+    from lanewise.loadtest.selftest import GeneratorCeiling
 
 
 def loadtest_selftest(
@@ -24,7 +24,7 @@ def loadtest_selftest(
     at_once: bool = False,
     logs: str | Path | None = None,
     say: Callable[[str], object] = lambda _: None,
-) -> Iterator[Ceiling]:
+) -> Iterator[GeneratorCeiling]:
     """The largest rate (queries/s) that LoadGen issues here within `bound` s at p99, of each mode, as it is found.
 
     Rates are doubled from `start`, then halved to a gap of `precision`; a run lasts `seconds`, and a rate has `tries`.
@@ -44,7 +44,7 @@ def loadtest_selftest(
 
 def _found(
     modes: tuple[str, ...], effort: selftest.Effort, at_once: bool, logs: Path | None, say: Callable[[str], object]
-) -> Iterator[Ceiling]:
+) -> Iterator[GeneratorCeiling]:
     from tempfile import TemporaryDirectory
 
     from lanewise.loadtest.selftest import ceilings, null_runner

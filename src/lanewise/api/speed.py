@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from lanewise.perf.predict import Prediction
     from lanewise.perf.transfers import Finished
     from lanewise.results.service_result import ServiceResult
-    from lanewise.serving.load import Load
-    from lanewise.serving.peak import Sought
+    from lanewise.serving.load import ServiceLoad
+    from lanewise.serving.peak import SearchOptions
     from lanewise.serving.steady import ServiceRate
     from lanewise.serving.workload import Workload
     from lanewise.topology.model import System
@@ -91,13 +91,13 @@ def serve(
 
 def simulate(
     system: System | str | Path,
-    services: str | Load | Sequence[str | Load],
+    services: str | ServiceLoad | Sequence[str | ServiceLoad],
     background: str | Sequence[Flow] = (),
     seconds: float | None = None,
     seed: int = 1,
 ) -> tuple[ServiceResult, ...]:
-    """Services under load, by event simulation: 'resnet50 150000 QPS on gpu[0-3]' or Load objects, with what runs
-    beside them; InputError for what cannot be answered.
+    """Services under load, by event simulation: 'resnet50 150000 QPS on gpu[0-3]' or ServiceLoad objects, with
+    background traffic; InputError for what cannot be answered.
     """
     from lanewise.serving.load import check_run
     from lanewise.serving.peak import simulate as run
@@ -108,10 +108,10 @@ def simulate(
 
 def peak(
     system: System | str | Path,
-    service: str | Load,
-    beside: str | Load | Sequence[str | Load] = (),
+    service: str | ServiceLoad,
+    beside: str | ServiceLoad | Sequence[str | ServiceLoad] = (),
     background: str | Sequence[Flow] = (),
-    sought: Sought | None = None,
+    sought: SearchOptions | None = None,
 ) -> ServiceResult:
     """The largest rate of a service that keeps its latency bound, by event simulation, beside services at their rates.
 
@@ -119,7 +119,7 @@ def peak(
     gives the verdicts of those beside it as well. InputError for what cannot be answered.
     """
     from lanewise.serving.load import check_run
-    from lanewise.serving.peak import Sought, seek
+    from lanewise.serving.peak import SearchOptions, seek
 
     asked = _loads(service)
     if len(asked) != 1:
@@ -127,7 +127,7 @@ def peak(
     if asked[0].qps:
         hint = "leave the rate out, or ask simulate whether it holds"
         raise InputError(f"a rate of {asked[0].qps:g} QPS says nothing about a peak", hint=hint)
-    wanted = sought or Sought()
+    wanted = sought or SearchOptions()
     check_run(None, wanted.seed, wanted.most_runs)
     flows = _flows(background, True) if background else ()
     return seek(system_of(system), asked[0], _loads(beside), flows, wanted)[0][0]
@@ -135,7 +135,7 @@ def peak(
 
 def trace(
     system: System | str | Path,
-    services: str | Load | Sequence[str | Load],
+    services: str | ServiceLoad | Sequence[str | ServiceLoad],
     background: str | Sequence[Flow] = (),
     samples: int = 10_000,
     seconds: float | None = None,
@@ -152,11 +152,11 @@ def trace(
     return perfetto(simulation, outcome)
 
 
-def _loads(services: str | Load | Sequence[str | Load]) -> list[Load]:
-    from lanewise.serving.load import Load, parse_load
+def _loads(services: str | ServiceLoad | Sequence[str | ServiceLoad]) -> list[ServiceLoad]:
+    from lanewise.serving.load import ServiceLoad, parse_load
 
-    several = [services] if isinstance(services, (str, Load)) else services
-    return [each if isinstance(each, Load) else parse_load(each, load_workload) for each in several]
+    several = [services] if isinstance(services, (str, ServiceLoad)) else services
+    return [each if isinstance(each, ServiceLoad) else parse_load(each, load_workload) for each in several]
 
 
 def _flows(flows: str | Sequence[Flow], p2p: bool) -> Sequence[Flow]:

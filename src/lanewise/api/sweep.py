@@ -13,7 +13,7 @@ from lanewise.errors import CannotMeasure
 
 if TYPE_CHECKING:
     from lanewise.api.loadtest import Say
-    from lanewise.loadtest.sweep import Point, Row, Seen
+    from lanewise.loadtest.sweep import SweepPoint, SweepResult, SweepRow
     from lanewise.loadtest.training import Training
     from lanewise.results.run import Run
 
@@ -21,13 +21,13 @@ _DONE = "point.json"  # in the folder of a point that is finished
 
 
 def loadtest_sweep(
-    points: Sequence[Point],
+    points: Sequence[SweepPoint],
     *,
     bound: float = 0.015,
     results: str | Path | None = None,
     say: Say = lambda _: None,
     **settings: Any,
-) -> Iterator[Seen]:
+) -> Iterator[SweepResult]:
     """Search the peak at each point of loadtest.sweep.points, in a folder of its own below `results`.
 
     A point that cannot be measured is told with its reason and the next one follows; a sweep that was cut off goes on
@@ -41,7 +41,7 @@ def loadtest_sweep(
         yield _earlier(folder, point, bound, settings) or _point(folder, point, bound, _prefixed(say, called), settings)
 
 
-def _point(folder: Path, point: Point, bound: float, say: Say, settings: dict[str, Any]) -> Seen:
+def _point(folder: Path, point: SweepPoint, bound: float, say: Say, settings: dict[str, Any]) -> SweepResult:
     from lanewise import files
     from lanewise.loadtest import sweep
 
@@ -54,7 +54,7 @@ def _point(folder: Path, point: Point, bound: float, say: Say, settings: dict[st
     return found
 
 
-def _earlier(folder: Path, point: Point, bound: float, settings: dict[str, Any]) -> Seen | None:
+def _earlier(folder: Path, point: SweepPoint, bound: float, settings: dict[str, Any]) -> SweepResult | None:
     """What an earlier sweep that asked the same has finished."""
     from lanewise import files
     from lanewise.loadtest import sweep
@@ -63,7 +63,7 @@ def _earlier(folder: Path, point: Point, bound: float, settings: dict[str, Any])
     return sweep.again(files.read_file(path), point, _asked(point, bound, settings)) if path.exists() else None
 
 
-def _asked(point: Point, bound: float, settings: dict[str, Any]) -> str:
+def _asked(point: SweepPoint, bound: float, settings: dict[str, Any]) -> str:
     plain = {name: value for name, value in settings.items() if not callable(value)}
     return f"{point.ask} {dict(point.settings)} bound {bound} {dict(sorted(plain.items()))}"
 
@@ -72,7 +72,7 @@ def _prefixed(say: Say, before: str) -> Say:
     return lambda text: say(before + text)
 
 
-def as_sweep_run(found: Sequence[Seen], rows: Sequence[Row]) -> Run:
+def as_sweep_run(found: Sequence[SweepResult], rows: Sequence[SweepRow]) -> Run:
     """A sweep as a run: each point's measured rows, and those of `rows` that are extrapolated."""
     from lanewise.api.here import machine, now, version
     from lanewise.loadtest.sweep import observations

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from lanewise import _native
     from lanewise.results.service_result import ServiceResult
-    from lanewise.serving.load import Load
-    from lanewise.serving.search import Trial
+    from lanewise.serving.durations import Trial
+    from lanewise.serving.load import ServiceLoad
     from lanewise.serving.simulation import Simulation
     from lanewise.topology.model import System
 
@@ -111,17 +111,19 @@ def answer(system: System, service: str, asked: Asked, as_json: bool) -> None:
         show_service(each)
 
 
-def _run(system: System, load: Load, asked: Asked) -> tuple[tuple[ServiceResult, ...], Simulation, _native.Outcome]:
+def _run(
+    system: System, load: ServiceLoad, asked: Asked
+) -> tuple[tuple[ServiceResult, ...], Simulation, _native.Outcome]:
     from lanewise import api
     from lanewise.perf.flow import parse_flows
     from lanewise.serving.load import check_run, parse_load
-    from lanewise.serving.peak import PRECISION, Sought, seek, simulate
+    from lanewise.serving.peak import PRECISION, SearchOptions, seek, simulate
 
     beside = [parse_load(text, api.load_workload) for text in asked.beside or ()]
     flows = parse_flows(asked.background) if asked.background else ()
     traced = TRACED if asked.trace is not None else 0
     seed = 1 if asked.seed is None else asked.seed
-    sought = Sought(PRECISION if asked.precision is None else asked.precision, seed, on_trial=_tell)
+    sought = SearchOptions(PRECISION if asked.precision is None else asked.precision, seed, on_trial=_tell)
     check_run(asked.seconds, seed, sought.most_runs if asked.peak else 1)
     if not asked.peak:
         terminal.status("simulating")
@@ -130,9 +132,9 @@ def _run(system: System, load: Load, asked: Asked) -> tuple[tuple[ServiceResult,
     return found, simulation, outcome
 
 
-def _load(system: System, service: str, asked: Asked) -> Load:
+def _load(system: System, service: str, asked: Asked) -> ServiceLoad:
     from lanewise import api, units
-    from lanewise.serving.load import SCENARIOS, Load, check, check_dispatch, gpus_of, on
+    from lanewise.serving.load import SCENARIOS, ServiceLoad, check, check_dispatch, gpus_of, on
 
     if asked.mode is not None and asked.mode not in SCENARIOS:
         raise unknown_name("scenario", asked.mode, SCENARIOS)
@@ -144,7 +146,7 @@ def _load(system: System, service: str, asked: Asked) -> Load:
     if asked.frontend is not None and asked.division == "closed":
         raise InputError("--frontend says nothing about the closed division", hint="ask with --division network")
     networked = asked.division == "network" or asked.frontend is not None
-    load = Load(
+    load = ServiceLoad(
         api.load_workload(service), qps=asked.qps or 0.0, scenario=asked.mode or "server", host=asked.host,
         frontend=(asked.frontend or "frontend") if networked else None, batch=asked.batch,
         timeout=None if asked.timeout is None else units.parse(asked.timeout, "s"),

@@ -88,6 +88,3 @@ def top1(
     if not counted:
         raise CannotMeasure("no answer belongs to a sample with a label", hint="use a folder of images with classes")
     return Accuracy(correct, counted, of)
-
-
-__all__ = ["ACCURACY_LOG", "ANSWERS", "Accuracy", "answers", "named_class", "top1"]

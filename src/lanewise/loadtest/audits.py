@@ -13,7 +13,7 @@ from lanewise.loadtest.checksum import WORD, checksum
 
 if TYPE_CHECKING:
     from lanewise.loadtest.datasets import Dataset
-    from lanewise.loadtest.run import Outcome
+    from lanewise.loadtest.load_run import LoadGenResult
 
 SAME_SAMPLE, PAYLOAD = "same-sample", "payload"
 FASTER = 0.10  # what MLPerf's compliance test TEST04 allows
@@ -30,7 +30,7 @@ class Audit:
     figures: Mapping[str, float] = field(default_factory=dict)
 
 
-def same_sample(various: Outcome, same: Outcome) -> Audit:
+def same_sample(various: LoadGenResult, same: LoadGenResult) -> Audit:
     """TEST04's idea: a run that sends one sample again and again may not be over 10 % faster than one that sends all.
 
     Contradiction for runs that differ in more than the samples, CannotMeasure for one that did not end.
@@ -82,6 +82,3 @@ def as_answers(sums: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> np.ndarray[
 
 def _right(index: int, data: bytes, dataset: Dataset, of: Callable[[bytes], bytes]) -> bool:
     return 0 <= index < len(dataset) and data == of(dataset.sample(index))
-
-
-__all__ = ["PAYLOAD", "SAME_SAMPLE", "Audit", "as_answers", "payload", "same_sample", "summed"]

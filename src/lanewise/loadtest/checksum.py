@@ -34,6 +34,3 @@ def checksums(samples: Array) -> NDArray[np.uint64]:
     factors = 2 * np.arange(words.shape[1], dtype=np.uint64) + np.uint64(1)
     sums: NDArray[np.uint64] = (words * factors).sum(axis=1, dtype=np.uint64) + np.uint64(size)
     return sums
-
-
-__all__ = ["WORD", "checksum", "checksums"]

@@ -113,6 +113,3 @@ def _entry(line: str, location: Location) -> tuple[str, object, Mapping[str, obj
         return str(entry["key"]), entry["value"], entry["metadata"]
     except (ValueError, KeyError, TypeError):
         raise FormatError("not a JSON object with key, value and metadata", location=location, hint=hint) from None
-
-
-__all__ = ["MARK", "NAME", "DetailLog", "parse"]

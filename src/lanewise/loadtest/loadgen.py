@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import CannotMeasure, InputError, LanewiseError, MissingDependency
 from lanewise.installed import loadgen_missing
-from lanewise.loadtest import detail_log, neighbours, room
-from lanewise.loadtest.run import MULTI_STREAM, OFFLINE, SERVER, SINGLE_STREAM, Load, Outcome
+from lanewise.loadtest import detail_log, interference, memory_budget
+from lanewise.loadtest.load_run import MULTI_STREAM, OFFLINE, SERVER, SINGLE_STREAM, LoadGenResult, LoadSpec
 
 if TYPE_CHECKING:
     from lanewise._loadgen import Counts, Settings
@@ -23,13 +23,13 @@ Tick = Callable[[int, int, int], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class RunnerSetup:
     """What holds for all runs of a runner.
 
     `samples` are in the dataset, `resident` of them in memory at a time. `configs` are files in LoadGen's format
-    (mlperf.conf, user.conf; CARRIED is LoadGen's own), a later one wins, read for `model`; what a Load says of rate,
-    mode and seed (0: theirs) stands above them, the rest below. `audit` is LoadGen's audit.config. `direct`: answers
-    from the issuing thread itself skip the thread that answers.
+    (mlperf.conf, user.conf; CARRIED is LoadGen's own), read for `model`; a later file wins. They override a LoadSpec,
+    except its rate, mode and seed (0: the files'). `audit` is LoadGen's audit.config. `direct`: answers that come
+    within the issuing call skip the answering thread.
     """
 
     samples: int = 1024
@@ -47,23 +47,25 @@ class LoadGenRunner:
     `tick(issued, answered, late)` is called some 20 times a second while a run goes on.
     """
 
-    def __init__(self, system: LoadSystem, folder: Path, setup: Setup | None = None, tick: Tick | None = None) -> None:
+    def __init__(
+        self, system: LoadSystem, folder: Path, setup: RunnerSetup | None = None, tick: Tick | None = None
+    ) -> None:
         needs_loadgen()
         self.system = system
-        self.setup = setup or Setup()
+        self.setup = setup or RunnerSetup()
         self.tick = tick
         self._folder = folder
         if self.setup.samples < 1 or self.setup.resident < 1:
             raise InputError("a dataset without samples", hint="give one sample or more")
 
-    def run(self, load: Load) -> Outcome:
+    def run(self, load: LoadSpec) -> LoadGenResult:
         """CannotMeasure where the system failed or memory is short; what KeyboardInterrupt cuts off keeps its logs."""
         check(load)
-        room.check(load, room.available())
+        memory_budget.check(load, memory_budget.available())
         folder = next_folder(self._folder, load)
-        before = neighbours.used()
+        before = interference.used()
         counts = self._drive(self._settings(load, folder))
-        after = neighbours.used()
+        after = interference.used()
         log = folder / detail_log.NAME
         found = outcome(load, detail_log.parse(log.read_text(encoding="utf-8"), str(log)), counts, folder)
         return replace(found, others=after.others_since(before) if before and after else None)
@@ -83,7 +85,7 @@ class LoadGenRunner:
             hint = f"see what is installed: lanewise doctor; logs: {settings.folder}"
             raise CannotMeasure(f"the load test failed: {error}", hint=hint) from None
 
-    def _settings(self, load: Load, folder: Path) -> Settings:
+    def _settings(self, load: LoadSpec, folder: Path) -> Settings:
         from lanewise._loadgen import Mode, Settings
 
         made, setup = Settings(), self.setup
@@ -106,7 +108,7 @@ def needs_loadgen() -> None:
         )
 
 
-def check(load: Load) -> None:
+def check(load: LoadSpec) -> None:
     """InputError for a load that cannot be run."""
     if load.scenario not in SCENARIOS:
         raise InputError(f"unknown scenario '{load.scenario}'", hint=f"known: {', '.join(SCENARIOS)}")
@@ -122,7 +124,7 @@ def check(load: Load) -> None:
         raise InputError(f"a seed of {load.seed}", hint="give a whole number from 0 to 2^64 - 1")
 
 
-def next_folder(root: Path, load: Load) -> Path:
+def next_folder(root: Path, load: LoadSpec) -> Path:
     """A new folder below `root` for the logs of a run, numbered in the order of the runs; InputError if none can be."""
     rate = f"-{load.qps:.6g}" if load.qps else ""
     mode = "-accuracy" if load.accuracy else ""
@@ -136,7 +138,7 @@ def next_folder(root: Path, load: Load) -> Path:
     return made
 
 
-def outcome(load: Load, log: detail_log.DetailLog, counts: Counts, folder: Path) -> Outcome:
+def outcome(load: LoadSpec, log: detail_log.DetailLog, counts: Counts, folder: Path) -> LoadGenResult:
     """What LoadGen's log says; of a run without a verdict, what was counted beside it."""
     reasons, notes = list(log.reasons), []
     early = counts.hopeless and not log.judged
@@ -151,7 +153,7 @@ def outcome(load: Load, log: detail_log.DetailLog, counts: Counts, folder: Path)
     if log.settings.get("performance_issue_same"):
         notes.append("the same sample every time (audit)")
     samples = load.scenario in (OFFLINE, MULTI_STREAM) or not log.judged
-    return Outcome(
+    return LoadGenResult(
         load, log.valid or (load.accuracy and not reasons), tuple(reasons), counts.answered if samples else log.queries,
         seconds, log.rate if log.rate is not None else counted, _latency(log, counts),
         log.late if log.judged else counts.late, counts.lag, early, folder, log.settings, tuple(notes),
@@ -161,6 +163,3 @@ def outcome(load: Load, log: detail_log.DetailLog, counts: Counts, folder: Path)
 
 def _latency(log: detail_log.DetailLog, counts: Counts) -> Mapping[str, float]:
     return log.latency if log.judged else counts.latency
-
-
-__all__ = ["CARRIED", "SCENARIOS", "LoadGenRunner", "Setup", "check", "needs_loadgen", "next_folder", "outcome"]

@@ -18,6 +18,3 @@ def need(module: str, for_what: str) -> Any:
     except ImportError as error:
         why = "is not installed" if isinstance(error, ModuleNotFoundError) else f"does not load: {error}"
         raise MissingDependency(f"{for_what} needs {package}, which {why}", hint=f"pip install {package}") from error
-
-
-__all__ = ["need"]

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from lanewise import units
 from lanewise.errors import InputError
-from lanewise.loadtest.neighbours import DISTURBED
-from lanewise.loadtest.run import OFFLINE, SERVER, Load, Outcome, Runner
+from lanewise.loadtest.interference import DISTURBED
+from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadRunner, LoadSpec
+from lanewise.serving.durations import Durations, PeakEstimate, Trial
 from lanewise.serving.load import check_rate
-from lanewise.serving.search import Durations, Peak, Trial, find_peak
+from lanewise.serving.search import find_peak
 
 LAG_SHARE = 0.1  # of the bound: a generator later than this at the percentile is itself the limit
 WARM = 0.02  # share of all seconds for each warm-up, and for the Offline run
@@ -58,11 +59,11 @@ class PeakAsk:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SearchProgress:
     """What is about to run, and how long the search will still take at most and as far as can be told now (s)."""
 
     number: int
-    load: Load
+    load: LoadSpec
     left: float
     at_most: float
     kind: str = "search"
@@ -73,11 +74,11 @@ class Done:
     """A finished run of a search; `kind` is warm-up, offline or search."""
 
     kind: str
-    outcome: Outcome
+    outcome: LoadGenResult
 
 
 @dataclass(frozen=True, slots=True)
-class PeakFound:
+class PeakResult:
     """The answer: `qps` is the target rate of the VALID run `outcome`, or 0 and None if no rate was VALID.
 
     `interval` holds the true peak with 90 % chance by the search's own model (in simulated searches in 80 to 99 of 100,
@@ -87,7 +88,7 @@ class PeakFound:
 
     ask: PeakAsk
     qps: float
-    outcome: Outcome | None
+    outcome: LoadGenResult | None
     confirmed: bool
     interval: tuple[float, float]
     bracket: tuple[float, float]
@@ -97,7 +98,7 @@ class PeakFound:
     notes: tuple[str, ...]
 
     @property
-    def trials(self) -> tuple[Outcome, ...]:
+    def trials(self) -> tuple[LoadGenResult, ...]:
         """The Server runs of the search."""
         return tuple(run.outcome for run in self.runs if run.kind == "search")
 
@@ -113,9 +114,9 @@ class PeakFound:
 
 
 def find(
-    runner: Runner, ask: PeakAsk, on_progress: Callable[[Progress], None] = lambda _: None,
+    runner: LoadRunner, ask: PeakAsk, on_progress: Callable[[SearchProgress], None] = lambda _: None,
     earlier: Sequence[Done] = (), on_run: Callable[[Done], None] = lambda _: None,
-) -> PeakFound:  # fmt: skip
+) -> PeakResult:  # fmt: skip
     """Search for the peak; what `earlier` holds of the same search is not run again, `on_run` is given each run.
 
     CannotMeasure where a run does not fit into memory or the system fails; KeyboardInterrupt goes through.
@@ -125,13 +126,13 @@ def find(
 
 @dataclass
 class _Finder:
-    runner: Runner
+    runner: LoadRunner
     ask: PeakAsk
-    on_progress: Callable[[Progress], None]
+    on_progress: Callable[[SearchProgress], None]
     runs: list[Done]
     on_run: Callable[[Done], None]
 
-    def find(self) -> PeakFound:
+    def find(self) -> PeakResult:
         offline = self._offline()
         bracket = self._bracket(offline)
         earlier = [self._trial(run.outcome) for run in self.runs if run.kind == "search"]
@@ -170,25 +171,25 @@ class _Finder:
         left = max(seconds, budget - self._spent(("search",)))
         return self._trial(self._run("search", self._load(SERVER, qps, seed, seconds), left))
 
-    def _load(self, scenario: str, qps: float, seed: int, seconds: float) -> Load:
+    def _load(self, scenario: str, qps: float, seed: int, seconds: float) -> LoadSpec:
         ask = self.ask
         queries = ask.least if scenario == SERVER else max(1, round(qps * seconds))
-        return Load(scenario, qps, seconds, queries, ask.bound, ask.percentile, seed, coalesce=ask.coalesce)
+        return LoadSpec(scenario, qps, seconds, queries, ask.bound, ask.percentile, seed, coalesce=ask.coalesce)
 
-    def _run(self, kind: str, load: Load, at_most: float) -> Outcome:
+    def _run(self, kind: str, load: LoadSpec, at_most: float) -> LoadGenResult:
         at_most = at_most or self.ask.seconds - self._spent(("warm-up", "offline", "search"))
         number = sum(run.kind == kind for run in self.runs) + 1
         # Most searches end after one or two confirmations, each about as long as the longest run so far.
         longest = max([load.seconds, *(run.outcome.seconds for run in self.runs)])
         few = self.ask.most_runs - number < 3 or load.seconds > 0.9 * longest > 5.0 * self.ask.bound
         left = min(at_most, 2.0 * longest) if few and kind == "search" and number > 4 else 0.8 * at_most
-        self.on_progress(Progress(number, load, max(left, min(load.seconds, at_most)), at_most, kind))
+        self.on_progress(SearchProgress(number, load, max(left, min(load.seconds, at_most)), at_most, kind))
         outcome = self.runner.run(load)
         self.runs.append(Done(kind, outcome))
         self.on_run(self.runs[-1])
         return outcome
 
-    def _trial(self, outcome: Outcome) -> Trial:
+    def _trial(self, outcome: LoadGenResult) -> Trial:
         valid = outcome.valid and not outcome.ended_early
         return Trial(
             outcome.load.qps, outcome.load.seed, valid, at(outcome, self.ask.percentile), outcome.queries,
@@ -197,18 +198,18 @@ class _Finder:
             disturbed(outcome),
         )  # fmt: skip
 
-    def _found(self, peak: Peak, bracket: tuple[float, float], offline: float) -> PeakFound:
+    def _found(self, peak: PeakEstimate, bracket: tuple[float, float], offline: float) -> PeakResult:
         tried = [run.outcome for run in self.runs if run.kind == "search"]
         best = next((each for each in reversed(tried) if each.load.qps == peak.low and each.valid), None)
         notes = (*_notes(self.ask, best, peak, offline), *_disturbances(tried))
         low = peak.low if best is not None else 0.0
-        return PeakFound(
+        return PeakResult(
             self.ask, low, best, peak.confirmed and best is not None, peak.interval, bracket, offline,
             tuple(self.runs), peak.reason, notes,
         )  # fmt: skip
 
 
-def offered(outcome: Outcome) -> float:
+def offered(outcome: LoadGenResult) -> float:
     """The rate in queries/s at which the queries of a Server run came by chance, 0 where that cannot be told."""
     rate = outcome.queries / outcome.seconds if outcome.seconds > 0 else 0.0
     # More than chance apart: then the run took longer than its queries came, or was cut off while many waited.
@@ -216,18 +217,18 @@ def offered(outcome: Outcome) -> float:
     return rate if apart < 5.0 else 0.0
 
 
-def at(times: Outcome, share: float) -> float:
+def at(times: LoadGenResult, share: float) -> float:
     """The latency in s at that percentile, NaN if the run did not tell."""
     return times.latency.get(f"p{100 * share:g}", math.nan)
 
 
-def late_itself(ask: PeakAsk, outcome: Outcome) -> float | None:
+def late_itself(ask: PeakAsk, outcome: LoadGenResult) -> float | None:
     """How late (s) the generator was at the percentile, where that is enough to be the limit itself; else None."""
     lag = outcome.lag.get(f"p{100 * ask.percentile:g}", 0.0)
     return lag if lag > LAG_SHARE * ask.bound else None
 
 
-def disturbed(outcome: Outcome) -> bool:
+def disturbed(outcome: LoadGenResult) -> bool:
     """Whether a run may have been refused because something else took the machine's time, or it stood still."""
     if outcome.valid:
         return False
@@ -235,7 +236,7 @@ def disturbed(outcome: Outcome) -> bool:
     return beside or 0 < outcome.late <= KNOCK_ON * outcome.load.qps * outcome.still
 
 
-def _disturbances(tried: Sequence[Outcome]) -> Iterator[str]:
+def _disturbances(tried: Sequence[LoadGenResult]) -> Iterator[str]:
     hit = [outcome for outcome in tried if disturbed(outcome)]
     if hit:
         taken, still = max(each.others or 0.0 for each in hit), max(each.still for each in hit)
@@ -246,7 +247,7 @@ def _disturbances(tried: Sequence[Outcome]) -> Iterator[str]:
         )
 
 
-def _notes(ask: PeakAsk, best: Outcome | None, peak: Peak, offline: float) -> tuple[str, ...]:
+def _notes(ask: PeakAsk, best: LoadGenResult | None, peak: PeakEstimate, offline: float) -> tuple[str, ...]:
     found = []
     if best is None:
         return (f"no rate was VALID: {peak.reason}",)
@@ -263,6 +264,3 @@ def _notes(ask: PeakAsk, best: Outcome | None, peak: Peak, offline: float) -> tu
     elif width > 1.5 * ask.precision:
         found.append(f"known within {100 * width:.2g} % only: more time would tell it better")
     return tuple(found)
-
-
-__all__ = ["Done", "PeakAsk", "PeakFound", "Progress", "at", "disturbed", "find", "late_itself", "offered"]

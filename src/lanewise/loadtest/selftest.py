@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lanewise.errors import CannotMeasure
-from lanewise.loadtest.loadgen import LoadGenRunner, Setup, needs_loadgen
-from lanewise.loadtest.run import Load, Outcome, Runner
+from lanewise.loadtest.load_run import LoadGenResult, LoadRunner, LoadSpec
+from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup, needs_loadgen
 from lanewise.serving.verdict import minimum_queries
 
 PLAIN, COALESCED = "plain", "coalesced"
@@ -23,7 +23,7 @@ _LATE = 10  # queries that may be late in the shortest run
 
 
 @dataclass(frozen=True, slots=True)
-class Ceiling:
+class GeneratorCeiling:
     """The largest valid rate of a mode in queries/s, and the least that was not (inf: none tried failed).
 
     Of the run at the ceiling: `latency`, and `lag`, how late queries were issued; in s.
@@ -55,23 +55,23 @@ def null_runner(folder: Path, at_once: bool = False) -> LoadGenRunner:
     needs_loadgen()
     from lanewise._native import NullSystem
 
-    return LoadGenRunner(NullSystem(), folder, Setup(direct=at_once))
+    return LoadGenRunner(NullSystem(), folder, RunnerSetup(direct=at_once))
 
 
 def ceilings(
-    runner: Runner, effort: Effort, modes: tuple[str, ...] = MODES, say: Callable[[str], object] = lambda _: None
-) -> Iterator[Ceiling]:
+    runner: LoadRunner, effort: Effort, modes: tuple[str, ...] = MODES, say: Callable[[str], object] = lambda _: None
+) -> Iterator[GeneratorCeiling]:
     """The ceiling of each mode, as it is found; `say` hears of every run."""
     for mode in modes:
         yield _search(runner, effort, mode, say)
 
 
-def holds(runner: Runner, effort: Effort, mode: str, rate: float) -> bool:
+def holds(runner: LoadRunner, effort: Effort, mode: str, rate: float) -> bool:
     """Whether one of some runs at a rate is VALID on a system that answers at once; CannotMeasure without memory."""
     return _attempt(runner, effort, mode, rate)[0].valid
 
 
-def doubt(folder: Path, load: Load) -> str:
+def doubt(folder: Path, load: LoadSpec) -> str:
     """What to doubt of a Server load: that the generator alone does not hold twice its rate; '' where it does."""
     twice = load.qps / FLAGGED_ABOVE
     effort = Effort(bound=load.bound, percentile=load.percentile)
@@ -87,7 +87,7 @@ def doubt(folder: Path, load: Load) -> str:
     )
 
 
-def _search(runner: Runner, effort: Effort, mode: str, say: Callable[[str], object]) -> Ceiling:
+def _search(runner: LoadRunner, effort: Effort, mode: str, say: Callable[[str], object]) -> GeneratorCeiling:
     low, high, best, runs, note = 0.0, math.inf, None, 0, ""
     rate = effort.start
     while high - low > effort.precision * high or math.isinf(high):
@@ -109,15 +109,15 @@ def _search(runner: Runner, effort: Effort, mode: str, say: Callable[[str], obje
             f"not even {rate:,.0f} queries/s were valid on a system that does nothing",
             hint="let nothing else run on this machine, or give a larger --bound",
         )
-    return Ceiling(mode, low, high, runs, best.latency, best.lag, note)
+    return GeneratorCeiling(mode, low, high, runs, best.latency, best.lag, note)
 
 
-def _attempt(runner: Runner, effort: Effort, mode: str, rate: float) -> tuple[Outcome, int]:
+def _attempt(runner: LoadRunner, effort: Effort, mode: str, rate: float) -> tuple[LoadGenResult, int]:
     """The first valid run of some at a rate, else the last one; something else on the machine may disturb one."""
     enough = minimum_queries(_LATE, effort.percentile)
     for tried in range(1, effort.tries + 1):
         found = runner.run(
-            Load(
+            LoadSpec(
                 qps=rate, seconds=effort.seconds, queries=enough, bound=effort.bound, percentile=effort.percentile,
                 seed=tried, coalesce=mode == COALESCED,
             )
@@ -125,6 +125,3 @@ def _attempt(runner: Runner, effort: Effort, mode: str, rate: float) -> tuple[Ou
         if found.valid:
             break
     return found, tried
-
-
-__all__ = ["COALESCED", "MODES", "PLAIN", "Ceiling", "Effort", "ceilings", "doubt", "holds", "null_runner"]

@@ -73,6 +73,3 @@ def agree(dataset: SampleSpec, engine: SampleSpec, name: str) -> None:
             f"{name} takes samples of {engine}, the dataset has {dataset}",
             hint="choose the dataset's layout (hwc or chw) for the model, or let the model take uint8 pixels",
         )
-
-
-__all__ = ["SampleSpec", "agree", "batch_of", "in_memory"]

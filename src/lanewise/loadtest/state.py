@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from lanewise.errors import Contradiction, FormatError, Location
+from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
 from lanewise.loadtest.peak import Done, PeakAsk
-from lanewise.loadtest.run import Load, Outcome
-from lanewise.loadtest.system import Account
+from lanewise.loadtest.system import SystemStatistics
 
 FORMAT = 1
 
@@ -74,12 +74,12 @@ def _object(text: str, file: str, number: int) -> dict[str, Any]:
 def _done(found: dict[str, Any], file: str, number: int) -> Done:
     try:
         told = dict(found["outcome"])
-        told["load"] = Load(**told["load"])
+        told["load"] = LoadSpec(**told["load"])
         told["folder"] = None if told.get("folder") is None else Path(told["folder"])
         for name in ("reasons", "notes"):
             told[name] = tuple(told.get(name, ()))
-        known = {each.name for each in fields(Outcome)}
-        return Done(str(found["kind"]), Outcome(**{name: value for name, value in told.items() if name in known}))
+        known = {each.name for each in fields(LoadGenResult)}
+        return Done(str(found["kind"]), LoadGenResult(**{name: value for name, value in told.items() if name in known}))
     except (KeyError, TypeError, ValueError):
         hint = "delete the file to start anew"
         raise FormatError("not a run of a search", location=Location(file, number), hint=hint) from None
@@ -90,12 +90,12 @@ def text_of(ask: PeakAsk, runs: Sequence[Done], called: str = "") -> str:
     return "".join(f"{each}\n" for each in (head(ask, called), *(line(run) for run in runs)))
 
 
-def account_line(run: Done, account: Account) -> str:
+def account_line(run: Done, account: SystemStatistics) -> str:
     """Where that run's time went, as a line."""
     return json.dumps({"kind": run.kind, "seed": run.outcome.load.seed, "account": asdict(account)})
 
 
-def accounts(text: str) -> dict[tuple[str, int], Account]:
+def accounts(text: str) -> dict[tuple[str, int], SystemStatistics]:
     """The accounts of runs by their kind and seed; lines that are none are left out, as the answer does without."""
     found = {}
     for each in text.splitlines():
@@ -105,8 +105,5 @@ def accounts(text: str) -> dict[tuple[str, int], Account]:
             told["sizes"] = {int(size): int(count) for size, count in told["sizes"].items()}
             told["stages"] = {name: dict(values) for name, values in told["stages"].items()}
             told["copies"] = tuple((str(way), dict(tried)) for way, tried in told["copies"])
-            found[str(line["kind"]), int(line["seed"])] = Account(**told)
+            found[str(line["kind"]), int(line["seed"])] = SystemStatistics(**told)
     return found
-
-
-__all__ = ["account_line", "accounts", "head", "line", "read", "text_of"]

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise import units
 from lanewise.errors import InputError, unknown_name
-from lanewise.loadtest.told import as_samples, expected, notes
+from lanewise.loadtest.result import as_samples, expected, notes
 from lanewise.results.observation import Observation, Source
 from lanewise.results.sample import Sample, summarise
 
 if TYPE_CHECKING:
-    from lanewise.loadtest.bench import BenchAsk
-    from lanewise.loadtest.peak import PeakFound
-    from lanewise.loadtest.system import Account
+    from lanewise.loadtest.peak import PeakResult
+    from lanewise.loadtest.session import BenchAsk
+    from lanewise.loadtest.system import SystemStatistics
 
 GPUS, BATCH, STREAMS, PATH = "GPUs", "batch", "streams", "path"
 LINE = "straight line from {n} through zero: as if nothing that is shared fills up"
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SweepPoint:
     """One point of a sweep: `x` is its swept value (of paths its place, from 1), `settings` go into its rows."""
 
     name: str
@@ -34,13 +34,13 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SweepResult:
     """What a point gave: its samples, the reason where no rate was found, and what a reader of the rate has to know.
 
     `predicted` is the rate in queries/s that was expected before the search.
     """
 
-    point: Point
+    point: SweepPoint
     samples: tuple[Sample, ...]
     reason: str = ""
     notes: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SweepRow:
     """One line of a sweep's table, SI; None is unknown. `share` is of the link, `speedup` against the baseline.
 
     `predicted` is the rate that was expected before.
@@ -82,7 +82,9 @@ class Row:
         return 100.0 * (self.predicted / self.qps - 1.0) if self.predicted and self.qps else None
 
 
-def points(axis: str, values: Sequence[str], ask: BenchAsk, said: Mapping[str, int] | None = None) -> tuple[Point, ...]:
+def points(
+    axis: str, values: Sequence[str], ask: BenchAsk, said: Mapping[str, int] | None = None
+) -> tuple[SweepPoint, ...]:
     """The points of a sweep over `axis`; values are numbers, of paths sets of devices: 'gpu2, gpu3'.
 
     `said` are settings that all rows bear. InputError for a value that is none, comes twice, or asks too much.
@@ -96,7 +98,7 @@ def points(axis: str, values: Sequence[str], ask: BenchAsk, said: Mapping[str, i
     return tuple(made)
 
 
-def _point(axis: str, place: int, value: str, ask: BenchAsk, said: Mapping[str, int]) -> Point:
+def _point(axis: str, place: int, value: str, ask: BenchAsk, said: Mapping[str, int]) -> SweepPoint:
     system = ask.system
     if axis == PATH:
         devices = tuple(each.strip() for each in value.split(",") if each.strip())
@@ -117,7 +119,7 @@ def _point(axis: str, place: int, value: str, ask: BenchAsk, said: Mapping[str, 
     path = {"path": place} if axis == PATH else {}
     settings = {"gpus": gpus, "batch": system.batch, "streams": system.streams, **path, **said}
     folder = f"{axis.lower()}-{name.replace(',', '+')}"
-    return Point(name, x, replace(ask, system=system), folder, settings)
+    return SweepPoint(name, x, replace(ask, system=system), folder, settings)
 
 
 def _count(axis: str, text: str) -> int:
@@ -130,30 +132,30 @@ def _count(axis: str, text: str) -> int:
     return number
 
 
-def seen(point: Point, found: PeakFound, account: Account, about: Mapping[str, object]) -> Seen:
+def seen(point: SweepPoint, found: PeakResult, account: SystemStatistics, about: Mapping[str, object]) -> SweepResult:
     """What a search at a point found, as samples that bear the point's settings."""
     made = as_samples(found, account, about)
     samples = tuple(replace(each, settings={**each.settings, **point.settings}) for each in made)
     told = found.notes if found.outcome is not None else ()
     reason = "" if found.outcome is not None else f"no rate was VALID: {found.reason}"
-    return Seen(point, samples, reason, (*told, *notes(about)), found.ask.prediction)
+    return SweepResult(point, samples, reason, (*told, *notes(about)), found.ask.prediction)
 
 
-def failed(point: Point, bound: float, reason: str) -> Seen:
+def failed(point: SweepPoint, bound: float, reason: str) -> SweepResult:
     """A point that could not be measured, with the bound in s that was asked."""
     flow = ", ".join(f"host0->{device}" for device in point.ask.system.devices)
     sample = Sample(f"Server {bound * 1e3:g} ms", flow, "qps", None, "1/s", point.settings, {}, "service", reason)
-    return Seen(point, (sample,), reason)
+    return SweepResult(point, (sample,), reason)
 
 
-def kept(each: Seen, asked: str) -> str:
+def kept(each: SweepResult, asked: str) -> str:
     """A finished point as JSON, so that a sweep that goes on need not open it again; `asked` is how it was."""
     samples = [one.row() for one in each.samples]
     told = {"reason": each.reason, "notes": each.notes, "predicted": each.predicted}
     return json.dumps({"asked": asked, **told, "samples": samples})
 
 
-def again(text: str, point: Point, asked: str) -> Seen | None:
+def again(text: str, point: SweepPoint, asked: str) -> SweepResult | None:
     """The finished point of that JSON; None for another one, or for what is none: it is searched then."""
     try:
         found = json.loads(text)
@@ -161,18 +163,18 @@ def again(text: str, point: Point, asked: str) -> Seen | None:
             return None
         samples = tuple(Sample(**one) for one in found["samples"])
         notes = tuple(map(str, found["notes"]))
-        return Seen(point, samples, str(found["reason"]), notes, found.get("predicted"))
+        return SweepResult(point, samples, str(found["reason"]), notes, found.get("predicted"))
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def check_baseline(baseline: str, asked: Sequence[Point]) -> None:
+def check_baseline(baseline: str, asked: Sequence[SweepPoint]) -> None:
     """UnknownName for a baseline that is no point; '' is the first."""
     if baseline and baseline not in [point.name for point in asked]:
         raise unknown_name("point of this sweep", baseline, [point.name for point in asked])
 
 
-def check_extrapolated(axis: str, counts: Sequence[int], asked: Sequence[Point]) -> None:
+def check_extrapolated(axis: str, counts: Sequence[int], asked: Sequence[SweepPoint]) -> None:
     """InputError for an extrapolation over anything but GPUs, or to counts that are measured themselves."""
     if not counts:
         return
@@ -185,15 +187,15 @@ def check_extrapolated(axis: str, counts: Sequence[int], asked: Sequence[Point])
 
 
 def table(
-    found: Sequence[Seen], baseline: str = "", link: float | None = None, extrapolate: Sequence[int] = ()
-) -> list[Row]:
+    found: Sequence[SweepResult], baseline: str = "", link: float | None = None, extrapolate: Sequence[int] = ()
+) -> list[SweepRow]:
     """The rows of a sweep as far as it came, then the extrapolated ones.
 
     `link` is the rate in B/s of the link that the devices of a point share, `baseline` the point that speed-ups are
     against ('': the first). Extrapolated rows lie on the line from the largest measured count through zero.
     """
     rows = [
-        Row(each.point.name, each.point.x, Source.MEASURED, each.value("qps"), each.value("goodput"),
+        SweepRow(each.point.name, each.point.x, Source.MEASURED, each.value("qps"), each.value("goodput"),
             p99=each.value("p99"), note=each.reason, predicted=each.predicted, limit=each.limit)
         for each in found
     ]  # fmt: skip
@@ -209,7 +211,7 @@ def table(
     ]
 
 
-def _extrapolated(rows: Sequence[Row], counts: Iterable[int]) -> list[Row]:
+def _extrapolated(rows: Sequence[SweepRow], counts: Iterable[int]) -> list[SweepRow]:
     known = [row for row in rows if row.qps is not None and row.goodput is not None]
     if not known:
         return []
@@ -217,14 +219,14 @@ def _extrapolated(rows: Sequence[Row], counts: Iterable[int]) -> list[Row]:
     assert last.qps is not None
     assert last.goodput is not None
     return [
-        Row(
+        SweepRow(
             str(n), n, Source.EXTRAPOLATED, last.qps * n / last.x, last.goodput * n / last.x, note=LINE.format(n=last.x)
         )
         for n in counts
     ]
 
 
-def observations(found: Sequence[Seen], rows: Sequence[Row]) -> tuple[Observation, ...]:
+def observations(found: Sequence[SweepResult], rows: Sequence[SweepRow]) -> tuple[Observation, ...]:
     """All points for a run file: the measured ones with everything they told, what was predicted of them, and the
     extrapolated ones, marked."""
     measured = (
@@ -247,7 +249,7 @@ def observations(found: Sequence[Seen], rows: Sequence[Row]) -> tuple[Observatio
     return (*measured, *made)
 
 
-def doubts(found: Sequence[Seen]) -> list[str]:
+def doubts(found: Sequence[SweepResult]) -> list[str]:
     """The points' notes, each once, with the points that it is of unless it is of all."""
     of: dict[str, list[str]] = {}
     for each in found:
@@ -258,7 +260,7 @@ def doubts(found: Sequence[Seen]) -> list[str]:
 
 
 def as_data(
-    axis: str, rows: Sequence[Row], baseline: str = "", link: float | None = None, notes: Sequence[str] = ()
+    axis: str, rows: Sequence[SweepRow], baseline: str = "", link: float | None = None, notes: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The sweep for other programs and for a report; SI units, None for what is not known."""
     return {
@@ -274,9 +276,3 @@ def as_data(
         ],
         "notes": list(notes),
     }  # fmt: skip
-
-
-__all__ = [
-    "BATCH", "GPUS", "PATH", "STREAMS", "Point", "Row", "Seen", "again", "as_data", "check_baseline",
-    "check_extrapolated", "doubts", "failed", "kept", "observations", "points", "seen", "table",
-]  # fmt: skip

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lanewise import units
 from lanewise.errors import CannotMeasure, InputError, unknown_name
 from lanewise.installed import cuda_driver
-from lanewise.loadtest import room
+from lanewise.loadtest import memory_budget
 
 if TYPE_CHECKING:
     import lanewise._native as _native
@@ -28,7 +28,7 @@ Engine = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class SystemAsk:
+class SystemSpec:
     """A batching system under test. Times in s, sizes in bytes.
 
     `engine` is 'synthetic', which holds a device for `service_batch` + n x `service_query`, or a callable; of a tuple
@@ -101,7 +101,7 @@ class SystemAsk:
         return self.library * stride * nodes + buffers + len(self.devices) * self.waiting * 24
 
 
-def open_system(ask: SystemAsk) -> _native.BatchingSystem:
+def open_system(ask: SystemSpec) -> _native.BatchingSystem:
     """Makes it, ready to load samples; CannotMeasure where memory, a GPU or the native part is missing."""
     native = _core()
     setup = native.SystemSetup()
@@ -128,7 +128,7 @@ def cannot(failure: Exception) -> CannotMeasure:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class SystemStatistics:
     """What a system says of its last run. Times in s.
 
     `stages` are queue (arrival to batch), copy, infer, answer, total, each with p50, p90, p99, p99.9, mean, max over
@@ -161,15 +161,15 @@ class Account:
         return sum(size * count for size, count in self.sizes.items()) / batches if batches else 0.0
 
 
-NOTHING = Account({}, {}, 0, 0, 0, 0.0, ())
+NOTHING = SystemStatistics({}, {}, 0, 0, 0, 0.0, ())
 
 
-def account(system: _native.BatchingSystem) -> Account:
+def account(system: _native.BatchingSystem) -> SystemStatistics:
     """What the system did since its last start; it may still run."""
     tally = system.tally()
     sizes = {size: int(count) for size, count in enumerate(tally["sizes"]) if count}
-    return Account(tally["stages"], sizes, tally["bytes"], tally["answered"], tally["failed"], tally["stalled"],
-                   tuple(system.copies))  # fmt: skip
+    counts = tally["bytes"], tally["answered"], tally["failed"], tally["stalled"]
+    return SystemStatistics(tally["stages"], sizes, *counts, tuple(system.copies))
 
 
 def perfetto(system: _native.BatchingSystem, devices: tuple[str, ...]) -> str:
@@ -234,7 +234,7 @@ def gpus(devices: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _devices(ask: SystemAsk) -> Iterator[tuple[int, int, Engine | None]]:
+def _devices(ask: SystemSpec) -> Iterator[tuple[int, int, Engine | None]]:
     """Each device's ordinal, the NUMA node of its library, its engine."""
     known = gpus(ask.devices)
     for device, engine in zip(ask.devices, ask.engines(), strict=True):
@@ -245,11 +245,7 @@ def _devices(ask: SystemAsk) -> Iterator[tuple[int, int, Engine | None]]:
 
 
 def _check_memory(needed: int) -> None:
-    free = room.available()
+    free = memory_budget.available()
     if free is not None and needed > free:
         raise CannotMeasure(f"{needed / 1e9:.1f} GB of host memory needed, {free / 1e9:.1f} GB free",
                             hint="take a smaller library, or fewer batches in flight")  # fmt: skip
-
-
-__all__ = ["BALANCES", "COPIES", "CPU", "NOTHING", "SYNTHETIC", "Account", "Engine", "SystemAsk", "account", "cannot",
-           "gpus", "open_system", "perfetto"]  # fmt: skip

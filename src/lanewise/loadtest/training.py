@@ -207,6 +207,3 @@ def _train_samples(events: Sequence[_Event], file: str) -> int:
         raise FormatError(f"train_samples '{value}' is no number of samples", location=found[-1].location,
                           hint="give --samples, such as --samples 1281167")  # fmt: skip
     return value
-
-
-__all__ = ["Span", "Training", "as_samples", "read"]

@@ -20,7 +20,7 @@ from lanewise.serving.times import stated_rate
 if TYPE_CHECKING:
     from lanewise.planning.work import Tenant
     from lanewise.results.service_result import ServiceResult
-    from lanewise.serving.load import Load
+    from lanewise.serving.load import ServiceLoad
     from lanewise.topology.model import System
 
 SEED = 1
@@ -105,7 +105,7 @@ def by_simulation(system: System, work: Work) -> Confirmation:
     return Confirmation(tuple(_confirmed(a.tenant, b) for a, b in zip(serving, found, strict=True)), seconds)
 
 
-def _load(serving: Serving) -> Load:
+def _load(serving: Serving) -> ServiceLoad:
     """The tenant's load on its GPUs; without a bound it comes at its rate all the same, and nothing is late."""
     tenant = serving.tenant
     bound = tenant.bound or NO_BOUND

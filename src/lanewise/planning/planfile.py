@@ -10,7 +10,7 @@ from lanewise.errors import FormatError, InputError, unknown_name
 from lanewise.marks import Document, load
 from lanewise.planning.ask import Ask
 from lanewise.planning.work import Tenant, tenant
-from lanewise.serving.load import Load
+from lanewise.serving.load import ServiceLoad
 from lanewise.serving.workload import Workload, workload
 
 _KEYS = ("lanewise", "plan", "services", "flows", "pattern", "by", "move", "hosts", "at", "slots", "p2p")
@@ -64,7 +64,7 @@ def _service(document: Document, name: str, entry: object, find: Callable[[str],
             )
     try:
         each = entry.get("each")
-        load = Load(
+        load = ServiceLoad(
             find(str(entry["workload"])),
             units.parse(entry["qps"], "1/s"),
             gpus=(str(entry["host"]),) if entry.get("host") is not None else (),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from lanewise import units
 from lanewise.errors import FormatError, InputError, unknown_name
 from lanewise.perf.flow import Flow
-from lanewise.serving.load import Load, check_rate, parse_load
+from lanewise.serving.load import ServiceLoad, check_rate, parse_load
 from lanewise.serving.workload import Workload, workload
 
 _HINT = "write 'resnet50 170000 QPS', then if you like: on HOST, on gpu[0-3], from HOST, each 43367 QPS, as NAME"
@@ -24,7 +24,7 @@ class Tenant:
     """
 
     name: str
-    load: Load
+    load: ServiceLoad
     each: float | None = None
 
     @property
@@ -101,7 +101,7 @@ def parse_service(text: str, find: Callable[[str], Workload] = workload) -> Tena
     return tenant(load, each, mode, name)
 
 
-def tenant(load: Load, each: float | None = None, mode: str = "server", name: str | None = None) -> Tenant:
+def tenant(load: ServiceLoad, each: float | None = None, mode: str = "server", name: str | None = None) -> Tenant:
     """A tenant with that load; FormatError for a demand that is not above zero, UnknownName for another mode."""
     what = load.workload.name
     for said, value in (("the demand", load.qps), ("what one GPU answers", each)):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lanewise.results.service_result import ServiceResult
-    from lanewise.serving.simulation import Served, Simulation
+    from lanewise.serving.simulation import Deployment, Simulation
 
 WORTH = 0.005  # gains below this share are noise
 BUSY = 0.8  # below this use nothing is full, so what is late is late for another reason
@@ -34,7 +34,7 @@ def advice(simulation: Simulation, place: int, rates: Sequence[float], today: fl
     return tuple(sorted(worth, key=lambda each: -(each.gain or 0.0)))
 
 
-def lone_query(served: Served) -> float:
+def lone_query(served: Deployment) -> float:
     """Seconds that a query takes at best, alone on the slowest of its GPUs: there, served, and back."""
     load = served.load.workload
     ways = zip(served.times, served.inward, served.outward, strict=True)
@@ -44,7 +44,7 @@ def lone_query(served: Served) -> float:
     )
 
 
-def not_busy(served: Served, found: ServiceResult) -> tuple[str, tuple[Advice, ...]]:
+def not_busy(served: Deployment, found: ServiceResult) -> tuple[str, tuple[Advice, ...]]:
     """Limit and advice for a service that is late although nothing is full: the stage in which its time goes."""
     load, lone = served.load, lone_query(served)
     bound = load.workload.bound
@@ -61,7 +61,7 @@ def not_busy(served: Served, found: ServiceResult) -> tuple[str, tuple[Advice, .
     return found.limit, ()
 
 
-def doubts(simulation: Simulation, served: Served, seconds: float) -> list[str]:
+def doubts(simulation: Simulation, served: Deployment, seconds: float) -> list[str]:
     """What a reader must know: a time-out that low rates cannot afford, and traffic too rare for the run."""
     load, lone = served.load, lone_query(served)
     made = []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.serving.load import Load
-from lanewise.serving.peak import Sought, seek, simulate
+from lanewise.serving.load import ServiceLoad
+from lanewise.serving.peak import SearchOptions, seek, simulate
 from lanewise.serving.workload import workload
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ OFFLINE_SECONDS = 5.0
 
 def under_load(system: System, asked: Service) -> ServiceResult:
     """The service at its peak (server) or at full speed (offline); InputError for what cannot be answered."""
-    load = Load(
+    load = ServiceLoad(
         workload(asked.workload), qps=1.0, scenario=asked.mode, host=asked.host,
         frontend=FRONTEND if asked.division == "network" else None,
     )  # fmt: skip
     if asked.mode == "offline":
         return simulate(system, [load], seconds=OFFLINE_SECONDS)[0][0]
-    return seek(system, load, (), (), Sought())[0][0]
+    return seek(system, load, (), (), SearchOptions())[0][0]

@@ -16,7 +16,7 @@ from lanewise.serving.simulation import alone_rate
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lanewise.serving.simulation import Served, Simulation
+    from lanewise.serving.simulation import Deployment, Simulation
 
     Uses = tuple[tuple[int, float], ...]
 
@@ -24,7 +24,7 @@ RAISE = 1.25  # what-if: one thing faster by a quarter
 
 
 @dataclass(frozen=True, slots=True)
-class Ceiling:
+class RateCeiling:
     """Queries/s of a service in steady state, and the resource (index) that stops each GPU, None for its own rate."""
 
     qps: float
@@ -33,7 +33,7 @@ class Ceiling:
 
 def ceiling(
     simulation: Simulation, place: int, rates: Sequence[float], raised: int | None = None, gpus: float = 1.0
-) -> Ceiling:
+) -> RateCeiling:
     """The ceiling of the service at that place, the others asking for their rates.
 
     What if: resource `raised` is faster by RAISE, this service's GPUs by the factor `gpus`.
@@ -59,7 +59,7 @@ def ceiling(
     limits = shares.limits[start : start + len(mine.gpus)]
     known = tuple(None if limit is None or limit >= len(simulation.resources) else limit for limit in limits)
     total = sum(shares.rates[start : start + len(mine.gpus)])
-    return Ceiling(total / mine.load.workload.bytes_in, known)
+    return RateCeiling(total / mine.load.workload.bytes_in, known)
 
 
 def apart(simulation: Simulation, place: int) -> float:
@@ -71,7 +71,7 @@ def apart(simulation: Simulation, place: int) -> float:
     return sum(min(own, alone_rate(there), alone_rate(home) * back) for own, there, home in ways) / workload.bytes_in
 
 
-def _own(served: Served, factor: float) -> list[float]:
+def _own(served: Deployment, factor: float) -> list[float]:
     """B/s of queries that each GPU of a service answers by itself."""
     return [times.rate(served.batch) * served.load.workload.bytes_in * factor for times in served.times]
 

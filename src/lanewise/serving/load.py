@@ -31,7 +31,7 @@ MAX_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ServiceLoad:
     """A service as asked for, in MLPerf's scenarios: queries at `qps`, all `samples` at once, or one by one.
 
     `gpus` may also name one host; none means all GPUs of `host`, or of the first host that has any. With a `frontend`
@@ -83,7 +83,7 @@ class Load:
         return "server" if self.scenario == "server" else "offline"
 
 
-def check(load: Load) -> None:
+def check(load: ServiceLoad) -> None:
     """InputError or UnknownName for a load that has no meaning."""
     for kind, value, known in (
         ("scenario", load.scenario, SCENARIOS),
@@ -132,7 +132,7 @@ def check_run(seconds: float | None, seed: int, runs: int = 1) -> None:
         raise InputError(f"{seed!r} is no seed", hint=f"give a whole number from 0 to {MAX_SEED + 1 - runs}")
 
 
-def check_dispatch(system: System, load: Load, gpus: Sequence[str]) -> None:
+def check_dispatch(system: System, load: ServiceLoad, gpus: Sequence[str]) -> None:
     """InputError where a way to dispatch says nothing, as one queue feeds all these GPUs."""
     apart = load.one_by_one
     if len(gpus if apart else {system.device(gpu).host for gpu in gpus}) < 2:
@@ -147,7 +147,7 @@ def check_frontend(frontend: str | None, host: str | None) -> None:
         raise InputError(f"{host} sends the queries and serves them, so none crosses the network", hint=hint)
 
 
-def gpus_of(system: System, load: Load) -> tuple[str, ...]:
+def gpus_of(system: System, load: ServiceLoad) -> tuple[str, ...]:
     """The GPUs that answer the load; InputError or UnknownName if there is none, or they cannot be meant."""
     if load.host is not None and load.host not in system.hosts:
         raise unknown_name(f"host of {system.name}", load.host, system.hosts)
@@ -169,7 +169,7 @@ def gpus_of(system: System, load: Load) -> tuple[str, ...]:
     return found
 
 
-def _all_of(system: System, load: Load, one_host: str | None) -> tuple[str, ...]:
+def _all_of(system: System, load: ServiceLoad, one_host: str | None) -> tuple[str, ...]:
     host = one_host or load.host or next((name for name in system.hosts if system.of_kind(Kind.GPU, host=name)), None)
     found = system.of_kind(Kind.GPU, host=host) if host is not None else ()
     if not found:
@@ -193,7 +193,7 @@ def _named(system: System, names: Sequence[str]) -> tuple[str, ...]:
 _WORDS = "write 'bert-99 2000 QPS', then if you like: on gpu[4-7] or on HOST, from HOST"
 
 
-def parse_load(text: str, find: Callable[[str], Workload] = workload) -> Load:
+def parse_load(text: str, find: Callable[[str], Workload] = workload) -> ServiceLoad:
     """Read 'bert-99 2000 QPS on gpu[4-7] from frontend'; FormatError or UnknownName for what it cannot read.
 
     `find` gives the workload of a name.
@@ -201,7 +201,7 @@ def parse_load(text: str, find: Callable[[str], Workload] = workload) -> Load:
     words = deque(text.split())
     if not words:
         raise FormatError("no service given", hint=_WORDS)
-    load = Load(find(words.popleft()))
+    load = ServiceLoad(find(words.popleft()))
     while words:
         word = words.popleft()
         if word in ("on", "from") and words:
@@ -217,7 +217,7 @@ def parse_load(text: str, find: Callable[[str], Workload] = workload) -> Load:
     return load
 
 
-def on(load: Load, where: str) -> Load:
+def on(load: ServiceLoad, where: str) -> ServiceLoad:
     """The load on those devices: GPUs ('gpu[0-3],gpu6') or one host."""
     return replace(load, gpus=tuple(name for piece in COMMA.split(where) for name in expand(piece.strip())))
 

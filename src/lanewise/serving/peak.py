@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from lanewise.errors import InputError
 from lanewise.results.service_result import Tried
 from lanewise.serving.advice import BUSY, advice, doubts, not_busy
-from lanewise.serving.answer import answer, percentile_of, verdict_of
 from lanewise.serving.ceiling import ceiling
+from lanewise.serving.durations import Durations, Trial
 from lanewise.serving.queues import md1_peak
-from lanewise.serving.search import Durations, Trial, find_peak
-from lanewise.serving.simulation import Ask, Simulation
+from lanewise.serving.search import find_peak
+from lanewise.serving.simulation import Simulation, SimulationInput
+from lanewise.serving.simulation_result import percentile_of, service_result, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     import lanewise._native as _native
     from lanewise.perf.flow import Flow
     from lanewise.results.service_result import ServiceResult
-    from lanewise.serving.load import Load
-    from lanewise.serving.search import Peak
+    from lanewise.serving.durations import PeakEstimate
+    from lanewise.serving.load import ServiceLoad
     from lanewise.topology.model import System
 
 STEPS = 100  # intervals for which use over time is kept
@@ -35,7 +36,7 @@ PRECISION = 0.0025  # relative, of a peak
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class SearchOptions:
     """How a peak is searched for: relative precision, first seed, most runs, and who is told of each run."""
 
     precision: float = PRECISION
@@ -45,7 +46,7 @@ class Sought:
 
 
 def at_rate(
-    simulation: Simulation, rates: Sequence[float], ask: Ask
+    simulation: Simulation, rates: Sequence[float], ask: SimulationInput
 ) -> tuple[tuple[ServiceResult, ...], _native.Outcome]:
     """Every service at its rate, and the run itself, which holds the trace."""
     outcome = simulation.run(rates, ask)
@@ -53,10 +54,10 @@ def at_rate(
 
 
 def _told(
-    simulation: Simulation, place: int, rates: Sequence[float], ask: Ask, outcome: _native.Outcome
+    simulation: Simulation, place: int, rates: Sequence[float], ask: SimulationInput, outcome: _native.Outcome
 ) -> ServiceResult:
-    """The answer with its ceiling, advice and doubts; of a service that is late with nothing full, the stage."""
-    served, found = simulation.served[place], answer(simulation, place, rates[place], ask, outcome)
+    """The result with its ceiling, advice and doubts; of a service that is late with nothing full, the stage."""
+    served, found = simulation.served[place], service_result(simulation, place, rates[place], ask, outcome)
     most = ceiling(simulation, place, rates).qps
     limit, helps = found.limit, advice(simulation, place, rates, most)
     if not found.valid and max(each.mean for each in found.busy) < BUSY:
@@ -68,8 +69,8 @@ def _told(
 
 
 def find(
-    simulation: Simulation, place: int, rates: Sequence[float], sought: Sought
-) -> tuple[Peak, Durations, dict[int, float]]:
+    simulation: Simulation, place: int, rates: Sequence[float], sought: SearchOptions
+) -> tuple[PeakEstimate, Durations, dict[int, float]]:
     """The search, its policy, and how long the run of each seed lasted; InputError without a target rate."""
     load = simulation.served[place].load
     if load.scenario != "server":
@@ -84,7 +85,7 @@ def find(
     def run(qps: float, seed: int, duration: float) -> Trial:
         asked = [qps if index == place else rate for index, rate in enumerate(rates)]
         lasted[seed] = duration
-        out = simulation.run(asked, Ask(duration, seed, hopeless=place))
+        out = simulation.run(asked, SimulationInput(duration, seed, hopeless=place))
         mine = out.services[place]
         verdict = verdict_of(load, mine)
         latency = mine.percentile(percentile_of(load))
@@ -104,7 +105,7 @@ def find(
 
 
 def at_peak(
-    simulation: Simulation, place: int, rates: Sequence[float], sought: Sought, trace: int = 0
+    simulation: Simulation, place: int, rates: Sequence[float], sought: SearchOptions, trace: int = 0
 ) -> tuple[tuple[ServiceResult, ...], _native.Outcome]:
     """All services with that one at its peak, or at the lowest rate tried if none keeps the bound.
 
@@ -114,7 +115,9 @@ def at_peak(
     best = [trial for trial in found.trials if trial.valid and trial.qps == found.low]
     last = best[-1] if best else min(found.trials, key=lambda trial: trial.qps)
     asked = [last.qps if index == place else rate for index, rate in enumerate(rates)]
-    loaded, outcome = at_rate(simulation, asked, Ask(lasted[last.seed], last.seed, steps=STEPS, trace=trace))
+    loaded, outcome = at_rate(
+        simulation, asked, SimulationInput(lasted[last.seed], last.seed, steps=STEPS, trace=trace)
+    )
     low, high = found.interval
     if high == math.inf:  # valid at the ceiling: nothing above it can be, and one run may have been lucky
         low, high = last.qps * max(0.0, 1.0 - durations.spread(last)), last.qps
@@ -132,7 +135,7 @@ def at_peak(
 
 
 def simulate(
-    system: System, loads: Sequence[Load], background: Sequence[Flow] = (), seconds: float | None = None,
+    system: System, loads: Sequence[ServiceLoad], background: Sequence[Flow] = (), seconds: float | None = None,
     seed: int = 1, trace: int = 0,
 ) -> tuple[tuple[ServiceResult, ...], Simulation, _native.Outcome]:  # fmt: skip
     """Loads at their rates, with the simulation and its run; InputError for what cannot be answered."""
@@ -150,12 +153,17 @@ def simulate(
     samples = None
     if len(loads) == 1 and loads[0].scenario == "offline":
         samples = max(loads[0].samples, round(seconds * ceiling(simulation, 0, rates).qps))
-    found, outcome = at_rate(simulation, rates, Ask(seconds, seed, STEPS, trace, samples=samples))
+    found, outcome = at_rate(simulation, rates, SimulationInput(seconds, seed, STEPS, trace, samples=samples))
     return found, simulation, outcome
 
 
 def seek(
-    system: System, load: Load, beside: Sequence[Load], background: Sequence[Flow], sought: Sought, trace: int = 0
+    system: System,
+    load: ServiceLoad,
+    beside: Sequence[ServiceLoad],
+    background: Sequence[Flow],
+    sought: SearchOptions,
+    trace: int = 0,
 ) -> tuple[tuple[ServiceResult, ...], Simulation, _native.Outcome]:
     """The peak of one load, then the others beside it at their rates, with the simulation and its last run."""
     loads = [load if load.scenario != "server" else replace(load, qps=load.qps or 1.0), *beside]

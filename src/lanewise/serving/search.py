@@ -6,7 +6,7 @@ certain that is bisection; where they contradict each other it repeats runs arou
 to the precision asked for (Waeber, Frazier, Henderson, "Bisection search with noisy responses", SIAM J. Control and
 Optimization 51, 2013; Watson, Pelli, "QUEST", Perception & Psychophysics 33, 1983). It ends on a valid run at the
 answer. What it does next depends on the finished runs alone, so a search that was cut off resumes from them. Real time
-is dear: within a budget `serving.spending` says how long runs last, `serving.belief` at which rate one confirms.
+is dear: within a budget `serving.time_budget` says how long runs last, `serving.posterior` at which rate one confirms.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError
-from lanewise.serving import spending
-from lanewise.serving.trials import Durations, Peak, Trial, check_positive
+from lanewise.serving import time_budget
+from lanewise.serving.durations import Durations, PeakEstimate, Trial, check_positive
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lanewise.serving.belief import Belief
+    from lanewise.serving.posterior import Posterior
 
 # How often a verdict has nothing to do with the rate: a hiccup of the host.
 LAPSE = 0.02
@@ -42,15 +42,15 @@ AGAIN = 3  # runs at a rate before a search goes down from it, where something e
 
 
 # Runs at a rate (queries/s) with a seed for a time (s).
-Runner = Callable[[float, int, float], Trial]
+RunFunction = Callable[[float, int, float], Trial]
 
 
 def find_peak(
-    run: Runner, *, durations: Durations, bracket: tuple[float, float] | None = None, start: float = 100.0,
+    run: RunFunction, *, durations: Durations, bracket: tuple[float, float] | None = None, start: float = 100.0,
     floor: float | None = None, ceiling: float | None = None, precision: float = 0.0025, seed: int = 1,
     most_runs: int = 40, earlier: Sequence[Trial] = (), on_trial: Callable[[Trial], None] | None = None,
     budget: float | None = None,
-) -> Peak:  # fmt: skip
+) -> PeakEstimate:  # fmt: skip
     """The largest rate (queries/s) whose runs are valid, within `precision` of the rate either way.
 
     It begins amid `bracket`, a prediction that may be wrong, else at `start`, and never leaves `floor` .. `ceiling`;
@@ -66,7 +66,7 @@ def find_peak(
         return search.known_peak(trials)
     while len(trials) < most_runs:
         step = search.next(trials)
-        if isinstance(step, Peak):
+        if isinstance(step, PeakEstimate):
             return step
         trial = run(step.qps, seeds(len(trials)), step.duration)
         trials.append(trial)
@@ -129,7 +129,7 @@ class _Search:
         object.__setattr__(self, "floor", floor)
         object.__setattr__(self, "ceiling", ceiling)
 
-    def next(self, trials: Sequence[Trial]) -> _Step | Peak:
+    def next(self, trials: Sequence[Trial]) -> _Step | PeakEstimate:
         """The next run, or the end if floor or ceiling has settled it."""
         if not trials:
             first = math.sqrt(self.bracket[0] * self.bracket[1]) if self.bracket else self.start
@@ -152,7 +152,7 @@ class _Search:
         step = self.next(before)
         return isinstance(step, _Step) and step.confirms and math.isclose(step.qps, last.qps)
 
-    def known_peak(self, trials: Sequence[Trial]) -> Peak:
+    def known_peak(self, trials: Sequence[Trial]) -> PeakEstimate:
         """The rate of the last trial, which confirmed it."""
         return self.peak(trials, trials[-1].qps, f"known within {100.0 * self.known(trials):.2g} %", True)
 
@@ -161,7 +161,7 @@ class _Search:
         bound = self.durations.bound
         return any(not trial.hopeless and bound / 4.0 < trial.latency < 4.0 * bound for trial in trials)
 
-    def _up(self, trials: Sequence[Trial], top: float) -> _Step | Peak:
+    def _up(self, trials: Sequence[Trial], top: float) -> _Step | PeakEstimate:
         if top >= self.ceiling:
             return self.peak(trials, top, f"valid up to the ceiling of {self.ceiling:g} queries/s", True)
         if self.bracket is None:
@@ -173,7 +173,7 @@ class _Search:
         above = [trial for trial in trials if trial.qps > high]
         return self._hunt(top * (_growth(above) if above else min(max(high / low, BEYOND), 2.0)))
 
-    def _down(self, trials: Sequence[Trial], bottom: float) -> _Step | Peak:
+    def _down(self, trials: Sequence[Trial], bottom: float) -> _Step | PeakEstimate:
         if bottom <= self.floor:
             return self.unfinished(trials)
         if trials[-1].disturbed and sum(trial.qps == bottom for trial in trials) < AGAIN:
@@ -187,11 +187,11 @@ class _Search:
         qps = min(max(qps, self.floor), self.ceiling)
         at_end = qps in (self.floor, self.ceiling)
         if self.budget is not None:
-            seconds = self.durations.of(qps, spending.HUNT)
-            return _Step(qps, min(seconds, max(spending.HUNT * self.budget, self.durations.shortest)))
+            seconds = self.durations.of(qps, time_budget.HUNT)
+            return _Step(qps, min(seconds, max(time_budget.HUNT * self.budget, self.durations.shortest)))
         return _Step(qps, self.durations.of(qps, self.precision if at_end else 0.5))
 
-    def _between(self, trials: Sequence[Trial]) -> _Step | Peak:
+    def _between(self, trials: Sequence[Trial]) -> _Step | PeakEstimate:
         if self.budget is not None:
             return self._within(trials, self.budget)
         left = self.most_runs - len(trials)
@@ -203,29 +203,29 @@ class _Search:
         qps = min(self._quantiles(trials, chance)[0], self._below_refused(trials))
         return _Step(qps, self.durations.of(qps, self.precision), confirms=True)
 
-    def _within(self, trials: Sequence[Trial], budget: float) -> _Step | Peak:
+    def _within(self, trials: Sequence[Trial], budget: float) -> _Step | PeakEstimate:
         """Exploring while time is left for confirmations and the peak is not known; then confirming, ever lower."""
         belief = self._belief(trials)
         middle, share = math.exp(belief.quantiles(0.5)[0]), self.known(trials)
         spent = [(trial.queries / trial.qps, trial.valid) for trial in trials]
-        plan = spending.Plan(budget, self.durations.of(middle, spending.FINE * self.precision))
-        if plan.explores(spent, self.most_runs, share <= spending.KNOWN * self.precision):
+        plan = time_budget.TimeBudget(budget, self.durations.of(middle, time_budget.FINE * self.precision))
+        if plan.explores(spent, self.most_runs, share <= time_budget.KNOWN * self.precision):
             return _Step(middle, plan.exploration(self.durations.of(middle, max(share / 8.0, self.precision / 4.0))))
         seconds = plan.confirmation(spent)
         left, best = self.most_runs - len(trials), self._confirmed(trials, plan)
         if (left == 1 or plan.over(spent)) and best > 0.0:
             return self.peak(trials, best, f"known within {100.0 * share:.2g} %", True)
-        qps = middle * (1.0 - spending.below(left, plan.over(spent)) * self.precision)
+        qps = middle * (1.0 - time_budget.below(left, plan.over(spent)) * self.precision)
         if left == 1:
-            certain = belief.rate(spending.CERTAIN, max(1, round(middle * seconds)))
-            qps = min(qps, max(certain, middle * (1.0 - spending.LOWEST * self.precision)))
+            certain = belief.rate(time_budget.CERTAIN, max(1, round(middle * seconds)))
+            qps = min(qps, max(certain, middle * (1.0 - time_budget.LOWEST * self.precision)))
         qps = max(qps, self.floor)
         # Early stopping asks more of a short run, the more so the less latency depends on the rate.
-        if belief.valid(math.log(qps), max(1, round(qps * seconds))) < spending.LIKELY:
+        if belief.valid(math.log(qps), max(1, round(qps * seconds))) < time_budget.LIKELY:
             seconds = max(seconds, min(2.0 * seconds, plan.left(spent)))
         return _Step(qps, seconds, confirms=True)
 
-    def _confirmed(self, trials: Sequence[Trial], plan: spending.Plan) -> float:
+    def _confirmed(self, trials: Sequence[Trial], plan: time_budget.TimeBudget) -> float:
         """The largest rate up to the likeliest peak with a valid run of a confirmation's length; 0 if there is none."""
         middle = self._quantiles(trials, 0.5)[0]
         long = [trial for trial in trials if plan.counts(trial.queries / trial.qps)]
@@ -234,15 +234,15 @@ class _Search:
             default=0.0,
         )
 
-    def _belief(self, trials: Sequence[Trial]) -> Belief:
-        from lanewise.serving.belief import Belief, Seen
+    def _belief(self, trials: Sequence[Trial]) -> Posterior:
+        from lanewise.serving.posterior import Posterior, Seen
 
         bound = self.durations.bound
         seen = [
             Seen(t.offered or t.qps, t.latency / bound, t.queries, t.valid, t.done if t.hopeless else 1.0, t.disturbed)
             for t in trials
         ]
-        return Belief(
+        return Posterior(
             seen, self.durations.percentile, self.precision / 8.0, self.bracket[1] if self.bracket else math.inf
         )
 
@@ -314,7 +314,7 @@ class _Search:
         square = sum((rate - mean) ** 2 for rate in rates)
         return min(max((product + STEEPNESS * pull) / (square + pull), 2.0), 50.0)
 
-    def peak(self, trials: Sequence[Trial], low: float, reason: str, confirmed: bool) -> Peak:
+    def peak(self, trials: Sequence[Trial], low: float, reason: str, confirmed: bool) -> PeakEstimate:
         """The result with the answer `low`."""
         high = min((trial.qps for trial in trials if not trial.valid and trial.qps > low), default=math.inf)
         if not any(trial.valid for trial in trials):
@@ -325,9 +325,9 @@ class _Search:
             interval_low, interval_high = self._quantiles(trials, OUTSIDE, 1.0 - OUTSIDE)
             # The answer may lie below what the chances say, where runs at full length refused what they preferred.
             interval = (min(interval_low, low) if low else interval_low, interval_high)
-        return Peak(low, high, interval, tuple(trials), confirmed, reason)
+        return PeakEstimate(low, high, interval, tuple(trials), confirmed, reason)
 
-    def unfinished(self, trials: Sequence[Trial]) -> Peak:
+    def unfinished(self, trials: Sequence[Trial]) -> PeakEstimate:
         """The result where no run confirmed an answer: no rate is valid, or all runs are used up."""
         if not any(trial.valid for trial in trials):
             lowest = min(trials, key=lambda trial: trial.qps)
@@ -335,7 +335,9 @@ class _Search:
             return self.peak(trials, 0.0, f"no rate down to {lowest.qps:g} queries/s meets the bound{why}", False)
         top = math.inf
         if self.budget is not None and not all(trial.valid for trial in trials):
-            plan = spending.Plan(self.budget, self.durations.of(trials[-1].qps, spending.FINE * self.precision))
+            plan = time_budget.TimeBudget(
+                self.budget, self.durations.of(trials[-1].qps, time_budget.FINE * self.precision)
+            )
             if best := self._confirmed(trials, plan):
                 return self.peak(trials, best, f"all {self.most_runs} runs are used up", True)
         if not all(trial.valid for trial in trials):
@@ -353,6 +355,3 @@ def _fresh_seeds(first: int, trials: Sequence[Trial]) -> Callable[[int], int]:
     """The seed of the run after so many others; above every seed of `trials`, should these have been other ones."""
     shift = max((trial.seed - first - index for index, trial in enumerate(trials)), default=0)
     return lambda done: first + done + max(shift, 0)
-
-
-__all__ = ["Durations", "Peak", "Runner", "Trial", "find_peak"]

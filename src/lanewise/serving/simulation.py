@@ -17,7 +17,7 @@ from lanewise.perf.latency import latency
 from lanewise.perf.plans import plan, plan_all, staging_mode
 from lanewise.perf.predict import compete
 from lanewise.perf.sharing import FlowClass, native_errors, network_of
-from lanewise.serving.load import Load, check, gpus_of
+from lanewise.serving.load import ServiceLoad, check, gpus_of
 from lanewise.serving.times import ServiceTimes, service_times
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _ARRIVALS = {"server": "POISSON", "offline": "AT_ONCE", "single-stream": "ONE_BY
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class SimulationInput:
     """How to run: seconds in which queries begin, the seed, intervals to keep use for, and samples to trace.
 
     `hopeless` names a service by its place: the run ends once so many of its queries are late that it cannot be valid.
@@ -54,13 +54,13 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class Deployment:
     """A load with the GPUs that answer it, the time each takes for a batch, and the pool each belongs to.
 
     Batches hold up to `batch` samples: those asked for, else as many as the slowest of the GPUs should take.
     """
 
-    load: Load
+    load: ServiceLoad
     batch: int
     gpus: tuple[str, ...]
     times: tuple[ServiceTimes, ...]
@@ -72,7 +72,7 @@ class Served:
 class Simulation:
     """Loads on a system beside `background` flows, ready to run; InputError for what cannot be answered."""
 
-    def __init__(self, system: System, loads: Sequence[Load], background: Sequence[Flow] = ()) -> None:
+    def __init__(self, system: System, loads: Sequence[ServiceLoad], background: Sequence[Flow] = ()) -> None:
         if not loads:
             raise InputError("no service to simulate", hint="name a workload, such as resnet50")
         self.system = system
@@ -90,7 +90,7 @@ class Simulation:
             self._network = network_of([resource.capacity for resource in self.resources], classes)
         self.gpus = tuple(dict.fromkeys(gpu for each in self.served for gpu in each.gpus))
 
-    def run(self, rates: Sequence[float], ask: Ask) -> _native.Outcome:
+    def run(self, rates: Sequence[float], ask: SimulationInput) -> _native.Outcome:
         """One run with these rates in queries/s, one for each load (used by the server scenario only)."""
         with native_errors():
             return _native.simulate(self._network, self._scenario(rates, ask))
@@ -103,7 +103,7 @@ class Simulation:
                 found[index][flow_class] = amount
         return [list(each.items()) for each in found]
 
-    def resources_of(self, served: Served) -> set[int]:
+    def resources_of(self, served: Deployment) -> set[int]:
         """The resources that a service's queries and answers use."""
         mine = {id(item) for item in (*served.inward, *served.outward)}
         return {
@@ -144,7 +144,7 @@ class Simulation:
         """What each background flow takes of each resource."""
         return list(self.taken[len(self.taken) - len(self.background) :])
 
-    def _scenario(self, rates: Sequence[float], ask: Ask) -> _native.Scenario:
+    def _scenario(self, rates: Sequence[float], ask: SimulationInput) -> _native.Scenario:
         made = _native.Scenario()
         made.duration, made.seed, made.steps, made.trace = ask.duration, ask.seed, ask.steps, ask.trace
         made.gpus = len(self.gpus)
@@ -165,7 +165,9 @@ class Simulation:
         ]  # fmt: skip
         return made
 
-    def _add_workers(self, index: int, each: Served, pools: list[_native.Pool], workers: list[_native.Worker]) -> None:
+    def _add_workers(
+        self, index: int, each: Deployment, pools: list[_native.Pool], workers: list[_native.Worker]
+    ) -> None:
         load, count, first = each.load, len(each.gpus), self._first(index)
         known: dict[int, int] = {}
         single = load.one_by_one
@@ -183,7 +185,7 @@ class Simulation:
                 )
             )  # fmt: skip
 
-    def _leg(self, item: Planned, flow_class: int, size: float, load: Load) -> _native.Leg:
+    def _leg(self, item: Planned, flow_class: int, size: float, load: ServiceLoad) -> _native.Leg:
         return _native.Leg(
             flow_class=flow_class if size > 0 else -1, bytes=size, alone=alone_rate(item),
             setup=0.0 if load.networked else COPY_SETUP, latency=_wire(self.system, item.flow),
@@ -196,7 +198,7 @@ def alone_rate(item: Planned) -> float:
     return min([item.cap("lone"), *(use.resource.capacity / use.amount for use in item.uses if use.amount > 0)])
 
 
-def _serve(system: System, load: Load) -> Served:
+def _serve(system: System, load: ServiceLoad) -> Deployment:
     check(load)
     gpus = gpus_of(system, load)
     times = tuple(_times(system, gpu, load) for gpu in gpus)
@@ -214,10 +216,10 @@ def _serve(system: System, load: Load) -> Served:
     hosts = list(dict.fromkeys(ends))
     pools = tuple(range(len(gpus))) if single else tuple(hosts.index(end) for end in ends)
     batch = load.largest if load.batch is not None else min(each.batch for each in times)
-    return Served(load, batch, gpus, times, tuple(inward), tuple(outward), pools)
+    return Deployment(load, batch, gpus, times, tuple(inward), tuple(outward), pools)
 
 
-def _times(system: System, gpu: str, load: Load) -> ServiceTimes:
+def _times(system: System, gpu: str, load: ServiceLoad) -> ServiceTimes:
     part = system.part(gpu)
     if part is None:
         raise InputError(
@@ -249,7 +251,7 @@ def _classes(
     return member, [each for _, each in known]
 
 
-def _native_service(served: Served, rate: float, ask: Ask, hopeless: bool) -> _native.Service:
+def _native_service(served: Deployment, rate: float, ask: SimulationInput, hopeless: bool) -> _native.Service:
     load = served.load
     made = _native.Service()
     made.arrivals = getattr(_native.Arrivals, _ARRIVALS[load.scenario])

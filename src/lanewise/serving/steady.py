@@ -12,7 +12,7 @@ from lanewise.errors import InputError, unknown_name
 from lanewise.perf.flow import Flow
 from lanewise.perf.predict import Prediction, predict
 from lanewise.perf.resources import weakest
-from lanewise.serving.load import Load, gpus_of
+from lanewise.serving.load import ServiceLoad, gpus_of
 from lanewise.serving.times import service_times, software_cost, stated_rate
 from lanewise.serving.workload import Workload, workload
 
@@ -39,17 +39,17 @@ class ServiceRate:
 
 def closed(system: System, name: str | Workload, mode: str = "server", host: str | None = None) -> ServiceRate:
     """The service with load generator and GPUs in one host; InputError for a GPU of unknown service rate."""
-    return _rate(system, Load(workload(name), scenario=mode, host=host))
+    return _rate(system, ServiceLoad(workload(name), scenario=mode, host=host))
 
 
 def network(
     system: System, name: str | Workload, mode: str = "server", host: str | None = None, frontend: str = "frontend"
 ) -> ServiceRate:
     """The service with its load from `frontend`: bytes cross the fabric, software takes time for each query."""
-    return _rate(system, Load(workload(name), scenario=mode, host=host, frontend=frontend))
+    return _rate(system, ServiceLoad(workload(name), scenario=mode, host=host, frontend=frontend))
 
 
-def _rate(system: System, asked: Load) -> ServiceRate:
+def _rate(system: System, asked: ServiceLoad) -> ServiceRate:
     if asked.scenario not in MODES:
         raise unknown_name("mode", asked.scenario, MODES)
     load = asked.workload
@@ -60,7 +60,7 @@ def _rate(system: System, asked: Load) -> ServiceRate:
     return ServiceRate(load, found.total / load.bytes_in, found.total, slowest.limit, basis, slowest.rests_on, found)
 
 
-def _flow(system: System, asked: Load, gpu: str) -> Flow:
+def _flow(system: System, asked: ServiceLoad, gpu: str) -> Flow:
     part, load = system.part(gpu), asked.workload
     if part is None:
         raise InputError(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     import lanewise._native as _native
-    from lanewise.serving.simulation import Served, Simulation
+    from lanewise.serving.simulation import Deployment, Simulation
 
 Event = dict[str, Any]
 
@@ -40,7 +40,7 @@ def perfetto(simulation: Simulation, outcome: _native.Outcome) -> str:
 class _Worker:
     """A GPU as one service uses it; the native core numbers them in this order."""
 
-    served: Served
+    served: Deployment
     service: int
     gpu: str
 

@@ -21,7 +21,7 @@ PERCENTILES = {"server": 0.99, "singlestream": 0.90, "multistream": 0.99}
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class LatencyVerdict:
     """Valid or not, with a sentence that says why not; `allowed` is the most late queries that pass of `queries`.
 
     `allowed` is -1 where not even a run without a late query would pass.
@@ -37,7 +37,7 @@ class Verdict:
 def judge(
     queries: int, late: int, *, percentile: float = 0.99, confidence: float = CONFIDENCE, duration: float = math.inf,
     least_duration: float = 0.0, least_queries: int = 0,
-) -> Verdict:  # fmt: skip
+) -> LatencyVerdict:  # fmt: skip
     """The verdict on a Server run of `queries`, `late` of them, whose last query was due after `duration` seconds.
 
     For a score MLPerf asks for a `least_duration` of 600 s. InputError for counts or shares out of range.
@@ -59,7 +59,7 @@ def judge(
         reason = f"too few queries: {queries} of at least {least_queries}"
     elif duration < least_duration:
         reason = f"too short: {duration:g} s of at least {least_duration:g} s"
-    return Verdict(not reason, reason, late, queries, allowed)
+    return LatencyVerdict(not reason, reason, late, queries, allowed)
 
 
 def percentile_index(queries: int, percentile: float = 0.99) -> int:

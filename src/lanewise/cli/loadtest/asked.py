@@ -12,7 +12,7 @@ from lanewise.cli import options, terminal
 from lanewise.errors import FormatError
 
 if TYPE_CHECKING:
-    from lanewise.loadtest.bench import BenchAsk
+    from lanewise.loadtest.session import BenchAsk
 
 Trace = Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="The last run for Perfetto.")]
 RunFile = Annotated[
@@ -56,22 +56,22 @@ class Asked:
     def bench(self) -> BenchAsk:
         """As what is tested; FormatError or InputError for what cannot be."""
         from lanewise import units
-        from lanewise.loadtest.bench import BenchAsk
-        from lanewise.loadtest.engines import Options
-        from lanewise.loadtest.system import SystemAsk
+        from lanewise.loadtest.engines import EngineOptions
+        from lanewise.loadtest.session import BenchAsk
+        from lanewise.loadtest.system import SystemSpec
 
         devices = tuple(options.words(self.devices))
         if not devices:
             raise FormatError("--devices names no device", hint="write --devices cpu or --devices gpu0,gpu1")
         engine = self.engine or first_engine(devices)
         per_batch, per_query = service_times(self.service)
-        system = SystemAsk(
+        system = SystemSpec(
             devices=devices, batch=self.batch, timeout=units.parse(self.timeout, "s"), streams=self.streams,
             copy=self.copy, library=self.library, sample_bytes=round(units.parse(self.sample_bytes, "B")),
             service_batch=per_batch, service_query=per_query,
         )  # fmt: skip
-        return BenchAsk(engine, self.model, self.precision, Options(threads=threads(self.threads), mode=self.mode),
-                        system, self.images)  # fmt: skip
+        runtime = EngineOptions(threads=threads(self.threads), mode=self.mode)
+        return BenchAsk(engine, self.model, self.precision, runtime, system, self.images)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from lanewise.cli.spread import spread
 
 if TYPE_CHECKING:
     from lanewise.api.loadtest import Answer
-    from lanewise.loadtest.peak import Done, Progress
+    from lanewise.loadtest.peak import Done, SearchProgress
 
 
 @spread
@@ -33,7 +33,7 @@ def peak(*, what: Asked, search: Search, trace: asked.Trace = None, outputs: Out
     show(answer, outputs.as_json)
 
 
-def progress(now: Progress) -> None:
+def progress(now: SearchProgress) -> None:
     """The run of a search that is about to begin."""
     load = f"{now.load.qps:,.0f} queries/s" if now.kind == "search" else now.kind
     left = f"about {now.left:.0f} s left of this search"

@@ -13,9 +13,9 @@ from lanewise.cli.loadtest.asked import Asked, Outputs, Rules
 from lanewise.cli.spread import spread
 
 if TYPE_CHECKING:
+    from lanewise.loadtest.load_run import LoadSpec
     from lanewise.loadtest.loadgen import Tick
-    from lanewise.loadtest.run import Load
-    from lanewise.loadtest.single import Single
+    from lanewise.loadtest.single_run import SingleRun
 
 Scenario = Annotated[
     str,
@@ -58,10 +58,10 @@ def run(
     Exit code 1 if an audit failed.
     """
     from lanewise import api, units
-    from lanewise.loadtest.run import Load
+    from lanewise.loadtest.load_run import LoadSpec
 
     named = scenario_named(scenario or ("offline" if accuracy or audit else "server"))
-    load = Load(named, qps, seconds, queries, units.parse(rules.bound, "s"), rules.percentile, rules.seed, accuracy,
+    load = LoadSpec(named, qps, seconds, queries, units.parse(rules.bound, "s"), rules.percentile, rules.seed, accuracy,
                 rules.coalesce)  # fmt: skip
     try:
         found = api.loadtest_run(
@@ -86,15 +86,15 @@ def scenario_named(text: str) -> str:
     return found
 
 
-def _ticked(load: Load) -> Tick:
+def _ticked(load: LoadSpec) -> Tick:
     def told(issued: int, answered: int, late: int) -> None:
         terminal.status(f"{load.scenario}: {issued:,} issued, {answered:,} answered, {late:,} late")
 
     return told
 
 
-def _show(found: Single, as_json: bool) -> None:
-    from lanewise.loadtest.told_single import as_data
+def _show(found: SingleRun, as_json: bool) -> None:
+    from lanewise.loadtest.run_result import as_data
     from lanewise.report.loadtest_single import as_text
 
     data = as_data(found)

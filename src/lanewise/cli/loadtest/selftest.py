@@ -13,7 +13,7 @@ from lanewise.errors import FormatError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lanewise.loadtest.selftest import Ceiling
+    from lanewise.loadtest.selftest import GeneratorCeiling
 
 
 def selftest(
@@ -52,7 +52,7 @@ def selftest(
             _warn(found)
 
 
-def _show(found: Sequence[Ceiling], as_json: bool) -> None:
+def _show(found: Sequence[GeneratorCeiling], as_json: bool) -> None:
     from lanewise import units
 
     if as_json:
@@ -72,14 +72,14 @@ def _show(found: Sequence[Ceiling], as_json: bool) -> None:
     return None
 
 
-def _data(ceiling: Ceiling) -> dict[str, object]:
+def _data(ceiling: GeneratorCeiling) -> dict[str, object]:
     return {
         "mode": ceiling.mode, "qps": ceiling.qps, "failed": ceiling.failed if ceiling.failed < float("inf") else None,
         "runs": ceiling.runs, "latency": dict(ceiling.latency), "lag": dict(ceiling.lag), "note": ceiling.note,
     }  # fmt: skip
 
 
-def _warn(found: Sequence[Ceiling]) -> None:
+def _warn(found: Sequence[GeneratorCeiling]) -> None:
     import os
 
     if (os.cpu_count() or 1) < 2:

@@ -16,7 +16,7 @@ from lanewise.errors import FormatError, InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lanewise.loadtest.sweep import Row, Seen
+    from lanewise.loadtest.sweep import SweepResult, SweepRow
 
 
 @spread
@@ -52,7 +52,7 @@ def sweep(
     swept.check_baseline(baseline, points)
     swept.check_extrapolated(axis, counts, points)
     _check(rate, chart, outputs.output)
-    found: list[Seen] = []
+    found: list[SweepResult] = []
     try:
         for each in api.loadtest_sweep(
             points, **search.settings(), results=outputs.results, say=terminal.status, on_progress=progress
@@ -94,7 +94,7 @@ def _check(rate: float | None, chart: Path | None, output: Path | None) -> None:
             files.check_writable(path)
 
 
-def _write(found: Sequence[Seen], rows: Sequence[Row], output: Path | None) -> None:
+def _write(found: Sequence[SweepResult], rows: Sequence[SweepRow], output: Path | None) -> None:
     from lanewise import api
 
     if output is not None:

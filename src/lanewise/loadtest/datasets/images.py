@@ -126,6 +126,3 @@ def _in_classes(folder: Path) -> Iterator[tuple[Path, int]]:
         for path in sorted((folder / name).iterdir()):
             if path.suffix.lower() in ENDINGS:
                 yield path, label
-
-
-__all__ = ["ImageFolder"]

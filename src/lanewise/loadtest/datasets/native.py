@@ -31,6 +31,3 @@ class NativeSamples:
     def label(self, index: int) -> int | None:
         """None: nobody knows what noise shows."""
         return None
-
-
-__all__ = ["NativeSamples"]

@@ -45,6 +45,3 @@ class Synthetic:
     def label(self, index: int) -> int | None:
         """None: nobody knows what noise shows."""
         return None
-
-
-__all__ = ["Synthetic"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lanewise.errors import InputError, UnknownName, unknown_name
-from lanewise.loadtest.engines.base import Engine, Options
+from lanewise.loadtest.engines.base import Engine, EngineOptions
 from lanewise.loadtest.models import MODELS, Model, model
 
 ENGINES = ("onnxruntime", "torch")
@@ -17,7 +17,7 @@ def open_engine(
     source: str,
     device: str = "cpu",
     precision: str = "fp32",
-    options: Options | None = None,
+    options: EngineOptions | None = None,
     max_batch: int = 32,
 ) -> Engine:
     """The engine of that name, loaded: `source` is a name of MODELS or an ONNX file, `device` cpu or cuda:N.
@@ -25,7 +25,7 @@ def open_engine(
     InputError for what does not go together, FormatError for a file that is no such model, MissingDependency for a
     library that is not installed, CannotMeasure where the device refuses.
     """
-    chosen = options or Options()
+    chosen = options or EngineOptions()
     if name not in ENGINES:
         raise unknown_name("engine", name, ENGINES)
     if precision not in PRECISIONS:
@@ -47,13 +47,13 @@ def _source(source: str, layout: str) -> Model | Path:
         raise
 
 
-def _onnxruntime(source: Model | Path, precision: str, options: Options) -> Engine:
+def _onnxruntime(source: Model | Path, precision: str, options: EngineOptions) -> Engine:
     from lanewise.loadtest.engines.ort import OnnxRuntime
 
     return OnnxRuntime(source, precision, options)
 
 
-def _torch(source: Model | Path, precision: str, options: Options) -> Engine:
+def _torch(source: Model | Path, precision: str, options: EngineOptions) -> Engine:
     from lanewise.loadtest.engines.pytorch import PyTorch
 
     if isinstance(source, Path):
@@ -61,4 +61,4 @@ def _torch(source: Model | Path, precision: str, options: Options) -> Engine:
     return PyTorch(source, precision, options)
 
 
-__all__ = ["ENGINES", "PRECISIONS", "Engine", "Options", "open_engine"]
+__all__ = ["ENGINES", "PRECISIONS", "Engine", "EngineOptions", "open_engine"]

@@ -22,7 +22,7 @@ LEAST, MOST, SECONDS = 7, 200, 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class EngineOptions:
     """How an engine runs; each engine refuses what it does not know.
 
     `provider` is onnxruntime's (cpu, cuda, tensorrt; empty is the device's own), `threads` its threads inside an
@@ -152,6 +152,3 @@ def device_index(device: str) -> int | None:
     if kind == "cuda" and (device == "cuda" or index.isdecimal()):
         return int(index or 0)
     raise InputError(f"there is no device '{device}' for an engine", hint="cpu, cuda or cuda:0, cuda:1, ...")
-
-
-__all__ = ["Engine", "Options", "checked_sizes", "classes_of", "closed_loop", "device_index", "random_batch"]

@@ -21,7 +21,7 @@ CPU = "cpu"
 WARM = 3  # runs of a batch size before it counts as prepared
 
 
-class Turns:
+class InlineExecutor:
     """Does what is submitted at once, one piece of work after another, in the thread of whoever asks."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Turns:
         """Nothing: there is no thread to end."""
 
 
-class OneThread(ABC):
+class SingleThreadEngine(ABC):
     """An engine all of whose work is done by one thread, whoever asks for it; see Engine.
 
     Much of what libraries prepare belongs to the thread that ran it: cuDNN's plans for a convolution, Dynamo's
@@ -54,7 +54,7 @@ class OneThread(ABC):
     def __init__(self) -> None:
         self.sizes: list[int] = []
         self._device, self._max_batch = CPU, 1
-        self._worker: ThreadPoolExecutor | Turns | None = None
+        self._worker: ThreadPoolExecutor | InlineExecutor | None = None
 
     @property
     @abstractmethod
@@ -78,7 +78,7 @@ class OneThread(ABC):
         self._stop()
         self._device, self._max_batch = CPU if index is None else f"cuda:{index}", max_batch
         by_caller = self._by_caller(index)
-        self._worker = Turns() if by_caller else ThreadPoolExecutor(1, thread_name_prefix="engine")
+        self._worker = InlineExecutor() if by_caller else ThreadPoolExecutor(1, thread_name_prefix="engine")
         try:
             self._do(self._open, index)
         except BaseException:
@@ -213,6 +213,3 @@ def about_model(model: Model, seed: int, precision: str) -> dict[str, object]:
 def scores_classes(model: Model | None) -> bool:
     """Whether a model of ours has one score a class for each sample; of a file that is not known."""
     return model is not None and len(model.size().output) == 1
-
-
-__all__ = ["CPU", "OneThread", "about_model", "scores_classes"]

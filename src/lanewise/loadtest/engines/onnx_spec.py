@@ -61,6 +61,3 @@ def _type(given: Any, location: Location) -> str:
             hint=f"known: {', '.join(ITEM_BYTES)}",
         )
     return dtype
-
-
-__all__ = ["Described", "described"]

@@ -10,12 +10,12 @@ import numpy as np
 
 from lanewise.errors import CannotMeasure, FormatError, InputError, Location
 from lanewise.loadtest.checksum import checksums
-from lanewise.loadtest.engines.base import Options, classes_of, device_index
-from lanewise.loadtest.engines.one_thread import CPU, OneThread, about_model, scores_classes
+from lanewise.loadtest.engines.base import EngineOptions, classes_of, device_index
+from lanewise.loadtest.engines.one_thread import CPU, SingleThreadEngine, about_model, scores_classes
 from lanewise.loadtest.engines.onnx_spec import Described, described
 from lanewise.loadtest.engines.sizes import fitting, steps
 from lanewise.loadtest.models import Model
-from lanewise.loadtest.models.as_onnx import onnx_file
+from lanewise.loadtest.models.onnx_model import onnx_file
 from lanewise.loadtest.models.pixels import with_pixels
 from lanewise.loadtest.optional import need
 from lanewise.loadtest.spec import batch_of, in_memory
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
 
 
-class OnnxRuntime(OneThread):
+class OnnxRuntime(SingleThreadEngine):
     """See Engine; `source` is a model of Lanewise's or the path of an ONNX file.
 
     On a GPU a batch is padded up to the next of `sizes`: each new size is prepared anew, convolution by convolution.
     """
 
-    def __init__(self, source: Model | Path, precision: str = "fp32", options: Options = Options()) -> None:  # noqa: B008
+    def __init__(self, source: Model | Path, precision: str = "fp32", options: EngineOptions = EngineOptions()) -> None:  # noqa: B008
         super().__init__()
         self._ort = need("onnxruntime", "the onnxruntime engine")
         self._options, self._precision = options, precision
@@ -253,6 +253,3 @@ def _readable(path: Path) -> Path:
         raise InputError(
             f"the model cannot be read: {why}", location=Location(str(path)), hint="name an .onnx file"
         ) from error
-
-
-__all__ = ["PROVIDERS", "OnnxRuntime"]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lanewise.errors import CannotMeasure, InputError, unknown_name
 from lanewise.loadtest.checksum import WORD
-from lanewise.loadtest.engines.base import Options
-from lanewise.loadtest.engines.one_thread import CPU, WARM, OneThread, about_model, scores_classes
+from lanewise.loadtest.engines.base import EngineOptions
+from lanewise.loadtest.engines.one_thread import CPU, WARM, SingleThreadEngine, about_model, scores_classes
 from lanewise.loadtest.engines.sizes import fitting, steps
-from lanewise.loadtest.engines.torch_device import Device, device_of
-from lanewise.loadtest.models.as_torch import torch_module
+from lanewise.loadtest.engines.torch_device import TorchDevice, device_of
+from lanewise.loadtest.models.torch_model import torch_module
 from lanewise.loadtest.optional import need
 from lanewise.loadtest.spec import batch_of
 
@@ -46,7 +46,7 @@ class Slot:
     event: Any
 
 
-class PyTorch(OneThread):
+class PyTorch(SingleThreadEngine):
     """See Engine. A batch is padded up to the next of `sizes`, but for `eager` on a CPU.
 
     On a GPU the engine's thread only queues: samples into the input of the size's graph, its replay, the answers on
@@ -55,14 +55,14 @@ class PyTorch(OneThread):
     lies on one stream, each copy of answers behind its own replay and before the next.
     """
 
-    def __init__(self, model: Model, precision: str = "fp32", options: Options = Options()) -> None:  # noqa: B008
+    def __init__(self, model: Model, precision: str = "fp32", options: EngineOptions = EngineOptions()) -> None:  # noqa: B008
         super().__init__()
         if options.mode and options.mode not in MODES:
             raise unknown_name("mode", options.mode, MODES)
         self._torch = need("torch", "the torch engine")
         self._model, self._precision, self._options = model, precision, options
         self._mode = options.mode
-        self._place: Device | None = None
+        self._place: TorchDevice | None = None
         self._entered = ExitStack()
         self._whole: Run | None = None
         self._runs: dict[int, Run] = {}
@@ -118,7 +118,7 @@ class PyTorch(OneThread):
         device.record(slot.event)
         return slot, device
 
-    def _slot(self, device: Device, place: Place) -> Slot:
+    def _slot(self, device: TorchDevice, place: Place) -> Slot:
         """Made once for a buffer: a tensor over an address takes longer to make than a batch to queue.
 
         CannotMeasure where torch copies, as it does with memory of another GPU: a copy kept would answer old samples.
@@ -193,7 +193,7 @@ class PyTorch(OneThread):
 
         return whole
 
-    def _prepare(self, device: Device, whole: Run) -> None:
+    def _prepare(self, device: TorchDevice, whole: Run) -> None:
         """Runs, and captures, every batch size, the largest first so that the smaller reuse its memory."""
         torch, spec = self._torch, self.spec
         self.sizes = steps(self._max_batch)
@@ -245,6 +245,3 @@ def _padded(run: Run, held: Any) -> Run:
         return run(held)
 
     return ran
-
-
-__all__ = ["MODES", "PyTorch"]

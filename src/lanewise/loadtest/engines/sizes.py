@@ -26,6 +26,3 @@ def steps(largest: int) -> list[int]:
 def fitting(sizes: Sequence[int], n: int) -> int:
     """The smallest of the prepared `sizes` (ascending) that holds `n` samples; `n` itself where none are prepared."""
     return sizes[bisect_left(sizes, n)] if sizes else n
-
-
-__all__ = ["fitting", "steps"]

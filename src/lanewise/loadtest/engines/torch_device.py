@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Run = Callable[[Any], Any]
 
 
-class Device(Protocol):
+class TorchDevice(Protocol):
     """What the torch engine needs of a device; all but `wait` are called by the engine's thread."""
 
     name: str
@@ -60,12 +60,12 @@ class Cpu:
         self.torch, self._threads = torch, threads
 
     def enter(self, entered: ExitStack) -> None:
-        """See Device."""
+        """See TorchDevice."""
         if self._threads:
             self.torch.set_num_threads(self._threads)
 
     def bytes_at(self, address: int, rows: int, stride: int) -> Any:
-        """See Device."""
+        """See TorchDevice."""
         import ctypes
 
         import numpy as np
@@ -74,29 +74,29 @@ class Cpu:
         return self.torch.from_numpy(np.ctypeslib.as_array(held).reshape(rows, stride))
 
     def answers(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """See Device."""
+        """See TorchDevice."""
         return self.torch.empty(shape, dtype=dtype)
 
     def event(self) -> Any:
-        """See Device."""
+        """See TorchDevice."""
         return None
 
     def record(self, event: Any) -> None:
-        """See Device."""
+        """See TorchDevice."""
 
     def wait(self, event: Any) -> None:
-        """See Device."""
+        """See TorchDevice."""
 
     def captured(self, run: Run, held: Any) -> Run:
         """The function itself: a CPU has no graphs."""
         return run
 
     def describe(self) -> dict[str, object]:
-        """See Device."""
+        """See TorchDevice."""
         return {"threads": self._threads or "torch's choice"}
 
     def let_go(self) -> None:
-        """See Device."""
+        """See TorchDevice."""
 
 
 class Cuda:
@@ -115,7 +115,7 @@ class Cuda:
         self._pool: Any = None
 
     def enter(self, entered: ExitStack) -> None:
-        """See Device: its own stream, and convolutions chosen by trying them, as sizes are few and prepared."""
+        """See TorchDevice: its own stream, and convolutions chosen by trying them, as sizes are few and prepared."""
         torch = self.torch
         torch.backends.cudnn.benchmark = True
         entered.enter_context(torch.cuda.device(self._index))
@@ -123,30 +123,30 @@ class Cuda:
         entered.enter_context(torch.cuda.stream(self._stream))
 
     def bytes_at(self, address: int, rows: int, stride: int) -> Any:
-        """See Device."""
+        """See TorchDevice."""
         interface = {"shape": (rows, stride), "typestr": "|u1", "data": (address, False), "version": 3}
         holder = type("Memory", (), {"__cuda_array_interface__": interface})()
         return self.torch.as_tensor(holder, device=self.name)
 
     def answers(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """See Device: pinned, as a copy to other memory would wait for the stream."""
+        """See TorchDevice: pinned, as a copy to other memory would wait for the stream."""
         return self.torch.empty(shape, dtype=dtype, pin_memory=True)
 
     def event(self) -> Any:
-        """See Device; who waits for it sleeps, as the cores are the load generator's."""
+        """See TorchDevice; who waits for it sleeps, as the cores are the load generator's."""
         return self.torch.cuda.Event(blocking=True)
 
     def record(self, event: Any) -> None:
-        """See Device."""
+        """See TorchDevice."""
         event.record(self._stream)
 
     def wait(self, event: Any) -> None:
-        """See Device; a thread that is new to CUDA is told its GPU first, or it would make a context on GPU 0."""
+        """See TorchDevice; a thread that is new to CUDA is told its GPU first, or it would make a context on GPU 0."""
         with self.torch.cuda.device(self._index):
             event.synchronize()
 
     def captured(self, run: Run, held: Any) -> Run:
-        """See Device; graphs share their memory, as they run one after another and each answer is copied in between."""
+        """See TorchDevice; graphs share memory: they run one after another, and each answer is copied in between."""
         torch = self.torch
         torch.cuda.synchronize(self._index)
         graph = torch.cuda.CUDAGraph()
@@ -162,7 +162,7 @@ class Cuda:
         return replayed
 
     def describe(self) -> dict[str, object]:
-        """See Device; which GPU it is by its PCI address, where torch says it."""
+        """See TorchDevice; which GPU it is by its PCI address, where torch says it."""
         torch = self.torch
         found = torch.cuda.get_device_properties(self._index)
         said: dict[str, object] = {"gpu": found.name, "cuda": torch.version.cuda}
@@ -171,14 +171,11 @@ class Cuda:
         return said | {"tf32": bool(torch.backends.cudnn.allow_tf32)}
 
     def let_go(self) -> None:
-        """See Device."""
+        """See TorchDevice."""
         self._pool = self._stream = None
         self.torch.cuda.empty_cache()
 
 
-def device_of(torch: Any, index: int | None, threads: int) -> Device:
+def device_of(torch: Any, index: int | None, threads: int) -> TorchDevice:
     """The GPU of that ordinal, or the CPU (None) with so many threads (0: torch's own choice)."""
     return Cpu(torch, threads) if index is None else Cuda(torch, index)
-
-
-__all__ = ["Cpu", "Cuda", "Device", "Run", "device_of"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from lanewise.errors import unknown_name
 from lanewise.loadtest.models.encoder import LARGE, MINI, Encoder
 from lanewise.loadtest.models.images import Pixels, ResNet50, SmallCnn
-from lanewise.loadtest.models.shapes import Size, size_of
+from lanewise.loadtest.models.shapes import ModelSize, size_of
 
 if TYPE_CHECKING:
     from lanewise.loadtest.models.ops import Ops
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Network(Protocol):
+class NeuralNetwork(Protocol):
     """A network: what one sample is, and what is done with a batch of them."""
 
     @property
@@ -34,21 +34,21 @@ class Model:
 
     name: str
     about: str
-    network: Network
+    network: NeuralNetwork
 
     @property
     def spec(self) -> SampleSpec:
         """One sample."""
         return self.network.spec
 
-    def size(self) -> Size:
+    def size(self) -> ModelSize:
         """Parameters, multiply-adds of one sample, shape of its output."""
         return size_of(self.network)
 
 
 def model(name: str, layout: str = "hwc") -> Model:
     """The model of that name; `layout` of image samples is hwc or chw. UnknownName otherwise."""
-    known: dict[str, tuple[str, Network]] = {
+    known: dict[str, tuple[str, NeuralNetwork]] = {
         "small-cnn": ("a small convolutional network for laptops, 224x224 images", SmallCnn(Pixels(layout))),
         "resnet50": ("ResNet50 v1.5 (stride in the 3x3), 224x224 images", ResNet50(Pixels(layout))),
         "bert": ("a BERT-style encoder of BERT-Mini's shape, sequences of 384", Encoder(MINI)),
@@ -61,4 +61,4 @@ def model(name: str, layout: str = "hwc") -> Model:
 
 MODELS = ("small-cnn", "resnet50", "bert", "bert-large")
 
-__all__ = ["MODELS", "Model", "Network", "Size", "model"]
+__all__ = ["MODELS", "Model", "ModelSize", "NeuralNetwork", "model"]

@@ -61,6 +61,3 @@ class Encoder:
         x = ops.norm(f"{name}.seen", ops.add(x, ops.dense(f"{name}.out", seen, Dense(width, width))), width)
         inner = ops.gelu(ops.dense(f"{name}.wide", x, Dense(width, 4 * width)))
         return ops.norm(f"{name}.fed", ops.add(x, ops.dense(f"{name}.narrow", inner, Dense(4 * width, width))), width)
-
-
-__all__ = ["LARGE", "LENGTH", "MINI", "VOCABULARY", "Encoder", "Shape"]

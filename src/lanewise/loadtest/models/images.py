@@ -96,6 +96,3 @@ class SmallCnn(Classifier):
         for index, (inside, outside) in enumerate(((32, 32), (32, 64), (64, 128)), 1):
             x = ops.conv(f"conv{index}", x, Conv(inside, outside, kernel=3, stride=2))
         return x, 128
-
-
-__all__ = ["CLASSES", "SIDE", "Pixels", "ResNet50", "SmallCnn"]

@@ -84,6 +84,3 @@ class Ops(Protocol[T]):
 
     def attention(self, query: T, key: T, value: T, mask: T, heads: Heads) -> T:
         """Scaled dot-product attention of (n, length, width); keys whose `mask` (n, length) is 0 are not seen."""
-
-
-__all__ = ["DEVIATION", "MEAN", "Conv", "Dense", "Heads", "Ops"]

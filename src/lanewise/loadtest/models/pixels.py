@@ -71,6 +71,3 @@ def _nodes(onnx: Any, layout: str, kind: int, into: str) -> list[Any]:
     steps.append(make("Mul", [f"{NEW}_floats", f"{NEW}_factor"], [f"{NEW}_scaled"]))
     steps.append(make("Add", [f"{NEW}_scaled", f"{NEW}_shift"], [into]))
     return steps
-
-
-__all__ = ["with_pixels"]

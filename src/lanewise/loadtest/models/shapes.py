@@ -7,14 +7,14 @@ from math import prod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lanewise.loadtest.models import Network
+    from lanewise.loadtest.models import NeuralNetwork
     from lanewise.loadtest.models.ops import Conv, Dense, Heads
 
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class ModelSize:
     """Trained parameters (scale and shift of batch norms included, running means not), multiply-adds of one sample,
     shape of its output."""
 
@@ -23,11 +23,11 @@ class Size:
     output: tuple[int, ...]
 
 
-def size_of(network: Network) -> Size:
+def size_of(network: NeuralNetwork) -> ModelSize:
     """Counts a network for one sample."""
     ops = _Shapes()
     output = network.run(ops, (1, *network.spec.shape))
-    return Size(ops.parameters, ops.multiply_adds, output[1:])
+    return ModelSize(ops.parameters, ops.multiply_adds, output[1:])
 
 
 class _Shapes:
@@ -97,6 +97,3 @@ class _Shapes:
         assert width == heads.count * heads.size
         self.multiply_adds += 2 * length * length * width
         return query
-
-
-__all__ = ["Size", "size_of"]

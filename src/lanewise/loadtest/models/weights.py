@@ -56,6 +56,3 @@ def pixel_scale() -> tuple[Floats, Floats]:
     factor = 1 / np.array(DEVIATION, np.float64)
     shift = -np.array(MEAN, np.float64) * factor
     return factor.astype(np.float32).reshape(3, 1, 1), shift.astype(np.float32).reshape(3, 1, 1)
-
-
-__all__ = ["Weights", "pixel_scale"]

@@ -13,16 +13,16 @@ from lanewise.results.observation import Basis, Measured, Observation, Source
 from lanewise.results.sample import Sample
 
 if TYPE_CHECKING:
-    from lanewise.loadtest.peak import PeakFound
-    from lanewise.loadtest.run import Outcome
-    from lanewise.loadtest.system import Account
+    from lanewise.loadtest.load_run import LoadGenResult
+    from lanewise.loadtest.peak import PeakResult
+    from lanewise.loadtest.system import SystemStatistics
 
 # What belongs to a search rather than to what is tested: its peak alone is told with it.
 OF_THE_SEARCH = ("copies tried", "prediction")
 NO_SUBMISSION = "made by MLPerf's rules, but no MLPerf submission: runs are shorter than 600 s and nobody reviewed them"
 
 
-def as_data(found: PeakFound, account: Account, about: Mapping[str, object], folder: Path) -> dict[str, Any]:
+def as_data(found: PeakResult, account: SystemStatistics, about: Mapping[str, object], folder: Path) -> dict[str, Any]:
     """The whole answer for other programs; SI units, None for what is not known."""
     best = found.outcome
     return {
@@ -38,7 +38,7 @@ def as_data(found: PeakFound, account: Account, about: Mapping[str, object], fol
     }  # fmt: skip
 
 
-def as_samples(found: PeakFound, account: Account, about: Mapping[str, object]) -> Iterator[Sample]:
+def as_samples(found: PeakResult, account: SystemStatistics, about: Mapping[str, object]) -> Iterator[Sample]:
     """The peak, what it moved and its latencies as measured values; one without a value where no rate was VALID."""
     size = about.get("sample bytes")
     sample_bytes = size if isinstance(size, int) else 0
@@ -73,7 +73,7 @@ def expected(peak: Sample, qps: float) -> Observation:
     )  # fmt: skip
 
 
-def limit(found: PeakFound, account: Account, about: Mapping[str, object]) -> str:
+def limit(found: PeakResult, account: SystemStatistics, about: Mapping[str, object]) -> str:
     """What keeps the peak from being higher, in words."""
     best = found.outcome
     if best is None:
@@ -97,7 +97,7 @@ def limit(found: PeakFound, account: Account, about: Mapping[str, object]) -> st
     return f"the engine: {took}; {share}, the bound leaves the rest"
 
 
-def late(outcome: Outcome) -> Iterator[tuple[str, float]]:
+def late(outcome: LoadGenResult) -> Iterator[tuple[str, float]]:
     """Latency at each percentile, and how late the generator was, by the name of the metric in ms."""
     for name in ("p50", "p90", "p99", "p99.9"):
         if name in outcome.latency:
@@ -115,18 +115,18 @@ def notes(about: Mapping[str, object]) -> list[str]:
     return found
 
 
-def _goodput(found: PeakFound, about: Mapping[str, object]) -> float | None:
+def _goodput(found: PeakResult, about: Mapping[str, object]) -> float | None:
     """GB/s of what completed queries bring."""
     size = about.get("sample bytes")
     return found.outcome.qps * size / 1e9 if found.outcome is not None and isinstance(size, int) else None
 
 
-def _residual(found: PeakFound) -> float | None:
+def _residual(found: PeakResult) -> float | None:
     predicted = found.ask.prediction
     return 100.0 * (predicted / found.qps - 1.0) if predicted and found.qps else None
 
 
-def _run(kind: str, outcome: Outcome) -> dict[str, Any]:
+def _run(kind: str, outcome: LoadGenResult) -> dict[str, Any]:
     load = outcome.load
     return {
         "kind": kind, "qps": load.qps, "seconds": outcome.seconds, "seed": load.seed, "valid": outcome.valid,
@@ -138,6 +138,3 @@ def _run(kind: str, outcome: Outcome) -> dict[str, Any]:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-__all__ = ["as_data", "as_samples", "expected", "late", "limit", "notes"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lanewise.loadtest.neighbours import Used, _yielding, used
+from lanewise.loadtest.interference import Used, _yielding, used
 
 if not Path("/proc/stat").exists():
     pytest.skip("there is no /proc/stat", allow_module_level=True)

@@ -46,7 +46,7 @@ class Seen:
     disturbed: bool = False
 
 
-class Belief:
+class Posterior:
     """Chances of peaks (logarithms of the rate, `step` apart), steepnesses and noises, given runs.
 
     The peak is expected to be at most `most`, which may be wrong.
@@ -127,6 +127,3 @@ def _normal(z: Array) -> Array:
 
     made: Array = ndtr(z)
     return made
-
-
-__all__ = ["Belief", "Seen", "margin"]

@@ -65,6 +65,3 @@ def _yielding(proc: Path) -> int:
         if len(fields) > _POLICY and fields[_POLICY] == _IDLE_CLASS:
             ticks += int(fields[_USER]) + int(fields[_SYSTEM])
     return ticks
-
-
-__all__ = ["DISTURBED", "Used", "used"]

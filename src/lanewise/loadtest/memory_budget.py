@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from lanewise.errors import CannotMeasure
-from lanewise.loadtest.run import MULTI_STREAM, OFFLINE, SERVER, Load
+from lanewise.loadtest.load_run import MULTI_STREAM, OFFLINE, SERVER, LoadSpec
 
 # B at the peak with LoadGen 6.0.17: 323 and 169 measured (benchmarks/loadgen_memory.py), and room for a log that lags.
 PER_QUERY = 510
@@ -15,7 +15,7 @@ PER_SAMPLE = 250  # of each sample in a query of many
 _SHARE = 0.9  # of what is free, so that others can still breathe
 
 
-def needed(load: Load) -> int:
+def needed(load: LoadSpec) -> int:
     """Bytes that LoadGen will take at the peak of a run, its queries and their log; not the system's own."""
     due = load.qps * load.seconds
     if load.scenario == SERVER:
@@ -36,7 +36,7 @@ def available(root: Path = Path("/")) -> int | None:
     return min(limits, default=None)
 
 
-def check(load: Load, free: int | None) -> None:
+def check(load: LoadSpec, free: int | None) -> None:
     """CannotMeasure with what is needed and what is `free` where a run does not fit."""
     need = needed(load)
     if free is None or need <= _SHARE * free:
@@ -58,6 +58,3 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
-
-
-__all__ = ["PER_QUERY", "PER_SAMPLE", "available", "check", "needed"]

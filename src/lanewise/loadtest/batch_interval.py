@@ -16,13 +16,13 @@ from lanewise.loadtest.system import cannot
 
 if TYPE_CHECKING:
     from lanewise import _native
-    from lanewise.loadtest.system import SystemAsk
+    from lanewise.loadtest.system import SystemSpec
 
 SECONDS = 0.25  # of work for each size, or BATCHES where those take longer
 BATCHES = 10  # of each device at least; the first and the last tenth do not count
 
 
-def intervals(system: _native.BatchingSystem, ask: SystemAsk, sizes: Sequence[int]) -> dict[int, float]:
+def intervals(system: _native.BatchingSystem, ask: SystemSpec, sizes: Sequence[int]) -> dict[int, float]:
     """Seconds from one batch of a device to its next, by size, with all devices and streams at work.
 
     The system must not run. CannotMeasure where it fails.
@@ -40,14 +40,14 @@ def intervals(system: _native.BatchingSystem, ask: SystemAsk, sizes: Sequence[in
         system.unload(resident)
 
 
-def _interval(system: _native.BatchingSystem, ask: SystemAsk, size: int, resident: int) -> float:
+def _interval(system: _native.BatchingSystem, ask: SystemSpec, size: int, resident: int) -> float:
     system.take_at_most(size)
     first = _one(system, ask, size, resident, 1)
     again = math.ceil(SECONDS / (BATCHES * first))
     return first if again <= 1 else _one(system, ask, size, resident, again)
 
 
-def _one(system: _native.BatchingSystem, ask: SystemAsk, size: int, resident: int, times: int) -> float:
+def _one(system: _native.BatchingSystem, ask: SystemSpec, size: int, resident: int, times: int) -> float:
     import lanewise._native as native
 
     lanes = len(ask.devices)
@@ -61,6 +61,3 @@ def _one(system: _native.BatchingSystem, ask: SystemAsk, size: int, resident: in
     low, high = (times * tenth * size * lanes - 1 for tenth in (1, BATCHES - 1))
     batches = (BATCHES - 2) * times
     return float(max(ends[high] - ends[low], 1) * 1e-9 / batches)
-
-
-__all__ = ["intervals"]

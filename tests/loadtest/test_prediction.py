@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from lanewise.catalog.library import read_parts
 from lanewise.errors import InputError
-from lanewise.loadtest.closing import PART, SERVICE, Alone, expect_alone, part_file
+from lanewise.loadtest.prediction import PART, SERVICE, DeviceModel, part_file, predict_peak
 from lanewise.serving.queues import md1_peak
 from lanewise.serving.times import time_key
 
-ALONE = Alone(bound=0.015)
+ALONE = DeviceModel(bound=0.015)
 
 
 @pytest.mark.parametrize("service", [0.0005, 0.001, 0.004])
 def test_one_device_that_serves_query_by_query_is_the_closed_form(service: float):
-    found = expect_alone({1: service}, ALONE)
+    found = predict_peak({1: service}, ALONE)
     assert found.qps == pytest.approx(md1_peak(service, ALONE.bound), rel=0.015)
     assert found.ceiling == pytest.approx(1 / service)
 
@@ -28,8 +28,8 @@ def test_one_device_that_serves_query_by_query_is_the_closed_form(service: float
 @given(scale=st.floats(0.2, 5.0), largest=st.sampled_from([4, 8]))
 def test_times_and_bound_twice_as_long_halve_the_peak(scale: float, largest: int):
     times = {1: 0.001, largest: 0.003}
-    one = expect_alone(times, replace(ALONE, timeout=0.001))
-    other = expect_alone(
+    one = predict_peak(times, replace(ALONE, timeout=0.001))
+    other = predict_peak(
         {size: scale * took for size, took in times.items()},
         replace(ALONE, bound=scale * ALONE.bound, timeout=scale * 0.001),
     )
@@ -38,20 +38,20 @@ def test_times_and_bound_twice_as_long_halve_the_peak(scale: float, largest: int
 
 def test_more_devices_and_batches_in_flight_carry_more_and_steps_less():
     times = {1: 0.001, 2: 0.0012, 8: 0.003}
-    one = expect_alone(times, ALONE).qps
-    two = expect_alone(times, replace(ALONE, servers=2)).qps
+    one = predict_peak(times, ALONE).qps
+    two = predict_peak(times, replace(ALONE, servers=2)).qps
     assert 2.0 * one < two < 2.2 * one  # a query goes where fewer wait
-    assert expect_alone(times, replace(ALONE, steps=True)).qps <= one * 1.005
-    assert expect_alone(times, replace(ALONE, servers=2)).ceiling == pytest.approx(2 * 8 / 0.003)
+    assert predict_peak(times, replace(ALONE, steps=True)).qps <= one * 1.005
+    assert predict_peak(times, replace(ALONE, servers=2)).ceiling == pytest.approx(2 * 8 / 0.003)
 
 
 def test_no_time_and_no_rate_within_the_bound_are_refused():
     for wrong in ({}, {0: 1.0}, {1: 0.0}, {1: float("inf")}):
         with pytest.raises(InputError) as caught:
-            expect_alone(wrong, ALONE)
+            predict_peak(wrong, ALONE)
         assert caught.value.hint
     with pytest.raises(InputError, match="no rate is predicted"):
-        expect_alone({1: 0.02}, ALONE)
+        predict_peak({1: 0.02}, ALONE)
 
 
 def test_the_part_file_of_measured_times_is_read_back():

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from lanewise.loadtest import told, told_single
+from lanewise.loadtest import result, run_result
 from lanewise.loadtest.accuracy import Accuracy
 from lanewise.loadtest.audits import Audit
-from lanewise.loadtest.peak import Done, PeakAsk, PeakFound
-from lanewise.loadtest.run import OFFLINE, SERVER, Load, Outcome
-from lanewise.loadtest.single import Single
-from lanewise.loadtest.system import NOTHING, Account
+from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadSpec
+from lanewise.loadtest.peak import Done, PeakAsk, PeakResult
+from lanewise.loadtest.single_run import SingleRun
+from lanewise.loadtest.system import NOTHING, SystemStatistics
 from lanewise.report import loadtest, loadtest_single
 from lanewise.results.observation import Basis, Source
 
@@ -28,26 +28,26 @@ ABOUT: dict[str, object] = {"engine": "synthetic", "devices": "cpu, cpu", "weigh
 TIMES = {"p50": 0.002, "p90": 0.004, "p99": 0.012, "p99.9": 0.0144, "max": 0.02}
 
 
-def outcome(qps: float, valid: bool = True, seed: int = 1, **more: Any) -> Outcome:
-    load = Load(SERVER, qps, 8.0, seed=seed)
-    return replace(Outcome(load, valid, (), 8000, 8.0, 0.99 * qps, TIMES, 12, {"p99": 1e-4}), **more)
+def outcome(qps: float, valid: bool = True, seed: int = 1, **more: Any) -> LoadGenResult:
+    load = LoadSpec(SERVER, qps, 8.0, seed=seed)
+    return replace(LoadGenResult(load, valid, (), 8000, 8.0, 0.99 * qps, TIMES, 12, {"p99": 1e-4}), **more)
 
 
-def account(copy: float = 1e-5, infer: float = 1e-3) -> Account:
+def account(copy: float = 1e-5, infer: float = 1e-3) -> SystemStatistics:
     stages = {name: {"p50": mean, "p99": 2 * mean, "max": 3 * mean, "mean": mean}
               for name, mean in (("queue", 5e-4), ("copy", copy), ("infer", infer))}  # fmt: skip
-    return Account(stages, {1: 100, 4: 50}, 10**6, 300, 0, 0.0, ())
+    return SystemStatistics(stages, {1: 100, 4: 50}, 10**6, 300, 0, 0.0, ())
 
 
-def found(*tried: Outcome, prediction: float | None = None, offline: float = 1000.0) -> PeakFound:
+def found(*tried: LoadGenResult, prediction: float | None = None, offline: float = 1000.0) -> PeakResult:
     best = max((run for run in tried if run.valid), key=lambda run: run.load.qps, default=None)
     runs = (
-        Done("offline", outcome(offline, load=Load(OFFLINE, offline, 8.0))),
+        Done("offline", outcome(offline, load=LoadSpec(OFFLINE, offline, 8.0))),
         *(Done("search", run) for run in tried),
     )
     qps = best.load.qps if best else 0.0
     ask, interval = PeakAsk(prediction=prediction), (0.9 * qps, 1.1 * qps)
-    return PeakFound(ask, qps, best, best is not None, interval, (500.0, 900.0), offline, runs, "best known", ())
+    return PeakResult(ask, qps, best, best is not None, interval, (500.0, 900.0), offline, runs, "best known", ())
 
 
 rates = st.floats(1.0, 1e7)
@@ -57,7 +57,7 @@ rates = st.floats(1.0, 1e7)
 def test_the_answer_is_the_target_of_the_best_run_in_si_units(tried, prediction, size):
     search = found(*(outcome(qps, valid, seed) for seed, (qps, valid) in enumerate(tried, 1)), prediction=prediction)
     about = {**ABOUT, "sample bytes": size}
-    data = told.as_data(search, account(), about, Path("kept"))
+    data = result.as_data(search, account(), about, Path("kept"))
     json.dumps(data, allow_nan=False)
     assert [run["seed"] for run in data["runs"]] == [1, *range(1, len(tried) + 1)]
     best = max((qps for qps, valid in tried if valid), default=None)
@@ -74,7 +74,9 @@ def test_the_answer_is_the_target_of_the_best_run_in_si_units(tried, prediction,
 
 @given(rates, st.integers(1, 10**9))
 def test_samples_of_a_peak_are_its_data_in_the_units_of_a_run_file(qps, size):
-    rows = {row.metric: row for row in told.as_samples(found(outcome(qps)), account(), {**ABOUT, "sample bytes": size})}
+    rows = {
+        row.metric: row for row in result.as_samples(found(outcome(qps)), account(), {**ABOUT, "sample bytes": size})
+    }
     assert rows["qps"].value == qps
     assert rows["goodput"].value == pytest.approx(rows["completed"].value * size / 1e9)
     assert [rows[name].value for name in ("p50", "p99", "p99.9")] == pytest.approx([2.0, 12.0, 14.4])
@@ -84,23 +86,23 @@ def test_samples_of_a_peak_are_its_data_in_the_units_of_a_run_file(qps, size):
 
 
 def test_a_search_without_a_valid_rate_is_one_row_without_a_value():
-    (row,) = told.as_samples(found(outcome(900.0, valid=False)), account(), ABOUT)
+    (row,) = result.as_samples(found(outcome(900.0, valid=False)), account(), ABOUT)
     assert (row.metric, row.value) == ("qps", None)
 
 
 def test_what_was_predicted_is_a_row_of_its_own_beside_the_measured_peak():
-    peak = next(iter(told.as_samples(found(outcome(900.0)), account(), {**ABOUT, "prediction": "from batches of 1"})))
-    row = told.expected(peak, 930.0)
+    peak = next(iter(result.as_samples(found(outcome(900.0)), account(), {**ABOUT, "prediction": "from batches of 1"})))
+    row = result.expected(peak, 930.0)
     assert (row.source, row.basis, row.rests_on) == (Source.PREDICTED, Basis.CALIBRATED, ("from batches of 1",))
     assert (row.scenario, row.flow, row.metric, row.settings) == (peak.scenario, peak.flow, "qps", peak.settings)
     assert row.measured_residual_pct == pytest.approx(100 * 30 / 900)
-    none = next(iter(told.as_samples(found(outcome(900.0, valid=False)), account(), ABOUT)))
-    assert told.expected(none, 930.0).measured is None
+    none = next(iter(result.as_samples(found(outcome(900.0, valid=False)), account(), ABOUT)))
+    assert result.expected(none, 930.0).measured is None
 
 
 def test_unknown_ends_of_the_interval_are_none():
     search = replace(found(outcome(900.0)), interval=(800.0, math.inf))
-    data = told.as_data(search, account(), ABOUT, Path("kept"))
+    data = result.as_data(search, account(), ABOUT, Path("kept"))
     assert data["interval"] == [800.0, None]
     assert "interval   800 to unknown queries/s" in loadtest.as_text(data)
 
@@ -114,21 +116,21 @@ def test_unknown_ends_of_the_interval_are_none():
     ],
 )
 def test_the_limit_is_the_slowest_of_generator_copy_and_engine(lag: float, copy: float, infer: float, word: str):
-    assert told.limit(found(outcome(900.0, lag={"p99": lag})), account(copy, infer), ABOUT).startswith(word)
+    assert result.limit(found(outcome(900.0, lag={"p99": lag})), account(copy, infer), ABOUT).startswith(word)
 
 
 def test_the_limit_says_how_many_batches_are_in_flight_what_is_moved_and_does_without_an_account():
     about = {**ABOUT, "streams": 4, "sample bytes": 10**6}
-    copies = told.limit(found(outcome(900.0)), account(2e-3, 1e-3), about)
+    copies = result.limit(found(outcome(900.0)), account(2e-3, 1e-3), about)
     assert "0.891 GB/s; a batch's copy takes 2 ms, with up to 4 in flight" in copies
-    assert "with up to 4 in flight" in told.limit(found(outcome(900.0)), account(), about)
-    assert "in flight" not in told.limit(found(outcome(900.0)), account(), {**about, "streams": 1})
-    assert told.limit(found(outcome(900.0)), NOTHING, about) == "the system under test: 90 % of the Offline rate"
+    assert "with up to 4 in flight" in result.limit(found(outcome(900.0)), account(), about)
+    assert "in flight" not in result.limit(found(outcome(900.0)), account(), {**about, "streams": 1})
+    assert result.limit(found(outcome(900.0)), NOTHING, about) == "the system under test: 90 % of the Offline rate"
 
 
 def test_what_a_search_alone_knows_stands_in_the_row_of_its_peak():
     about = {**ABOUT, "copy": "batch", "copies tried, gpu0": "batch 1 us", "prediction": "from batches of 1"}
-    peak, *others = told.as_samples(found(outcome(900.0)), account(), about)
+    peak, *others = result.as_samples(found(outcome(900.0)), account(), about)
     assert {"copies tried, gpu0", "prediction", "seeds", "limit", "copy"} <= set(peak.how)
     assert all(row.how == {"engine": "synthetic", "weights": "none", "sample bytes": "1000", "copy": "batch"}
                for row in others)  # fmt: skip
@@ -137,7 +139,7 @@ def test_what_a_search_alone_knows_stands_in_the_row_of_its_peak():
 @pytest.mark.parametrize(("still", "word"), [([0.0, 0.0, 0.1], "the engine"), ([0.0, 0.1, 0.1], "what else this")])
 def test_where_most_refused_runs_were_disturbed_the_machine_is_the_limit(still: list[float], word: str):
     refused = [outcome(990.0 + seed, False, seed, still=each) for seed, each in enumerate(still, 2)]
-    assert told.limit(found(outcome(900.0), *refused), account(), ABOUT).startswith(word)
+    assert result.limit(found(outcome(900.0), *refused), account(), ABOUT).startswith(word)
 
 
 def search_text() -> str:
@@ -146,7 +148,7 @@ def search_text() -> str:
         outcome(700.0, True, 10, seconds=1234.5),
         outcome(900.0, False, 11, latency={}, late=0),
     )
-    return loadtest.as_text(told.as_data(found(*tried, prediction=735.0), account(), ABOUT, Path("kept")))
+    return loadtest.as_text(result.as_data(found(*tried, prediction=735.0), account(), ABOUT, Path("kept")))
 
 
 def test_a_search_is_told_with_columns_that_line_up():
@@ -182,7 +184,7 @@ logs: kept\
                 min_size=1, max_size=5))  # fmt: skip
 def test_no_column_runs_into_the_next_however_large_the_numbers(rows):
     tried = [outcome(qps, True, seed, late=late, latency={"p99": p99}) for qps, seed, late, p99 in rows]
-    lines = loadtest.as_text(told.as_data(found(*tried), account(), ABOUT, Path("kept"))).splitlines()
+    lines = loadtest.as_text(result.as_data(found(*tried), account(), ABOUT, Path("kept"))).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("run "))
     table = list(itertools.takewhile(bool, lines[start:]))
     heads = ["run", "target/s", "seconds", "seed", "verdict", "p99", "late"]
@@ -195,29 +197,29 @@ def test_no_column_runs_into_the_next_however_large_the_numbers(rows):
         assert words[-1] == f"{late:,}"
 
 
-def single(load: Load, **more: Any) -> Single:
+def single(load: LoadSpec, **more: Any) -> SingleRun:
     lag = {"p50": 1e-5, "p99": 1e-4}
     told_of = {"target_latency_ns": 2e7} if load.scenario == SERVER else {}
-    ran = Outcome(load, True, (), 100, 2.0, 50.0, TIMES, 0, lag, folder=Path("logs/0001"), settings=told_of)
-    return Single(ran, account(), ABOUT, Path("kept"), **more)
+    ran = LoadGenResult(load, True, (), 100, 2.0, 50.0, TIMES, 0, lag, folder=Path("logs/0001"), settings=told_of)
+    return SingleRun(ran, account(), ABOUT, Path("kept"), **more)
 
 
 def test_the_bound_is_that_which_loadgen_used():
-    assert told_single.as_data(single(Load(qps=50.0)))["bound"] == 0.02
-    assert told_single.as_data(single(Load(OFFLINE, 50.0)))["bound"] is None
+    assert run_result.as_data(single(LoadSpec(qps=50.0)))["bound"] == 0.02
+    assert run_result.as_data(single(LoadSpec(OFFLINE, 50.0)))["bound"] is None
 
 
 def test_rows_of_a_single_run_are_its_rates_and_of_accuracy_top1_alone():
-    rows = {row.metric: row.value for row in told_single.as_samples(single(Load(OFFLINE, 60.0)), 10**9)}
+    rows = {row.metric: row.value for row in run_result.as_samples(single(LoadSpec(OFFLINE, 60.0)), 10**9)}
     assert rows["completed"] == 50.0
     assert rows["goodput"] == 50.0
-    (row,) = told_single.as_samples(single(Load(OFFLINE, 50.0, accuracy=True), accuracy=Accuracy(3, 4, 5)), 1000)
+    (row,) = run_result.as_samples(single(LoadSpec(OFFLINE, 50.0, accuracy=True), accuracy=Accuracy(3, 4, 5)), 1000)
     assert (row.metric, row.value, row.unit) == ("top1", 0.75, "1")
 
 
 def test_a_single_run_is_told_with_its_audit():
     audit = Audit("payload", False, "1 of 9 samples arrived changed: 3", {"checked": 9.0, "wrong": 1.0})
-    data = told_single.as_data(single(Load(OFFLINE, 50.0, accuracy=True), audit=audit))
+    data = run_result.as_data(single(LoadSpec(OFFLINE, 50.0, accuracy=True), audit=audit))
     json.dumps(data, allow_nan=False)
     assert loadtest_single.as_text(data) == snapshot("""\
 Offline at 50/s: accuracy mode: LoadGen gives no verdict

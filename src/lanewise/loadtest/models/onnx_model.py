@@ -151,6 +151,3 @@ class _Graph:
     def _heads(self, x: str, heads: Heads, perm: list[int]) -> str:
         split = self.node("Reshape", x, self.array(np.array([0, 0, heads.count, heads.size])))
         return self.node("Transpose", split, perm=perm)
-
-
-__all__ = ["INPUT", "OUTPUT", "onnx_bytes", "onnx_file"]

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise import units
 from lanewise.errors import CannotMeasure, InputError, LanewiseError, unknown_name
-from lanewise.loadtest.busy import intervals
-from lanewise.loadtest.loadgen import LoadGenRunner, Setup, Tick, needs_loadgen
-from lanewise.loadtest.system import CPU, SYNTHETIC, Account, SystemAsk, account, gpus, open_system, perfetto
+from lanewise.loadtest.batch_interval import intervals
+from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup, Tick, needs_loadgen
+from lanewise.loadtest.system import CPU, SYNTHETIC, SystemSpec, SystemStatistics, account, gpus, open_system, perfetto
 
 if TYPE_CHECKING:
     from lanewise import _native
     from lanewise.loadtest.datasets import Dataset
-    from lanewise.loadtest.engines import Engine, Options
+    from lanewise.loadtest.engines import Engine, EngineOptions
 
 BRIEF, PLAIN, CLASSES, SUMS = "", "answers", "classes", "checksums"
 
@@ -36,8 +36,8 @@ class BenchAsk:
     engine: str = SYNTHETIC
     model: str = "small-cnn"
     precision: str = "fp32"
-    options: Options | None = None
-    system: SystemAsk = field(default_factory=SystemAsk)
+    options: EngineOptions | None = None
+    system: SystemSpec = field(default_factory=SystemSpec)
     images: Path | None = None
     count: int = 0
     seed: int = 1
@@ -45,7 +45,7 @@ class BenchAsk:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class LoadTestSession:
     """An open load test: `about` says what runs in words and versions, the same each time; `dataset` gives labels."""
 
     ask: BenchAsk
@@ -56,7 +56,7 @@ class Bench:
     sample_bytes: int
     about: dict[str, object]
 
-    def account(self) -> Account:
+    def account(self) -> SystemStatistics:
         """Where the last run's time went."""
         return account(self.system)
 
@@ -89,7 +89,9 @@ class Bench:
 
 
 @contextmanager
-def opened(ask: BenchAsk, folder: Path, tick: Tick | None = None, runs: Setup | None = None) -> Iterator[Bench]:
+def opened(
+    ask: BenchAsk, folder: Path, tick: Tick | None = None, runs: RunnerSetup | None = None
+) -> Iterator[LoadTestSession]:
     """A bench whose runs keep LoadGen's logs below `folder`; what it holds is let go at the end.
 
     CannotMeasure, InputError, FormatError or MissingDependency where something is missing, wrong or too small.
@@ -102,10 +104,12 @@ def opened(ask: BenchAsk, folder: Path, tick: Tick | None = None, runs: Setup | 
         asked = _system(ask, engines, dataset, sample_bytes, failed)
         system = open_system(asked)
         samples = asked.samples or asked.library
-        setup = replace(runs or Setup(), samples=samples, resident=min(asked.library, samples))
+        setup = replace(runs or RunnerSetup(), samples=samples, resident=min(asked.library, samples))
         runner = LoadGenRunner(system, folder, setup, _watching(failed, tick))
         kept = replace(ask, system=asked)
-        yield Bench(kept, runner, system, engines, dataset, sample_bytes, _about(ask, engines, dataset, sample_bytes))
+        yield LoadTestSession(
+            kept, runner, system, engines, dataset, sample_bytes, _about(ask, engines, dataset, sample_bytes)
+        )
     except LanewiseError as error:
         if not failed:
             raise
@@ -170,7 +174,7 @@ def _system(
     dataset: Dataset | None,
     sample_bytes: int,
     failed: list[LanewiseError],
-) -> SystemAsk:
+) -> SystemSpec:
     """As asked, with what the model and the dataset decide; `failed` is given what they raise while a run goes on."""
     # What arrived on a GPU is read back and summed natively; on a CPU the engine sums what it was given.
     native = ask.answer == SUMS and (not engines or any(device != CPU for device in ask.system.devices))
@@ -243,6 +247,3 @@ def _about(ask: BenchAsk, engines: tuple[Engine, ...], dataset: Dataset | None, 
         each, every = (units.readable(time, "s") for time in (asked.service_batch, asked.service_query))
         told["service"] = f"{each} a batch + {every} a query"
     return {**told, "sample bytes": sample_bytes}
-
-
-__all__ = ["BRIEF", "CLASSES", "PLAIN", "SUMS", "Bench", "BenchAsk", "opened"]

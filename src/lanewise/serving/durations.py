@@ -76,7 +76,7 @@ class Durations:
 
 
 @dataclass(frozen=True, slots=True)
-class Peak:
+class PeakEstimate:
     """What a search found, rates in queries/s, and why it stopped.
 
     `low` is the answer: the rate of the valid run it ended on, or 0 if no rate is known to meet the bound. `high` is
@@ -108,6 +108,3 @@ def check_positive(name: str, value: float) -> None:
     """InputError unless the value is a number above 0."""
     if not 0.0 < value < math.inf:
         raise InputError(f"a {name} of {value}", hint="give a number above 0")
-
-
-__all__ = ["Durations", "Peak", "Trial", "check_positive"]

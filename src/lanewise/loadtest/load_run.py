@@ -11,7 +11,7 @@ SERVER, OFFLINE, SINGLE_STREAM, MULTI_STREAM = "Server", "Offline", "SingleStrea
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LoadSpec:
     """What a run sends: `qps` is the target rate (samples/s in Offline; unused in the stream scenarios), `bound` the
     latency bound in s that `percentile` of the answers must meet, `seconds` and `queries` the least of a run.
 
@@ -31,7 +31,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LoadGenResult:
     """What a run gave. Times in s, rates in 1/s; None is unknown.
 
     `valid` is LoadGen's verdict, early stopping included, `reasons` why not. `latency` has p50, p90, p99, p99.9, mean,
@@ -42,7 +42,7 @@ class Outcome:
     long the machine stood still in all, in pieces of 4 ms and more, as a thread sees it that only sleeps.
     """
 
-    load: Load
+    load: LoadSpec
     valid: bool
     reasons: tuple[str, ...]
     queries: int
@@ -59,11 +59,8 @@ class Outcome:
     still: float = 0.0
 
 
-class Runner(Protocol):
+class LoadRunner(Protocol):
     """Runs one load on a system under test that stays loaded between runs."""
 
-    def run(self, load: Load) -> Outcome:
+    def run(self, load: LoadSpec) -> LoadGenResult:
         """CannotMeasure where the system failed; what KeyboardInterrupt cut off keeps its logs."""
-
-
-__all__ = ["MULTI_STREAM", "OFFLINE", "SERVER", "SINGLE_STREAM", "Load", "Outcome", "Runner"]

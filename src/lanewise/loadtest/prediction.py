@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lanewise.errors import InputError
-from lanewise.serving.search import Durations, Trial, find_peak
+from lanewise.serving.durations import Durations, Trial
+from lanewise.serving.search import find_peak
 from lanewise.serving.times import time_key
 from lanewise.serving.verdict import judge
 
@@ -15,7 +16,7 @@ SERVICE, PART = "measured", "measured-device"  # names in the part file of measu
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class PredictedPeak:
     """A prediction made before a search: rate in queries/s, its interval, and the rate without any bound."""
 
     qps: float
@@ -24,7 +25,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class DeviceModel:
     """Devices that serve by themselves, with a queue and up to `streams` batches in flight each.
 
     A batch goes when it is full or its oldest query has waited `timeout` s. `steps`: a batch between two sizes takes as
@@ -49,7 +50,7 @@ def check_times(times: Mapping[int, float]) -> dict[int, float]:
     return dict(sorted(times.items()))
 
 
-def expect_alone(times: Mapping[int, float], alone: Alone, seed: int = 1) -> Expected:
+def predict_peak(times: Mapping[int, float], alone: DeviceModel, seed: int = 1) -> PredictedPeak:
     """The peak of devices from the seconds between a device's batches, by size, while it always has the next one.
 
     InputError if no rate keeps the bound.
@@ -64,7 +65,7 @@ def expect_alone(times: Mapping[int, float], alone: Alone, seed: int = 1) -> Exp
     )  # fmt: skip
     if not found.found:
         raise InputError(f"no rate is predicted to keep the bound: {found.reason}", hint="a smaller batch may")
-    return Expected(found.qps, found.interval, most)
+    return PredictedPeak(found.qps, found.interval, most)
 
 
 def _at(known: Mapping[int, float], batch: int, steps: bool) -> float:
@@ -75,7 +76,7 @@ def _at(known: Mapping[int, float], batch: int, steps: bool) -> float:
     return float(np.interp(batch, list(known), list(known.values())))
 
 
-def _simulated(took: Sequence[float], alone: Alone, qps: float, seed: int, seconds: float) -> Trial:
+def _simulated(took: Sequence[float], alone: DeviceModel, qps: float, seed: int, seconds: float) -> Trial:
     import lanewise._native as native
 
     made, one = native.Scenario(), native.Service()
@@ -105,6 +106,3 @@ def part_file(times: Mapping[int, float], source: str) -> str:
 
 def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "").replace('"', "'") + '"'
-
-
-__all__ = ["PART", "SERVICE", "Alone", "Expected", "check_times", "expect_alone", "part_file"]

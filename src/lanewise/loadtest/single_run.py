@@ -1,4 +1,4 @@
-"""A single run of a load test, with Top-1 or an audit where one is asked for."""
+"""A single run of a load test, with Top-1 or an audit where you ask for one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from lanewise.errors import InputError, unknown_name
 from lanewise.loadtest import audits
 from lanewise.loadtest.accuracy import ACCURACY_LOG, Accuracy, answers, top1
 from lanewise.loadtest.audits import PAYLOAD, SAME_SAMPLE, Audit
-from lanewise.loadtest.bench import CLASSES, SUMS, Bench, BenchAsk
-from lanewise.loadtest.loadgen import CARRIED, LoadGenRunner, Setup
+from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadSpec
+from lanewise.loadtest.loadgen import CARRIED, LoadGenRunner, RunnerSetup
 from lanewise.loadtest.loadgen import check as check_load
-from lanewise.loadtest.run import OFFLINE, SERVER, Load, Outcome
+from lanewise.loadtest.session import CLASSES, SUMS, BenchAsk, LoadTestSession
 
 if TYPE_CHECKING:
     from lanewise.loadtest.datasets import Dataset
-    from lanewise.loadtest.system import Account
+    from lanewise.loadtest.system import SystemStatistics
 
 AUDITS = (SAME_SAMPLE, PAYLOAD)
 # LoadGen's audit.config: the first sample again and again, as MLPerf's TEST04 does.
@@ -35,19 +35,19 @@ Say = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Single:
+class SingleRun:
     """What a single run gave: of the same-sample audit `outcome` is the run of all samples, `same` that of one."""
 
-    outcome: Outcome
-    account: Account
+    outcome: LoadGenResult
+    account: SystemStatistics
     about: Mapping[str, object]
     folder: Path
     accuracy: Accuracy | None = None
     audit: Audit | None = None
-    same: Outcome | None = None
+    same: LoadGenResult | None = None
 
 
-def asked(ask: BenchAsk, load: Load, audit: str = "") -> tuple[BenchAsk, Load]:
+def checked(ask: BenchAsk, load: LoadSpec, audit: str = "") -> tuple[BenchAsk, LoadSpec]:
     """What is tested and sent so that Top-1 or the audit can be told; InputError for what does not go together."""
     if audit and audit not in AUDITS:
         raise unknown_name("audit", audit, AUDITS)
@@ -67,7 +67,7 @@ def asked(ask: BenchAsk, load: Load, audit: str = "") -> tuple[BenchAsk, Load]:
     return ask, load
 
 
-def configured(model: str, mlperf: Path | None, user: Path | None) -> Setup:
+def loadgen_files(model: str, mlperf: Path | None, user: Path | None) -> RunnerSetup:
     """What LoadGen reads besides: mlperf.conf (its own unless given), then user.conf; InputError without it."""
     files = [path for path in (mlperf, user) if path is not None]
     for path in files:
@@ -76,76 +76,71 @@ def configured(model: str, mlperf: Path | None, user: Path | None) -> Setup:
             raise InputError(f"there is no file {path}", hint=hint)
     own = (CARRIED,) if mlperf is None and user is not None else ()
     name = "*" if "/" in model or model.endswith((".onnx", ".ort")) else model
-    return Setup(configs=(*own, *map(str, files)), model=name)
+    return RunnerSetup(configs=(*own, *map(str, files)), model=name)
 
 
-def take(bench: Bench, load: Load, audit: str, folder: Path, say: Say = lambda _: None) -> Single:
+def measure(session: LoadTestSession, load: LoadSpec, audit: str, folder: Path, say: Say = lambda _: None) -> SingleRun:
     """Runs `load`, and what the audit needs; the logs stay below `folder`. CannotMeasure where the system fails."""
     if load.scenario == OFFLINE and not load.qps:
         say("timing a batch")
-        load = replace(load, qps=_offline(bench))
+        load = replace(load, qps=_offline(session))
     say(_words(load))
-    outcome, account = bench.runner.run(load), bench.account()
-    single = Single(outcome, account, {**bench.about, **account.about_copies(bench.ask.system.devices)}, folder)
+    outcome, account = session.runner.run(load), session.account()
+    single = SingleRun(outcome, account, {**session.about, **account.about_copies(session.ask.system.devices)}, folder)
     if audit == SAME_SAMPLE:
         say(f"{_words(load)}, the same sample each time")
-        same = _one_sample(bench, folder).run(load)
+        same = _one_sample(session, folder).run(load)
         return replace(single, same=same, audit=audits.same_sample(outcome, same))
     if not load.accuracy or outcome.folder is None:
         return single
     given = answers(outcome.folder / ACCURACY_LOG)
     if audit == PAYLOAD:
-        return replace(single, audit=audits.payload(given, _samples(bench), *_summed(bench)))
-    dataset = _samples(bench)
+        return replace(single, audit=audits.payload(given, _samples(session), *_summed(session)))
+    dataset = _samples(session)
     return replace(single, accuracy=top1(given, dataset.label, len(dataset), "int32"))
 
 
-def near_the_generator(single: Single) -> bool:
+def near_the_generator(single: SingleRun) -> bool:
     """Whether a Server run asks for so much that the generator alone should be tried: that takes seconds."""
     load = single.outcome.load
     return load.scenario == SERVER and not load.accuracy and load.qps >= MUCH
 
 
-def doubted(single: Single, doubt: str) -> Single:
+def with_note(single: SingleRun, doubt: str) -> SingleRun:
     """The same with that note, if it is one."""
     outcome = single.outcome
     return replace(single, outcome=replace(outcome, notes=(*outcome.notes, doubt))) if doubt else single
 
 
-def _words(load: Load) -> str:
+def _words(load: LoadSpec) -> str:
     if load.accuracy:
         return f"{load.scenario}: every sample once"
     rate = f" at {load.qps:,.0f}/s" if load.scenario in (SERVER, OFFLINE) else ""
     return f"{load.scenario}{rate} for {load.seconds:g} s"
 
 
-def _offline(bench: Bench) -> float:
+def _offline(session: LoadTestSession) -> float:
     """Samples a second that full batches on all devices make, and a little more: a run that ends early is not VALID."""
-    largest = bench.ask.system.batch
-    return ABOVE * len(bench.ask.system.devices) * largest / bench.busy_times([largest])[largest]
+    largest = session.ask.system.batch
+    return ABOVE * len(session.ask.system.devices) * largest / session.busy_times([largest])[largest]
 
 
-def _one_sample(bench: Bench, folder: Path) -> LoadGenRunner:
+def _one_sample(session: LoadTestSession, folder: Path) -> LoadGenRunner:
     """A runner of the same system, to which LoadGen sends one sample alone."""
-    runner, config = bench.runner, folder / "audit.config"
+    runner, config = session.runner, folder / "audit.config"
     config.write_text(ONE_SAMPLE, encoding="utf-8")
-    return LoadGenRunner(bench.system, folder / "logs", replace(runner.setup, audit=str(config)), runner.tick)
+    return LoadGenRunner(session.system, folder / "logs", replace(runner.setup, audit=str(config)), runner.tick)
 
 
-def _samples(bench: Bench) -> Dataset:
+def _samples(session: LoadTestSession) -> Dataset:
     """The samples as they were given to the system."""
-    if bench.dataset is not None:
-        return bench.dataset
+    if session.dataset is not None:
+        return session.dataset
     from lanewise.loadtest.datasets.native import NativeSamples
 
-    return NativeSamples(bench.ask.system.samples or bench.ask.system.library, bench.sample_bytes)
+    return NativeSamples(session.ask.system.samples or session.ask.system.library, session.sample_bytes)
 
 
-def _summed(bench: Bench) -> tuple[Callable[[bytes], bytes], ...]:
+def _summed(session: LoadTestSession) -> tuple[Callable[[bytes], bytes], ...]:
     """How the answers were summed, where the native system did it: CRC-32 of what was read back from the device."""
-    return (lambda sample: zlib.crc32(sample).to_bytes(4, "little"),) if bench.ask.system.checksum else ()
-
-
-__all__ = [
-    "AUDITS", "ONE_SAMPLE", "Single", "asked", "configured", "doubted", "near_the_generator", "take",
-]  # fmt: skip
+    return (lambda sample: zlib.crc32(sample).to_bytes(4, "little"),) if session.ask.system.checksum else ()

@@ -104,6 +104,3 @@ class _Ops:
         hidden = ((mask.to(q.dtype) - 1) * 1e4)[:, None, None, :]
         mixed = self.functions.scaled_dot_product_attention(q, k, v, attn_mask=hidden)
         return mixed.transpose(1, 2).reshape(n, length, width)
-
-
-__all__ = ["torch_module"]

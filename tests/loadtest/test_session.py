@@ -22,34 +22,34 @@ if missing := loadgen_missing():
 
 from lanewise import _native
 from lanewise.errors import Contradiction, InputError, UnknownName
-from lanewise.loadtest import bench as bench_module
+from lanewise.loadtest import session as session_module
 from lanewise.loadtest.accuracy import ACCURACY_LOG, answers
-from lanewise.loadtest.bench import CLASSES, SUMS, Bench, BenchAsk, opened
 from lanewise.loadtest.checksum import checksum
 from lanewise.loadtest.datasets.native import NativeSamples
-from lanewise.loadtest.engines import Options, open_engine
-from lanewise.loadtest.run import OFFLINE, Load
-from lanewise.loadtest.system import SystemAsk
+from lanewise.loadtest.engines import EngineOptions, open_engine
+from lanewise.loadtest.load_run import OFFLINE, LoadSpec
+from lanewise.loadtest.session import CLASSES, SUMS, BenchAsk, LoadTestSession, opened
+from lanewise.loadtest.system import SystemSpec
 
-SYSTEM = SystemAsk(library=20, batch=4, sample_bytes=96, timeout=0.0005, service_query=2e-5)
-EVERY = Load(OFFLINE, 100.0, 0.1, 10, accuracy=True)
+SYSTEM = SystemSpec(library=20, batch=4, sample_bytes=96, timeout=0.0005, service_query=2e-5)
+EVERY = LoadSpec(OFFLINE, 100.0, 0.1, 10, accuracy=True)
 
 
-def answered(bench: Bench) -> dict[int, bytes]:
+def answered(session: LoadTestSession) -> dict[int, bytes]:
     """The answer to each sample of an accuracy run."""
-    folder = bench.runner.run(EVERY).folder
+    folder = session.runner.run(EVERY).folder
     assert folder is not None
     return answers(folder / ACCURACY_LOG)
 
 
 def onnx(path: Path, **more: Any) -> BenchAsk:
-    return BenchAsk("onnxruntime", str(path), options=Options(threads=1), system=SYSTEM, **more)
+    return BenchAsk("onnxruntime", str(path), options=EngineOptions(threads=1), system=SYSTEM, **more)
 
 
 def test_the_synthetic_engine_answers_the_crc_of_samples_that_can_be_made_again(tmp_path: Path):
-    with opened(BenchAsk(system=SYSTEM, answer=SUMS), tmp_path) as bench:
-        given = answered(bench)
-        account = bench.account()
+    with opened(BenchAsk(system=SYSTEM, answer=SUMS), tmp_path) as session:
+        given = answered(session)
+        account = session.account()
     samples = NativeSamples(20, 96)
     assert given == {i: zlib.crc32(samples.sample(i)).to_bytes(4, "little") for i in range(20)}
     assert account.answered == 20
@@ -66,16 +66,16 @@ def test_native_samples_are_the_systems_own_and_end_where_they_end():
 
 
 def test_a_data_set_larger_than_memory_is_sent_whole_in_an_accuracy_run(tmp_path: Path):
-    with opened(BenchAsk(system=SYSTEM, count=50, answer=SUMS), tmp_path) as bench:
-        assert bench.runner.setup.samples == 50
-        assert bench.runner.setup.resident == 20
-        assert sorted(answered(bench)) == list(range(50))
+    with opened(BenchAsk(system=SYSTEM, count=50, answer=SUMS), tmp_path) as session:
+        assert session.runner.setup.samples == 50
+        assert session.runner.setup.resident == 20
+        assert sorted(answered(session)) == list(range(50))
 
 
 def test_service_times_of_the_synthetic_engine_are_its_law(tmp_path: Path):
     ask = BenchAsk(system=replace(SYSTEM, batch=6, service_batch=0.001))
-    with opened(ask, tmp_path) as bench:
-        assert bench.service_times() == pytest.approx({n: 0.001 + n * 2e-5 for n in (1, 2, 4, 6)})
+    with opened(ask, tmp_path) as session:
+        assert session.service_times() == pytest.approx({n: 0.001 + n * 2e-5 for n in (1, 2, 4, 6)})
 
 
 @models
@@ -83,15 +83,15 @@ def test_answers_of_a_model_are_those_it_gives_to_the_same_samples(tmp_path: Pat
     from onnx_files import colours
 
     path = colours(tmp_path / "m.onnx")
-    with opened(onnx(path), tmp_path / "logs") as bench:
-        given, dataset = answered(bench), bench.dataset
+    with opened(onnx(path), tmp_path / "logs") as session:
+        given, dataset = answered(session), session.dataset
         assert dataset is not None
         alone = open_engine("onnxruntime", str(path))
         for index, answer in given.items():
             expected = alone.infer(np.frombuffer(dataset.sample(index), np.uint8)[None, :])[0]
             assert np.frombuffer(answer, np.float32) == pytest.approx(expected)
-        assert bench.about["sha256"]
-        assert bench.about["batch"] == 4
+        assert session.about["sha256"]
+        assert session.about["batch"] == 4
     assert sorted(given) == list(range(20))
 
 
@@ -100,8 +100,8 @@ def test_answers_of_a_model_are_those_it_gives_to_the_same_samples(tmp_path: Pat
 def test_a_model_answers_its_class_or_the_checksum_of_what_it_got(tmp_path: Path, answer: str):
     from onnx_files import colours
 
-    with opened(onnx(colours(tmp_path / "m.onnx"), answer=answer), tmp_path / "logs") as bench:
-        given, dataset = answered(bench), bench.dataset
+    with opened(onnx(colours(tmp_path / "m.onnx"), answer=answer), tmp_path / "logs") as session:
+        given, dataset = answered(session), session.dataset
     assert dataset is not None
     for index, said in given.items():
         pixels = np.frombuffer(dataset.sample(index), np.uint8).reshape(-1, 3)
@@ -153,7 +153,7 @@ def test_an_engine_is_opened_on_the_gpu_that_cuda_counts_so_and_warmed_at_every_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     known = {"gpu0": SimpleNamespace(ordinal=3), "gpu1": SimpleNamespace(ordinal=1)}
-    monkeypatch.setattr(bench_module, "gpus", lambda devices: known)
+    monkeypatch.setattr(session_module, "gpus", lambda devices: known)
     asked: list[tuple[str, list[int]]] = []
 
     def open_one(name: str, source: str, device: str, *_: Any) -> Any:
@@ -161,5 +161,5 @@ def test_an_engine_is_opened_on_the_gpu_that_cuda_counts_so_and_warmed_at_every_
         return SimpleNamespace(sizes=sizes, warm=lambda batches: asked.append((device, batches)))
 
     monkeypatch.setattr("lanewise.loadtest.engines.open_engine", open_one)
-    bench_module._engines(BenchAsk("torch", system=replace(SYSTEM, devices=("gpu0", "cpu", "gpu1"))))
+    session_module._engines(BenchAsk("torch", system=replace(SYSTEM, devices=("gpu0", "cpu", "gpu1"))))
     assert asked == [("cuda:3", [1, 2, 4]), ("cpu", [1, 4]), ("cuda:1", [1, 2, 4])]

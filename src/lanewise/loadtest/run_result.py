@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from lanewise.loadtest.run import OFFLINE, SERVER, Outcome
-from lanewise.loadtest.told import NO_SUBMISSION, late, notes
+from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult
+from lanewise.loadtest.result import NO_SUBMISSION, late, notes
 from lanewise.results.sample import Sample
 
 if TYPE_CHECKING:
-    from lanewise.loadtest.single import Single
+    from lanewise.loadtest.single_run import SingleRun
 
 SCORED = 600.0  # s, the shortest run of a score by MLPerf's rules
 NO_REVIEW = "made by MLPerf's rules, but no MLPerf submission: nobody reviewed it"
 BESIDE_SERVER = "both runs of a Server audit complete what is asked of them: below the peak they can hardly differ"
 
 
-def as_data(single: Single) -> dict[str, Any]:
+def as_data(single: SingleRun) -> dict[str, Any]:
     """The whole answer for other programs; SI units, None for what was not asked."""
     top1, audit = single.accuracy, single.audit
     account = single.account
@@ -33,7 +33,7 @@ def as_data(single: Single) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def as_samples(single: Single, sample_bytes: int) -> Iterator[Sample]:
+def as_samples(single: SingleRun, sample_bytes: int) -> Iterator[Sample]:
     """What the run completed and its latencies as measured values; of an accuracy run Top-1 (a share) alone."""
     load, outcome = single.outcome.load, single.outcome
     flow = ", ".join(f"host0->{device}" for device in str(single.about.get("devices", "")).split(", "))
@@ -54,7 +54,7 @@ def as_samples(single: Single, sample_bytes: int) -> Iterator[Sample]:
     yield from (row(name, took, "ms") for name, took in late(outcome))
 
 
-def verdict(outcome: Outcome) -> str:
+def verdict(outcome: LoadGenResult) -> str:
     """In a word: LoadGen's, or why there is none."""
     if outcome.load.accuracy:
         return "accuracy mode: LoadGen gives no verdict" if outcome.valid else "not valid"
@@ -63,7 +63,7 @@ def verdict(outcome: Outcome) -> str:
     return "VALID" if outcome.valid else "not valid"
 
 
-def _run(outcome: Outcome) -> dict[str, Any]:
+def _run(outcome: LoadGenResult) -> dict[str, Any]:
     load = outcome.load
     return {
         "scenario": load.scenario, "target": load.qps or None, "qps": outcome.qps, "valid": outcome.valid,
@@ -74,7 +74,7 @@ def _run(outcome: Outcome) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def bound_of(outcome: Outcome) -> float | None:
+def bound_of(outcome: LoadGenResult) -> float | None:
     """Seconds that LoadGen held the run to, which a file may have set; of Server runs alone."""
     if outcome.load.scenario != SERVER:
         return None
@@ -82,13 +82,10 @@ def bound_of(outcome: Outcome) -> float | None:
     return told / 1e9 if isinstance(told, int | float) else outcome.load.bound
 
 
-def _notes(single: Single) -> list[str]:
+def _notes(single: SingleRun) -> list[str]:
     long = single.outcome.seconds >= SCORED
     of_all = (NO_REVIEW if long and note == NO_SUBMISSION else note for note in notes(single.about))
     found = [*single.outcome.notes, *of_all]
     if single.same is not None and single.outcome.load.scenario == SERVER:
         found.insert(0, BESIDE_SERVER)
     return found
-
-
-__all__ = ["BESIDE_SERVER", "as_data", "as_samples", "bound_of", "verdict"]

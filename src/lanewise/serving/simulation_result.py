@@ -1,4 +1,4 @@
-"""A simulated run as an answer: verdict, percentiles, where time went, what was busy, and the limit by name."""
+"""A simulated run as a ServiceResult: verdict, percentiles, stages, utilization, and the limit by name."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from lanewise import units
 from lanewise.perf.resources import weakest
 from lanewise.results.observation import Source
 from lanewise.results.service_result import ResourceUtilization, ServiceResult, Stage
-from lanewise.serving.verdict import PERCENTILES, Verdict, judge
+from lanewise.serving.verdict import PERCENTILES, LatencyVerdict, judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import lanewise._native as _native
-    from lanewise.serving.load import Load
-    from lanewise.serving.simulation import Ask, Served, Simulation
+    from lanewise.serving.load import ServiceLoad
+    from lanewise.serving.simulation import Deployment, Simulation, SimulationInput
 
 WORTH_TELLING = 0.05  # of a limit: what others take below this is not told
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999)
@@ -28,7 +28,7 @@ _KINDS = {"link": "link", "window": "window", "tags": "window", "engine": "engin
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class ResourceUse:
     """A resource or GPU with its use (0..1) on average and in each interval, and what its capacity rests on."""
 
     busy: ResourceUtilization
@@ -37,27 +37,29 @@ class Used:
     resource: int | None
 
 
-def verdict_of(load: Load, out: _native.ServiceOutcome) -> Verdict:
+def verdict_of(load: ServiceLoad, out: _native.ServiceOutcome) -> LatencyVerdict:
     """MLPerf's verdict on what a run counted; a scenario without a bound is judged by nothing but its end."""
     if load.scenario != "server":
-        return Verdict(True, "", 0, out.counted, out.counted)
+        return LatencyVerdict(True, "", 0, out.counted, out.counted)
     return judge(out.counted, out.late, percentile=load.workload.percentile)
 
 
-def percentile_of(load: Load) -> float:
+def percentile_of(load: ServiceLoad) -> float:
     """The share of answers that the scenario's latency is stated for."""
     return load.workload.percentile if load.scenario == "server" else PERCENTILES.get(
         load.scenario.replace("-", ""), load.workload.percentile
     )  # fmt: skip
 
 
-def answered_rate(load: Load, out: _native.ServiceOutcome, ask: Ask) -> float:
+def answered_rate(load: ServiceLoad, out: _native.ServiceOutcome, ask: SimulationInput) -> float:
     """Samples a second: those that were answered over the time in which they began, or until the last answer."""
     rate = out.answered / max(out.last_answer, ask.duration if load.scenario == "server" else 0.0, 1e-12)
     return rate * load.workload.samples if load.scenario == "multi-stream" else rate
 
 
-def answer(simulation: Simulation, place: int, rate: float, ask: Ask, outcome: _native.Outcome) -> ServiceResult:
+def service_result(
+    simulation: Simulation, place: int, rate: float, ask: SimulationInput, outcome: _native.Outcome
+) -> ServiceResult:
     """What the run says of the service at that place among the loads."""
     served, out = simulation.served[place], outcome.services[place]
     load = served.load
@@ -81,7 +83,7 @@ def answer(simulation: Simulation, place: int, rate: float, ask: Ask, outcome: _
     )  # fmt: skip
 
 
-def name_of(simulation: Simulation, served: Served) -> str:
+def name_of(simulation: Simulation, served: Deployment) -> str:
     """The service in a few words: workload, GPUs, and where its queries come from."""
     part = simulation.system.part(served.gpus[0])
     kind = part.name if part is not None else "GPUs"
@@ -89,7 +91,7 @@ def name_of(simulation: Simulation, served: Served) -> str:
     return f"{served.load.workload.name} on {len(served.gpus)} {kind}, {source}"
 
 
-def uses(simulation: Simulation, outcome: _native.Outcome, ask: Ask) -> Iterator[Used]:
+def uses(simulation: Simulation, outcome: _native.Outcome, ask: SimulationInput) -> Iterator[ResourceUse]:
     """The use of every resource and GPU over the run."""
     amounts = simulation.amounts()
     end = max(outcome.end, 1e-12)
@@ -102,7 +104,7 @@ def uses(simulation: Simulation, outcome: _native.Outcome, ask: Ask) -> Iterator
             for moved in outcome.steps
         )
         kind = _KINDS.get(resource.key[0], "other")
-        yield Used(
+        yield ResourceUse(
             ResourceUtilization(resource.name, min(mean, 1.0), series, kind),
             resource.basis,
             (resource.rests_on,),
@@ -111,13 +113,13 @@ def uses(simulation: Simulation, outcome: _native.Outcome, ask: Ask) -> Iterator
     for place, gpu in enumerate(simulation.gpus):
         series = tuple(min(1.0, busy[place] / step) for busy in outcome.gpu_steps)
         times = [each.times[each.gpus.index(gpu)] for each in simulation.served if gpu in each.gpus]
-        yield Used(
+        yield ResourceUse(
             ResourceUtilization(f"GPU {gpu}", min(outcome.busy[place] / end, 1.0), series, "GPU"),
             weakest([each.basis for each in times]), tuple(text for each in times for text in each.rests_on), None,
         )  # fmt: skip
 
 
-def limit_of(simulation: Simulation, served: Served, used: Sequence[Used]) -> Used:
+def limit_of(simulation: Simulation, served: Deployment, used: Sequence[ResourceUse]) -> ResourceUse:
     """What holds the service down: the busiest of what its queries use."""
     mine = simulation.resources_of(served)
     of_service = [
@@ -127,7 +129,7 @@ def limit_of(simulation: Simulation, served: Served, used: Sequence[Used]) -> Us
     return max(of_service, key=lambda each: each.busy.mean)
 
 
-def others_on(simulation: Simulation, place: int, limit: Used, outcome: _native.Outcome) -> list[str]:
+def others_on(simulation: Simulation, place: int, limit: ResourceUse, outcome: _native.Outcome) -> list[str]:
     """Who else takes a worthwhile part of what limits the service at that place, in words."""
     if limit.resource is None:
         sharers = [
@@ -147,7 +149,7 @@ def others_on(simulation: Simulation, place: int, limit: Used, outcome: _native.
     ]
 
 
-def limit_name(simulation: Simulation, served: Served, limit: Used) -> str:
+def limit_name(simulation: Simulation, served: Deployment, limit: ResourceUse) -> str:
     """The limit as predictions name it: a resource, or what a GPU of that model serves."""
     if limit.busy.kind != "GPU":
         return limit.busy.name
@@ -160,14 +162,14 @@ def _percentiles(out: _native.ServiceOutcome) -> tuple[tuple[float, float], ...]
     return tuple((share, out.percentile(share)) for share in SHARES if out.counted * (1.0 - share) >= 10)
 
 
-def _stages(load: Load, out: _native.ServiceOutcome, latency: float) -> tuple[Stage, ...]:
+def _stages(load: ServiceLoad, out: _native.ServiceOutcome, latency: float) -> tuple[Stage, ...]:
     names = CLOSED_STAGES if load.copies == "gathered" else OWN_STAGES
     names = NETWORK_STAGES if load.frontend else names
     pairs = zip(names, out.stages(0.0), out.stages(latency), strict=True)
     return tuple(Stage(name, mean, slow) for name, mean, slow in pairs if name)
 
 
-def _assumptions(served: Served) -> tuple[str, ...]:
+def _assumptions(served: Deployment) -> tuple[str, ...]:
     load = served.load
     wait = units.show(load.wait, "ms") if load.wait else "no time"
     made = [f"batches of up to {served.batch}; the oldest query waits {wait} for its batch to fill"]

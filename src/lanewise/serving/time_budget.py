@@ -25,7 +25,7 @@ Spent = Sequence[tuple[float, bool]]  # seconds and verdict of each run
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TimeBudget:
     """A `budget` in s, and the seconds that a confirmation needs for the precision asked for."""
 
     budget: float
@@ -65,6 +65,3 @@ class Plan:
 def below(left: int, over: bool) -> float:
     """How far below the likeliest peak to confirm with so many runs left, in precisions; `over`: with no time left."""
     return OVERTIME if over else BELOW[min(max(RUNS - left, 0), len(BELOW) - 1)]
-
-
-__all__ = ["Plan", "below"]

@@ -11,12 +11,12 @@ if sys.platform != "linux":
     pytest.skip("the system under test is built on Linux only", allow_module_level=True)
 
 from lanewise._native import drive
-from lanewise.loadtest.busy import intervals
-from lanewise.loadtest.system import SystemAsk, account, open_system
+from lanewise.loadtest.batch_interval import intervals
+from lanewise.loadtest.system import SystemSpec, account, open_system
 
 
 def test_intervals_are_no_shorter_than_the_service_and_of_batches_of_that_size():
-    ask = SystemAsk(
+    ask = SystemSpec(
         devices=("cpu", "cpu"), batch=4, sample_bytes=64, library=16, service_batch=0.001, service_query=0.0001
     )
     system = open_system(ask)
