@@ -10,8 +10,8 @@ import pytest
 from lanewise.errors import FormatError, LanewiseError, Location
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.studies.conclude import conclude
-from lanewise.studies.expression import NotStated, Rows, View
 from lanewise.studies.form import ConclusionForm
+from lanewise.studies.rows import NotStated, StudyRows, ValueKind
 
 
 def row(
@@ -29,8 +29,8 @@ ROWS = [
 ]  # fmt: skip
 
 
-def ask(text: str, view: View = View.PREDICTED) -> Any:
-    return Rows(ROWS, view).evaluate(text, {"n": 2})
+def ask(text: str, kind: ValueKind = ValueKind.PREDICTED) -> Any:
+    return StudyRows(ROWS, kind).evaluate(text, {"n": 2})
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_it_refuses_with_a_hint(text: str) -> None:
 
 
 def test_loops_inside_each_other_run_out_of_steps() -> None:
-    many = Rows([row(str(i), 1.0) for i in range(1000)], View.PREDICTED)
+    many = StudyRows([row(str(i), 1.0) for i in range(1000)], ValueKind.PREDICTED)
     with pytest.raises(FormatError, match="too many steps"):
         many.evaluate("sum(len(rows()) for a in rows() for b in rows() for c in rows() for d in rows())")
 
@@ -90,27 +90,27 @@ def test_loops_inside_each_other_run_out_of_steps() -> None:
 @pytest.mark.parametrize("field", ["limit", "basis", "predicted", "residual_pct", "low", "high"])
 def test_a_publication_tells_no_field_of_the_prediction(field: str) -> None:
     with pytest.raises(NotStated, match="is not published"):
-        ask(f"rows('t')[0].{field}", View.PUBLISHED)
+        ask(f"rows('t')[0].{field}", ValueKind.PUBLISHED)
 
 
 def test_a_publication_tells_no_use_but_may_be_asked_about_the_rows_that_a_predicted_use_selects() -> None:
     with pytest.raises(NotStated):
-        ask("use(rows('t')[0], 'host')", View.PUBLISHED)
+        ask("use(rows('t')[0], 'host')", ValueKind.PUBLISHED)
     chosen = "[r.value for r in rows('t', label='a') if predicted_use(r, 'host') > 0.9]"
-    assert ask(chosen, View.PUBLISHED) == [11, 19]
+    assert ask(chosen, ValueKind.PUBLISHED) == [11, 19]
     assert ask(chosen) == [10, 20]
 
 
 def test_what_has_no_value_is_not_stated_rather_than_unknown() -> None:
-    for text, view in (
-        ("v('t', 'c')", View.PREDICTED),
-        ("v('t', 'b')", View.PUBLISHED),
-        ("rows('unpublished')", View.PUBLISHED),
-        ("rows('t', label='b')[0].published", View.PREDICTED),
-        ("rows('t')[0].low", View.PREDICTED),
+    for text, kind in (
+        ("v('t', 'c')", ValueKind.PREDICTED),
+        ("v('t', 'b')", ValueKind.PUBLISHED),
+        ("rows('unpublished')", ValueKind.PUBLISHED),
+        ("rows('t', label='b')[0].published", ValueKind.PREDICTED),
+        ("rows('t')[0].low", ValueKind.PREDICTED),
     ):
         with pytest.raises(NotStated):
-            ask(text, view)
+            ask(text, kind)
 
 
 def claim(test: str, shows: str = "") -> ConclusionForm:
@@ -144,4 +144,4 @@ def test_a_conclusion_that_is_wrong_in_itself_is_an_error_with_its_place(test: s
 
 def test_a_value_that_is_not_finite_counts_as_a_number_nowhere() -> None:
     with pytest.raises(FormatError):
-        Rows([row("x", math.inf)], View.PREDICTED).evaluate("v('t', 'x') - v('t', 'x')")
+        StudyRows([row("x", math.inf)], ValueKind.PREDICTED).evaluate("v('t', 'x') - v('t', 'x')")

@@ -75,7 +75,7 @@ BAD = {
     "an unknown unit": (changed("tables", 0, "unit", value="GBps"), "unknown unit 'GBps'"),
     "an unknown metric": (changed("tables", 0, "metric", value="speed"), "unknown metric 'speed'"),
     "a derived row's unit": (changed(*ROW, value={"derive": "1", "metric": "my own", "unit": "foo"}), "unit 'foo'"),
-    "a derived row's syntax": (changed(*ROW, "derive", value="1 +"), "is not an expression"),
+    "a derived row's syntax": (changed(*ROW, "derive", value="1 +"), "cannot calculate '1 +'"),
     "hypotheses that are a number": (changed("hypotheses", value=5), "'hypotheses' must be a list"),
     "a hypothesis' fit": (changed("hypotheses", value=[RIVAL | {"fit": 5}]), "'fit' must be a list"),
     "a hypothesis' figures": (changed("hypotheses", value=[RIVAL | {"figures": 5}]), "must be names and values"),
@@ -84,7 +84,7 @@ BAD = {
     "a figure's unit": (
         changed("hypotheses", value=[RIVAL | {"figures": {"t4": {"memory.rate": "5 us"}}}]), "not a kind of B/s"
     ),
-    "a conclusion's syntax": (changed("conclusions", value=[{"says": "a", "test": "b b"}]), "not an expression"),
+    "a conclusion's syntax": (changed("conclusions", value=[{"says": "a", "test": "b b"}]), "cannot calculate 'b b'"),
     "a conclusion that is a word": (changed("conclusions", value=["abc"]), "needs names and values"),
     "a chart of a number": (changed("charts", value=[{"title": "c", "tables": 5}]), "'tables' must be a list"),
     "a chart of no such table": (changed("charts", value=[CHART | {"table": "ratez"}]), "unknown table 'ratez'"),

@@ -123,7 +123,7 @@ devices:
   "gpu[0-{gpus ** 2}]": {gpu: null}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:8: cannot calculate 'gpus ** 2'
+error: s.yaml:8: cannot calculate 'gpus ** 2': ** is not supported
 hint:  use whole numbers, parameters, + - * // % ( ), min() and max()\
 """)
 
@@ -168,7 +168,7 @@ devices:
   gpu0: {gpu: null, when: "path >"}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:8: cannot calculate 'path >'
+error: s.yaml:8: cannot calculate 'path >': invalid syntax
 hint:  use whole numbers, parameters, + - * // % ( ), min() and max()\
 """)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanewise.errors import FormatError, LanewiseError
-from lanewise.topology.expressions import evaluate, fill, holds
+from lanewise.topology.arithmetic import evaluate, fill, holds
 from lanewise.topology.ranges import expand, fold
 
 STEM = st.from_regex(r"[a-z_]{1,4}", fullmatch=True)

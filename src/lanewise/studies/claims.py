@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lanewise import units
 from lanewise.catalog import KEYS, unit_of
 from lanewise.errors import Contradiction, FormatError, unknown_name
+from lanewise.expressions import STATEMENTS, check_expression
 from lanewise.studies.form import (
     ChartForm,
     ConclusionForm,
@@ -17,7 +18,6 @@ from lanewise.studies.form import (
     HypothesisForm,
     SurfaceForm,
 )
-from lanewise.studies.language import check_expression
 from lanewise.studies.node import Node, at
 from lanewise.studies.scenarios import scenario, settings
 
@@ -117,7 +117,7 @@ def conclusion(entry: Node) -> ConclusionForm:
     for key, text in (("test", test), ("shows", shows)):
         if text:
             with at(entry[key].location):
-                check_expression(text)
+                check_expression(text, STATEMENTS)
     return ConclusionForm(" ".join(says.split()), test, shows, entry.location)
 
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise import units
 from lanewise.errors import FormatError, LanewiseError
+from lanewise.expressions import describe, is_number
 from lanewise.perf.resources import weakest
 from lanewise.results.observation import Basis, Measured, Observation, Source
 from lanewise.results.run import Conclusion
-from lanewise.studies.expression import NotStated, Rows, View
-from lanewise.studies.language import is_number, kind
 from lanewise.studies.node import at
+from lanewise.studies.rows import NotStated, StudyRows, ValueKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,48 +24,58 @@ def derive(row: RowForm, before: Sequence[Observation]) -> Observation:
     unknown = _unknown(row, before)
     if unknown is not None:
         return unknown
-    rows, published = Rows(before, View.PREDICTED), Rows(before, View.PUBLISHED)
     with at(row.location):
-        result = rows.evaluate(row.derive, {"label": row.label, **row.settings}, {"pub": published.value})
+        result, inputs, published = _evaluate(row, before, ValueKind.PREDICTED)
         if not is_number(result):
-            cause = f"'{row.label}' must come out as one finite number, not as {kind(result)}"
+            cause = f"'{row.label}' must be one finite number, not {describe(result)}"
             raise FormatError(cause, hint="derive: v('table', 'label') / 2")
-    touched = rows.touched or published.touched
-    only_published = not rows.touched
+    only_published = not inputs
+    rows = inputs or published
     return Observation(
         scenario=row.label, flow="", metric=row.metric, unit=row.unit, table=row.table, settings=dict(row.settings),
-        value=units.from_si(result, row.unit) if row.unit == "%" else float(result),
+        value=_in_unit(result, row),
         source=Source.EXTRAPOLATED if only_published else Source.PREDICTED,
-        basis=None if only_published else Basis(weakest([str(seen.basis) for seen in touched if seen.basis])),
-        limit=" / ".join(dict.fromkeys(seen.limit for seen in touched if seen.limit)) if len(touched) < 3 else "",
-        study=touched[0].study if touched else "", system=touched[0].system if touched else "",
+        basis=None if only_published else Basis(weakest([str(seen.basis) for seen in rows if seen.basis])),
+        limit=" / ".join(dict.fromkeys(seen.limit for seen in rows if seen.limit)) if len(rows) < 3 else "",
+        study=rows[0].study if rows else "", system=rows[0].system if rows else "",
         published=row.published, extrapolated=row.extrapolated or only_published, role=row.role,
         measured=_measured(row, before),
         note="; ".join(text for text in (row.note, f"computed: {row.derive}") if text),
     )  # fmt: skip
 
 
+def _evaluate(
+    row: RowForm, before: Sequence[Observation], kind: ValueKind
+) -> tuple[Any, list[Observation], list[Observation]]:
+    """The value of a row's expression, the rows whose value of that kind it uses, and those that `pub` reads."""
+    rows = StudyRows(before, kind)
+    published = StudyRows(before, ValueKind.ASSUMED if kind is ValueKind.ASSUMED else ValueKind.PUBLISHED)
+    value = rows.evaluate(row.derive, {"label": row.label, **row.settings}, {"pub": published.value})
+    return value, rows.inputs, published.inputs
+
+
+def _in_unit(result: Any, row: RowForm) -> float:
+    return units.from_si(result, row.unit) if row.unit == "%" else float(result)
+
+
 def _measured(row: RowForm, before: Sequence[Observation]) -> Measured | None:
     """The row computed from measured values, None unless all that it needs were measured."""
-    rows, published = Rows(before, View.MEASURED), Rows(before, View.PUBLISHED)
     try:
-        result = rows.evaluate(row.derive, {"label": row.label, **row.settings}, {"pub": published.value})
+        result, inputs, _ = _evaluate(row, before, ValueKind.MEASURED)
     except LanewiseError:
         return None
-    if not rows.touched or not is_number(result):
+    if not inputs or not is_number(result):
         return None
-    value = units.from_si(result, row.unit) if row.unit == "%" else float(result)
-    return Measured(value, "computed from measured rows")
+    return Measured(_in_unit(result, row), "computed from measured rows")
 
 
 def _unknown(row: RowForm, before: Sequence[Observation]) -> Observation | None:
     """The row without a value, where a row that it is computed from has none."""
-    probe, published = Rows(before, View.ASSUMED), Rows(before, View.ASSUMED)
     try:
-        probe.evaluate(row.derive, {"label": row.label, **row.settings}, {"pub": published.value})
+        _, inputs, _ = _evaluate(row, before, ValueKind.ASSUMED)
     except LanewiseError:
         return None
-    missing = [seen for seen in probe.touched if seen.value is None]
+    missing = [seen for seen in inputs if seen.value is None]
     if not missing:
         return None
     return Observation(
@@ -77,62 +87,61 @@ def _unknown(row: RowForm, before: Sequence[Observation]) -> Observation | None:
 
 
 def conclude(entry: ConclusionForm, rows: Sequence[Observation]) -> Conclusion:
-    """Whether a statement holds on the predicted values; what published and measured ones say goes beside it.
+    """Whether a statement holds on the predicted values, and on the published and measured ones if there are any.
 
-    Where nothing at all is published or measured, nothing is said of it.
     LanewiseError with the location of the conclusion if its expressions are wrong in themselves.
     """
-    predicted = Rows(rows, View.PREDICTED)
-    others = [view for view in (View.PUBLISHED, View.MEASURED) if any(view.of(row) is not None for row in rows)]
+    predicted = StudyRows(rows, ValueKind.PREDICTED)
+    kinds = [k for k in (ValueKind.PUBLISHED, ValueKind.MEASURED) if any(k.of(row) is not None for row in rows)]
     with at(entry.location):
         holds = _test(entry.test, predicted)
-        shown = [f"predicted {_value(entry.shows, predicted)}"] if entry.shows else []
-        for view in others:
-            told = Rows(rows, view)
+        texts = [f"predicted {_value(entry.shows, predicted)}"] if entry.shows else []
+        for kind in kinds:
+            stated = StudyRows(rows, kind)
             if entry.shows:
-                shown[0] += f", {view.value} {_value(entry.shows, told)}"
-            shown.append(f"{view.value} values: {_word(_test(entry.test, told))}")
-    return Conclusion(entry.says, holds, "; ".join(shown))
+                texts[0] += f", {kind.value} {_value(entry.shows, stated)}"
+            texts.append(f"{kind.value} values: {_word(_test(entry.test, stated))}")
+    return Conclusion(entry.says, holds, "; ".join(texts))
 
 
-def _told(text: str, rows: Rows) -> Any:
-    """The value of an expression, NotStated if there is none.
+def _result(text: str, rows: StudyRows) -> Any:
+    """The value of an expression; NotStated if it has none.
 
-    On predicted values what is wrong in the expression itself is an error; on others it was seen before.
+    An error in the expression itself is raised for predicted values only, where it appears first.
     """
     try:
         return rows.evaluate(text)
     except NotStated:
         raise
     except LanewiseError as error:
-        if rows.view is not View.PREDICTED:
+        if rows.kind is not ValueKind.PREDICTED:
             raise NotStated(error.cause) from None
         raise
 
 
-def _test(text: str, rows: Rows) -> bool | None:
+def _test(text: str, rows: StudyRows) -> bool | None:
     try:
-        holds = _told(text, rows)
+        holds = _result(text, rows)
     except NotStated:
         return None
     if not isinstance(holds, bool):
-        raise FormatError(f"a test must come out true or false, not as {kind(holds)}", hint="compare it with a number")
+        raise FormatError(f"a test must be true or false, not {describe(holds)}", hint="compare it with a number")
     return holds
 
 
-def _value(text: str, rows: Rows) -> str:
+def _value(text: str, rows: StudyRows) -> str:
     try:
-        found = _told(text, rows)
+        result = _result(text, rows)
     except NotStated:
         return "not stated"
-    return ", ".join(_shown(value) for value in (found if isinstance(found, list) else [found]))
+    return ", ".join(_text(value) for value in (result if isinstance(result, list) else [result]))
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, (bool, str)):
         return str(value)
     if not is_number(value):
-        raise FormatError(f"'shows' must come out as numbers or texts, not as {kind(value)}", hint="such as r.value")
+        raise FormatError(f"'shows' must be numbers or texts, not {describe(value)}", hint="such as r.value")
     return units.number(value, 3)
 
 

@@ -12,9 +12,9 @@ from lanewise.results.run import Chart, Drawing, Series
 from lanewise.serving import steady
 from lanewise.serving.best import under_load
 from lanewise.studies.bench import scenario
-from lanewise.studies.expression import View
 from lanewise.studies.form import SurfaceForm
 from lanewise.studies.node import at
+from lanewise.studies.rows import ValueKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -73,7 +73,7 @@ def _chart(entry: ChartForm, rows: Sequence[Observation]) -> Chart:
 
 
 def _series(rows: Sequence[Observation], x: str, name: str, group: str, source: str) -> Series:
-    pick = [View(source).of(row) for row in rows]
+    pick = [ValueKind(source).of(row) for row in rows]
     points = tuple((_axis(row, x), value) for row, value in zip(rows, pick, strict=True))
     return Series(name, source, points, tuple(row.extrapolated for row in rows), group)
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lanewise.errors import Contradiction, FormatError, unknown_name
+from lanewise.expressions import STATEMENTS, check_expression
 from lanewise.marks import load
 from lanewise.studies import claims
 from lanewise.studies.form import FORMAT, RowForm, ScenarioForm, StudyForm, SystemRef
-from lanewise.studies.language import check_expression
 from lanewise.studies.metrics import check_metric
 from lanewise.studies.node import Node, at
 from lanewise.studies.scenarios import scenario, settings
@@ -110,7 +110,7 @@ def _rows(table: Node, row: Node, name: str, index: int, systems: dict[str, Syst
         check_metric(metric, unit, bool(derive))
     if derive:
         with at(said["derive"].location):
-            check_expression(derive)
+            check_expression(derive, STATEMENTS)
     asked = ScenarioForm() if derive else scenario(said["scenario"])
     common = settings(table["set"]) | settings(row["set"])
     return [

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lanewise.errors import Contradiction, FormatError, Location, UnknownName, unknown_name
-from lanewise.topology.expressions import evaluate, fill, holds
+from lanewise.topology.arithmetic import evaluate, fill, holds
 from lanewise.topology.model import Parameter
 from lanewise.topology.problems import Problems
 from lanewise.topology.ranges import check_name, expand

@@ -1,7 +1,7 @@
-"""The small expression language of studies, computed node by node: no Python attribute, loop or object is in reach.
+"""Expressions in system and study files, computed node by node: no Python attribute, loop or object is in reach.
 
-Comparisons, and/or/not, + - * / on numbers, lists, comprehensions, `a if b else c`, fields of rows, and the functions
-that it is given. Length, depth, size of numbers and steps are bounded, so that every expression ends.
+A grammar says which of Python's expressions are legal; the caller supplies the names and functions. Length, depth, size
+of numbers and steps are limited, so that every expression ends.
 """
 
 from __future__ import annotations
@@ -18,111 +18,170 @@ from lanewise.errors import FormatError, LanewiseError, unknown_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-MAX_TEXT, MAX_NODES, MAX_DEPTH, MAX_LOOPS, MAX_STEPS, MAX_NUMBER = 2000, 500, 40, 4, 300_000, 1e15
-_HINT = "use comparisons, sums, lists and row fields; see docs/reference/study-format.md"
-_ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
+MAX_NODES, MAX_DEPTH, MAX_LOOPS, MAX_STEPS = 500, 40, 4, 300_000
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
 }  # fmt: skip
 _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
     ast.NotEq: operator.ne, ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
 }  # fmt: skip
-_ALLOWED = (
-    ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.BinOp, ast.UnaryOp, ast.Not, ast.USub, ast.Compare, ast.Call,
-    ast.Name, ast.Load, ast.Store, ast.Constant, ast.Attribute, ast.GeneratorExp, ast.ListComp, ast.comprehension,
-    ast.IfExp, ast.keyword, ast.Tuple, ast.List, ast.Subscript, *_ARITHMETIC, *_COMPARE,
+_COMMON = (
+    ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.UnaryOp, ast.Not, ast.USub,
+    ast.Compare, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq, ast.Call, ast.Name, ast.Load, ast.Constant,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """The legal nodes and constants of an expression, its limits, and the words of its errors."""
+
+    nodes: tuple[type, ...]
+    constants: tuple[type, ...]
+    max_text: int
+    max_number: int
+    name: str
+    hint: str
+
+
+ARITHMETIC = Grammar(
+    (*_COMMON, ast.FloorDiv, ast.Mod), (int,), 200, 10**12, "parameter",
+    "use whole numbers, parameters, + - * // % ( ), min() and max()",
+)  # fmt: skip
+STATEMENTS = Grammar(
+    (
+        *_COMMON, ast.Div, ast.In, ast.NotIn, ast.Store, ast.Attribute, ast.GeneratorExp, ast.ListComp,
+        ast.comprehension, ast.IfExp, ast.keyword, ast.Tuple, ast.List, ast.Subscript,
+    ),
+    (int, float, str), 2000, 10**15, "name in an expression",
+    "use comparisons, sums, lists and row fields; see docs/reference/study-format.md",
 )  # fmt: skip
 
 
 @runtime_checkable
 class HasFields(Protocol):
-    """What `row.field` may be asked of."""
+    """An object whose fields an expression can read as `object.field`."""
 
     def get(self, name: str) -> Any:
         """The field of that name; UnknownName if there is none."""
 
 
 @dataclass(slots=True)
-class Budget:
-    """The steps an expression may still take."""
+class StepLimit:
+    """The number of steps that an evaluation may still take."""
 
-    left: int = MAX_STEPS
+    steps: int = MAX_STEPS
 
     def spend(self, steps: int = 1) -> None:
-        """Take that many steps; FormatError when they run out."""
-        self.left -= steps
-        if self.left < 0:
-            raise FormatError("the expression takes too many steps", hint="use fewer loops inside each other")
+        """Count that many steps; FormatError if the limit is exceeded."""
+        self.steps -= steps
+        if self.steps < 0:
+            raise FormatError("the expression takes too many steps", hint="use fewer nested loops")
 
 
-def check_expression(text: str) -> None:
-    """FormatError if `text` is no expression of this language; nothing is computed."""
-    _parse(text)
+def check_expression(text: str, grammar: Grammar) -> None:
+    """FormatError if `text` is no expression of the grammar; nothing is computed."""
+    _parse(text, grammar)
 
 
 def evaluate(
-    text: str, names: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]], budget: Budget | None = None
+    text: str,
+    grammar: Grammar,
+    names: Mapping[str, Any],
+    functions: Mapping[str, Callable[..., Any]],
+    limit: StepLimit | None = None,
 ) -> Any:
-    """The value of `text` with those names and functions and nothing else; LanewiseError says why there is none."""
-    tree = _parse(text)
+    """The value of `text` with those names and functions and no others.
+
+    UnknownName for another name, even in a part that is not computed; FormatError if the value cannot be computed.
+    """
+    tree, used = _parse(text, grammar)
+    for name in used:
+        if name in functions and name not in names:
+            raise FormatError(f"'{name}' is a function", hint=f"write {name}(...)")
+        if name not in names:
+            raise unknown_name(grammar.name, name, names or functions)
     try:
-        value = _Evaluation(names, functions, budget or Budget()).of(tree.body)
+        value = _Evaluation(grammar, names, functions, limit or StepLimit()).of(tree.body)
         return list(value) if isinstance(tree.body, ast.GeneratorExp) else value
     except LanewiseError:
         raise
+    except ZeroDivisionError:
+        raise FormatError(f"'{_clip(text)}' divides by zero", hint=grammar.hint) from None
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError) as error:
-        raise FormatError(f"'{_clip(text)}' cannot be computed: {error}", hint=_HINT) from None
+        raise _error(text, str(error), grammar) from None
 
 
 @lru_cache(maxsize=512)
-def _parse(text: str) -> ast.Expression:
-    if len(text) > MAX_TEXT:
-        raise FormatError(f"an expression has {MAX_TEXT} letters at most, not {len(text)}", hint=_HINT)
+def _parse(text: str, grammar: Grammar) -> tuple[ast.Expression, tuple[str, ...]]:
+    """The tree of an expression and the names that it takes from outside."""
+    if len(text.strip()) > grammar.max_text:
+        raise _error(text, f"it has {len(text):,} characters, more than {grammar.max_text:,}", grammar)
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        why = error.msg if isinstance(error, SyntaxError) else "it nests too deep or is no text"
-        raise FormatError(f"'{_clip(text)}' is not an expression: {why}", hint=_HINT) from None
+        cause = error.msg if isinstance(error, SyntaxError) else "it is nested too deep or is no text"
+        raise _error(text, cause, grammar) from None
     count = loops = 0
     stack: list[tuple[ast.AST, int]] = [(tree, 0)]
     while stack:
         node, depth = stack.pop()
         count, loops = count + 1, loops + isinstance(node, ast.comprehension)
         if count > MAX_NODES or depth > MAX_DEPTH or loops > MAX_LOOPS:
-            limits = f"{MAX_NODES} pieces, {MAX_DEPTH} levels and {MAX_LOOPS} loops"
-            raise FormatError(f"'{_clip(text)}' is too long: an expression has {limits} at most", hint=_HINT)
-        _check(node)
+            limits = f"{MAX_NODES} nodes, {MAX_DEPTH} levels and {MAX_LOOPS} loops"
+            raise _error(text, f"an expression has at most {limits}", grammar)
+        cause = _illegal(node, grammar)
+        if cause:
+            raise _error(text, cause, grammar)
         stack += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
-    return tree
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    return tree, tuple(dict.fromkeys(n.id for n in names if n.id not in bound and id(n) not in called))
 
 
-def _check(node: ast.AST) -> None:
-    if not isinstance(node, _ALLOWED):
-        raise FormatError(f"{type(node).__name__} is not allowed in an expression", hint=_HINT)
+def _illegal(node: ast.AST, grammar: Grammar) -> str:
+    """Why a node has no place in the grammar, '' if it has."""
+    if not isinstance(node, grammar.nodes):
+        return f"{_WORDS.get(type(node), type(node).__name__)} is not supported"
     if isinstance(node, ast.Name) and node.id.startswith("_"):
-        raise FormatError(f"the name '{node.id}' is not allowed in an expression", hint=_HINT)
+        return f"a name cannot begin with _, as '{node.id}' does"
     if isinstance(node, ast.Constant):
         value = node.value
-        if not isinstance(value, (str, int, float)) or (not isinstance(value, str) and abs(value) > MAX_NUMBER):
-            raise FormatError(f"{_clip(repr(value))} is not allowed in an expression", hint="numbers up to 1e15, texts")
+        if not isinstance(value, grammar.constants):
+            return f"{_clip(repr(value))} is not supported"
+        if isinstance(value, (int, float)) and abs(value) > grammar.max_number:
+            return f"{_clip(repr(value))} is above {grammar.max_number:.0e}"
     if isinstance(node, ast.Call) and not isinstance(node.func, ast.Name):
-        raise FormatError("only a function can be called in an expression", hint=_HINT)
-    if isinstance(node, ast.keyword) and node.arg is None:
-        raise FormatError("** is not allowed in an expression", hint=_HINT)
+        return "only a function can be called"
+    return "** is not supported" if isinstance(node, ast.keyword) and node.arg is None else ""
+
+
+_WORDS: dict[type, str] = {
+    ast.Pow: "**", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.MatMult: "@", ast.IfExp: "if",
+    ast.Attribute: "a dot", ast.List: "a list", ast.Tuple: "a comma",
+    ast.Lambda: "lambda", ast.JoinedStr: "an f-string",
+}  # fmt: skip
+
+
+def _error(text: str, cause: str, grammar: Grammar) -> FormatError:
+    return FormatError(f"cannot calculate '{_clip(text.strip())}': {cause}", hint=grammar.hint)
 
 
 @dataclass(frozen=True, slots=True)
 class _Evaluation:
     """One walk over an expression: a method for each kind of node, and a step for each visit."""
 
+    grammar: Grammar
     names: Mapping[str, Any]
     functions: Mapping[str, Callable[..., Any]]
-    budget: Budget
+    limit: StepLimit
     bound: Mapping[str, Any] = field(default_factory=dict)
 
     def of(self, node: ast.expr) -> Any:
         """The value of a node."""
-        self.budget.spend()
+        self.limit.spend()
         return _METHODS[type(node)](self, node)
 
     def constant(self, node: ast.Constant) -> Any:
@@ -132,14 +191,14 @@ class _Evaluation:
         for scope in (self.bound, self.names):
             if node.id in scope:
                 return scope[node.id]
-        if node.id in self.functions:
-            raise FormatError(f"'{node.id}' is a function", hint=f"write {node.id}(...)")
-        raise unknown_name("name in an expression", node.id, [*self.names, *self.bound, *self.functions])
+        raise unknown_name(self.grammar.name, node.id, [*self.names, *self.bound, *self.functions])
 
     def attribute(self, node: ast.Attribute) -> Any:
         row = self.of(node.value)
         if not isinstance(row, HasFields):
-            raise FormatError(f"only rows have fields, '{node.attr}' was asked of {kind(row)}", hint=_HINT)
+            raise FormatError(
+                f"only rows have fields, and {describe(row)} has no '{node.attr}'", hint=self.grammar.hint
+            )
         return row.get(node.attr)
 
     def call(self, node: ast.Call) -> Any:
@@ -148,8 +207,8 @@ class _Evaluation:
             raise unknown_name("function", name, self.functions)
         args = [self.of(arg) for arg in node.args]
         options = {str(option.arg): self.of(option.value) for option in node.keywords}
-        self.budget.spend(sum(len(arg) for arg in args if isinstance(arg, list)))
-        return _bounded(self.functions[name](*args, **options))
+        self.limit.spend(sum(len(arg) for arg in args if isinstance(arg, list)))
+        return self._bounded(self.functions[name](*args, **options))
 
     def bool_op(self, node: ast.BoolOp) -> Any:
         stop = isinstance(node.op, ast.Or)
@@ -167,16 +226,16 @@ class _Evaluation:
     def bin_op(self, node: ast.BinOp) -> Any:
         a, b = self.of(node.left), self.of(node.right)
         if isinstance(node.op, ast.Add) and isinstance(a, list) and isinstance(b, list):
-            self.budget.spend(len(a) + len(b))
+            self.limit.spend(len(a) + len(b))
             return a + b
-        return _bounded(_ARITHMETIC[type(node.op)](_number(a), _number(b)))
+        return self._bounded(_BINARY[type(node.op)](_number(a), _number(b)))
 
     def compare(self, node: ast.Compare) -> bool:
         left = self.of(node.left)
-        for op, other in zip(node.ops, node.comparators, strict=True):
-            right = self.of(other)
+        for op, comparator in zip(node.ops, node.comparators, strict=True):
+            right = self.of(comparator)
             if isinstance(right, list):
-                self.budget.spend(len(right))
+                self.limit.spend(len(right))
             if not _COMPARE[type(op)](left, right):
                 return False
             left = right
@@ -191,7 +250,7 @@ class _Evaluation:
     def subscript(self, node: ast.Subscript) -> Any:
         values, index = self.of(node.value), self.of(node.slice)
         if not isinstance(values, list) or isinstance(index, bool) or not isinstance(index, int):
-            raise FormatError(f"[{kind(index)}] cannot be taken of {kind(values)}", hint="such as [1, 2][0]")
+            raise FormatError(f"[{describe(index)}] cannot be taken of {describe(values)}", hint="such as [1, 2][0]")
         return values[index]
 
     def list_comp(self, node: ast.ListComp) -> list[Any]:
@@ -210,6 +269,13 @@ class _Evaluation:
             if all(inside.of(condition) for condition in first.ifs):
                 yield from inside._loop(body, rest)
 
+    def _bounded(self, value: Any) -> Any:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise FormatError("a result is not finite", hint="check the units of what is multiplied or divided")
+        if isinstance(value, int) and abs(value) > self.grammar.max_number:
+            raise FormatError(f"a whole number is above {self.grammar.max_number:.0e}", hint=self.grammar.hint)
+        return value
+
 
 _METHODS: dict[type, Callable[[_Evaluation, Any], Any]] = {
     ast.Constant: _Evaluation.constant, ast.Name: _Evaluation.name, ast.Attribute: _Evaluation.attribute,
@@ -225,14 +291,14 @@ def _bind(target: ast.expr, value: Any) -> dict[str, Any]:
         return {target.id: value}
     if not isinstance(target, (ast.Tuple, ast.List)) or not isinstance(value, list):
         raise FormatError("a loop needs a name after 'for'", hint="such as: r.value for r in rows('table')")
-    found: dict[str, Any] = {}
+    bound: dict[str, Any] = {}
     for name, entry in zip(target.elts, value, strict=True):
-        found |= _bind(name, entry)
-    return found
+        bound |= _bind(name, entry)
+    return bound
 
 
-def kind(value: Any) -> str:
-    """What a value is, in words for a message."""
+def describe(value: Any) -> str:
+    """A value in words, for a message."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (int, float)):
@@ -249,15 +315,7 @@ def is_number(value: Any) -> bool:
 
 def _number(value: Any) -> Any:
     if not isinstance(value, (int, float)):
-        raise FormatError(f"{kind(value)} is not a number", hint="+ - * / are for numbers; + also joins lists")
-    return value
-
-
-def _bounded(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise FormatError("a result is not finite", hint="check the units of what is multiplied or divided")
-    if isinstance(value, int) and abs(value) > MAX_NUMBER**2:
-        raise FormatError("a whole number grows too large", hint="write a decimal point after one of the factors")
+        raise FormatError(f"{describe(value)} is not a number", hint="+ - * / are for numbers; + also joins lists")
     return value
 
 
