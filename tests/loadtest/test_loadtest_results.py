@@ -21,7 +21,8 @@ from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadSpec
 from lanewise.loadtest.peak import Done, PeakAsk, PeakResult
 from lanewise.loadtest.single_run import SingleRun
 from lanewise.loadtest.system import NOTHING, SystemStatistics
-from lanewise.report import loadtest, loadtest_single
+from lanewise.report.text import loadtest
+from lanewise.report.text import loadtest_run as loadtest_single
 from lanewise.results.observation import Basis, Source
 
 ABOUT: dict[str, object] = {"engine": "synthetic", "devices": "cpu, cpu", "weights": "none", "sample bytes": 1000}

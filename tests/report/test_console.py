@@ -6,9 +6,9 @@ import io
 
 import pytest
 
-from lanewise.report import console as shown
-from lanewise.report.matrices import Transfer, show_bandwidths, show_classes, show_timeline
 from lanewise.report.terminal import Column, Sheet, make_console, print_sheet
+from lanewise.report.text import run as shown
+from lanewise.report.text.matrices import Transfer, show_bandwidths, show_classes, show_timeline
 from lanewise.results.compare import compare_systems
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Run

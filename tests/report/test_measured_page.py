@@ -11,9 +11,9 @@ from report_samples import sample_run
 from test_html import Outliner, text_of
 
 from lanewise.report import measured, measured_plots, page
-from lanewise.report.console import show_run
 from lanewise.report.html import report_html
 from lanewise.report.terminal import make_console
+from lanewise.report.text.run import show_run
 from lanewise.results.observation import Measured, Observation, Source
 from lanewise.results.run import Run
 from lanewise.results.sample import Sample, summarise

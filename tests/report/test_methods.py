@@ -10,11 +10,11 @@ from report_samples import GEN4, sample_run
 from test_html import text_of
 
 from lanewise.report.accuracy import accuracy_page
-from lanewise.report.console import show_run
 from lanewise.report.html import report_html
 from lanewise.report.methods import methods
 from lanewise.report.page import method_lines, study_page
 from lanewise.report.terminal import make_console
+from lanewise.report.text.run import show_run
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Run
 

@@ -18,12 +18,12 @@ from test_html import Outliner, text_of
 
 from lanewise.report import service_plots as plots
 from lanewise.report import services
-from lanewise.report.console import show_run
 from lanewise.report.html import report_html
 from lanewise.report.metrics import text_width
-from lanewise.report.service_console import service_view, show_service
 from lanewise.report.service_page import MOST_DRAWN
 from lanewise.report.terminal import make_console
+from lanewise.report.text.run import show_run
+from lanewise.report.text.service import service_view, show_service
 from lanewise.results.run import Run
 from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage, Tried
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lanewise import files
-from lanewise.cli import checked, options, terminal
+from lanewise.cli import options, terminal
 from lanewise.cli.measure import recorded
 from lanewise.errors import FormatError, InputError
 
@@ -91,7 +91,12 @@ def check(
     if output is not None:
         api.save_run(api.as_checked_run(found), output)
         terminal.note(f"wrote {output}")
-    terminal.out_json(api.check_data(found, name)) if as_json else terminal.out(checked.text(found))
+    if as_json:
+        terminal.out_json(api.check_data(found, name))
+    else:
+        from lanewise.report.text.check import render_checkup
+
+        terminal.out(render_checkup(found))
     if stopped is not None:
         raise stopped
     raise typer.Exit(found.exit_code)

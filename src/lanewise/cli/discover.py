@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -45,6 +44,9 @@ def discover(
     output: options.Output = None,
 ) -> None:
     """Read this machine, or the one that dumps describe together, into a description to keep and edit."""
+    from lanewise.report import json
+    from lanewise.report.text.system import render_discovery
+
     files_ = [*(from_ or ()), *(dumps or ())]
     _check(capture, under_load, files_, [path for path in (output, drawing, capture) if path is not None])
     found = _found(files_, capture, under_load, options.catalog(parts), name)
@@ -61,9 +63,10 @@ def discover(
         files.write_file(output, found.text())
         terminal.note(f"wrote {output}")
     if as_json:
-        return terminal.out_json(_data(found))
+        return terminal.out_json(json.discovery(found.system, found))
     if table:
-        return terminal.out(_table(found))
+        names = {device: _called(found, device) for device in found.system.devices}
+        return terminal.out(render_discovery(found.system, names))
     if output is None and capture is None and drawing is None:
         terminal.out(found.text().rstrip("\n"))
     return None
@@ -89,64 +92,5 @@ def _found(dumps: list[Path], capture: Path | None, under_load: bool, catalog: C
     return api.capture(capture, under_load or None, catalog, name)
 
 
-def _table(found: Discovery) -> str:
-    from lanewise.cli.route import speed
-
-    system = found.system
-    devices = [
-        (d.name, str(d.kind), d.part or "", "" if d.numa is None else str(d.numa), _called(found, d.name))
-        for d in system.devices.values()
-    ]
-    links = [(link.a, link.b, speed(link), link.port) for link in system.links]
-    lines = [terminal.table(("device", "kind", "part", "NUMA", "in the dumps"), devices), ""]
-    lines += [terminal.table(("from", "to", "link", "root port"), links), ""] if links else []
-    volumes = [(v.name, f"RAID-{v.raid}", " ".join(v.drives)) for v in system.volumes.values()]
-    lines += [terminal.table(("volume", "level", "drives"), volumes), ""] if volumes else []
-    lines += [f"assumed: {text}" for text in system.assumptions]
-    return "\n".join(lines).rstrip()
-
-
 def _called(found: Discovery, name: str) -> str:
     return " ".join(dict.fromkeys([*found.called[name], found.labels.get(name, "")])).strip()
-
-
-def _data(found: Discovery) -> dict[str, Any]:
-    system = found.system
-    return {
-        "system": system.name,
-        "source": system.source,
-        "devices": [
-            {
-                "name": d.name,
-                "kind": d.kind.value,
-                "part": d.part,
-                "numa": d.numa,
-                "called": list(found.called[d.name]),
-                "facts": [{"key": f.key, "value": f.value, "source": str(f.source)} for f in found.facts[d.name]],
-            }
-            for d in system.devices.values()
-        ],
-        "links": [
-            {
-                "from": link.a,
-                "to": link.b,
-                "kind": link.kind.value,
-                "gen": link.gen,
-                "lanes": link.lanes,
-                "count": link.count,
-                "port": link.port,
-                "bridge": link.bridge,
-                "max_payload": link.max_payload,
-            }
-            for link in system.links
-        ],
-        "volumes": [
-            {"name": v.name, "raid": v.raid, "drives": list(v.drives), "chunk": v.chunk}
-            for v in system.volumes.values()
-        ],
-        "conditions": asdict(found.conditions),
-        "iommu": system.policies.iommu,
-        "acs_redirect": sorted(system.policies.acs_redirect),
-        "assumptions": list(system.assumptions),
-        "contradictions": list(found.contradictions),
-    }

@@ -105,7 +105,7 @@ def answer(system: System, service: str, asked: Asked, as_json: bool) -> None:
     if as_json:
         terminal.out_json(_plain(found))
         return
-    from lanewise.report.service_console import show_service
+    from lanewise.report.text.service import show_service
 
     for each in found:
         show_service(each)

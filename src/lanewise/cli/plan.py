@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lanewise.cli import options, planned, planned_data, terminal
+from lanewise.cli import options, terminal
 from lanewise.cli.main import EXIT_INTERRUPTED
 from lanewise.errors import InputError
 
@@ -89,8 +89,11 @@ def _answer(
     from lanewise.planning.hold import unkept
     from lanewise.planning.layouts import Ranking
     from lanewise.planning.place import Placement, unserved
+    from lanewise.report import json
+    from lanewise.report.text.plan import render_plan
 
     data: list[dict[str, Any]] = []
+    ref = _split(names[0])[0]
     interrupted = False
     for number, ask in enumerate(asked):
         found = api.plan(systems, ask)
@@ -101,9 +104,9 @@ def _answer(
             if found.late:
                 raise unkept(found)
         if as_json:
-            data.append(planned_data.data(found, ask, names[0], parts))
+            data.append(json.plan(found, ask, ref, parts))
         else:
-            terminal.out(("\n" if number else "") + planned.text(found, ask, names[0], parts))
+            terminal.out(("\n" if number else "") + render_plan(found, ask, ref, parts))
         interrupted = interrupted or cut
     if as_json:
         terminal.out_json(data[0] if len(data) == 1 else data)
@@ -128,5 +131,11 @@ def _read(file: Path) -> Ask:
 
 def _load(name: str, settings: list[str] | None, parts: list[Path] | None) -> System:
     """A system, its own settings after commas: 'composable-server-gen4,path=4'."""
-    ref, own = planned.split(name)
+    ref, own = _split(name)
     return options.load(ref, [*(settings or ()), *own], parts)
+
+
+def _split(name: str) -> tuple[str, list[str]]:
+    """A system's name and the settings after its commas."""
+    ref, *own = name.split(",")
+    return (ref, own) if all("=" in each for each in own) else (name, [])

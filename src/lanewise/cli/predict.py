@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lanewise.cli import loaded, options, predicted, terminal
+from lanewise.cli import loaded, options, terminal
 from lanewise.cli.spread import spread
 from lanewise.errors import InputError
 
@@ -58,10 +58,9 @@ def predict(
         _service(described, service, under_load, as_json)
         return
     if flows is not None:
-        answer = _flows(described, flows, not no_p2p)
+        _flows(described, flows, not no_p2p, as_json)
     else:
-        answer = _matrix(described, str(matrix), devices, both_ways, not no_p2p)
-    _show(answer, as_json)
+        _matrix(described, str(matrix), devices, both_ways, not no_p2p, as_json)
 
 
 def _one_question(
@@ -85,30 +84,35 @@ def _one_question(
                 raise InputError(f"--{name} says nothing about {asked[0]}", hint=hint)
 
 
-def _show(answer: predicted.Answer, as_json: bool) -> None:
-    terminal.out_json(answer.data) if as_json else answer.show()
-
-
-def _flows(system: System, flows: str, p2p: bool) -> predicted.Answer:
+def _flows(system: System, flows: str, p2p: bool, as_json: bool) -> None:
     from lanewise import api
     from lanewise.perf.flow import parse_flows
+    from lanewise.report import json
+    from lanewise.report.text.predict import render_flow_rates, show_transfers
 
     parsed = parse_flows(flows, p2p)
     if all(flow.size is None for flow in parsed):
-        return predicted.rates(api.predict(system, parsed))
-    return predicted.transfers(system, api.finish_times(system, parsed))
+        found = api.predict(system, parsed)
+        return terminal.out_json(json.flow_rates(found)) if as_json else terminal.out(render_flow_rates(found))
+    finished = api.finish_times(system, parsed)
+    return terminal.out_json(json.transfers(system, finished)) if as_json else show_transfers(system, finished)
 
 
-def _matrix(system: System, metric: str, devices: str | None, both_ways: bool, p2p: bool) -> predicted.Answer:
+def _matrix(system: System, metric: str, devices: str | None, both_ways: bool, p2p: bool, as_json: bool) -> None:
     from lanewise import api
+    from lanewise.report import json
+    from lanewise.report.text.predict import show_pairs
 
-    return predicted.matrix(system, api.matrix(system, names(devices), metric, both_ways, p2p))
+    found = api.matrix(system, names(devices), metric, both_ways, p2p)
+    terminal.out_json(json.pairs(system, found)) if as_json else show_pairs(system, found)
 
 
 def _service(system: System, workload: str, asked: loaded.Asked, as_json: bool) -> None:
     """The service under load where that is asked for, else in steady state."""
     from lanewise import api
     from lanewise.errors import unknown_name
+    from lanewise.report import json
+    from lanewise.report.text.predict import render_steady_service
 
     if asked.simulated:
         loaded.answer(system, workload, asked, as_json)
@@ -124,7 +128,11 @@ def _service(system: System, workload: str, asked: loaded.Asked, as_json: bool) 
     ):
         if value not in known:
             raise unknown_name(kind, value, known)
-    _show(predicted.service(system, api.serve(system, workload, mode, division, asked.host), mode, division), as_json)
+    rate = api.serve(system, workload, mode, division, asked.host)
+    if as_json:
+        terminal.out_json(json.steady_service(system, rate, mode, division))
+    else:
+        terminal.out(render_steady_service(system, rate, mode, division))
 
 
 def names(pattern: str | None) -> list[str] | None:

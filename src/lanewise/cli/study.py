@@ -59,14 +59,13 @@ def run(
 def list_(as_json: options.Json = False) -> None:
     """List the ready studies."""
     from lanewise import api
+    from lanewise.report import json
+    from lanewise.report.text.run import render_studies
 
     forms = [(name, api.load_study(name)) for name in api.ready_studies()]
     if as_json:
-        return terminal.out_json(
-            [{"name": n, "title": f.title, "rows": len(f.rows), "source": f.source} for n, f in forms]
-        )
-    rows = [(name, str(len(form.rows)), form.title) for name, form in forms]
-    terminal.out(terminal.table(("study", "rows", "title"), rows, right=("rows",)))
+        return terminal.out_json(json.studies(forms))
+    terminal.out(render_studies(forms))
     return None
 
 
@@ -109,7 +108,7 @@ def _expand(names: Sequence[str]) -> list[str]:
 
 
 def _show(run: Run) -> None:
-    from lanewise.report.console import show_run
+    from lanewise.report.text.run import show_run
 
     show_run(run, rows=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +37,11 @@ class Sheet:
     def add(self, *cells: str | tuple[str, str]) -> None:
         """One more row."""
         self.rows.append(list(cells))
+
+
+def colours(stream: Any) -> bool:
+    """Whether `stream` is a terminal that wants colours (NO_COLOR and TERM=dumb are honoured)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def make_console(file: TextIO | None = None, width: int | None = None) -> Console:
@@ -125,4 +130,4 @@ def _styled(cell: str | tuple[str, str]) -> Text:
     return Text(cell) if isinstance(cell, str) else Text(cell[0], style=cell[1])
 
 
-__all__ = ["Column", "Sheet", "fit", "make_console", "print_sheet"]
+__all__ = ["Column", "Sheet", "colours", "fit", "make_console", "print_sheet"]

@@ -51,6 +51,6 @@ def show(answer: Answer, as_json: bool) -> None:
     """The answer, beside its prediction, and what it rests on."""
     if as_json:
         return terminal.out_json(answer.data())
-    from lanewise.report.loadtest import as_text
+    from lanewise.report.text.loadtest import as_text
 
     return terminal.out(as_text(answer.data()))

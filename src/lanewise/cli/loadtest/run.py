@@ -95,7 +95,7 @@ def _ticked(load: LoadSpec) -> Tick:
 
 def _show(found: SingleRun, as_json: bool) -> None:
     from lanewise.loadtest.run_result import as_data
-    from lanewise.report.loadtest_single import as_text
+    from lanewise.report.text.loadtest_run import as_text
 
     data = as_data(found)
     if as_json:

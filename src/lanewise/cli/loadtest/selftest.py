@@ -53,30 +53,11 @@ def selftest(
 
 
 def _show(found: Sequence[GeneratorCeiling], as_json: bool) -> None:
-    from lanewise import units
+    from lanewise.report import json
+    from lanewise.report.text.loadtest import render_ceilings
 
-    if as_json:
-        return terminal.out_json([_data(each) for each in found])
-    heads = ("mode", "largest valid", "not valid", "p50", "p99", "lag p99", "runs", "note")
-    rows = [
-        (
-            each.mode, f"{each.qps:,.0f}/s", f"{each.failed:,.0f}/s" if each.failed < float("inf") else "",
-            *(units.readable(value, "s", 3) for value in (
-                each.latency.get("p50"), each.latency.get("p99"), each.lag.get("p99"))),
-            str(each.runs), each.note,
-        )
-        for each in found
-    ]  # fmt: skip
-    terminal.out(terminal.table(heads, rows, right=heads[1:7]))
-    terminal.out("\nA load test at more than half of this rate measures the generator too.")
-    return None
-
-
-def _data(ceiling: GeneratorCeiling) -> dict[str, object]:
-    return {
-        "mode": ceiling.mode, "qps": ceiling.qps, "failed": ceiling.failed if ceiling.failed < float("inf") else None,
-        "runs": ceiling.runs, "latency": dict(ceiling.latency), "lag": dict(ceiling.lag), "note": ceiling.note,
-    }  # fmt: skip
+    data = json.ceilings(found)
+    terminal.out_json(data) if as_json else terminal.out(render_ceilings(data))
 
 
 def _warn(found: Sequence[GeneratorCeiling]) -> None:

@@ -104,11 +104,12 @@ def _write(found: Sequence[SweepResult], rows: Sequence[SweepRow], output: Path 
 def _show(data: dict[str, Any], chart: Path | None, as_json: bool) -> None:
     from lanewise import files
     from lanewise.report.sweep import as_chart, as_table, doubts
+    from lanewise.report.table import text_table
 
     if as_json:
         terminal.out_json(data)
     else:
-        terminal.out(terminal.table(*as_table(data)))
+        terminal.out(text_table(*as_table(data)))
         for line in doubts(data):
             terminal.out(line)
     if chart is not None:

@@ -77,14 +77,9 @@ def _ask(flows: str, named: list[str], devices: str, size: str, sweep: bool) -> 
 
 
 def _list(named: list[str]) -> None:
+    from dataclasses import asdict
+
     from lanewise.api.gpu import gpu_cases
+    from lanewise.report.text.measure import render_cases
 
-    rows = [
-        (case.name, case.says, str(case.over), ", ".join(_way(text) for text in case.flows), case.like)
-        for case in gpu_cases(named or ["all"])
-    ]
-    terminal.out(terminal.table(("case", "shows", "for", "flows", "as in"), rows))
-
-
-def _way(text: str) -> str:
-    return text.format(a="A", b="B")
+    terminal.out(render_cases([asdict(case) for case in gpu_cases(named or ["all"])]))

@@ -111,7 +111,7 @@ def _save(run: Run, output: Path) -> LanewiseError | None:
 def _show(rows: Sequence[Observation], as_json: bool) -> None:
     if as_json:
         return terminal.out_json(_data(rows))
-    from lanewise.report.console import show_measured
+    from lanewise.report.text.run import show_measured
 
     return show_measured(rows)
 

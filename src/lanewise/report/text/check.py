@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.cli import terminal
+from lanewise.report.table import text_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 MOST_FINE = 12
 
 
-def text(found: Checkup) -> str:
+def render_checkup(found: Checkup) -> str:
     """All that is not fine, the first of what is, findings, notes and a summary."""
     from lanewise.checking import words
 
     shown, hidden = _shown(found.rows)
     parts = []
     if shown:
-        table = terminal.table(words.HEADS, [words.cells(each) for each in shown], right=words.RIGHT)
-        parts.append(f"{table}\n... and {hidden} more that are fine" if hidden else table)
+        cells = text_table(words.HEADS, [words.cells(each) for each in shown], right=words.RIGHT)
+        parts.append(f"{cells}\n... and {hidden} more that are fine" if hidden else cells)
     elif found.aside:
         heads = ("not judged", "scenario", "metric", "measured")
-        parts.append(terminal.table(heads, words.aside(found)[: 2 * MOST_FINE], right=("measured",)))
+        parts.append(text_table(heads, words.aside(found)[: 2 * MOST_FINE], right=("measured",)))
     parts += [words.paragraph(finding) for finding in found.findings]
     if found.notes:
         parts.append("\n".join(f"note: {note}" for note in found.notes))

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from lanewise.report import measured, page
 from lanewise.report.citations import shortened
-from lanewise.report.matrices import show_matrix
-from lanewise.report.service_console import service_view, services_sheet, show_service
+from lanewise.report.table import text_table
 from lanewise.report.terminal import Column, Sheet, make_console, print_sheet
+from lanewise.report.text.matrices import show_matrix
+from lanewise.report.text.service import service_view, services_sheet, show_service
 from lanewise.results import statistics
 
 if TYPE_CHECKING:
@@ -21,8 +22,15 @@ if TYPE_CHECKING:
     from lanewise.results.run import Conclusion, Run, StudyRun
     from lanewise.results.statistics import Residuals
     from lanewise.routes.model import Route
+    from lanewise.studies.form import StudyForm
 
 _GRADE = {"": "", "off": "yellow", "far": "bold red"}
+
+
+def render_studies(forms: Sequence[tuple[str, StudyForm]]) -> str:
+    """One line a ready study."""
+    rows = [(name, str(len(form.rows)), form.title) for name, form in forms]
+    return text_table(("study", "rows", "title"), rows, right=("rows",))
 
 
 def show_run(run: Run, console: Console | None = None, rows: bool = False) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lanewise import units
-from lanewise.report.loadtest import stages, tested, times
+from lanewise.report.text.loadtest import stages, tested, times
 
 
 def as_text(data: Mapping[str, Any]) -> str:

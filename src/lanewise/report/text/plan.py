@@ -1,11 +1,10 @@
-"""What `lanewise plan` answers, as text for people."""
+"""What `lanewise plan` answers, as text."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.cli import terminal
-from lanewise.cli.terminal import heading
+from lanewise.report.table import Footnotes, heading, text_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,14 +18,14 @@ if TYPE_CHECKING:
 STEADY = "note: rates are those of steady state, not simulated"
 
 
-def text(found: Placement | Ranking | Pinning, ask: Ask, name: str, parts: list[str]) -> str:
-    """The answer for people; `name` and `parts` are those of the command line, for commands to run next."""
+def render_plan(found: Placement | Ranking | Pinning, ask: Ask, ref: str, parts: list[str]) -> str:
+    """The answer for people; `ref` and `parts` are the system and part files to name in commands to run next."""
     from lanewise.planning.layouts import Ranking
     from lanewise.planning.pins import Pinning
 
     if isinstance(found, Ranking):
         return _ranking(found, ask)
-    return _pinning(found) if isinstance(found, Pinning) else _placement(found, name, parts)
+    return _pinning(found) if isinstance(found, Pinning) else _placement(found, ref, parts)
 
 
 def _ranking(found: Ranking, ask: Ask) -> str:
@@ -47,16 +46,16 @@ def _ranking(found: Ranking, ask: Ask) -> str:
     heads = ("rank", "system", "worst served", "QPS", "held", "limit")
     if not service:
         heads = ("rank", "system", "total GB/s", "slowest GB/s", "held", "limit")
-    lines += [terminal.table(heads, rows, right=(*heads[2:4], "rank")), ""]
+    lines += [text_table(heads, rows, right=(*heads[2:4], "rank")), ""]
     lines += [f"{each.rank}  {each.label}: {each.why}" for each in found.places if each.why]
     lines += [f"-  {system.name} cannot run it: {error.cause}" for system, error in found.cannot]
     return "\n".join([*lines, STEADY]).rstrip()
 
 
-def _placement(found: Placement, name: str, parts: list[str]) -> str:
+def _placement(found: Placement, ref: str, parts: list[str]) -> str:
     from lanewise.planning.spots import show_moves
 
-    notes = terminal.Footnotes()
+    notes = Footnotes()
     services = bool(found.question.tenants)
     rows = _rows("as it stands", found.today, services, notes)
     for each in (*found.between, found.best):
@@ -67,13 +66,13 @@ def _placement(found: Placement, name: str, parts: list[str]) -> str:
         heads = ("plan", "service", "wanted QPS", "QPS", "GPUs", "latency", "limit", "basis", "rests on")
     else:
         heads = ("plan", "flow", "total GB/s", "GB/s", "", "", "limit", "basis", "rests on")
-    table = terminal.table(heads, rows, right=("wanted QPS", "QPS", "GPUs", *heads[2:4]))
-    lines = [heading(found.question.system), table]
-    lines += ["", *_do(found, name, parts), "", *_ending(found), "", notes.show()]
+    rows_table = text_table(heads, rows, right=("wanted QPS", "QPS", "GPUs", *heads[2:4]))
+    lines = [heading(found.question.system), rows_table]
+    lines += ["", *_do(found, ref, parts), "", *_ending(found), "", notes.render()]
     return "\n".join(lines).rstrip()
 
 
-def _rows(what: str, found: Candidate | None, services: bool, notes: terminal.Footnotes) -> list[tuple[str, ...]]:
+def _rows(what: str, found: Candidate | None, services: bool, notes: Footnotes) -> list[tuple[str, ...]]:
     """One row a tenant or a limit, the plan's name in the first."""
     from lanewise import units
 
@@ -115,7 +114,7 @@ def _alike(lines: Sequence[Line]) -> list[list[Line]]:
     return list(groups.values())
 
 
-def _do(found: Placement, name: str, parts: list[str]) -> list[str]:
+def _do(found: Placement, ref: str, parts: list[str]) -> list[str]:
     """What to run, or that nothing is to be done."""
     from lanewise.planning.spots import commands
 
@@ -125,7 +124,7 @@ def _do(found: Placement, name: str, parts: list[str]) -> list[str]:
     else:
         count = f"{len(best.moves)} move{'' if len(best.moves) == 1 else 's'}"
         lines = [f"do this ({count}):"]
-        lines += [f"  {line}" for line in commands(found.question.system, split(name)[0], best.moves, parts)]
+        lines += [f"  {line}" for line in commands(found.question.system, ref, best.moves, parts)]
     for tenant, gpus in best.serving.items():
         hosts: dict[str, list[str]] = {}
         for gpu in gpus:
@@ -187,7 +186,7 @@ def _pinning(found: Pinning) -> str:
     rows = [(p.gpu, p.card, p.cls, _gb(p.out.rate), _gb(p.into.rate), p.out.limit) for p in found.pins]
     heads = ("GPU", "card", "class", "sends GB/s", "receives GB/s", "limit of sending")
     text = [f"{heading(found.system)}: a card for each GPU, all GPUs at once and both ways"]
-    text += [terminal.table(heads, rows, right=heads[3:5]), ""]
+    text += [text_table(heads, rows, right=heads[3:5]), ""]
     text += [f"{line}  # {p.gpu} on {p.host}" for line, p in zip(environment(found), found.pins, strict=True)]
     text += ["", "names and numbers are those of the description; put in those of ibv_devices and nvidia-smi"]
     if found.further is not None:
@@ -209,9 +208,3 @@ def _gb(rate: float) -> str:
     from lanewise import units
 
     return units.number(rate / 1e9)
-
-
-def split(name: str) -> tuple[str, list[str]]:
-    """A system's name and the settings after its commas."""
-    ref, *own = name.split(",")
-    return (ref, own) if all("=" in each for each in own) else (name, [])

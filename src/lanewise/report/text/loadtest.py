@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lanewise import units
+from lanewise.report.table import text_table
 
 
 def as_text(data: Mapping[str, Any]) -> str:
@@ -82,4 +83,39 @@ def _doubts(data: Mapping[str, Any]) -> Iterator[str]:
     yield f"logs: {data['folder']}"
 
 
-__all__ = ["as_text", "stages", "tested", "times"]
+def render_ceilings(ceilings: Sequence[Mapping[str, Any]]) -> str:
+    """The load generator's own limits, one line a mode."""
+    heads = ("mode", "largest valid", "not valid", "p50", "p99", "lag p99", "runs", "note")
+    rows = [
+        (
+            c["mode"], f"{c['qps']:,.0f}/s", f"{c['failed']:,.0f}/s" if c["failed"] is not None else "",
+            *(units.readable(value, "s", 3)
+              for value in (c["latency"].get("p50"), c["latency"].get("p99"), c["lag"].get("p99"))),
+            str(c["runs"]), c["note"],
+        )
+        for c in ceilings
+    ]  # fmt: skip
+    note = "A load test at more than half of this rate measures the generator too."
+    return f"{text_table(heads, rows, right=heads[1:7])}\n\n{note}"
+
+
+def render_training(data: Mapping[str, Any]) -> str:
+    """The data rate of a training by epoch, in the median, and over the whole run."""
+    heads = ("epochs", "seconds", "s/epoch", "GB/s")
+    rows = [
+        (
+            str(s["first"]) if s["epochs"] == 1 else f"{s['first']} to {s['first'] + s['epochs'] - 1}",
+            f"{s['seconds']:,.3f}", f"{s['seconds'] / s['epochs']:,.3f}", f"{s['rate'] / 1e9:.4g}",
+        )
+        for s in data["spans"]
+    ]  # fmt: skip
+    epoch = f"{data['samples']:,} samples of {data['sample_bytes']:,.6g} B an epoch"
+    lines = [
+        text_table(heads, rows, right=heads[1:]),
+        "",
+        f"median     {units.readable(data['median'], 'B/s')}; {epoch}",
+    ]
+    if data["run_seconds"] is not None:
+        rate = units.readable(data["run_rate"], "B/s")
+        lines.append(f"whole run  {rate} in {data['run_seconds']:,.1f} s, with evaluation and all else")
+    return "\n".join([*lines, *(f"note: {note}" for note in data["notes"])])

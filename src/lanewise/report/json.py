@@ -1,0 +1,401 @@
+"""The JSON of every verb."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from lanewise.report.words import link_speed
+from lanewise.results.codec import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lanewise.catalog import Part
+    from lanewise.installed import Piece
+    from lanewise.perf.matrix import Matrix
+    from lanewise.perf.predict import Prediction
+    from lanewise.perf.transfers import Finished
+    from lanewise.planning.ask import Ask
+    from lanewise.planning.confirm import Confirmation
+    from lanewise.planning.layouts import Ranking
+    from lanewise.planning.pins import Pinning
+    from lanewise.planning.place import Candidate, Placement
+    from lanewise.planning.score import Line, Score
+    from lanewise.results.compare import Comparison, RowPair
+    from lanewise.results.run import LeftOut
+    from lanewise.routes.matrix import Matrix as ClassMatrix
+    from lanewise.routes.matrix import Peers
+    from lanewise.routes.model import Route
+    from lanewise.serving.steady import ServiceRate
+    from lanewise.studies.calibrate import Fit
+    from lanewise.studies.form import StudyForm
+    from lanewise.topology.model import System
+
+
+def plan(found: Placement | Ranking | Pinning, ask: Ask, ref: str, parts: list[str]) -> dict[str, Any]:
+    """The answer for programs."""
+    from lanewise.planning.layouts import Ranking
+    from lanewise.planning.pins import Pinning
+
+    if isinstance(found, Ranking):
+        return _ranking_data(found, ask)
+    return _pinning_data(found) if isinstance(found, Pinning) else _placement_data(found, ref, parts)
+
+
+def _head(system: System) -> dict[str, Any]:
+    return {"system": system.name, "settings": dict(system.settings)}
+
+
+def flow_rates(found: Prediction) -> dict[str, Any]:
+    """Flows together: goodput, interval, limit and basis."""
+    flows = [
+        {
+            "flow": flow.flow.name, "goodput": flow.rate, "low": flow.low, "high": flow.high, "raw": flow.raw,
+            "limit": flow.limit, "basis": flow.basis, "rests_on": list(flow.rests_on), "doubt": flow.doubt or None,
+            "routes": [_route(route) for route in flow.routes],
+        }
+        for flow in found.flows
+    ]  # fmt: skip
+    return {**_head(found.system), "total": found.total, "unit": "B/s", "flows": flows}
+
+
+def transfers(system: System, found: Sequence[Finished]) -> dict[str, Any]:
+    """Finite transfers: when each starts and ends, and its mean rate."""
+    units = {"size": "B", "start": "s", "latency": "s", "finish": "s", "goodput": "B/s"}
+    data = [
+        {
+            "flow": f.flow.name, "size": f.flow.size, "start": f.start, "latency": f.delay, "finish": f.finish,
+            "goodput": f.rate, "limit": f.limit, "basis": f.basis, "rests_on": list(f.rests_on),
+            "ways": [list(route.nodes) for route in f.routes],
+        }
+        for f in found
+    ]  # fmt: skip
+    return {**_head(system), "units": units, "transfers": data}
+
+
+def pairs(system: System, found: Matrix) -> dict[str, Any]:
+    """A rate or a latency for each pair of devices."""
+    return {
+        **_head(system), "title": found.title, "unit": found.unit, "names": list(found.names),
+        "cells": [list(row) for row in found.cells], "limits": [list(row) for row in found.limits],
+    }  # fmt: skip
+
+
+def steady_service(system: System, found: ServiceRate, mode: str, division: str) -> dict[str, Any]:
+    """A service in steady state."""
+    return {
+        **_head(system), "workload": found.workload.name, "mode": mode, "division": division,
+        "gpus": len(found.prediction.flows), "qps": found.qps, "goodput": found.goodput, "unit": "B/s",
+        "limit": found.limit, "basis": found.basis, "rests_on": list(found.rests_on),
+    }  # fmt: skip
+
+
+def routes(system: System, found: Sequence[Route]) -> dict[str, Any]:
+    """Routes between two devices."""
+    return {**_head(system), "routes": [_route(route) for route in found]}
+
+
+def _route(found: Route) -> dict[str, Any]:
+    return {
+        "from": found.src, "to": found.dst, "class": found.cls, "via": str(found.via), "way": list(found.nodes),
+        "allowed": found.allowed, "why_not": found.why or None, "stages": [_route(stage) for stage in found.stages],
+        "hops": [{"from": hop.start, "to": hop.end, "link": link_speed(hop.link)} for hop in found.hops],
+    }  # fmt: skip
+
+
+def classes(system: System, found: ClassMatrix, peers: Sequence[Peers]) -> dict[str, Any]:
+    """The class of the route between all pairs, and who can be peers."""
+    return {
+        **_head(system), "names": list(found.names), "numa": list(found.numa),
+        "classes": [list(row) for row in found.cells], "notes": list(found.notes),
+        "peers": [{"pair": [p.one, p.other], "allowed": p.allowed, "why_not": p.why or None} for p in peers],
+    }  # fmt: skip
+
+
+def _score_data(score: Score) -> dict[str, Any]:
+    name, use = score.busiest
+    return {
+        "limit": score.limit,
+        "busiest": {"resource": name, "use": use} if name else None,
+        "lines": [_line_data(line) for line in score.lines],
+    }
+
+
+def _line_data(line: Line) -> dict[str, Any]:
+    return {
+        "name": line.name, "rate": line.rate, "unit": line.unit, "wanted": line.wanted, "served": line.served,
+        "limit": line.limit, "basis": line.basis, "rests_on": line.rests_on, "gpus": list(line.gpus),
+    }  # fmt: skip
+
+
+def _ranking_data(found: Ranking, ask: Ask) -> dict[str, Any]:
+    return {
+        "answer": "ranking",
+        "pattern": ask.pattern,
+        "by": found.by,
+        "ranks": [
+            {
+                "rank": each.rank, "system": each.system.name, "settings": dict(each.system.settings),
+                "total": each.score.total, "slowest": each.score.slowest, "why": each.why or None,
+                **_score_data(each.score),
+            }
+            for each in found.places
+        ],
+        "cannot": [{"system": system.name, "why": error.cause} for system, error in found.cannot],
+    }  # fmt: skip
+
+
+def _candidate_data(found: Candidate | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "moves": [
+            {"device": move.device, "from": move.was.host, "to": move.to.host, "at": move.to.at} for move in found.moves
+        ],
+        "serving": {name: list(gpus) for name, gpus in found.serving.items()},
+        "simulated": _confirmation_data(found.confirmed),
+        **_score_data(found.score),
+    }
+
+
+def _confirmation_data(found: Confirmation | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "kept": found.kept,
+        "seconds": found.seconds,
+        "why_not": found.why or None,
+        "tenants": [
+            {
+                "name": each.tenant, "qps": each.qps, "percentile": each.percentile, "bound": each.bound,
+                "latency": None if each.bound is None else each.latency,
+                "valid": None if each.bound is None else each.valid,
+                "reason": each.reason or None, "limit": each.limit or None, "queue_grows": each.grows,
+            }
+            for each in found.tenants
+        ],
+    }  # fmt: skip
+
+
+def _placement_data(found: Placement, ref: str, parts: Sequence[str]) -> dict[str, Any]:
+    from lanewise.planning.spots import commands
+
+    system = found.question.system
+    return {
+        "answer": "placement",
+        "system": system.name,
+        "settings": dict(system.settings),
+        "today": _candidate_data(found.today),
+        "between": [_candidate_data(each) for each in found.between],
+        "best": _candidate_data(found.best),
+        "commands": commands(system, ref, found.best.moves, parts),
+        "served": found.served,
+        "kept": found.kept,
+        "margin": found.margin,
+        "proven": not found.doubt,
+        "doubt": found.doubt or None,
+        "judged": found.tried,
+    }
+
+
+def _pinning_data(found: Pinning) -> dict[str, Any]:
+    from lanewise.planning.pins import lines
+
+    return {
+        "answer": "pins",
+        "system": found.system.name,
+        "settings": dict(found.system.settings),
+        "pins": [
+            {
+                "gpu": p.gpu, "host": p.host, "card": p.card, "class": p.cls, "index": p.index, "numa": p.numa,
+                "sends": p.out.rate, "receives": p.into.rate, "limit": p.out.limit, "environment": line,
+            }
+            for p, line in zip(found.pins, lines(found), strict=True)
+        ],
+        "proven": not found.doubt,
+        "doubt": found.doubt or None,
+        "slowest_over_further_classes": found.further.slowest if found.further else None,
+    }  # fmt: skip
+
+
+def comparison(found: Comparison) -> dict[str, Any]:
+    """Pairs with their difference, and rows of one side only."""
+    pairs = [
+        {
+            "source": p.left.source,
+            "study": p.left.study,
+            "table": p.left.table,
+            "row": p.left.scenario,
+            "flow": p.left.flow,
+            "settings": dict(p.left.settings),
+            "metric": p.left.metric,
+            "unit": p.unit,
+            "left": p.left_value,
+            "right": p.right_value,
+            "difference_pct": p.difference_pct,
+            **(_measured(p) if p.measured else {}),
+            "left_limit": p.left.limit,
+            "right_limit": p.right.limit,
+            "note": p.note,
+        }
+        for p in found.pairs
+    ]
+    alone = {
+        side: [encode(row, side) for row in rows]
+        for side, rows in (("only_left", found.only_left), ("only_right", found.only_right))
+    }
+    names = {"left": found.left_name, "right": found.right_name}
+    conditions = {name: sides for name, *sides in found.conditions}
+    whole = {"speed": found.speed, "verdicts": found.verdicts, "conditions": conditions}
+    return {**names, "pairs": pairs, **alone, **(whole if found.verdicts else {})}
+
+
+def _measured(pair: RowPair) -> dict[str, Any]:
+    """What is said of measured pairs only; intervals in each side's own unit."""
+    from lanewise.results.compare import interval
+
+    return {
+        "verdict": pair.verdict or None,
+        "left_interval": interval(pair.left),
+        "right_interval": interval(pair.right),
+        "measured_otherwise": {name: list(sides) for name, sides in pair.differs.items()},
+    }
+
+
+def calibration(found: Fit, left: Sequence[LeftOut]) -> dict[str, Any]:
+    """Fitted figures, and the residuals of the rows."""
+    rows = []
+    for each, residual in zip(found.targets, found.residuals, strict=True):
+        study, table, row = each.where
+        known = 100 * residual if math.isfinite(residual) else None
+        rows.append({"study": study, "table": table, "row": row, "residual_pct": known})
+    return {
+        "fitted": [encode(value, "fitted") for value in found.values],
+        "rms_pct": found.rms_pct if math.isfinite(found.rms_pct) else None,
+        "used": rows,
+        "left_out": [encode(group, "left_out") for group in left],
+    }
+
+
+def systems(found: Sequence[System]) -> list[dict[str, Any]]:
+    """The ready systems."""
+    return [{"name": s.name, "title": s.title, "parameters": _parameters(s)} for s in found]
+
+
+def system(found: System) -> dict[str, Any]:
+    """A system: devices, links, domains, volumes, assumptions."""
+    system = found
+    return {
+        "system": system.name,
+        "title": system.title,
+        "source": system.source,
+        "hosts": list(system.hosts),
+        "settings": dict(system.settings),
+        "parameters": _parameters(system),
+        "devices": [
+            {"name": d.name, "kind": str(d.kind), "part": d.part, "host": d.host, "numa": d.numa}
+            for d in system.devices.values()
+        ],
+        "links": [
+            {
+                "from": link.a,
+                "to": link.b,
+                "kind": str(link.kind),
+                "speed": link_speed(link),
+                "port": link.port or None,
+            }
+            for link in system.links
+        ],
+        "domains": [{"name": d.name, "root": d.root, "devices": sorted(d.devices)} for d in system.domains],
+        "volumes": [{"name": v.name, "raid": v.raid, "drives": list(v.drives)} for v in system.volumes.values()],
+        "assumptions": list(system.assumptions),
+    }
+
+
+def _parameters(system: System) -> dict[str, Any]:
+    return {
+        name: {
+            "default": p.default,
+            "values": list(p.values) or None,
+            "min": p.minimum,
+            "max": p.maximum,
+            "help": p.help,
+        }
+        for name, p in system.parameters.items()
+    }
+
+
+def discovery(system: System, found: Any) -> dict[str, Any]:
+    """A machine as read from dumps."""
+    return {
+        "system": system.name,
+        "source": system.source,
+        "devices": [
+            {
+                "name": d.name,
+                "kind": d.kind.value,
+                "part": d.part,
+                "numa": d.numa,
+                "called": list(found.called[d.name]),
+                "facts": [{"key": f.key, "value": f.value, "source": str(f.source)} for f in found.facts[d.name]],
+            }
+            for d in system.devices.values()
+        ],
+        "links": [
+            {
+                "from": link.a,
+                "to": link.b,
+                "kind": link.kind.value,
+                "gen": link.gen,
+                "lanes": link.lanes,
+                "count": link.count,
+                "port": link.port,
+                "bridge": link.bridge,
+                "max_payload": link.max_payload,
+            }
+            for link in system.links
+        ],
+        "volumes": [
+            {"name": v.name, "raid": v.raid, "drives": list(v.drives), "chunk": v.chunk}
+            for v in system.volumes.values()
+        ],
+        "conditions": asdict(found.conditions),
+        "iommu": system.policies.iommu,
+        "acs_redirect": sorted(system.policies.acs_redirect),
+        "assumptions": list(system.assumptions),
+        "contradictions": list(found.contradictions),
+    }
+
+
+def doctor(versions: Mapping[str, str], pieces: Sequence[Piece]) -> dict[str, Any]:
+    """Versions, and which optional dependencies are installed."""
+    return {"versions": dict(versions), "pieces": [asdict(piece) for piece in pieces]}
+
+
+def parts(found: Sequence[Part]) -> list[dict[str, Any]]:
+    """The parts of the catalogue."""
+    return [{"name": p.name, "kind": p.kind, "title": p.title, "aliases": list(p.aliases)} for p in found]
+
+
+def part(found: Part) -> dict[str, Any]:
+    """Every figure of a part."""
+    figures = {key: asdict(figure) for key, figure in found.figures.items()}
+    return {**parts([found])[0], "figures": figures}
+
+
+def studies(forms: Sequence[tuple[str, StudyForm]]) -> list[dict[str, Any]]:
+    """The ready studies."""
+    return [{"name": n, "title": f.title, "rows": len(f.rows), "source": f.source} for n, f in forms]
+
+
+def ceilings(found: Sequence[Any]) -> list[dict[str, Any]]:
+    """The load generator's own limits."""
+    return [
+        {
+            "mode": c.mode, "qps": c.qps, "failed": c.failed if math.isfinite(c.failed) else None, "runs": c.runs,
+            "latency": dict(c.latency), "lag": dict(c.lag), "note": c.note,
+        }
+        for c in found
+    ]  # fmt: skip
