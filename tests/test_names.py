@@ -22,7 +22,6 @@ VAGUE = set(WORDS.split())
 
 # Class names that two modules define today; each goes as soon as it stands for one thing.
 SHARED = {
-    "Answer",
     "Asked",
     "Bench",
     "Case",
@@ -57,12 +56,8 @@ SHARED = {
 # Modules named by such a word today.
 VAGUE_MODULES = {
     "api.here",
-    "cli.checked",
     "cli.loaded",
     "cli.loadtest.asked",
-    "cli.planned",
-    "cli.planned_data",
-    "cli.predicted",
     "cli.spread",
     "marks",
     "readers.own",
