@@ -17,6 +17,7 @@ from lanewise.checking.earlier import robust_deviation
 from lanewise.checking.suspects import Suspect, idle_links, speed, trained
 from lanewise.checking.verdict import Judged, Verdict, lower_is_better
 from lanewise.errors import LanewiseError
+from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.routes.endpoints import endpoint
 from lanewise.routes.find import route
 from lanewise.routes.model import Via
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
     from lanewise.checking.model import Model
     from lanewise.perf.flow import Flow
     from lanewise.results.conditions import Conditions
+    from lanewise.results.observation import Observation
+    from lanewise.results.sample import Sample
 
 NOISY = 0.05
 OUTLIER = 3.5
 LEAST_SIBLINGS = 4
+_OF_A_DEVICE = (*CONTEXT, "scenario", *(key for key in METHOD if key not in ("flows", "engine", "p2p", "mode")))
 _LINK = re.compile(r"(?:(?P<device>[\w.:-]+)\s+)?Gen(?P<gen>\d)\s+x(?P<lanes>\d+)")
 
 
@@ -373,13 +377,13 @@ def _between_devices(case: Case, flow: Flow) -> bool:
     return flow.src in gpus and flow.dst in gpus
 
 
-def _kind_of_path(judged: Judged) -> tuple[object, ...]:
+def _kind_of_path(judged: Judged) -> Identity:
     """What rows must share to be siblings: the kind of path, direction, metric, settings and method."""
-    row = judged.row
-    ends = [re.sub(r"\d+$", "", end.strip()) for end in row.flow.split("->")]
-    how = tuple(row.how.get(key, "") for key in ("engine", "p2p", "mode"))
-    together = row.how.get("flows", row.flow).count("->")
-    return (row.path, *ends, row.metric, judged.unit, tuple(sorted(row.settings.items())), how, together)
+    return identity(
+        judged.row, _OF_A_DEVICE, {"flow": _kinds, "flows": lambda row: row.how.get("flows", row.flow).count("->")}
+    )
 
 
-__all__ = ["FAST", "SEEN", "SUPPOSED", "Case", "Cause", "causes"]
+def _kinds(row: Observation | Sample) -> tuple[str, ...]:
+    """The kinds of a flow's devices: 'host', 'gpu'."""
+    return tuple(re.sub(r"\d+$", "", end.strip()) for end in row.flow.split("->"))

@@ -6,11 +6,12 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.checking.verdict import Expected
 from lanewise.errors import FormatError, InputError
+from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 
 if TYPE_CHECKING:
     from lanewise.results.observation import Observation
@@ -18,19 +19,20 @@ if TYPE_CHECKING:
 LEAST_MACHINES = 3
 # The median of |x - median| of normal values, times this, is their standard deviation.
 _NORMAL = 1.4826
-_HOW = ("flows", "engine", "p2p", "mode")
+# A machine's name and memory nodes are its own, and other tools say no path.
+_IGNORED = (*CONTEXT, "path", *(key for key in METHOD if key not in ("flows", "engine", "p2p", "mode")))
 
 
 @dataclass(frozen=True)
 class Rows:
     """Expected values by row; `names` are the files that they come from, one a machine."""
 
-    values: Mapping[tuple[Any, ...], tuple[float, ...]]
+    values: Mapping[Identity, tuple[float, ...]]
     names: tuple[str, ...]
 
     def expect(self, row: Observation) -> Expected:
         """The value of the earlier run, or the median of the class with three robust deviations to either side."""
-        found = self.values.get(_key(row), ())
+        found = self.values.get(identity(row, _IGNORED), ())
         if len(self.names) == 1:
             if not found:
                 return Expected(None, note=f"{self.names[0]} has no such row")
@@ -55,17 +57,12 @@ def from_rows(machines: Sequence[tuple[str, Iterable[Observation]]]) -> Rows:
             "two machines do not say which of them is right",
             hint=f"give one run to compare with, or {LEAST_MACHINES} and more of machines of one class",
         )
-    values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    values: dict[Identity, list[float]] = defaultdict(list)
     for _, rows in machines:
-        own = {_key(row): value for row in rows if (value := _si(row)) is not None}
+        own = {identity(row, _IGNORED): value for row in rows if (value := _si(row)) is not None}
         for key, value in own.items():
             values[key].append(value)
     return Rows({key: tuple(each) for key, each in values.items()}, tuple(name for name, _ in machines))
-
-
-def _key(row: Observation) -> tuple[Any, ...]:
-    how = tuple(row.how.get(key, "") for key in _HOW)
-    return (row.scenario, row.flow, row.metric, tuple(sorted(row.settings.items())), how)
 
 
 def _si(row: Observation) -> float | None:
@@ -73,6 +70,3 @@ def _si(row: Observation) -> float | None:
         return None if row.value is None else units.to_si(row.value, row.unit)
     except FormatError:
         return row.value
-
-
-__all__ = ["LEAST_MACHINES", "Rows", "from_rows", "robust_deviation"]

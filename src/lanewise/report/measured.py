@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.report import methods, page
+from lanewise.results.match import CONTEXT, METHOD, identity
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Chart, Series
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 3600  # of all tables together, so that a page stays under 1.5 MB
 SHORT = 12  # rows that are shown at once beside a chart of them
 BETWEEN = "; "  # notes of a row
+_IGNORED = (*CONTEXT, "path", *(key for key in METHOD if key != "p2p"))  # a prediction does not state them
 Cells = dict[tuple[str, str], "Observation"]
 
 
@@ -106,19 +108,16 @@ def parts(rows: Iterable[Observation]) -> list[Part]:
 def _beside(rows: Iterable[Observation]) -> tuple[Observation, ...]:
     """The rows, with what was predicted of a measured one beside it in place of a row of its own."""
     rows = tuple(rows)
-    expected = {_key(row): row.value for row in rows if row.source is Source.PREDICTED and row.value is not None}
-    measured = {_key(row) for row in rows if row.source is Source.MEASURED}
+    predicted = (row for row in rows if row.source is Source.PREDICTED)
+    expected = {identity(row, _IGNORED): row.value for row in predicted if row.value is not None}
+    measured = {identity(row, _IGNORED) for row in rows if row.source is Source.MEASURED}
     return tuple(
         replace(row, beside={**row.beside, "predicted": expected[key]})
-        if (key := _key(row)) in expected and row.source is Source.MEASURED
+        if (key := identity(row, _IGNORED)) in expected and row.source is Source.MEASURED
         else row
         for row in rows
-        if row.source is not Source.PREDICTED or _key(row) not in measured
+        if row.source is not Source.PREDICTED or identity(row, _IGNORED) not in measured
     )
-
-
-def _key(row: Observation) -> tuple[object, ...]:
-    return row.scenario, row.flow, row.metric, row.unit, tuple(sorted(row.settings.items()))
 
 
 def _longest(lengths: Iterable[int]) -> int:

@@ -9,6 +9,7 @@ from lanewise import units
 from lanewise.report import measured, methods, services
 from lanewise.report.citations import shortened
 from lanewise.results import statistics
+from lanewise.results.match import identity
 from lanewise.results.observation import Source
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
 _BASES = ("physics", "calibrated", "fitted")
+_IGNORED = ("study", "path", "method")  # a publication does not state them
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,13 +239,16 @@ def _tables(study: StudyRun, rests: Sequence[str]) -> list[Table]:
 
 def _without_repeats(rows: Sequence[Observation]) -> list[Observation]:
     # A published row says nothing new where a prediction already stands beside the same figure.
-    beside = {_identity(row) for row in rows if row.source is not Source.PUBLISHED and row.published is not None}
-    return [row for row in rows if row.source is not Source.PUBLISHED or _identity(row) not in beside]
-
-
-def _identity(row: Observation) -> tuple[object, ...]:
-    settings = tuple(sorted(row.settings.items()))
-    return (row.system, row.table, row.scenario, row.flow, row.metric, row.unit, settings)
+    beside = {
+        identity(row, _IGNORED)
+        for row in rows
+        if row.source is not Source.PUBLISHED and row.published is not None
+    }
+    return [
+        row
+        for row in rows
+        if row.source is not Source.PUBLISHED or identity(row, _IGNORED) not in beside
+    ]
 
 
 def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests: Sequence[str]) -> Table:

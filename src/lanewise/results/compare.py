@@ -7,23 +7,22 @@ takes part as rows: its largest valid rate, what it answered, and its latency.
 from __future__ import annotations
 
 import statistics
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.errors import FormatError
 from lanewise.results.estimate import median_interval
+from lanewise.results.match import identity, join
 from lanewise.results.observation import Basis, Observation, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
 
     from lanewise.results.run import Run
     from lanewise.results.service_result import ServiceResult
 
-Key = tuple[str, ...]
-_PARTS = ("study", "system", "table", "scenario", "flow", "metric")
 # What is said of both sides of a pair of measured rows where it is not the same.
 _HOW = ("engine", "mode", "p2p", "link under load", "NUMA node", "data", "tool")
 _BETTER = {"B/s": 1, "1/s": 1, "s": -1}  # more is better of rates, less of times
@@ -133,38 +132,11 @@ def compare(
     names: tuple[str, str] = ("left", "right"),
     ignore: frozenset[str] = frozenset(),
 ) -> Comparison:
-    """Match rows by study, system, table, scenario, flow, metric and settings, less those named in `ignore`.
-
-    Rows of one path are matched first, then those whose path has changed; rows that share a key are matched in order,
-    so repeated rows stay distinct.
-    """
-    left, right = tuple(left), tuple(right)
-    ones, others = dict(enumerate(left)), dict(enumerate(right))
-    found = _match(ones, others, lambda row: (*_key(row, ignore), row.path))
+    """Join rows by their identity without the fields in `ignore`; then what is left over without method and path."""
     # A path that has become another one (peers that are staged now) is what a comparison is for.
-    found |= _match(_without(ones, found), _without(others, found.values()), lambda row: _key(row, ignore))
-    pairs = tuple(_pair(left[i], right[j]) for i, j in sorted(found.items()))
-    taken = set(found.values())
-    return Comparison(
-        names[0], names[1], pairs, tuple(row for i, row in enumerate(left) if i not in found),
-        tuple(row for i, row in enumerate(right) if i not in taken),
-    )  # fmt: skip
-
-
-def _match(
-    left: Mapping[int, Observation], right: Mapping[int, Observation], key: Callable[[Observation], Key]
-) -> dict[int, int]:
-    """Places on the left with their like on the right; rows that share a key are matched in order."""
-    waiting: dict[Key, list[int]] = defaultdict(list)
-    for place, row in reversed([*right.items()]):
-        waiting[key(row)].append(place)
-    found = ((place, waiting[key(row)]) for place, row in left.items())
-    return {place: likes.pop() for place, likes in found if likes}
-
-
-def _without(rows: Mapping[int, Observation], taken: Iterable[int]) -> dict[int, Observation]:
-    gone = set(taken)
-    return {place: row for place, row in rows.items() if place not in gone}
+    rows = join(left, right, ignore, relax=("method", "path"))
+    pairs = tuple(_pair(*pair) for pair in rows.pairs)
+    return Comparison(names[0], names[1], pairs, rows.only_left, rows.only_right)
 
 
 def compare_runs(left: Run, right: Run, names: tuple[str, str] = ("left", "right")) -> Comparison:
@@ -194,11 +166,11 @@ def rows_of(run: Run, source: Source) -> tuple[Observation, ...]:
     rows += [row for study in run.studies for one in study.services for row in service_rows(one, study.name)]
     rows += [row for one in run.services for row in service_rows(one)]
     found = [row for row in rows if row.source is source]
-    seen = {_key(row, frozenset()) for row in found}
+    known = {identity(row, ("path", "method")) for row in found}
     for row in rows:
         beside = _beside(row, source)
-        if beside is not None and _key(row, frozenset()) not in seen:
-            seen.add(_key(row, frozenset()))
+        if beside is not None and (key := identity(row, ("path", "method"))) not in known:
+            known.add(key)
             found.append(beside)
     return tuple(found)
 
@@ -238,12 +210,6 @@ def service_rows(loaded: ServiceResult, study: str = "") -> tuple[Observation, .
     )  # fmt: skip
 
 
-def _key(row: Observation, ignore: frozenset[str]) -> Key:
-    names = (str(getattr(row, part)) for part in _PARTS if part not in ignore)
-    settings = () if "settings" in ignore else tuple(f"{k}={v}" for k, v in sorted(row.settings.items()))
-    return (*names, *settings)
-
-
 def _pair(left: Observation, right: Observation) -> RowPair:
     value, note = right.value, ""
     if value is not None and right.unit != left.unit:
@@ -268,8 +234,3 @@ def _joined(names: tuple[str, str], parts: list[Comparison]) -> Comparison:
         tuple(row for part in parts for row in part.only_left),
         tuple(row for part in parts for row in part.only_right),
     )
-
-
-__all__ = [
-    "Comparison", "RowPair", "compare", "compare_runs", "compare_sources", "compare_systems", "rows_of", "service_rows",
-]  # fmt: skip

@@ -9,6 +9,7 @@ import statistics
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lanewise.results.match import group
 from lanewise.results.observation import Observation, Source
 
 if TYPE_CHECKING:
@@ -34,37 +35,26 @@ class Sample:
     path: str = ""
     note: str = ""
 
-    @property
-    def cell(self) -> tuple[Any, ...]:
-        """What samples of one cell share: everything but the value, the note and what was seen on the way."""
-        return (self.scenario, self.flow, self.metric, self.unit, self.path, tuple(sorted(self.settings.items())))
-
     def row(self) -> dict[str, Any]:
         """The sample as one flat-keyed record of a long-format file."""
         return asdict(self)
 
 
 def summarise(samples: Iterable[Sample], system: str = "") -> tuple[Observation, ...]:
-    """One measured observation a cell, in the order in which cells first appear.
+    """One measured observation for the samples of one identity, in the order in which identities first appear.
 
     The value is the median, `low` and `high` the smallest and largest sample; `how` is what the last sample says, and
-    a cell without any value keeps the reason in its note.
+    an observation without any value keeps the reason in its note.
     """
-    cells: dict[tuple[Any, ...], list[Sample]] = {}
-    for sample in samples:
-        cells.setdefault(sample.cell, []).append(sample)
-    return tuple(_observe(each, system) for each in cells.values())
+    return tuple(_observe(members, system) for members in group(samples).values())
 
 
-def _observe(cell: list[Sample], system: str) -> Observation:
-    last = cell[-1]
-    values = tuple(sample.value for sample in cell if sample.value is not None)
-    notes = dict.fromkeys(sample.note for sample in cell if sample.note)
+def _observe(samples: list[Sample], system: str) -> Observation:
+    last = samples[-1]
+    values = tuple(sample.value for sample in samples if sample.value is not None)
+    notes = dict.fromkeys(sample.note for sample in samples if sample.note)
     return Observation(
         last.scenario, last.flow, last.metric, statistics.median(values) if values else None, last.unit,
         Source.MEASURED, system=system, settings=dict(last.settings), path=last.path, how=dict(last.how),
         low=min(values, default=None), high=max(values, default=None), samples=values, note="; ".join(notes),
     )  # fmt: skip
-
-
-__all__ = ["Sample", "summarise"]

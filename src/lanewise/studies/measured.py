@@ -4,35 +4,48 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.errors import FormatError, InputError
 from lanewise.perf.flow import parse_flows
+from lanewise.results.match import CONTEXT, METHOD, Identity, group, identity
 from lanewise.results.observation import Measured, Observation, Source
+from lanewise.results.sample import Sample
 from lanewise.serving.workload import workload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from lanewise.perf.flow import Flow
     from lanewise.studies.form import RowForm, StudyForm
 
-# What a row of a study asks for, and the measured metrics that answer it for one flow and for several at once.
-_ONE = {"goodput": ("goodput", "total"), "flow_goodput": ("goodput",), "latency": ("latency",)}
-_SEVERAL = {"goodput": ("total",), "flow_goodput": ("goodput",)}
+# The measured metric that answers one of a study, of one flow and of several at once.
+_ONE = {"goodput": "goodput", "flow_goodput": "goodput", "latency": "latency"}
+_SEVERAL = {"goodput": "total", "flow_goodput": "goodput"}
 _NODE = re.compile(r"(?<=\d):\d+$")
-Ends = Counter[tuple[str, str, bool]]
+# A study names neither the engine nor the memory: of several rows the best is chosen. Settings need only not differ.
+_IGNORED = (*CONTEXT, "scenario", "path", "settings", *(key for key in METHOD if key not in ("flows", "p2p")))
+_LOAD_IGNORED = (*CONTEXT, "flow", "method")
+Ends = frozenset[tuple[tuple[str, str, bool], int]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MeasuredRun:
     """Measured rows of one run; `system` is the study's short name for what they were measured on, '' its only one."""
 
     name: str
     rows: tuple[Observation, ...]
     system: str = ""
+
+    @cached_property
+    def by_flows(self) -> dict[Identity, list[Observation]]:
+        """The rows that have a value, by what a row of a study states: flows, metric and P2P."""
+        known = (row for row in self.rows if row.source is Source.MEASURED and row.value is not None)
+        return group(known, _IGNORED, _REDUCED)
 
 
 def check_measured(form: StudyForm, runs: Iterable[MeasuredRun]) -> None:
@@ -49,20 +62,29 @@ def find(row: RowForm, runs: Sequence[MeasuredRun]) -> Measured | None:
 
     Of several, the one in whose size, engine and memory a rate is predicted is taken, and `which` says so.
     """
-    asked = row.scenario
-    if row.derive or asked.demand is not None:
+    scenario = row.scenario
+    if row.derive or scenario.demand is not None:
         return None
-    if asked.service:
+    runs = [run for run in runs if run.system in ("", row.system)]
+    if scenario.service:
         return _load_tested(row, runs)
-    flows = parse_flows(asked.flows, asked.p2p)
-    metrics = (_ONE if len(flows) == 1 else _SEVERAL).get(row.metric, ())
-    own = [run for run in runs if run.system in ("", row.system)]
+    flows = parse_flows(scenario.flows, scenario.p2p)
+    metric = (_ONE if len(flows) == 1 else _SEVERAL).get(row.metric)
+    if metric is None:
+        return None
+    how = {"flows": scenario.flows, "p2p": "on" if scenario.p2p else "off"}
+    wanted = identity(Sample(row.label, flows[0].name, metric, None, row.unit, {}, how), _IGNORED, _REDUCED)
     # Each with its run; the last run is the freshest, so that of equals it wins.
-    fitting = [(seen, run) for run in reversed(own) for seen in run.rows if _answers(seen, row, flows, metrics)]
+    fitting = [
+        (sample, run)
+        for run in reversed(runs)
+        for sample in run.by_flows.get(wanted, ())
+        if _agrees(sample, row, flows)
+    ]
     if not fitting:
         return None
-    seen, run = min(fitting, key=lambda pair: _order(pair[0], row, flows))
-    return _measured(seen, row.unit, _which(seen, run, fitting))
+    best, run = min(fitting, key=lambda pair: _order(pair[0], row, flows))
+    return _measured(best, row.unit, _which(best, run, fitting))
 
 
 def _load_tested(row: RowForm, runs: Sequence[MeasuredRun]) -> Measured | None:
@@ -71,75 +93,90 @@ def _load_tested(row: RowForm, runs: Sequence[MeasuredRun]) -> Measured | None:
     Its queries must have the service's bytes and bound, and it must name every setting of the row with the same value:
     a peak without its path, or on another number of GPUs, is no answer.
     """
-    asked = row.scenario
-    if asked.mode != "server" or asked.division != "closed" or row.metric not in ("qps", "goodput"):
+    scenario = row.scenario
+    if scenario.mode != "server" or scenario.division != "closed" or row.metric not in ("qps", "goodput"):
         return None
-    served = workload(asked.service)
-    wanted = {**row.settings, "bytes": round(served.bytes_in)}
+    served = workload(scenario.service)
+    settings = {**row.settings, "bytes": round(served.bytes_in)}
+    name = f"Server {served.bound * 1e3:g} ms"
+    peak = Sample(name, "", row.metric, None, row.unit, settings, path="service")
+
+    def stated(sample: Observation | Sample) -> tuple[tuple[str, int | None], ...]:
+        return tuple((name, sample.settings.get(name)) for name in settings)
+
+    wanted = identity(peak, _LOAD_IGNORED, {"settings": stated})
     fitting = [
-        (seen, run)
+        (sample, run)
         for run in runs
-        if run.system in ("", row.system)
-        for seen in run.rows
-        if (seen.source, seen.path, seen.metric) == (Source.MEASURED, "service", row.metric)
-        and seen.scenario == f"Server {served.bound * 1e3:g} ms"
-        and seen.value is not None
-        and all(seen.settings.get(name) == value for name, value in wanted.items())
+        for sample in run.rows
+        if sample.source is Source.MEASURED
+        and sample.value is not None
+        and identity(sample, _LOAD_IGNORED, {"settings": stated}) == wanted
     ]
     if not fitting:
         return None
     last = fitting[-1][1]
-    seen = max((seen for seen, run in fitting if run is last), key=lambda seen: seen.value or 0.0)
-    return _measured(seen, row.unit, _which(seen, last, fitting))
+    best = max((sample for sample, run in fitting if run is last), key=lambda sample: sample.value or 0.0)
+    return _measured(best, row.unit, _which(best, last, fitting))
 
 
-def _answers(seen: Observation, row: RowForm, flows: Sequence[Flow], metrics: Sequence[str]) -> bool:
-    """Whether a measured row is of exactly these flows, this metric, P2P as asked and the settings that both name."""
-    if seen.source is not Source.MEASURED or seen.value is None or seen.metric not in metrics:
+def _agrees(sample: Observation, row: RowForm, flows: Sequence[Flow]) -> bool:
+    """Whether a measured row has the row's unit, the size of its flows, and the settings that both name."""
+    if any(sample.settings.get(name, value) != value for name, value in row.settings.items()):
         return False
-    if any(seen.settings.get(name, value) != value for name, value in row.settings.items()):
+    sizes = {flow.size for flow in flows if flow.size is not None}
+    if sizes and {float(sample.settings.get("bytes", -1))} != sizes:
         return False
-    if not _same_kind(seen.unit, row.unit) or (seen.metric != "total" and _plain(seen.flow) != _plain(flows[0].name)):
-        return False
-    ran = _ran(seen)
-    if ran is None or _ends(map(_off_node, ran)) != _ends(map(_off_node, flows)) or not _sized(seen, flows):
-        return False
-    return not any(map(_peers, flows)) or _p2p(seen) is flows[0].p2p
+    return _same_kind(sample.unit, row.unit)
 
 
-def _ran(seen: Observation) -> tuple[Flow, ...] | None:
-    """All flows that ran together when it was measured; None where that cannot be read (another tool's words)."""
+def _flows(row: Observation | Sample) -> tuple[Flow, ...]:
+    """All flows that ran together when it was measured; none where that cannot be read (another tool's words)."""
+    return _parsed(row.how.get("flows") or row.flow)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> tuple[Flow, ...]:
     try:
-        return parse_flows(seen.how.get("flows") or seen.flow)
+        return parse_flows(text)
     except FormatError:
-        return None
+        return ()
 
 
 def _ends(flows: Iterable[Flow]) -> Ends:
-    return Counter((flow.src, flow.dst, flow.read and _peers(flow)) for flow in flows)
+    return frozenset(Counter((flow.src, flow.dst, flow.read and _peers(flow)) for flow in flows).items())
 
 
 def _off_node(flow: Flow) -> Flow:
     return replace(flow, src=_NODE.sub("", flow.src), dst=_NODE.sub("", flow.dst))
 
 
-def _plain(name: str) -> str:
-    """'host0:1->gpu0' without the NUMA node."""
-    return "->".join(_NODE.sub("", end) for end in name.split("->"))
+def _own_flow(row: Observation | Sample) -> str:
+    """'host0:1->gpu0' without the NUMA node; a total is of no flow."""
+    return "" if _metric(row) == "total" else "->".join(_NODE.sub("", end) for end in row.flow.split("->"))
+
+
+def _metric(row: Observation | Sample) -> str:
+    return "goodput" if row.metric == "total" and len(_flows(row)) == 1 else row.metric
 
 
 def _peers(flow: Flow) -> bool:
     return "gpu" in flow.src and "gpu" in flow.dst
 
 
-def _p2p(seen: Observation) -> bool:
-    said = seen.how.get("p2p")
-    return said != "off" if said else "staged" not in seen.path
+def _p2p(row: Observation | Sample) -> str:
+    """'on' or 'off' where GPUs are peers; a row that does not state it says so by its path."""
+    if not any(map(_peers, _flows(row))):
+        return ""
+    return row.how.get("p2p") or ("off" if "staged" in row.path else "on")
 
 
-def _sized(seen: Observation, flows: Sequence[Flow]) -> bool:
-    sizes = {flow.size for flow in flows if flow.size is not None}
-    return not sizes or {float(seen.settings.get("bytes", -1))} == sizes
+_REDUCED: Mapping[str, Callable[[Observation | Sample], Hashable]] = {
+    "flow": _own_flow,
+    "metric": _metric,
+    "flows": lambda row: _ends(map(_off_node, _flows(row))),
+    "p2p": _p2p,
+}
 
 
 def _same_kind(one: str, other: str) -> bool:
@@ -149,39 +186,36 @@ def _same_kind(one: str, other: str) -> bool:
         return False
 
 
-def _order(seen: Observation, row: RowForm, flows: Sequence[Flow]) -> tuple[float, ...]:
+def _order(sample: Observation, row: RowForm, flows: Sequence[Flow]) -> tuple[float, ...]:
     """Smallest first: memory as named, the copy engine, the size at which the metric is defined, most samples."""
-    size = float(seen.settings.get("bytes", 0))
+    size = float(sample.settings.get("bytes", 0))
     return (
-        _ends(_ran(seen) or ()) != _ends(flows),
-        seen.how.get("engine", "copy engine") != "copy engine",
+        _ends(_flows(sample)) != _ends(flows),
+        sample.how.get("engine", "copy engine") != "copy engine",
         size if row.metric == "latency" else -size,
-        -len(seen.samples),
+        -len(sample.samples),
     )
 
 
-def _which(seen: Observation, run: MeasuredRun, fitting: Sequence[tuple[Observation, MeasuredRun]]) -> str:
-    settings = [units.size(n) if name == "bytes" else f"{name} {n}" for name, n in seen.settings.items()]
-    words = [seen.how[key] for key in ("engine", "mode") if key in seen.how]
-    node = [f"NUMA node {seen.how['NUMA node']}"] if "NUMA node" in seen.how else []
-    count = [f"median of {len(seen.samples)}"] if seen.samples else []
-    text = ", ".join([f"{run.name}: {seen.scenario}", *settings, *words, *node, *count])
+def _which(sample: Observation, run: MeasuredRun, fitting: Sequence[tuple[Observation, MeasuredRun]]) -> str:
+    settings = [units.size(n) if name == "bytes" else f"{name} {n}" for name, n in sample.settings.items()]
+    words = [sample.how[key] for key in ("engine", "mode") if key in sample.how]
+    node = [f"NUMA node {sample.how['NUMA node']}"] if "NUMA node" in sample.how else []
+    count = [f"median of {len(sample.samples)}"] if sample.samples else []
+    text = ", ".join([f"{run.name}: {sample.scenario}", *settings, *words, *node, *count])
     return text + (f"; taken out of {len(fitting)} that fit" if len(fitting) > 1 else "")
 
 
-def _measured(seen: Observation, unit: str, which: str) -> Measured:
+def _measured(sample: Observation, unit: str, which: str) -> Measured:
     value, low, high = (
-        None if each is None else units.from_si(units.to_si(each, seen.unit), unit)
-        for each in (seen.value, seen.low, seen.high)
+        None if each is None else units.from_si(units.to_si(each, sample.unit), unit)
+        for each in (sample.value, sample.low, sample.high)
     )
     assert value is not None
-    return Measured(value, which, low, high, len(seen.samples))
+    return Measured(value, which, low, high, len(sample.samples))
 
 
 def matched(rows: Iterable[Observation]) -> Mapping[str, int]:
     """How many rows have a measured value out of each run, by the run's name."""
     found = [row.measured.which.partition(": ")[0] for row in rows if row.measured]
     return Counter(found)
-
-
-__all__ = ["MeasuredRun", "check_measured", "find", "matched"]

@@ -1,0 +1,125 @@
+"""Which rows are the same row: the identity of a value, and the one join of rows by it (decision 16)."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+
+    from lanewise.results.observation import Observation
+    from lanewise.results.sample import Sample
+
+    Row: TypeAlias = Observation | Sample
+
+L = TypeVar("L", bound="Observation | Sample")
+R = TypeVar("R", bound="Observation | Sample")
+
+# The fields that tell what a value is of, and where it is stated.
+FIELDS = ("study", "system", "table", "scenario", "flow", "metric", "path", "settings")
+# The keys of `how` that say which thing was measured. All others say what was observed meanwhile: clocks, the link
+# under load, whether data was verified.
+METHOD = (
+    "flows", "engine", "kernel", "mode", "p2p", "NUMA node", "NUMA node there", "host memory", "transport",
+    "completions", "device", "pattern", "flush",
+)  # fmt: skip
+# Where a value is stated, not what it is of: to be ignored where rows of different files or tables are joined.
+CONTEXT = ("study", "system", "table")
+_SHARE = re.compile(r" \(\d+ %\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What two rows share if they are the same row; a field that the caller ignores is empty.
+
+    `settings` are (name, number), sorted; `method` are (key of METHOD, text) of the keys that the row states. The unit
+    does not count: a metric has one dimension. Nor do source, value and note.
+    """
+
+    study: Hashable
+    system: Hashable
+    table: Hashable
+    scenario: Hashable
+    flow: Hashable
+    metric: Hashable
+    path: Hashable
+    settings: Hashable
+    method: tuple[tuple[str, Hashable], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Generic[L, R]):
+    """The pairs of the same row in the order of the left side, and the rows that only one side has."""
+
+    pairs: tuple[tuple[L, R], ...]
+    only_left: tuple[L, ...]
+    only_right: tuple[R, ...]
+
+
+def identity(
+    row: Row, ignore: Collection[str] = (), reduce: Mapping[str, Callable[[Row], Hashable]] | None = None
+) -> Identity:
+    """The identity of a row, without the FIELDS and keys of METHOD in `ignore`; 'method' ignores all of METHOD.
+
+    `reduce` replaces the value of a field or key by what its function returns for the row.
+    """
+    functions = reduce or {}
+
+    def value(name: str) -> Hashable:
+        if name in ignore or (name in METHOD and "method" in ignore):
+            return ""
+        return functions[name](row) if name in functions else _value(row, name)
+
+    method = tuple((key, text) for key in METHOD if (text := value(key)) != "")
+    return Identity(**{name: value(name) for name in FIELDS}, method=method)
+
+
+def group(
+    rows: Iterable[L], ignore: Collection[str] = (), reduce: Mapping[str, Callable[[Row], Hashable]] | None = None
+) -> dict[Identity, list[L]]:
+    """The rows by identity, identities in the order in which they first appear."""
+    groups: dict[Identity, list[L]] = {}
+    for row in rows:
+        groups.setdefault(identity(row, ignore, reduce), []).append(row)
+    return groups
+
+
+def join(left: Iterable[L], right: Iterable[R], ignore: Collection[str] = (), relax: Sequence[str] = ()) -> Join[L, R]:
+    """Pairs of rows with the same identity; rows that share one are paired in their order.
+
+    The fields in `ignore` never count. What is left over is joined again without the first field of `relax`, then
+    without the first two, and so on.
+    """
+    left, right = tuple(left), tuple(right)
+    pairs: dict[int, int] = {}
+    for end in range(len(relax) + 1):
+        fields = {*ignore, *relax[:end]}
+        taken = set(pairs.values())
+        waiting: dict[Identity, list[int]] = defaultdict(list)
+        for index in reversed(range(len(right))):
+            if index not in taken:
+                waiting[identity(right[index], fields)].append(index)
+        for index, row in enumerate(left):
+            if index not in pairs and (same := waiting.get(identity(row, fields))):
+                pairs[index] = same.pop()
+    taken = set(pairs.values())
+    return Join(
+        tuple((left[i], right[j]) for i, j in sorted(pairs.items())),
+        tuple(row for index, row in enumerate(left) if index not in pairs),
+        tuple(row for index, row in enumerate(right) if index not in taken),
+    )
+
+
+def _value(row: Row, name: str) -> Hashable:
+    if name == "settings":
+        return tuple(sorted(row.settings.items()))
+    if name in FIELDS:
+        return str(getattr(row, name, ""))
+    text = row.how.get(name, "")
+    if name == "flows":
+        return "" if text == row.flow else text  # alone, whether the row says so or not
+    # Pages on nodes 0 and 1 are the same memory whatever their shares are.
+    return _SHARE.sub("", text) if name.startswith("NUMA node") else text
