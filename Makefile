@@ -10,6 +10,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 NATIVE := $(shell find native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.ptx' -o -name '*.cmake' -o -name '*.in' -o -name CMakeLists.txt \))
+MODULES := $(shell find src -name '*.py' | LC_ALL=C sort | cksum | tr -d ' ')
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .PHONY: study test examples accuracy bench clean distclean install dev
@@ -28,8 +29,8 @@ test: dev
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=ci
 
 examples: install
-	@for each in examples/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
-	@for each in examples/*.sh; do echo "== $$each"; PATH="$(CURDIR)/$(BIN):$$PATH" sh $$each || exit 1; done
+	@for program in examples/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done
+	@for program in examples/*.sh; do echo "== $$program"; PATH="$(CURDIR)/$(BIN):$$PATH" sh $$program || exit 1; done
 
 accuracy: install
 	@mkdir -p out
@@ -43,10 +44,15 @@ bench: dev
 install: $(VENV)/.installed
 dev: $(VENV)/.dev
 
-# Sources are used in place; only a change of the project file or of C++ installs again.
-$(VENV)/.installed: $(VENV)/.tools pyproject.toml CMakeLists.txt $(NATIVE)
+# Sources are used in place. A change of the project file, of C++ or of the list of modules (which the editable install
+# has written down) installs again.
+$(VENV)/.installed: $(VENV)/.tools pyproject.toml CMakeLists.txt $(NATIVE) $(VENV)/.modules-$(MODULES)
 	@echo "installing lanewise into $(VENV)"
 	@$(PIP) install --no-build-isolation --config-settings=editable.mode=redirect -e .
+	@touch $@
+
+$(VENV)/.modules-%: | $(BIN)/python
+	@rm -f $(VENV)/.modules-*
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.installed
