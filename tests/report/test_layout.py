@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
@@ -10,10 +11,11 @@ import pytest
 
 from lanewise.catalog import Catalog
 from lanewise.errors import UnknownName
-from lanewise.report.draw import draw
+from lanewise.report.draw import _RULE, _sheet, draw
 from lanewise.report.layout import prepare
-from lanewise.report.shapes import BoxShape, LineShape, Prepared, TextShape
+from lanewise.report.shapes import BoxShape, Canvas, LineShape, TextShape
 from lanewise.results.outline import Outline, outline
+from lanewise.routes.find import route
 from lanewise.topology.model import Device, Kind, Link, LinkKind, System, Volume
 from lanewise.topology.ready import ready_system, ready_systems
 
@@ -82,7 +84,7 @@ def rails() -> System:
 
 
 def mesh() -> System:
-    """Four sockets all joined, and GPUs bridged directly: links that need lanes of their own."""
+    """Four sockets all joined, and GPUs bridged directly: links that need tracks of their own."""
     devices = [Device(f"cpu{i}", Kind.CPU, host="h", numa=i) for i in range(4)]
     devices += [Device(f"gpu{i}", Kind.GPU, host="h") for i in range(4)]
     links = [pcie(f"cpu{i}", f"gpu{i}") for i in range(4)]
@@ -126,7 +128,8 @@ def loaded(one: System) -> Outline:
 
 
 BUILT = [chain(), server(8), server(16), dgx(), rails(), mesh(), bonded(), storage()]
-ALL = [*BUILT, *(ready_system(name) for name in ready_systems())]
+READY = [ready_system(name) for name in ready_systems()]
+ALL = [*BUILT, *READY]
 
 
 def plain(one: System) -> Outline:
@@ -146,21 +149,37 @@ def routed(one: System) -> Outline:
     return outline(one, routes=chains)
 
 
+def between_gpus(one: System) -> Outline:
+    """With the routes from the first GPU to up to six others highlighted, as `system draw --flows` does."""
+    first, *others = one.of_kind(Kind.GPU) or [""]
+    found = [(f"{first}->{other}", route(one, first, other).nodes) for other in others if bound(one, first, other)]
+    keys = [step for _, nodes in found[-6:] for step in pairwise(nodes)]
+    return outline(one, dict.fromkeys(keys, 123.4e9), dict.fromkeys(keys, 0.8), routes=found[-6:])
+
+
+def bound(one: System, *names: str) -> bool:
+    return all(one.devices[name].host for name in names)
+
+
 @pytest.fixture(params=ALL, ids=lambda one: one.name)
 def any_system(request: pytest.FixtureRequest) -> System:
     return request.param  # type: ignore[no-any-return]
 
 
-@pytest.fixture(params=[plain, loaded, routed], ids=["plain", "loaded", "routed"])
-def drawing(request: pytest.FixtureRequest, any_system: System) -> Prepared:
-    return prepare(request.param(any_system))
+DRAWINGS = [(make, one) for make in (plain, loaded, routed) for one in ALL] + [(between_gpus, one) for one in READY]
 
 
-def boxes_of(drawing: Prepared) -> list[BoxShape]:
+@pytest.fixture(params=DRAWINGS, ids=lambda drawn: f"{drawn[0].__name__}-{drawn[1].name}")
+def drawing(request: pytest.FixtureRequest) -> Canvas:
+    make, one = request.param
+    return prepare(make(one))
+
+
+def boxes_of(drawing: Canvas) -> list[BoxShape]:
     return [shape for shape in drawing.flat() if isinstance(shape, BoxShape) and shape.name]
 
 
-def texts_of(drawing: Prepared) -> list[TextShape]:
+def texts_of(drawing: Canvas) -> list[TextShape]:
     return [shape for shape in drawing.flat() if isinstance(shape, TextShape)]
 
 
@@ -171,6 +190,17 @@ def overlap(one: tuple[float, float, float, float], other: tuple[float, float, f
         and other[0] < one[2] - slack
         and one[1] < other[3] - slack
         and other[1] < one[3] - slack
+    )
+
+
+def crosses(line: LineShape, text: TextShape) -> bool:
+    half = line.width / 2
+    return any(
+        overlap(
+            (min(x0, x1) - half, min(y0, y1) - half, max(x0, x1) + half, max(y0, y1) + half),
+            text.bounds,
+        )
+        for (x0, y0), (x1, y1) in pairwise(line.points)
     )
 
 
@@ -193,8 +223,8 @@ def _every(drawn: Outline) -> list:  # type: ignore[type-arg]
     return found
 
 
-def test_device_boxes_do_not_touch(drawing: Prepared) -> None:
-    devices = [box for box in boxes_of(drawing) if box.look.startswith("device")]
+def test_device_boxes_do_not_touch(drawing: Canvas) -> None:
+    devices = [box for box in boxes_of(drawing) if box.css_class.startswith("device")]
     clash = [(a.name, b.name) for a, b in combinations(devices, 2) if overlap(edges(a), edges(b))]
     assert not clash
 
@@ -204,14 +234,14 @@ def test_links_of_two_kinds_between_two_boxes_run_side_by_side() -> None:
     assert len({line.points for line in drawn}) == len(drawn) == 11
 
 
-def test_containers_of_one_kind_do_not_touch(drawing: Prepared) -> None:
+def test_containers_of_one_kind_do_not_touch(drawing: Canvas) -> None:
     for kinds in (("host", "pool"), ("numa",)):
-        alike = [box for box in boxes_of(drawing) if box.look in kinds]
+        alike = [box for box in boxes_of(drawing) if box.css_class in kinds]
         clash = [(a.name, b.name) for a, b in combinations(alike, 2) if overlap(edges(a), edges(b))]
         assert not clash
 
 
-def test_children_stand_inside_their_parents(drawing: Prepared) -> None:
+def test_children_stand_inside_their_parents(drawing: Canvas) -> None:
     boxes = {box.name: box for box in boxes_of(drawing)}
     for box in boxes.values():
         if box.inside:
@@ -222,14 +252,14 @@ def test_children_stand_inside_their_parents(drawing: Prepared) -> None:
             assert box.y + box.h <= bottom + 0.01, box.name
 
 
-def test_no_text_lies_on_another_text(drawing: Prepared) -> None:
+def test_no_text_lies_on_another_text(drawing: Canvas) -> None:
     texts = texts_of(drawing)
     clash = [(a.text, b.text) for a, b in combinations(texts, 2) if overlap(a.bounds, b.bounds)]
     assert not clash
 
 
-def test_names_stay_inside_their_boxes(drawing: Prepared) -> None:
-    devices = [box for box in boxes_of(drawing) if box.look.startswith("device")]
+def test_names_stay_inside_their_boxes(drawing: Canvas) -> None:
+    devices = [box for box in boxes_of(drawing) if box.css_class.startswith("device")]
     names = {box.name for box in devices}
     for text in texts_of(drawing):
         if text.text in names and text.bold:
@@ -241,14 +271,50 @@ def test_names_stay_inside_their_boxes(drawing: Prepared) -> None:
             assert bottom <= home.y + home.h, text.text
 
 
-def test_link_labels_lie_on_no_device(drawing: Prepared) -> None:
-    devices = [box for box in boxes_of(drawing) if box.look.startswith("device") and "switch" not in box.look]
-    labels = [text for text in texts_of(drawing) if text.look == "label"]
+def test_link_labels_lie_on_no_device(drawing: Canvas) -> None:
+    devices = [box for box in boxes_of(drawing) if box.css_class.startswith("device") and "switch" not in box.css_class]
+    labels = [text for text in texts_of(drawing) if text.css_class == "label"]
     clash = [(a.name, b.text) for a in devices for b in labels if overlap(edges(a), b.bounds)]
     assert not clash
 
 
-def test_nothing_reaches_beyond_the_canvas(drawing: Prepared) -> None:
+def test_a_highlighted_route_crosses_no_text(drawing: Canvas) -> None:
+    routes = [shape for shape in drawing.flat() if isinstance(shape, LineShape) and "route" in shape.css_class]
+    clash = [(line.css_class, text.text) for line in routes for text in texts_of(drawing) if crosses(line, text)]
+    assert not clash
+
+
+@pytest.mark.parametrize("make", [plain, loaded, routed, between_gpus])
+@pytest.mark.parametrize("name", ready_systems())
+def test_no_link_of_a_ready_system_crosses_a_text(name: str, make: Callable[[System], Outline]) -> None:
+    drawing = prepare(make(ready_system(name)))
+    links = [shape for shape in drawing.flat() if isinstance(shape, LineShape) and shape.css_class.startswith("link")]
+    clash = [(line.tip, text.text) for line in links for text in texts_of(drawing) if crosses(line, text)]
+    assert not clash
+
+
+def test_a_drawing_is_headed_by_the_systems_name_and_its_settings() -> None:
+    name, title = texts_of(prepare(outline(ready_system("composable-server-gen4"))))[:2]
+    assert name.text == "composable-server-gen4"
+    assert title.text == "PRIMERGY CDI v1.0 with L40S GPUs (path 1, gpus 4)"
+
+
+def test_every_shape_carries_its_colour_so_that_no_style_sheet_is_needed(any_system: System) -> None:
+    svg = draw(loaded(any_system))
+    assert "var(" not in svg
+    painted = re.findall(r"<(?:rect|polyline|path|circle|text)\b[^>]*>", svg.split("</style>")[1])
+    assert len(painted) > 3
+    for element in painted:
+        assert re.search(r' (?:fill|stroke)="(?:#[0-9a-f]{6}|currentColor)"', element), element
+        assert "currentColor" not in element or re.search(r' color="#[0-9a-f]{6}"', element), element
+
+
+def test_every_class_of_a_shape_has_a_colour_in_the_dark_too() -> None:
+    light, dark = _sheet()
+    assert {name for _, name, _ in _RULE.findall(light)} - {"socket"} <= {name for _, name, _ in _RULE.findall(dark)}
+
+
+def test_nothing_reaches_beyond_the_canvas(drawing: Canvas) -> None:
     for shape in drawing.flat():
         if isinstance(shape, TextShape):
             left, top, right, bottom = shape.bounds
@@ -265,7 +331,7 @@ def test_nothing_reaches_beyond_the_canvas(drawing: Prepared) -> None:
         assert bottom <= drawing.height, shape
 
 
-def test_links_are_level_or_upright(drawing: Prepared) -> None:
+def test_links_are_level_or_upright(drawing: Canvas) -> None:
     for shape in drawing.flat():
         if isinstance(shape, LineShape):
             for (x0, y0), (x1, y1) in zip(shape.points, shape.points[1:], strict=False):
@@ -282,7 +348,7 @@ def test_identical_nvswitches_become_one_box_and_loads_add_up() -> None:
 def test_a_route_over_a_hidden_nvswitch_is_drawn_over_the_one_that_stands_for_it() -> None:
     drawn = outline(dgx(), routes=[("NV12", ["gpu0", "nvswitch4", "gpu7"])])
     assert drawn.paths[0].nodes == ("gpu0", "nvswitch0", "gpu7")
-    assert any(shape.look == "route r0" for shape in prepare(drawn).flat() if isinstance(shape, LineShape))
+    assert any(shape.css_class == "route r0" for shape in prepare(drawn).flat() if isinstance(shape, LineShape))
 
 
 def test_two_wide_hosts_on_a_network_stand_above_and_below_its_switch() -> None:
@@ -295,7 +361,7 @@ def test_two_wide_hosts_on_a_network_stand_above_and_below_its_switch() -> None:
 
 def test_unbound_devices_are_told_apart_and_bound_ones_say_for_whom() -> None:
     shapes = prepare(outline(ready_system("composable-server-two-hosts")))
-    assert any("unbound" in box.look for box in boxes_of(shapes))
+    assert any("unbound" in box.css_class for box in boxes_of(shapes))
     said = {text.text for text in texts_of(shapes)}
     assert {"for host0", "not bound", "not bound to a host"} <= said
 

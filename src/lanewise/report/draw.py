@@ -1,7 +1,8 @@
-"""A prepared drawing as SVG text: five primitives, no library, colours by class so that dark mode applies."""
+"""A drawing as SVG text: five primitives, no library; light colours as attributes, dark ones as a style sheet."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -11,86 +12,93 @@ from lanewise.report.layout import prepare
 from lanewise.report.shapes import BoxShape, GroupShape, LineShape, MarkerShape, TextShape
 
 if TYPE_CHECKING:
-    from lanewise.report.shapes import Prepared, Shape
+    from lanewise.report.shapes import Canvas, Shape
     from lanewise.results.outline import Outline
+
+_FONTS = "'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
+_RULE = re.compile(r"(\w*)(?:\.(\w+))? \{ (.*?) \}")
 
 
 @cache
+def _sheet() -> tuple[str, str]:
+    text = (resources.files("lanewise.report") / "templates" / "drawing.css").read_text(encoding="utf-8")
+    light, query, dark = re.sub(r"/\*.*?\*/\s*", "", text, flags=re.DOTALL).partition("@media")
+    return light, query + dark
+
+
 def style() -> str:
-    """The style sheet of all drawings."""
-    return (resources.files("lanewise.report") / "templates" / "drawing.css").read_text(encoding="utf-8")
+    """The style sheet of all drawings: what dark mode and print change, as every shape carries its light colours."""
+    return _sheet()[1]
+
+
+@cache
+def _paint(tag: str, css_class: str) -> str:
+    """The light colours of an element as its presentation attributes; a later rule wins over an earlier one."""
+    values: dict[str, str] = {}
+    for rule_tag, name, body in _RULE.findall(_sheet()[0]):
+        if rule_tag in ("", tag) and (not name or name in css_class.split()):
+            values |= dict(declaration.strip().split(": ") for declaration in body.rstrip(";").split(";"))
+    return "".join(f' {key}="{value}"' for key, value in values.items())
 
 
 def draw(outline: Outline, alone: bool = True) -> str:
-    """The outline as an <svg> element; `alone` adds the style sheet, which a page of drawings needs once."""
-    return draw_prepared(prepare(outline), alone)
+    """The outline as an <svg> element; `alone` adds background and dark colours, which a page of drawings has once."""
+    return draw_canvas(prepare(outline), alone)
 
 
-def draw_prepared(drawing: Prepared, alone: bool = True) -> str:
-    """The prepared drawing as an <svg> element."""
-    width, height = _n(drawing.width), _n(drawing.height)
-    sheet = f"<style>{style()}</style>" if alone else ""
-    body = "\n".join(_shape(shape) for shape in drawing.shapes)
+def draw_canvas(canvas: Canvas, alone: bool = True) -> str:
+    """The canvas as an <svg> element."""
+    width, height = _n(canvas.width), _n(canvas.height)
+    sheet = f"<style>{style()}</style>{_open('rect', 'paper')} width={quoteattr(width)} height={quoteattr(height)}/>"
+    body = "\n".join(_shape(shape) for shape in canvas.shapes)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lw" role="img" width="{width}" height="{height}" '
-        f'style="min-width:{_n(0.72 * drawing.width)}px" '
-        f'viewBox="0 0 {width} {height}"><title>{escape(drawing.title)}</title>{sheet}\n{body}\n</svg>'
+        f'style="min-width:{_n(0.72 * canvas.width)}px" font-family="{_FONTS}" fill="none" stroke-linejoin="round" '
+        f'viewBox="0 0 {width} {height}"><title>{escape(canvas.title)}</title>{sheet if alone else ""}\n{body}\n</svg>'
     )
 
 
 def _shape(shape: Shape) -> str:
+    if isinstance(shape, GroupShape):
+        inner = "\n".join(_shape(member) for member in shape.shapes)
+        return f"<g class={quoteattr(shape.css_class)}>\n{inner}\n</g>" if inner else ""
     if isinstance(shape, BoxShape):
-        return _box(shape)
+        box = f'rx="2.5" x="{_n(shape.x)}" y="{_n(shape.y)}" width="{_n(shape.w)}" height="{_n(shape.h)}"'
+        return _closed("rect", shape.css_class, box, shape.tip)
     if isinstance(shape, LineShape):
-        return _line(shape)
-    if isinstance(shape, TextShape):
-        return _text(shape)
-    if isinstance(shape, MarkerShape):
-        return _marker(shape)
-    return _group(shape)
-
-
-def _box(box: BoxShape) -> str:
-    place = f'x="{_n(box.x)}" y="{_n(box.y)}" width="{_n(box.w)}" height="{_n(box.h)}"'
-    return _closed("rect", f'class="{box.look}" rx="2.5" {place}', box.tip)
-
-
-def _line(line: LineShape) -> str:
-    points = " ".join(f"{_n(x)},{_n(y)}" for x, y in line.points)
-    return _closed("polyline", f'class="{line.look}" stroke-width="{_n(line.width)}" points="{points}"', line.tip)
+        points = " ".join(f"{_n(x)},{_n(y)}" for x, y in shape.points)
+        return _closed("polyline", shape.css_class, f'stroke-width="{_n(shape.width)}" points="{points}"', shape.tip)
+    return _text(shape) if isinstance(shape, TextShape) else _marker(shape)
 
 
 def _text(text: TextShape) -> str:
-    look = f' class="{text.look}"' if text.look else ""
     anchor = f' text-anchor="{text.anchor}"' if text.anchor != "start" else ""
     bold = ' font-weight="600"' if text.bold else ""
     place = f'x="{_n(text.x)}" y="{_n(text.y)}" font-size="{_n(text.size)}"'
-    return f"<text{look} {place}{anchor}{bold}>{escape(text.text)}</text>"
+    return f"{_open('text', text.css_class)} {place}{anchor}{bold}>{escape(text.text)}</text>"
 
 
 def _marker(mark: MarkerShape) -> str:
     if not mark.dx and not mark.dy:
-        return f'<circle class="{mark.look}" cx="{_n(mark.x)}" cy="{_n(mark.y)}" r="{_n(mark.size)}"/>'
+        return f'{_open("circle", mark.css_class)} cx="{_n(mark.x)}" cy="{_n(mark.y)}" r="{_n(mark.size)}"/>'
     back_x, back_y = mark.x - mark.dx * mark.size, mark.y - mark.dy * mark.size
     side_x, side_y = -mark.dy * mark.size * 0.55, mark.dx * mark.size * 0.55
     path = (
         f"M{_n(mark.x)} {_n(mark.y)}L{_n(back_x + side_x)} {_n(back_y + side_y)}"
         f"L{_n(back_x - side_x)} {_n(back_y - side_y)}Z"
     )
-    return f'<path class="{mark.look}" d="{path}"/>'
+    return f'{_open("path", mark.css_class)} d="{path}"/>'
 
 
-def _group(group: GroupShape) -> str:
-    inner = "\n".join(_shape(shape) for shape in group.shapes)
-    return f"<g class={quoteattr(group.look)}>\n{inner}\n</g>" if inner else ""
+def _open(tag: str, css_class: str) -> str:
+    name = f' class="{css_class}"' if css_class else ""
+    return f"<{tag}{name}{_paint(tag, css_class)}"
 
 
-def _closed(tag: str, attributes: str, tip: str) -> str:
-    return f"<{tag} {attributes}><title>{escape(tip)}</title></{tag}>" if tip else f"<{tag} {attributes}/>"
+def _closed(tag: str, css_class: str, attributes: str, tip: str) -> str:
+    inner = f"><title>{escape(tip)}</title></{tag}>" if tip else "/>"
+    return f"{_open(tag, css_class)} {attributes}{inner}"
 
 
 def _n(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
-
-
-__all__ = ["draw", "draw_prepared", "style"]

@@ -1,12 +1,13 @@
 """Where the boxes of a drawing go: every device owns a column, its children stand inside it, one row a level.
 
-A column is nobody else's all the way down, so a link to a child is one straight vertical line, and nothing
+A column is nobody else's all the polyline down, so a link to a child is one straight vertical line, and nothing
 crosses it unless it must.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lanewise.report.metrics import cut, text_width
@@ -21,21 +22,22 @@ LEAF, STEP, CLEAR = 70.0, 11.0, 5.0  # narrowest leaf, line of text, text to bor
 PAD_NUMA, PAD_HOST, PAD_POOL = 9.0, 11.0, 13.0
 GAP_LEAF, GAP_TREE, GAP_TOP = 7.0, 13.0, 26.0
 ROUTE = 5.0  # between two routes side by side
-BESIDE = 9.0  # between two links of different kinds that join the same two boxes
-WIDEST, DETAILS = 92, 3  # a leaf is widened up to there for its part's title, which has so many lines
+LINK_GAP = 9.0  # between two links of different kinds that join the same two boxes
+WIDEST, DETAILS = 86, 3  # px and lines that the title of a part may take in a leaf
 BARS = ("nvswitch", "netswitch")
 
 
 @dataclass
-class Cell:
-    """One device box in the grid; `drops` are thin columns at its right where other links leave downward."""
+class GridCell:
+    """One device box in the grid; `drops` are thin columns at its right where other links leave downward, by width."""
 
     box: OutlineBox
-    parent: Cell | None = None
-    children: list[Cell] = field(default_factory=list)
+    parent: GridCell | None = None
+    children: list[GridCell] = field(default_factory=list)
     drops: dict[OutlineLine, float] = field(default_factory=dict)
-    wide: dict[str, float] = field(default_factory=dict)
+    label_widths: dict[str, float] = field(default_factory=dict)
     pooled: bool = False
+    entered: bool = False  # whether a highlighted route passes from its parent to it or back
     row: int = 0
     x: float = 0.0
     y: float = 0.0
@@ -49,7 +51,7 @@ class Cell:
         """Whether nothing hangs under it."""
         return not self.children and not self.drops
 
-    def walk(self) -> Iterator[Cell]:
+    def walk(self) -> Iterator[GridCell]:
         """This cell and all beneath it, left to right."""
         yield self
         for child in self.children:
@@ -60,21 +62,19 @@ class Cell:
 class Grid:
     """All cells with their columns placed: `tops` in order, rows counted from the hosts' CPUs down."""
 
-    cells: dict[str, Cell]
-    tops: list[tuple[OutlineBox, list[Cell]]]
+    cells: dict[str, GridCell]
+    tops: list[tuple[OutlineBox, list[GridCell]]]
     bars: list[OutlineBox]
     routes: int
     first_pool_row: int
     width: float = 0.0
 
-    def rows(self) -> dict[int, list[Cell]]:
+    def rows(self) -> dict[int, list[GridCell]]:
         """Cells by row, left to right."""
-        found: dict[int, list[Cell]] = {}
-        for _, roots in self.tops:
-            for root in roots:
-                for cell in root.walk():
-                    found.setdefault(cell.row, []).append(cell)
-        return {row: sorted(cells, key=lambda cell: cell.x) for row, cells in sorted(found.items())}
+        rows: dict[int, list[GridCell]] = {}
+        for cell in sorted(self.cells.values(), key=lambda cell: (cell.row, cell.x)):
+            rows.setdefault(cell.row, []).append(cell)
+        return rows
 
 
 def place_columns(outline: Outline) -> Grid:
@@ -94,14 +94,12 @@ def place_columns(outline: Outline) -> Grid:
 def lateral(outline: Outline, grid: Grid) -> list[OutlineLine]:
     """Links between neighbours in one row: drawn as one level line."""
     order = _row_order(grid)
-    found = []
-    for line in outline.lines:
-        one, other = grid.cells.get(line.a), grid.cells.get(line.b)
-        if one is None or other is None or line.tree or line.kind in ("nvlink", "network"):
-            continue
-        if one.row == other.row and abs(order[line.a] - order[line.b]) == 1:
-            found.append(line)
-    return found
+    return [
+        line
+        for line in outline.lines
+        if not line.tree and line.kind not in ("nvlink", "network") and {line.a, line.b} <= grid.cells.keys()
+        if grid.cells[line.a].row == grid.cells[line.b].row and abs(order[line.a] - order[line.b]) == 1
+    ]
 
 
 def label_lines(line: OutlineLine, down: str = "↓", up: str = "↑") -> list[str]:
@@ -119,11 +117,11 @@ def label_width(line: OutlineLine) -> float:
 
 
 def _cells(outline: Outline) -> Grid:
-    cells: dict[str, Cell] = {}
-    tops: list[tuple[OutlineBox, list[Cell]]] = []
+    cells: dict[str, GridCell] = {}
+    tops: list[tuple[OutlineBox, list[GridCell]]] = []
     bars: list[OutlineBox] = []
     for top in outline.boxes:
-        roots: list[Cell] = []
+        roots: list[GridCell] = []
         for box in _devices(top):
             if box.kind in BARS:
                 bars.append(box)
@@ -140,18 +138,18 @@ def _cells(outline: Outline) -> Grid:
         parent.children.append(cell)
         for inner in cell.walk():
             inner.pooled, inner.row = True, inner.row + base
-    kept = [(box, [cell for cell in roots if cell.parent is None]) for box, roots in tops]
-    grid = Grid(cells, [(box, roots) for box, roots in kept if roots], bars, len(outline.paths), base)
-    for cell in cells.values():
-        cell.wide = {}
+    upright = [(box, [cell for cell in roots if cell.parent is None]) for box, roots in tops]
+    grid = Grid(cells, [(box, roots) for box, roots in upright if roots], bars, len(outline.paths), base)
+    steps = {step for path in outline.paths for step in pairwise(path.nodes)}
     for line in outline.lines:
         if line.tree and line.b in cells:
-            wide = cells[line.b].wide
-            wide["top"] = max(label_width(line), wide["top"] + BESIDE if "top" in wide else 0.0)
+            cells[line.b].entered = not steps.isdisjoint({(line.a, line.b), (line.b, line.a)})
+            widths = cells[line.b].label_widths
+            widths["top"] = max(label_width(line), widths["top"] + LINK_GAP if "top" in widths else 0.0)
         elif not line.tree:
-            for end in (line.a, line.b):
-                if end in cells:
-                    cells[end].wide["bottom"] = max(cells[end].wide.get("bottom", 0.0), label_width(line))
+            for end in {line.a, line.b} & cells.keys():
+                widths = cells[end].label_widths
+                widths["bottom"] = max(widths.get("bottom", 0.0), label_width(line))
     return grid
 
 
@@ -161,14 +159,14 @@ def _devices(top: OutlineBox) -> list[OutlineBox]:
     return [device for child in top.children for device in _devices(child)]
 
 
-def _cell(box: OutlineBox, parent: Cell | None, cells: dict[str, Cell], row: int) -> Cell:
-    cell = Cell(box, parent, row=row)
+def _cell(box: OutlineBox, parent: GridCell | None, cells: dict[str, GridCell], row: int) -> GridCell:
+    cell = GridCell(box, parent, row=row)
     cells[box.name] = cell
     cell.children = [_cell(child, cell, cells, row + 1) for child in box.children]
     return cell
 
 
-def _root(cell: Cell) -> Cell:
+def _root(cell: GridCell) -> GridCell:
     while cell.parent is not None:
         cell = cell.parent
     return cell
@@ -203,40 +201,40 @@ def _lateral_gaps(outline: Outline, grid: Grid) -> dict[tuple[str, str], float]:
     """How far apart the columns of two level neighbours must stand so that the label fits between them."""
     gaps: dict[tuple[str, str], float] = {}
     for line in lateral(outline, grid):
-        one, other = _meet(grid.cells[line.a], grid.cells[line.b])
-        room = label_width(line) + 22 + ROUTE * grid.routes
-        for key in ((one, other), (other, one)):
-            gaps[key] = max(gaps.get(key, 0.0), room)
+        left, right = _meet(grid.cells[line.a], grid.cells[line.b])
+        width = label_width(line) + 22 + ROUTE * grid.routes
+        for key in ((left, right), (right, left)):
+            gaps[key] = max(gaps.get(key, 0.0), width)
     return gaps
 
 
-def _meet(one: Cell, other: Cell) -> tuple[str, str]:
-    above_one, above_other = [one], [other]
-    for chain in (above_one, above_other):
-        while chain[-1].parent is not None:
-            chain.append(chain[-1].parent)
-    while len(above_one) > 1 and len(above_other) > 1 and above_one[-2] is above_other[-2]:
-        above_one.pop(), above_other.pop()
-    if above_one[-1] is above_other[-1]:
-        above_one.pop(), above_other.pop()
-    return above_one[-1].box.name, above_other[-1].box.name
+def _meet(start: GridCell, end: GridCell) -> tuple[str, str]:
+    """The two columns side by side, or roots, that hold a cell each."""
+    pairs = zip(_line_of(start), _line_of(end), strict=False)
+    return next((a.box.name, b.box.name) for a, b in pairs if a is not b)
 
 
-def _place_top(box: OutlineBox, roots: list[Cell], x: float, gaps: dict[tuple[str, str], float], grid: Grid) -> float:
+def _line_of(cell: GridCell) -> list[GridCell]:
+    """The cells from the root down to this one."""
+    return [*(_line_of(cell.parent) if cell.parent else ()), cell]
+
+
+def _place_top(
+    box: OutlineBox, roots: list[GridCell], x: float, gaps: dict[tuple[str, str], float], grid: Grid
+) -> float:
     """Place the columns of one host or pool from `x` on; the x where it ends."""
     split = any(child.kind == "numa" for child in box.children)
     inner = PAD_NUMA if split else 0.0
     x += PAD_HOST if box.container else 0.0
     for index, root in enumerate(roots):
         if index:
-            wanted = gaps.get((roots[index - 1].box.name, root.box.name), 0.0)
-            x += max(GAP_TREE, wanted)
+            x += max(GAP_TREE, gaps.get((roots[index - 1].box.name, root.box.name), 0.0))
         x += inner
         x += _place(root, x, gaps, grid) + inner
     return x + (PAD_HOST if box.container else 0.0)
 
 
-def _place(cell: Cell, x: float, gaps: dict[tuple[str, str], float], grid: Grid) -> float:
+def _place(cell: GridCell, x: float, gaps: dict[tuple[str, str], float], grid: Grid) -> float:
     """Place a cell and all beneath it with its left edge at `x`; its width."""
     pad = PAD_POOL if cell.pooled and not (cell.parent and cell.parent.pooled) else 0.0
     if cell.leaf:
@@ -262,7 +260,7 @@ def _place(cell: Cell, x: float, gaps: dict[tuple[str, str], float], grid: Grid)
     return own + 2 * pad
 
 
-def _shift(cell: Cell, by: float) -> None:
+def _shift(cell: GridCell, by: float) -> None:
     for child in cell.children:
         for inner in child.walk():
             inner.x += by
@@ -275,31 +273,48 @@ def inset_of(routes: int) -> float:
     return 11.0 + ROUTE * routes
 
 
-def text_inset(cell: Cell, routes: int) -> float:
-    """How far a device's text stands from its left border: clear of the routes that may pass a leaf."""
-    return inset_of(routes) - 1 if routes and cell.leaf else CLEAR
+def text_area(cell: GridCell, routes: int) -> tuple[float, float]:
+    """The x and the width of a box's text, clear of the routes that enter at the left of its port."""
+    left, right = cell.x + CLEAR, cell.x + cell.w - CLEAR
+    if cell.leaf:
+        left = cell.x + _leaf_inset(routes)
+    elif cell.entered:
+        before, after = cell.port - 7 - ROUTE * routes, cell.port + CLEAR
+        if one_line_width(cell.box) > before - left and right - after > before - left:
+            return after, right - after
+        right = before
+    return left, right - left
 
 
-def _leaf_width(cell: Cell, grid: Grid) -> float:
-    name = text_width(cell.box.title, NAME, bold=True) + text_inset(cell, grid.routes) + CLEAR
-    beside = max((inset_of(grid.routes) + 7 + width for width in cell.wide.values()), default=0.0)
-    return max(LEAF + ROUTE * grid.routes, min(name, 130.0), beside, _detail_width(cell, grid.routes))
+def one_line_width(box: OutlineBox) -> float:
+    """The width of name and part on one line, px."""
+    return text_width(box.title, NAME, bold=True) + (8 + text_width(box.detail, SMALL) if box.detail else 0.0)
 
 
-def _detail_width(cell: Cell, routes: int) -> float:
+def _leaf_inset(routes: int) -> float:
+    return inset_of(routes) - 1 if routes else CLEAR
+
+
+def _leaf_width(cell: GridCell, grid: Grid) -> float:
+    name = text_width(cell.box.title, NAME, bold=True) + _leaf_inset(grid.routes) + CLEAR
+    label = max((inset_of(grid.routes) + 7 + width for width in cell.label_widths.values()), default=0.0)
+    return max(LEAF + ROUTE * grid.routes, min(name, 130.0), label, _detail_width(cell, grid.routes))
+
+
+def _detail_width(cell: GridCell, routes: int) -> float:
     """How wide a leaf must be so that its part's title is not cut; where that takes too much, it is."""
-    around = text_inset(cell, routes) + CLEAR
-    wider = [room for room in range(int(LEAF), WIDEST, 2) if not cut(cell.box.detail, SMALL, room - around, DETAILS)]
-    return wider[0] if wider else 0.0
+    around = _leaf_inset(routes) + CLEAR
+    widths = range(int(LEAF), int(WIDEST + around), 2)
+    return next((w for w in widths if not cut(cell.box.detail, SMALL, w - around, DETAILS)), 0.0)
 
 
-def _own_width(cell: Cell, grid: Grid) -> float:
+def _own_width(cell: GridCell, grid: Grid) -> float:
     name = text_width(cell.box.title, NAME, bold=True) + 2 * CLEAR
-    beside = inset_of(grid.routes) + 7 + cell.wide.get("top", 0.0)
-    return max(LEAF + 40, min(name, 160.0), beside)
+    label = inset_of(grid.routes) + 7 + cell.label_widths.get("top", 0.0)
+    return max(LEAF + 40, min(name, 160.0), label)
 
 
-def _set_port(cell: Cell, routes: int) -> None:
+def _set_port(cell: GridCell, routes: int) -> None:
     """The x of the link to the parent: in line with an only child, else near the middle."""
     last = cell
     while len(last.children) == 1 and not last.drops:
@@ -307,17 +322,6 @@ def _set_port(cell: Cell, routes: int) -> None:
     if last.leaf:
         cell.port = last.x + inset_of(routes)
     else:
-        cell.port = cell.x + max(inset_of(routes), min(cell.w / 2 - 20, cell.w - 80))
-
-
-__all__ = [
-    "BARS",
-    "Cell",
-    "Grid",
-    "inset_of",
-    "label_lines",
-    "label_width",
-    "lateral",
-    "place_columns",
-    "text_inset",
-]
+        # Routes enter at the left of the port: with room for the text before them, they cross none of it.
+        text = CLEAR + one_line_width(cell.box) + 8 + ROUTE * routes if cell.entered else 0.0
+        cell.port = cell.x + max(inset_of(routes), min(max(cell.w / 2 - 20, text), cell.w - 80))

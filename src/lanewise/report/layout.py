@@ -9,38 +9,49 @@ from lanewise.report.fold import arrange
 from lanewise.report.legend import legend
 from lanewise.report.levels import MIRRORED, detail_lines, one_line, shown_cells
 from lanewise.report.metrics import clip, text_width
-from lanewise.report.paths import route_shapes
-from lanewise.report.shapes import BoxShape, GroupShape, LineShape, MarkerShape, Prepared, Shape, TextShape
+from lanewise.report.paths import route_shapes, shifted
+from lanewise.report.shapes import BoxShape, Canvas, GroupShape, LineShape, MarkerShape, Shape, TextShape
 
 if TYPE_CHECKING:
-    from lanewise.report.grid import Cell
-    from lanewise.report.levels import BarPlace, Levels, Way
+    from lanewise.report.grid import GridCell
+    from lanewise.report.levels import BarPlace, Levels, LinkPolyline
     from lanewise.results.outline import Outline, OutlineBox, OutlineLine
 
 _STEPS = (0.25, 0.5, 0.75, 0.9)
 MARGIN = 8.0
+_TITLE = 12.5  # px: the letters of the system's name
 
 
-def prepare(outline: Outline) -> Prepared:
+def prepare(outline: Outline) -> Canvas:
     """Every shape of the drawing in drawing order; sizes in px."""
-    out = arrange(outline)
+    title = _title(outline)
+    out = arrange(outline, title[0].bounds[3] + 8)
     containers = _containers(outline, out)
     edges = [shape for shape in containers if isinstance(shape, BoxShape)]
     width = max([out.grid.width, *(box.x + box.w for box in edges), 420.0]) + MARGIN
     holders = {name: child.name for box in outline.boxes for child in _holders(box) for name in _names(child)}
     keys, height = legend(outline, out.height + 16, width)
     shapes = (
+        GroupShape("title", title),
         GroupShape("containers", tuple(containers)),
         # Bars lie under the links: a link to something further down is then seen to cross, not to end there.
         GroupShape("bars", tuple(_bar_shape(bar, holders) for bar in out.bars.values())),
-        GroupShape("links", tuple(shape for way in out.ways for shape in _way_shapes(way))),
+        GroupShape("links", tuple(shape for polyline in out.polylines for shape in _link_shapes(polyline))),
         GroupShape("devices", tuple(_box_shapes(out, holders))),
         GroupShape("routes", tuple(route_shapes(outline, out))),
         GroupShape("names", tuple(_name_shapes(out))),
-        GroupShape("labels", tuple(text for way in out.ways for text in _label_shapes(way, out.grid.routes))),
+        GroupShape("labels", tuple(t for polyline in out.polylines for t in _label_shapes(polyline, out.grid.routes))),
         GroupShape("legend", tuple(keys)),
     )
-    return Prepared(_widest(shapes, width), height + MARGIN, outline.title, shapes)
+    return Canvas(_widest(shapes, width), height + MARGIN, outline.title, shapes)
+
+
+def _title(outline: Outline) -> tuple[TextShape, ...]:
+    """The system's name, and what it is."""
+    name = TextShape(g.PAD_HOST, 16, outline.name, _TITLE, bold=True)
+    if outline.title == outline.name:
+        return (name,)
+    return (name, TextShape(name.bounds[2] + 8, 16, outline.title, g.NAME, "soft"))
 
 
 def _widest(shapes: tuple[Shape, ...], width: float) -> float:
@@ -98,10 +109,10 @@ def _box_shapes(out: Levels, holders: dict[str, str]) -> list[Shape]:
     shapes: list[Shape] = []
     for cell in out.grid.cells.values():
         box = cell.box
-        look = f"device {box.kind}" + (" unbound" if box.unbound else "")
+        css_class = f"device {box.kind}" + (" unbound" if box.unbound else "")
         tip = ", ".join(part for part in (box.name, box.detail, box.bound and f"for {box.bound}") if part)
         holder = holders.get(box.name, "")
-        shapes.append(BoxShape(cell.x, cell.y, cell.w, cell.h, look, box.name, holder, tip))
+        shapes.append(BoxShape(cell.x, cell.y, cell.w, cell.h, css_class, box.name, holder, tip))
     return shapes
 
 
@@ -122,19 +133,20 @@ def _holders(box: OutlineBox) -> list[OutlineBox]:
     return [box, *(child for child in box.children if child.kind == "numa")] if box.container else []
 
 
-def _cell_texts(cell: Cell, routes: int, turned: bool) -> list[Shape]:
-    box, inset = cell.box, g.text_inset(cell, routes)
-    # Upside down, routes turn at the upper border, and the name stands below them.
-    x, y = cell.x + inset, cell.y + 13 + (g.ROUTE * routes + 2 if turned and routes and not cell.leaf else 0)
-    name = clip(box.title, g.NAME, cell.w - inset - g.CLEAR, bold=True)
-    shapes: list[Shape] = [TextShape(x, y, name, g.NAME, bold=True)]
-    if one_line(cell):
-        after = text_width(name, g.NAME, bold=True) + 8
-        shapes.append(TextShape(x + after, y, box.detail, g.SMALL, "soft"))
-        return shapes
-    for index, text in enumerate(detail_lines(cell, routes)):
-        shapes.append(TextShape(x, y + g.STEP * (index + 1), text, g.SMALL, "soft"))
-    return shapes
+def _cell_texts(cell: GridCell, routes: int, turned: bool) -> list[Shape]:
+    box, (x, width) = cell.box, g.text_area(cell, routes)
+    # Upside down, routes turn at the upper border, and the name is below them.
+    y = cell.y + 13 + (g.ROUTE * routes + 2 if turned and routes and not cell.leaf else 0)
+    if one_line(cell, routes):
+        return _one_line(box, x, y)
+    name = TextShape(x, y, clip(box.title, g.NAME, width, bold=True), g.NAME, bold=True)
+    lines = enumerate(detail_lines(cell, routes), 1)
+    return [name, *(TextShape(x, y + g.STEP * index, text, g.SMALL, "soft") for index, text in lines)]
+
+
+def _one_line(box: OutlineBox, x: float, y: float) -> list[Shape]:
+    name = TextShape(x, y, box.title, g.NAME, bold=True)
+    return [name, TextShape(name.bounds[2] + 8, y, box.detail, g.SMALL, "soft")] if box.detail else [name]
 
 
 def _bar_shape(bar: BarPlace, holders: dict[str, str]) -> Shape:
@@ -144,22 +156,17 @@ def _bar_shape(bar: BarPlace, holders: dict[str, str]) -> Shape:
 
 
 def _bar_texts(bar: BarPlace, routes: int) -> list[Shape]:
-    x, y = bar.x + g.inset_of(routes) + 5, bar.y + 15
-    shapes: list[Shape] = [TextShape(x, y, bar.box.title, g.NAME, bold=True)]
-    if bar.box.detail:
-        after = text_width(bar.box.title, g.NAME, bold=True) + 8
-        shapes.append(TextShape(x + after, y, bar.box.detail, g.SMALL, "soft"))
-    return shapes
+    return _one_line(bar.box, bar.x + g.inset_of(routes) + 5, bar.y + 15)
 
 
-def _span_shapes(label: str, cells: list[Cell], y: float) -> list[Shape]:
+def _span_shapes(label: str, cells: list[GridCell], y: float) -> list[Shape]:
     left, right = cells[0].x + 4, cells[-1].x + cells[-1].w - 4
     ticks = [
         LineShape(((cell.x + cell.w - 14, cell.y + cell.h + 2), (cell.x + cell.w - 14, y)), "span", 1.0)
         for cell in cells
     ]
     rule = LineShape(((left, y), (right, y)), "span", 2.4)
-    return [*ticks, rule, TextShape((left + right) / 2, y + 12, label, g.LABEL, "", "middle", bold=True)]
+    return [*ticks, rule, TextShape((left + right) / 2, y + 12, label, g.LABEL, "label", "middle", bold=True)]
 
 
 def use_step(use: float | None) -> str:
@@ -172,21 +179,20 @@ def use_width(use: float | None) -> float:
     return 1.5 if use is None else 1.6 + 4.4 * min(1.0, max(0.0, use))
 
 
-def _way_shapes(way: Way) -> list[Shape]:
-    line = way.line
-    there = _loaded(line.load_ab, line.use_ab)
-    back = _loaded(line.load_ba, line.use_ba)
-    points = tuple(way.points)
-    look, tip = f"link {line.kind}", _tip(line)
-    if not there and not back:
-        return [*_halo(points, 4.5), LineShape(points, look, 1.5, tip)]
-    both = there and back
+def _link_shapes(polyline: LinkPolyline) -> list[Shape]:
+    line = polyline.line
+    forth, back = _loaded(line.load_ab, line.use_ab), _loaded(line.load_ba, line.use_ba)
+    points = tuple(polyline.points)
+    css_class, tip = f"link {line.kind}", _tip(line)
+    if not forth and not back:
+        return [*_halo(points, 4.5), LineShape(points, css_class, 1.5, tip)]
+    both = forth and back
     apart = (use_width(line.use_ab) + use_width(line.use_ba)) / 4 + 1.2 if both else 0.0
     shapes: list[Shape] = [*_halo(points, use_width(line.use_ab) + 3 + 2 * apart)]
-    if there:
-        shapes.extend(_directed(_moved(points, -apart), look, line.use_ab, tip))
+    if forth:
+        shapes.extend(_directed(shifted(points, apart), css_class, line.use_ab, tip))
     if back:
-        shapes.extend(_directed(_moved(points, apart)[::-1], look, line.use_ba, tip))
+        shapes.extend(_directed(shifted(points, -apart)[::-1], css_class, line.use_ba, tip))
     return shapes
 
 
@@ -199,19 +205,15 @@ def _loaded(load: float | None, use: float | None) -> bool:
     return bool(load) or bool(use)
 
 
-def _moved(points: tuple[tuple[float, float], ...], by: float) -> tuple[tuple[float, float], ...]:
-    return tuple((x + by, y + (by if len(points) > 2 or points[0][1] == points[-1][1] else 0)) for x, y in points)
-
-
-def _directed(points: tuple[tuple[float, float], ...], look: str, use: float | None, tip: str) -> list[Shape]:
+def _directed(points: tuple[tuple[float, float], ...], css_class: str, use: float | None, tip: str) -> list[Shape]:
     width = use_width(use)
     (x0, y0), (x1, y1) = points[-2], points[-1]
     length = max(1e-6, abs(x1 - x0) + abs(y1 - y0))
     dx, dy = (x1 - x0) / length, (y1 - y0) / length
-    look = f"{look} {use_step(use) or 'flow'}"
+    css_class = f"{css_class} {use_step(use) or 'flow'}"
     size = 3.2 + width
     short = (*points[:-1], (x1 - dx * size * 0.9, y1 - dy * size * 0.9))
-    return [LineShape(short, look, width, tip), MarkerShape(x1, y1, dx, dy, size, look)]
+    return [LineShape(short, css_class, width, tip), MarkerShape(x1, y1, dx, dy, size, css_class)]
 
 
 def _tip(line: OutlineLine) -> str:
@@ -227,40 +229,37 @@ def _tip(line: OutlineLine) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _label_shapes(way: Way, routes: int) -> list[Shape]:
-    x, y = way.label
-    line = way.line
-    if way.level:
-        return _level_label(way, routes)
-    if way.laned:
-        text = "  ".join(g.label_lines(line, *_arrows(way)))
+def _label_shapes(polyline: LinkPolyline, routes: int) -> list[Shape]:
+    x, y = polyline.label
+    line = polyline.line
+    if polyline.level:
+        return _level_label(polyline, routes)
+    if polyline.in_track:
+        text = "  ".join(g.label_lines(line, *_arrows(polyline)))
         return [TextShape(x, y - 5, text, g.LABEL, "label", "middle")]
     wide = max(use_width(line.use_ab), use_width(line.use_ba))
     x += 4 + wide / 2 if not (_loaded(line.load_ab, line.use_ab) and _loaded(line.load_ba, line.use_ba)) else 4 + wide
-    down, up = ("↓", "↑") if way.points[0][1] <= way.points[-1][1] else ("↑", "↓")
+    down, up = ("↓", "↑") if polyline.points[0][1] <= polyline.points[-1][1] else ("↑", "↓")
     texts = g.label_lines(line, down, up)
-    start = y - 5 - g.STEP * (len(texts) - 1) if way.upward else y + 11
+    start = y - 5 - g.STEP * (len(texts) - 1) if polyline.upward else y + 11
     return [
         TextShape(x, start + g.STEP * index, text, g.LABEL, "label", bold=index > 0 or not line.label)
         for index, text in enumerate(texts)
     ]
 
 
-def _arrows(way: Way) -> tuple[str, str]:
-    return ("→", "←") if way.points[0][0] <= way.points[-1][0] else ("←", "→")
+def _arrows(polyline: LinkPolyline) -> tuple[str, str]:
+    return ("→", "←") if polyline.points[0][0] <= polyline.points[-1][0] else ("←", "→")
 
 
-def _level_label(way: Way, routes: int) -> list[Shape]:
-    x, y = way.label
-    texts = g.label_lines(way.line, *_arrows(way))
+def _level_label(polyline: LinkPolyline, routes: int) -> list[Shape]:
+    x, y = polyline.label
+    texts = g.label_lines(polyline.line, *_arrows(polyline))
     shapes: list[Shape] = []
     for index, text in enumerate(texts):
-        kind = index == 0 and bool(way.line.label)
-        thick = max(use_width(way.line.use_ab), use_width(way.line.use_ba))
+        kind = index == 0 and bool(polyline.line.label)
+        thick = max(use_width(polyline.line.use_ab), use_width(polyline.line.use_ba))
         above = y - 5 - thick - (3 + g.ROUTE * routes if routes else 0)
-        at = above if kind else y + 10 + thick + g.STEP * (index - (1 if way.line.label else 0))
+        at = above if kind else y + 10 + thick + g.STEP * (index - (1 if polyline.line.label else 0))
         shapes.append(TextShape(x, at, text, g.LABEL, "label", "middle", bold=not kind))
     return shapes
-
-
-__all__ = ["prepare", "use_step", "use_width"]

@@ -29,14 +29,14 @@ _USES = (
 _LINE, _ROW = 26.0, 16.0
 
 
-class _Pen:
+class _LegendLayout:
     """Writes entries from left to right and breaks the line before the right border."""
 
     def __init__(self, top: float, width: float) -> None:
         self.x, self.y, self.width = g.PAD_HOST, top + 8, width
         self.shapes: list[Shape] = []
 
-    def entry(self, text: str, samples: list[Shape], room: float, bold: bool = False) -> None:
+    def add(self, text: str, samples: list[Shape], room: float, bold: bool = False) -> None:
         wide = room + text_width(text, g.SMALL, bold) + 16
         if self.x + wide > self.width and self.x > g.PAD_HOST:
             self.new_line()
@@ -51,41 +51,38 @@ class _Pen:
 
 def legend(outline: Outline, top: float, width: float) -> tuple[list[Shape], float]:
     """The legend's shapes from y `top` on, and the y where it ends."""
-    pen = _Pen(top, width)
+    entries = _LegendLayout(top, width)
     kinds = {line.kind for line in outline.lines}
     for kind, text in _KINDS.items():
         if kind in kinds:
-            pen.entry(text, [LineShape(((0, 0), (_LINE, 0)), f"link {kind}", 1.5)], _LINE + 5)
+            entries.add(text, [LineShape(((0, 0), (_LINE, 0)), f"link {kind}", 1.5)], _LINE + 5)
     if any(box.unbound for box in _every(outline.boxes)):
-        pen.entry("not bound to a host", [BoxShape(0, -5, 18, 10, "device unbound")], 23)
+        entries.add("not bound to a host", [BoxShape(0, -5, 18, 10, "device unbound")], 23)
     if any(use is not None for line in outline.lines for use in (line.use_ab, line.use_ba)):
-        pen.new_line()
-        pen.entry("share of the link's rate in use:", [], 0)
-        for look, text, wide in _USES:
-            pen.entry(text, [LineShape(((0, 0), (_LINE, 0)), f"link {look}", wide)], _LINE + 5)
+        entries.new_line()
+        entries.add("share of the link's rate in use:", [], 0)
+        for css_class, text, wide in _USES:
+            entries.add(text, [LineShape(((0, 0), (_LINE, 0)), f"link {css_class}", wide)], _LINE + 5)
     for path in outline.paths:
-        pen.new_line()
-        look = f"route r{path.colour % ROUTE_COLOURS}"
-        mark = MarkerShape(_LINE, 0, 1, 0, 7, look)
-        pen.entry(path.label, [LineShape(((0, 0), (_LINE - 4, 0)), look, 2.6), mark], _LINE + 6)
+        entries.new_line()
+        css_class = f"route r{path.colour % ROUTE_COLOURS}"
+        mark = MarkerShape(_LINE, 0, 1, 0, 7, css_class)
+        entries.add(path.label, [LineShape(((0, 0), (_LINE - 4, 0)), css_class, 2.6), mark], _LINE + 6)
     for note in outline.notes:
-        pen.new_line()
-        pen.entry(note, [], 0)
-    return pen.shapes, pen.y + 8
+        entries.new_line()
+        entries.add(note, [], 0)
+    return entries.shapes, entries.y + 8
 
 
 def _every(boxes: tuple[OutlineBox, ...]) -> list[OutlineBox]:
-    return [found for box in boxes for found in (box, *_every(box.children))]
+    return [inner for box in boxes for inner in (box, *_every(box.children))]
 
 
 def _moved(shape: Shape, x: float, y: float) -> Shape:
     if isinstance(shape, LineShape):
-        return LineShape(tuple((px + x, py + y) for px, py in shape.points), shape.look, shape.width)
+        return LineShape(tuple((px + x, py + y) for px, py in shape.points), shape.css_class, shape.width)
     if isinstance(shape, BoxShape):
-        return BoxShape(shape.x + x, shape.y + y, shape.w, shape.h, shape.look)
+        return BoxShape(shape.x + x, shape.y + y, shape.w, shape.h, shape.css_class)
     if isinstance(shape, MarkerShape):
-        return MarkerShape(shape.x + x, shape.y + y, shape.dx, shape.dy, shape.size, shape.look)
+        return MarkerShape(shape.x + x, shape.y + y, shape.dx, shape.dy, shape.size, shape.css_class)
     return shape
-
-
-__all__ = ["legend"]

@@ -1,4 +1,4 @@
-"""Highlighted routes: one coloured line each, beside the links it follows and through the boxes it passes."""
+"""Highlighted routes: one coloured line each, at the left of the links it follows and through the boxes it passes."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def route_shapes(outline: Outline, out: Levels) -> list[Shape]:
         points = _course(out, path, index)
         if len(points) < 2:
             continue
-        look = f"route r{path.colour % ROUTE_COLOURS}"
-        shapes.append(LineShape(tuple(points), f"{look} under", _WIDTH + 2.2))
-        shapes.append(LineShape(tuple(points), look, _WIDTH, path.label))
-        shapes.append(MarkerShape(*points[0], 0, 0, 3.4, look))
+        css_class = f"route r{path.colour % ROUTE_COLOURS}"
+        shapes.append(LineShape(tuple(points), f"{css_class} under", _WIDTH + 2.2))
+        shapes.append(LineShape(tuple(points), css_class, _WIDTH, path.label))
+        shapes.append(MarkerShape(*points[0], 0, 0, 3.4, css_class))
         (x0, y0), (x1, y1) = points[-2], points[-1]
         length = max(1e-6, abs(x1 - x0) + abs(y1 - y0))
-        shapes.append(MarkerShape(x1, y1, (x1 - x0) / length, (y1 - y0) / length, 7.0, look))
+        shapes.append(MarkerShape(x1, y1, (x1 - x0) / length, (y1 - y0) / length, 7.0, css_class))
     return shapes
 
 
@@ -39,11 +39,11 @@ def _course(out: Levels, path: OutlinePath, index: int) -> list[Point]:
     """The points of a route: each link's own course, moved aside, joined inside every box."""
     legs = []
     for start, end in zip(path.nodes, path.nodes[1:], strict=False):
-        way = next((w for w in out.ways if {w.line.a, w.line.b} == {start, end}), None)
-        if way is None:
+        polyline = next((w for w in out.polylines if {w.line.a, w.line.b} == {start, end}), None)
+        if polyline is None:
             return []
-        points = way.points if way.line.a == start else way.points[::-1]
-        legs.append(_aside(points, 6.0 + g.ROUTE * index))
+        points = polyline.points if polyline.line.a == start else polyline.points[::-1]
+        legs.append(shifted(points, 6.0 + g.ROUTE * index))
     if not legs:
         return []
     legs[0][0] = _inside(out, path.nodes[0], legs[0][0])
@@ -56,11 +56,11 @@ def _course(out: Levels, path: OutlinePath, index: int) -> list[Point]:
     return _tidy(course)
 
 
-def _aside(points: Sequence[Point], by: float) -> list[Point]:
-    level = all(y == points[0][1] for _, y in points)
-    upright = all(x == points[0][0] for x, _ in points)
-    dx, dy = (0.0 if level else -by), (0.0 if upright else -by)
-    return [(x + dx, y + dy) for x, y in points]
+def shifted(points: Sequence[Point], by: float) -> list[Point]:
+    """A line of points moved aside by so many px, to the left of an upright one and above a level one."""
+    if all(y == points[0][1] for _, y in points):
+        return [(x, y - by) for x, y in points]
+    return [(x - by, y - by if 0 < index < len(points) - 1 else y) for index, (x, y) in enumerate(points)]
 
 
 def _rect(out: Levels, name: str) -> tuple[float, float, float, float]:
@@ -71,7 +71,7 @@ def _rect(out: Levels, name: str) -> tuple[float, float, float, float]:
     return cell.x, cell.y, cell.w, cell.h
 
 
-def _lane(out: Levels, name: str, index: int) -> float:
+def _turn_level(out: Levels, name: str, index: int) -> float:
     _, y, _, h = _rect(out, name)
     if name in out.bars:
         return y + h - 4 - g.ROUTE * index
@@ -90,7 +90,7 @@ def _inside(out: Levels, name: str, point: Point) -> Point:
 
 def _join(out: Levels, name: str, last: Point, first: Point, index: int) -> list[Point]:
     x, _, w, _ = _rect(out, name)
-    level = _lane(out, name, index)
+    level = _turn_level(out, name, index)
     sideways = [not x < point[0] < x + w for point in (last, first)]
     if all(sideways):
         return []
@@ -107,6 +107,3 @@ def _tidy(points: list[Point]) -> list[Point]:
         if not out or point != out[-1]:
             out.append(point)
     return out
-
-
-__all__ = ["ROUTE_COLOURS", "route_shapes"]

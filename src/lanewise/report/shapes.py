@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BoxShape:
-    """A rectangle (px); `look` is its class, `inside` names the box around it, `tip` is its tooltip."""
+    """A rectangle (px); `css_class` is its class, `inside` names the box around it, `tip` is its tooltip."""
 
     x: float
     y: float
     w: float
     h: float
-    look: str
+    css_class: str
     name: str = ""
     inside: str = ""
     tip: str = ""
@@ -30,7 +30,7 @@ class LineShape:
     """A line through `points` (px), `width` px wide."""
 
     points: tuple[tuple[float, float], ...]
-    look: str
+    css_class: str
     width: float
     tip: str = ""
 
@@ -43,7 +43,7 @@ class TextShape:
     y: float
     text: str
     size: float
-    look: str = ""
+    css_class: str = ""
     anchor: str = "start"
     bold: bool = False
 
@@ -64,14 +64,14 @@ class MarkerShape:
     dx: float
     dy: float
     size: float
-    look: str
+    css_class: str
 
 
 @dataclass(frozen=True, slots=True)
 class GroupShape:
     """Shapes that belong together."""
 
-    look: str
+    css_class: str
     shapes: tuple[Shape, ...]
 
 
@@ -79,7 +79,7 @@ Shape: TypeAlias = "BoxShape | LineShape | TextShape | MarkerShape | GroupShape"
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class Canvas:
     """A drawing of `width` by `height` px, ready to be drawn in order."""
 
     width: float
@@ -98,6 +98,3 @@ def _flatten(shapes: tuple[Shape, ...]) -> Iterator[Shape]:
             yield from _flatten(shape.shapes)
         else:
             yield shape
-
-
-__all__ = ["BoxShape", "GroupShape", "LineShape", "MarkerShape", "Prepared", "Shape", "TextShape"]

@@ -115,7 +115,7 @@ def outline(
     plan = nest(system)
     return Outline(
         name=system.name,
-        title=system.title or system.name,
+        title=_title(system),
         boxes=tuple(_container(system, plan, top) for top in plan.tops),
         lines=_lines(system, plan, loads, use),
         spans=tuple(
@@ -124,6 +124,11 @@ def outline(
         paths=tuple(_path(plan, label, index, nodes) for index, (label, nodes) in enumerate(routes)),
         notes=_notes(system),
     )
+
+
+def _title(system: System) -> str:
+    settings = ", ".join(f"{name} {value}" for name, value in system.settings.items())
+    return (system.title or system.name) + (f" ({settings})" if settings else "")
 
 
 def _container(system: System, plan: Nest, top: str) -> OutlineBox:

@@ -1,4 +1,4 @@
-"""Who shares a corridor: lanes for links that run level between columns, and for the brackets of volumes."""
+"""Who shares a corridor: tracks for links that run level between columns, and for the brackets of volumes."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ from lanewise.report import grid as g
 from lanewise.report.metrics import text_width
 
 if TYPE_CHECKING:
-    from lanewise.report.grid import Cell, Grid
+    from lanewise.report.grid import Grid, GridCell
     from lanewise.results.outline import Outline, OutlineLine, OutlineSpan
 
 
-class Lanes:
-    """Which links need a lane of their own, and in which corridor or zone it runs."""
+class Tracks:
+    """Which links need a track of their own, and in which corridor or zone it runs."""
 
     def __init__(self, outline: Outline, grid: Grid) -> None:
         self.grid = grid
         self.level = set(g.lateral(outline, grid))
-        self.lane: dict[OutlineLine, tuple[str, int, int]] = {}
+        self.track: dict[OutlineLine, tuple[str, int, int]] = {}
         self._below: dict[str, list[OutlineLine]] = {}
         self.spans = {0: 0, 1: 0}
-        self._spans: list[tuple[OutlineSpan, list[Cell], int, int]] = []
+        self._spans: list[tuple[OutlineSpan, list[GridCell], int, int]] = []
         self._assign(outline)
         self._assign_spans(outline)
 
-    def alike(self, line: OutlineLine) -> list[OutlineLine]:
+    def parallel(self, line: OutlineLine) -> list[OutlineLine]:
         """The links from a box to one below it that join the same two, this one among them."""
-        return [each for each in self._below.get(line.a, ()) if each.tree and (each.a, each.b) == (line.a, line.b)]
+        return [link for link in self._below.get(line.a, ()) if link.tree and (link.a, link.b) == (line.a, line.b)]
 
-    def below(self, cell: Cell) -> list[OutlineLine]:
+    def below(self, cell: GridCell) -> list[OutlineLine]:
         """The links whose label stands under a cell."""
         return self._below.get(cell.box.name, [])
 
-    def bottoms(self, cell: Cell) -> list[OutlineLine]:
+    def bottoms(self, cell: GridCell) -> list[OutlineLine]:
         """The links that leave a leaf downward, in the order of their ports."""
         return [line for line in self.below(cell) if not (line.tree and line.a == cell.box.name)]
 
     def count(self, kind: str, row: int) -> int:
-        """How many lanes a corridor needs."""
-        used = [lane for where, at, lane in self.lane.values() if (where, at) == (kind, row)]
+        """How many tracks a corridor needs."""
+        used = [track for where, at, track in self.track.values() if (where, at) == (kind, row)]
         return 1 + max(used, default=-1)
 
-    def spans_in(self, tier: int) -> list[tuple[OutlineSpan, list[Cell], int]]:
-        """The brackets of a tier with their lane."""
-        return [(span, cells, lane) for span, cells, at, lane in self._spans if at == tier]
+    def spans_in(self, tier: int) -> list[tuple[OutlineSpan, list[GridCell], int]]:
+        """The brackets of a tier with their track."""
+        return [(span, cells, track) for span, cells, at, track in self._spans if at == tier]
 
     def _assign(self, outline: Outline) -> None:
         busy: dict[tuple[str, int], list[tuple[float, float, int]]] = {}
@@ -63,10 +63,10 @@ class Lanes:
             half = text_width(flat_label(line), g.LABEL, bold=True) / 2 + 4
             middle = (left + right) / 2
             span = (min(left, middle - half), max(right, middle + half))
-            lane = free_lane(busy.setdefault(where, []), *span)
-            self.lane[line] = (*where, lane)
+            track = free_track(busy.setdefault(where, []), *span)
+            self.track[line] = (*where, track)
 
-    def _where(self, line: OutlineLine, ends: list[Cell]) -> tuple[str, int]:
+    def _where(self, line: OutlineLine, ends: list[GridCell]) -> tuple[str, int]:
         low = max(cell.row for cell in ends)
         if line.kind == "nvlink":
             return ("zone", 1 if any(cell.pooled for cell in ends) else 0)
@@ -74,7 +74,7 @@ class Lanes:
             return ("row", low)
         return ("gap", low) if low == self.grid.first_pool_row else ("row", low - 1)
 
-    def _x(self, line: OutlineLine, cell: Cell) -> float:
+    def _x(self, line: OutlineLine, cell: GridCell) -> float:
         return cell.drop_at.get(line, cell.port)
 
     def _assign_spans(self, outline: Outline) -> None:
@@ -88,22 +88,19 @@ class Lanes:
             left, right = cells[0].x, cells[-1].x + cells[-1].w
             middle = (left + right) / 2
             ends = (min(left, middle - half), max(right, middle + half))
-            lane = free_lane(busy.setdefault(("span", tier), []), *ends)
-            self._spans.append((span, cells, tier, lane))
-            self.spans[tier] = max(self.spans[tier], lane + 1)
+            track = free_track(busy.setdefault(("span", tier), []), *ends)
+            self._spans.append((span, cells, tier, track))
+            self.spans[tier] = max(self.spans[tier], track + 1)
 
 
-def free_lane(busy: list[tuple[float, float, int]], left: float, right: float) -> int:
-    """The lowest lane where nothing overlaps `left` to `right`; it is taken from then on."""
-    taken = {lane for start, end, lane in busy if start < right + 4 and end > left - 4}
-    lane = next(index for index in range(len(taken) + 1) if index not in taken)
-    busy.append((left, right, lane))
-    return lane
+def free_track(busy: list[tuple[float, float, int]], left: float, right: float) -> int:
+    """The lowest track where nothing overlaps `left` to `right`; it is taken from then on."""
+    taken = {track for start, end, track in busy if start < right + 4 and end > left - 4}
+    track = next(index for index in range(len(taken) + 1) if index not in taken)
+    busy.append((left, right, track))
+    return track
 
 
 def flat_label(line: OutlineLine) -> str:
     """All texts of a link on one line."""
     return "  ".join(g.label_lines(line, "→", "←"))
-
-
-__all__ = ["Lanes", "flat_label", "free_lane"]
