@@ -95,8 +95,8 @@ def _network_bars(outline: Outline, upper: Levels, lower: Levels, y: float) -> t
     bars: dict[str, lv.BarPlace] = {}
     busy: list[tuple[float, float, int]] = []
     for box in (box for box in outline.boxes if box.kind == "netswitch"):
-        links = [link for half in (upper, lower) for link in half.polylines if box.name in (link.line.a, link.line.b)]
-        xs = [x for link in links for x, _ in link.points]
+        joined = [link for half in (upper, lower) for link in half.polylines if box.name in (link.line.a, link.line.b)]
+        xs = [x for link in joined for x, _ in link.points]
         own = [half.bars[box.name] for half in (upper, lower)]
         peers = [line for line in outline.lines if box.name in (line.a, line.b)]
         links = sum(g.label_width(line) + 24 for line in peers if {line.a, line.b} <= _switches(outline))

@@ -13,6 +13,8 @@ from lanewise.report.paths import route_shapes, shifted
 from lanewise.report.shapes import BoxShape, Canvas, GroupShape, LineShape, MarkerShape, Shape, TextShape
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lanewise.report.grid import GridCell
     from lanewise.report.levels import BarPlace, Levels, LinkPolyline
     from lanewise.results.outline import Outline, OutlineBox, OutlineLine
@@ -205,7 +207,7 @@ def _loaded(load: float | None, use: float | None) -> bool:
     return bool(load) or bool(use)
 
 
-def _directed(points: tuple[tuple[float, float], ...], css_class: str, use: float | None, tip: str) -> list[Shape]:
+def _directed(points: Sequence[tuple[float, float]], css_class: str, use: float | None, tip: str) -> list[Shape]:
     width = use_width(use)
     (x0, y0), (x1, y1) = points[-2], points[-1]
     length = max(1e-6, abs(x1 - x0) + abs(y1 - y0))
