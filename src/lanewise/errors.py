@@ -12,12 +12,13 @@ LanewiseError
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 EXIT_BAD_INPUT = 2
 
@@ -79,6 +80,16 @@ class MissingDependency(LanewiseError):
 
 class CannotMeasure(LanewiseError):
     """This machine does not let that be measured."""
+
+
+@contextmanager
+def error_location(location: Location | None) -> Iterator[None]:
+    """Give every LanewiseError raised inside this location, unless it has one."""
+    try:
+        yield
+    except LanewiseError as error:
+        error.location = error.location or location
+        raise
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], location: Location | None = None) -> UnknownName:

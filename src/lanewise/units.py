@@ -50,11 +50,11 @@ def parse(text: str | float | int, expect: str) -> float:
         return float(text)
     match = _QUANTITY.match(str(text))
     if not match:
-        raise FormatError(f"'{text}' is not a quantity", hint=f"write a number and a unit, such as {_sample(expect)}")
+        raise FormatError(f"'{text}' is not a quantity", hint=f"write a number and a unit, such as '{sample(expect)}'")
     number, unit = float(match[1].replace(",", "").replace("_", "")), match[2] or expect
     if dimension(unit) != expect:
         raise FormatError(
-            f"'{text}' is in {unit}, which is not a kind of {expect}", hint=f"for example {_sample(expect)}"
+            f"'{text}' is in {unit}, which is not a kind of {expect}", hint=f"for example '{sample(expect)}'"
         )
     return to_si(number, unit)
 
@@ -96,6 +96,11 @@ def size(count: float) -> str:
     return f"{count:,.0f} B"
 
 
+def sample(expect: str) -> str:
+    """A quantity of that SI unit as an example."""
+    return {"B": "256 B", "B/s": "25.1 GB/s", "s": "105 ns", "1/s": "64000 QPS", "m": "2 m"}.get(expect, "0.9")
+
+
 def _lookup(unit: str) -> tuple[str, float]:
     try:
         return _SCALE[unit]
@@ -103,9 +108,3 @@ def _lookup(unit: str) -> tuple[str, float]:
         raise FormatError(
             f"unknown unit '{unit}'", hint="units: B KiB GB B/s GB/s GiB/s Gb/s s ms us ns QPS % GT/s m"
         ) from None
-
-
-def _sample(expect: str) -> str:
-    return {"B": "'256 B'", "B/s": "'25.1 GB/s'", "s": "'105 ns'", "1/s": "'64000 QPS'", "m": "'2 m'"}.get(
-        expect, "'0.9'"
-    )

@@ -205,10 +205,10 @@ def test_errors_are_a_cause_and_a_hint(capsys, arguments, cause):
 @pytest.mark.parametrize(
     ("old", "new", "cause"),
     [
-        ("services:", "servces:", "own.yaml:3: unknown key of a plan 'servces'"),
+        ("services:", "servces:", "own.yaml:3: unknown key 'servces' in a plan"),
         ("qps: 150000,", "qps: 0,", "own.yaml:4: the demand of resnet50 is 0 QPS"),
-        ("qps: 150000,", "", "own.yaml:4: service 'shop' needs a workload and its QPS"),
-        ("move: gpu[3-7]", "move: 7", "own.yaml:6: 'move' is not a text or a list of texts"),
+        ("qps: 150000,", "", "own.yaml:4: service 'shop' has no qps"),
+        ("move: gpu[3-7]", "move: 7", "own.yaml:6: 'move' must be a text or a list of texts"),
         ("lanewise: 1", "lanewise: 2", "own.yaml:1: this is no plan file"),
     ],
 )

@@ -81,11 +81,11 @@ def test_numbers_come_back_as_written(batch: int, wait: int, percentile: float) 
         ({"timeout": "20 ms"}, "every lone query would be late", "lower"),
         ({"timeout": "1 s"}, "every lone query would be late", "lower"),
         ({"batch": "{source: x}"}, "no value", "value"),
-        ({"batch": "{value: 3, sauce: x}"}, "unknown entry", "source"),
-        ({"batch": "[3]"}, "must be a text", ""),
+        ({"batch": "{value: 3, sauce: x}"}, "unknown key", "source"),
+        ({"batch": "[3]"}, "whole numbers from 1 to 999999, not a list", "batch: 64"),
         ({"source": ""}, "no source", "source"),
         ({"bound": "", "percentile": ""}, "no bound and no percentile", "bound"),
-        ({"bond": "3 ms"}, "unknown entry", "did you mean bound"),
+        ({"bond": "3 ms"}, "unknown key", "did you mean bound"),
     ],
 )
 def test_a_mistake_is_refused_with_its_line_and_a_hint(changes: dict[str, str], cause: str, hint: str) -> None:

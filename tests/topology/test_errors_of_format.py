@@ -124,7 +124,7 @@ devices:
   cpu0: {cpu: null, numa: [1]}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:4: this value will not do as 'numa'
+error: s.yaml:4: 'numa' must be a whole number or a text, not a list
 hint:  it is the NUMA node within the host; '+0' counts up over a range\
 """)
 
@@ -135,7 +135,7 @@ devices:
   cpu0: xeon-gold-6530
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:4: 'xeon-gold-6530' will not do as 'cpu0'
+error: s.yaml:4: 'cpu0' must be 'name: value' lines, not 'xeon-gold-6530'
 hint:  write cpu0: {gpu: l40s}, with what it is and its part\
 """)
 
@@ -195,7 +195,7 @@ devices:
 policies: {iommu: strict}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:5: 'strict' will not do as 'iommu'
+error: s.yaml:5: 'iommu' must be 'off', 'passthrough', 'translate', not 'strict'
 hint:  it is the IOMMU mode: off, passthrough or translate\
 """)
 
@@ -208,6 +208,6 @@ volumes:
   v: {raid: 6, drives: s0}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:6: '6' will not do as 'raid'
+error: s.yaml:6: 'raid' must be 0, 5 or 10, not '6'
 hint:  it is the RAID level: 0, 5 or 10\
 """)

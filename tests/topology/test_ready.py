@@ -9,12 +9,12 @@ from jsonschema import Draft202012Validator
 from system_facts import facts
 
 from lanewise.errors import UnknownName
-from lanewise.marks import load
 from lanewise.topology.model import Kind, System
 from lanewise.topology.read import read_system
 from lanewise.topology.ready import ready_system, ready_systems, ready_text
 from lanewise.topology.schema import json_schema
 from lanewise.topology.write import write_system
+from lanewise.yaml_positions import load
 
 MISSION = {
     "tx2550-m7-l40s",

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from lanewise import units
 from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
 from lanewise.catalog.model import Catalog, Figure, Part, check_figure, plain_name
-from lanewise.catalog.nodes import Spot, compose, placed
-from lanewise.errors import Contradiction, FormatError, LanewiseError, Location, unknown_name
+from lanewise.errors import Contradiction, FormatError, Location, error_location
+from lanewise.yaml_positions import YamlNode, load
 
 _PART_FIELDS = ("part", "kind", "title", "aliases", "extends", "figures", "from")
 _BLOCK_FIELDS = ("source", "condition", "basis", "figures")
+_START = "start it with `parts:`"
 _FIGURE_FIELDS = ("value", "source", "condition", "note", "basis")
 
 
@@ -26,7 +27,7 @@ class Draft:
     title: str
     aliases: tuple[str, ...]
     extends: str
-    own: list[tuple[str, Spot, Shared]]
+    own: list[tuple[str, YamlNode, Shared]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,11 @@ class Shared:
 
 def read_drafts(text: str, file: str) -> list[Draft]:
     """The parts of one file as drafts; InputError with file and line for anything it cannot use."""
-    top = compose(text, file).fields("the file", ("parts",))
-    if "parts" not in top:
-        raise FormatError("the file holds no parts", location=Location(file, 1), hint="start it with `parts:`")
-    return [_draft(spot) for spot in top["parts"].items("parts")]
+    document = load(text, file)
+    if not document.data:
+        raise FormatError("the file holds no parts", location=Location(file, 1), hint=_START)
+    parts = document.root.fields(("parts",), "the file", needed=("parts",), hint=_START)["parts"]
+    return [_draft(node) for node in parts.items()]
 
 
 @dataclass(slots=True)
@@ -91,81 +93,52 @@ class Resolver:
         # A part that extends its own name revises the part of that name in the base.
         if sibling is not None and sibling is not draft:
             return self._part(sibling)
-        try:
+        with error_location(draft.location):
             return self.base().get(draft.extends)
-        except LanewiseError as error:
-            raise placed(error, draft.location) from None
 
 
-def _draft(spot: Spot) -> Draft:
-    fields = spot.fields("a part", _PART_FIELDS)
-    if "part" not in fields:
-        raise FormatError("a part has no name", location=spot.location, hint="start it with `- part: <name>`")
-    name = fields["part"].text("part")
-    extends = fields["extends"].text("extends") if "extends" in fields else ""
+def _draft(node: YamlNode) -> Draft:
+    node.fields(_PART_FIELDS, "a part")
+    if not node.has("part"):
+        raise node.error("a part has no name", "start it with `- part: <name>`")
+    name = node["part"].words()
+    extends = node["extends"].words() if "extends" in node else ""
+    if not extends and "kind" not in node:
+        raise node.error(f"part '{name}' has no kind", f"add `kind:`, one of {', '.join(KINDS)}")
     return Draft(
         name=name,
-        location=fields["part"].location,
-        kind=_kind(fields, name, spot.location, extends),
-        title=fields["title"].text("title") if "title" in fields else "",
-        aliases=tuple(alias.text("an alias") for alias in fields["aliases"].items("aliases"))
-        if "aliases" in fields
-        else (),
+        location=node["part"].location,
+        kind=node["kind"].choice(KINDS, kind="kind of part") if "kind" in node else "",
+        title=node["title"].words() if "title" in node else "",
+        aliases=tuple(alias.words() for alias in node["aliases"].items()),
         extends=extends,
-        own=_own_figures(fields),
+        own=_own_figures(node),
     )
 
 
-def _kind(fields: dict[str, Spot], name: str, location: Location, extends: str) -> str:
-    if "kind" not in fields:
-        if extends:
-            return ""
-        hint = f"add `kind:`, one of {', '.join(KINDS)}"
-        raise FormatError(f"part '{name}' has no kind", location=location, hint=hint)
-    kind = fields["kind"].text("kind")
-    if kind not in KINDS:
-        raise unknown_name("kind of part", kind, KINDS, fields["kind"].location)
-    return kind
-
-
-def _own_figures(fields: dict[str, Spot]) -> list[tuple[str, Spot, Shared]]:
-    own: list[tuple[str, Spot, Shared]] = []
-    if "figures" in fields:
-        own += [(key, spot, Shared()) for key, spot in fields["figures"].fields("figures").items()]
-    if "from" in fields:
-        for block in fields["from"].items("from"):
-            own += _block(block)
-    seen: dict[str, Spot] = {}
-    for key, spot, _ in own:
-        if key in seen:
-            cause = f"figure '{key}' stands twice in this part, first in line {seen[key].location.line}"
-            raise Contradiction(cause, location=spot.location, hint="keep one of the two")
-        seen[key] = spot
+def _own_figures(node: YamlNode) -> list[tuple[str, YamlNode, Shared]]:
+    own = [(key, figure, Shared()) for key, figure in node["figures"].members().items()]
+    for block in node["from"].items():
+        block.fields(_BLOCK_FIELDS, "a `from` block", needed=("source", "figures"))
+        shared = _shared(block, Shared())
+        own += [(key, figure, shared) for key, figure in block["figures"].members().items()]
+    first: dict[str, YamlNode] = {}
+    for key, figure, _ in own:
+        if first.setdefault(key, figure) is not figure:
+            cause = f"figure '{key}' stands twice in this part, first in line {first[key].location.line}"
+            raise Contradiction(cause, location=figure.location, hint="keep one of the two")
     return own
 
 
-def _block(spot: Spot) -> list[tuple[str, Spot, Shared]]:
-    fields = spot.fields("a `from` block", _BLOCK_FIELDS)
-    if "source" not in fields:
-        raise FormatError("a `from` block has no source", location=spot.location, hint="add `source:`")
-    if "figures" not in fields:
-        raise FormatError("a `from` block has no figures", location=spot.location, hint="add `figures:`")
-    shared = _shared(fields, Shared())
-    return [(key, value, shared) for key, value in fields["figures"].fields("figures").items()]
-
-
-def _shared(fields: dict[str, Spot], above: Shared) -> Shared:
-    """`above` with what these fields say themselves."""
-    basis = fields["basis"].text("basis") if "basis" in fields else above.basis
-    if basis and basis not in BASES:
-        raise unknown_name("basis", basis, BASES, fields["basis"].location)
-    condition = fields["condition"].text("condition") if "condition" in fields else above.condition
-    if "note" in fields:  # narrows the block's condition, where `condition:` replaces it
-        condition = "; ".join(filter(None, (condition, fields["note"].text("note"))))
+def _shared(node: YamlNode, above: Shared) -> Shared:
+    """`above` with what this block or figure states itself."""
+    condition = node["condition"].words() if "condition" in node else above.condition
+    if "note" in node:  # narrows the block's condition, where `condition:` replaces it
+        condition = "; ".join(filter(None, (condition, node["note"].words())))
     return Shared(
-        source=fields["source"].text("source") if "source" in fields else above.source,
+        source=node["source"].words() if "source" in node else above.source,
         condition=condition,
-        basis=basis,
+        basis=node["basis"].choice(BASES) if "basis" in node else above.basis,
     )
 
 
@@ -175,8 +148,9 @@ def _build(draft: Draft, parent: Part | None) -> Part:
         cause = f"part '{draft.name}' is a {kind} but extends '{parent.name}', a {parent.kind}"
         raise Contradiction(cause, location=draft.location, hint="drop `kind:`, or extend another part")
     figures = dict(parent.figures) if parent else {}
-    for key, spot, shared in draft.own:
-        figures[key] = _figure(kind, key, spot, shared)
+    for key, node, shared in draft.own:
+        with error_location(node.location):
+            figures[key] = _figure(kind, key, node, shared)
     # Revising a part of the same name keeps what it is called; a new part takes figures only.
     same = parent if parent and plain_name(parent.name) == plain_name(draft.name) else None
     aliases = draft.aliases or (same.aliases if same else ())
@@ -184,42 +158,22 @@ def _build(draft: Draft, parent: Part | None) -> Part:
     return Part(same.name if same else draft.name, kind, title, aliases, figures)
 
 
-def _figure(kind: str, key: str, spot: Spot, shared: Shared) -> Figure:
-    try:
-        unit = check_key(kind, key).unit
-        value_spot = spot
-        if spot.is_map:
-            fields = spot.fields(f"figure '{key}'", _FIGURE_FIELDS)
-            if "value" not in fields:
-                hint = "write `value: null` and why in `source:` if it is unknown"
-                raise FormatError(f"figure '{key}' has no value", location=spot.location, hint=hint)
-            value_spot, shared = fields["value"], _shared(fields, shared)
-        value = _value(value_spot, unit, key)
-        figure = Figure(value, unit, shared.source, shared.condition, shared.basis or "physics")
-        check_figure(kind, key, figure)
-    except LanewiseError as error:
-        raise placed(error, spot.location) from None
+def _figure(kind: str, key: str, node: YamlNode, shared: Shared) -> Figure:
+    unit = check_key(kind, key).unit
+    if node.is_map:
+        hint = "write `value: null` and why in `source:` if it is unknown"
+        node.fields(_FIGURE_FIELDS, f"figure '{key}'", needed=("value",), hint=hint)
+        node, shared = node["value"], _shared(node, shared)
+    figure = Figure(_value(node, unit), unit, shared.source, shared.condition, shared.basis or "physics")
+    check_figure(kind, key, figure)
     return figure
 
 
-def _value(spot: Spot, unit: str, key: str) -> float | str | None:
-    if spot.is_null:
+def _value(node: YamlNode, unit: str) -> float | str | None:
+    if not node.given:
         return None
-    words = spot.text(f"the value of '{key}'")
     if unit == TEXT:
-        return words
-    if unit in ("B", "B/s", "s", "T/s") and _is_number(words):
-        hint = f"write the unit: {words} {units.NATURAL[unit]}"
-        raise FormatError(f"'{key}' = {words} has no unit", location=spot.location, hint=hint)
-    try:
-        return units.parse(words, unit)
-    except LanewiseError as error:
-        error.cause = f"'{key}': {error.cause}"
-        raise placed(error, spot.location) from None
-
-
-def _is_number(words: str) -> bool:
-    try:
-        return float(words) != 0
-    except ValueError:
-        return False
+        return node.words()
+    needs_unit = unit in units.NATURAL
+    example = f"{node.value} {units.NATURAL[unit]}" if needs_unit else ""
+    return node.quantity(unit, bare=not needs_unit, example=example)

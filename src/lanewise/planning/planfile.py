@@ -1,117 +1,62 @@
-"""A plan file: what a plan is asked for, in YAML, for more than a command line holds."""
+"""A plan file: the options of a plan in YAML, for more than a command line holds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from lanewise import units
-from lanewise.errors import FormatError, InputError, unknown_name
-from lanewise.marks import Document, load
+from lanewise.errors import error_location
 from lanewise.planning.ask import Ask
 from lanewise.planning.work import Tenant, tenant
 from lanewise.serving.load import ServiceLoad
 from lanewise.serving.workload import Workload, workload
+from lanewise.yaml_positions import YamlNode, load
 
 _KEYS = ("lanewise", "plan", "services", "flows", "pattern", "by", "move", "hosts", "at", "slots", "p2p")
 _SERVICE = ("workload", "qps", "host", "from", "each", "mode")
 _EXAMPLE = "shop: {workload: resnet50, qps: 170000}"
-Checked = Callable[[Any], bool]
 
 
 def read_plan(text: str, file: str, find: Callable[[str], Workload] = workload) -> Ask:
-    """The question that a plan file asks; InputError with file and line for anything that cannot be meant.
+    """The options that a plan file states; InputError with file and line for anything that is no plan.
 
     `find` gives the workload of a name.
     """
-    document = load(text, file)
-    data = document.data
-    if not isinstance(data, dict) or data.get("lanewise") != 1:
+    root = load(text, file, "docs/guides/plan.md").root
+    if root["lanewise"].value != 1:
         hint = f"start it with 'lanewise: 1', then services: {{{_EXAMPLE}}}"
-        raise FormatError("this is no plan file", location=document.location(), hint=hint)
-    for key in data:
-        if key not in _KEYS:
-            raise unknown_name("key of a plan", str(key), _KEYS, document.key_location(key))
+        raise root.error("this is no plan file", hint)
+    root.fields(_KEYS, "a plan")
+    hosts = _text(root["hosts"])
     return Ask(
-        services=tuple(_services(document, data.get("services") or {}, find)),
-        flows=_text(document, "flows"),
-        pattern=_text(document, "pattern"),
-        by=_text(document, "by"),
-        move=_text(document, "move"),
-        hosts=_names(document, "hosts"),
-        at=_text(document, "at"),
-        slots=_slots(document, data.get("slots") or {}),
-        p2p=_value(document, ("p2p",), lambda value: isinstance(value, bool), "true or false", True),
+        services=tuple(_service(entry, find) for entry in root["services"].members(_EXAMPLE).values()),
+        flows=_text(root["flows"]),
+        pattern=_text(root["pattern"]),
+        by=_text(root["by"]),
+        move=_text(root["move"]),
+        hosts=None if hosts is None else [name.strip() for name in hosts.split(",")],
+        at=_text(root["at"]),
+        slots={port: count.integer(0) for port, count in root["slots"].members("slots: {sw0: 4}").items()},
+        p2p=root["p2p"].flag(True),
     )
 
 
-def _services(document: Document, entries: object, find: Callable[[str], Workload]) -> list[Tenant]:
-    if not isinstance(entries, dict):
-        raise FormatError(
-            "services are names with what each wants", location=document.location("services"), hint=_EXAMPLE
-        )
-    return [_service(document, str(name), entry, find) for name, entry in entries.items()]
-
-
-def _service(document: Document, name: str, entry: object, find: Callable[[str], Workload]) -> Tenant:
-    location = document.key_location("services", name)
-    if not isinstance(entry, Mapping) or "workload" not in entry or "qps" not in entry:
-        raise FormatError(f"service '{name}' needs a workload and its QPS", location=location, hint=_EXAMPLE)
-    for key in entry:
-        if key not in _SERVICE:
-            raise unknown_name(
-                "key of a service", str(key), _SERVICE, document.key_location("services", name, str(key))
-            )
-    try:
-        each = entry.get("each")
+def _service(node: YamlNode, find: Callable[[str], Workload]) -> Tenant:
+    node.fields(_SERVICE, f"service {node.name}", needed=("workload", "qps"), hint=_EXAMPLE)
+    with error_location(node.key_location):
         load = ServiceLoad(
-            find(str(entry["workload"])),
-            units.parse(entry["qps"], "1/s"),
-            gpus=(str(entry["host"]),) if entry.get("host") is not None else (),
-            frontend=str(entry["from"]) if entry.get("from") is not None else None,
+            find(node["workload"].needed()),
+            node["qps"].quantity("1/s"),
+            gpus=(node["host"].needed(),) if node.has("host") else (),
+            frontend=node["from"].needed() if node.has("from") else None,
         )
-        rate = None if each is None else units.parse(each, "1/s")
-        return tenant(load, rate, str(entry.get("mode", "server")), name)
-    except InputError as error:
-        error.location = error.location or location
-        raise
+        rate = node["each"].quantity("1/s") if node.has("each") else None
+        return tenant(load, rate, node["mode"].text("server"), node.key)
 
 
-def _text(document: Document, key: str) -> str | None:
-    """A text, or a list of them joined by commas."""
-    value = document.at((key,))
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return ", ".join(value)
-    found: str | None = _value(document, (key,), lambda each: isinstance(each, str), "a text or a list of texts", None)
-    return found
-
-
-def _names(document: Document, key: str) -> list[str] | None:
-    text = _text(document, key)
-    return None if text is None else [name.strip() for name in text.split(",")]
-
-
-def _slots(document: Document, entries: object) -> dict[str, int]:
-    if not isinstance(entries, dict):
-        raise FormatError(
-            "slots are ports with a number each", location=document.location("slots"), hint="slots: {sw0: 4}"
-        )
-    return {
-        str(port): _value(
-            document, ("slots", port), lambda each: isinstance(each, int) and each >= 0, "a whole number of devices", 0
-        )
-        for port in entries
-    }
-
-
-def _value(document: Document, path: tuple[str, ...], fits: Checked, what: str, default: Any) -> Any:
-    value = document.at(path)
-    if value is None:
-        return default
-    if not fits(value):
-        hint = f"write {path[-1]}: as {what}"
-        raise FormatError(f"'{path[-1]}' is not {what}", location=document.location(*path), hint=hint)
-    return value
-
-
-__all__ = ["read_plan"]
+def _text(node: YamlNode) -> str | None:
+    """A text, or a list of texts joined by commas; None if nothing is given."""
+    if not isinstance(node.value, (str, list, type(None))):
+        raise node.error(f"{node.name} must be a text or a list of texts", f"for example {node.key}: 'gpu[0-3]'")
+    if isinstance(node.value, list):
+        return ", ".join(entry.needed() for entry in node.items())
+    return node.value

@@ -7,18 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from math import isfinite
 
-from lanewise import marks, units
-from lanewise.catalog.nodes import Spot, placed
-from lanewise.errors import Contradiction, FormatError, LanewiseError, Location, unknown_name
+from lanewise import units
+from lanewise.errors import Contradiction, FormatError, Location, unknown_name
+from lanewise.yaml_positions import YamlNode, load
 
 _NEEDED = ("bytes_in", "bytes_out", "bound", "percentile", "source")
 _FIELDS = ("title", *_NEEDED, "batch", "timeout", "samples", "software")
 _VALUE_FIELDS = ("value", "source")
 # The name becomes part of figure keys: service.NAME.server.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
-_WHOLE = re.compile(r"[1-9]\d*")
+_UNITS = {"bytes_in": "B", "bytes_out": "B", "bound": "s", "timeout": "s", "software": "s"}
 _EXAMPLES = {"B": "150528 B", "s": "15 ms"}
 MAX_BATCH = 999_999
 
@@ -72,11 +71,10 @@ def workloads() -> dict[str, Workload]:
 
 def read_workloads(text: str, file: str) -> dict[str, Workload]:
     """The workloads of one file by name; InputError with file, line, cause and hint for anything it cannot use."""
-    root = marks.compose(text, file)
-    top = Spot(root, file).fields("the file") if root is not None else {}
-    if not top:
+    document = load(text, file)
+    if not document.data:
         raise FormatError("the file holds no workloads", location=Location(file, 1), hint="start one with `my-model:`")
-    return {name: _read(name, spot) for name, spot in top.items()}
+    return {name: _read(name, node) for name, node in document.root.members("my-model: {bytes_in: ...}").items()}
 
 
 def one_workload(found: Mapping[str, Workload], file: str, name: str | None = None) -> Workload:
@@ -91,98 +89,54 @@ def one_workload(found: Mapping[str, Workload], file: str, name: str | None = No
     return next(iter(found.values()))
 
 
-def _read(name: str, spot: Spot) -> Workload:
+def _read(name: str, node: YamlNode) -> Workload:
     if not _NAME.fullmatch(name):
         hint = "use letters, digits and - _ . +, such as my-model"
-        raise FormatError(f"'{name}' cannot be a workload's name", location=spot.location, hint=hint)
-    fields = spot.fields(f"workload '{name}'", _FIELDS)
-    missing = [key for key in _NEEDED if key not in fields]
-    if missing:
-        cause = f"workload '{name}' has no {' and no '.join(missing)}"
-        raise FormatError(cause, location=spot.location, hint=f"add `{missing[0]}:`")
-    sourced = {key: _sourced(key, field) for key, field in fields.items()}
-    values = {key: value for key, (value, _) in sourced.items()}
-    made = Workload(
+        raise FormatError(f"'{name}' cannot be a workload's name", location=node.location, hint=hint)
+    node.fields(_FIELDS, f"workload '{name}'", needed=_NEEDED)
+    values, sources = {}, {}
+    for key in node.value:
+        values[key], sources[key] = _sourced(node[key])
+
+    def quantity(key: str, default: float | None = None) -> float:
+        example = _EXAMPLES[unit := _UNITS[key]]
+        if default is None:
+            return values[key].quantity(unit, above=0, example=example, bare=False)
+        return values[key].quantity(unit, negative=False, example=example, bare=False) if key in values else default
+
+    workload = Workload(
         name=name,
-        title=fields["title"].text("title") if "title" in fields else name,
-        bytes_in=_quantity(values["bytes_in"], "bytes_in", "B"),
-        bytes_out=_quantity(values["bytes_out"], "bytes_out", "B"),
-        bound=_quantity(values["bound"], "bound", "s"),
+        title=node["title"].words() if "title" in node else name,
+        bytes_in=quantity("bytes_in"),
+        bytes_out=quantity("bytes_out"),
+        bound=quantity("bound"),
         percentile=_percentile(values["percentile"]),
-        source=fields["source"].text("source"),
-        batch=_whole(values["batch"], "batch") if "batch" in values else 1,
-        timeout=_quantity(values["timeout"], "timeout", "s", zero=True) if "timeout" in values else 0.0,
-        samples=_whole(values["samples"], "samples") if "samples" in values else 1,
-        software=_quantity(values["software"], "software", "s", zero=True) if "software" in values else None,
-        sources=tuple((key, source) for key, (_, source) in sourced.items() if source),
+        source=node["source"].words(),
+        batch=values["batch"].integer(1, MAX_BATCH, 64) if "batch" in values else 1,
+        timeout=quantity("timeout", 0.0),
+        samples=values["samples"].integer(1, MAX_BATCH, 64) if "samples" in values else 1,
+        software=quantity("software", 0.0) if "software" in values else None,
+        sources=tuple((key, source) for key, source in sources.items() if source),
     )
-    _check_timeout(made, values)
-    return made
+    if workload.timeout >= workload.bound:
+        wait, bound = units.readable(workload.timeout, "s"), units.readable(workload.bound, "s")
+        cause = f"timeout {wait} is not below the bound {bound}: every lone query would be late"
+        hint = "lower `timeout:`; 0 s takes the queries that are there"
+        raise Contradiction(cause, location=values["timeout"].location, hint=hint)
+    return workload
 
 
-def _check_timeout(made: Workload, values: Mapping[str, Spot]) -> None:
-    if made.timeout >= made.bound:
-        wait, bound = units.readable(made.timeout, "s"), units.readable(made.bound, "s")
-        raise Contradiction(
-            f"timeout {wait} is not below the bound {bound}: every lone query would be late",
-            location=values["timeout"].location,
-            hint="lower `timeout:`; 0 s takes the queries that are there",
-        )
-
-
-def _sourced(key: str, spot: Spot) -> tuple[Spot, str]:
+def _sourced(node: YamlNode) -> tuple[YamlNode, str]:
     """The value and its own source, where it has one: {value: 64, source: ...}."""
-    if key in ("title", "source") or not spot.is_map:
-        return spot, ""
-    fields = spot.fields(f"'{key}'", _VALUE_FIELDS)
-    if "value" not in fields:
-        raise FormatError(
-            f"'{key}' has no value", location=spot.location, hint=f"write {key}: {{value: ..., source: ...}}"
-        )
-    return fields["value"], fields["source"].text("source") if "source" in fields else ""
+    if node.key in ("title", "source") or not node.is_map:
+        return node, ""
+    node.fields(_VALUE_FIELDS, node.name, needed=("value",), hint=f"write {node.key}: {{value: ..., source: ...}}")
+    return node["value"], node["source"].words() if "source" in node else ""
 
 
-def _quantity(spot: Spot, key: str, unit: str, zero: bool = False) -> float:
-    words = spot.text(key)
-    try:
-        value = units.parse(words, unit)
-    except LanewiseError as error:
-        error.cause = f"'{key}': {error.cause}"
-        raise placed(error, spot.location) from None
-    least = "not negative" if zero else "above 0"
-    if not isfinite(value) or value < 0 or (value == 0 and not zero):
-        cause = f"'{key}' must be finite and {least}, not {words}"
-        raise FormatError(cause, location=spot.location, hint=f"for example {key}: {_EXAMPLES[unit]}")
-    if value and _is_number(words):
-        hint = f"write the unit, such as {key}: {_EXAMPLES[unit]}"
-        raise FormatError(f"'{key}' = {words} has no unit", location=spot.location, hint=hint)
-    return value
-
-
-def _percentile(spot: Spot) -> float:
-    words = spot.text("percentile")
-    try:
-        value = units.parse(words, "1")
-    except LanewiseError as error:
-        error.cause = f"'percentile': {error.cause}"
-        raise placed(error, spot.location) from None
+def _percentile(node: YamlNode) -> float:
+    value = node.quantity("1", example="0.99")
     if not 0 < value < 1:
-        cause = f"'percentile' must lie between 0 and 1, not be {words}"
-        raise FormatError(cause, location=spot.location, hint="write 0.99 for 99 of 100 answers in time")
+        cause = f"'percentile' must lie between 0 and 1, not be {node.words()}"
+        raise node.error(cause, "write 0.99 for 99 of 100 answers in time")
     return value
-
-
-def _whole(spot: Spot, key: str) -> int:
-    words = spot.text(key)
-    if not _WHOLE.fullmatch(words) or len(words) > len(str(MAX_BATCH)):
-        cause = f"'{key}' must be a whole number from 1 to {MAX_BATCH}, not {words}"
-        raise FormatError(cause, location=spot.location, hint=f"for example {key}: 64")
-    return int(words)
-
-
-def _is_number(words: str) -> bool:
-    try:
-        float(words)
-    except ValueError:
-        return False
-    return True

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from lanewise.errors import LanewiseError
+from lanewise.errors import LanewiseError, error_location
 from lanewise.perf.flow import parse_flows
 from lanewise.results.plan import STEADY, Copies, Metric, Plan, Service
 from lanewise.studies.calibrate import Target
 from lanewise.studies.claims import check_target
-from lanewise.studies.node import at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +51,7 @@ class Bench:
 
     def plan(self, row: RowForm) -> Plan:
         """The question that a row asks."""
-        with at(row.location):
+        with error_location(row.location):
             system = self.system(row.system, row.settings)
             return Plan(system, scenario(row.scenario, row.label), (Metric(row.metric, row.unit),))
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise.catalog import Figure
 from lanewise.catalog.keys import check_key
-from lanewise.errors import InputError
+from lanewise.errors import InputError, error_location
 from lanewise.results.run import FittedValue, LeftOut
 from lanewise.results.statistics import rms
-from lanewise.studies.node import at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -214,7 +213,7 @@ def _checked(catalog: Catalog, unknowns: Sequence[FitForm]) -> list[FitForm]:
     """The unknowns under their parts' own names; UnknownName with the location of one that cannot be."""
     made = []
     for unknown in unknowns:
-        with at(unknown.location):
+        with error_location(unknown.location):
             part = catalog.get(unknown.part)
             check_key(part.kind, unknown.figure)
         made.append(replace(unknown, part=part.name))

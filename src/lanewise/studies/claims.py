@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise import units
 from lanewise.catalog import KEYS, unit_of
-from lanewise.errors import Contradiction, FormatError, unknown_name
+from lanewise.errors import Contradiction, FormatError, error_location, unknown_name
 from lanewise.expressions import STATEMENTS, check_expression
 from lanewise.studies.form import (
     ChartForm,
@@ -18,13 +18,13 @@ from lanewise.studies.form import (
     HypothesisForm,
     SurfaceForm,
 )
-from lanewise.studies.node import Node, at
 from lanewise.studies.scenarios import scenario, settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from lanewise.studies.form import RowForm, StudyForm
+    from lanewise.yaml_positions import YamlNode
 
 _FIT = ("part", "figure", "start", "low", "high", "note")
 _HYPOTHESIS = ("name", "says", "figures", "fit", "note")
@@ -36,7 +36,7 @@ _DRAWING = ("title", "system", "set", "scenario", "caption")
 _FIGURES = "figures: {l40s: {engine.h2d.gen4: 24 GB/s}}"
 
 
-def fits(node: Node) -> tuple[FitForm, ...]:
+def fits(node: YamlNode) -> tuple[FitForm, ...]:
     """The figures to fit; Contradiction if one stands twice."""
     made: list[FitForm] = []
     for entry in node.items():
@@ -57,10 +57,10 @@ def fitted_unit(figure: str) -> str:
     return unit
 
 
-def _fit(entry: Node) -> FitForm:
+def _fit(entry: YamlNode) -> FitForm:
     entry.fields(_FIT)
     part, figure = entry["part"].needed(), entry["figure"].needed()
-    with at(entry["figure"].location):
+    with error_location(entry["figure"].location):
         unit = fitted_unit(figure)
     start, low, high = (entry[key].quantity(unit, above=0) for key in ("start", "low", "high"))
     if not low <= start <= high:
@@ -68,7 +68,7 @@ def _fit(entry: Node) -> FitForm:
     return FitForm(part, figure, start, low, high, unit, entry["note"].line(), entry.location)
 
 
-def check_fit(form: StudyForm, node: Node) -> None:
+def check_fit(form: StudyForm, node: YamlNode) -> None:
     """FormatError if the study fits to nothing, or to a row that has no relative residual."""
     if not form.fit:
         return
@@ -86,7 +86,7 @@ def check_target(row: RowForm) -> None:
         raise FormatError(cause, location=row.location, hint="write null, or take the table out of fit_tables")
 
 
-def hypothesis(entry: Node) -> HypothesisForm:
+def hypothesis(entry: YamlNode) -> HypothesisForm:
     """A rival explanation: figures replaced, then fitted."""
     entry.fields(_HYPOTHESIS)
     figures = [
@@ -100,28 +100,28 @@ def hypothesis(entry: Node) -> HypothesisForm:
     )  # fmt: skip
 
 
-def _figure(part: str, figure: str, node: Node) -> FigureForm:
+def _figure(part: str, figure: str, node: YamlNode) -> FigureForm:
     unit = unit_of(figure)
     if unit is None:
-        raise unknown_name("figure", figure, KEYS, node.document.key_location(*node.path))
+        raise unknown_name("figure", figure, KEYS, node.key_location)
     value: float | str | None = None
     if node.given:
         value = node.needed() if unit == "text" else node.quantity(unit)
     return FigureForm(part, figure, value, unit, node.location)
 
 
-def conclusion(entry: Node) -> ConclusionForm:
+def conclusion(entry: YamlNode) -> ConclusionForm:
     """A statement with expressions that can be read; whether they can be computed shows when the study runs."""
     entry.fields(_CONCLUSION)
     says, test, shows = entry["says"].needed(), entry["test"].needed(), entry["shows"].text()
     for key, text in (("test", test), ("shows", shows)):
         if text:
-            with at(entry[key].location):
+            with error_location(entry[key].location):
                 check_expression(text, STATEMENTS)
     return ConclusionForm(" ".join(says.split()), test, shows, entry.location)
 
 
-def chart(entry: Node, rows: Sequence[RowForm]) -> ChartForm:
+def chart(entry: YamlNode, rows: Sequence[RowForm]) -> ChartForm:
     """A chart of tables that the study has, over settings that their rows have."""
     entry.fields(_CHART)
     title = entry["title"].needed()
@@ -144,7 +144,7 @@ def chart(entry: Node, rows: Sequence[RowForm]) -> ChartForm:
     return made
 
 
-def _surface(entry: Node, form: ChartForm, rows: Sequence[RowForm]) -> SurfaceForm:
+def _surface(entry: YamlNode, form: ChartForm, rows: Sequence[RowForm]) -> SurfaceForm:
     """A surface each of whose cells is one row of the study, all in one unit."""
     x, by = form.x, form.by
     if not by or by == x:
@@ -171,7 +171,7 @@ def _fields(form: ChartForm) -> dict[str, Any]:
     return {item.name: getattr(form, item.name) for item in fields(form)}
 
 
-def _cell(node: Node, row: RowForm, axis: str) -> object:
+def _cell(node: YamlNode, row: RowForm, axis: str) -> object:
     """Where a row stands on an axis."""
     if axis == "label":
         return row.label
@@ -182,7 +182,7 @@ def _cell(node: Node, row: RowForm, axis: str) -> object:
     return row.settings[axis]
 
 
-def _within(node: Node, found: Sequence[str]) -> float | None:
+def _within(node: YamlNode, found: Sequence[str]) -> float | None:
     share = node.number()
     if share is None:
         return None
@@ -193,11 +193,11 @@ def _within(node: Node, found: Sequence[str]) -> float | None:
     return share
 
 
-def _axis(node: Node, known: Collection[str]) -> str:
+def _axis(node: YamlNode, known: Collection[str]) -> str:
     return node.choice(known, "label") if node.given else ""
 
 
-def drawing(entry: Node, systems: Collection[str]) -> DrawingForm:
+def drawing(entry: YamlNode, systems: Collection[str]) -> DrawingForm:
     """A system of the study, and what runs on it."""
     entry.fields(_DRAWING)
     entry["system"].needed()
@@ -208,7 +208,7 @@ def drawing(entry: Node, systems: Collection[str]) -> DrawingForm:
     )  # fmt: skip
 
 
-def service(entry: Node, systems: Collection[str]) -> DrawingForm:
+def service(entry: YamlNode, systems: Collection[str]) -> DrawingForm:
     """A system of the study with a service to show under load; FormatError if its scenario is none."""
     found = drawing(entry, systems)
     if found.scenario is None or not found.scenario.service:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lanewise import units
-from lanewise.errors import FormatError, LanewiseError
+from lanewise.errors import FormatError, LanewiseError, error_location
 from lanewise.expressions import describe, is_number
 from lanewise.perf.resources import weakest
 from lanewise.results.observation import Basis, Measured, Observation, Source
 from lanewise.results.run import Conclusion
-from lanewise.studies.node import at
 from lanewise.studies.rows import NotStated, StudyRows, ValueKind
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def derive(row: RowForm, before: Sequence[Observation]) -> Observation:
     unknown = _unknown(row, before)
     if unknown is not None:
         return unknown
-    with at(row.location):
+    with error_location(row.location):
         result, inputs, published = _evaluate(row, before, ValueKind.PREDICTED)
         if not is_number(result):
             cause = f"'{row.label}' must be one finite number, not {describe(result)}"
@@ -93,7 +92,7 @@ def conclude(entry: ConclusionForm, rows: Sequence[Observation]) -> Conclusion:
     """
     predicted = StudyRows(rows, ValueKind.PREDICTED)
     kinds = [k for k in (ValueKind.PUBLISHED, ValueKind.MEASURED) if any(k.of(row) is not None for row in rows)]
-    with at(entry.location):
+    with error_location(entry.location):
         holds = _test(entry.test, predicted)
         texts = [f"predicted {_value(entry.shows, predicted)}"] if entry.shows else []
         for kind in kinds:

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lanewise import units
-from lanewise.errors import FormatError, InputError, Location
+from lanewise.errors import FormatError, InputError, Location, error_location
 from lanewise.studies.bench import Bench, fittable, targets
 from lanewise.studies.calibrate import Fit, calibrate, leave_out
 from lanewise.studies.claims import fitted_unit
 from lanewise.studies.form import FitForm, StudyForm
-from lanewise.studies.node import at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +35,7 @@ def parse_unknown(text: str) -> FitForm:
         hint = "write: PART FIGURE LOW..HIGH UNIT, such as 'l40s engine.h2d.gen4 15..30 GB/s'"
         raise FormatError(f"'{text}' is not an unknown to fit", location=Location("--fit"), hint=hint)
     location = Location("--fit")
-    with at(location):
+    with error_location(location):
         unit = fitted_unit(match["figure"])
         low, high = (units.parse(f"{match[end]} {match['unit']}".strip(), unit) for end in ("low", "high"))
     if not 0 < low < high < math.inf:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.catalog import Catalog, Figure
+from lanewise.errors import error_location
 from lanewise.results.run import Hypothesis
 from lanewise.studies.bench import Bench, fittable, targets
 from lanewise.studies.calibrate import calibrate
-from lanewise.studies.node import at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def try_hypothesis(bench: Bench, form: HypothesisForm, rows: Sequence[RowForm], catalog: Catalog) -> Hypothesis:
     """The residuals that a hypothesis leaves on the study's fit rows (all published rows if it fits none)."""
-    with at(form.location):
+    with error_location(form.location):
         changed = _replaced(catalog, form)
         other = replace(bench, catalog=changed, known={})
         chosen = targets(other, rows or [row for row in bench.form.rows if fittable(row) and row.published])
@@ -46,6 +46,6 @@ def _replaced(catalog: Catalog, form: HypothesisForm) -> Catalog:
         figure = Figure(entry.value, entry.unit, f"hypothesis '{form.name}'", basis="physics")
         if entry.unit != "text" and entry.value is not None:
             figure = replace(figure, basis="fitted")
-        with at(entry.location):
+        with error_location(entry.location):
             catalog = catalog.with_part(catalog.get(entry.part).with_figure(entry.figure, figure))
     return catalog

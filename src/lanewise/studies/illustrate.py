@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lanewise.errors import error_location
 from lanewise.perf.predict import Prediction, predict
 from lanewise.results.outline import outline
 from lanewise.results.plan import Copies, Service
@@ -13,7 +14,6 @@ from lanewise.serving import steady
 from lanewise.serving.best import under_load
 from lanewise.studies.bench import scenario
 from lanewise.studies.form import SurfaceForm
-from lanewise.studies.node import at
 from lanewise.studies.rows import ValueKind
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def drawings(bench: Bench) -> tuple[Drawing, ...]:
     """Every drawing of the form: a system with the loads of one scenario; LanewiseError with its place."""
     made = []
     for entry in bench.form.drawings:
-        with at(entry.location):
+        with error_location(entry.location):
             made.append(_drawing(bench, entry))
     return tuple(made)
 
@@ -109,7 +109,7 @@ def services(bench: Bench) -> tuple[ServiceResult, ...]:
     """Every service of the form at its peak, by event simulation; LanewiseError with its place."""
     made = []
     for entry in bench.form.services:
-        with at(entry.location):
+        with error_location(entry.location):
             assert entry.scenario is not None
             asked = scenario(entry.scenario, entry.title)
             assert isinstance(asked, Service)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from lanewise.errors import error_location
 from lanewise.results.observation import Observation
 from lanewise.results.run import StudyRun
 from lanewise.results.statistics import residuals
@@ -17,7 +18,6 @@ from lanewise.studies.form import RowForm, StudyForm
 from lanewise.studies.hypotheses import try_hypothesis
 from lanewise.studies.illustrate import charts, drawings, services
 from lanewise.studies.measured import check_measured, find
-from lanewise.studies.node import at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,7 +65,7 @@ def _fit(bench: Bench, say: Progress) -> tuple[calibrate.Fit | None, tuple[Any, 
         return None, ()
     chosen = targets(bench, fit_rows(form))
     say(f"fitting {len(form.fit)} values to {len(chosen)} rows")
-    with at(form.fit[0].location):
+    with error_location(form.fit[0].location):
         fit, search = calibrate.calibrate(bench.probe, bench.catalog, form.fit, chosen)
         return fit, calibrate.leave_out(search, fit, say) if form.leave_out else ()
 
@@ -89,7 +89,7 @@ def _answer(bench: Bench, say: Progress) -> list[Observation]:
 
 
 def _see(bench: Bench, row: RowForm, plan: Plan) -> Observation:
-    with at(row.location):
+    with error_location(row.location):
         seen = bench.probe.run(plan)[0]
     note = "; ".join(text for text in (row.note, seen.note) if text)
     return replace(
@@ -115,7 +115,7 @@ def _assumptions(bench: Bench, form: StudyForm) -> tuple[str, ...]:
     for name in form.systems:
         row = next((r for r in form.rows if r.system == name), None)
         if row is not None:
-            with at(row.location):
+            with error_location(row.location):
                 system = bench.system(name, row.settings)
             made += [f"{form.systems[name].system}: {text}" for text in system.assumptions]
     return tuple(dict.fromkeys(made))

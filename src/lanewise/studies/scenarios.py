@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lanewise.errors import error_location
 from lanewise.perf.flow import parse_flows
 from lanewise.results.plan import METHODS, STEADY
 from lanewise.studies.form import ScenarioForm
-from lanewise.studies.node import at
 
 if TYPE_CHECKING:
-    from lanewise.studies.node import Node
+    from lanewise.yaml_positions import YamlNode
 
 _SCENARIO = ("flows", "demand", "p2p", "service", "mode", "division", "host", "method")
 
 
-def scenario(node: Node) -> ScenarioForm:
+def scenario(node: YamlNode) -> ScenarioForm:
     """A scenario entry; FormatError if it is neither flows that can be read nor a service."""
     if not node.given:
         raise node.error("there is no scenario to ask for", "for example scenario: {flows: gpu0->gpu1}")
@@ -27,7 +27,7 @@ def scenario(node: Node) -> ScenarioForm:
             raise node[key].error(f"'{key}' says nothing about {'flows' if node.has('flows') else 'a service'}")
     p2p = node["p2p"].flag(True)
     if node.has("flows"):
-        with at(node["flows"].location):
+        with error_location(node["flows"].location):
             parse_flows(node["flows"].needed(), p2p)
     return ScenarioForm(
         flows=node["flows"].text(),
@@ -41,6 +41,6 @@ def scenario(node: Node) -> ScenarioForm:
     )
 
 
-def settings(node: Node) -> dict[str, int]:
+def settings(node: YamlNode) -> dict[str, int]:
     """Parameters of a system; FormatError unless each is a whole number."""
     return {name: value.integer() for name, value in node.members("set: {path: 4}").items()}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise, product
 from typing import TYPE_CHECKING
 
-from lanewise.errors import Contradiction, FormatError, LanewiseError, Location, unknown_name
+from lanewise.errors import Contradiction, FormatError, error_location, unknown_name
 from lanewise.topology import speeds
 from lanewise.topology.expand_devices import FORWARDING
 from lanewise.topology.limits import bonded, network_speed, pcie_speed
@@ -119,7 +118,7 @@ def _words(entry: LinkForm, index: int, scope: Scope) -> Words:
         stated = getattr(entry, name)
         if stated is None:
             return None
-        with _placed(scope.document.location("links", index, name)):
+        with error_location(scope.document.location("links", index, name)):
             return speeds.read_positive(scope.text(stated) if isinstance(stated, str) else stated, unit)
 
     payload = quantity("max_payload", "B")
@@ -154,7 +153,7 @@ def _link(one: str, other: str, kind: LinkKind, words: Words, devices: Mapping[s
         length=words.length,
         location=scope.location("links", words.index),
     )
-    with _placed(scope.document.location("links", words.index, kind.value)):
+    with error_location(scope.document.location("links", words.index, kind.value)):
         stated = getattr(words.entry, kind.value)
         parts = (_part(devices[one], scope), _part(devices[other], scope))
         if kind in (LinkKind.PCIE, LinkKind.FABRIC):
@@ -167,12 +166,3 @@ def _link(one: str, other: str, kind: LinkKind, words: Words, devices: Mapping[s
 
 def _part(device: Device, scope: Scope) -> Part | None:
     return scope.catalog.get(device.part) if device.part else None
-
-
-@contextmanager
-def _placed(location: Location) -> Iterator[None]:
-    try:
-        yield
-    except LanewiseError as error:
-        error.location = error.location or location
-        raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lanewise.errors import Contradiction, FormatError, Location, unknown_name
+from lanewise.errors import Contradiction, Location, error_location, unknown_name
 from lanewise.topology import speeds
 from lanewise.topology.expand_devices import ENDPOINTS
 from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind, Policies, Volume
@@ -108,11 +108,8 @@ def _volume(name: str, entry: VolumeForm, devices: Mapping[str, Device], scope: 
     controller = scope.text(entry.controller) if entry.controller else None
     if controller:
         _check_kind(controller, Kind.RAID, "a RAID controller", devices, scope.location("volumes", name, "controller"))
-    try:
+    with error_location(scope.location("volumes", name, "chunk")):
         chunk = speeds.read_positive(entry.chunk, "B") if entry.chunk is not None else None
-    except FormatError as error:
-        error.location = scope.location("volumes", name, "chunk")
-        raise
     return Volume(name, entry.raid, tuple(drives), controller, chunk, scope.location("volumes", name))
 
 

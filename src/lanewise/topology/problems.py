@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lanewise.errors import LanewiseError
+from lanewise.errors import LanewiseError, error_location
 
 if TYPE_CHECKING:
     from lanewise.errors import Location
@@ -27,12 +27,11 @@ class Problems:
 
     @contextmanager
     def at(self, location: Location) -> Iterator[None]:
-        """Keep any error raised inside, giving it `location` if it has none."""
+        """Keep any error raised inside, with this location if it has none."""
         try:
-            yield
+            with error_location(location):
+                yield
         except LanewiseError as error:
-            if error.location is None:
-                error.location = location
             self.add(error)
 
     def finish(self) -> None:

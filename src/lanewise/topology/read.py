@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lanewise.errors import Contradiction
-from lanewise.marks import load
 from lanewise.topology.binding import Stated, name_ports, reached_by, settle_hosts
 from lanewise.topology.expand_devices import ENDPOINTS, read_devices
 from lanewise.topology.expand_links import read_links
@@ -17,6 +16,7 @@ from lanewise.topology.problems import Problems
 from lanewise.topology.scope import Scope, read_hosts, read_parameters, settle
 from lanewise.topology.trees import FABRIC, check_forest, orient
 from lanewise.topology.validate import validate
+from lanewise.yaml_positions import load
 
 if TYPE_CHECKING:
     from lanewise.catalog import Catalog

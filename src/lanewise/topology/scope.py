@@ -14,15 +14,15 @@ from lanewise.topology.ranges import check_name, expand
 
 if TYPE_CHECKING:
     from lanewise.catalog import Catalog
-    from lanewise.marks import Document
     from lanewise.topology.form import ParameterForm, SystemForm
+    from lanewise.yaml_positions import YamlDocument
 
 
 @dataclass(slots=True)
 class Scope:
     """Reads words of the description in the light of the settings."""
 
-    document: Document
+    document: YamlDocument
     settings: Mapping[str, int]
     catalog: Catalog
     problems: Problems = field(default_factory=Problems)
@@ -55,7 +55,7 @@ class Scope:
         return self.document.key_location(*path)
 
 
-def read_parameters(form: SystemForm, document: Document) -> dict[str, Parameter]:
+def read_parameters(form: SystemForm, document: YamlDocument) -> dict[str, Parameter]:
     """The parameters; Contradiction if a default is not allowed, FormatError for a bad name."""
     problems = Problems()
     found: dict[str, Parameter] = {}
@@ -68,7 +68,7 @@ def read_parameters(form: SystemForm, document: Document) -> dict[str, Parameter
     return found
 
 
-def _parameter(name: str, entry: ParameterForm, document: Document) -> Parameter:
+def _parameter(name: str, entry: ParameterForm, document: YamlDocument) -> Parameter:
     parameter = Parameter(name, entry.default, tuple(entry.values), entry.min, entry.max, entry.help)
     if entry.min > entry.max:
         cause = f"parameter '{name}' has min {entry.min} above max {entry.max}"
@@ -96,7 +96,7 @@ def settle(
     parameters: Mapping[str, Parameter],
     fixed: Mapping[str, int],
     chosen: Mapping[str, int],
-    document: Document,
+    document: YamlDocument,
 ) -> dict[str, int]:
     """The value of every parameter: chosen, else fixed by the text, else its default.
 
@@ -116,7 +116,7 @@ def settle(
 
 
 def _check_setting(
-    parameters: Mapping[str, Parameter], name: str, value: int, location: Location, document: Document
+    parameters: Mapping[str, Parameter], name: str, value: int, location: Location, document: YamlDocument
 ) -> None:
     if name not in parameters:
         if not parameters:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import FormatError, LanewiseError, unknown_name
 from lanewise.topology.problems import Problems
+from lanewise.yaml_positions import describe
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-    from lanewise.marks import Document, Path
     from lanewise.topology.form import Form, SystemForm
+    from lanewise.yaml_positions import Path, YamlDocument
 
 VERSION = 1
 _EXAMPLES: dict[str | int, str] = {
@@ -21,33 +22,37 @@ _EXAMPLES: dict[str | int, str] = {
     "domains": "{root: cpu0, devices: 'gpu[0-1]'}",
     "volumes": "{raid: 0, drives: 'ssd[0-3]'}",
 }
+_EXPECTED = {
+    "int_type": "a whole number", "float_type": "a number", "string_type": "a text", "bool_type": "true or false",
+    "list_type": "a list", "dict_type": "'name: value' lines", "model_type": "'name: value' lines",
+    "string_too_short": "a text that is not empty", "too_short": "a list that is not empty",
+}  # fmt: skip
 _START = "start it with 'lanewise: 1' and 'system: <name>'"
 
 
-def validate(document: Document) -> SystemForm:
+def validate(document: YamlDocument) -> SystemForm:
     """The document as a SystemForm; InputError where it breaks the format, further breaches in its hint."""
     from pydantic import ValidationError  # here, so that importing the model stays cheap
 
     from lanewise.topology.form import SystemForm
 
     _check_top(document)
-    problems = Problems()
     try:
         return SystemForm.model_validate(document.data)
     except ValidationError as error:
-        seen: set[Path] = set()
+        problems = Problems()
         # A misspelt key first: what is missing is often what it was meant to be.
-        details = error.errors(include_url=False)
-        for detail in sorted(details, key=lambda detail: detail["type"] != "extra_forbidden"):
-            path = _path(document, detail)
-            if path not in seen:
-                seen.add(path)
-                problems.add(_explain(document, path, detail))
+        details = sorted(error.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden")
+        by_path: dict[Path, list[ErrorDetails]] = {}
+        for detail in details:
+            by_path.setdefault(_path(document, detail), []).append(detail)
+        for path, same in by_path.items():
+            problems.add(_explain(document, path, same))
     problems.finish()
     raise AssertionError("a validation error without details")
 
 
-def _check_top(document: Document) -> None:
+def _check_top(document: YamlDocument) -> None:
     location = document.location()
     if document.data is None:
         raise FormatError("the description is empty", location=location, hint=_START)
@@ -62,7 +67,7 @@ def _check_top(document: Document) -> None:
         raise FormatError(f"format version {version} is not known", location=document.location("lanewise"), hint=hint)
 
 
-def _path(document: Document, detail: ErrorDetails) -> Path:
+def _path(document: YamlDocument, detail: ErrorDetails) -> Path:
     """Where the error is, without the steps that name pydantic's own types."""
     path: Path = ()
     for step in detail["loc"]:
@@ -71,25 +76,33 @@ def _path(document: Document, detail: ErrorDetails) -> Path:
     return (*path, detail["loc"][-1]) if detail["type"] == "missing" else path
 
 
-def _explain(document: Document, path: Path, detail: ErrorDetails) -> LanewiseError:
-    if detail["type"] == "missing":
+def _explain(document: YamlDocument, path: Path, details: list[ErrorDetails]) -> LanewiseError:
+    node, kind = document.at(path), details[0]["type"]
+    if kind == "missing":
         cause = f"{_thing(path[:-1])} has no '{path[-1]}'"
         hint = f"add '{path[-1]}:', {_meaning(path)}"
         return FormatError(cause, location=document.key_location(*path[:-1]), hint=hint)
-    if detail["type"] == "extra_forbidden":
+    if kind == "extra_forbidden":
         form, _ = _form(path)
         known = [field.alias or name for name, field in form.model_fields.items()]
-        unknown = unknown_name("key", str(path[-1]), known, document.key_location(*path))
+        unknown = unknown_name("key", str(path[-1]), known, node.key_location)
         unknown.cause += f" in {_thing(path[:-1])}"
         return unknown
-    value = document.at(path)
-    shown = "nothing" if value is None else f"'{value}'" if isinstance(value, (str, int, float)) else "this value"
     subject = f"'{path[-1]}'" if path and isinstance(path[-1], str) else _thing(path)
+    expected = dict.fromkeys(word for detail in details if (word := _expected(detail)))
+    cause = f"{subject} must be {' or '.join(expected) or 'something else'}, not {describe(node.value)}"
     if len(path) == 2 and path[0] in _EXAMPLES:
-        hint = f"write {path[1] if isinstance(path[1], str) else '-'}: {_EXAMPLES[path[0]]}".replace("-: ", "- ")
+        hint = f"write {path[1]}: {_EXAMPLES[path[0]]}" if isinstance(path[1], str) else f"write - {_EXAMPLES[path[0]]}"
     else:
         hint = f"it is {_meaning(path)}"
-    return FormatError(f"{shown} will not do as {subject}", location=document.location(*path), hint=hint)
+    return FormatError(cause, location=node.location, hint=hint)
+
+
+def _expected(detail: ErrorDetails) -> str:
+    """What would have been right, in words."""
+    if detail["type"] == "literal_error":
+        return str(detail["ctx"]["expected"]).removesuffix(" or False")
+    return _EXPECTED.get(detail["type"], "")
 
 
 def _form(path: Path) -> tuple[type[Form], int]:
