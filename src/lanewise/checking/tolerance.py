@@ -1,4 +1,4 @@
-"""How far a fine path may lie from what is expected, by what the expectation rests on: one table, with reasons."""
+"""How far the value of a fine path may be from the expected one, by its basis: one table, with reasons."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Tolerance:
 
 
 TABLE = {
-    each.basis: each
-    for each in (
-        Tolerance("physics", 0.10, "the links' arithmetic; published copies lie up to 8 % from it"),
-        Tolerance("calibrated", 0.10, "measured on such a part in another machine"),
-        Tolerance("carried over", 0.15, "measured on a sibling of the part, or at another generation or width"),
+    row.basis: row
+    for row in (
+        Tolerance("physics", 0.10, "arithmetic of the links; published copies are up to 8 % away from it"),
+        Tolerance("calibrated", 0.10, "measured on the same part in another machine"),
+        Tolerance("carried over", 0.15, "measured on a related part, or at another generation or width"),
         Tolerance("fitted", 0.15, "fitted to one published table of one machine"),
-        Tolerance("staged", 0.20, "copies through host memory: published ones lie 17 % (rms) from their prediction"),
-        Tolerance("SM copy", 0.20, "the figure is a copy engine's; copies by kernels lie 5 to 13 % below it (H200)"),
-        Tolerance("latency", 0.60, "as much the driver's and the CPU's; published ones reach 151 % of the prediction"),
+        Tolerance("staged", 0.20, "copies through host memory: the rms residual of published ones is 17 %"),
+        Tolerance("SM copy", 0.20, "the figure is that of a copy engine; copies by kernels are 5 to 13 % slower (H200)"),
+        Tolerance("latency", 0.60, "depends on driver and CPU as well; published ones reach 151 % of the prediction"),
         Tolerance("earlier run", 0.05, "the same machine: medians of one path repeat within 1 to 2 % (H200)"),
-        Tolerance("class", 0.02, "beside the spread of the machines themselves"),
+        Tolerance("class", 0.02, "in addition to the standard deviation among the machines"),
     )
 }
 
