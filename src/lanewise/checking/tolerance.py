@@ -26,7 +26,7 @@ TABLE = {
         Tolerance("carried over", 0.15, "measured on a related part, or at another generation or width"),
         Tolerance("fitted", 0.15, "fitted to one published table of one machine"),
         Tolerance("staged", 0.20, "copies through host memory: the rms residual of published ones is 17 %"),
-        Tolerance("SM copy", 0.20, "the figure is that of a copy engine; copies by kernels are 5 to 13 % slower (H200)"),
+        Tolerance("SM copy", 0.20, "the figure is a copy engine's; copies by kernels are 5 to 13 % slower (H200)"),
         Tolerance("latency", 0.60, "depends on driver and CPU as well; published ones reach 151 % of the prediction"),
         Tolerance("earlier run", 0.05, "the same machine: medians of one path repeat within 1 to 2 % (H200)"),
         Tolerance("class", 0.02, "in addition to the standard deviation among the machines"),
