@@ -56,16 +56,16 @@ def test_every_reader_has_the_words_of_the_page(file):
 
 @linux
 def test_the_gpu_probe_has_the_words_of_the_page():
+    from lanewise.probes.gpu.options import MeasureGpuOptions
     from lanewise.probes.gpu.probe import GpuProbe
-    from lanewise.probes.gpu.session import GpuAsk
 
     probe = GpuProbe(Cuda(), Flow, Path("/nowhere"))  # type: ignore[arg-type]
     asks = (
-        GpuAsk(cases=("all",), rule=ONCE),
-        GpuAsk(flows=parse_flows("host0->gpu0 1 MiB, host0->gpu0 2 MiB"), rule=ONCE),
-        GpuAsk(sizes=(2**20, 2**24), rule=ONCE),
+        MeasureGpuOptions(cases=("all",), rule=ONCE),
+        MeasureGpuOptions(flows=parse_flows("host0->gpu0 1 MiB, host0->gpu0 2 MiB"), rule=ONCE),
+        MeasureGpuOptions(sizes=(2**20, 2**24), rule=ONCE),
     )
-    assert unlisted(sample for ask in asks for sample in probe.samples(ask)) == set()
+    assert unlisted(sample for ask in asks for sample in probe.run(ask)) == set()
 
 
 @linux
@@ -80,7 +80,7 @@ def test_the_storage_probe_has_the_words_of_the_page(asked, tmp_path):
     for folder in folders:
         os.mkdir(folder)
     rows = lanewise.measure_storage(
-        folders, ONCE, make="1 MiB", size="1 MiB", io="64 KiB", modes="cached", threads=2, **asked
+        folders, rule=ONCE, make="1 MiB", size="1 MiB", io="64 KiB", modes="cached", threads=2, **asked
     )
     assert unlisted(rows) == set()
 

@@ -9,8 +9,8 @@ import fake_cuda
 import pytest
 
 from lanewise._native import Cuda, CudaFlow, ProbeFailure
+from lanewise.probes.gpu.options import MeasureGpuOptions
 from lanewise.probes.gpu.probe import GpuProbe
-from lanewise.probes.gpu.session import GpuAsk
 from lanewise.results.estimate import Rule
 
 Open = Callable[..., Cuda]
@@ -27,7 +27,7 @@ def made(library: Path) -> tuple[int, int]:
 def test_the_35_cases_on_four_gpus_need_few_buffers(cuda: Open, library: Path) -> None:
     probe = GpuProbe(cuda(GPUS=4))
     rule = Rule(least=1, most=1)
-    rows = list(probe.samples(GpuAsk(cases=("nvbandwidth",), bytes=16 * 1024, rule=rule)))
+    rows = list(probe.run(MeasureGpuOptions(cases=("nvbandwidth",), bytes=16 * 1024, rule=rule)))
     assert len(rows) > 300
     assert all(row.value for row in rows)
     hosts, devices = made(library)

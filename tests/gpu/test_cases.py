@@ -6,14 +6,14 @@ import pytest
 
 from lanewise.errors import UnknownName
 from lanewise.perf.flow import parse_flows
-from lanewise.probes.gpu.cases import CASES, DEFAULT, SETS, Kind, cells, pick
+from lanewise.probes.gpu.cases import CASES, DEFAULT, SETS, Technique, measurements, select_cases
 
 FOUR = ("gpu0", "gpu1", "gpu2", "gpu3")
 
 
 def flows_of(name: str, gpus: tuple[str, ...] = FOUR) -> list[list[str]]:
-    made = cells(pick([name]), gpus)
-    return [[flow.name + " read" * flow.read + " sm" * flow.sm for flow in cell.flows] for cell in made]
+    made = measurements(select_cases([name]), gpus)
+    return [[flow.name + " read" * flow.read + " sm" * flow.sm for flow in measurement.flows] for measurement in made]
 
 
 def test_nvbandwidth_has_35_cases_sixteen_of_them_twice() -> None:
@@ -37,45 +37,46 @@ def test_nvbandwidth_has_35_cases_sixteen_of_them_twice() -> None:
         ("device_local_copy", 4, ["gpu0->gpu0"]),
     ],
 )
-def test_a_case_has_these_cells(name: str, count: int, first: list[str]) -> None:
+def test_a_case_has_these_measurements(name: str, count: int, first: list[str]) -> None:
     made = flows_of(name)
     assert len(made) == count
     assert made[0] == first
 
 
-def test_no_pair_of_ends_is_in_two_cells_of_a_case() -> None:
+def test_no_pair_of_ends_is_in_two_measurements_of_a_case() -> None:
     for case in CASES.values():
-        for batch in {cell.batch for cell in cells([case], FOUR)}:
-            ends = [f.name for cell in cells([case], FOUR) if cell.batch == batch for f in cell.flows]
+        rows = measurements([case], FOUR)
+        for batch in {row.batch for row in rows}:
+            ends = [flow.name for row in rows if row.batch == batch for flow in row.flows]
             assert len(ends) == len(set(ends)), case.name
 
 
-def test_every_cell_but_local_copies_is_in_the_notation_of_flows() -> None:
-    for cell in cells(CASES.values(), FOUR):
-        if cell.scenarios != ("device_local_copy",):
-            text = ", ".join(f.name + " read" * f.read + " sm" * f.sm for f in cell.flows)
-            again = parse_flows(text, p2p=cell.flows[0].p2p)
-            assert again == cell.flows
+def test_every_measurement_but_local_copies_is_in_the_notation_of_flows() -> None:
+    for measurement in measurements(CASES.values(), FOUR):
+        if measurement.scenarios != ("device_local_copy",):
+            text = ", ".join(f.name + " read" * f.read + " sm" * f.sm for f in measurement.flows)
+            again = parse_flows(text, p2p=measurement.flows[0].p2p)
+            assert again == measurement.flows
 
 
 def test_cases_with_the_same_flows_are_measured_once() -> None:
     both = ["host_to_device_bidirectional_memcpy_ce", "device_to_host_bidirectional_memcpy_ce"]
-    (cell,) = cells(pick(both), ["gpu0"])
-    assert list(cell.scenarios) == both
+    (measurement,) = measurements(select_cases(both), ["gpu0"])
+    assert list(measurement.scenarios) == both
 
 
 def test_one_gpu_has_no_pairs_and_keeps_the_other_cases() -> None:
-    assert {cell.kind for cell in cells(pick(["all"]), ["gpu0"])} == set(Kind)
-    assert cells(pick(["device_to_device_*", "all_to_one_*"]), ["gpu0"]) == []
+    assert {measurement.technique for measurement in measurements(select_cases(["all"]), ["gpu0"])} == set(Technique)
+    assert measurements(select_cases(["device_to_device_*", "all_to_one_*"]), ["gpu0"]) == []
 
 
 def test_cases_are_picked_by_name_set_and_pattern_in_the_tables_order() -> None:
-    assert [case.name for case in pick(["default"])] == [name for name in CASES if name in DEFAULT]
-    assert {case.name for case in pick(["host_to_device_memcpy_*"])} == {
+    assert [case.name for case in select_cases(["default"])] == [name for name in CASES if name in DEFAULT]
+    assert {case.name for case in select_cases(["host_to_device_memcpy_*"])} == {
         "host_to_device_memcpy_ce",
         "host_to_device_memcpy_sm",
     }
-    assert [case.name for case in pick(["device_local_copy", "all_to_one_write_ce"])] == [
+    assert [case.name for case in select_cases(["device_local_copy", "all_to_one_write_ce"])] == [
         "all_to_one_write_ce",
         "device_local_copy",
     ]
@@ -83,5 +84,5 @@ def test_cases_are_picked_by_name_set_and_pattern_in_the_tables_order() -> None:
 
 def test_an_unknown_case_is_refused_with_the_closest_names() -> None:
     with pytest.raises(UnknownName, match="unknown case 'host_to_device_memcpy'") as caught:
-        pick(["host_to_device_memcpy"])
+        select_cases(["host_to_device_memcpy"])
     assert "host_to_device_memcpy_ce" in caught.value.hint

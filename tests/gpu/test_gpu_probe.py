@@ -14,8 +14,8 @@ from stand_in import GIB, Cuda, Flow, fair
 import lanewise
 from lanewise.errors import CannotMeasure, InputError, UnknownName
 from lanewise.perf.flow import parse_flows
-from lanewise.probes.gpu.probe import SWEEP, GpuProbe
-from lanewise.probes.gpu.session import GpuAsk
+from lanewise.probes.gpu.options import SWEEP, MeasureGpuOptions
+from lanewise.probes.gpu.probe import GpuProbe
 from lanewise.results.estimate import Rule
 from lanewise.results.observation import Observation
 from lanewise.results.sample import Sample, summarise
@@ -26,7 +26,7 @@ QUICK = Rule(least=2, most=2)
 def samples(cuda: Cuda, flows: str = "", tmp: str = "/nowhere", **ask: object) -> Iterator[Sample]:
     typed = parse_flows(flows) if flows else ()
     probe = GpuProbe(cuda, Flow, Path(tmp))  # type: ignore[arg-type]
-    return probe.samples(GpuAsk(flows=typed, **{"rule": QUICK, **ask}))  # type: ignore[arg-type]
+    return probe.run(MeasureGpuOptions(flows=typed, **{"rule": QUICK, **ask}))  # type: ignore[arg-type]
 
 
 def rows(cuda: Cuda, flows: str = "", **ask: object) -> list[Observation]:

@@ -11,7 +11,7 @@ from stand_in import Cuda
 from lanewise.probes import machine
 from lanewise.probes.gpu.conditions import conditions
 from lanewise.probes.gpu.names import Gpus
-from lanewise.probes.gpu.telemetry import Watch
+from lanewise.probes.gpu.telemetry import GpuTelemetry
 
 
 def device(sys: Path, pci: str, **files: str | bytes) -> Path:
@@ -39,8 +39,8 @@ def test_a_link_is_read_as_generation_and_width(tmp_path: Path, speed: str, widt
 
 def test_a_link_that_trains_up_under_load_is_recorded_as_it_was_then(tmp_path: Path) -> None:
     folder = device(tmp_path, "0000:1b:00.0", current_link_speed="2.5 GT/s PCIe\n", current_link_width="16\n")
-    watch = Watch({"gpu0": "0000:1B:00.0"}, tmp_path)
-    with watch.running():
+    watch = GpuTelemetry({"gpu0": "0000:1B:00.0"}, tmp_path)
+    with watch.recording():
         (folder / "current_link_speed").write_text("32.0 GT/s PCIe\n")
         deadline = time.monotonic() + 10
         while watch.links.get("gpu0") != "Gen5 x16" and time.monotonic() < deadline:
@@ -50,10 +50,10 @@ def test_a_link_that_trains_up_under_load_is_recorded_as_it_was_then(tmp_path: P
 
 
 def test_two_gpus_are_told_apart_and_nothing_is_said_of_what_cannot_be_read(tmp_path: Path) -> None:
-    watch = Watch({"gpu0": "0000:1b:00.0", "gpu1": "0000:1c:00.0"}, tmp_path)
+    watch = GpuTelemetry({"gpu0": "0000:1b:00.0", "gpu1": "0000:1c:00.0"}, tmp_path)
     watch.links.update({"gpu0": "Gen5 x16", "gpu1": "Gen5 x8"})
     assert watch.how()["link under load"] == "gpu0 Gen5 x16, gpu1 Gen5 x8"
-    assert Watch({"gpu0": "0000:1b:00.0"}, tmp_path).how() == {}
+    assert GpuTelemetry({"gpu0": "0000:1b:00.0"}, tmp_path).how() == {}
 
 
 def test_conditions_hold_what_the_machine_says_and_leave_out_the_rest(tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ def test_nvml_says_what_sys_does_not_and_what_holds_clocks_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lanewise.probes.gpu.telemetry.nvml", Nvml)
-    watch = Watch({"gpu0": "0000:1b:00.0", "gpu1": "0000:1c:00.0"}, tmp_path)
-    with watch.running():
+    watch = GpuTelemetry({"gpu0": "0000:1b:00.0", "gpu1": "0000:1c:00.0"}, tmp_path)
+    with watch.recording():
         deadline = time.monotonic() + 10
         while not watch.clocks and time.monotonic() < deadline:
             time.sleep(0.01)

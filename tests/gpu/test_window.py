@@ -17,10 +17,10 @@ def ends(pace: float, copies: int, start: float = 0.0, before: int = 0) -> list[
 
 @given(st.lists(st.tuples(rates, st.integers(1, 50)), min_size=1, max_size=6))
 def test_steady_flows_have_their_own_pace_whoever_ends_first(flows: list[tuple[float, int]]) -> None:
-    seen = common_window([ends(pace, copies) for pace, copies in flows])
-    assert seen.rates == pytest.approx([pace for pace, _ in flows])
-    assert seen.window == pytest.approx(min(copies / pace for pace, copies in flows))
-    assert seen.makespan == pytest.approx(max(copies / pace for pace, copies in flows))
+    window = common_window([ends(pace, copies) for pace, copies in flows])
+    assert window.rates == pytest.approx([pace for pace, _ in flows])
+    assert window.seconds == pytest.approx(min(copies / pace for pace, copies in flows))
+    assert window.makespan == pytest.approx(max(copies / pace for pace, copies in flows))
 
 
 @given(rates, st.integers(1, 40), st.floats(1.05, 8.0), st.integers(1, 40))
@@ -28,30 +28,30 @@ def test_what_a_flow_does_after_the_others_have_gone_does_not_count(
     pace: float, copies: int, faster: float, later: int
 ) -> None:
     # Both run at `pace` until the first ends in the middle of a copy of the other, which then speeds up.
-    window = (copies + 0.5) / pace
-    first = [window * (i + 1) / 8 for i in range(8)]
-    other = [*ends(pace, copies), *[window + (0.5 + i) / (pace * faster) for i in range(later)]]
-    seen = common_window([first, other])
-    assert seen.rates == pytest.approx([8 / window, pace])
-    assert seen.whole
+    end = (copies + 0.5) / pace
+    first = [end * (i + 1) / 8 for i in range(8)]
+    second = [*ends(pace, copies), *[end + (0.5 + i) / (pace * faster) for i in range(later)]]
+    window = common_window([first, second])
+    assert window.rates == pytest.approx([8 / end, pace])
+    assert window.complete
 
 
 def test_a_copy_that_outlasts_the_window_is_told() -> None:
-    seen = common_window([[1.0, 2.0], [5.0, 10.0]])
-    assert not (seen.whole)
-    assert not (seen.turns)
-    assert seen.rates[1] == pytest.approx(1 / 5)
+    window = common_window([[1.0, 2.0], [5.0, 10.0]])
+    assert not (window.complete)
+    assert not (window.in_turns)
+    assert window.rates[1] == pytest.approx(1 / 5)
 
 
 @given(rates, st.lists(st.integers(2, 20), min_size=2, max_size=5))
 def test_flows_that_take_turns_add_up_to_what_was_moved(pace: float, copies: list[int]) -> None:
     # One engine for all: it serves each flow's whole queue before the next one's.
     before = [sum(copies[:i]) for i in range(len(copies))]
-    seen = common_window([ends(pace, count, at / pace) for at, count in zip(before, copies, strict=True)])
-    assert seen.turns
-    assert seen.window == seen.makespan
-    assert sum(seen.rates) == pytest.approx(pace)
-    assert seen.rates == pytest.approx([pace * count / sum(copies) for count in copies])
+    window = common_window([ends(pace, count, at / pace) for at, count in zip(before, copies, strict=True)])
+    assert window.in_turns
+    assert window.seconds == window.makespan
+    assert sum(window.rates) == pytest.approx(pace)
+    assert window.rates == pytest.approx([pace * count / sum(copies) for count in copies])
 
 
 @given(st.lists(rates, min_size=1, max_size=8), st.floats(1e-3, 1.0))

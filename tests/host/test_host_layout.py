@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lanewise.probes.host.layout import Layout, read_layout
+from lanewise.probes.host.layout import HostLayout, read_layout
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:
@@ -35,7 +35,7 @@ TWO_SOCKETS = {
 
 def test_two_sockets_two_threads_a_core_a_cache_for_each_core_and_a_node_of_memory_alone(tmp_path):
     found = read_layout(tree(tmp_path, TWO_SOCKETS), range(8))
-    assert found == Layout({0: (0, 1), 1: (2, 3), 2: ()}, (0, 1, 2), 64 * 2**20, 2**30)
+    assert found == HostLayout({0: (0, 1), 1: (2, 3), 2: ()}, (0, 1, 2), 64 * 2**20, 2**30)
     assert found.nodes == (0, 1, 2)
 
 
@@ -51,4 +51,4 @@ def test_a_control_group_may_have_less_memory_than_the_machine(tmp_path):
 
 
 def test_a_machine_that_shows_nothing_is_one_node(tmp_path):
-    assert read_layout(tmp_path, {3, 4}) == Layout({0: (3, 4)}, (0,), None, None)
+    assert read_layout(tmp_path, {3, 4}) == HostLayout({0: (3, 4)}, (0,), None, None)

@@ -20,12 +20,12 @@ from lanewise.probes import machine
     ],
 )
 def test_pages_are_on_the_nodes_that_hold_a_hundredth_or_more(pages, shown):
-    assert machine.where(pages) == shown
+    assert machine.numa_nodes(pages) == shown
 
 
 def test_what_the_native_core_refuses_keeps_cause_and_hint():
     native = pytest.importorskip("lanewise._native")
-    with pytest.raises(CannotMeasure, match="no room") as caught, machine.in_words():
+    with pytest.raises(CannotMeasure, match="no room") as caught, machine.native_errors():
         raise native.ProbeFailure("no room", "ask for less")
     assert caught.value.hint == "ask for less"
 

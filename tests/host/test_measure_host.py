@@ -12,7 +12,8 @@ from cli_binary import BINARY, has_lines, interrupted
 import lanewise
 from lanewise.errors import CannotMeasure, UnknownName
 from lanewise.probes.host import probe as host
-from lanewise.probes.host.layout import Layout, read_layout
+from lanewise.probes.host.layout import HostLayout, read_layout
+from lanewise.probes.host.options import WORK, MeasureHostOptions
 from lanewise.results.estimate import Rule
 
 QUICK = Rule(least=2, most=2)
@@ -47,63 +48,63 @@ def test_every_kind_of_work_is_measured_verified_and_says_where():
 
 
 def test_threads_go_in_powers_of_two_up_to_all_cores():
-    pair = host._Pair(host.HostPlan(), Layout({0: tuple(range(12))}, (0,)), 256 * MIB, 0, 0)
+    pair = host._NodePair(MeasureHostOptions(), HostLayout({0: tuple(range(12))}, (0,)), 256 * MIB, 0, 0)
     assert pair.counts("copy") == [1, 2, 4, 8, 12]
 
 
 def test_readers_work_at_the_target_and_copiers_at_the_source_and_memory_needs_a_node():
-    here = Layout({0: (0, 1), 1: (2, 3), 2: ()}, (0, 1, 2))
-    there = host._Pair(host.HostPlan(), here, 64 * MIB, 0, 1)
-    assert [there.cores(kind) for kind in host.KINDS] == [(0, 1), (2, 3), (0, 1), (2, 3)]
-    from_memory_alone = host._Pair(host.HostPlan(), here, 64 * MIB, 2, 1)
-    assert [kind for kind in host.KINDS if from_memory_alone.possible(kind)] == ["copy", "read", "latency"]
+    here = HostLayout({0: (0, 1), 1: (2, 3), 2: ()}, (0, 1, 2))
+    there = host._NodePair(MeasureHostOptions(), here, 64 * MIB, 0, 1)
+    assert [there.cores(kind) for kind in WORK] == [(0, 1), (2, 3), (0, 1), (2, 3)]
+    from_memory_alone = host._NodePair(MeasureHostOptions(), here, 64 * MIB, 2, 1)
+    assert from_memory_alone.work == ["copy", "read", "latency"]
     assert from_memory_alone.cores("copy") == (2, 3)
-    to_memory_alone = host._Pair(host.HostPlan(), here, 64 * MIB, 0, 2)
-    assert [kind for kind in host.KINDS if to_memory_alone.possible(kind)] == ["copy", "write"]
+    to_memory_alone = host._NodePair(MeasureHostOptions(), here, 64 * MIB, 0, 2)
+    assert to_memory_alone.work == ["copy", "write"]
 
 
 def test_buffers_are_three_times_the_cache_unless_memory_is_short():
-    assert host._default_bytes(Layout({0: (0,)}, (0,), 32 * MIB, 2**36)) == 128 * MIB
-    assert host._default_bytes(Layout({0: (0,)}, (0,), 260 * MIB, 2**36)) == 1024 * MIB
-    assert host._default_bytes(Layout({0: (0,)}, (0,), 260 * MIB, 2**30)) == 256 * MIB
-    assert host._default_bytes(Layout({0: (0,)}, (0,), None, None)) == 64 * MIB
+    assert host._default_bytes(HostLayout({0: (0,)}, (0,), 32 * MIB, 2**36)) == 128 * MIB
+    assert host._default_bytes(HostLayout({0: (0,)}, (0,), 260 * MIB, 2**36)) == 1024 * MIB
+    assert host._default_bytes(HostLayout({0: (0,)}, (0,), 260 * MIB, 2**30)) == 256 * MIB
+    assert host._default_bytes(HostLayout({0: (0,)}, (0,), None, None)) == 64 * MIB
 
 
 def test_buffers_that_fit_the_cache_are_said_to():
-    here = Layout(read_layout().cores, read_layout().memory, 100 * MIB, None)
-    plan = host.HostPlan(("read", "latency"), threads=(1,), nodes=here.nodes[:1], bytes=2 * MIB, rule=QUICK)
-    notes = {sample.note for sample in host.measure(plan, here)}
+    here = HostLayout(read_layout().cores, read_layout().memory, 100 * MIB, None)
+    plan = MeasureHostOptions(("read", "latency"), threads=(1,), nodes=here.nodes[:1], bytes=2 * MIB, rule=QUICK)
+    notes = {sample.note for sample in host.HostProbe(here).run(plan)}
     assert notes == {"the buffer fits the last-level cache of 100 MiB"}
 
 
 @pytest.mark.parametrize(
     ("plan", "cause"),
     [
-        (host.HostPlan(nodes=(7,)), "no NUMA node 7"),
-        (host.HostPlan(threads=(3,)), "3 threads do not fit the 2 cores"),
-        (host.HostPlan(threads=(0,)), "0 threads"),
-        (host.HostPlan(bytes=1000), "too few"),
-        (host.HostPlan(bytes=2**30), "do not fit the 1024 MiB"),
+        (MeasureHostOptions(nodes=(7,)), "no NUMA node 7"),
+        (MeasureHostOptions(threads=(3,)), "3 threads do not fit the 2 cores"),
+        (MeasureHostOptions(threads=(0,)), "0 threads"),
+        (MeasureHostOptions(bytes=1000), "too few"),
+        (MeasureHostOptions(bytes=2**30), "do not fit the 1024 MiB"),
     ],
 )
 def test_what_the_machine_does_not_have_is_refused_before_anything_is_allocated(plan, cause):
-    here = Layout({0: (0, 1)}, (0,), None, 2**30)
+    here = HostLayout({0: (0, 1)}, (0,), None, 2**30)
     with pytest.raises(CannotMeasure, match=cause) as caught:
-        next(host.measure(plan, here))
+        next(host.HostProbe(here).run(plan))
     assert caught.value.hint
 
 
 def test_a_node_without_memory_of_its_own_is_an_error_of_the_kernel_in_words():
-    here = Layout({0: (0,), 900: (0,)}, (0, 900), None, None)
+    here = HostLayout({0: (0,), 900: (0,)}, (0, 900), None, None)
     with pytest.raises(CannotMeasure, match="cannot be bound to NUMA node 900") as caught:
-        next(host.measure(host.HostPlan(nodes=(900,), bytes=MIB), here))
+        next(host.HostProbe(here).run(MeasureHostOptions(nodes=(900,), bytes=MIB)))
     assert caught.value.hint
 
 
 def test_nodes_that_cannot_do_what_is_asked_are_refused():
-    here = Layout({0: (0,), 1: ()}, (0, 1), None, None)
+    here = HostLayout({0: (0,), 1: ()}, (0, 1), None, None)
     with pytest.raises(CannotMeasure, match="have not both"):
-        next(host.measure(host.HostPlan(("read",), nodes=(1,), bytes=MIB), here))
+        next(host.HostProbe(here).run(MeasureHostOptions(("read",), nodes=(1,), bytes=MIB)))
 
 
 def test_an_unknown_kind_is_named_with_the_known_ones():

@@ -26,7 +26,7 @@ NO_DIRECT = Path("/sys/kernel/btf/vmlinux")  # a file of a file system that has 
 
 def measure(paths: object, rule: Rule = ONCE, **settings: object) -> list[Sample]:
     """All samples at once."""
-    return list(lanewise.measure_storage(paths, rule, **{**SMALL, **settings}))
+    return list(lanewise.measure_storage(paths, rule=rule, **{**SMALL, **settings}))
 
 
 def refused(paths: object, **settings: object) -> LanewiseError:
@@ -72,7 +72,7 @@ def test_modes_stand_side_by_side_with_rate_io_times_and_how_they_were_obtained(
 
 def test_a_test_file_is_made_read_written_and_never_seen_in_its_folder(direct):
     seen = []
-    for sample in lanewise.measure_storage(direct, ONCE, make="2 MiB", write=True, **SMALL):
+    for sample in lanewise.measure_storage(direct, rule=ONCE, make="2 MiB", write=True, **SMALL):
         seen += os.listdir(direct)
         assert sample.flow.startswith("host0->")
         assert sample.how["data"] == "verified"
@@ -104,14 +104,14 @@ def test_a_folder_named_twice_gets_two_test_files(tmp_path):
     assert flows == [f"{tmp_path.name}-0->host0", f"{tmp_path.name}-1->host0"]
 
 
-def test_rates_of_the_run_so_far_are_told_while_it_runs(data):
-    told = []
+def test_rates_of_the_run_so_far_are_reported_while_it_runs(data):
+    reports = []
     settings = {**SMALL, "modes": "cached", "seconds": 0.35}
-    for _ in lanewise.measure_storage(data, ONCE, told.append, **settings):
+    for _ in lanewise.measure_storage(data, reports.append, rule=ONCE, **settings):
         pass
-    timed = [live for live in told if live.what == "read cached, run 1"]
+    timed = [report for report in reports if report.stage == "read cached, run 1"]
     assert len(timed) >= 2
-    assert all(live.rates["data.bin"] > 0 for live in timed)
+    assert all(report.rates["data.bin"] > 0 for report in timed)
 
 
 def test_the_drive_below_delivers_what_is_read_directly(direct, data):
@@ -201,7 +201,7 @@ def test_a_full_disk_is_an_error_before_and_while_a_test_file_is_made(tmp_path):
         ({"stripe": "64 KiB"}, InputError, "takes two or more files"),
         ({"io": "1000 B"}, InputError, "no multiple of 512"),
         ({"io": "5 GB/s"}, FormatError, "not a kind of B"),
-        ({"threads": 0}, InputError, "cannot be had"),
+        ({"threads": 0}, InputError, "are not possible"),
         ({"size": "1 KiB"}, InputError, "less than one I/O"),
         ({"engine": "aio"}, UnknownName, "unknown engine 'aio'"),
     ],

@@ -8,28 +8,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from lanewise.probes.storage.session import Live
-    from lanewise.results.estimate import Rule
+    from lanewise.probes.storage.session import StorageProgress
     from lanewise.results.sample import Sample
 
 
 def measure_storage(
     paths: str | Path | Sequence[str | Path],
-    rule: Rule | None = None,
-    live: Callable[[Live], None] | None = None,
-    **settings: Any,
+    on_progress: Callable[[StorageProgress], None] | None = None,
+    **options: Any,
 ) -> Iterator[Sample]:
-    """Read files, block devices or test files into memory; samples of GB/s, us and 1/s as they are taken.
+    """Read files, block devices or test files into memory; samples of rates, I/O times and I/Os/s as they are taken.
 
-    `settings` are those of probes.storage.options.Reading, numbers or as people write them: io="8 MiB", threads=24,
-    modes="direct,cached", to="host0:1", make="1 GB". CannotMeasure or InputError says what cannot be read and why.
+    `options` are the fields of MeasureStorageOptions, as numbers or texts: io="8 MiB", threads=24,
+    modes="direct,cached", to="host0:1", make="1 GB". `on_progress` gets the current rates about ten times a second.
+    CannotMeasure or InputError says what cannot be read and why.
     """
     from lanewise.probes.machine import needs_linux
 
     needs_linux("storage")
-    from lanewise.probes.storage.options import parse_reading
-    from lanewise.probes.storage.probe import STORAGE_RULE, StorageProbe
+    from lanewise.probes.storage.options import storage_options
+    from lanewise.probes.storage.probe import StorageProbe
 
-    named = [paths] if isinstance(paths, str) or not hasattr(paths, "__iter__") else list(paths)
-    reading = parse_reading(tuple(str(path) for path in named), **settings)
-    return StorageProbe(rule or STORAGE_RULE, live).samples(reading)
+    names = [paths] if isinstance(paths, str) or not hasattr(paths, "__iter__") else list(paths)
+    return StorageProbe(on_progress).run(storage_options(tuple(str(path) for path in names), **options))

@@ -9,7 +9,7 @@ import typer
 
 from lanewise import files
 from lanewise.cli import options, terminal
-from lanewise.cli.measure import recorded
+from lanewise.cli.measure import recorder
 from lanewise.errors import FormatError, InputError
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _measured() -> tuple[Found, BaseException | None]:
     try:
         for sample in checking.quick_samples(notes):
             taken.append(sample)
-            recorded.progress(taken)
+            recorder.progress(taken)
     except KeyboardInterrupt as stop:
         stopped = stop
         notes.append("interrupted: what was measured by then is judged")

@@ -1,4 +1,4 @@
-"""What several probes ask of this machine: texts of /sys and /proc, CPUs of a NUMA node, links, free memory."""
+"""What several probes read of this machine: texts of /sys and /proc, CPUs of a NUMA node, links, free memory."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ UNKNOWN = "unknown"
 _STRAY = 0.01  # of the pages of a buffer; fewer on another NUMA node do not show in its rate
 
 
-def needs_linux(what: str) -> None:
+def needs_linux(subject: str) -> None:
     """MissingDependency on any other system: the native parts that measure are not built there."""
     import sys
 
     if sys.platform != "linux":
-        raise MissingDependency(f"{what} can be measured on Linux only", hint="run lanewise measure on a Linux machine")
+        raise MissingDependency(
+            f"{subject} can be measured on Linux only", hint="run lanewise measure on a Linux machine"
+        )
 
 
 @contextmanager
-def in_words() -> Iterator[None]:
-    """What the native core refuses, or has no thread or memory for, as CannotMeasure."""
+def native_errors() -> Iterator[None]:
+    """Turns errors of the native core, and a lack of threads or memory, into CannotMeasure."""
     from lanewise._native import ProbeFailure
 
     try:
@@ -50,12 +52,10 @@ def text(path: Path) -> str:
         return ""
 
 
-def cpus(listed: str) -> set[int]:
+def cpus(cpulist: str) -> set[int]:
     """'0-3,8' as numbers."""
-    found: set[int] = set()
-    for first, last in re.findall(r"(\d+)(?:-(\d+))?", listed):
-        found.update(range(int(first), int(last or first) + 1))
-    return found
+    ranges = re.findall(r"(\d+)(?:-(\d+))?", cpulist)
+    return {cpu for first, last in ranges for cpu in range(int(first), int(last or first) + 1)}
 
 
 def cpus_of(node: int, sys: Path = SYS) -> set[int]:
@@ -63,14 +63,14 @@ def cpus_of(node: int, sys: Path = SYS) -> set[int]:
     return cpus(text(sys / f"devices/system/node/node{node}/cpulist"))
 
 
-def link(folder: Path, which: str = "current") -> str:
-    """'Gen5 x16' from a PCI device's folder, `which` current or max; '' where the kernel does not say."""
-    gen, width = generation(text(folder / f"{which}_link_speed")), text(folder / f"{which}_link_width")
+def link(folder: Path, state: str = "current") -> str:
+    """'Gen5 x16' from a PCI device's folder, `state` current or max; '' where the kernel does not say."""
+    gen, width = generation(text(folder / f"{state}_link_speed")), text(folder / f"{state}_link_width")
     return f"Gen{gen} x{width}" if gen is not None and width.isdigit() and width != "0" else ""
 
 
 def available(root: Path = ROOT) -> int | None:
-    """Bytes to be had without swapping, of the machine or of this control group if that is less; None if unknown."""
+    """Free memory in bytes, of the machine or of this control group if that is less; None if unknown."""
     free = re.search(r"MemAvailable:\s*(\d+) kB", text(root / "proc/meminfo"))
     limits = [int(free[1]) * 1024] if free else []
     most, used = (text(root / f"sys/fs/cgroup/memory.{name}") for name in ("max", "current"))
@@ -79,14 +79,14 @@ def available(root: Path = ROOT) -> int | None:
     return min(limits, default=None)
 
 
-def where(pages: Mapping[int, int]) -> str:
-    """The NUMA node that pages lie on, from their number by node (-1: not told): '1', '0 (75 %), 1 (25 %)', unknown."""
+def numa_nodes(pages: Mapping[int, int]) -> str:
+    """The NUMA node of a buffer, from its pages by node (-1: unknown): '1', '0 (75 %), 1 (25 %)' or unknown."""
     total = sum(pages.values())
-    found = {node: count for node, count in sorted(pages.items()) if count >= _STRAY * total and count}
-    names = {node: str(node) if node >= 0 else UNKNOWN for node in found}
-    if len(found) < 2:
-        return next(iter(names.values()), UNKNOWN)
-    return ", ".join(f"{names[node]} ({100 * count / total:.0f} %)" for node, count in found.items())
-
-
-__all__ = ["ROOT", "SYS", "UNKNOWN", "available", "cpus", "cpus_of", "in_words", "link", "needs_linux", "text", "where"]
+    counts = {
+        str(node) if node >= 0 else UNKNOWN: count
+        for node, count in sorted(pages.items())
+        if count >= _STRAY * total and count
+    }
+    if len(counts) < 2:
+        return next(iter(counts), UNKNOWN)
+    return ", ".join(f"{name} ({100 * count / total:.0f} %)" for name, count in counts.items())

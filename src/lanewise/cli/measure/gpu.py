@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lanewise.cli import options, terminal
-from lanewise.cli.measure import recorded
-from lanewise.errors import InputError
+from lanewise.cli.measure import recorder
 
 if TYPE_CHECKING:
-    from lanewise.probes.gpu.session import GpuAsk
+    from lanewise.probes.gpu.options import MeasureGpuOptions
 
 
 def gpu(
@@ -38,48 +37,42 @@ def gpu(
     ] = None,
     no_p2p: options.NoP2p = False,
     as_json: options.Json = False,
-    output: recorded.RunFile = None,
-    samples: recorded.SampleFile = None,
+    output: recorder.RunFile = None,
+    samples: recorder.SampleFile = None,
 ) -> None:
     """Measure copies between this machine's hosts and GPUs; without options host and GPU, all pairs, and latencies."""
     from lanewise.api.gpu import gpu_cases, gpu_probe
-    from lanewise.probes.gpu.probe import left_out
+    from lanewise.probes.gpu.probe import skipped_cases
 
-    named = options.words(cases)
-    named += ["*latency*"] * latency + ["queries_*"] * queries
+    names = (*options.words(cases), *["*latency*"] * latency, *["queries_*"] * queries)
     if list_:
-        return _list(named)
-    ask = _ask(flows, named, devices, bytes_, sweep)
-    if node is not None or no_p2p:
-        from dataclasses import replace
-
-        ask = replace(ask, node=node, p2p=not no_p2p)
+        return _list(names)
+    plan = _options(flows, names, devices, bytes_, node, not no_p2p, sweep)
     probe = gpu_probe()
-    absent = left_out(gpu_cases(named) if named else (), probe.plan(ask))
-    if absent:
-        terminal.note(f"left out, for want of a second GPU: {', '.join(absent)}")
-    recorded.record(probe.samples(ask), output, samples, as_json, probe.conditions())
+    skipped = skipped_cases(gpu_cases(names) if names else (), probe.measurements(plan))
+    if skipped:
+        terminal.note(f"skipped, for want of a second GPU: {', '.join(skipped)}")
+    recorder.record(probe.run(plan), output, samples, as_json, probe.conditions())
     return None
 
 
-def _ask(flows: str, named: list[str], devices: str, size: str, sweep: bool) -> GpuAsk:
+def _options(
+    flows: str, cases: tuple[str, ...], devices: str, size: str, node: int | None, p2p: bool, sweep: bool
+) -> MeasureGpuOptions:
     from lanewise import units
     from lanewise.perf.flow import parse_flows
-    from lanewise.probes.gpu.probe import SWEEP
-    from lanewise.probes.gpu.session import GpuAsk
+    from lanewise.probes.gpu.options import SWEEP, MeasureGpuOptions
 
-    if sweep and size:
-        raise InputError("--sweep takes copies of many sizes, --bytes of one", hint="give one of the two")
-    return GpuAsk(
-        flows=parse_flows(flows) if flows else (), cases=tuple(named), devices=devices,
+    return MeasureGpuOptions(
+        flows=parse_flows(flows) if flows else (), cases=cases, devices=devices, node=node, p2p=p2p,
         bytes=int(units.parse(size, "B")) if size else 0, sizes=SWEEP if sweep else (),
     )  # fmt: skip
 
 
-def _list(named: list[str]) -> None:
+def _list(names: tuple[str, ...]) -> None:
     from dataclasses import asdict
 
     from lanewise.api.gpu import gpu_cases
     from lanewise.report.text.measure import render_cases
 
-    terminal.out(render_cases([asdict(case) for case in gpu_cases(named or ["all"])]))
+    terminal.out(render_cases([asdict(case) for case in gpu_cases(names or ("all",))]))

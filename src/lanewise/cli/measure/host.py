@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from lanewise.cli import options
-from lanewise.cli.measure import recorded
+from lanewise.cli.measure import recorder
 from lanewise.errors import FormatError
 
 
@@ -18,23 +18,25 @@ def host(
     size: Annotated[
         str, typer.Option("--bytes", metavar="SIZE", help="Each buffer, 1GiB; else 3 times the last-level cache.")
     ] = "",
-    output: recorded.RunFile = None,
-    samples: recorded.SampleFile = None,
+    output: recorder.RunFile = None,
+    samples: recorder.SampleFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Copy, read and write this machine's memory between its NUMA nodes, and time single loads."""
-    from lanewise import api, units
-    from lanewise.api.host import host_conditions
+    from lanewise import units
+    from lanewise.api.host import host_probe
+    from lanewise.probes.host.options import MeasureHostOptions
 
-    kinds = options.words(what)
-    wanted = int(units.parse(size, "B")) if size else None
-    cores, where = _numbers(threads, "--threads"), _numbers(nodes, "--nodes")
-    taken = api.measure_host(kinds, threads=cores, nodes=where, bytes=wanted)
-    recorded.record(taken, output, samples, as_json, host_conditions())
+    plan = MeasureHostOptions(
+        tuple(options.words(what)), _numbers(threads, "--threads"), _numbers(nodes, "--nodes"),
+        int(units.parse(size, "B")) if size else None,
+    )  # fmt: skip
+    probe = host_probe()
+    recorder.record(probe.run(plan), output, samples, as_json, probe.conditions())
 
 
-def _numbers(text: str, option: str) -> list[int]:
+def _numbers(text: str, option: str) -> tuple[int, ...]:
     try:
-        return [int(word) for word in options.words(text)]
+        return tuple(int(word) for word in options.words(text))
     except ValueError:
         raise FormatError(f"{option} {text}: not whole numbers", hint=f"write {option} 1,2,4") from None

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from lanewise.cli import options, terminal
-from lanewise.cli.measure import recorded
+from lanewise.cli.measure import recorder
 from lanewise.errors import InputError
 
 _VERBS = "verbs only: "
@@ -40,8 +40,8 @@ def network(
     depth: Annotated[int, typer.Option(metavar="N", help=_VERBS + "requests outstanding on a queue pair.")] = 64,
     inline: Annotated[int, typer.Option(metavar="BYTES", help=_VERBS + "messages up to this go inline.")] = 0,
     events: Annotated[bool, typer.Option("--events", help=_VERBS + "sleep until a completion arrives.")] = False,
-    output: recorded.RunFile = None,
-    samples: recorded.SampleFile = None,
+    output: recorder.RunFile = None,
+    samples: recorder.SampleFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Measure bandwidth or latency between two processes or hosts over TCP or RDMA verbs.
@@ -64,7 +64,7 @@ def network(
     plan = NetworkPlan(
         transport, _sizes(sizes), _counts(connections), direction, latency, seconds, zero_copy, binding, rdma
     )
-    recorded.record(api.measure_network(address, plan=plan), output, samples, as_json)
+    recorder.record(api.measure_network(address, plan=plan), output, samples, as_json)
 
 
 def _sizes(text: str | None) -> tuple[int, ...]:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lanewise.cli import options, terminal
-from lanewise.cli.measure import recorded
+from lanewise.cli.measure import recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lanewise.probes.storage.session import Live
+    from lanewise.probes.storage.session import StorageProgress
     from lanewise.results.sample import Sample
 
 Paths = Annotated[
@@ -45,30 +45,30 @@ def storage(
     write: Annotated[bool, typer.Option("--write", help="Write instead of read; only into files of --make.")] = False,
     engine: Annotated[str, typer.Option(help="auto, io_uring or psync (threads that call pread).")] = "auto",
     runs: Annotated[int, typer.Option(min=1, help="Runs of each mode at most; fewer if they agree within 2 %.")] = 10,
-    output: recorded.RunFile = None,
-    samples: recorded.SampleFile = None,
+    output: recorder.RunFile = None,
+    samples: recorder.SampleFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Read files or volumes into memory by several modes side by side; nothing of yours is ever written to."""
     from lanewise import api
     from lanewise.results.estimate import Rule
 
-    taken = api.measure_storage(
-        paths, Rule(min(5, runs), runs, 0.02), _shower(), modes=modes, to=to, io=io, size=size, threads=threads,
-        depth=depth, random=random, seconds=seconds, stripe=stripe, make=make, write=write, engine=engine,
+    measured = api.measure_storage(
+        paths, _progress(), modes=modes, to=to, io=io, size=size, threads=threads, depth=depth, random=random,
+        seconds=seconds, stripe=stripe, make=make, write=write, engine=engine, rule=Rule(min(5, runs), runs, 0.02),
     )  # fmt: skip
-    recorded.record(_aloud(taken), output, samples, as_json)
+    recorder.record(_with_warnings(measured), output, samples, as_json)
 
 
-def _aloud(samples: Iterator[Sample]) -> Iterator[Sample]:
-    """The same samples; what a reader of the figures must not miss is said as soon as it is known."""
-    said = set()
+def _with_warnings(samples: Iterator[Sample]) -> Iterator[Sample]:
+    """The same samples; each warning about them is printed once, as soon as it is known."""
+    printed = set()
     with closing(samples):  # type: ignore[type-var]
         for sample in samples:
             for text in _warnings(sample):
-                if text not in said:
+                if text not in printed:
                     terminal.note(text)
-                said.add(text)
+                printed.add(text)
             yield sample
 
 
@@ -85,14 +85,14 @@ def _warnings(sample: Sample) -> Iterator[str]:
         yield f"warning: {sample.note}\nhint:    measure a file that is all on the drive"
 
 
-def _shower() -> Callable[[Live], None] | None:
-    """One line that is written over, on a terminal only."""
+def _progress() -> Callable[[StorageProgress], None] | None:
+    """Shows current rates in one line that is written over; None without a terminal."""
     if not sys.stderr.isatty():
         return None
 
-    def show(live: Live) -> None:
-        each = "  ".join(f"{name} {rate / 1e9:.2f}" for name, rate in live.rates.items())
-        parts = f"   {each}" if len(live.rates) > 1 else ""
-        terminal.status(f"{live.what}: {sum(live.rates.values()) / 1e9:.2f} GB/s{parts}")
+    def show(progress: StorageProgress) -> None:
+        rates = "  ".join(f"{name} {rate / 1e9:.2f}" for name, rate in progress.rates.items())
+        parts = f"   {rates}" if len(progress.rates) > 1 else ""
+        terminal.status(f"{progress.stage}: {sum(progress.rates.values()) / 1e9:.2f} GB/s{parts}")
 
     return show

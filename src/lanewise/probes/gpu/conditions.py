@@ -1,4 +1,4 @@
-"""Under which conditions GPUs are measured, for the record: driver, GPUs, their links; the rest any run records."""
+"""The conditions that GPUs are measured under: driver, GPUs and their links; every run records the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CAPABILITIES, _NEXT, _EXPRESS = 0x34, 1, 0x10  # the PCI configuration space: f
 
 def conditions(gpus: Gpus, driver: int, sys: Path = SYS) -> dict[str, str]:
     """What a run file's `machine` says of GPUs; what cannot be read is left out."""
-    found = {
+    facts = {
         "CUDA driver": f"{driver // 1000}.{driver % 1000 // 10}",
         "NVIDIA driver": _nvidia_driver(sys),
     }
@@ -25,17 +25,17 @@ def conditions(gpus: Gpus, driver: int, sys: Path = SYS) -> dict[str, str]:
         folder = sys / "bus/pci/devices" / device.pci.lower()
         node = f"NUMA node {device.numa}" if device.numa >= 0 else ""
         best = link(folder, "max")
-        facts = [device.name, device.pci, f"ordinal {device.ordinal}", node, f"at most {best}" if best else "",
+        parts = [device.name, device.pci, f"ordinal {device.ordinal}", node, f"at most {best}" if best else "",
                  _payload(folder)]  # fmt: skip
-        found[name] = ", ".join(fact for fact in facts if fact)
-    return {key: text for key, text in found.items() if text}
+        facts[name] = ", ".join(part for part in parts if part)
+    return {key: text for key, text in facts.items() if text}
 
 
 def _nvidia_driver(sys: Path) -> str:
     lib = nvml()
     if lib is not None:
-        said = lib.nvmlSystemGetDriverVersion()
-        return said.decode() if isinstance(said, bytes) else str(said)
+        driver = lib.nvmlSystemGetDriverVersion()
+        return driver.decode() if isinstance(driver, bytes) else str(driver)
     return text(sys / "module/nvidia/version")
 
 
@@ -45,13 +45,10 @@ def _payload(folder: Path) -> str:
         config = (folder / "config").read_bytes()
     except OSError:
         return ""
-    at, left = config[_CAPABILITIES] & 0xFC if len(config) > 64 else 0, 48
-    while at and at + 10 <= len(config) and left:
+    at, capabilities = config[_CAPABILITIES] & 0xFC if len(config) > 64 else 0, 48
+    while at and at + 10 <= len(config) and capabilities:
         if config[at] == _EXPRESS:
             control = int.from_bytes(config[at + 8 : at + 10], "little")
             return f"max payload {128 << (control >> 5 & 7)} B, read request {128 << (control >> 12 & 7)} B"
-        at, left = config[at + _NEXT] & 0xFC, left - 1
+        at, capabilities = config[at + _NEXT] & 0xFC, capabilities - 1
     return ""
-
-
-__all__ = ["conditions"]

@@ -1,21 +1,17 @@
-"""GPUs and host memory by name: gpu0 comes first in PCI order, as in `lanewise discover`; host0:1 is NUMA node 1."""
+"""GPUs by name: gpu0 is the first in PCI order, as in `lanewise discover`."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lanewise.errors import InputError, unknown_name
+from lanewise.errors import unknown_name
+from lanewise.probes.gpu.flows import is_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from lanewise._native import CudaDevice
     from lanewise.perf.flow import Flow
-
-HOST = "host0"
-ANY_NODE = -1
-_HOSTS = ("host", HOST)
 
 
 class Gpus:
@@ -26,12 +22,13 @@ class Gpus:
         self.by_name = {f"gpu{i}": device for i, device in enumerate(ordered)}
 
     def names(self, text: str = "") -> tuple[str, ...]:
-        """The GPUs that '0,2', 'gpu[0-3]' or 'gpu1, gpu3' names, all for none; UnknownName for one there is not."""
+        """The GPUs of '0,2', 'gpu[0-3]' or 'gpu1, gpu3', all for an empty text; UnknownName."""
+        from lanewise.perf.flow import COMMA
         from lanewise.topology.ranges import expand
 
         if not text.strip():
             return tuple(self.by_name)
-        pieces = [name for piece in _split(text) for name in expand(piece)]
+        pieces = [name for piece in COMMA.split(text) if piece.strip() for name in expand(piece.strip())]
         names = [f"gpu{piece}" if piece.isdigit() else piece for piece in pieces]
         for name in names:
             self.device(name)
@@ -48,60 +45,13 @@ class Gpus:
         return -1 if is_host(end) else self.device(end).ordinal
 
     def node(self, flow: Flow) -> int:
-        """The NUMA node asked for in a flow's name, else the GPU's own; -1 where neither is known."""
+        """The NUMA node of a flow's host buffer: the one in its name, else the GPU's own; -1 if neither is known."""
         host, gpu = (flow.src, flow.dst) if is_host(flow.src) else (flow.dst, flow.src)
         _, colon, node = host.partition(":")
-        return int(node) if colon and is_host(host) else self.device(gpu).numa
+        if not is_host(host):
+            return -1
+        return int(node) if colon else self.device(gpu).numa
 
     def of(self, flows: Iterable[Flow]) -> tuple[str, ...]:
-        """The GPUs at the ends of flows, each once."""
+        """The GPUs at the ends of the flows, without repetition."""
         return tuple(dict.fromkeys(end for flow in flows for end in (flow.src, flow.dst) if not is_host(end)))
-
-
-def is_host(end: str) -> bool:
-    """Whether that end of a flow is host memory."""
-    return end.partition(":")[0] in _HOSTS
-
-
-def as_measured(flow: Flow, gpus: Gpus, node: int | None) -> Flow:
-    """The flow as rows name it: host0 or host0:1 and known GPUs, on NUMA node `node` where it names none.
-
-    InputError for a flow that cannot be measured: between two hosts, or with a start, weight, cap or repetition.
-    """
-    _only_what_copies_have(flow)
-    src, dst = (_end(end, gpus, node) for end in (flow.src, flow.dst))
-    if is_host(src) and is_host(dst):
-        hint = "name a GPU at one end; memory copies are measured by: lanewise measure host"
-        raise InputError(f"{flow.name} touches no GPU", hint=hint)
-    return replace(flow, src=src, dst=dst)
-
-
-def _end(end: str, gpus: Gpus, node: int | None) -> str:
-    if not is_host(end):
-        gpus.device(end)
-        return end
-    _, colon, asked = end.partition(":")
-    if colon and not asked.isdigit():
-        raise InputError(f"'{end}' names no NUMA node", hint="write host:0, host:1")
-    if colon:
-        return f"{HOST}:{int(asked)}"
-    return HOST if node is None else f"{HOST}:{node}"
-
-
-def _only_what_copies_have(flow: Flow) -> None:
-    stated = {
-        "start": flow.start != 0, "weight": flow.weight != 1, "cap": flow.cap != float("inf"), "every": flow.every != 0,
-    }  # fmt: skip
-    for word, is_stated in stated.items():
-        if is_stated:
-            hint = "a measured flow may say read, sm and a size; the others are for predict"
-            raise InputError(f"{flow.name} has a {word}, which no copy can be given", hint=hint)
-
-
-def _split(text: str) -> list[str]:
-    from lanewise.perf.flow import COMMA
-
-    return [piece.strip() for piece in COMMA.split(text) if piece.strip()]
-
-
-__all__ = ["ANY_NODE", "HOST", "Gpus", "as_measured", "is_host"]

@@ -1,8 +1,8 @@
-"""The CUDA probe: copies between hosts and GPUs, measured. Latency by pointer chase and by launch, queries gathered.
+"""The CUDA probe: copies between hosts and GPUs, latency by pointer chase and by launch, scattered queries.
 
-How a number is got: all copies of all flows queued behind a held kernel, released at once and timed by device events;
-each path warmed up; at least five samples, more until the median's interval is narrow; data compared outside the timed
-part; host buffers on the GPU's own NUMA node unless asked otherwise, their pages verified.
+All copies of all flows are queued behind a held kernel, released at once and timed by device events. Each path is warm,
+and its data compared outside the timed part. Host buffers lie on the GPU's own NUMA node unless the options name
+another, and their pages are verified.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lanewise import units
-from lanewise.errors import CannotMeasure, InputError, MissingDependency
+from lanewise.errors import CannotMeasure, MissingDependency
 from lanewise.installed import cuda_driver
-from lanewise.probes.gpu.cases import DEFAULT, Case, Cell, Kind, cells, pick
+from lanewise.probes.gpu import cases
+from lanewise.probes.gpu.cases import Measurement, Technique
 from lanewise.probes.gpu.conditions import conditions
-from lanewise.probes.gpu.names import Gpus, as_measured
-from lanewise.probes.gpu.session import Bench, GpuAsk
-from lanewise.probes.machine import SYS, in_words, needs_linux
+from lanewise.probes.gpu.flows import measured_flow
+from lanewise.probes.gpu.names import Gpus
+from lanewise.probes.gpu.session import GpuSession
+from lanewise.probes.machine import SYS, native_errors, needs_linux
 from lanewise.results.observation import Source
 
 if TYPE_CHECKING:
@@ -26,15 +27,16 @@ if TYPE_CHECKING:
 
     from lanewise._native import Cuda, CudaFlow
     from lanewise.perf.flow import Flow
+    from lanewise.probes.gpu.cases import GpuCase
+    from lanewise.probes.gpu.options import MeasureGpuOptions
     from lanewise.results.sample import Sample
 
-SWEEP = tuple(4**i for i in range(6, 16))  # 4 KiB to 1 GiB
-_SWEPT = ("host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_to_device_memcpy_write_ce",
-          "device_to_device_memcpy_no_p2p")  # fmt: skip
+_SWEEP_CASES = ("host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_to_device_memcpy_write_ce",
+                "device_to_device_memcpy_no_p2p")  # fmt: skip
 
 
 class GpuProbe:
-    """Measures what is asked of the GPUs that the driver shows."""
+    """Measures copies of the GPUs that the driver shows."""
 
     source = Source.MEASURED
 
@@ -48,49 +50,50 @@ class GpuProbe:
         self._sys = sys
 
     def conditions(self) -> dict[str, str]:
-        """What the measurements were made on and under, for a run's `machine`."""
+        """Driver, GPUs and links, for a run's `machine`."""
         return conditions(self.gpus, self.cuda.driver, self._sys)
 
-    def plan(self, ask: GpuAsk) -> list[Cell]:
-        """What is to be measured, in order; InputError, UnknownName or CannotMeasure for what cannot be."""
-        _check(ask)
-        gpus = self.gpus.names(ask.devices)
-        found: list[Cell] = []
-        if ask.flows:
-            typed = ", ".join(_typed(flow) for flow in ask.flows)
-            flows = tuple(replace(flow, p2p=flow.p2p and ask.p2p) for flow in ask.flows)
-            found.append(self._named(Cell((typed,), flows, makespan=not ask.sizes), ask))
-        chosen = pick(ask.cases or (() if ask.flows else _SWEPT if ask.sizes else DEFAULT))
-        if any(case.kind is Kind.QUERIES for case in chosen):
-            chosen = pick([*(case.name for case in chosen), "host_to_device_memcpy_ce"])  # what shares are of
-        found += [self._named(cell, ask) for cell in cells(chosen, gpus, ask.p2p)]
-        if not found:
-            cause = f"{', '.join(case.name for case in chosen)}: no two GPUs among {', '.join(gpus)}"
-            raise CannotMeasure(cause, hint="name cases of one GPU: lanewise measure gpu --list")
-        return found
-
-    def _named(self, cell: Cell, ask: GpuAsk) -> Cell:
-        return replace(cell, flows=tuple(as_measured(flow, self.gpus, ask.node) for flow in cell.flows))
-
-    def samples(self, ask: GpuAsk) -> Iterator[Sample]:
-        """Every sample as soon as it is there; closing the iterator frees what it holds."""
+    def run(self, plan: MeasureGpuOptions) -> Iterator[Sample]:
+        """Each sample as soon as it is taken; closing the iterator frees buffers and streams."""
         from lanewise.probes.gpu.copies import copies, sweep
-        from lanewise.probes.gpu.small import chase, launch, queries
+        from lanewise.probes.gpu.latency import chase, launch
+        from lanewise.probes.gpu.queries import queries
 
-        plan = self.plan(ask)
-        bench = Bench(self.cuda, self.gpus, ask, self._make_flow, self._most_copies, self._sys)
-        ways = {Kind.COPIES: sweep if ask.sizes else copies, Kind.CHASE: chase, Kind.LAUNCH: launch,
-                Kind.QUERIES: queries}  # fmt: skip
-        with in_words():
-            bench.check_memory(plan)
-            for cell in plan:
-                yield from ways[cell.kind](cell, bench)
+        measurements = self.measurements(plan)
+        session = GpuSession(self.cuda, self.gpus, plan, self._make_flow, self._most_copies, self._sys)
+        measure = {Technique.COPIES: sweep if plan.sizes else copies, Technique.CHASE: chase,
+                   Technique.LAUNCH: launch, Technique.QUERIES: queries}  # fmt: skip
+        with native_errors():
+            session.check_memory(measurements)
+            for measurement in measurements:
+                yield from measure[measurement.technique](measurement, session)
+
+    def measurements(self, plan: MeasureGpuOptions) -> list[Measurement]:
+        """What is measured, in order; InputError, UnknownName or CannotMeasure for what cannot be."""
+        gpus = self.gpus.names(plan.devices)
+        selected = cases.select_cases(plan.cases or _default_cases(plan))
+        if any(case.technique is Technique.QUERIES for case in selected):  # their share is that of a large copy
+            selected = cases.select_cases([*(case.name for case in selected), "host_to_device_memcpy_ce"])
+        measurements = cases.measurements(selected, gpus, plan.p2p)
+        if plan.flows:
+            flows = tuple(replace(flow, p2p=flow.p2p and plan.p2p) for flow in plan.flows)
+            measurements.insert(0, Measurement((plan.scenario,), flows, makespan=not plan.sizes))
+        if not measurements:
+            cause = f"{', '.join(case.name for case in selected)}: no two GPUs among {', '.join(gpus)}"
+            raise CannotMeasure(cause, hint="name cases of one GPU: lanewise measure gpu --list")
+        return [replace(row, flows=tuple(self._flow(flow, plan.node) for flow in row.flows)) for row in measurements]
+
+    def _flow(self, flow: Flow, node: int | None) -> Flow:
+        measured = measured_flow(flow, node)
+        for gpu in self.gpus.of([measured]):
+            self.gpus.device(gpu)  # UnknownName
+        return measured
 
 
 def open_gpus(library: str = "") -> GpuProbe:
-    """A probe over the CUDA driver; MissingDependency where there is none or it shows no GPU.
+    """A probe over the CUDA driver in the file `library` (empty: that of `installed.cuda_driver`).
 
-    `library` is the driver's file, else that of `installed.cuda_driver`.
+    MissingDependency where there is no driver or it shows no GPU.
     """
     needs_linux("copies of GPUs")
     from lanewise._native import Cuda, ProbeFailure
@@ -102,32 +105,11 @@ def open_gpus(library: str = "") -> GpuProbe:
         raise MissingDependency(cause, hint=hint or "see what is installed: lanewise doctor") from None
 
 
-def left_out(cases: Sequence[Case], planned: Sequence[Cell]) -> list[str]:
-    """Cases that were asked for and have nothing to measure here, for want of a second GPU."""
-    there = {scenario for cell in planned for scenario in cell.scenarios}
-    return [case.name for case in cases if case.name not in there]
+def skipped_cases(selected: Sequence[GpuCase], measurements: Sequence[Measurement]) -> list[str]:
+    """Selected cases without a measurement, for want of a second GPU."""
+    scenarios = {scenario for measurement in measurements for scenario in measurement.scenarios}
+    return [case.name for case in selected if case.name not in scenarios]
 
 
-def _check(ask: GpuAsk) -> None:
-    if ask.bytes < 0 or (ask.sizes and min(ask.sizes) <= 0):
-        raise InputError("a copy has at least one byte", hint="for example --bytes '64 MiB'")
-    sized = [flow.name for flow in ask.flows if flow.size is not None]
-    if ask.sizes and sized:
-        raise InputError(f"{sized[0]} has a size, and a sweep takes many", hint="leave the size out, or --sweep")
-    if any(flow.size == 0 for flow in ask.flows):
-        raise InputError("a flow of no bytes cannot be timed", hint="leave the size out, or give one above zero")
-
-
-def _typed(flow: Flow) -> str:
-    return flow.name + " read" * flow.read + " sm" * flow.sm + (f" {_volume(flow.size)}" if flow.size else "")
-
-
-def _volume(size: float) -> str:
-    """Bytes in the largest unit that holds them whole, as users type them: no separators."""
-    for unit in ("GiB", "MiB", "KiB"):
-        if units.from_si(size, unit).is_integer():
-            return f"{units.from_si(size, unit):.0f} {unit}"
-    return f"{size:.0f} B"
-
-
-__all__ = ["SWEEP", "GpuProbe", "left_out", "open_gpus"]
+def _default_cases(plan: MeasureGpuOptions) -> tuple[str, ...]:
+    return () if plan.flows else _SWEEP_CASES if plan.sizes else cases.DEFAULT

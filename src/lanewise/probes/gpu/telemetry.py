@@ -1,4 +1,4 @@
-"""What the links and clocks of GPUs are while copies run: idle links train down, so only under load they tell."""
+"""Links and clocks of GPUs while copies run: idle links train down, so their speed counts only under load."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _FAULTS = 0x4 | 0x8 | 0x20 | 0x40 | 0x80  # what holds a busy GPU down; idle and
 _PAUSE = 0.005  # s; one reading costs some tens of microseconds, and samples take tens of milliseconds
 
 
-class Watch:
-    """Reads links from /sys and clocks through NVML, in a thread of its own, for as long as something runs.
+class GpuTelemetry:
+    """Reads links from /sys and clocks through NVML, in a thread of its own, while a measurement runs.
 
     `addresses` are PCI addresses by GPU name. What cannot be read is left out.
     """
@@ -30,8 +30,8 @@ class Watch:
         self.clocks: dict[str, str] = {}
 
     @contextmanager
-    def running(self) -> Iterator[None]:
-        """Watch while the block runs: the last reading of links stays in `links`, the first of clocks in `clocks`."""
+    def recording(self) -> Iterator[None]:
+        """Read while the block runs: the last reading of links stays in `links`, the first of clocks in `clocks`."""
         stop = threading.Event()
         thread = threading.Thread(target=self._poll, args=(stop,), daemon=True)
         thread.start()
@@ -42,9 +42,9 @@ class Watch:
             thread.join()
 
     def how(self) -> dict[str, str]:
-        """What was seen, in the words of a sample's `how`."""
-        seen = {"link under load": _together(self.links), "clocks": _together(self.clocks)}
-        return {key: text for key, text in seen.items() if text}
+        """The readings, in the words of a sample's `how`."""
+        readings = {"link under load": _joined(self.links), "clocks": _joined(self.clocks)}
+        return {key: text for key, text in readings.items() if text}
 
     def _poll(self, stop: threading.Event) -> None:
         while not stop.wait(_PAUSE):
@@ -57,7 +57,7 @@ class Watch:
 
 
 def nvml() -> Any:
-    """NVML, begun; None where there is none (no driver, or one that hides it)."""
+    """NVML, initialised; None where there is none (no driver, or one that hides it)."""
     try:
         import pynvml
 
@@ -77,13 +77,13 @@ class _Nvml:
 
     def read(self) -> dict[str, str]:
         """'SM 1980 MHz, memory 3201 MHz' by GPU, and why they are low where something slows them."""
-        found = {}
+        clocks = {}
         for gpu, handle in self._handles.items():
             try:
-                found[gpu] = self._read(handle)
+                clocks[gpu] = self._read(handle)
             except Exception:  # as above; not every GPU answers every question
                 continue
-        return found
+        return clocks
 
     def link(self, gpu: str) -> str:
         """'Gen5 x16', or '' where NVML does not say."""
@@ -111,11 +111,8 @@ class _Nvml:
         return f"SM {sm} MHz, memory {memory} MHz" + (f" ({', '.join(slowed)})" if slowed else "")
 
 
-def _together(by_gpu: Mapping[str, str]) -> str:
-    """One text where all say the same of one GPU, else each with its GPU's name."""
+def _joined(by_gpu: Mapping[str, str]) -> str:
+    """The text of one GPU; of several each with its GPU's name."""
     if len(by_gpu) == 1:
         return next(iter(by_gpu.values()))
     return ", ".join(f"{gpu} {text}" for gpu, text in by_gpu.items())
-
-
-__all__ = ["Watch", "nvml"]

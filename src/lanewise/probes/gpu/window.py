@@ -1,4 +1,4 @@
-"""What the ends of copies say of flows that ran together: rates while all of them ran, and how to end together."""
+"""Rates of copies that ran together, from the times at which they ended; and copies for flows to end together."""
 
 from __future__ import annotations
 
@@ -11,33 +11,35 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """Copies a second of each flow in the `window` (s) from the release to the first flow's end, and the `makespan`.
+class CommonWindow:
+    """Copies a second of each flow in the `seconds` from the release to the first flow's end, and the `makespan` in s.
 
-    `whole` is whether every flow finished a copy within the window; else its rate holds for times when others had gone.
-    Where they took `turns`, the window is the makespan: in it all rates add up to what was moved.
+    `complete`: every flow finished a copy within the window; else its rate holds for times when others had ended.
+    `in_turns`: the flows ran one after the other; then the window is the makespan, in which all rates add up to what
+    was moved.
     """
 
     rates: tuple[float, ...]
-    window: float
+    seconds: float
     makespan: float
-    whole: bool
-    turns: bool = False
+    complete: bool
+    in_turns: bool = False
 
 
-def common_window(marks: Sequence[Sequence[float]]) -> Seen:
-    """Rates from `marks`, the ends of each flow's copies in s after the release, ascending.
+def common_window(end_times: Sequence[Sequence[float]]) -> CommonWindow:
+    """Rates from the ends of each flow's copies, in s after the release, ascending.
 
-    A copy under way when the window closes counts at the pace of those before it: what it does later, with less beside
-    it, says nothing about the window. So a flow's rate is its copies finished in the window over the last one's end.
-    Flows of which one engine serves a whole queue after another's have no such window.
+    A copy under way when the window closes counts at the pace of those before it: its later part, with fewer flows
+    beside it, says nothing about the window. So a flow's rate is its copies finished in the window over the last one's
+    end. Flows of which one engine serves a whole queue after another's have no such window.
     """
-    window, makespan = min(ends[-1] for ends in marks), max(ends[-1] for ends in marks)
-    done = [bisect_right(ends, window) for ends in marks]
-    if not all(done) and any(map(_waited, marks)):
-        return Seen(tuple(len(ends) / makespan for ends in marks), makespan, makespan, whole=False, turns=True)
-    rates = tuple(max(k, 1) / ends[max(k, 1) - 1] for k, ends in zip(done, marks, strict=True))
-    return Seen(rates, window, makespan, all(done))
+    window, makespan = min(ends[-1] for ends in end_times), max(ends[-1] for ends in end_times)
+    counts = [bisect_right(ends, window) for ends in end_times]
+    if not all(counts) and any(map(_waited, end_times)):
+        rates = tuple(len(ends) / makespan for ends in end_times)
+        return CommonWindow(rates, makespan, makespan, complete=False, in_turns=True)
+    rates = tuple(max(k, 1) / ends[max(k, 1) - 1] for k, ends in zip(counts, end_times, strict=True))
+    return CommonWindow(rates, window, makespan, all(counts))
 
 
 def _waited(ends: Sequence[float]) -> bool:
@@ -54,6 +56,3 @@ def balanced(rates: Sequence[float], seconds: float, least: int = 4, most: int =
     time = max(least, round(seconds * min(rates))) / min(rates)
     time = min(time, most / max(rates))
     return [max(1, round(rate * time)) for rate in rates]
-
-
-__all__ = ["Seen", "balanced", "common_window"]

@@ -1,4 +1,4 @@
-"""Where this machine's memory and CPUs are, as /sys and /proc say: NUMA nodes, cores, the last-level cache."""
+"""Where this machine's memory and CPUs are, from /sys and /proc: NUMA nodes, cores, the last-level cache."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _CACHE_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "": 1}
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class HostLayout:
     """`cores`: by NUMA node one CPU for each core that this process may use; `memory`: the nodes that have memory.
 
-    `cache` is all last-level cache of the node that has most, in bytes; `available` the memory to be had; None where
+    `cache` is the last-level cache of the node that has most, `available` the free memory, both in bytes; None where
     unknown.
     """
 
@@ -32,7 +32,7 @@ class Layout:
         return tuple(sorted({*self.memory, *(node for node, cores in self.cores.items() if cores)}))
 
 
-def read_layout(root: Path = ROOT, usable: Collection[int] | None = None) -> Layout:
+def read_layout(root: Path = ROOT, usable: Collection[int] | None = None) -> HostLayout:
     """The layout below `root`; a machine that shows no nodes is one node. `usable`: CPUs this process may use."""
     allowed = set(os.sched_getaffinity(0) if usable is None else usable)
     top = root / "sys/devices/system"
@@ -40,35 +40,35 @@ def read_layout(root: Path = ROOT, usable: Collection[int] | None = None) -> Lay
     cores = {node: _cores(cpus(text(path / "cpulist")) & allowed, top) for node, path in nodes.items()}
     if not any(cores.values()):
         cores, nodes = {0: _cores(allowed, top)}, {0: top}
-    told = cpus(text(top / "node/has_memory")) & nodes.keys()
-    caches = [found for each in cores.values() if (found := _cache(each, top)) is not None]
-    return Layout(cores, tuple(sorted(told or nodes)), max(caches, default=None), available(root))
+    memory = cpus(text(top / "node/has_memory")) & nodes.keys()
+    caches = [size for node_cores in cores.values() if (size := _cache(node_cores, top)) is not None]
+    return HostLayout(cores, tuple(sorted(memory or nodes)), max(caches, default=None), available(root))
 
 
 def _cores(usable: Collection[int], top: Path) -> tuple[int, ...]:
     """One CPU of each core, as threads of one core share what they can load and store."""
-    taken: set[int] = set()
-    found = []
+    siblings: set[int] = set()
+    cores = []
     for cpu in sorted(usable):
-        if cpu not in taken:
-            found.append(cpu)
-            taken |= cpus(text(top / f"cpu/cpu{cpu}/topology/thread_siblings_list"))
-    return tuple(found)
+        if cpu not in siblings:
+            cores.append(cpu)
+            siblings |= cpus(text(top / f"cpu/cpu{cpu}/topology/thread_siblings_list"))
+    return tuple(cores)
 
 
 def _cache(cores: Collection[int], top: Path) -> int | None:
     """The last-level caches of these cores together; some CPUs have one for every few cores."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for cpu in cores:
         levels = [(text(path / "level"), path) for path in top.glob(f"cpu/cpu{cpu}/cache/index*")]
         _, last = max(levels, default=("", None))
         size = re.fullmatch(r"(\d+)([KMG]?)", text(last / "size")) if last else None
         if last and size:
-            found[text(last / "shared_cpu_list")] = int(size[1]) * _CACHE_UNITS[size[2]]
-    return sum(found.values()) or None
+            sizes[text(last / "shared_cpu_list")] = int(size[1]) * _CACHE_UNITS[size[2]]
+    return sum(sizes.values()) or None
 
 
 def huge_pages(root: Path = ROOT) -> int | None:
     """Bytes of this process in huge pages, None where the kernel does not say."""
-    found = re.search(r"AnonHugePages:\s*(\d+) kB", text(root / "proc/self/smaps_rollup"))
-    return int(found[1]) * 1024 if found else None
+    match = re.search(r"AnonHugePages:\s*(\d+) kB", text(root / "proc/self/smaps_rollup"))
+    return int(match[1]) * 1024 if match else None

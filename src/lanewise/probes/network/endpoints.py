@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lanewise import _native
-from lanewise.probes.machine import in_words
-from lanewise.probes.machine import where as pages_lie
+from lanewise.probes.machine import native_errors, numa_nodes
 from lanewise.probes.network import numa
 from lanewise.probes.network.options import READ, SEND
 
@@ -34,7 +33,7 @@ class End:
         """Where its buffers' pages lie and which card carries the route, in words."""
         card_node = "none" if self.where.card_node is None else str(self.where.card_node)
         return {
-            "NUMA node": pages_lie(self.native.nodes()),
+            "NUMA node": numa_nodes(self.native.nodes()),
             "card": f"{self.where.card or 'unknown'}, NUMA node {card_node}",
             "threads": f"NUMA node {self.where.node}" if self.where.cpus else "not bound",
         }
@@ -54,7 +53,7 @@ def tcp_end(cell: Cell, sockets: Sequence[socket.socket], way: int, sends: bool,
     for each in sockets:
         each.settimeout(None)
     numbers = [each.fileno() for each in sockets]
-    with in_words():
+    with native_errors():
         if cell.kind == "latency":
             return End(_native.TcpPing(numbers[0], sends, setup), sends, where, sockets)
         return End(_native.TcpStream(numbers, sends, setup, cell.zero_copy), sends, where, sockets)
@@ -71,7 +70,7 @@ def verbs_end(cell: Cell, way: int, sends: bool, rdma: Rdma, binding: Binding) -
     setup.pairs, setup.depth = cell.connections, cell.depth
     setup.inline_bytes, setup.events = cell.inline_bytes, cell.events
     setup.work = work_of(cell, sends)
-    with in_words():
+    with native_errors():
         return End(_native.VerbsEnd(setup), sends, where, ())
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError, LanewiseError
-from lanewise.probes.machine import in_words
+from lanewise.probes.machine import native_errors
 from lanewise.probes.network import endpoints, messages
 from lanewise.probes.network.options import Binding, Cell, Rdma
 
@@ -126,7 +126,7 @@ class _Session:
             do = known.get(str(request.get("do")))
             if do is None:
                 raise InputError(f"no such request: {str(request.get('do'))[:40]}", hint="use the same version")
-            with in_words():
+            with native_errors():
                 self.lines.send(do(request))
 
     def open(self, request: dict[str, Any]) -> dict[str, Any]:

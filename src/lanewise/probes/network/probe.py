@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure
-from lanewise.probes.machine import in_words
+from lanewise.probes.machine import native_errors
 from lanewise.probes.network import endpoints
 from lanewise.probes.network.session import Count, Peer, Running
 from lanewise.results.estimate import Rule
@@ -66,7 +66,7 @@ class NetworkProbe:
         means: list[float] = []
         while not self.rule.enough(means):
             _wait(running, seconds)
-            with in_words():
+            with native_errors():
                 trips = native.take()
             if trips.count == 0:
                 raise CannotMeasure(f"no round trip ended in {seconds:g} s", hint="take longer samples: --seconds")

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from lanewise.errors import CannotMeasure
-from lanewise.probes.machine import in_words
+from lanewise.probes.machine import native_errors
 from lanewise.probes.network import endpoints, listener, messages
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Running:
             self._connect_pairs(request)
         self._until(READY_S, "the first data", lambda: self._both("ready"))
         for end in self.ends:
-            with in_words():
+            with native_errors():
                 end.native.check()
         self._ask({"do": "check"})
         self._ask({"do": "go"})
@@ -99,7 +99,7 @@ class Running:
 
     def marks(self) -> list[Count]:
         """Per direction, the bytes of each connection where they are counted, and when, by that machine's clock."""
-        with in_words():
+        with native_errors():
             here = listener.marks_of(self.ends)
         return self._counted(here, self._ask({"do": "mark"}))
 
@@ -107,7 +107,7 @@ class Running:
         """CannotMeasure if the other side has left or this side's data has stopped."""
         if self.peer.lines.closed():
             raise messages.Gone(f"{self.peer.lines.name} has left", hint=messages.LEFT)
-        with in_words():
+        with native_errors():
             for end in self.ends:
                 end.native.ready()
 
@@ -186,7 +186,7 @@ class Running:
 
     def _both(self, stage: str, **more: Any) -> bool:
         mine = [end for end in self.ends if stage != "done" or more["all"] or listener.drives(end, self.cell)]
-        with in_words():
+        with native_errors():
             here = all(end.native.ready() if stage == "ready" else end.native.done() for end in mine)
         return bool(self._ask({"do": stage, **more}).get(stage)) and here
 

@@ -1,4 +1,4 @@
-"""Which drives hold a file, and what each has read and written, from /sys/block."""
+"""The drives that hold a file, and the bytes that each has read and written, from /sys/block."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _READ, _WRITTEN = 2, 6
 
 def drives_of(path: str | Path, sys: Path = SYS, mounts: Path = MOUNTS) -> tuple[str, ...]:
     """The drives below a file or block device, through partitions, md, device mapper and loop; () if unknown."""
-    seen = os.stat(path)
-    number = seen.st_rdev if stat.S_ISBLK(seen.st_mode) else seen.st_dev
+    status = os.stat(path)
+    number = status.st_rdev if stat.S_ISBLK(status.st_mode) else status.st_dev
     return drives_of_number(os.major(number), os.minor(number), sys, mounts)
 
 
 def drives_of_number(major: int, minor: int, sys: Path = SYS, mounts: Path = MOUNTS) -> tuple[str, ...]:
     """The same for a device number; that of a file system without one (btrfs) is looked up among the mounts."""
-    found = sys / "dev" / "block" / f"{major}:{minor}"
-    if not found.exists():
+    device = sys / "dev" / "block" / f"{major}:{minor}"
+    if not device.exists():
         source = _mounted_from(f"{major}:{minor}", mounts)
         return drives_of(source, sys, mounts) if source and stat.S_ISBLK(os.stat(source).st_mode) else ()
-    return tuple(dict.fromkeys(_below(found.resolve(), sys, mounts)))
+    return tuple(dict.fromkeys(_below(device.resolve(), sys, mounts)))
 
 
 def delivered(drives: tuple[str, ...], sys: Path = SYS) -> dict[str, tuple[int, int]]:

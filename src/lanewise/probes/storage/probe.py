@@ -1,4 +1,4 @@
-"""The storage probe: files and volumes into memory, or test files out of it, by every mode side by side."""
+"""The storage probe: reads files and volumes into memory, or writes test files, by several modes."""
 
 from __future__ import annotations
 
@@ -8,106 +8,109 @@ from typing import TYPE_CHECKING
 
 from lanewise._native import StorageData, StorageTask
 from lanewise.errors import CannotMeasure
-from lanewise.probes.storage.files import make_all, open_all
-from lanewise.probes.storage.options import Target
-from lanewise.probes.storage.samples import Rows, not_measured
-from lanewise.probes.storage.session import Bench, Live, checked
-from lanewise.results.estimate import Rule
+from lanewise.probes.sampling import sample_until
+from lanewise.probes.storage.files import make_files, open_files
+from lanewise.probes.storage.samples import StorageSamples, not_measured
+from lanewise.probes.storage.session import StorageProgress, StorageSession, verified_count
+from lanewise.results.observation import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lanewise.probes.storage.files import Sources
-    from lanewise.probes.storage.options import Reading
+    from lanewise.probes.storage.files import StorageFiles
+    from lanewise.probes.storage.options import MeasureStorageOptions
     from lanewise.results.sample import Sample
 
-_FILLED_AT_ONCE = 1 << 20
-STORAGE_RULE = Rule(least=5, most=10, width=0.02)  # drives vary more than copies do
+_FILL_IO = 1 << 20
 
 
 class StorageProbe:
-    """Measures Readings; `live` is told about ten times a second what goes on."""
+    """Measures files and block devices; `on_progress` gets the current rates about ten times a second."""
 
-    def __init__(self, rule: Rule = STORAGE_RULE, live: Callable[[Live], None] | None = None) -> None:
-        self._rule = rule
-        self._live = live or (lambda _: None)
+    source = Source.MEASURED
 
-    def samples(self, scenario: Reading) -> Iterator[Sample]:
-        """Every run of every mode, as soon as it is done; closing it closes files and removes test files."""
-        with self._sources(scenario) as sources:
-            for number, mode in enumerate(scenario.modes):
+    def __init__(self, on_progress: Callable[[StorageProgress], None] | None = None) -> None:
+        self._on_progress = on_progress or (lambda _: None)
+
+    def run(self, plan: MeasureStorageOptions) -> Iterator[Sample]:
+        """The samples of each run of each mode, as soon as it ends; closing it closes files and removes test files."""
+        with self._files(plan) as files:
+            for number, mode in enumerate(plan.modes or plan.possible_modes):
                 try:
-                    bench = Bench(scenario, mode, sources.all, self._live)
-                except CannotMeasure as missing:
-                    if mode not in scenario.optional:
+                    session = StorageSession(plan, mode, files.all, self._on_progress)
+                except CannotMeasure as error:
+                    if mode in plan.modes or mode != "cuFile":  # cuFile is measured where it is installed
                         raise
-                    yield not_measured(scenario, mode, sources.all, str(missing))
+                    yield not_measured(plan, mode, files.all, str(error))
                     continue
-                with closing(bench):
-                    data = _warm_up(bench, (number + 1) << 20)
-                    yield from self._runs(bench, Rows(bench, data))
+                with closing(session):
+                    data = _warm_up(session, (number + 1) << 20)
+                    yield from _runs(session, StorageSamples(session, data))
 
-    def _sources(self, asked: Reading) -> Sources:
-        if asked.make is None:
-            return open_all(asked.paths, asked.io)
-        sources = make_all(asked.paths, -(-asked.make // _FILLED_AT_ONCE) * _FILLED_AT_ONCE)
+    def _files(self, plan: MeasureStorageOptions) -> StorageFiles:
+        if plan.make is None:
+            return open_files(plan.paths, plan.io)
+        files = make_files(plan.paths, -(-plan.make // _FILL_IO) * _FILL_IO)
         try:
-            _fill(asked, sources, self._live)
+            _fill(plan, files, self._on_progress)
         except BaseException:
-            sources.close()
+            files.close()
             raise
-        return sources
-
-    def _runs(self, bench: Bench, rows: Rows) -> Iterator[Sample]:
-        asked, totals = bench.asked, list[float]()
-        data = StorageData.STAMPED if asked.write else StorageData.ANY
-        while not self._rule.enough(totals):
-            number = len(totals) + 1
-            cached = bench.cached() if bench.mode == "cached" else None
-            task = StorageTask(
-                bench.count, seconds=asked.seconds, write=asked.write, random=asked.random, seed=number, data=data
-            )
-            before = rows.counters()
-            outcome = bench.run(f"{rows.scenario}, run {number}", task)
-            yield from rows.of(outcome, before, rows.counters(), cached)
-            totals.append(sum(rows.rates(outcome)))
+        return files
 
 
-def _warm_up(bench: Bench, salt: int) -> str:
-    """Run the path once without timing it, and compare its data; 'verified', or why it is not."""
-    asked, count = bench.asked, bench.count
-    some = checked(count, asked.io)
-    if asked.write:
-        bench.run("writing once", StorageTask(count, write=True, salt=salt, data=StorageData.STAMPED))
-        look = StorageTask(count, most=some, random=True, salt=salt, data=StorageData.STAMPED)
-        bench.run("reading it back", look)
+def _runs(session: StorageSession, samples: StorageSamples) -> Iterator[Sample]:
+    """Runs until the rate of all volumes together is certain enough."""
+    plan, number = session.options, 0
+
+    def measure() -> Iterator[Sample]:
+        nonlocal number
+        number += 1
+        cached = session.cached() if session.mode == "cached" else None
+        data = StorageData.STAMPED if plan.write else StorageData.ANY
+        task = StorageTask(
+            session.count, seconds=plan.seconds, write=plan.write, random=plan.random, seed=number, data=data
+        )
+        before = samples.counters()
+        outcome = session.run(f"{samples.scenario}, run {number}", task)
+        yield from samples.of(outcome, before, samples.counters(), cached)
+
+    return sample_until(plan.rule, "total" if len(session.volumes) > 1 else "goodput", measure)
+
+
+def _warm_up(session: StorageSession, salt: int) -> str:
+    """Run the path once without timing it, and compare its data: 'verified', or 'not verified'."""
+    plan, count = session.options, session.count
+    some = verified_count(count, plan.io)
+    if plan.write:
+        session.run("writing once", StorageTask(count, write=True, salt=salt, data=StorageData.STAMPED))
+        check = StorageTask(count, most=some, random=True, salt=salt, data=StorageData.STAMPED)
+        session.run("reading it back", check)
         return "verified"
-    if all(source.made for source in bench.sources):
-        how, said = StorageData.FILLED, "verified"
-    elif bench.second:
-        how, said = StorageData.REREAD, "verified"
+    if all(file.temporary for file in session.files):
+        data, result = StorageData.FILLED, "verified"
+    elif session.has_second_path:
+        data, result = StorageData.REREAD, "verified"
     else:
-        how, said = StorageData.ANY, "not verified"
-    bench.run("checking the data", StorageTask(count, most=some, random=True, data=how))
-    if bench.mode == "cached":
-        bench.run("filling the page cache", StorageTask(count))
-    return said
+        data, result = StorageData.ANY, "not verified"
+    session.run("checking the data", StorageTask(count, most=some, random=True, data=data))
+    if session.mode == "cached":
+        session.run("filling the page cache", StorageTask(count))
+    return result
 
 
-def _fill(asked: Reading, sources: Sources, live: Callable[[Live], None]) -> None:
-    """Test files get data that says where it belongs; all at a time, past the page cache where that can be."""
-    size = sources.all[0].bytes * len(sources.all)
-    plain = replace(
-        asked, io=_FILLED_AT_ONCE, size=size, threads=len(sources.all), depth=4, to=Target(), stripe=None, write=True
-    )
+def _fill(plan: MeasureStorageOptions, files: StorageFiles, on_progress: Callable[[StorageProgress], None]) -> None:
+    """Test files get data that says where it belongs; all at a time, past the page cache where that is possible."""
+    size = files.all[0].bytes * len(files.all)
+    fill = replace(
+        plan, io=_FILL_IO, size=size, make=size, threads=len(files.all), depth=4, to="host0", modes=(), stripe=None,
+        write=True,
+    )  # fmt: skip
     try:
-        for source in sources.all:
-            source.open_direct()
+        for file in files.all:
+            file.open_direct()
         mode = "direct"
     except CannotMeasure:
         mode = "cached"
-    with closing(Bench(plain, mode, sources.all, live)) as bench:
-        bench.run("making test files", StorageTask(bench.count, write=True, data=StorageData.FILLED))
-
-
-__all__ = ["STORAGE_RULE", "Live", "StorageProbe"]
+    with closing(StorageSession(fill, mode, files.all, on_progress)) as session:
+        session.run("making test files", StorageTask(session.count, write=True, data=StorageData.FILLED))

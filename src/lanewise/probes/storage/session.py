@@ -1,4 +1,4 @@
-"""One mode of a storage measurement made ready: files, buffers, threads; and the rounds that run on them."""
+"""One mode of a storage measurement set up: files, buffers, threads; and the runs on them."""
 
 from __future__ import annotations
 
@@ -9,187 +9,191 @@ from typing import TYPE_CHECKING
 
 from lanewise import _native, installed
 from lanewise.errors import CannotMeasure
-from lanewise.probes.machine import ROOT, available, cpus_of, in_words, text
+from lanewise.probes.machine import ROOT, available, cpus_of, native_errors, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lanewise.probes.storage.files import Source
-    from lanewise.probes.storage.options import Reading
+    from lanewise.probes.storage.files import StorageFile
+    from lanewise.probes.storage.options import MeasureStorageOptions
 
-_LOOK = 0.1  # s between two looks at the bytes so far
-_NAP = 0.005
-_SPAN = 0.5  # s over which a live rate is taken
-_CHECKED_BYTES = 256 << 20
-_LEAST_CHECKED, _MOST_CHECKED = 16, 4096
+_PROGRESS_S = 0.1  # between two reports of progress
+_SLEEP_S = 0.005
+_SPAN_S = 0.5  # over which a current rate is taken
+_VERIFIED_BYTES = 256 << 20
+_LEAST_VERIFIED, _MOST_VERIFIED = 16, 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
-    """What goes on right now: `what` in words, and B/s of each volume by name, over the last half second."""
+class StorageProgress:
+    """The current `stage` in words, and B/s of each volume by name over the last half second."""
 
-    what: str
+    stage: str
     rates: dict[str, float]
 
 
-class Bench:
-    """A mode with everything it needs; `run` makes one round, which Ctrl-C ends in order."""
+class StorageSession:
+    """A mode with its files, buffers and threads; `run` makes one run, which Ctrl-C ends in order."""
 
-    def __init__(self, asked: Reading, mode: str, sources: Sequence[Source], live: Callable[[Live], None]) -> None:
-        self.asked = asked
+    def __init__(
+        self, options: MeasureStorageOptions, mode: str, files: Sequence[StorageFile],
+        on_progress: Callable[[StorageProgress], None],
+    ) -> None:  # fmt: skip
+        self.options = options
         self.mode = mode
-        self.sources = sources
-        self.volumes = volumes(asked, sources)
-        self._live = live
+        self.files = files
+        self.volumes = volumes(options, files)
+        self._on_progress = on_progress
         job = self._job()
-        _check_room(asked, mode)
-        with in_words():
+        _check_memory(options, mode)
+        with native_errors():
             self._runner = _native.StorageRunner(job)
 
     @property
     def count(self) -> int:
-        """I/Os that make up each volume, as far as the data asked for goes."""
-        share = self.asked.size // len(self.volumes)
-        return max(1, min(share, *(volume.bytes for volume in self.volumes)) // self.asked.io)
+        """I/Os of a run on each volume."""
+        share = self.options.size // len(self.volumes)
+        return max(1, min(share, *(volume.bytes for volume in self.volumes)) // self.options.io)
 
     @property
     def names(self) -> list[str]:
         """What each volume is called."""
-        if self.asked.stripe is not None:
+        if self.options.stripe is not None:
             return ["volume"]
-        return [source.name for source in self.sources]
+        return [file.name for file in self.files]
 
     @property
-    def says(self) -> str:
-        """The mode as it really is: cuFile has one in which it does no more than a bounce."""
+    def actual_mode(self) -> str:
+        """The mode, or cuFile's compatibility mode, in which it does no more than a bounce."""
         return "cuFile compat" if "COMPAT MODE" in self._runner.how else self.mode
 
     @property
     def engine(self) -> str:
-        """How the kernel is asked, and if not by io_uring, why."""
+        """The interface of the kernel, and if it is not io_uring, why."""
         if self.mode == "cuFile":
             return self._runner.how
-        why = _native.io_uring_missing() if self.asked.engine == "auto" else ""
-        return f"{self._runner.how}; no io_uring: {why}{_switched_off()}" if why else self._runner.how
+        reason = _native.io_uring_missing() if self.options.engine == "auto" else ""
+        return f"{self._runner.how}; no io_uring: {reason}{_disabled()}" if reason else self._runner.how
 
     def nodes(self) -> dict[int, int]:
-        """How many pages of the memory that data ends in lie on which NUMA node."""
+        """Pages of the memory that is read into, by NUMA node."""
         return self._runner.nodes()
 
     def cached(self) -> float | None:
-        """Which share of the data lies in the page cache, 0..1; None where the kernel does not tell this user."""
-        if not all(source.knows_cache for source in self.sources):
+        """The share of the data in the page cache, 0..1; None where the kernel does not tell this user."""
+        if not all(file.cache_visible for file in self.files):
             return None
-        taken = self.count * self.asked.io * len(self.volumes) // len(self.sources)
-        shares = [_native.in_page_cache(source.buffered, min(taken, source.bytes)) for source in self.sources]
+        size = self.count * self.options.io * len(self.volumes) // len(self.files)
+        shares = [_native.in_page_cache(file.buffered, min(size, file.bytes)) for file in self.files]
         return None if min(shares) < 0 else sum(shares) / len(shares)
 
-    def run(self, what: str, task: _native.StorageTask) -> _native.StorageOutcome:
-        """One round; CannotMeasure with the file and the offset where something fails."""
-        watch = _Watch(what, self._live, self.names, self.volumes)
+    def run(self, stage: str, task: _native.StorageTask) -> _native.StorageOutcome:
+        """One run; CannotMeasure with the file and the offset where something fails."""
+        progress = _ProgressReporter(stage, self._on_progress, self.names, self.volumes)
         try:
-            with in_words():
+            with native_errors():
                 self._runner.start(task)
                 while self._runner.running:
-                    time.sleep(_NAP)
-                    watch.look(self._runner.seconds, self._runner.bytes)
+                    time.sleep(_SLEEP_S)
+                    progress.update(self._runner.seconds, self._runner.bytes)
                 return self._runner.finish()
         finally:
             self._runner.stop()
 
     def close(self) -> None:
-        """Threads end, buffers are given back."""
+        """Threads end, buffers are freed."""
         with contextlib.suppress(AttributeError):
             del self._runner
 
     def _job(self) -> _native.StorageJob:
-        asked, job = self.asked, _native.StorageJob()
+        options, job = self.options, _native.StorageJob()
         job.volumes = self.volumes
-        job.files = [s.buffered if self.mode == "cached" else s.open_direct() for s in self.sources]
-        job.second_files = self._second()
-        job.names = [source.path for source in self.sources]
-        job.io, job.threads, job.depth = asked.io, asked.threads, asked.depth
-        job.engine = engine(asked.engine)
+        job.files = [file.buffered if self.mode == "cached" else file.open_direct() for file in self.files]
+        job.second_files = self._second_files()
+        job.names = [file.path for file in self.files]
+        job.io, job.threads, job.depth = options.io, options.threads, options.depth
+        job.engine = engine(options.engine)
         job.bounce = self.mode == "bounce"
-        job.gpu = -1 if asked.to.gpu is None else asked.to.gpu
+        job.gpu = -1 if options.target.gpu is None else options.target.gpu
         job.cuda = installed.cuda_driver()
         if self.mode == "cuFile":
             job.engine, job.cufile = _native.StorageEngine.CUFILE, installed.cufile()
-        job.node = -1 if asked.to.node is None else asked.to.node
+        job.node = -1 if options.target.node is None else options.target.node
         job.cpus = sorted(cpus_of(job.node))  # threads stay where the memory is
         return job
 
-    def _second(self) -> list[int]:
-        """The files by other means than those that are measured; none where there are no other means."""
+    def _second_files(self) -> list[int]:
+        """The files opened the other way round, direct for cached; none where that is not possible."""
         if self.mode != "cached":
-            return [source.buffered for source in self.sources]
+            return [file.buffered for file in self.files]
         try:
-            return [source.open_direct() for source in self.sources] if self.asked.io % 4096 == 0 else []
+            return [file.open_direct() for file in self.files] if self.options.io % 4096 == 0 else []
         except CannotMeasure:
             return []
 
     @property
-    def second(self) -> bool:
-        """Whether the data can be read a second time by other means."""
-        return self.mode != "cached" or bool(self._second())
+    def has_second_path(self) -> bool:
+        """Whether the data can be read a second time by another path, for comparison."""
+        return self.mode != "cached" or bool(self._second_files())
 
 
-def volumes(asked: Reading, sources: Sequence[Source]) -> list[_native.StorageVolume]:
-    """One volume of all files in stripes, or one a file."""
-    if asked.stripe is None:
-        return [_native.StorageVolume([i], 0, source.bytes) for i, source in enumerate(sources)]
-    rows = min(source.bytes for source in sources) // asked.stripe
-    if rows * asked.stripe * len(sources) < asked.io:
+def volumes(options: MeasureStorageOptions, files: Sequence[StorageFile]) -> list[_native.StorageVolume]:
+    """One volume of all files in stripes, or a volume for each file."""
+    if options.stripe is None:
+        return [_native.StorageVolume([i], 0, file.bytes) for i, file in enumerate(files)]
+    size = min(file.bytes for file in files) // options.stripe * options.stripe * len(files)
+    if size < options.io:
         raise CannotMeasure("the striped volume is smaller than one I/O", hint="use larger files or a smaller --io")
-    return [_native.StorageVolume(list(range(len(sources))), asked.stripe, rows * asked.stripe * len(sources))]
+    return [_native.StorageVolume(list(range(len(files))), options.stripe, size)]
 
 
-def checked(count: int, io: int) -> int:
-    """How many I/Os of a file are compared with what they should be, outside of the timed runs."""
-    return min(count, max(_LEAST_CHECKED, min(_MOST_CHECKED, _CHECKED_BYTES // io)))
+def verified_count(count: int, io: int) -> int:
+    """How many of `count` I/Os of a file are compared with what they should be, outside of the timed runs."""
+    return min(count, max(_LEAST_VERIFIED, min(_MOST_VERIFIED, _VERIFIED_BYTES // io)))
 
 
-def engine(asked: str) -> _native.StorageEngine:
-    """io_uring, or threads where it is asked for or the kernel offers nothing else."""
-    missing = _native.io_uring_missing() if asked != "psync" else "not wanted"
-    if asked == "io_uring" and missing:
-        hint = f"use --engine psync{_switched_off()}"
+def engine(name: str) -> _native.StorageEngine:
+    """io_uring, or threads that call pread for psync and where the kernel offers nothing else."""
+    missing = _native.io_uring_missing() if name != "psync" else "not selected"
+    if name == "io_uring" and missing:
+        hint = f"use --engine psync{_disabled()}"
         raise CannotMeasure(f"there is no io_uring here: {missing}", hint=hint)
     return _native.StorageEngine.SYNC if missing else _native.StorageEngine.RING
 
 
-class _Watch:
-    """Turns bytes so far into rates of the last half second."""
+class _ProgressReporter:
+    """Turns the bytes moved so far into rates of the last half second."""
 
     def __init__(
-        self, what: str, live: Callable[[Live], None], names: list[str], parts: Sequence[_native.StorageVolume]
-    ) -> None:
-        self._what, self._live, self._names, self._parts = what, live, names, parts
-        self._seen: list[tuple[float, list[int]]] = [(0.0, [0] * sum(len(part.files) for part in parts))]
+        self, stage: str, report: Callable[[StorageProgress], None], names: list[str],
+        volumes: Sequence[_native.StorageVolume],
+    ) -> None:  # fmt: skip
+        self._stage, self._report, self._names, self._volumes = stage, report, names, volumes
+        self._history: list[tuple[float, list[int]]] = [(0.0, [0] * sum(len(volume.files) for volume in volumes))]
 
-    def look(self, now: float, done: list[int]) -> None:
-        if now - self._seen[-1][0] < _LOOK:
+    def update(self, now: float, moved: list[int]) -> None:
+        if now - self._history[-1][0] < _PROGRESS_S:
             return
-        while len(self._seen) > 1 and now - self._seen[1][0] >= _SPAN:
-            self._seen.pop(0)
-        since, before = self._seen[0]
+        while len(self._history) > 1 and now - self._history[1][0] >= _SPAN_S:
+            self._history.pop(0)
+        since, before = self._history[0]
         rates = {
-            name: sum(done[i] - before[i] for i in part.files) / (now - since)
-            for name, part in zip(self._names, self._parts, strict=True)
+            name: sum(moved[i] - before[i] for i in volume.files) / (now - since)
+            for name, volume in zip(self._names, self._volumes, strict=True)
         }
-        self._seen.append((now, done))
-        self._live(Live(self._what, rates))
+        self._history.append((now, moved))
+        self._report(StorageProgress(self._stage, rates))
 
 
-def _check_room(asked: Reading, mode: str) -> None:
-    """Buffers are touched, and a machine without the room would kill processes rather than say no."""
-    needed = asked.threads * asked.depth * asked.io * (2 if mode == "bounce" else 1)
-    there = available()
-    if there is not None and needed > there:
-        cause = f"buffers of {needed / 1e9:.2f} GB are needed, {there / 1e9:.2f} GB of memory are free"
+def _check_memory(options: MeasureStorageOptions, mode: str) -> None:
+    """Buffers are touched, and a machine without the memory would kill processes rather than refuse it."""
+    needed = options.threads * options.depth * options.io * (2 if mode == "bounce" else 1)
+    free = available()
+    if free is not None and needed > free:
+        cause = f"buffers of {needed / 1e9:.2f} GB are needed, {free / 1e9:.2f} GB of memory are free"
         raise CannotMeasure(cause, hint="lower --threads, --depth or --io")
 
 
-def _switched_off() -> str:
+def _disabled() -> str:
     value = text(ROOT / "proc/sys/kernel/io_uring_disabled")
     return f" (kernel.io_uring_disabled={value})" if value not in ("", "0") else ""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def render_cases(cases: Sequence[Mapping[str, Any]]) -> str:
     """One line a ready case of `measure gpu`."""
     rows = [
-        (c["name"], c["says"], str(c["over"]), ", ".join(text.format(a="A", b="B") for text in c["flows"]), c["like"])
+        (c["name"], c["shows"], str(c["scope"]), ", ".join(text.format(a="A", b="B") for text in c["flows"]), c["tool"])
         for c in cases
     ]
     return text_table(("case", "shows", "for", "flows", "as in"), rows)

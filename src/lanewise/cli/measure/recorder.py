@@ -1,4 +1,4 @@
-"""What every measuring verb does with its samples: keep each one, show progress, write the run, print a table."""
+"""Records the samples of every measuring verb: writes each one, shows progress, writes the run, prints a table."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ def record(
     as_json: bool,
     machine: Mapping[str, str] | None = None,
 ) -> tuple[Observation, ...]:
-    """Take all samples, keep them, print what they say; a Ctrl-C does the same with what there is, then goes on up.
+    """Take all samples, write each to its file, then write the run and print its rows.
 
-    An error, of the probe in mid-way or of a file, likewise loses no finished sample before it goes on up;
+    A Ctrl-C, or an error of the probe or of a file, does the same with the samples up to then and is raised afterwards.
     CannotMeasure where no row at all has a value.
     """
     from lanewise import api
 
-    taken: list[Sample] = []
-    failure = _collect(samples, taken, output, sample_file)
-    run = api.as_measured_run(taken, machine or {})
-    if taken and output is not None:
+    recorded: list[Sample] = []
+    failure = _collect(samples, recorded, output, sample_file)
+    run = api.as_measured_run(recorded, machine or {})
+    if recorded and output is not None:
         failure = _save(run, output) or failure
-    if taken:
+    if recorded:
         _show(run.rows, as_json)
     if failure is not None:
-        if taken:
-            terminal.note(f"not finished: {_many(len(taken), 'sample')} of {_many(len(run.rows), 'row')} kept")
+        if recorded:
+            terminal.note(f"not finished: {_many(len(recorded), 'sample')} of {_many(len(run.rows), 'row')} kept")
         raise failure
     if run.rows and all(row.value is None for row in run.rows):
         raise CannotMeasure(f"nothing could be measured: {run.rows[0].note}", hint="see what is here: lanewise doctor")
@@ -58,9 +58,9 @@ def record(
 
 
 def _collect(
-    samples: Iterator[Sample], taken: list[Sample], output: Path | None, sample_file: Path | None
+    samples: Iterator[Sample], recorded: list[Sample], output: Path | None, sample_file: Path | None
 ) -> BaseException | None:
-    """Every sample into `taken` and the file; what stopped it early, if anything did."""
+    """Append each sample to `recorded` and write it to the file; the error or Ctrl-C that ended it early, if any."""
     import json
 
     if output is not None:
@@ -70,10 +70,10 @@ def _collect(
         terminal.status("preparing")
     try:
         for sample in samples:
-            taken.append(sample)
+            recorded.append(sample)
             if lines is not None:
                 lines.write(json.dumps(sample.row(), ensure_ascii=False, allow_nan=False))
-            progress(taken)
+            progress(recorded)
     except (Exception, KeyboardInterrupt) as error:
         return error
     finally:
@@ -86,11 +86,11 @@ def _collect(
     return None
 
 
-def progress(taken: Sequence[Sample]) -> None:
-    """Every sample on a terminal; in a log one line for each scenario that begins."""
-    now = taken[-1]
-    if terminal.overwrites() or all(sample.scenario != now.scenario for sample in taken[:-1]):
-        terminal.status(f"{_many(len(taken), 'sample')}, now {now.scenario} {now.flow}")
+def progress(recorded: Sequence[Sample]) -> None:
+    """Show the number of samples and the current row: always on a terminal; in a log once for each scenario."""
+    last = recorded[-1]
+    if terminal.overwrites() or all(sample.scenario != last.scenario for sample in recorded[:-1]):
+        terminal.status(f"{_many(len(recorded), 'sample')}, now {last.scenario} {last.flow}")
 
 
 def _many(count: int, word: str) -> str:
@@ -110,13 +110,9 @@ def _save(run: Run, output: Path) -> LanewiseError | None:
 
 def _show(rows: Sequence[Observation], as_json: bool) -> None:
     if as_json:
-        return terminal.out_json(_data(rows))
+        from lanewise.results.codec import encode
+
+        return terminal.out_json([encode(row, "row") for row in rows])
     from lanewise.report.text.run import show_measured
 
     return show_measured(rows)
-
-
-def _data(rows: Sequence[Observation]) -> object:
-    from lanewise.results.codec import encode
-
-    return [encode(row, "row") for row in rows]
