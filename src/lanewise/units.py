@@ -23,7 +23,10 @@ _SCALE: dict[str, tuple[str, float]] = {
 
 # The unit in which people state each kind of quantity.
 NATURAL = {"B/s": "GB/s", "B": "B", "s": "ns", "T/s": "GT/s"}
-_QUANTITY = re.compile(r"^\s*([+-]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/0-9]*)\s*$")
+_PREFIX = {"k": 1e3, "M": 1e6}  # of counts and rates: 300k, 1.5M, 300k QPS
+_DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)"
+_QUANTITY = re.compile(rf"^\s*([+-]?(?:{_DIGITS}\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/0-9]*)\s*(QPS)?\s*$")
+_KIND = {"B": "size", "B/s": "rate", "s": "time", "1/s": "number of queries/s", "m": "length", "1": "number"}
 
 
 def dimension(unit: str) -> str:
@@ -49,13 +52,14 @@ def parse(text: str | float | int, expect: str) -> float:
     if isinstance(text, (int, float)) and not isinstance(text, bool):
         return float(text)
     match = _QUANTITY.match(str(text))
-    if not match:
-        raise FormatError(f"'{text}' is not a quantity", hint=f"write a number and a unit, such as '{sample(expect)}'")
+    kind = _KIND.get(expect, "quantity")
+    if not match or (match[3] and expect != "1/s"):
+        raise FormatError(f"'{text}' is not a {kind}", hint=f"write {_example(expect)}")
     number, unit = float(match[1].replace(",", "").replace("_", "")), match[2] or expect
+    if expect in ("1", "1/s") and unit in _PREFIX:
+        return number * _PREFIX[unit]
     if dimension(unit) != expect:
-        raise FormatError(
-            f"'{text}' is in {unit}, which is not a kind of {expect}", hint=f"for example '{sample(expect)}'"
-        )
+        raise FormatError(f"'{text}' is in {unit}, not in {expect}", hint=f"write {_example(expect)}")
     return to_si(number, unit)
 
 
@@ -108,3 +112,9 @@ def _lookup(unit: str) -> tuple[str, float]:
         raise FormatError(
             f"unknown unit '{unit}'", hint="units: B KiB GB B/s GB/s GiB/s Gb/s s ms us ns QPS % GT/s m"
         ) from None
+
+
+def _example(expect: str) -> str:
+    if expect in ("1", "1/s"):
+        return "300000, 300k or '300,000 QPS'" if expect == "1/s" else "a number, such as 0.9 or 300k"
+    return f"a number and a unit, such as '{sample(expect)}'"

@@ -84,7 +84,7 @@ def test_exit_codes_tell_fine_from_wrong_from_not_judged(lanewise: Lanewise, tmp
     [
         (("none.txt",), "none.txt: cannot be read"),
         (("odd.txt",), "odd.txt: neither results of a tool nor a dump of a machine that Lanewise knows"),
-        (("run.json", "--tolerance", "many"), "'many' is not a quantity"),
+        (("run.json", "--tolerance", "many"), "'many' is not a number"),
         (("run.json", "--tolerance", "120%"), "a tolerance of 120%"),
         (("run.json", "--as", "vol0"), "'vol0' names no device"),
         (("run.json", *2 * ("--expect", "run.json")), "two machines do not say which of them is right"),

@@ -124,7 +124,7 @@ def test_one_query_at_a_time_and_all_at_once(lanewise):
         (("--qps", "-5"), "-5 queries a second"),
         (("--qps", "0"), "0 queries a second"),
         (("--qps", "1000", "--timeout", "20 ms"), "no shorter than the bound of 15 ms"),
-        (("--qps", "1000", "--timeout", "soon"), "'soon' is not a quantity"),
+        (("--qps", "1000", "--timeout", "soon"), "'soon' is not a time"),
         (("--qps", "1000", "--batch", "0"), "a batch of 0"),
         (("--qps", "1000", "--gpus", "gpu[0-9]"), "'gpu4'"),
         (("--qps", "1000", "--gpus", "cpu0"), "cpu0 is no GPU"),

@@ -149,7 +149,7 @@ def test_the_command_writes_run_and_samples_that_read_back_the_same(tmp_path):
         (["--what", "copies"], "error: unknown kind of memory work 'copies'"),
         (["--threads", "x"], "error: --threads x: not whole numbers"),
         (["--threads", "100000"], "error: 100000 threads do not fit"),
-        (["--bytes", "much"], "error: 'much' is not a quantity"),
+        (["--bytes", "much"], "error: 'much' is not a size"),
         (["--nodes", "99"], "error: this machine has no NUMA node 99"),
     ],
 )

@@ -14,14 +14,14 @@ from lanewise import api
 from lanewise.errors import InputError, UnknownName
 from lanewise.loadtest import sweep
 from lanewise.loadtest.peak import PeakAsk, find
-from lanewise.loadtest.session import BenchAsk
-from lanewise.loadtest.system import SystemSpec, SystemStatistics
+from lanewise.loadtest.system import SystemStatistics
+from lanewise.options.loadtest import LoadTestOptions, SweepOptions
 from lanewise.report.sweep import as_chart, as_table, doubts
 from lanewise.results.codec import run_from_json, run_to_json
 from lanewise.results.observation import Source
 from lanewise.results.sample import Sample
 
-FOUR = BenchAsk(system=SystemSpec(devices=("gpu0", "gpu1", "gpu2", "gpu3"), batch=8, streams=2))
+FOUR = LoadTestOptions(devices=("gpu0", "gpu1", "gpu2", "gpu3"), batch=8, streams=2)
 BYTES = 150_528
 
 
@@ -30,7 +30,7 @@ def made(point: sweep.SweepPoint, qps: float | None) -> sweep.SweepResult:
     if qps is None:
         return sweep.failed(point, 0.015, "no such device")
     settings = {"bytes": BYTES, **point.settings}
-    flow = ", ".join(f"host0->{device}" for device in point.ask.system.devices)
+    flow = ", ".join(f"host0->{device}" for device in point.options.devices)
     rows = (("qps", qps, "1/s"), ("goodput", qps * BYTES / 1e9, "GB/s"), ("p99", 12.0, "ms"))
     return sweep.SweepResult(
         point, tuple(Sample("Server 15 ms", flow, name, v, unit, settings, {}, "service") for name, v, unit in rows)
@@ -45,13 +45,13 @@ def swept(
 
 def test_points_over_gpus_take_the_first_devices_and_the_others_change_one_thing_alone() -> None:
     gpus = sweep.points(sweep.GPUS, ["1", "3"], FOUR)
-    assert [point.ask.system.devices for point in gpus] == [("gpu0",), ("gpu0", "gpu1", "gpu2")]
+    assert [point.options.devices for point in gpus] == [("gpu0",), ("gpu0", "gpu1", "gpu2")]
     batches = sweep.points(sweep.BATCH, ["1", "16"], FOUR)
-    assert [point.ask.system.batch for point in batches] == [1, 16]
+    assert [point.options.batch for point in batches] == [1, 16]
     streams = sweep.points(sweep.STREAMS, ["4"], FOUR, {"path": 3})
     assert streams[0].settings == {"gpus": 4, "batch": 8, "streams": 4, "path": 3}
     paths = sweep.points(sweep.PATH, ["gpu0", "gpu2, gpu3"], FOUR)
-    assert [(p.name, p.x, p.ask.system.devices) for p in paths] == [
+    assert [(p.name, p.x, p.options.devices) for p in paths] == [
         ("gpu0", 1, ("gpu0",)),
         ("gpu2,gpu3", 2, ("gpu2", "gpu3")),
     ]
@@ -124,7 +124,7 @@ def test_what_was_predicted_and_what_limits_stand_beside_each_point_and_in_the_r
         ("predicted", "105"), ("off, %", "+5.0"), ("limit", "the engine")
     }  # fmt: skip
     assert ">predicted before<" in as_chart(data)
-    run = api.as_sweep_run(found, rows)
+    run = api.as_sweep_run(SweepOptions(extrapolate=(8,)), found)
     assert run_from_json(run_to_json(run), "x") == run
     beside = [row for row in run.rows if row.source is Source.PREDICTED]
     assert [(row.settings["gpus"], row.measured_residual_pct) for row in beside] == [
@@ -151,7 +151,7 @@ def test_a_baseline_or_an_extrapolation_that_makes_no_sense_is_refused() -> None
 
 def test_a_run_holds_every_point_apart_and_marks_what_is_extrapolated() -> None:
     found = swept(100.0, None, 390.0)
-    run = api.as_sweep_run(found, sweep.table(found, extrapolate=[8]))
+    run = api.as_sweep_run(SweepOptions(extrapolate=(8,)), found)
     assert run_from_json(run_to_json(run), "x") == run
     rows = {(row.metric, row.settings["gpus"], row.source): row for row in run.rows}
     assert rows["qps", 1, Source.MEASURED].value == 100.0
@@ -203,7 +203,7 @@ def test_a_chart_has_units_on_its_axes_and_tells_extrapolated_points_from_measur
 
 
 def test_the_composable_server_study_takes_the_users_rows_and_draws_them(tmp_path) -> None:
-    ask = BenchAsk(system=SystemSpec(devices=tuple(f"gpu{i}" for i in range(6))))
+    ask = LoadTestOptions(devices=tuple(f"gpu{i}" for i in range(6)), batch=64)
     kept = []
     for path, share in ((3, 0.99), (4, 0.96)):
         found = [
@@ -211,9 +211,9 @@ def test_the_composable_server_study_takes_the_users_rows_and_draws_them(tmp_pat
             for point in sweep.points(sweep.GPUS, ["3", "4", "6"], ask, {"path": path})
         ]
         kept.append(tmp_path / f"path{path}.json")
-        api.save_run(api.as_sweep_run(found, sweep.table(found, extrapolate=[8])), kept[-1])
+        api.save_run(api.as_sweep_run(SweepOptions(extrapolate=(8,)), found), kept[-1])
     box = [made(point, 60_000.0 * point.x) for point in sweep.points(sweep.GPUS, ["3", "4"], ask)]
-    api.save_run(api.as_sweep_run(box, sweep.table(box)), tmp_path / "box.json")
+    api.save_run(api.as_sweep_run(SweepOptions(), box), tmp_path / "box.json")
     runs = api.run_studies(
         ["composable-server"],
         measured=[f"none5={tmp_path / 'box.json'}", *(f"gen5={path}" for path in kept)],
@@ -281,8 +281,8 @@ def test_a_sweep_runs_tells_what_failed_writes_everything_and_goes_on(lanewise, 
         ((), "a sweep over nothing"),
         (("--gpus", "1", "--batches", "2"), "a sweep over GPUs and batch"),
         (("--batches", "1", "--extrapolate", "8"), "over batch is not extrapolated"),
-        (("--gpus", "1", "--extrapolate", "x"), "no list of numbers"),
-        (("--batches", "1", "--link", "0 GB/s"), "a link of no rate"),
+        (("--gpus", "1", "--extrapolate", "x"), "is not a whole number"),
+        (("--batches", "1", "--link", "0 GB/s"), "--link is a rate of 0"),
         (("--batches", "1", "--chart", "no/such/c.svg"), "no/such"),
     ],
 )

@@ -41,7 +41,7 @@ def test_options_are_size_start_weight_cap_and_read() -> None:
         ("gpu0->gpu1 3 apples", "unknown unit|not a quantity"),
         ("gpu0->gpu1 -1 B", "above|zero|not a quantity"),
         ("gpu0->gpu1 x0", "above zero"),
-        ("gpu0->gpu1 cap 5 ms", "not a kind of B/s"),
+        ("gpu0->gpu1 cap 5 ms", "not in B/s"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_a_hint(text: str, cause: str) -> None:

@@ -200,7 +200,7 @@ def test_a_full_disk_is_an_error_before_and_while_a_test_file_is_made(tmp_path):
         ({"make": "1 kB"}, InputError, "holds no I/O"),
         ({"stripe": "64 KiB"}, InputError, "takes two or more files"),
         ({"io": "1000 B"}, InputError, "no multiple of 512"),
-        ({"io": "5 GB/s"}, FormatError, "not a kind of B"),
+        ({"io": "5 GB/s"}, FormatError, "not in B"),
         ({"threads": 0}, InputError, "are not possible"),
         ({"size": "1 KiB"}, InputError, "less than one I/O"),
         ({"engine": "aio"}, UnknownName, "unknown engine 'aio'"),

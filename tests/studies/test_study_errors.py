@@ -82,7 +82,7 @@ BAD = {
     "one part's figures": (changed("hypotheses", value=[RIVAL | {"figures": {"h200-sxm": 5}}]), "'name: value' lines"),
     "a figure's name": (changed("hypotheses", value=[RIVAL | {"figures": {"t4": {"a": 5}}}]), "unknown figure 'a'"),
     "a figure's unit": (
-        changed("hypotheses", value=[RIVAL | {"figures": {"t4": {"memory.rate": "5 us"}}}]), "not a kind of B/s"
+        changed("hypotheses", value=[RIVAL | {"figures": {"t4": {"memory.rate": "5 us"}}}]), "not in B/s"
     ),
     "a conclusion's syntax": (changed("conclusions", value=[{"says": "a", "test": "b b"}]), "cannot calculate 'b b'"),
     "a conclusion that is a word": (changed("conclusions", value=["abc"]), "must be 'name: value' lines"),

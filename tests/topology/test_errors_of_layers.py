@@ -259,8 +259,8 @@ volumes:
   v: {raid: 0, drives: ssd0, chunk: 5 ms}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:11: '5 ms' is in ms, which is not a kind of B
-hint:  for example '256 B'\
+error: s.yaml:11: '5 ms' is in ms, not in B
+hint:  write a number and a unit, such as '256 B'\
 """)
 
 

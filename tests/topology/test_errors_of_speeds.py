@@ -76,8 +76,8 @@ links:
   - {from: gpu0, to: gpu1, nvlink: 1, rate: 5 ms}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:5: '5 ms' is in ms, which is not a kind of B/s
-hint:  for example '25.1 GB/s'\
+error: s.yaml:5: '5 ms' is in ms, not in B/s
+hint:  write a number and a unit, such as '25.1 GB/s'\
 """)
 
 

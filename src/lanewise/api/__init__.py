@@ -22,6 +22,7 @@ from lanewise.api.loading import (
     load_workload,
     ready_studies,
     ready_systems,
+    ready_workloads,
 )
 from lanewise.api.loadtest import loadtest_peak, loadtest_run
 from lanewise.api.network import measure_network
@@ -40,7 +41,7 @@ from lanewise.api.selftest import loadtest_selftest
 from lanewise.api.speed import finish_times, matrix, peak, predict, serve, simulate, trace
 from lanewise.api.storage import measure_storage
 from lanewise.api.studies import calibrate, new_study, run_studies
-from lanewise.api.sweep import as_sweep_run, loadtest_sweep, loadtest_training
+from lanewise.api.sweep import as_sweep_run, loadtest_sweep, loadtest_training, sweep_data
 from lanewise.api.systems import all_routes, attach, class_matrix, detach, draw, peers, plan, route
 from lanewise.catalog import write_parts
 
@@ -89,12 +90,14 @@ __all__ = [
     "read_results",
     "ready_studies",
     "ready_systems",
+    "ready_workloads",
     "render_report",
     "route",
     "run_studies",
     "save_run",
     "serve",
     "simulate",
+    "sweep_data",
     "trace",
     "write_parts",
 ]

@@ -33,6 +33,13 @@ def ready_studies() -> list[str]:
     return names()
 
 
+def ready_workloads() -> list[str]:
+    """Names of the workloads that come with Lanewise."""
+    from lanewise.serving.workload import workloads
+
+    return list(workloads())
+
+
 def load_catalog(parts: Sequence[str | Path] = ()) -> Catalog:
     """The parts catalogue with the user's own part files laid over it; InputError for a file that cannot be read."""
     catalog = builtin()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -10,14 +11,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lanewise.errors import InputError, unknown_name
+
 if TYPE_CHECKING:
     from lanewise.files import Lines
-    from lanewise.loadtest.load_run import LoadSpec
     from lanewise.loadtest.loadgen import Tick
     from lanewise.loadtest.peak import Done, PeakAsk, PeakResult, SearchProgress
     from lanewise.loadtest.session import BenchAsk, LoadTestSession
     from lanewise.loadtest.single_run import SingleRun
     from lanewise.loadtest.system import SystemStatistics
+    from lanewise.options.loadtest import LoadTestOptions, PeakOptions, RunOptions
     from lanewise.results.observation import Observation
     from lanewise.results.sample import Sample
 
@@ -27,49 +30,46 @@ TRYING = "trying the generator alone at twice the rate"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a search found, where the last run's time went, what was tested, and the folder with the logs."""
+class LoadTestPeak:
+    """The peak of a system under test, the statistics of its last run, what was tested, the folder of the logs."""
 
-    found: PeakResult
-    account: SystemStatistics
+    peak: PeakResult
+    statistics: SystemStatistics
     about: dict[str, object]
     folder: Path
 
     def data(self) -> dict[str, Any]:
-        """For other programs, SI units."""
+        """The result for other programs, in SI units."""
         from lanewise.loadtest.result import as_data
 
-        return as_data(self.found, self.account, self.about, self.folder)
+        return as_data(self.peak, self.statistics, self.about, self.folder)
 
     def samples(self) -> tuple[Sample, ...]:
-        """What was measured."""
+        """The measured values."""
         from lanewise.loadtest.result import as_samples
 
-        return tuple(as_samples(self.found, self.account, self.about))
+        return tuple(as_samples(self.peak, self.statistics, self.about))
 
-    def beside(self) -> tuple[Observation, ...]:
-        """The prediction of the peak, made before, as a row beside them; nothing if there was none."""
+    def predictions(self) -> tuple[Observation, ...]:
+        """The prediction made before the search, as a row of the same kind as the samples; none if there was none."""
         from lanewise.loadtest.result import expected
 
-        asked = self.found.ask.prediction
-        return (expected(self.samples()[0], asked),) if asked is not None else ()
+        qps = self.peak.ask.prediction
+        return (expected(self.samples()[0], qps),) if qps is not None else ()
 
 
 def loadtest_peak(
-    ask: BenchAsk,
+    options: PeakOptions,
     *,
-    results: str | Path | None = None,
-    trace: str | Path | None = None,
-    output: str | Path | None = None,
     say: Say = lambda _: None,
+    warn: Say = lambda _: None,
     on_progress: Callable[[SearchProgress], None] = lambda _: None,
     on_run: Callable[[Done], None] = lambda _: None,
-    **settings: Any,
-) -> Answer:
-    """Search the peak of a system under test; `settings` are those of loadtest.peak.PeakAsk, `results` gets the logs.
+) -> LoadTestPeak:
+    """The largest rate (queries/s) that MLPerf's LoadGen calls VALID on this machine, found by search.
 
-    A search that was cut off goes on where it stood when asked the same way with the same `results`. `trace` gets the
-    last run for Perfetto, `output` the run file. CannotMeasure, InputError (all kinds), MissingDependency.
+    A search that was cut off resumes with the same options and the same `options.results`. Raises CannotMeasure,
+    InputError (all kinds) and MissingDependency.
     """
     from lanewise import files
     from lanewise.loadtest import state
@@ -77,45 +77,92 @@ def loadtest_peak(
     from lanewise.loadtest.session import opened
     from lanewise.loadtest.system import NOTHING
 
-    plain = PeakAsk(**settings)  # refuses what cannot be asked before anything is loaded
-    with _folder(results, trace, output) as folder, ExitStack() as held:
-        say("loading")
+    search = PeakAsk(
+        options.bound, options.percentile, options.within, options.most_runs, options.seconds, options.seed,
+        coalesce=options.coalesce,
+    )  # fmt: skip
+    with _folder(options.results, options.trace, options.output) as folder, ExitStack() as stack:
         path = folder / "accounts.jsonl"
-        accounts = state.accounts(files.read_file(path)) if path.exists() else {}
-        session = held.enter_context(opened(_as_before(_traced(ask, trace), accounts.values()), folder / "logs"))
-        before = _predicted(folder, session, plain, say)
-        asked = replace(plain, prediction=before["qps"])
-        with _state(folder, asked, session) as (earlier, kept):
+        statistics = state.accounts(files.read_file(path)) if path.exists() else {}
+        setup = _as_before(_session(options, options.trace, warn), statistics.values())
+        say("loading")
+        session = stack.enter_context(opened(setup, folder / "logs"))
+        prediction = _predicted(folder, session, search, say)
+        search = replace(search, prediction=prediction["qps"])
+        with _state(folder, search, session) as (earlier, save):
             lines = files.Lines(path, more=True)
-            held.callback(lines.close)
+            stack.callback(lines.close)
 
-            def ran(run: Done) -> None:
-                kept(run)
-                account = accounts[run.kind, run.outcome.load.seed] = session.account()
+            def record(run: Done) -> None:
+                save(run)
+                account = statistics[run.kind, run.outcome.load.seed] = session.account()
                 lines.write(state.account_line(run, account))
                 on_run(run)
 
-            found = find(session.runner, asked, on_progress, earlier, ran)
-            found = _beside_the_generator(found, folder, say)
-            told = found.outcome or (found.trials[-1] if found.trials else None)
-            account = accounts.get(("search", told.load.seed), NOTHING) if told is not None else NOTHING
-            about = {**session.about, **account.about_copies(ask.system.devices), "prediction": before["note"]}
-            answer = Answer(found, account, about, folder)
-            if trace is not None:
-                files.write_file(trace, session.trace())
-    if output is not None:
+            peak = find(session.runner, search, on_progress, earlier, record)
+            peak = _compare_with_generator(peak, folder, say)
+            last = peak.outcome or (peak.trials[-1] if peak.trials else None)
+            account = statistics.get(("search", last.load.seed), NOTHING) if last is not None else NOTHING
+            about = {**session.about, **account.about_copies(options.devices), "prediction": prediction["note"]}
+            result = LoadTestPeak(peak, account, about, folder)
+            if options.trace is not None:
+                files.write_file(options.trace, session.trace())
+    if options.output is not None:
         from lanewise.api.runs import as_measured_run, save_run
 
-        save_run(as_measured_run(answer.samples(), rows=answer.beside()), output)
-    return answer
+        save_run(as_measured_run(result.samples(), rows=result.predictions()), options.output)
+    return result
+
+
+def _session(options: LoadTestOptions, trace: Path | None, warn: Say) -> BenchAsk:
+    """The system under test that the options describe, with room for the batches that a trace shows."""
+    from lanewise.loadtest.engines import EngineOptions
+    from lanewise.loadtest.session import BenchAsk
+    from lanewise.loadtest.system import SystemSpec
+
+    if not options.devices:
+        raise InputError("--devices names no device", hint="write --devices cpu or --devices gpu0,gpu1")
+    per_batch, per_query = options.service
+    system = SystemSpec(
+        devices=options.devices, batch=options.batch, timeout=options.timeout, streams=options.streams,
+        copy=options.copy, library=options.library, sample_bytes=options.sample_bytes, service_batch=per_batch,
+        service_query=per_query, trace=0 if trace is None else TRACED,
+    )  # fmt: skip
+    threads = options.threads or max(1, (os.cpu_count() or 2) - 1)  # the generator needs a core
+    engine = options.engine or first_engine(options.devices, warn)
+    return BenchAsk(
+        engine,
+        options.model,
+        options.precision,
+        EngineOptions(mode=options.mode, threads=threads),
+        system,
+        options.images,
+    )
+
+
+def first_engine(devices: Sequence[str], warn: Say = lambda _: None) -> str:
+    """The first installed engine: torch before onnxruntime on GPUs, after it on a CPU; else synthetic."""
+    from importlib.util import find_spec
+
+    order = ("onnxruntime", "torch") if devices[0] == "cpu" else ("torch", "onnxruntime")
+    for name in order:
+        if find_spec(name) is not None:
+            return name
+    packages = {"torch": "torch", "onnxruntime": "onnxruntime onnx"}[order[0]]
+    # Its rate is easily taken for that of a model.
+    warn(
+        "note: neither onnxruntime nor torch is installed: the synthetic engine measures path and queueing with the "
+        f"service time that --service states; no model runs\nhint: pip install {packages}"
+    )
+    return "synthetic"
 
 
 def _as_before(ask: BenchAsk, accounts: Iterable[SystemStatistics]) -> BenchAsk:
-    """With the way to copy that a search which goes on had found fastest: its runs should not be of two ways."""
-    ways = {way for account in accounts for way, tried in account.copies if tried}
-    if ask.system.copy != "auto" or len(ways) != 1:
+    """With the copy method that an earlier part of the search chose: one search uses one method."""
+    methods = {method for account in accounts for method, count in account.copies if count}
+    if ask.system.copy != "auto" or len(methods) != 1:
         return ask
-    return replace(ask, system=replace(ask.system, copy=ways.pop()))
+    return replace(ask, system=replace(ask.system, copy=methods.pop()))
 
 
 def _predicted(folder: Path, session: LoadTestSession, asked: PeakAsk, say: Say) -> dict[str, Any]:
@@ -124,7 +171,6 @@ def _predicted(folder: Path, session: LoadTestSession, asked: PeakAsk, say: Say)
     The engine's own times are kept as a part file, for `--parts` and later predictions.
     """
     from lanewise import files
-    from lanewise.errors import InputError
     from lanewise.loadtest import prediction
 
     kept = folder / "prediction.json"
@@ -154,7 +200,7 @@ def _by_name(times: Mapping[int, float]) -> dict[str, float]:
     return {str(size): took for size, took in times.items()}
 
 
-def _beside_the_generator(found: PeakResult, folder: Path, say: Say) -> PeakResult:
+def _compare_with_generator(found: PeakResult, folder: Path, say: Say) -> PeakResult:
     """The same with a note where the generator by itself does not hold twice that rate, and so is in doubt."""
     from lanewise.loadtest import selftest
 
@@ -166,55 +212,54 @@ def _beside_the_generator(found: PeakResult, folder: Path, say: Say) -> PeakResu
 
 
 def loadtest_run(
-    ask: BenchAsk,
-    load: LoadSpec,
-    *,
-    audit: str = "",
-    mlperf_conf: str | Path | None = None,
-    user_conf: str | Path | None = None,
-    results: str | Path | None = None,
-    trace: str | Path | None = None,
-    output: str | Path | None = None,
-    say: Say = lambda _: None,
-    tick: Tick | None = None,
+    options: RunOptions, *, say: Say = lambda _: None, warn: Say = lambda _: None, tick: Tick | None = None
 ) -> SingleRun:
-    """One run of LoadGen, with Top-1 if `load.accuracy`, or an `audit`: same-sample, payload.
+    """The result of one run of LoadGen, with Top-1 or an audit where `options` ask for it.
 
-    An Offline rate of 0 is guessed from the time of a full batch. Settings of mlperf.conf and user.conf stand above
-    those of `load`, but for rate, mode and seed. `results` gets LoadGen's logs, `trace` the (last) run for Perfetto,
-    `output` the run file. Errors as loadtest_peak.
+    Settings of mlperf.conf and user.conf override those of the options, but for rate, mode and seed. Raises what
+    loadtest_peak raises.
     """
     from lanewise import files
     from lanewise.loadtest import selftest, single_run
+    from lanewise.loadtest.load_run import LoadSpec
     from lanewise.loadtest.run_result import bound_of
     from lanewise.loadtest.session import opened
 
-    ask, load = single_run.checked(ask, load, audit)
-    setup = single_run.loadgen_files(
-        ask.model, *(None if path is None else Path(path) for path in (mlperf_conf, user_conf))
-    )
-    with _folder(results, trace, output) as folder:
+    scenario = _scenario(options.scenario or ("offline" if options.accuracy or options.audit else "server"))
+    spec = LoadSpec(
+        scenario, options.qps, options.seconds, options.queries, options.bound, options.percentile, options.seed,
+        options.accuracy, options.coalesce,
+    )  # fmt: skip
+    ask, spec = single_run.checked(_session(options, options.trace, warn), spec, options.audit)
+    setup = single_run.loadgen_files(ask.model, options.mlperf_conf, options.user_conf)
+    with _folder(options.results, options.trace, options.output) as folder:
         say("loading")
-        with opened(_traced(ask, trace), folder / "logs", tick, setup) as session:
-            found = single_run.measure(session, load, audit, folder, say)
-            if single_run.near_the_generator(found):
+        with opened(ask, folder / "logs", tick, setup) as session:
+            result = single_run.measure(session, spec, options.audit, folder, say)
+            if single_run.near_the_generator(result):
                 say(TRYING)
-                held_to = replace(load, bound=bound_of(found.outcome) or load.bound)
-                found = single_run.with_note(found, selftest.doubt(folder / "generator", held_to))
-            if trace is not None:
-                files.write_file(trace, session.trace())
+                bound = bound_of(result.outcome) or spec.bound
+                result = single_run.with_note(result, selftest.doubt(folder / "generator", replace(spec, bound=bound)))
+            if options.trace is not None:
+                files.write_file(options.trace, session.trace())
             size = session.sample_bytes
-    if output is not None:
+    if options.output is not None:
         from lanewise.api.runs import as_measured_run, save_run
         from lanewise.loadtest.run_result import as_samples
 
-        save_run(as_measured_run(as_samples(found, size)), output)
-    return found
+        save_run(as_measured_run(as_samples(result, size)), options.output)
+    return result
 
 
-def _traced(ask: BenchAsk, trace: str | Path | None) -> BenchAsk:
-    """With room for the batches that a trace shows."""
-    return ask if trace is None else replace(ask, system=replace(ask.system, trace=ask.system.trace or TRACED))
+def _scenario(text: str) -> str:
+    """MLPerf's name of a scenario from 'server', 'single-stream', ...; UnknownName for another."""
+    from lanewise.loadtest.loadgen import SCENARIOS
+
+    known = {name.lower(): name for name in SCENARIOS}
+    name = known.get(text.lower().replace("-", ""))
+    if name is None:
+        raise unknown_name("scenario", text, known)
+    return name
 
 
 @contextmanager
@@ -240,28 +285,24 @@ def _state(
 
 @contextmanager
 def _folder(results: str | Path | None, *written: str | Path | None) -> Iterator[Path]:
-    """The folder asked for, else a new one here by the time; taken away again if nothing came into it.
+    """The folder of --results, else a new one named by the time; removed again if it stays empty.
 
     InputError where it or one of the files `written` later cannot be.
     """
     from lanewise import files
-    from lanewise.errors import InputError
 
     for path in written:
         if path is not None:
             files.check_writable(path)
-    made = Path(results) if results is not None else Path(f"loadtest-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
-    new = [folder for folder in (made, *made.parents) if not folder.exists()]
+    folder = Path(results) if results is not None else Path(f"loadtest-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
+    new = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     try:
-        made.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"no folder {made}: {error.strerror}", hint="name another one with --results") from None
+        raise InputError(f"no folder {folder}: {error.strerror}", hint="name another one with --results") from None
     try:
-        yield made
+        yield folder
     finally:
-        with suppress(OSError):  # one is not empty: then it is needed
-            for folder in new:
-                folder.rmdir()
-
-
-__all__ = ["Answer", "loadtest_peak", "loadtest_run"]
+        with suppress(OSError):  # a folder that is not empty is needed
+            for parent in new:
+                parent.rmdir()

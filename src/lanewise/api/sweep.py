@@ -1,9 +1,10 @@
-"""Sweeps of load tests, and what a training took: data for charts and run files."""
+"""Sweeps of load tests, and the data rate of a training."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,84 +14,107 @@ from lanewise.errors import CannotMeasure
 
 if TYPE_CHECKING:
     from lanewise.api.loadtest import Say
-    from lanewise.loadtest.sweep import SweepPoint, SweepResult, SweepRow
+    from lanewise.loadtest.peak import SearchProgress
+    from lanewise.loadtest.sweep import SweepPoint, SweepResult
     from lanewise.loadtest.training import Training
+    from lanewise.options.loadtest import SweepOptions, TrainingOptions
     from lanewise.results.run import Run
 
-_DONE = "point.json"  # in the folder of a point that is finished
+_POINT_FILE = "point.json"  # in the folder of a finished point
+_NOT_MEASURED = ("results", "output", "trace", "chart", "baseline", "link", "extrapolate")
 
 
 def loadtest_sweep(
-    points: Sequence[SweepPoint],
+    options: SweepOptions,
     *,
-    bound: float = 0.015,
-    results: str | Path | None = None,
     say: Say = lambda _: None,
-    **settings: Any,
+    warn: Say = lambda _: None,
+    on_progress: Callable[[SearchProgress], None] = lambda _: None,
 ) -> Iterator[SweepResult]:
-    """Search the peak at each point of loadtest.sweep.points, in a folder of its own below `results`.
+    """The peak at each point of a sweep, as it is measured; each point has a folder of its own below `results`.
 
-    A point that cannot be measured is told with its reason and the next one follows; a sweep that was cut off goes on
-    with the same `results`. Other settings are those of loadtest_peak. InputError, FormatError, Contradiction,
-    MissingDependency.
+    A point that cannot be measured carries its reason. A sweep that was cut off resumes with the same options. Raises
+    InputError, FormatError, Contradiction and MissingDependency, before the first point where it can.
     """
-    named = f"loadtest-sweep-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
-    folder = Path(results) if results is not None else Path(named)
+    from lanewise import files
+    from lanewise.loadtest.sweep import points_of
+
+    points = points_of(options)
+    for path in (options.output, options.chart):
+        if path is not None:
+            files.check_writable(path)
+    folder = options.results or Path(f"loadtest-sweep-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
+    return _measure(points, options, folder, say, {"warn": warn, "on_progress": on_progress})
+
+
+def _measure(
+    points: Sequence[SweepPoint], options: SweepOptions, folder: Path, say: Say, callbacks: dict[str, Any]
+) -> Iterator[SweepResult]:
+    from lanewise import files
+    from lanewise.loadtest import sweep
+
     for number, point in enumerate(points, 1):
-        called = f"point {number} of {len(points)}, {point.name}: "
-        yield _earlier(folder, point, bound, settings) or _point(folder, point, bound, _prefixed(say, called), settings)
+        path = folder / point.folder / _POINT_FILE
+        wanted: Any = point.options
+        key = _key(wanted, point)
+        finished = sweep.again(files.read_file(path), point, key) if path.exists() else None
+        if finished is not None:
+            yield finished
+            continue
+        plain = replace(wanted, results=path.parent, output=None, trace=None)
+        before = f"point {number} of {len(points)}, {point.name}: "
+        try:
+            result = loadtest_peak(plain, say=_prefixed(say, before), **callbacks)
+        except CannotMeasure as error:
+            yield sweep.failed(point, options.bound, str(error))
+            continue
+        measured = sweep.seen(point, result.peak, result.statistics, result.about)
+        files.write_file(path, sweep.kept(measured, key))
+        yield measured
 
 
-def _point(folder: Path, point: SweepPoint, bound: float, say: Say, settings: dict[str, Any]) -> SweepResult:
-    from lanewise import files
-    from lanewise.loadtest import sweep
-
-    try:
-        answer = loadtest_peak(point.ask, bound=bound, results=folder / point.folder, say=say, **settings)
-    except CannotMeasure as error:
-        return sweep.failed(point, bound, str(error))
-    found = sweep.seen(point, answer.found, answer.account, answer.about)
-    files.write_file(folder / point.folder / _DONE, sweep.kept(found, _asked(point, bound, settings)))
-    return found
-
-
-def _earlier(folder: Path, point: SweepPoint, bound: float, settings: dict[str, Any]) -> SweepResult | None:
-    """What an earlier sweep that asked the same has finished."""
-    from lanewise import files
-    from lanewise.loadtest import sweep
-
-    path = folder / point.folder / _DONE
-    return sweep.again(files.read_file(path), point, _asked(point, bound, settings)) if path.exists() else None
-
-
-def _asked(point: SweepPoint, bound: float, settings: dict[str, Any]) -> str:
-    plain = {name: value for name, value in settings.items() if not callable(value)}
-    return f"{point.ask} {dict(point.settings)} bound {bound} {dict(sorted(plain.items()))}"
+def _key(options: SweepOptions, point: SweepPoint) -> str:
+    """Everything that decides about a measurement, so that only the same point is taken from an earlier sweep."""
+    values = {member.name: getattr(options, member.name) for member in fields(options)}
+    return repr([(name, value) for name, value in values.items() if name not in _NOT_MEASURED] + [point.name])
 
 
 def _prefixed(say: Say, before: str) -> Say:
     return lambda text: say(before + text)
 
 
-def as_sweep_run(found: Sequence[SweepResult], rows: Sequence[SweepRow]) -> Run:
-    """A sweep as a run: each point's measured rows, and those of `rows` that are extrapolated."""
+def sweep_data(options: SweepOptions, results: Sequence[SweepResult]) -> dict[str, Any]:
+    """A sweep for other programs and for a chart, in SI units."""
+    from lanewise.loadtest.sweep import as_data, axis_of, doubts, table
+
+    rows = table(results, options.baseline, options.link, options.extrapolate)
+    return as_data(axis_of(options)[0], rows, options.baseline, options.link, doubts(results))
+
+
+def as_sweep_run(options: SweepOptions, results: Sequence[SweepResult]) -> Run:
+    """A sweep as a run: the measured rows of each point, and the extrapolated ones."""
     from lanewise.api.here import machine, now, version
-    from lanewise.loadtest.sweep import observations
+    from lanewise.loadtest.sweep import observations, table
     from lanewise.results.run import Run
 
+    rows = table(results, options.baseline, options.link, options.extrapolate)
     command = " ".join(["lanewise", *sys.argv[1:]])
-    return Run((), now(), version(), command, machine(), rows=observations(found, rows))
+    return Run((), now(), version(), command, machine(), rows=observations(results, rows))
 
 
-def loadtest_training(log: str | Path, sample_bytes: float, samples: int | None = None) -> Training:
-    """The data rate of a training from its MLPerf log: `samples` an epoch (None: as the log says) of `sample_bytes` B.
+def loadtest_training(options: TrainingOptions) -> Training:
+    """The data rate of a training from its MLPerf log.
 
     FormatError with the line that is wrong, InputError where the log does not say enough.
     """
-    from lanewise.files import read_file
-    from lanewise.loadtest.training import read
+    from lanewise.files import check_writable, read_file
+    from lanewise.loadtest.training import as_samples, read
 
-    return read(read_file(log), str(log), sample_bytes, samples)
+    if options.output is not None:
+        check_writable(options.output)
+    training = read(read_file(options.log), str(options.log), options.sample_bytes, options.samples)
+    if options.output is not None:
+        from lanewise.api.runs import as_measured_run, save_run
 
-
-__all__ = ["as_sweep_run", "loadtest_sweep", "loadtest_training"]
+        save_run(as_measured_run(as_samples(training, options.log.name)), options.output)
+    return training

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
+from lanewise.cli.shared import QuickGroup as QuickGroup
 from lanewise.errors import FormatError
 
 if TYPE_CHECKING:
@@ -15,17 +15,6 @@ if TYPE_CHECKING:
 
     from lanewise.catalog import Catalog
     from lanewise.topology.model import System
-
-
-class QuickGroup(TyperGroup):
-    """A group whose own `--help` needs no conversion: Typer would load pydantic to turn None into a bool."""
-
-    def get_help_option(self, ctx: Any) -> Any:
-        """The option, off unless given."""
-        option = super().get_help_option(ctx)
-        if option is not None:
-            option.default = False
-        return option
 
 
 def _systems(incomplete: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from lanewise.report.terminal import colours
@@ -18,10 +19,32 @@ def out(text: str = "") -> None:
 
 
 def out_json(data: Any) -> None:
-    """The answer for other programs: SI units unless a `unit` stands beside a value."""
+    """The answer for other programs: SI units unless it names another `unit`."""
+    out(_json_text(data))
+
+
+def show(json: str | None, data: Callable[[], Any], text: Callable[[], str | None]) -> None:
+    """Write the answer: as JSON to stdout where `json` is '-', else as text, and as JSON to the file `json`.
+
+    `text` may print the answer itself and return None.
+    """
+    if json == "-":
+        return out_json(data())
+    shown = text()
+    if shown is not None:
+        out(shown)
+    if json is not None:
+        from lanewise import files
+
+        files.write_file(json, _json_text(data()) + "\n")
+        note(f"wrote {json}")
+    return None
+
+
+def _json_text(data: Any) -> str:
     import json
 
-    out(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def note(text: str) -> None:

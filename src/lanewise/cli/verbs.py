@@ -132,7 +132,7 @@ def _run(arguments: Sequence[str]) -> int:
         app(prog_name="lanewise")
     command = typer.main.get_command(app)
     try:
-        with command.make_context("lanewise", list(arguments)) as context:
+        with command.make_context("lanewise", _with_json_target(arguments) if arguments[:1] == ["loadtest"] else list(arguments)) as context:
             command.invoke(context)
     except typer.Exit as stop:
         return int(stop.exit_code)
@@ -143,6 +143,16 @@ def _run(arguments: Sequence[str]) -> int:
             raise
         return _usage(error, arguments)
     return 0
+
+
+def _with_json_target(arguments: Sequence[str]) -> list[str]:
+    """The arguments with `--json` alone as `--json -`: the next word is its value only if it is '-' or a .json file."""
+    words = []
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        words.append(word)
+        if word == "--json" and following != "-" and not following.endswith(".json"):
+            words.append("-")
+    return words
 
 
 def _is_usage(error: Exception) -> bool:

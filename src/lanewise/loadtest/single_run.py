@@ -46,6 +46,11 @@ class SingleRun:
     audit: Audit | None = None
     same: LoadGenResult | None = None
 
+    @property
+    def passed(self) -> bool:
+        """Whether the audit passed; of a run without one, whether it is VALID and did not end early."""
+        return self.audit.passed if self.audit is not None else self.outcome.valid and not self.outcome.ended_early
+
 
 def checked(ask: BenchAsk, load: LoadSpec, audit: str = "") -> tuple[BenchAsk, LoadSpec]:
     """What is tested and sent so that Top-1 or the audit can be told; InputError for what does not go together."""

@@ -15,8 +15,8 @@ from lanewise.results.sample import Sample, summarise
 
 if TYPE_CHECKING:
     from lanewise.loadtest.peak import PeakResult
-    from lanewise.loadtest.session import BenchAsk
     from lanewise.loadtest.system import SystemStatistics
+    from lanewise.options.loadtest import LoadTestOptions, SweepOptions
 
 GPUS, BATCH, STREAMS, PATH = "GPUs", "batch", "streams", "path"
 LINE = "straight line from {n} through zero: as if nothing that is shared fills up"
@@ -28,7 +28,7 @@ class SweepPoint:
 
     name: str
     x: int
-    ask: BenchAsk
+    options: LoadTestOptions
     folder: str
     settings: Mapping[str, int]
 
@@ -82,44 +82,67 @@ class SweepRow:
         return 100.0 * (self.predicted / self.qps - 1.0) if self.predicted and self.qps else None
 
 
+def axis_of(options: SweepOptions) -> tuple[str, tuple[str, ...]]:
+    """The swept axis and its values as text; InputError unless exactly one axis is given."""
+    axes = {GPUS: options.gpus, BATCH: options.batches, STREAMS: options.stream_counts, PATH: options.paths}
+    named = [(axis, values) for axis, values in axes.items() if values]
+    if len(named) == 1:
+        return named[0]
+    cause = "a sweep over nothing" if not named else f"a sweep over {' and '.join(axis for axis, _ in named)}"
+    raise InputError(cause, hint="give one of --gpus 1,2,4, --batches, --stream-counts, --paths 'gpu0; gpu2,gpu3'")
+
+
+def points_of(options: SweepOptions) -> tuple[SweepPoint, ...]:
+    """The points of a sweep; InputError or UnknownName for options that contradict each other."""
+    axis, values = axis_of(options)
+    result = points(axis, values, options, options.settings)
+    check_baseline(options.baseline, result)
+    check_extrapolated(axis, options.extrapolate, result)
+    if options.link is not None and not options.link > 0:
+        raise InputError("--link is a rate of 0", hint="write --link '32 GB/s'")
+    return result
+
+
 def points(
-    axis: str, values: Sequence[str], ask: BenchAsk, said: Mapping[str, int] | None = None
+    axis: str, values: Sequence[str], options: LoadTestOptions, labels: Mapping[str, int] | None = None
 ) -> tuple[SweepPoint, ...]:
     """The points of a sweep over `axis`; values are numbers, of paths sets of devices: 'gpu2, gpu3'.
 
-    `said` are settings that all rows bear. InputError for a value that is none, comes twice, or asks too much.
+    `labels` are settings of all rows. InputError for a value that is not a number, comes twice, or is too large.
     """
     if not values:
         raise InputError(f"a sweep over {axis} without a value", hint="write them with commas: 1,2,4 (paths with ;)")
-    made = [_point(axis, place, value, ask, said or {}) for place, value in enumerate(values, 1)]
-    twice = next((one.name for i, one in enumerate(made) if one.name in [other.name for other in made[:i]]), None)
+    result = tuple(_point(axis, number, value, options, labels or {}) for number, value in enumerate(values, 1))
+    names = [point.name for point in result]
+    twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"the sweep over {axis} has {twice} twice", hint="name each point once")
-    return tuple(made)
+    return result
 
 
-def _point(axis: str, place: int, value: str, ask: BenchAsk, said: Mapping[str, int]) -> SweepPoint:
-    system = ask.system
+def _point(
+    axis: str, number: int, value: str, options: LoadTestOptions, labels: Mapping[str, int]
+) -> SweepPoint:
     if axis == PATH:
-        devices = tuple(each.strip() for each in value.split(",") if each.strip())
+        devices = tuple(name.strip() for name in value.split(",") if name.strip())
         if not devices:
-            raise InputError(f"path {place} of the sweep names no device", hint="write --paths 'gpu0; gpu2,gpu3'")
-        name, x, system = ",".join(devices), place, replace(system, devices=devices)
+            raise InputError(f"path {number} of the sweep names no device", hint="write --paths 'gpu0; gpu2,gpu3'")
+        name, x, options = ",".join(devices), number, replace(options, devices=devices)
     else:
         x = _count(axis, value)
         name = str(x)
         if axis == GPUS:
-            if x > len(system.devices):
-                cause = f"a point of {x} GPUs, but --devices names {len(system.devices)}"
+            if x > len(options.devices):
+                cause = f"a point of {x} GPUs, but --devices names {len(options.devices)}"
                 raise InputError(cause, hint="name more devices, such as --devices gpu0,gpu1,gpu2,gpu3")
-            system = replace(system, devices=system.devices[:x])
+            options = replace(options, devices=options.devices[:x])
         else:
-            system = replace(system, batch=x) if axis == BATCH else replace(system, streams=x)
-    gpus = sum(device.startswith("gpu") for device in system.devices)
-    path = {"path": place} if axis == PATH else {}
-    settings = {"gpus": gpus, "batch": system.batch, "streams": system.streams, **path, **said}
+            options = replace(options, batch=x) if axis == BATCH else replace(options, streams=x)
+    gpus = sum(device.startswith("gpu") for device in options.devices)
+    path = {"path": number} if axis == PATH else {}
+    settings = {"gpus": gpus, "batch": options.batch, "streams": options.streams, **path, **labels}
     folder = f"{axis.lower()}-{name.replace(',', '+')}"
-    return SweepPoint(name, x, replace(ask, system=system), folder, settings)
+    return SweepPoint(name, x, options, folder, settings)
 
 
 def _count(axis: str, text: str) -> int:
@@ -143,7 +166,7 @@ def seen(point: SweepPoint, found: PeakResult, account: SystemStatistics, about:
 
 def failed(point: SweepPoint, bound: float, reason: str) -> SweepResult:
     """A point that could not be measured, with the bound in s that was asked."""
-    flow = ", ".join(f"host0->{device}" for device in point.ask.system.devices)
+    flow = ", ".join(f"host0->{device}" for device in point.options.devices)
     sample = Sample(f"Server {bound * 1e3:g} ms", flow, "qps", None, "1/s", point.settings, {}, "service", reason)
     return SweepResult(point, (sample,), reason)
 

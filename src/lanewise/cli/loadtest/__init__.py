@@ -6,25 +6,22 @@ from typing import Any
 
 import typer
 
-from lanewise.cli import options
 from lanewise.cli.loadtest import peak, run, selftest, sweep, training
+from lanewise.cli.shared import QuickGroup
 
 
-class _Group(options.QuickGroup):
-    """Without the name of a verb the search for the peak is meant: `lanewise loadtest --devices gpu0`."""
+class PeakByDefault(QuickGroup):
+    """Runs the search for the peak where no verb is named: `lanewise loadtest --devices gpu0`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The arguments, with that verb before options of its own."""
-        named = args and (args[0] in self.commands or args[0] in ("--help", "--install-completion"))
-        return super().parse_args(ctx, args if named or (args and not args[0].startswith("-")) else ["peak", *args])
+        """The arguments, with `peak` before options that no verb precedes."""
+        has_verb = args and (args[0] in (*self.commands, "-h", "--help") or not args[0].startswith("-"))
+        return super().parse_args(ctx, args if has_verb else ["peak", *args])
 
 
-app = typer.Typer(
-    cls=_Group,
-    help="Load tests of this machine with MLPerf LoadGen.",
-)
-app.command("peak", short_help="The largest VALID rate of this machine (the default).")(peak.peak)
-app.command("run", short_help="One run at a given load; accuracy, audits.")(run.run)
-app.command("selftest", short_help="The load generator's own ceiling on this host.")(selftest.selftest)
-app.command("sweep", short_help="The peak against GPUs, batch, streams or paths.")(sweep.sweep)
-app.command("training", short_help="The data rate of a training, from its log.")(training.training)
+app = typer.Typer(cls=PeakByDefault, help="Load tests of this machine with MLPerf LoadGen.")
+app.command("peak", short_help="Find the largest VALID rate of this machine (the default).")(peak.peak)
+app.command("run", short_help="Run LoadGen once: a given load, Top-1, or an audit.")(run.run)
+app.command("selftest", short_help="Find the load generator's own ceiling on this host.")(selftest.selftest)
+app.command("sweep", short_help="Find the peak for several numbers of GPUs, batches, streams or paths.")(sweep.sweep)
+app.command("training", short_help="Compute the data rate of a training from its log.")(training.training)

@@ -4,53 +4,47 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import typer
+
 from lanewise.cli import terminal
-from lanewise.cli.loadtest import asked
-from lanewise.cli.loadtest.asked import Asked, Outputs, Search
-from lanewise.cli.spread import spread
+from lanewise.cli.option_group import option_group
+from lanewise.cli.shared import Json
+from lanewise.options.loadtest import PeakOptions
 
 if TYPE_CHECKING:
-    from lanewise.api.loadtest import Answer
     from lanewise.loadtest.peak import Done, SearchProgress
 
 
-@spread
-def peak(*, what: Asked, search: Search, trace: asked.Trace = None, outputs: Outputs) -> None:
-    """Search the largest VALID target of MLPerf's Server scenario on this machine, predicted before and measured.
+@option_group
+def peak(options: PeakOptions, json: Json = None) -> None:
+    """Find the largest rate of MLPerf's Server scenario that LoadGen calls VALID on this machine.
 
-    Its answer is the target of a run that LoadGen calls VALID. Ctrl-C keeps what is finished: the same command with
-    --results goes on from there.
+    The peak is predicted first, then searched for. Ctrl-C keeps the finished runs; to resume, repeat the command with
+    the same --results.
+    Exit code 1 if no rate is VALID.
     """
     from lanewise import api
-
-    try:
-        answer = api.loadtest_peak(
-            what.bench(), **search.settings(), results=outputs.results, trace=trace, output=outputs.output,
-            say=terminal.status, on_progress=progress, on_run=_told,
-        )  # fmt: skip
-    finally:
-        terminal.done()
-    show(answer, outputs.as_json)
-
-
-def progress(now: SearchProgress) -> None:
-    """The run of a search that is about to begin."""
-    load = f"{now.load.qps:,.0f} queries/s" if now.kind == "search" else now.kind
-    left = f"about {now.left:.0f} s left of this search"
-    terminal.status(f"run {now.number}: {load} for {now.load.seconds:.1f} s; {left}")
-
-
-def _told(run: Done) -> None:
-    if run.kind != "search" or terminal.overwrites():
-        return
-    outcome = run.outcome
-    terminal.note(f"{outcome.load.qps:,.0f} queries/s {'VALID' if outcome.valid else 'not valid'}")
-
-
-def show(answer: Answer, as_json: bool) -> None:
-    """The answer, beside its prediction, and what it rests on."""
-    if as_json:
-        return terminal.out_json(answer.data())
     from lanewise.report.text.loadtest import as_text
 
-    return terminal.out(as_text(answer.data()))
+    try:
+        result = api.loadtest_peak(
+            options, say=terminal.status, warn=terminal.note, on_progress=show_progress, on_run=_show_run
+        )
+    finally:
+        terminal.done()
+    terminal.show(json, result.data, lambda: as_text(result.data()))
+    if result.peak.outcome is None:
+        raise typer.Exit(1)
+
+
+def show_progress(progress: SearchProgress) -> None:
+    """The run of a search that is about to begin."""
+    load = f"{progress.load.qps:,.0f} queries/s" if progress.kind == "search" else progress.kind
+    left = f"about {progress.left:.0f} s left of this search"
+    terminal.status(f"run {progress.number}: {load} for {progress.load.seconds:.1f} s; {left}")
+
+
+def _show_run(run: Done) -> None:
+    if run.kind == "search" and not terminal.overwrites():
+        verdict = "VALID" if run.outcome.valid else "not valid"
+        terminal.status(f"{run.outcome.load.qps:,.0f} queries/s {verdict}")

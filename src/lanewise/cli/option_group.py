@@ -1,0 +1,105 @@
+"""Turns an options dataclass into options of the command line, and their texts into its values."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, Field, is_dataclass
+from functools import wraps
+from inspect import Parameter
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, get_args, get_type_hints
+
+import typer
+
+from lanewise import units
+from lanewise.cli import completion
+from lanewise.errors import FormatError, LanewiseError
+from lanewise.options.option import Option, options_of, value_text
+from lanewise.options.parse import whole_number
+
+
+class TypedFlags(frozenset[str]):
+    """The names of the fields that the user typed, whatever their values."""
+
+
+def option_group(verb: Callable[..., None]) -> Callable[..., None]:
+    """The verb for Typer: a parameter that is an options dataclass becomes an option for each of its fields."""
+    parameters = inspect.signature(verb, eval_str=True).parameters.values()
+    groups: dict[str, Any] = {entry.name: entry.annotation for entry in parameters if is_dataclass(entry.annotation)}
+    typed_flags = [entry.name for entry in parameters if entry.annotation is TypedFlags]
+    typer_parameters = []
+    for entry in parameters:
+        if entry.name in groups:
+            typer_parameters += [_parameter(*member) for member in _members(entry.annotation)]
+        elif entry.name not in typed_flags:
+            typer_parameters.append(entry.replace(kind=Parameter.KEYWORD_ONLY))
+
+    @wraps(verb)
+    def call(**texts: Any) -> None:
+        typed = TypedFlags(name for name, text in texts.items() if text not in (None, False, [], ()))
+        options = {name: _options(kind, texts) for name, kind in groups.items()}
+        verb(**texts, **options, **dict.fromkeys(typed_flags, typed))
+
+    command: Any = call  # Typer reads both attributes below
+    command.__signature__ = inspect.Signature(typer_parameters)  # ValueError where two options have one name
+    command.__annotations__ = {entry.name: entry.annotation for entry in typer_parameters}
+    return call
+
+
+def _members(kind: type) -> list[tuple[Field[Any], Option, Any]]:
+    hints = get_type_hints(kind)
+    return [(member, entry, hints[member.name]) for member, entry in options_of(kind)]
+
+
+def _options(kind: type, texts: dict[str, Any]) -> Any:
+    """The dataclass from the texts of its options, which are taken out of `texts`."""
+    values = {}
+    for member, entry, hint in _members(kind):
+        text = texts.pop(member.name)
+        if text not in (None, [], ()):
+            values[member.name] = _value(entry, hint, text)
+    return kind(**values)
+
+
+def _value(entry: Option, hint: Any, text: Any) -> Any:
+    """A text as the value of its option; FormatError with the option's name."""
+    try:
+        if entry.parse is not None:
+            return entry.parse(text)
+        types = {part for part in get_args(hint) if part is not NoneType} or {hint}
+        if entry.repeat:
+            return tuple(map(Path if Path in types else str, text))
+        if int in types:
+            return round(units.parse(text, entry.unit)) if entry.unit else whole_number(text)
+        if float in types:
+            return units.parse(text, entry.unit or "1")
+        return Path(text) if Path in types else text
+    except LanewiseError as error:
+        raise FormatError(f"{entry.flag}: {error.cause}", hint=error.hint) from None
+
+
+def _parameter(member: Field[Any], entry: Option, hint: Any) -> Parameter:
+    """A field as a parameter that Typer reads as text, so that no error text of a validator reaches the user."""
+    required = member.default is MISSING and member.default_factory is MISSING
+    how: dict[str, Any] = {"metavar": entry.metavar or None, "help": _help(member, entry)}
+    if entry.complete:
+        how["autocompletion"] = completion.KINDS[entry.complete]
+    kind: Any = bool if hint is bool else list[str] if entry.repeat else tuple[str, str] if _is_pair(hint) else str
+    default = member.default if hint is bool else Parameter.empty if required else None
+    information = typer.Argument(**how) if entry.argument else typer.Option(*entry.flags, **how)
+    annotation: Any = Annotated[kind if required or kind is bool else kind | None, information]
+    return Parameter(member.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _is_pair(hint: Any) -> bool:
+    return tuple[str, str] in get_args(hint)
+
+
+def _help(member: Field[Any], entry: Option) -> str:
+    """'Latency bound. [default: 15 ms]'."""
+    text = entry.default_text or (
+        "" if member.default in (MISSING, None, (), "", False) else value_text(entry, member.default)
+    )
+    return f"{entry.help} [default: {text}]" if text else entry.help

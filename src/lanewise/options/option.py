@@ -1,0 +1,107 @@
+"""One option: its help, flag, unit, range and choices, kept as metadata of a dataclass field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+from lanewise import units
+from lanewise.errors import InputError, unknown_name
+
+_KEY = "option"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """How an option is written. `unit` is the SI unit of its value; `parse` reads the text where a unit is not enough.
+
+    `default_text` is what help shows for a default that is a rule ("all cores but one") rather than a value.
+    """
+
+    help: str
+    flags: tuple[str, ...]
+    metavar: str = ""
+    unit: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    parse: Callable[[str], Any] | None = None
+    repeat: bool = False
+    argument: bool = False
+    default_text: str = ""
+    complete: str = ""
+
+    @property
+    def flag(self) -> str:
+        """The long flag, '--batch'; the metavar of an argument."""
+        return self.metavar if self.argument else self.flags[-1]
+
+
+def option(default: Any, help: str, flags: str = "", **how: Any) -> Any:
+    """A dataclass field with an Option in its metadata; `flags` such as '-o --output', else made from the name.
+
+    A default of `...` makes the option required, one of `dict` is a new dictionary each time.
+    """
+    metadata = {_KEY: (help, flags, how)}
+    if default is ...:
+        return field(metadata=metadata)
+    return (
+        field(default_factory=dict, metadata=metadata) if default is dict else field(default=default, metadata=metadata)
+    )
+
+
+def argument(metavar: str, help: str, default: Any = ..., **how: Any) -> Any:
+    """A field that is a positional argument on the command line; required without a default."""
+    return option(default, help, metavar=metavar, argument=True, **how)
+
+
+def option_of(member: Field[Any]) -> Option | None:
+    """The Option of a dataclass field; None for a field that the command line does not have."""
+    if _KEY not in member.metadata:
+        return None
+    help, flags, how = member.metadata[_KEY]
+    return Option(help, tuple(flags.split()) or (f"--{member.name.strip('_').replace('_', '-')}",), **how)
+
+
+def options_of(kind: type) -> Iterator[tuple[Field[Any], Option]]:
+    """The fields of an options dataclass that the command line has."""
+    for member in fields(kind):
+        entry = option_of(member)
+        if entry is not None:
+            yield member, entry
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The base of all options: a value out of range or not among the choices is refused, wherever it comes from."""
+
+    def __post_init__(self) -> None:
+        for member, entry in options_of(type(self)):
+            value = getattr(self, member.name)
+            if entry.choices and value not in (None, "", *entry.choices):
+                raise unknown_name(entry.flag, str(value), entry.choices)
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                _check_range(entry, value)
+
+
+def _check_range(entry: Option, value: float) -> None:
+    low, high = entry.minimum, entry.maximum
+    if (low is None or value >= low) and (high is None or value <= high) and value == value:
+        return
+    text = value_text(entry, value)
+    if high is None:
+        raise InputError(f"{entry.flag} is {text}", hint=f"give {value_text(entry, low)} or more")
+    hint = f"give {value_text(entry, low)} to {value_text(entry, high)}"
+    raise InputError(f"{entry.flag} is {text}", hint=hint)
+
+
+def value_text(entry: Option, value: Any) -> str:
+    """A value as it is written on the command line: '15 ms', '1024', 'gpu0,gpu1'."""
+    if isinstance(value, tuple):
+        return ",".join(value_text(entry, part) for part in value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if entry.unit in ("", "1", "1/s"):
+            return f"{value:g}" if isinstance(value, float) else str(value)
+        return units.size(value) if entry.unit == "B" else units.readable(value, entry.unit)
+    return str(value)

@@ -1,0 +1,42 @@
+"""Reads the texts of options: lists of words and numbers, NAME=NUMBER pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lanewise import units
+from lanewise.errors import FormatError
+
+
+def words(text: str) -> tuple[str, ...]:
+    """'copy, read' as its words."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def whole_number(text: str) -> int:
+    """'300k' or '300,000' as 300000; FormatError for what is no whole number."""
+    try:
+        number = units.parse(text, "1")
+    except FormatError:
+        number = 0.5
+    if not number.is_integer():
+        raise FormatError(f"'{text}' is not a whole number", hint="write digits, such as 8 or 300k")
+    return int(number)
+
+
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """'1,2,4' as numbers; FormatError for what is none."""
+    return tuple(whole_number(word) for word in words(text))
+
+
+def settings(pairs: Iterable[str]) -> dict[str, int]:
+    """'path=4' and 'gpus=2' as a mapping; FormatError names the pair that is none."""
+    mapping: dict[str, int] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        try:
+            mapping[name.strip()] = int(value)
+        except ValueError:
+            cause = f"'{pair}' does not set a parameter" if not equals else f"'{value}' is not a whole number"
+            raise FormatError(cause, hint="write --set NAME=NUMBER, such as --set path=4") from None
+    return mapping
