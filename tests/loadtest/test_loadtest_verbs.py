@@ -331,13 +331,13 @@ def test_an_engine_that_fails_in_a_search_leaves_the_runs_before(ask: Ask, monke
 def test_a_search_goes_on_with_the_same_settings_only(ask: Ask):
     words = ["peak", *QUICK, "--seconds", 2, "--most-runs", 2, "--results", "kept"]
     code, _, err = ask(*words)
-    assert code == 0, err
+    assert code in (0, 1), err  # 1: on a busy machine no rate may be VALID
     before = Path("kept/search.jsonl").read_text()
     for other in (["--batch", 4], ["--bound", "20 ms"], ["--timeout", "2 ms"], ["--service", "60 us"]):
         refused(ask(*words, *other), "kept/search.jsonl:1: holds a search with other settings")
         assert Path("kept/search.jsonl").read_text() == before
-    code, out, err = ask(*words, "--json")
-    assert code == 0, err
+    again, out, err = ask(*words, "--json")
+    assert again == code, err
     assert Path("kept/search.jsonl").read_text() == before
     assert len(json.loads(out)["runs"]) == before.count("\n") - 1
 
@@ -400,9 +400,9 @@ def test_ctrl_c_keeps_finished_runs_and_the_same_command_goes_on(tmp_path: Path)
     import subprocess
 
     done = subprocess.run([str(word) for word in command], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
     assert state.read_text().startswith(before)
     found = json.loads(done.stdout)
+    assert done.returncode == (0 if found["qps"] else 1), done.stderr  # on a busy machine no rate may be VALID
     # What was finished was not run again: only the run that was cut off left a folder without a line.
     runs = len(found["runs"])
     folders = len(list((tmp_path / "kept" / "logs").iterdir()))
