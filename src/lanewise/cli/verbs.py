@@ -132,7 +132,7 @@ def _run(arguments: Sequence[str]) -> int:
         app(prog_name="lanewise")
     command = typer.main.get_command(app)
     try:
-        with command.make_context("lanewise", _with_json_target(arguments) if arguments[:1] == ["loadtest"] else list(arguments)) as context:
+        with command.make_context("lanewise", _with_json_target(arguments)) as context:
             command.invoke(context)
     except typer.Exit as stop:
         return int(stop.exit_code)
@@ -147,6 +147,8 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _with_json_target(arguments: Sequence[str]) -> list[str]:
     """The arguments with `--json` alone as `--json -`: the next word is its value only if it is '-' or a .json file."""
+    if arguments[:1] != ["loadtest"]:
+        return list(arguments)
     words = []
     for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
         words.append(word)
