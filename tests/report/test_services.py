@@ -315,7 +315,7 @@ def test_charts_are_well_formed_small_and_the_same_each_time(loaded: ServiceResu
 def test_labels_of_segments_never_touch() -> None:
     many = tuple(Stage(f"stage {i}", 10.0 ** (-3 - i / 4), 10.0 ** (-3 - i / 3)) for i in range(12))
     svg = plots.stage_chart(replace(at_peak(), stages=many, bound=0.1), "x")
-    found = re.findall(r'font-size: 8\.2px[^>]*? x="([\d.]+)" y="([\d.]+)"[^>]*>([\d.]+)<', svg)
+    found = re.findall(r'font-size="8\.2px"[^>]*? x="([\d.]+)" y="([\d.]+)"[^>]*>([\d.]+)<', svg)
     spans = sorted((y, float(x) - text_width(s, 8.2) / 2, float(x) + text_width(s, 8.2) / 2) for x, y, s in found)
     assert 4 < len(spans) < 24
     assert all(one[0] != two[0] or one[2] <= two[1] for one, two in pairwise(spans))

@@ -125,7 +125,7 @@ def test_every_value_fits_into_its_cell(columns: int, value: float) -> None:
     tree = ElementTree.fromstring(svg)
     starts = sorted({x for x, _, _ in rects(svg)})
     step = min(b - a for a, b in pairwise(starts))
-    text = surfaces.Scale(0, 1, 1 if value < 100 else 0).text(value)
+    text = surfaces.ColourScale(0, 1, 1 if value < 100 else 0).text(value)
     sizes = [float(g.attrib["font-size"]) for g in tree.iter(f"{SVG}g") if any(t.text == text for t in g)]
     assert sizes
     assert min(sizes) >= 8

@@ -25,5 +25,3 @@ def shortened(text: str) -> str:
         said.append(f"{first['part']} {', '.join(names[:-1])} and {names[-1]}{first['rest']}")
     return "; ".join(said)
 
-
-__all__ = ["shortened"]

@@ -81,5 +81,3 @@ def _safe_css(text: str) -> object:
     # Our own package data, not user text: escaping would break the quotes of font names.
     return Markup(text)
 
-
-__all__ = ["report_html"]

@@ -61,5 +61,3 @@ def _charts(part: measured.Part) -> list[tuple[str, str, str, bool]]:
         charts.append((f"{sweep.metric} by size", picture, measured_plots.below(sweep), False))
     return charts
 
-
-__all__ = ["MeasuredPage", "MeasuredPart", "measured_page"]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lanewise import units
+from lanewise.report.figure import COLOURS, MARKERS, PAPER, RULE, SMALL, SOFT, dress, frame, painted, quantity
 from lanewise.report.measured import label, spread
 from lanewise.report.metrics import clip
-from lanewise.report.plots import COLOURS, INK, PAPER, RULE, SOFT, painted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
 WIDEST = 12  # cells whose samples are drawn
 MOST_LINES = 8  # in one chart: as many as there are colours
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _LABELS = 4.2  # inches for the names of cells
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SizeLine:
     """One flow at several sizes: (bytes, median, smallest, largest), and latency (s) and bandwidth (B/s) if fitted."""
 
     name: str
@@ -40,18 +39,18 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class SizeSweep:
     """The lines of one scenario, metric and unit."""
 
     metric: str
     unit: str
-    lines: tuple[Line, ...]
+    lines: tuple[SizeLine, ...]
 
 
 def widest(rows: Iterable[Observation]) -> list[Observation]:
-    """The cells whose samples lie furthest apart, widest first; three samples at least."""
-    found = [(share, row) for row in rows if (share := spread(row)) and len(row.samples) > 2]
-    return [row for _, row in sorted(found, key=lambda pair: -pair[0])[:WIDEST]]
+    """The rows whose samples are furthest apart, widest first; three samples at least."""
+    ranges = [(share, row) for row in rows if (share := spread(row)) and len(row.samples) > 2]
+    return [row for _, row in sorted(ranges, key=lambda pair: -pair[0])[:WIDEST]]
 
 
 def scatter(rows: Sequence[Observation]) -> str:
@@ -59,97 +58,95 @@ def scatter(rows: Sequence[Observation]) -> str:
     height = 0.75 + 0.36 * len(rows)
 
     def paint(figure: Any) -> None:
-        axes = figure.add_axes((_LABELS / 11, 0.5 / height, (10.8 - _LABELS) / 11, (height - 0.6) / height), fc="none")
-        for place, row in enumerate(rows):
-            _strip(axes, place, row)
+        axes = figure.add_axes(frame((11.0, height), left=_LABELS, right=0.2, top=0.1, bottom=0.5), facecolor="none")
+        for index, row in enumerate(rows):
+            _strip(axes, index, row)
         axes.set_yticks(range(len(rows)), [clip(label(row), 9.0, 72 * _LABELS - 10) for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.axvline(0, color=SOFT, linewidth=0.8, zorder=1)
-        axes.set_xlabel("% off the median of the cell", labelpad=4)
-        _plain(axes, "x")
+        dress(axes, "% off the median of the row", grid="x")
         axes.tick_params(axis="y", length=0)
 
-    return painted((11.0, height), "Samples of the cells that scatter most", "measured-scatter", paint)
+    return painted((11.0, height), "Samples of the rows that scatter most", "measured-scatter", paint)
 
 
-def _strip(axes: Any, place: int, row: Observation) -> None:
+def _strip(axes: Any, index: int, row: Observation) -> None:
     middle = statistics.median(row.samples)
     shares = [100 * (value / middle - 1) for value in row.samples]
     low, _, high = statistics.quantiles(shares, n=4, method="inclusive")
-    axes.barh(place, high - low, left=low, height=0.62, facecolor=RULE, edgecolor="none", zorder=2)
-    axes.plot([min(shares), max(shares)], [place, place], color=SOFT, linewidth=0.8, zorder=2)
+    axes.barh(index, high - low, left=low, height=0.62, facecolor=RULE, edgecolor="none", zorder=2)
+    axes.plot([min(shares), max(shares)], [index, index], color=SOFT, linewidth=0.8, zorder=2)
     step = 0.5 / max(1, len(shares) - 1)
-    ys = [place - 0.25 + step * order for order in range(len(shares))]
+    ys = [index - 0.25 + step * order for order in range(len(shares))]
     axes.plot(shares, ys, linestyle="none", marker="o", markersize=3.4, markerfacecolor=COLOURS[0],
               markeredgecolor=PAPER, markeredgewidth=0.4, zorder=3)  # fmt: skip
 
 
-def sweeps(rows: Sequence[Observation]) -> list[Sweep]:
-    """What was measured at three sizes at least, with the fits that stand among the rows."""
+def sweeps(rows: Sequence[Observation]) -> list[SizeSweep]:
+    """What was measured at three sizes at least, with the fits among the rows."""
     groups: dict[tuple[str, str], dict[str, list[Observation]]] = {}
     for row in rows:
         if "bytes" in row.settings and row.value and _plottable(row.unit):
             groups.setdefault((row.metric, row.unit), {}).setdefault(_name(row), []).append(row)
-    fits = _fits(rows)
-    made = []
-    for (metric, unit), lines in groups.items():
-        long = {name: cells for name, cells in lines.items() if len({row.settings["bytes"] for row in cells}) > 2}
-        if long:
-            made.append(Sweep(metric, unit, tuple(_line(name, cells, fits) for name, cells in long.items())))
-    return made
+    fits = _fitted(rows)
+    long = {
+        key: [
+            _line(name, line, fits) for name, line in lines.items() if len({row.settings["bytes"] for row in line}) > 2
+        ]
+        for key, lines in groups.items()
+    }
+    return [SizeSweep(metric, unit, tuple(lines)) for (metric, unit), lines in long.items() if lines]
 
 
 def _name(row: Observation) -> str:
-    others = {key: value for key, value in row.settings.items() if key != "bytes"}
-    return " ".join(filter(None, [row.flow, *(f"{key}={value}" for key, value in others.items())]))
+    settings = [f"{key}={value}" for key, value in row.settings.items() if key != "bytes"]
+    return " ".join(filter(None, [row.flow, *settings]))
 
 
 def _plottable(unit: str) -> bool:
     return unit in ("GB/s", "MB/s", "s", "ms", "us", "ns")
 
 
-def _fits(rows: Iterable[Observation]) -> dict[str, tuple[float, float]]:
+def _fitted(rows: Iterable[Observation]) -> dict[str, tuple[float, float]]:
     """Latency in s and bandwidth in B/s by name of the line."""
-    told: dict[str, dict[str, float]] = {}
+    fits: dict[str, dict[str, float]] = {}
     for row in rows:
         if row.metric in ("fit_latency", "fit_bandwidth") and row.value is not None:
-            told.setdefault(_name(row), {})[row.metric] = units.to_si(row.value, row.unit)
-    return {name: (fit["fit_latency"], fit["fit_bandwidth"]) for name, fit in told.items() if len(fit) == 2}
+            fits.setdefault(_name(row), {})[row.metric] = units.to_si(row.value, row.unit)
+    return {name: (fit["fit_latency"], fit["fit_bandwidth"]) for name, fit in fits.items() if len(fit) == 2}
 
 
-def _line(name: str, rows: Sequence[Observation], fits: Mapping[str, tuple[float, float]]) -> Line:
+def _line(name: str, rows: Sequence[Observation], fits: Mapping[str, tuple[float, float]]) -> SizeLine:
     points = [
         (row.settings["bytes"], row.value, row.value if row.low is None else row.low,
          row.value if row.high is None else row.high)
         for row in rows
         if row.value is not None
     ]  # fmt: skip
-    return Line(name, tuple(sorted(points)), fits.get(name))
+    return SizeLine(name, tuple(sorted(points)), fits.get(name))
 
 
-def by_size(sweep: Sweep, salt: str) -> str:
+def by_size(sweep: SizeSweep, salt: str) -> str:
     """Medians by size, both axes logarithmic, the range of the samples as a bar and the fit as a thin line."""
 
     def paint(figure: Any) -> None:
-        axes = figure.add_axes((0.62 / 6.6, 0.55 / 4, 5.8 / 6.6, 3.1 / 4), facecolor="none")
+        axes = figure.add_axes(frame((6.6, 4.0), left=0.62, right=0.18, top=0.35, bottom=0.55), facecolor="none")
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         for index, line in enumerate(sweep.lines[:MOST_LINES]):
             _draw(axes, line, index, sweep.unit)
         _sizes(axes, [point[0] for line in sweep.lines for point in line.points])
         _rates(axes)
-        _plain(axes, "y")
-        axes.set_xlabel("bytes", labelpad=4)
-        axes.annotate(sweep.unit, xy=(0, 1), xycoords="axes fraction", xytext=(0, 8), textcoords="offset points",
-                      ha="center", va="bottom", color=INK, annotation_clip=False)  # fmt: skip
-        where = "lower right" if units.dimension(sweep.unit) == "B/s" else "upper left"
-        axes.legend(loc=where, frameon=False, fontsize=8.2, handlelength=1.4, borderaxespad=0.2)
+        dress(axes, "bytes")
+        quantity(axes, sweep.unit)
+        corner = "lower right" if units.dimension(sweep.unit) == "B/s" else "upper left"
+        axes.legend(loc=corner, frameon=False, fontsize=SMALL, handlelength=1.4, borderaxespad=0.2)
 
     return painted((6.6, 4.0), f"{sweep.metric} in {sweep.unit} by size", salt, paint)
 
 
-def _draw(axes: Any, line: Line, index: int, unit: str) -> None:
-    colour, marker = COLOURS[index], _MARKERS[index]
+def _draw(axes: Any, line: SizeLine, index: int, unit: str) -> None:
+    colour, marker = COLOURS[index], MARKERS[index]
     xs = [point[0] for point in line.points]
     middles = [point[1] for point in line.points]
     ends = [[middle - low for _, middle, low, _ in line.points], [high - middle for _, middle, _, high in line.points]]
@@ -162,8 +159,8 @@ def _draw(axes: Any, line: Line, index: int, unit: str) -> None:
     steps = [xs[0] * (xs[-1] / xs[0]) ** (i / 60) for i in range(61)]
     times = [latency + step / bandwidth for step in steps]
     rate = units.dimension(unit) == "B/s"
-    told = [step / time if rate else time for step, time in zip(steps, times, strict=True)]
-    axes.plot(steps, [units.from_si(value, unit) for value in told], color=colour, linewidth=1.1, zorder=2)
+    values = [step / time if rate else time for step, time in zip(steps, times, strict=True)]
+    axes.plot(steps, [units.from_si(value, unit) for value in values], color=colour, linewidth=1.1, zorder=2)
 
 
 def _sizes(axes: Any, sizes: Sequence[int]) -> None:
@@ -186,19 +183,8 @@ def _rates(axes: Any) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
-def _plain(axes: Any, grid: str) -> None:
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.grid(axis=grid, color=RULE, linewidth=0.7, zorder=0)
-    axes.set_axisbelow(True)
-    axes.tick_params(length=3, width=0.8)
-
-
-def below(sweep: Sweep) -> str:
+def below(sweep: SizeSweep) -> str:
     """What is said below a chart: the lines fitted, and how many lines are not drawn."""
-    told = [line.formula for line in sweep.lines if line.formula]
+    formulas = [line.formula for line in sweep.lines if line.formula]
     rest = len(sweep.lines) - MOST_LINES
-    return "; ".join(told) + (f". {rest} more in the table." if rest > 0 else "")
-
-
-__all__ = ["MOST_LINES", "WIDEST", "Line", "Sweep", "below", "by_size", "scatter", "sweeps", "widest"]
+    return "; ".join(formulas) + (f". {rest} more in the table." if rest > 0 else "")

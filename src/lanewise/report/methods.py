@@ -41,5 +41,3 @@ def methods(rows: Sequence[Observation]) -> list[Method]:
             found.append(Method(name, own_name, other, statistics.residuals(own)))
     return found
 
-
-__all__ = ["Method", "methods", "names"]

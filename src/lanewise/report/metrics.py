@@ -51,5 +51,3 @@ def cut(text: str, size: float, width: float, lines: int) -> bool:
     """Whether `wrap` cannot show all of the text."""
     return any(line.endswith("…") for line in wrap(text, size, width, lines))
 
-
-__all__ = ["clip", "cut", "text_width", "wrap"]

@@ -105,5 +105,3 @@ def _illustrated(part: ServicePart) -> ServicePart:
         search_chart=service_plots.search_chart(part.loaded, f"{part.anchor}-search"),
     )
 
-
-__all__ = ["MOST_DRAWN", "ServicePart", "service_parts"]

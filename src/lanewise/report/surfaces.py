@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from lanewise.report.colours import EVEN, even, on
+from lanewise.report.figure import FONTS, INK, PAPER, SOFT
 from lanewise.report.metrics import clip, text_width
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ _SIZE, _SMALLEST, _SMALL = 12.0, 8.5, 11.5  # px of letters: values at best and 
 _CELL, _TITLE, _HEAD, _TICKS, _LABEL, _APART = 26.0, 20.0, 20.0, 18.0, 18.0, 16.0  # px: heights, and between panels
 _EDGE = 3.0  # px: half of an outline
 _BAR = 210.0
-_INK, _SOFT, _PAPER, _BAND = "var(--ink,#1c2127)", "var(--soft,#5b6570)", "var(--paper,#fff)", "var(--band,#f4f6f8)"
+_BAND = "#f4f6f8"
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ColourScale:
     """The values that the colours stand for, from `low` to `high`, and how many decimals cells have."""
 
     low: float
@@ -46,7 +47,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class _Grid:
+class _SurfaceLayout:
     """Where everything goes: px."""
 
     width: float
@@ -60,9 +61,9 @@ class _Grid:
 
 def surface(chart: Chart, salt: str = "lanewise") -> str:
     """The chart as an <svg> element; `salt` keeps the ids of several charts on a page apart."""
-    panels = {name: [one for one in chart.series if one.group == name] for name in _panels(chart)}
+    panels = {name: [row for row in chart.series if row.group == name] for name in _panels(chart)}
     scale = scale_of(chart)
-    grid = _grid(chart, scale)
+    grid = _arrange(chart, scale)
     body, y = _head(chart, scale, grid, salt), grid.top
     title = _TITLE if any(panels) else 0.0
     for start in range(0, len(panels), grid.across):
@@ -75,25 +76,26 @@ def surface(chart: Chart, salt: str = "lanewise") -> str:
     height = y - _APART + (_LABEL if chart.x_label else 0.0)
     label = f"{chart.title}: {chart.y_label} by {chart.x_label} and {chart.by_label}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={quoteattr(label)} width="{_n(grid.width)}" '
-        f'height="{_n(height)}" viewBox="0 0 {_n(grid.width)} {_n(height)}" font-size="{_n(_SMALL)}" fill="{_INK}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" font-family="{FONTS}" '
+        f'aria-label={quoteattr(label)} width="{_n(grid.width)}" height="{_n(height)}" '
+        f'viewBox="0 0 {_n(grid.width)} {_n(height)}" font-size="{_n(_SMALL)}" fill="{INK}" '
         f'style="font-variant-numeric:tabular-nums">\n' + "\n".join(body) + "\n</svg>"
     )
 
 
 def is_wide(chart: Chart) -> bool:
     """Whether the chart takes the page's whole width."""
-    return chart.kind == "surface" and _grid(chart, scale_of(chart)).width > NARROW
+    return chart.kind == "surface" and _arrange(chart, scale_of(chart)).width > NARROW
 
 
-def scale_of(chart: Chart) -> Scale:
+def scale_of(chart: Chart) -> ColourScale:
     """One scale for all cells, from zero, since colours that begin elsewhere exaggerate every difference."""
-    values = [y for one in chart.series for _, y in one.points if y is not None]
+    values = [y for row in chart.series for _, y in row.points if y is not None]
     low, high = min([0.0, *values]), max([0.0, *values])
     largest = max(-low, high)
     whole = all(value == int(value) for value in values)
     decimals = 0 if whole or largest >= 100 else 1 if largest >= 10 else 2 if largest >= 1 else 3
-    return Scale(low, high if high > low else low + 1.0, decimals)
+    return ColourScale(low, high if high > low else low + 1.0, decimals)
 
 
 def near_best(row: Series, within: float) -> list[bool]:
@@ -104,14 +106,14 @@ def near_best(row: Series, within: float) -> list[bool]:
 
 
 def _panels(chart: Chart) -> list[str]:
-    return list(dict.fromkeys(one.group for one in chart.series))
+    return list(dict.fromkeys(row.group for row in chart.series))
 
 
-def _grid(chart: Chart, scale: Scale) -> _Grid:
-    columns = _in_order(x for one in chart.series for x, _ in one.points)
-    names = [one.name for one in chart.series] + [chart.by_label]
+def _arrange(chart: Chart, scale: ColourScale) -> _SurfaceLayout:
+    columns = _in_order(x for row in chart.series for x, _ in row.points)
+    names = [row.name for row in chart.series] + [chart.by_label]
     labels = min(220.0, max((text_width(name, _SMALL) for name in names), default=0.0) + 10)
-    texts = [scale.text(y) for one in chart.series for _, y in one.points if y is not None]
+    texts = [scale.text(y) for row in chart.series for _, y in row.points if y is not None]
     widest = max((text_width(text, 1.0) for text in [*texts, *map(_word, columns)]), default=1.0)
     width, across = (NARROW, 1) if len(_panels(chart)) < 2 else (WIDE, 2)
     need = labels + _EDGE + max(1, len(columns)) * (widest * _SMALLEST + 4)
@@ -121,7 +123,7 @@ def _grid(chart: Chart, scale: Scale) -> _Grid:
     size = min(_SIZE, (room - 4) / widest)
     outlined = chart.within is not None
     top = 42.0 if width > NARROW or not outlined else 64.0
-    return _Grid(width, across, labels, min(room, 96.0), size, top, columns)
+    return _SurfaceLayout(width, across, labels, min(room, 96.0), size, top, columns)
 
 
 def _in_order(values: Iterable[float | str]) -> tuple[float | str, ...]:
@@ -137,7 +139,7 @@ def _word(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _head(chart: Chart, scale: Scale, grid: _Grid, salt: str) -> list[str]:
+def _head(chart: Chart, scale: ColourScale, grid: _SurfaceLayout, salt: str) -> list[str]:
     """The colours with their unit, and what the outline means."""
     name = f"{salt}-even"
     stops = "".join(f'<stop offset="{i / (len(EVEN) - 1):.4g}" stop-color="{c}"/>' for i, c in enumerate(EVEN))
@@ -149,17 +151,17 @@ def _head(chart: Chart, scale: Scale, grid: _Grid, salt: str) -> list[str]:
     ]
     for value in _ticks(scale):
         x = start + _BAR * scale.share(value)
-        body.append(f'<path d="M{_n(x)} 17v3" stroke="{_SOFT}"/>')
+        body.append(f'<path d="M{_n(x)} 17v3" stroke="{SOFT}"/>')
         body.append(_text(_signed(f"{value:.4g}" if value % 1 else f"{value:,.0f}"), x, 30.0, "middle"))
     if chart.within is not None:
         x, y = (start + _BAR + 40, 6.0) if grid.width > NARROW else (0.0, 42.0)
         body.append(_outline(f"M{_n(x + 2)} {_n(y + 1)}h18v11h-18z"))
-        said = f"outlined: at most {100 * chart.within:.3g} % below the largest value of its row"
-        body.append(_text(said, x + 28, y + 10, ""))
+        text = f"outlined: at most {100 * chart.within:.3g} % below the largest value of its row"
+        body.append(_text(text, x + 28, y + 10, ""))
     return body
 
 
-def _ticks(scale: Scale) -> list[float]:
+def _ticks(scale: ColourScale) -> list[float]:
     """Three to six round values."""
     span = scale.high - scale.low
     if span < 1e-300:  # a third of it may be no number any more
@@ -171,9 +173,10 @@ def _ticks(scale: Scale) -> list[float]:
 
 
 def _panel(
-    chart: Chart, name: str, rows: Sequence[Series], scale: Scale, grid: _Grid, at: tuple[float, float], under: bool
-) -> list[str]:
-    """The cells of a panel under its name, from the corner `at`; `under` says that no panel stands below it."""
+    chart: Chart, name: str, rows: Sequence[Series], scale: ColourScale, grid: _SurfaceLayout,
+    at: tuple[float, float], under: bool,
+) -> list[str]:  # fmt: skip
+    """The cells of a panel under its name, from the corner `at`; `under` says that no panel is below it."""
     x, y = at
     left, top = x + grid.labels, y + _HEAD
     body = [f'<g font-weight="600">{_text(name, x, y - 5, "")}</g>'] if name else []
@@ -198,7 +201,7 @@ def _panel(
             if near:
                 marked.add((r, c))
     looks = f'font-size="{_n(grid.size)}" text-anchor="middle"'
-    for fill, texts in ((_SOFT, unknown), ("#000", dark), ("#fff", light)):
+    for fill, texts in ((SOFT, unknown), ("#000", dark), ("#fff", light)):
         body += [f'<g {looks} fill="{fill}">', *texts, "</g>"] if texts else []
     if marked:
         body.append(_outline(_border(marked, left, top, grid.cell)))
@@ -227,13 +230,13 @@ def _border(marked: set[tuple[int, int]], left: float, top: float, cell: float) 
 
 def _runs(flags: Sequence[bool]) -> list[tuple[int, int]]:
     """Where each run of true flags begins, and how long it is."""
-    found, place = [], 0
+    runs, start = [], 0
     for flag, run in groupby(flags):
         length = len(list(run))
         if flag:
-            found.append((place, length))
-        place += length
-    return found
+            runs.append((start, length))
+        start += length
+    return runs
 
 
 def _outline(path: str) -> str:
@@ -241,7 +244,7 @@ def _outline(path: str) -> str:
     look = 'fill="none" stroke-linecap="square"'
     return "".join(
         f'<path d="{path}" {look} stroke="{colour}" stroke-width="{width}"/>'
-        for colour, width in ((_PAPER, "4.4"), (_INK, "2"))
+        for colour, width in ((PAPER, "4.4"), (INK, "2"))
     )
 
 
@@ -253,5 +256,3 @@ def _text(text: str, x: float, y: float, anchor: str) -> str:
 def _n(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
-
-__all__ = ["NARROW", "WIDE", "Scale", "is_wide", "near_best", "scale_of", "surface"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lanewise import units
-from lanewise.report.plots import COLOURS, INK, PAPER, RULE, SOFT, painted
+from lanewise.report.figure import COLOURS, INK, PAPER, RULE, SOFT, painted
 
 _WIDTH, _HEIGHT = 7.4, 3.3  # inches
 _LABELS = {"GPUs": "GPUs", "batch": "largest batch, queries", "streams": "batches in flight", "path": "path (devices)"}

@@ -273,5 +273,3 @@ def _notes(system: System) -> tuple[str, ...]:
         notes.append("cross-domain P2P is on")
     return tuple(notes)
 
-
-__all__ = ["CONTAINERS", "Outline", "OutlineBox", "OutlineLine", "OutlinePath", "OutlineSpan", "outline"]
