@@ -88,7 +88,5 @@ def test_the_storage_probe_has_the_words_of_the_page(asked, tmp_path):
 @linux
 @pytest.mark.parametrize("asked", [{}, {"latency": True}, {"direction": "both"}], ids=["bandwidth", "latency", "both"])
 def test_the_network_probe_has_the_words_of_the_page(asked):
-    from lanewise.probes.network.options import NetworkPlan
-
-    plan = NetworkPlan(sizes=(4096,), connections=(2,), seconds=0.02, **asked)
-    assert unlisted(lanewise.measure_network(None, ONCE, plan)) == set()
+    rows = lanewise.measure_network(sizes=(4096,), connections=(2,), seconds=0.02, rule=ONCE, **asked)
+    assert unlisted(rows) == set()

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from lanewise.errors import CannotMeasure, InputError, LanewiseError
 from lanewise.probes.network import listener, messages
-from lanewise.probes.network.options import Binding, Cell, NetworkPlan, Rdma
+from lanewise.probes.network.options import Binding, MeasureNetworkOptions, NetworkMeasurement, RdmaOptions
 from lanewise.probes.network.probe import NetworkProbe
-from lanewise.probes.network.session import Running, peer_at
+from lanewise.probes.network.session import NetworkRun, connect_session
 from lanewise.results.estimate import Rule
 
 JSON = st.recursive(
@@ -39,7 +39,7 @@ def server():
 
         def serve():
             try:
-                listener.serve(opened, Binding(), Rdma(), say=said.append, patience=60)
+                listener.serve(opened, Binding(), RdmaOptions(), say=said.append, patience=60)
             except OSError:
                 return  # closed at the end
             except BaseException as error:
@@ -68,8 +68,8 @@ def talk(address, *lines):
 
 
 def alive(address):
-    with peer_at(address, Binding(), Rdma()) as peer:
-        return peer.lines.ask({"do": "close"}) == {}
+    with connect_session(address, Binding(), RdmaOptions()) as session:
+        return session.stream.request({"do": "close"}) == {}
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -117,28 +117,30 @@ def test_another_version_is_told_what_differs(server):
 
 
 def test_the_same_bytes_are_sent_and_received_over_the_whole_protocol(server):
-    cell = Cell("tcp", "bandwidth", 5000, 3, "both").checked()
-    with peer_at(server, Binding(), Rdma()) as peer:
-        running = Running(peer, cell)
+    measurement = NetworkMeasurement("tcp", "bandwidth", 5000, 3, "both")
+    with connect_session(server, Binding(), RdmaOptions()) as session:
+        run = NetworkRun(session, measurement)
         try:
-            running.start()
-            first = running.marks()
-            second = running.marks()
-            sent, received = running.stop()
+            run.start()
+            first = run.counters()
+            second = run.counters()
+            sent, received = run.stop()
         finally:
-            running.close()
+            run.close()
     assert [count for _, count in sent] == [count for _, count in received]
     for one, other in zip(first, second, strict=True):
         assert all(a <= b for a, b in zip(one[1], other[1], strict=True))
 
 
-def test_a_probe_that_is_closed_in_mid_cell_frees_the_listener_for_the_next(server):
-    plan = NetworkPlan(sizes=(1000,), connections=(2,), seconds=0.01)
+def test_a_probe_that_is_closed_in_mid_measurement_frees_the_listener_for_the_next(server):
+    address = f"{server[0]}:{server[1]}"
+    plan = MeasureNetworkOptions(
+        address, sizes=(1000,), connections=(2,), seconds=0.01, rule=Rule(least=2, most=3)
+    )  # fmt: skip
     for _ in range(2):
-        with peer_at(server, Binding(), Rdma()) as peer:
-            samples = NetworkProbe(peer, Rule(least=2, most=3)).samples(plan)
-            assert next(samples).value is not None
-            samples.close()
+        samples = NetworkProbe().run(plan)
+        assert next(samples).value is not None
+        samples.close()
 
 
 def test_what_a_listener_refuses_is_told_in_its_own_words():
@@ -154,11 +156,11 @@ def test_what_a_listener_refuses_is_told_in_its_own_words():
 
         thread = threading.Thread(target=answer)
         thread.start()
-        with peer_at(fake.getsockname(), Binding(), Rdma()) as peer:
-            running = Running(peer, Cell("tcp", "bandwidth", 10, 1))
+        with connect_session(fake.getsockname(), Binding(), RdmaOptions()) as session:
+            run = NetworkRun(session, NetworkMeasurement("tcp", "bandwidth", 10, 1))
             with pytest.raises(CannotMeasure, match="out of order"):
-                running.start()
-            running.close()
+                run.start()
+            run.close()
         thread.join()
 
 
@@ -185,10 +187,10 @@ def test_addresses_are_read_as_users_write_them(text, address):
 
 
 @given(st.dictionaries(st.sampled_from(["transport", "kind", "bytes", "connections", "depth", "events"]), JSON))
-def test_a_cell_from_outside_is_sound_or_refused(given_fields):
+def test_a_measurement_from_outside_is_sound_or_refused(given_fields):
     try:
-        cell = listener._cell_of({"cell": {**CELL, **given_fields}})
+        measurement = listener._requested_measurement({"cell": {**CELL, **given_fields}})
     except LanewiseError:
         return
-    assert cell.bytes >= 1
-    assert 1 <= cell.connections <= 256
+    assert measurement.bytes >= 1
+    assert 1 <= measurement.connections <= 256

@@ -21,29 +21,27 @@ BINARY = Path(sys.executable).with_name("lanewise")
 SCRIPT = """\
 import dataclasses, json, subprocess, sys, time
 from lanewise.errors import LanewiseError
-from lanewise.probes.network import session
-from lanewise.probes.network.options import Binding, NetworkPlan, Rdma
+from lanewise.probes.network.options import MeasureNetworkOptions, RdmaOptions
 from lanewise.probes.network.probe import NetworkProbe
 from lanewise.results.estimate import Rule
 
 server = subprocess.Popen([sys.argv[1], "measure", "network", "--listen", "10.9.0.1:7000"], stderr=subprocess.PIPE)
 server.stderr.readline()
 
-def measure(rdma, seconds=0.03, **plan):
-    asked = NetworkPlan("verbs", seconds=seconds, rdma=rdma, **plan)
+def measure(rdma, seconds=0.03, **options):
+    plan = MeasureNetworkOptions("10.9.0.1:7000", "verbs", seconds=seconds, rdma=rdma, rule=Rule(2, 2), **options)
     try:
-        with session.peer_at(("10.9.0.1", 7000), Binding(), rdma) as peer:
-            rows = [dataclasses.asdict(sample) for sample in NetworkProbe(peer, Rule(2, 2)).samples(asked)]
+        rows = [dataclasses.asdict(sample) for sample in NetworkProbe().run(plan)]
     except LanewiseError as error:
         rows = error.show()
     print("answer", json.dumps(rows), flush=True)
 
 for operation in ("write", "read", "send"):
-    measure(Rdma(operation=operation, events=True), sizes=(3000,), connections=(2,), direction="both")
-measure(Rdma(operation="send", events=True, inline_bytes=64), sizes=(64,), latency=True)
-measure(Rdma(operation="write"), seconds=0.4, sizes=(64,), latency=True)
-measure(Rdma(device="none"))
-measure(Rdma(gid_index=77))
+    measure(RdmaOptions(operation=operation, events=True), sizes=(3000,), connections=(2,), direction="both")
+measure(RdmaOptions(operation="send", events=True, inline_bytes=64), sizes=(64,), latency=True)
+measure(RdmaOptions(operation="write"), seconds=0.4, sizes=(64,), latency=True)
+measure(RdmaOptions(device="none"))
+measure(RdmaOptions(gid_index=77))
 server.kill()
 """
 

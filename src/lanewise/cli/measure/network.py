@@ -48,11 +48,11 @@ def network(
 
     One side runs with --listen, the other names it; without an address two processes measure loopback.
     """
-    from lanewise import api
-    from lanewise.probes.network.options import Binding, NetworkPlan, Rdma
+    from lanewise.probes.network.options import Binding, MeasureNetworkOptions, RdmaOptions
+    from lanewise.probes.network.probe import NetworkProbe
 
     binding = Binding(not no_bind, node)
-    rdma = Rdma(device, gid_index, operation, depth, inline, events)
+    rdma = RdmaOptions(device, gid_index, operation, depth, inline, events)
     if listen:
         from lanewise.api.network import listen_network
 
@@ -61,10 +61,10 @@ def network(
     if both_ways and receive:
         raise InputError("--both-ways includes --receive", hint="choose one")
     direction = "both" if both_ways else "from" if receive else "to"
-    plan = NetworkPlan(
-        transport, _sizes(sizes), _counts(connections), direction, latency, seconds, zero_copy, binding, rdma
+    plan = MeasureNetworkOptions(
+        address, transport, _sizes(sizes), _counts(connections), direction, latency, seconds, zero_copy, binding, rdma
     )
-    recorder.record(api.measure_network(address, plan=plan), output, samples, as_json)
+    recorder.record(NetworkProbe().run(plan), output, samples, as_json)
 
 
 def _sizes(text: str | None) -> tuple[int, ...]:

@@ -1,100 +1,142 @@
-"""One direction's data end on this side: the native object, the sockets it uses, and what its place is."""
+"""The endpoints of one direction's data on this side: the native object, its sockets, its place on the machine."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from lanewise import _native
+from lanewise.errors import CannotMeasure, InputError
 from lanewise.probes.machine import native_errors, numa_nodes
 from lanewise.probes.network import numa
-from lanewise.probes.network.options import READ, SEND
+from lanewise.probes.network.options import READ, SEND, VERBS
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Sequence
 
-    from lanewise.probes.network.options import Binding, Cell, Rdma
+    from lanewise.probes.network.options import Binding, NetworkMeasurement, RdmaOptions
 
-PING, VERBS = _native.TcpPing, _native.VerbsEnd
-NativeEnd = _native.TcpStream | _native.TcpPing | _native.VerbsEnd
+NativeEndpoint = _native.TcpStream | _native.TcpPing | _native.VerbsEnd
 _WORK = _native.VerbsWork
 
 
-class End:
-    """One direction as this side sees it: whether it `sends`, where it stays, what has moved."""
+class Endpoint:
+    """One direction as this side sees it: whether it `sends`, where it runs, what it has moved."""
 
-    def __init__(self, native: NativeEnd, sends: bool, where: numa.Place, sockets: Sequence[socket.socket]) -> None:
+    def __init__(
+        self, native: NativeEndpoint, measurement: NetworkMeasurement, sends: bool, placement: numa.NumaPlacement,
+        sockets: Sequence[socket.socket] = (),
+    ) -> None:  # fmt: skip
         self.native = native
         self.sends = sends
-        self.where = where
+        self._measurement = measurement
+        self._placement = placement
         self._sockets = sockets
 
-    def about(self) -> dict[str, str]:
+    @property
+    def drives(self) -> bool:
+        """Whether it moves the data: the source, but a read's destination; it is stopped before the other one."""
+        pulls = self._measurement.transport == VERBS and self._measurement.operation == READ
+        return self.sends != pulls
+
+    def describe(self) -> dict[str, str]:
         """Where its buffers' pages lie and which card carries the route, in words."""
-        card_node = "none" if self.where.card_node is None else str(self.where.card_node)
+        placement = self._placement
+        card_node = "none" if placement.card_node is None else str(placement.card_node)
         return {
             "NUMA node": numa_nodes(self.native.nodes()),
-            "card": f"{self.where.card or 'unknown'}, NUMA node {card_node}",
-            "threads": f"NUMA node {self.where.node}" if self.where.cpus else "not bound",
+            "card": f"{placement.card or 'unknown'}, NUMA node {card_node}",
+            "threads": f"NUMA node {placement.node}" if placement.cpus else "not bound",
         }
+
+    def counters(self) -> dict[str, Any]:
+        """The bytes that each connection has moved, and when, by this machine's clock; empty for round trips."""
+        if isinstance(self.native, _native.TcpPing):
+            return {}
+        mark = self.native.mark()
+        return {"seconds": mark.seconds, "bytes": mark.bytes}
+
+    def address(self) -> dict[str, object]:
+        """What the other side needs to reach these queue pairs."""
+        return self._queue_pairs.address()
+
+    def connect(self, address: object) -> None:
+        """Connect the queue pairs to those at the other side's `address`; InputError if it is none."""
+        if not isinstance(address, dict):
+            raise InputError("an address of queue pairs is missing", hint="use the same version on both sides")
+        try:
+            self._queue_pairs.connect(address)
+        except _native.ProbeFailure as failure:
+            cause, hint = failure.args
+            raise CannotMeasure(cause, hint=hint) from None
+        except (KeyError, TypeError, ValueError, RuntimeError):
+            raise InputError("an address of queue pairs is none", hint="use the same version on both sides") from None
+
+    def begin(self) -> None:
+        """Send the pattern over the queue pairs."""
+        self._queue_pairs.begin()
 
     def close(self) -> None:
         """Threads end, sockets close."""
         self.native.stop()
         del self.native
-        for each in self._sockets:
-            each.close()
+        for connection in self._sockets:
+            connection.close()
+
+    @property
+    def _queue_pairs(self) -> _native.VerbsEnd:
+        assert isinstance(self.native, _native.VerbsEnd)
+        return self.native
 
 
-def tcp_end(cell: Cell, sockets: Sequence[socket.socket], way: int, sends: bool, binding: Binding) -> End:
-    """An end over connected sockets; its threads begin with the pattern at once."""
-    where = numa.of_socket(sockets[0], binding)
-    setup = _setup(cell, where, way)
-    for each in sockets:
-        each.settimeout(None)
-    numbers = [each.fileno() for each in sockets]
+def tcp_endpoint(
+    measurement: NetworkMeasurement, sockets: Sequence[socket.socket], direction: int, sends: bool, binding: Binding
+) -> Endpoint:
+    """An endpoint over connected sockets; its threads begin with the pattern at once."""
+    placement = numa.socket_placement(sockets[0], binding)
+    setup = _setup(measurement, placement, direction)
+    for connection in sockets:
+        connection.settimeout(None)
+    numbers = [connection.fileno() for connection in sockets]
+    native: NativeEndpoint
     with native_errors():
-        if cell.kind == "latency":
-            return End(_native.TcpPing(numbers[0], sends, setup), sends, where, sockets)
-        return End(_native.TcpStream(numbers, sends, setup, cell.zero_copy), sends, where, sockets)
+        if measurement.kind == "latency":
+            native = _native.TcpPing(numbers[0], sends, setup)
+        else:
+            native = _native.TcpStream(numbers, sends, setup, measurement.zero_copy)
+    return Endpoint(native, measurement, sends, placement, sockets)
 
 
-def verbs_end(cell: Cell, way: int, sends: bool, rdma: Rdma, binding: Binding) -> End:
-    """An end over queue pairs, not connected yet; `sends` says whether the data comes from here."""
+def verbs_endpoint(
+    measurement: NetworkMeasurement, direction: int, sends: bool, rdma: RdmaOptions, binding: Binding
+) -> Endpoint:
+    """An endpoint over queue pairs, not connected yet; `sends` says whether the data comes from here."""
     device = numa.rdma_device(rdma.device)
-    where = numa.of_device(device, binding)
-    setup = _native.VerbsSetup(_setup(cell, where, way))
+    placement = numa.device_placement(device, binding)
+    setup = _native.VerbsSetup(_setup(measurement, placement, direction))
     setup.device = device
     setup.gid_index = rdma.gid_index if rdma.gid_index is not None else numa.gid_of(device)
     setup.is_source = sends
-    setup.pairs, setup.depth = cell.connections, cell.depth
-    setup.inline_bytes, setup.events = cell.inline_bytes, cell.events
-    setup.work = work_of(cell, sends)
+    setup.pairs, setup.depth = measurement.connections, measurement.depth
+    setup.inline_bytes, setup.events = measurement.inline_bytes, measurement.events
+    setup.work = _work(measurement, sends)
     with native_errors():
-        return End(_native.VerbsEnd(setup), sends, where, ())
+        return Endpoint(_native.VerbsEnd(setup), measurement, sends, placement)
 
 
-def work_of(cell: Cell, sends: bool) -> Any:
-    """What this side's thread does: a write and a send go out from the source, a read is asked by the destination."""
-    if cell.kind == "latency":
-        if cell.operation == SEND:
+def _work(measurement: NetworkMeasurement, sends: bool) -> Any:
+    """What this side's thread does: a write and a send go out from the source, a read is posted by the destination."""
+    if measurement.kind == "latency":
+        if measurement.operation == SEND:
             return _WORK.ASK_SEND if sends else _WORK.ANSWER_SEND
         return _WORK.ASK_WRITE if sends else _WORK.ANSWER_WRITE
-    if cell.operation == SEND:
+    if measurement.operation == SEND:
         return _WORK.SEND if sends else _WORK.RECEIVE
-    if cell.operation == READ:
+    if measurement.operation == READ:
         return _WORK.NOTHING if sends else _WORK.READ
     return _WORK.WRITE if sends else _WORK.NOTHING
 
 
-def counter_sends(cell: Cell) -> bool:
-    """Whether the bytes are counted where they are sent: only an RDMA write's target does not notice them."""
-    return cell.transport == "verbs" and cell.operation not in (READ, SEND)
-
-
-def _setup(cell: Cell, where: numa.Place, way: int) -> _native.EndSetup:
-    node = -1 if where.node is None else where.node
-    return _native.EndSetup(cell.bytes, node, where.cpus, 1000 * (way + 1))
-
-
-__all__ = ["End", "counter_sends", "tcp_end", "verbs_end"]
+def _setup(measurement: NetworkMeasurement, placement: numa.NumaPlacement, direction: int) -> _native.EndSetup:
+    node = -1 if placement.node is None else placement.node
+    return _native.EndSetup(measurement.bytes, node, placement.cpus, 1000 * (direction + 1))

@@ -1,4 +1,4 @@
-"""A listener of one's own: a second process on this machine, so that one command measures loopback."""
+"""A listener in a second process on this machine, so that one command measures loopback."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from typing import TYPE_CHECKING
 
 from lanewise.probes.network.listener import open_listener, serve
 from lanewise.probes.network.messages import LOOPBACK
-from lanewise.probes.network.options import Binding, Rdma
+from lanewise.probes.network.options import Binding, RdmaOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_COMES_S, _ENDS_S = 20.0, 5.0
+_CLIENT_S, _EXIT_S = 20.0, 5.0
 
 
 @contextmanager
-def second_process(binding: Binding, rdma: Rdma) -> Iterator[tuple[str, int]]:
-    """The address of a listener in a process of its own, which ends with its only client."""
+def listener_process(binding: Binding, rdma: RdmaOptions) -> Iterator[tuple[str, int]]:
+    """The address of a listener in its own process, which ends with its only client."""
     with open_listener(f"{LOOPBACK}:0") as listener:
         address = listener.getsockname()[:2]
         settings = json.dumps([listener.fileno(), asdict(binding), asdict(rdma)])
         process = subprocess.Popen(
             [sys.executable, "-m", "lanewise.probes.network.listener_process", settings],
             pass_fds=[listener.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            start_new_session=True,  # a Ctrl-C is for the side that asks; this one ends with it
+            start_new_session=True,  # a Ctrl-C is for the client; this process ends with it
         )  # fmt: skip
     try:
         yield address
     finally:
         try:
-            process.wait(_ENDS_S)
+            process.wait(_EXIT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -46,7 +46,7 @@ def main() -> None:
 
     number, binding, rdma = json.loads(sys.argv[1])
     with socket.socket(fileno=number) as listener:
-        serve(listener, Binding(**binding), Rdma(**rdma), once=True, patience=_COMES_S)
+        serve(listener, Binding(**binding), RdmaOptions(**rdma), once=True, patience=_CLIENT_S)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The control protocol: one JSON object a line over TCP, each request answered by one line, everything with a limit.
 
-The side that asks opens with {"lanewise": 1}; the listener answers alike. A line that holds "error" says what stopped
-the other side. Connections that carry data open with {"data": TOKEN, "index": N} and then hold no more lines.
+The client opens with {"lanewise": 1}; the listener answers alike. A line with "error" says what stopped the other side.
+Connections that carry data open with {"data": TOKEN, "index": N} and then carry no more lines.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ PORT = 7531
 LOOPBACK = "127.0.0.1"
 LONGEST = 1 << 16
 ANSWER_S = 10.0
-LEFT = "look whether it still runs and what it says, then start again"
+PEER_LOST_HINT = "look whether it still runs and what it says, then start again"
 
 
-class Gone(CannotMeasure):
+class PeerLost(CannotMeasure):
     """The other side closed the connection or was lost."""
 
 
-class Foreign(CannotMeasure):
-    """What the other side says is not this protocol."""
+class OtherProtocol(CannotMeasure):
+    """The other side does not speak this protocol."""
 
 
 def parse_address(text: str, port: int = PORT) -> tuple[str, int]:
@@ -49,38 +49,38 @@ def parse_address(text: str, port: int = PORT) -> tuple[str, int]:
     return host or LOOPBACK, port
 
 
-class Lines:
-    """One connection's lines, in both directions; every wait has an end. It never reads past a line's end."""
+class MessageStream:
+    """The messages of one connection, a line each; every wait has an end. It never reads past a line's end."""
 
     def __init__(self, connection: socket.socket, name: str) -> None:
         self.connection = connection
         self.name = name
 
-    def send(self, line: dict[str, Any]) -> None:
-        """One line; Gone if nobody takes it."""
+    def send(self, message: dict[str, Any]) -> None:
+        """Send one message; PeerLost if nobody takes it."""
         self.connection.settimeout(ANSWER_S)
         try:
-            self.connection.sendall(json.dumps(line, allow_nan=False).encode() + b"\n")
+            self.connection.sendall(json.dumps(message, allow_nan=False).encode() + b"\n")
         except OSError as error:
-            raise self._gone(error) from None
+            raise self._lost(error) from None
 
     def receive(self, patience: float = ANSWER_S) -> dict[str, Any]:
-        """The next line within `patience` s; Gone, or Foreign for what is no JSON object."""
-        raw = self._raw(time.monotonic() + patience, patience)
+        """The next message within `patience` s; PeerLost, or OtherProtocol for what is no JSON object."""
+        raw = self._line(time.monotonic() + patience, patience)
         try:
-            line = json.loads(raw)
+            message = json.loads(raw)
         except (ValueError, RecursionError):
-            line = None
-        if not isinstance(line, dict):
-            raise Foreign(
+            message = None
+        if not isinstance(message, dict):
+            raise OtherProtocol(
                 f"{self.name} is no lanewise: it said {raw[:40].decode('ascii', 'replace')!r}",
                 hint="start `lanewise measure network --listen` there, or name its port",
             )
-        return line
+        return message
 
-    def ask(self, line: dict[str, Any], patience: float = ANSWER_S) -> dict[str, Any]:
+    def request(self, message: dict[str, Any], patience: float = ANSWER_S) -> dict[str, Any]:
         """A request and its answer; CannotMeasure with the other side's words if it refuses."""
-        self.send(line)
+        self.send(message)
         answer = self.receive(patience)
         if "error" in answer:
             hint = str(answer.get("hint", ""))[:300]
@@ -98,27 +98,27 @@ class Lines:
             return True
 
     def close(self) -> None:
-        """Nothing more is said."""
+        """Close the connection."""
         self.connection.close()
 
-    def _raw(self, end: float, patience: float) -> bytes:
+    def _line(self, end: float, patience: float) -> bytes:
         raw = bytearray()
         while not raw.endswith(b"\n"):
-            left = end - time.monotonic()
-            if left <= 0 or len(raw) > LONGEST:
+            remaining = end - time.monotonic()
+            if remaining <= 0 or len(raw) > LONGEST:
                 break
-            self.connection.settimeout(left)
+            self.connection.settimeout(remaining)
             try:
-                seen = self.connection.recv(4096, socket.MSG_PEEK)
-                piece = self.connection.recv(seen.find(b"\n") + 1 or len(seen)) if seen else b""
+                ahead = self.connection.recv(4096, socket.MSG_PEEK)
+                piece = self.connection.recv(ahead.find(b"\n") + 1 or len(ahead)) if ahead else b""
             except TimeoutError:
                 break
             except OSError as error:
-                raise self._gone(error) from None
+                raise self._lost(error) from None
             if not piece:
                 if raw:
                     return bytes(raw)
-                raise self._gone(None)
+                raise self._lost(None)
             raw += piece
         if raw.endswith(b"\n") or len(raw) > LONGEST:
             return bytes(raw)
@@ -127,25 +127,22 @@ class Lines:
             hint="it may be serving another client, be lost, or be no lanewise",
         )
 
-    def _gone(self, error: OSError | None) -> Gone:
-        why = f" ({error.strerror})" if error is not None and error.strerror else ""
-        return Gone(f"{self.name} has left{why}", hint=LEFT)
+    def _lost(self, error: OSError | None) -> PeerLost:
+        reason = f" ({error.strerror})" if error is not None and error.strerror else ""
+        return PeerLost(f"{self.name} has left{reason}", hint=PEER_LOST_HINT)
 
 
 def hello() -> dict[str, Any]:
-    """What either side opens with."""
+    """The first message of either side."""
     return {"lanewise": PROTOCOL}
 
 
-def check_hello(line: dict[str, Any], name: str) -> None:
+def check_hello(message: dict[str, Any], name: str) -> None:
     """CannotMeasure where the other side speaks another protocol or another version of it."""
-    if "lanewise" not in line:
-        raise Foreign(f"{name} is no lanewise", hint="start `lanewise measure network --listen` there")
-    if line["lanewise"] != PROTOCOL:
+    if "lanewise" not in message:
+        raise OtherProtocol(f"{name} is no lanewise", hint="start `lanewise measure network --listen` there")
+    if message["lanewise"] != PROTOCOL:
         raise CannotMeasure(
-            f"{name} speaks version {str(line['lanewise'])[:20]} of the protocol, this side {PROTOCOL}",
+            f"{name} speaks version {str(message['lanewise'])[:20]} of the protocol, this side {PROTOCOL}",
             hint="install the same version of Lanewise on both sides",
         )
-
-
-__all__ = ["Foreign", "Gone", "Lines", "check_hello", "hello", "parse_address"]

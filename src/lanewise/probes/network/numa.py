@@ -1,4 +1,4 @@
-"""Where a connection leaves this machine: the card that carries its route, that card's NUMA node and its CPUs."""
+"""The network card that carries a connection's route, and the NUMA node and CPUs that a measurement is bound to."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _SIOCGIFADDR = 0x8915
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A NUMA node (None: any) with the CPUs to stay on (empty: any), and the card that says so."""
+class NumaPlacement:
+    """A NUMA node (None: any) with the CPUs to run on (empty: any), and the network card it is chosen by."""
 
     card: str = ""
     card_node: int | None = None
@@ -32,43 +32,43 @@ class Place:
     cpus: tuple[int, ...] = ()
 
 
-def of_socket(connection: socket.socket, binding: Binding) -> Place:
-    """Where the route of a connected socket leaves, bound as asked; loopback has no card and no node."""
+def socket_placement(connection: socket.socket, binding: Binding) -> NumaPlacement:
+    """By the card that carries the route of a connected socket; loopback has no card and no node."""
     card = interface_of(connection.getsockname()[0])
     return _bound(card, node_of_interface(card), binding)
 
 
-def of_device(device: str, binding: Binding) -> Place:
-    """Where an RDMA device hangs, bound as asked."""
+def device_placement(device: str, binding: Binding) -> NumaPlacement:
+    """By the NUMA node of an RDMA device."""
     return _bound(device, _node_in(RDMA / device / "device" / "numa_node"), binding)
 
 
 def interface_of(address: str) -> str:
-    """The interface that bears a local address, '' if none does."""
+    """The interface with a local address, '' if none has it."""
     address = address.partition("%")[0]
     if ":" in address and not address.startswith("::ffff:"):
         return _interface_of_v6(address)
-    wanted = socket.inet_aton(address.removeprefix("::ffff:"))
-    if wanted[0] == 127:
+    packed = socket.inet_aton(address.removeprefix("::ffff:"))
+    if packed[0] == 127:
         return "lo"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for name in sorted(os.listdir(NET)) if NET.is_dir() else ():
             try:
-                found = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+                answer = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
             except OSError:
                 continue
-            if found[20:24] == wanted:
+            if answer[20:24] == packed:
                 return name
     return ""
 
 
 def _interface_of_v6(address: str) -> str:
-    wanted = socket.inet_pton(socket.AF_INET6, address).hex()
+    packed = socket.inet_pton(socket.AF_INET6, address).hex()
     try:
         table = Path("/proc/net/if_inet6").read_text(encoding="ascii")
     except OSError:
         return ""
-    return next((line.split()[-1] for line in table.splitlines() if line.startswith(wanted)), "")
+    return next((line.split()[-1] for line in table.splitlines() if line.startswith(packed)), "")
 
 
 def node_of_interface(name: str) -> int | None:
@@ -77,7 +77,7 @@ def node_of_interface(name: str) -> int | None:
         return None
     below = sorted((NET / name).glob("lower_*"))
     if below:
-        nodes = {node_of_interface(each.name.removeprefix("lower_")) for each in below}
+        nodes = {node_of_interface(path.name.removeprefix("lower_")) for path in below}
         return nodes.pop() if len(nodes) == 1 else None
     return _node_in(NET / name / "device" / "numa_node")
 
@@ -92,17 +92,17 @@ def cpus_of(node: int) -> tuple[int, ...]:
     return usable
 
 
-def rdma_device(wanted: str | None) -> str:
+def rdma_device(name: str | None) -> str:
     """The RDMA device of that name, or the first whose port is up; CannotMeasure if there is none."""
-    found = sorted(path.name for path in RDMA.iterdir()) if RDMA.is_dir() else []
-    if wanted is not None:
-        if wanted not in found:
-            known = f"found: {', '.join(found)}" if found else "this machine has no RDMA device at all"
-            raise CannotMeasure(f"there is no RDMA device {wanted[:40]}", hint=known)
-        return wanted
-    active = [name for name in found if "ACTIVE" in text(RDMA / name / "ports" / "1" / "state")]
+    devices = sorted(path.name for path in RDMA.iterdir()) if RDMA.is_dir() else []
+    if name is not None:
+        if name not in devices:
+            hint = f"found: {', '.join(devices)}" if devices else "this machine has no RDMA device at all"
+            raise CannotMeasure(f"there is no RDMA device {name[:40]}", hint=hint)
+        return name
+    active = [device for device in devices if "ACTIVE" in text(RDMA / device / "ports" / "1" / "state")]
     if not active:
-        hint = "bring its link up, or use --transport tcp" if found else "use --transport tcp"
+        hint = "bring its link up, or use --transport tcp" if devices else "use --transport tcp"
         raise CannotMeasure("no RDMA device with an active port", hint=hint)
     return active[0]
 
@@ -110,7 +110,7 @@ def rdma_device(wanted: str | None) -> str:
 def gid_of(device: str) -> int:
     """The index of the GID to use: RoCE v2 with an IPv4 address before any other RoCE v2, else 0."""
     port = RDMA / device / "ports" / "1"
-    rest = None
+    first = None
     for index in range(256):
         gid = text(port / "gids" / str(index))
         if not gid:
@@ -119,8 +119,8 @@ def gid_of(device: str) -> int:
             continue
         if gid.startswith("0000:0000:0000:0000:0000:ffff:"):
             return index
-        rest = index if rest is None else rest
-    return rest or 0
+        first = index if first is None else first
+    return first or 0
 
 
 def check(binding: Binding) -> None:
@@ -131,11 +131,11 @@ def check(binding: Binding) -> None:
         cpus_of(binding.node)
 
 
-def _bound(card: str, card_node: int | None, binding: Binding) -> Place:
+def _bound(card: str, card_node: int | None, binding: Binding) -> NumaPlacement:
     node = binding.node if binding.node is not None else card_node
     if not binding.bind or node is None:
-        return Place(card, card_node)
-    return Place(card, card_node, node, cpus_of(node))
+        return NumaPlacement(card, card_node)
+    return NumaPlacement(card, card_node, node, cpus_of(node))
 
 
 def _node_in(path: Path) -> int | None:
@@ -144,6 +144,3 @@ def _node_in(path: Path) -> int | None:
     except ValueError:
         return None
     return node if node >= 0 else None
-
-
-__all__ = ["Place", "check", "cpus_of", "gid_of", "of_device", "of_socket", "rdma_device"]

@@ -1,127 +1,140 @@
-"""Measures a network: each cell of a plan with a listener, a sample a window, until they agree or there are many."""
+"""The network probe: bandwidth or round trips between this process and a listener."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure
 from lanewise.probes.machine import native_errors
-from lanewise.probes.network import endpoints
-from lanewise.probes.network.session import Count, Peer, Running
-from lanewise.results.estimate import Rule
+from lanewise.probes.network import numa
+from lanewise.probes.network.listener_process import listener_process
+from lanewise.probes.network.messages import parse_address
+from lanewise.probes.network.session import Counters, NetworkRun, connect_session
+from lanewise.probes.sampling import sample_until
+from lanewise.results.observation import Source
 from lanewise.results.sample import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lanewise.probes.network.options import NetworkPlan
+    from lanewise.probes.network.options import MeasureNetworkOptions
 
 FLOWS = {"to": "host0->host1", "from": "host1->host0"}
 PERCENTILES = {"latency_p50": 0.5, "latency_p99": 0.99, "latency_p99.9": 0.999}
 FIRST_S = 5.0
-STEP_S = 0.1  # a Ctrl-C, and a peer that is gone, are noticed this often
+STEP_S = 0.1  # a Ctrl-C, and a listener that has left, are noticed this often
 
 
-@dataclass(frozen=True)
 class NetworkProbe:
-    """Answers a plan with a listener; `rule` says when a cell has samples enough."""
+    """Measures the network to a listener, or loopback to one in a process of its own."""
 
-    peer: Peer
-    rule: Rule = field(default_factory=lambda: Rule(least=5, most=15))
+    source = Source.MEASURED
 
-    def samples(self, scenario: NetworkPlan) -> Iterator[Sample]:
-        """Every sample, as soon as it is there; closing the iterator frees both sides."""
-        for cell in scenario.cells():
-            running = Running(self.peer, cell)
-            try:
-                running.start()
-                if cell.kind == "latency":
-                    yield from self._latency(running, scenario.seconds)
-                else:
-                    yield from self._bandwidth(running, scenario.seconds)
-                running.stop()
-            finally:
-                running.close()
+    def run(self, plan: MeasureNetworkOptions) -> Iterator[Sample]:
+        """Each sample as soon as it is taken; closing the iterator frees both sides.
 
-    def _bandwidth(self, running: Running, seconds: float) -> Iterator[Sample]:
-        made = _Maker(running)
-        before = _under_way(running, max(seconds, 0.1))
-        totals: list[float] = []
-        while not self.rule.enough(totals):
-            _wait(running, seconds)
-            after = running.marks()
-            window = [_rates(one, other) for one, other in zip(before, after, strict=True)]
-            totals.append(sum(sum(rates) for rates in window))
-            before = after
-            yield from made.bandwidth(window)
-
-    def _latency(self, running: Running, seconds: float) -> Iterator[Sample]:
-        made = _Maker(running)
-        native = running.ends[0].native
-        if isinstance(native, _native.TcpStream):
-            raise TypeError("round trips need an end that asks")
-        means: list[float] = []
-        while not self.rule.enough(means):
-            _wait(running, seconds)
-            with native_errors():
-                trips = native.take()
-            if trips.count == 0:
-                raise CannotMeasure(f"no round trip ended in {seconds:g} s", hint="take longer samples: --seconds")
-            means.append(trips.mean())
-            yield from made.latency(trips)
+        CannotMeasure where nothing listens, something else does, or the listener leaves; earlier samples stay valid.
+        """
+        numa.check(plan.binding)
+        local = plan.address is None
+        listener = (
+            listener_process(plan.binding, plan.rdma) if local else nullcontext(parse_address(plan.address or ""))
+        )
+        with listener as address, connect_session(address, plan.binding, plan.rdma) as session:
+            for measurement in plan.measurements():
+                run = NetworkRun(session, measurement)
+                try:
+                    run.start()
+                    yield from _round_trips(run, plan) if measurement.kind == "latency" else _bandwidth(run, plan)
+                    run.stop()
+                finally:
+                    run.close()
 
 
-def _wait(running: Running, seconds: float) -> None:
-    """Let a window pass; a peer that leaves meanwhile ends it."""
+def _bandwidth(run: NetworkRun, plan: MeasureNetworkOptions) -> Iterator[Sample]:
+    """Samples of the windows between two readings of the byte counters."""
+    samples = _NetworkSamples(run)
+    before = _first_counters(run, max(plan.seconds, 0.1))
+
+    def measure() -> Iterator[Sample]:
+        nonlocal before
+        _wait(run, plan.seconds)
+        after = run.counters()
+        rates = [_rates(earlier, later) for earlier, later in zip(before, after, strict=True)]
+        before = after
+        yield from samples.bandwidth(rates)
+
+    return sample_until(plan.rule, "total" if len(run.endpoints) > 1 else "goodput", measure)
+
+
+def _round_trips(run: NetworkRun, plan: MeasureNetworkOptions) -> Iterator[Sample]:
+    samples = _NetworkSamples(run)
+    native = run.endpoints[0].native
+    if isinstance(native, _native.TcpStream):
+        raise TypeError("round trips need an endpoint that sends requests")
+
+    def measure() -> Iterator[Sample]:
+        _wait(run, plan.seconds)
+        with native_errors():
+            trips = native.take()
+        if trips.count == 0:
+            raise CannotMeasure(f"no round trip ended in {plan.seconds:g} s", hint="take longer samples: --seconds")
+        yield from samples.latency(trips)
+
+    return sample_until(plan.rule, "latency", measure)
+
+
+def _wait(run: NetworkRun, seconds: float) -> None:
+    """Let a window pass; a listener that leaves meanwhile ends it."""
     end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0:
-        running.check()
-        time.sleep(min(left, STEP_S))
+    while (remaining := end - time.monotonic()) > 0:
+        run.check()
+        time.sleep(min(remaining, STEP_S))
 
 
-def _under_way(running: Running, seconds: float) -> list[Count]:
-    """The first marks: after a while in which TCP's windows open, and once every connection has moved something."""
+def _first_counters(run: NetworkRun, seconds: float) -> list[Counters]:
+    """Counters after a while in which TCP's windows open, and once every connection has moved something."""
     end = time.monotonic() + FIRST_S
     while True:
-        _wait(running, seconds)
-        marks = running.marks()
-        if all(all(moved) for _, moved in marks) or time.monotonic() > end:
-            return marks
+        _wait(run, seconds)
+        counters = run.counters()
+        if all(all(moved) for _, moved in counters) or time.monotonic() > end:
+            return counters
 
 
-def _rates(before: Count, after: Count) -> list[float]:
-    """GB/s of each connection between two marks; CannotMeasure where the clock or a count went backwards."""
+def _rates(before: Counters, after: Counters) -> list[float]:
+    """GB/s of each connection between two readings; CannotMeasure where the clock or a count went backwards."""
     seconds = after[0] - before[0]
     moved = [b - a for a, b in zip(before[1], after[1], strict=True)]
     if seconds <= 0 or min(moved) < 0:
-        raise CannotMeasure("the other side's marks go backwards", hint="use the same version on both sides")
-    return [each / seconds / 1e9 for each in moved]
+        raise CannotMeasure("the other side's byte counters go backwards", hint="use the same version on both sides")
+    return [size / seconds / 1e9 for size in moved]
 
 
-class _Maker:
-    """Makes the samples of one cell."""
+class _NetworkSamples:
+    """Makes the samples of one measurement."""
 
-    def __init__(self, running: Running) -> None:
-        self._running = running
-        self._cell = running.cell
-        cell = running.cell
-        words = [cell.transport, *([cell.operation] if cell.transport == "verbs" else []), cell.kind]
-        if len(cell.ways) == 2:
+    def __init__(self, run: NetworkRun) -> None:
+        self._run = run
+        self._measurement = measurement = run.measurement
+        verbs = measurement.transport == "verbs"
+        words = [measurement.transport, *([measurement.operation] if verbs else []), measurement.kind]
+        if len(measurement.directions) == 2:
             words.append("both_ways")
         self._scenario = "_".join(words)
-        pulls = " read" if cell.transport == "verbs" and cell.operation == "read" else ""
-        self._flows = ", ".join(FLOWS[way] + pulls for way in cell.ways)
-        self._settings = {"bytes": cell.bytes, "connections": cell.connections}
-        if cell.transport == "verbs":
-            self._settings["depth"] = cell.depth
+        pulls = " read" if verbs and measurement.operation == "read" else ""
+        self._flows = ", ".join(FLOWS[name] + pulls for name in measurement.directions)
+        self._settings = {"bytes": measurement.bytes, "connections": measurement.connections}
+        if verbs:
+            self._settings["depth"] = measurement.depth
 
     def bandwidth(self, window: list[list[float]]) -> Iterator[Sample]:
         """Of one window: each direction's goodput, its connections' share, and the sum of both directions."""
-        for way, (name, rates) in enumerate(zip(self._cell.ways, window, strict=True)):
-            flow, how = FLOWS[name], self._how(way)
+        for i, (name, rates) in enumerate(zip(self._measurement.directions, window, strict=True)):
+            flow, how = FLOWS[name], self._how(i)
             yield self._sample(flow, "goodput", sum(rates), "GB/s", how)
             if len(rates) > 1:
                 for number, rate in enumerate(rates):
@@ -137,29 +150,25 @@ class _Maker:
         for metric, share in PERCENTILES.items():
             yield self._sample(FLOWS["to"], metric, trips.percentile(share), "us", how)
 
-    def _how(self, way: int) -> dict[str, str]:
-        cell, end = self._cell, self._running.ends[way]
-        how = {"flows": self._flows, "engine": "CPU", "transport": cell.transport, "data": "verified"}
-        if cell.transport == "verbs":
+    def _how(self, direction: int) -> dict[str, str]:
+        measurement, endpoint = self._measurement, self._run.endpoints[direction]
+        how = {"flows": self._flows, "engine": "CPU", "transport": measurement.transport, "data": "verified"}
+        if measurement.transport == "verbs":
             how["engine"] = "RDMA"
-            how["completions"] = "events" if cell.events else "polled"
-        if cell.kind == "bandwidth":
-            how["counted"] = "completions at the sender" if endpoints.counter_sends(cell) else "at the receiver"
-        if cell.zero_copy and isinstance(end.native, _native.TcpStream) and end.sends:
-            how["zero copy"] = "copied by the kernel all the same" if end.native.copied else "yes"
-        return {**how, **self._running.about[way]}
+            how["completions"] = "events" if measurement.events else "polled"
+        if measurement.kind == "bandwidth":
+            how["counted"] = "completions at the sender" if measurement.counted_at_sender else "at the receiver"
+        if measurement.zero_copy and isinstance(endpoint.native, _native.TcpStream) and endpoint.sends:
+            how["zero copy"] = "copied by the kernel all the same" if endpoint.native.copied else "yes"
+        return {**how, **self._run.facts[direction]}
 
     def _sample(
         self, flow: str, metric: str, value: float, unit: str, how: dict[str, str], more: dict[str, int] | None = None
     ) -> Sample:
-        settings: dict[str, Any] = {**self._settings, **(more or {})}
-        return Sample(self._scenario, flow, metric, value, unit, settings, how, "network")
+        return Sample(self._scenario, flow, metric, value, unit, {**self._settings, **(more or {})}, how, "network")
 
 
 def fairness(rates: list[float]) -> float:
     """Jain's index in %: 100 where all connections get the same, 100 / n where one gets everything."""
     squares = sum(rate * rate for rate in rates)
     return 100.0 * sum(rates) ** 2 / (len(rates) * squares) if squares > 0 else 100.0
-
-
-__all__ = ["NetworkProbe", "fairness"]

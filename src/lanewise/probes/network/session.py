@@ -1,4 +1,4 @@
-"""The side that asks: opens a measurement with the listener, starts both sides together, takes marks, stops both."""
+"""The client's side: opens a measurement with the listener, starts both sides, reads byte counters, stops both."""
 
 from __future__ import annotations
 
@@ -10,47 +10,51 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise.errors import CannotMeasure
 from lanewise.probes.machine import native_errors
-from lanewise.probes.network import endpoints, listener, messages
+from lanewise.probes.network import messages
+from lanewise.probes.network.endpoints import tcp_endpoint, verbs_endpoint
+from lanewise.probes.network.messages import MessageStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lanewise.probes.network.options import Binding, Cell, Rdma
+    from lanewise.probes.network.endpoints import Endpoint
+    from lanewise.probes.network.options import Binding, NetworkMeasurement, RdmaOptions
 
 CONNECT_S, READY_S, DONE_S, CLOSE_S = 5.0, 20.0, 10.0, 2.0
-Count = tuple[float, list[int]]
+_SAME_VERSION = "use the same version on both sides"
+Counters = tuple[float, list[int]]  # seconds of the counting machine's clock, bytes of each connection
 
 
 @dataclass
-class Peer:
-    """A listener that has answered: where it is, the control connection to it, and how this side is set up."""
+class NetworkSession:
+    """A listener that has answered: its address, the control connection to it, and the settings of this side."""
 
     address: tuple[str, int]
-    lines: messages.Lines
+    stream: MessageStream
     binding: Binding
-    rdma: Rdma
+    rdma: RdmaOptions
 
 
 @contextmanager
-def peer_at(address: tuple[str, int], binding: Binding, rdma: Rdma) -> Iterator[Peer]:
+def connect_session(address: tuple[str, int], binding: Binding, rdma: RdmaOptions) -> Iterator[NetworkSession]:
     """A control connection to the listener at HOST, PORT; CannotMeasure where there is none or none of this kind."""
-    lines = messages.Lines(_connect(address), f"{address[0]} port {address[1]}")
+    stream = MessageStream(_connect(address), f"{address[0]} port {address[1]}")
     try:
-        lines.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        stream.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            lines.send(messages.hello())
-            answer = lines.receive()
-        except messages.Gone:
+            stream.send(messages.hello())
+            answer = stream.receive()
+        except messages.PeerLost:
             raise CannotMeasure(
-                f"{lines.name} closed the connection at once: it is no lanewise",
+                f"{stream.name} closed the connection at once: it is no lanewise",
                 hint="start `lanewise measure network --listen` there, or name its port",
             ) from None
         if "error" in answer and "lanewise" not in answer:
-            raise CannotMeasure(f"{lines.name} says: {str(answer['error'])[:300]}", hint=str(answer.get("hint", "")))
-        messages.check_hello(answer, lines.name)
-        yield Peer(address, lines, binding, rdma)
+            raise CannotMeasure(f"{stream.name} says: {str(answer['error'])[:300]}", hint=str(answer.get("hint", "")))
+        messages.check_hello(answer, stream.name)
+        yield NetworkSession(address, stream, binding, rdma)
     finally:
-        lines.close()
+        stream.close()
 
 
 def _connect(address: tuple[str, int]) -> socket.socket:
@@ -72,148 +76,149 @@ def _connect(address: tuple[str, int]) -> socket.socket:
         raise CannotMeasure(f"{host} port {port} cannot be reached: {error.strerror}", hint=hint) from None
 
 
-class Running:
-    """One cell in progress on both sides: `ends` are this side's, one a direction."""
+class NetworkRun:
+    """A measurement in progress on both sides: `endpoints` are this side's, `facts` the words of both, by direction."""
 
-    def __init__(self, peer: Peer, cell: Cell) -> None:
-        self.peer = peer
-        self.cell = cell
-        self.ends: list[endpoints.End] = []
-        self.about: list[dict[str, str]] = []
+    def __init__(self, session: NetworkSession, measurement: NetworkMeasurement) -> None:
+        self.session = session
+        self.measurement = measurement
+        self.endpoints: list[Endpoint] = []
+        self.facts: list[dict[str, str]] = []
 
     def start(self) -> None:
-        """Connections, the pattern there and compared, then go on both sides."""
-        request = {"do": "open", "cell": asdict(self.cell)}
-        if self.cell.transport == "tcp":
-            self._connect_data(str(self._ask(request).get("token", "")))
+        """Connect, send the pattern, compare it on both sides, then start the data on both."""
+        request = {"do": "open", "cell": asdict(self.measurement)}
+        if self.measurement.transport == "tcp":
+            self._connect_sockets(str(self._request(request).get("token", "")))
         else:
-            self._connect_pairs(request)
-        self._until(READY_S, "the first data", lambda: self._both("ready"))
-        for end in self.ends:
+            self._connect_queue_pairs(request)
+        self._wait_until(READY_S, "the first data", lambda: self._both("ready"))
+        for endpoint in self.endpoints:
             with native_errors():
-                end.native.check()
-        self._ask({"do": "check"})
-        self._ask({"do": "go"})
-        for end in self.ends:
-            end.native.go()
+                endpoint.native.check()
+        self._request({"do": "check"})
+        self._request({"do": "go"})
+        for endpoint in self.endpoints:
+            endpoint.native.go()
 
-    def marks(self) -> list[Count]:
-        """Per direction, the bytes of each connection where they are counted, and when, by that machine's clock."""
+    def counters(self) -> list[Counters]:
+        """Per direction, the bytes of each connection on the side that counts them, and the time on its clock."""
         with native_errors():
-            here = listener.marks_of(self.ends)
-        return self._counted(here, self._ask({"do": "mark"}))
+            local = [endpoint.counters() for endpoint in self.endpoints]
+        return self._counters(local, self._request({"do": "mark"}))
 
     def check(self) -> None:
         """CannotMeasure if the other side has left or this side's data has stopped."""
-        if self.peer.lines.closed():
-            raise messages.Gone(f"{self.peer.lines.name} has left", hint=messages.LEFT)
+        if self.session.stream.closed():
+            raise messages.PeerLost(f"{self.session.stream.name} has left", hint=messages.PEER_LOST_HINT)
         with native_errors():
-            for end in self.ends:
-                end.native.ready()
+            for endpoint in self.endpoints:
+                endpoint.native.ready()
 
-    def stop(self) -> tuple[list[Count], list[Count]]:
-        """Those that drive stop and finish what is under way, then the others; what each direction sent and received.
+    def stop(self) -> tuple[list[Counters], list[Counters]]:
+        """Stop and drain the endpoints that drive, then the others; the bytes that each direction sent and received.
 
         Of verbs only the side that counts knows the bytes; the two are the same then.
         """
-        self._ask({"do": "stop"})
-        self._stop_here(False)
-        self._until(DONE_S, "the end of what is under way", lambda: self._both("done", all=False))
-        if self.cell.transport == "verbs":
-            self._ask({"do": "stop", "all": True})
-            self._stop_here(True)
-        self._until(DONE_S, "the end of the other side", lambda: self._both("done", all=True))
-        if self.cell.transport == "tcp" and self.cell.kind == "latency":
+        self._request({"do": "stop"})
+        self._stop_local(False)
+        self._wait_until(DONE_S, "the end of what is under way", lambda: self._both("done", all=False))
+        if self.measurement.transport == "verbs":
+            self._request({"do": "stop", "all": True})
+            self._stop_local(True)
+        self._wait_until(DONE_S, "the end of the other side", lambda: self._both("done", all=True))
+        if self.measurement.transport == "tcp" and self.measurement.kind == "latency":
             return [], []
-        here, there = listener.marks_of(self.ends), self._ask({"do": "mark"})
-        return self._counted(here, there, sent=True), self._counted(here, there)
+        local, answer = [endpoint.counters() for endpoint in self.endpoints], self._request({"do": "mark"})
+        return self._counters(local, answer, sent=True), self._counters(local, answer)
 
     def close(self) -> None:
-        """Free both sides; a peer that is gone has nothing left to free."""
-        for end in self.ends:
-            end.close()
-        self.ends = []
+        """Free both sides; a listener that has left has nothing to free."""
+        for endpoint in self.endpoints:
+            endpoint.close()
+        self.endpoints = []
         try:
-            self.peer.lines.ask({"do": "close"}, CLOSE_S)
+            self.session.stream.request({"do": "close"}, CLOSE_S)
         except CannotMeasure:
             return
 
-    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        return self.peer.lines.ask(request)
+    def _request(self, message: dict[str, Any]) -> dict[str, Any]:
+        return self.session.stream.request(message)
 
-    def _connect_data(self, token: str) -> None:
-        opened: list[socket.socket] = []
-        n = self.cell.connections
+    def _connect_sockets(self, token: str) -> None:
+        sockets: list[socket.socket] = []
+        n, directions = self.measurement.connections, self.measurement.directions
         try:
-            for index in range(n * len(self.cell.ways)):
-                connection = _connect(self.peer.address)
-                opened.append(connection)
-                messages.Lines(connection, self.peer.lines.name).send({"data": token, "index": index})
-            answer = self._ask({"do": "begin"})
+            for index in range(n * len(directions)):
+                connection = _connect(self.session.address)
+                sockets.append(connection)
+                MessageStream(connection, self.session.stream.name).send({"data": token, "index": index})
+            answer = self._request({"do": "begin"})
         except BaseException:
-            for each in opened:
-                each.close()
+            for connection in sockets:
+                connection.close()
             raise
-        for way, name in enumerate(self.cell.ways):
-            mine = opened[way * n : (way + 1) * n]
-            self.ends.append(endpoints.tcp_end(self.cell, mine, way, name == "to", self.peer.binding))
-        self._set_about(answer)
+        for i, name in enumerate(directions):
+            part = sockets[i * n : (i + 1) * n]
+            self.endpoints.append(tcp_endpoint(self.measurement, part, i, name == "to", self.session.binding))
+        self._add_facts(answer)
 
-    def _connect_pairs(self, request: dict[str, Any]) -> None:
-        for way, name in enumerate(self.cell.ways):
-            self.ends.append(endpoints.verbs_end(self.cell, way, name == "to", self.peer.rdma, self.peer.binding))
-        answer = self._ask({**request, "ends": [listener.address_of(end) for end in self.ends]})
-        theirs = answer.get("ends")
-        if not isinstance(theirs, list) or len(theirs) != len(self.ends):
-            raise CannotMeasure(f"{self.peer.lines.name} gives no queue pairs", hint="use the same version on both")
-        for end, peer in zip(self.ends, theirs, strict=True):
-            listener.connect(end, peer)
-        self._set_about(self._ask({"do": "begin"}))
-        for end in self.ends:
-            listener.begin(end)
+    def _connect_queue_pairs(self, request: dict[str, Any]) -> None:
+        for i, name in enumerate(self.measurement.directions):
+            self.endpoints.append(
+                verbs_endpoint(self.measurement, i, name == "to", self.session.rdma, self.session.binding)
+            )
+        answer = self._request({**request, "ends": [endpoint.address() for endpoint in self.endpoints]})
+        addresses = answer.get("ends")
+        if not isinstance(addresses, list) or len(addresses) != len(self.endpoints):
+            raise CannotMeasure(f"{self.session.stream.name} gives no queue pairs", hint=_SAME_VERSION)
+        for endpoint, address in zip(self.endpoints, addresses, strict=True):
+            endpoint.connect(address)
+        self._add_facts(self._request({"do": "begin"}))
+        for endpoint in self.endpoints:
+            endpoint.begin()
 
-    def _set_about(self, answer: dict[str, Any]) -> None:
-        given = answer.get("about")
-        theirs = given if isinstance(given, list) else []
-        for end, other in zip(self.ends, theirs or [{}] * len(self.ends), strict=False):
-            there = {f"{key} there": str(value)[:100] for key, value in dict(other).items()}
-            self.about.append({**end.about(), **there})
+    def _add_facts(self, answer: dict[str, Any]) -> None:
+        about = answer.get("about")
+        remote = about if isinstance(about, list) and about else [{}] * len(self.endpoints)
+        for endpoint, facts in zip(self.endpoints, remote, strict=False):
+            other_side = {f"{key} there": str(value)[:100] for key, value in dict(facts).items()}
+            self.facts.append({**endpoint.describe(), **other_side})
 
-    def _stop_here(self, everyone: bool) -> None:
-        for end in self.ends:
-            if everyone or listener.drives(end, self.cell):
-                end.native.stop()
+    def _stop_local(self, everyone: bool) -> None:
+        for endpoint in self.endpoints:
+            if everyone or endpoint.drives:
+                endpoint.native.stop()
 
     def _both(self, stage: str, **more: Any) -> bool:
-        mine = [end for end in self.ends if stage != "done" or more["all"] or listener.drives(end, self.cell)]
+        """Whether both sides have reached `stage`: ready or done."""
+        endpoints = [endpoint for endpoint in self.endpoints if stage != "done" or more["all"] or endpoint.drives]
         with native_errors():
-            here = all(end.native.ready() if stage == "ready" else end.native.done() for end in mine)
-        return bool(self._ask({"do": stage, **more}).get(stage)) and here
+            local = all(end.native.ready() if stage == "ready" else end.native.done() for end in endpoints)
+        return bool(self._request({"do": stage, **more}).get(stage)) and local
 
-    def _until(self, patience: float, what: str, reached: Callable[[], bool]) -> None:
-        end, wait = time.monotonic() + patience, 0.001
+    def _wait_until(self, patience: float, event: str, reached: Callable[[], bool]) -> None:
+        end, pause = time.monotonic() + patience, 0.001
         while not reached():
             if time.monotonic() > end:
                 raise CannotMeasure(
-                    f"{self.peer.lines.name}: {what} did not come in {patience:g} s",
+                    f"{self.session.stream.name}: {event} did not come in {patience:g} s",
                     hint="is data let through between the two sides? look at the network and both sides' logs",
                 )
-            time.sleep(wait)
-            wait = min(2 * wait, 0.05)
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
 
-    def _counted(self, here: list[dict[str, Any]], answer: dict[str, Any], sent: bool = False) -> list[Count]:
-        there = answer.get("marks")
-        if not isinstance(there, list) or len(there) != len(here):
-            raise CannotMeasure(f"{self.peer.lines.name} sends no marks", hint="use the same version on both sides")
-        found: list[Count] = []
-        for end, mine, theirs in zip(self.ends, here, there, strict=True):
-            at_source = endpoints.counter_sends(self.cell) or (sent and self.cell.transport == "tcp")
-            mark = mine if end.sends == at_source else theirs
+    def _counters(self, local: list[dict[str, Any]], answer: dict[str, Any], sent: bool = False) -> list[Counters]:
+        remote = answer.get("marks")
+        if not isinstance(remote, list) or len(remote) != len(local):
+            raise CannotMeasure(f"{self.session.stream.name} sends no byte counters", hint=_SAME_VERSION)
+        counters: list[Counters] = []
+        for endpoint, here, there in zip(self.endpoints, local, remote, strict=True):
+            at_source = self.measurement.counted_at_sender or (sent and self.measurement.transport == "tcp")
+            values = here if endpoint.sends == at_source else there
             try:
-                found.append((float(mark["seconds"]), [int(each) for each in mark["bytes"]]))
+                counters.append((float(values["seconds"]), [int(count) for count in values["bytes"]]))
             except (KeyError, TypeError, ValueError):
-                raise CannotMeasure(f"{self.peer.lines.name} sends a mark that is none", hint="") from None
-        return found
-
-
-__all__ = ["Peer", "Running", "peer_at"]
+                cause = f"{self.session.stream.name} sends unreadable byte counters"
+                raise CannotMeasure(cause, hint=_SAME_VERSION) from None
+        return counters
