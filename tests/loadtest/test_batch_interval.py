@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,21 +11,39 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("the system under test is built on Linux only", allow_module_level=True)
 
-from lanewise._native import drive
+from lanewise import _native
 from lanewise.loadtest.batch_interval import intervals
 from lanewise.loadtest.system import SystemSpec, account, open_system
 
 
-def test_intervals_are_no_shorter_than_the_service_and_of_batches_of_that_size():
-    ask = SystemSpec(
-        devices=("cpu", "cpu"), batch=4, sample_bytes=64, library=16, service_batch=0.001, service_query=0.0001
-    )
-    system = open_system(ask)
-    seen = {size: (intervals(system, ask, [size])[size], account(system).sizes) for size in (1, 3, 4)}
-    for size, (took, sizes) in seen.items():
-        assert took >= 0.8 * (0.001 + size * 0.0001)  # a machine that stands still may end two batches at once
-        assert max(sizes) == size == max(sizes, key=lambda each: sizes[each])  # a late issuer leaves some smaller
-    intervals(system, ask, [1])
+ASK = SystemSpec(
+    devices=("cpu", "cpu"), batch=4, sample_bytes=64, library=16, service_batch=0.001, service_query=0.0001
+)
+
+
+def test_an_interval_is_the_time_of_a_batch_whatever_the_first_and_the_last_took(monkeypatch: pytest.MonkeyPatch):
+    system, counts = open_system(ASK), []
+
+    def planted(system: Any, seconds: Any, samples: Any, coalesce: bool) -> dict[str, Any]:
+        """Both devices end a batch of 3 each 5 ms; the first tenth comes 1 s late, the last takes 1 s longer."""
+        batches = len(samples) // 3 // 2
+        counts.append(batches)
+        ends = np.arange(1, batches + 1) * 5e6 + 1e9
+        ends[-batches // 10 :] += 1e9
+        return {"failure": ("", ""), "answered": np.repeat(ends.astype(np.int64), 3 * 2)}
+
+    monkeypatch.setattr(_native, "drive", planted)
+    assert intervals(system, ASK, [3]) == {3: pytest.approx(0.005)}
+    assert counts == [10, 50]  # a quarter of a second's work
+
+
+def test_a_system_at_work_takes_its_service_and_batches_of_that_size():
+    system = open_system(ASK)
+    for size in (1, 3, 4):
+        interval = intervals(system, ASK, [size])[size]
+        assert interval >= 0.5 * (0.001 + size * 0.0001)  # a machine that stands still may end many batches at once
+        sizes = account(system).sizes
+        assert max(sizes) == size == max(sizes, key=lambda count: sizes[count])  # a late issuer leaves some smaller
     system.load(list(range(16)))  # they were let go, and whole batches are taken again
-    drive(system, np.zeros(16), np.arange(16, dtype=np.uint64), coalesce=True)
+    _native.drive(system, np.zeros(16), np.arange(16, dtype=np.uint64), coalesce=True)
     assert max(account(system).sizes) == 4

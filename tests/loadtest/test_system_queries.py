@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import zlib
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,9 @@ if sys.platform != "linux":
     pytest.skip("load tests are for Linux", allow_module_level=True)
 
 from lanewise import _native
+from lanewise.loadtest.interference import used
+from lanewise.loadtest.load_run import LoadSpec
+from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup
 from lanewise.loadtest.system import SystemSpec, SystemStatistics, account, open_system, perfetto
 
 BYTES, LIBRARY = 100, 32  # not a multiple of 16: samples keep their distance on the device
@@ -78,41 +84,64 @@ def test_every_query_is_answered_once_with_what_its_sample_is(
     assert told.failed == 0
 
 
-def test_a_full_batch_goes_at_once_and_a_partial_one_waits_for_its_time_out() -> None:
-    system = made(batch=4, timeout=0.25)
-    found = driven(system, [0.0] * 6, coalesce=True, flush=False)
-    waited = (found["answered"] - found["issued"]) * 1e-9
-    assert account(system).sizes == {2: 1, 4: 1}
-    assert (waited[4:] >= 0.25).all()
-    assert waited[:4].max() < waited[4:].min()
+def test_a_full_batch_does_not_wait_for_its_time_out() -> None:
+    system = made(batch=4, timeout=1000.0)
+    result = driven(system, [0.0] * 8, coalesce=True, flush=False)
+    assert account(system).sizes == {4: 2}
+    assert list(result["answers"]) == [1] * 8
+
+
+def test_a_partial_batch_waits_for_its_time_out() -> None:
+    system = made(batch=4, timeout=0.05)
+    result = driven(system, [0.0] * 2, coalesce=True, flush=False)
+    assert account(system).sizes == {2: 1}
+    assert (result["answered"] - result["issued"]).min() >= 0.05e9
 
 
 def test_flush_lets_a_partial_batch_go_long_before_its_time_out() -> None:
-    system = made(batch=64, timeout=30.0)
-    found = driven(system, [0.0] * 5, coalesce=True, limit=20)
+    system = made(batch=64, timeout=1000.0)
+    found = driven(system, [0.0] * 5, coalesce=True)
     assert list(found["answers"]) == [1] * 5
     assert account(system).sizes == {5: 1}
 
 
-def test_without_a_time_out_it_takes_what_is_there() -> None:
+def test_without_a_time_out_a_query_waits_for_no_other() -> None:
     system = made(batch=64, timeout=0.0)
-    driven(system, [0.0, 0.05, 0.1])
-    assert account(system).sizes == {1: 3}
+    result = driven(system, [0.0], flush=False)
+    assert list(result["answers"]) == [1]
+    assert account(system).sizes == {1: 1}
 
 
-def test_what_waits_while_the_device_is_busy_goes_together() -> None:
-    system = made(batch=64, timeout=0.0, streams=1, service_batch=0.3)
-    driven(system, [0.0, *np.linspace(0.05, 0.1, 10)])
-    assert account(system).sizes == {1: 1, 10: 1}
+def test_what_waits_while_the_device_is_busy_goes_together(loadgen: object, tmp_path: Path) -> None:
+    # LoadGen says when all queries are issued: until then the engine keeps its first batch.
+    issued_all = threading.Event()
+
+    def engine(batch: Any, samples: Any) -> bytes:
+        assert issued_all.wait(300)
+        return bytes(len(samples))
+
+    def tick(issued: int, answered: int, late: int) -> None:
+        if issued == 20:
+            issued_all.set()
+
+    spec = SystemSpec(sample_bytes=BYTES, library=LIBRARY, engine=engine, batch=64, timeout=0.0, streams=1)
+    system = open_system(spec)
+    runner = LoadGenRunner(system, tmp_path, RunnerSetup(samples=LIBRARY, resident=LIBRARY), tick)
+    runner.run(LoadSpec(qps=1000.0, seconds=0.001, queries=20, bound=600.0))
+    sizes = account(system).sizes
+    assert sum(size * count for size, count in sizes.items()) == 20
+    assert sum(sizes.values()) <= 2  # those there at first, and all that came meanwhile
 
 
 def test_the_next_batch_is_copied_while_the_device_is_held() -> None:
-    held = {}
+    service = 0.05
     for streams in (1, 3):
-        system = made(batch=1, streams=streams, service_batch=0.02)
+        system = made(batch=1, timeout=0.0, streams=streams, service_batch=service, trace=64)
         driven(system, [0.0] * 6)
-        held[streams] = account(system).stages["infer"]["max"]
-    assert held[3] > 1.9 * held[1]  # it waits for its device, copied
+        batches = sorted((copied, inferred) for _, _, _, copied, inferred, *_ in system.trace())
+        early = [copied for (_, inferred), (copied, _) in pairwise(batches) if copied < inferred]
+        assert bool(early) is (streams > 1)
+    assert account(system).stages["infer"]["max"] > 1.9 * service  # it waits for its device, copied
 
 
 def test_an_idle_system_uses_every_device_and_a_slow_device_gets_less() -> None:
@@ -120,17 +149,21 @@ def test_an_idle_system_uses_every_device_and_a_slow_device_gets_less() -> None:
     driven(system, np.arange(8) * 0.03)
     assert {batch[0] for batch in system.trace()} == {0, 1, 2, 3}
 
-    slow = [lambda batch, samples: _sleep(0.1), lambda batch, samples: None]
-    system = made(engine=tuple(slow), devices=("cpu", "cpu"), batch=1, streams=1, timeout=0.0, trace=64, checksum=False)
+    answered, enough = [], threading.Event()
+
+    def slow(batch: Any, samples: Any) -> None:
+        assert enough.wait(300)
+
+    def quick(batch: Any, samples: Any) -> None:
+        answered.extend(samples)
+        if len(answered) == 10:
+            enough.set()
+
+    engines = (slow, quick)
+    system = made(engine=engines, devices=("cpu", "cpu"), batch=1, streams=1, timeout=0.0, trace=64, checksum=False)
     driven(system, np.arange(24) * 0.01)
     lanes = [batch[0] for batch in system.trace()]
     assert lanes.count(0) < lanes.count(1)
-
-
-def _sleep(seconds: float) -> None:
-    import time
-
-    time.sleep(seconds)
 
 
 def test_samples_come_from_the_data_set_and_leave_room_when_unloaded() -> None:
@@ -182,14 +215,17 @@ def test_it_runs_again_and_forgets_the_run_before() -> None:
 def test_deterministic_service_queues_as_m_d_1_does() -> None:
     """Mean wait of M/D/1: rho/(2(1-rho)) services; here 5 ms at rho 0.6, so 3.75 ms of waiting, within 60 %."""
     service, load = 0.005, 0.6
-    times = np.cumsum(np.random.default_rng(4).exponential(service / load, 250))
+    times = np.cumsum(np.random.default_rng(4).exponential(service / load, 150))
     system = made(batch=1, timeout=0.0, streams=2, service_batch=service, checksum=False)
-    found = driven(system, times)
-    latency = float(np.mean(found["answered"] - found["scheduled"])) * 1e-9
-    at, free = [], 0.0
+    before = used()
+    result = driven(system, times)
+    after = used()
+    latencies = (result["answered"] - result["scheduled"]) * 1e-9
+    exact, free = [], 0.0
     for time in times:  # Lindley: what a server without overhead would do with this very schedule
         free = max(free, time) + service
-        at.append(free - time)
-    exact = float(np.mean(at))
-    assert exact <= latency * 1.0001
-    assert latency < 1.6 * exact + 0.01  # a busy machine may wake threads late
+        exact.append(free - time)
+    assert (latencies > np.array(exact) - 1e-6).all()
+    # A busy machine wakes threads late, and only then most queries may wait longer.
+    if before and after and after.others_since(before) == 0.0:
+        assert np.median(latencies) < 1.6 * np.median(exact) + 0.01
