@@ -34,7 +34,6 @@ SHARED = {
     "Lines",
     "Matrix",
     "Model",
-    "Node",
     "Part",
     "Peer",
     "Place",
@@ -45,7 +44,6 @@ SHARED = {
     "Seen",
     "Shape",
     "Source",
-    "Spot",
     "Table",
     "Target",
     "Transfer",
@@ -59,7 +57,6 @@ VAGUE_MODULES = {
     "cli.loaded",
     "cli.loadtest.asked",
     "cli.spread",
-    "marks",
     "readers.own",
     "studies.bench",
 }

@@ -15,7 +15,6 @@ from lanewise import _native
 from lanewise.loadtest.batch_interval import intervals
 from lanewise.loadtest.system import SystemSpec, account, open_system
 
-
 ASK = SystemSpec(
     devices=("cpu", "cpu"), batch=4, sample_bytes=64, library=16, service_batch=0.001, service_query=0.0001
 )

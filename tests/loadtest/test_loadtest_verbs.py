@@ -12,7 +12,7 @@ from typing import Any
 import fake_cuda
 import numpy as np
 import pytest
-from cli_binary import BINARY, has_lines, interrupted
+from cli_binary import BINARY, interrupted, interrupts_itself
 from needs import models
 
 from lanewise.installed import loadgen_missing
@@ -27,6 +27,9 @@ from lanewise.errors import CannotMeasure
 from lanewise.loadtest.load_run import LoadSpec
 
 QUICK = ["--engine", "synthetic", "--service", "50 us", "--sample-bytes", "512 B", "--library", "32"]
+# For searches: a bound that a busy machine keeps as well, and a service so slow that its prediction is soon simulated.
+CALM = [*QUICK, "--service", "1 ms", "--bound", "500 ms"]
+NEVER = "600 s"  # a bound that no query breaks
 ONNX = ["--engine", "onnxruntime", "--threads", "1"]
 
 Told = tuple[int, str, str]
@@ -44,6 +47,14 @@ def ask(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
         return code, said.out, said.err
 
     return asked
+
+
+@pytest.fixture
+def sure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The generator alone holds twice any rate: that is not tried each time."""
+    from lanewise.loadtest import selftest
+
+    monkeypatch.setattr(selftest, "holds", lambda *_: True)
 
 
 def refused(told: Told, *words: str) -> str:
@@ -75,16 +86,17 @@ def pictures(folder: Path) -> Path:
 
 def test_a_run_says_what_loadgen_says_and_keeps_its_logs(ask: Ask, tmp_path: Path):
     code, out, _ = ask(
-        "run", *QUICK, "--qps", 200, "--seconds", 0.5, "--queries", 50, "--bound", "1 s", "--results", "logs-here",
+        "run", *QUICK, "--qps", 800, "--seconds", 0.1, "--queries", 480, "--bound", NEVER, "--results", "logs-here",
         "--json", "-o", "run.json", "--trace", "trace.json", "--seed", 7,
     )  # fmt: skip
+    assert code == 0
     found = json.loads(out)
-    assert code == (0 if found["valid"] else 1)
     log = (Path(found["logs"]) / "mlperf_log_detail.txt").read_text()
-    assert found["valid"] is ('"result_validity", "value": "VALID"' in log)
-    assert found["bound"] == 1.0
+    assert found["valid"]
+    assert '"result_validity", "value": "VALID"' in log
+    assert found["bound"] == 600.0
     assert found["seed"] == 7
-    assert '"effective_target_qps", "value": 200' in log
+    assert '"effective_target_qps", "value": 800' in log
     rows = json.loads((tmp_path / "run.json").read_text())["rows"]
     assert {row["metric"] for row in rows} >= {"completed", "goodput", "p50", "p99"}
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
@@ -93,7 +105,7 @@ def test_a_run_says_what_loadgen_says_and_keeps_its_logs(ask: Ask, tmp_path: Pat
 
 @pytest.mark.parametrize("scenario", ["offline", "SingleStream", "multi-stream"])
 def test_every_scenario_of_mlperf_runs(ask: Ask, scenario: str):
-    code, out, err = ask("run", *QUICK, "--scenario", scenario, "--seconds", 0.3, "--queries", 20, "--percentile", 0.9,
+    code, out, err = ask("run", *QUICK, "--scenario", scenario, "--seconds", 0.3, "--queries", 100, "--percentile", 0.9,
                          "--json")  # fmt: skip
     found = json.loads(out)
     assert code == (0 if found["valid"] else 1), err
@@ -103,14 +115,14 @@ def test_every_scenario_of_mlperf_runs(ask: Ask, scenario: str):
 
 
 def test_what_stands_in_user_conf_counts_but_for_the_rate(ask: Ask, tmp_path: Path):
-    (tmp_path / "user.conf").write_text("*.Server.target_latency = 250\n*.Server.min_duration = 300\n"
-                                        "*.Server.target_qps = 7\n*.Server.min_query_count = 20\n")  # fmt: skip
-    code, out, err = ask("run", *QUICK, "--qps", 150, "--seconds", 9, "--user-conf", "user.conf", "--json")
+    (tmp_path / "user.conf").write_text("*.Server.target_latency = 250000\n*.Server.min_duration = 300\n"
+                                        "*.Server.target_qps = 7\n*.Server.min_query_count = 480\n")  # fmt: skip
+    code, out, err = ask("run", *QUICK, "--qps", 1500, "--seconds", 9, "--user-conf", "user.conf", "--json")
+    assert code == 0, err
     found = json.loads(out)
-    assert code == (0 if found["valid"] else 1), err
-    assert found["bound"] == 0.25
-    assert found["target"] == 150
-    assert found["queries"] < 150
+    assert found["bound"] == 250.0
+    assert found["target"] == 1500
+    assert 480 <= found["queries"] < 1500
 
 
 @models
@@ -171,7 +183,7 @@ def test_a_cache_fails_the_same_sample_audit(ask: Ask, monkeypatch: pytest.Monke
 
     def cached(own: Any, load: LoadSpec) -> Any:
         outcome = true(own, load)
-        return dataclasses.replace(outcome, qps=3 * outcome.qps) if own.setup.audit else outcome
+        return dataclasses.replace(outcome, qps=1000 * outcome.qps) if own.setup.audit else outcome
 
     monkeypatch.setattr(loadgen.LoadGenRunner, "run", cached)
     code, out, _ = ask("run", *QUICK, "--audit", "same-sample", "--seconds", 0.2, "--queries", 50)
@@ -328,16 +340,17 @@ def test_an_engine_that_fails_in_a_search_leaves_the_runs_before(ask: Ask, monke
     assert all(json.loads(line)["kind"] for line in lines[1:])
 
 
+@pytest.mark.usefixtures("sure")
 def test_a_search_goes_on_with_the_same_settings_only(ask: Ask):
-    words = ["peak", *QUICK, "--seconds", 2, "--most-runs", 2, "--results", "kept"]
+    words = ["peak", *CALM, "--seconds", 1, "--most-runs", 2, "--results", "kept"]
     code, _, err = ask(*words)
-    assert code in (0, 1), err  # 1: on a busy machine no rate may be VALID
+    assert code == 0, err
     before = Path("kept/search.jsonl").read_text()
     for other in (["--batch", 4], ["--bound", "20 ms"], ["--timeout", "2 ms"], ["--service", "60 us"]):
         refused(ask(*words, *other), "kept/search.jsonl:1: holds a search with other settings")
         assert Path("kept/search.jsonl").read_text() == before
     again, out, err = ask(*words, "--json")
-    assert again == code, err
+    assert again == 0, err
     assert Path("kept/search.jsonl").read_text() == before
     assert len(json.loads(out)["runs"]) == before.count("\n") - 1
 
@@ -345,8 +358,7 @@ def test_a_search_goes_on_with_the_same_settings_only(ask: Ask):
 def test_a_generator_that_does_not_hold_twice_the_rate_by_itself_is_noted(ask: Ask, monkeypatch: pytest.MonkeyPatch):
     from lanewise.loadtest import selftest
 
-    bound = ["--bound", "2 s"]  # which a busy machine keeps as well
-    words = ["peak", *QUICK, *bound, "--seconds", 4, "--most-runs", 2, "--results", "kept", "--json"]
+    words = ["peak", *CALM, "--seconds", 1, "--most-runs", 2, "--results", "kept", "--json"]
     tried = []
 
     def holds(*asked: Any) -> bool:
@@ -369,8 +381,9 @@ def test_a_single_run_that_asks_much_of_the_generator_is_noted(ask: Ask, monkeyp
         assert any("the generator alone" in note for note in told["notes"]) is noted
 
 
+@pytest.mark.usefixtures("sure")
 def test_a_finished_search_told_again_says_where_the_last_runs_time_went(ask: Ask):
-    words = ("peak", *QUICK, "--seconds", 2, "--results", "kept", "--json")
+    words = ("peak", *CALM, "--seconds", 1, "--results", "kept", "--json")
     first, again = (json.loads(ask(*words)[1]) for _ in range(2))
     assert first["mean_batch"] > 0
     for name in ("runs", "stages", "mean_batch", "limit"):
@@ -384,11 +397,25 @@ def test_a_file_that_is_no_search_is_left_as_it_is(ask: Ask):
     assert Path("kept/search.jsonl").read_text() == "my diary\n"
 
 
+# LoadGen, which tells how many queries it has issued: in its third run a Ctrl-C comes when there are some.
+THIRD_RUN = """
+import signal
+from lanewise import _loadgen
+run, runs = _loadgen.run, []
+def interrupted(system, settings, tick=None):
+    runs.append(settings)
+    def signalled(issued, answered, late):
+        if issued and len(runs) == 3:
+            signal.raise_signal(signal.SIGINT)
+    return run(system, settings, signalled)
+_loadgen.run = interrupted
+"""
+
+
 def test_ctrl_c_keeps_finished_runs_and_the_same_command_goes_on(tmp_path: Path):
-    service = ["--engine", "synthetic", "--service", "1 ms", "--sample-bytes", "512 B", "--library", "32"]
-    command = [BINARY, "loadtest", "peak", *service, "--seconds", 12, "--most-runs", 3, "--results", "kept", "--json"]
+    search = ["loadtest", "peak", *CALM, "--seconds", "1.5", "--most-runs", "3", "--results", "kept"]
     state = tmp_path / "kept" / "search.jsonl"
-    cut = interrupted(command, has_lines(state, 4), tmp_path)
+    cut = interrupts_itself(THIRD_RUN, [*search, "--json"], tmp_path)
     assert cut.returncode == 130, cut.stderr
     assert cut.stderr.splitlines()[-1] == "interrupted"
     assert "Traceback" not in cut.stderr
@@ -396,13 +423,14 @@ def test_ctrl_c_keeps_finished_runs_and_the_same_command_goes_on(tmp_path: Path)
     assert cut.stdout == ""
     before = state.read_text()
     finished = before.count("\n") - 1
+    assert finished == 2
 
     import subprocess
 
-    done = subprocess.run([str(word) for word in command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run([BINARY, *search, "--json"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     assert state.read_text().startswith(before)
     found = json.loads(done.stdout)
-    assert done.returncode == (0 if found["qps"] else 1), done.stderr  # on a busy machine no rate may be VALID
     # What was finished was not run again: only the run that was cut off left a folder without a line.
     runs = len(found["runs"])
     folders = len(list((tmp_path / "kept" / "logs").iterdir()))
@@ -412,7 +440,8 @@ def test_ctrl_c_keeps_finished_runs_and_the_same_command_goes_on(tmp_path: Path)
 
 
 def test_ctrl_c_in_a_single_run_keeps_its_logs(tmp_path: Path):
-    command = [BINARY, "loadtest", "run", *QUICK, "--qps", 100, "--seconds", 60, "--results", "kept"]
+    command = [BINARY, "loadtest", "run", *QUICK, "--qps", 100, "--seconds", 600, "--bound", NEVER,
+               "--results", "kept"]  # fmt: skip
     logs = tmp_path / "kept" / "logs"
     cut = interrupted(command, lambda: logs.exists() and any(logs.glob("*/mlperf_log_detail.txt")), tmp_path)
     assert cut.returncode == 130, cut.stderr

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from cli_binary import BINARY
+from cli_binary import BINARY, interrupts_itself
 
 from lanewise.cli import verbs
 
@@ -25,9 +24,9 @@ services:
 move: gpu[3-7]
 """
 
-# The command itself, in a process that sends itself SIGINT as its search asks the solver for the tenth time.
-INTERRUPTED_SEARCH = """
-import signal, sys
+# A Ctrl-C as the search asks its solver for the tenth time.
+TENTH_SOLUTION = """
+import signal
 from ortools.sat.python import cp_model
 solve, calls = cp_model.CpSolver.solve, []
 def interrupted(*arguments):
@@ -36,9 +35,6 @@ def interrupted(*arguments):
         signal.raise_signal(signal.SIGINT)
     return solve(*arguments)
 cp_model.CpSolver.solve = interrupted
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from lanewise.cli.main import main
-sys.exit(main())
 """
 
 
@@ -224,10 +220,9 @@ def test_ctrl_c_shows_the_best_found(tmp_path):
     tenants = [f"resnet50 {qps} QPS each {each} {on} as t{qps}" for qps, each, on in (
         (150_000, 43_367, ""), (120_000, 43_367, "on host1"), (100_000, 30_000, ""))]  # fmt: skip
     services = [word for tenant in tenants for word in ("--service", tenant)]
-    command = ["plan", "composable-server-two-hosts", "--set", "gpus=16", "--set", "bound=8", *services,
-               "--candidates", "100000"]  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED_SEARCH, *command], cwd=tmp_path, capture_output=True,
-                          text=True, timeout=300, check=False)  # fmt: skip
+    arguments = ["plan", "composable-server-two-hosts", "--set", "gpus=16", "--set", "bound=8", *services,
+                 "--candidates", "100000"]  # fmt: skip
+    done = interrupts_itself(TENTH_SOLUTION, arguments, tmp_path)
     assert done.returncode == 130, done.stderr
     assert done.stderr.splitlines()[-1] == "interrupted"
     assert "best found, not proven: interrupted" in done.stdout
