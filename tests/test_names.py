@@ -22,14 +22,10 @@ VAGUE = set(WORDS.split())
 
 # Class names that two modules define today; each goes as soon as it stands for one thing.
 SHARED = {
-    "Asked",
-    "Bench",
-    "Case",
+    "Option",
     "Cell",
     "Flow",
     "Found",
-    "Kind",
-    "Layout",
     "Line",
     "Lines",
     "Matrix",
@@ -37,25 +33,18 @@ SHARED = {
     "Part",
     "Peer",
     "Place",
-    "Reading",
-    "Rows",
     "Scale",
-    "Search",
     "Seen",
     "Shape",
     "Source",
     "Table",
-    "Target",
     "Transfer",
-    "_Group",
-    "_Pair",
 }
 
 # Modules named by such a word today.
 VAGUE_MODULES = {
     "api.here",
     "cli.loaded",
-    "cli.loadtest.asked",
     "cli.spread",
     "readers.own",
     "studies.bench",
