@@ -17,9 +17,10 @@ machine   doctor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # that of typing takes milliseconds to load
 if TYPE_CHECKING:
+    from typing import Any
+
     from lanewise.api import *  # noqa: F403
 
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
 from cli_binary import BINARY, interrupted
 
 FLOWS = ", ".join(f"gpu{i}->gpu{j}" for i in range(8) for j in range(8, 16))
@@ -79,3 +80,70 @@ def test_ctrl_c_while_a_compiled_module_loads_is_an_interrupt(monkeypatch, capsy
     monkeypatch.setattr(verbs, "_run", loading)
     assert verbs.run(["doctor"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
+
+
+# A signal at a chosen import, or at the call of that number: what decides is the program, not the clock.
+AT_IMPORT = """
+import os, signal, sys
+module, number = sys.argv[1:3]
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), getattr(signal, number))
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["lanewise", *sys.argv[3:]]
+from lanewise.cli.main import main
+sys.exit(main())
+"""
+AT_CALL = """
+import os, signal, sys
+left = int(sys.argv[1])
+def count(frame, event, arg):
+    global left
+    left -= event in ("call", "c_call")
+    if left == 0:
+        sys.setprofile(None)
+        os.kill(os.getpid(), getattr(signal, number))
+number = sys.argv[2]
+sys.argv = ["lanewise", *sys.argv[3:]]
+from lanewise.cli.main import main
+sys.setprofile(count)
+sys.exit(main())
+"""
+PREDICT = ("predict", "rack-16gpu", "--service", "resnet50", "--qps", "1000")
+
+
+def _signalled(code: str, env: dict[str, str], *words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [BINARY.with_name("python"), "-c", code, *map(str, words)],
+        env=env, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("module", ["typer", "numpy", "numpy.linalg", "yaml", "lanewise._native", "rich.console"])
+def test_ctrl_c_in_an_import_is_one_line(module, clean_env):
+    done = _signalled(AT_IMPORT, clean_env, module, "SIGINT", *PREDICT)
+    assert (done.returncode, done.stdout, done.stderr.splitlines()[-1:]) == (130, "", ["interrupted"]), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("call", [1, 10, 100, 1_000, 3_000, 10_000, 20_000, 30_000, 60_000, 100_000])
+def test_ctrl_c_at_any_call_is_one_line(call, clean_env):
+    done = _signalled(AT_CALL, clean_env, call, "SIGINT", *PREDICT)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.splitlines()[-1] == "interrupted"
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
+def test_the_exit_code_names_the_signal(name, code, clean_env):
+    done = _signalled(AT_CALL, clean_env, 5_000, name, *PREDICT)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (code, "interrupted")
+
+
+def test_an_ignored_signal_stays_ignored(clean_env):
+    """As nohup does, and a shell for its jobs in the background."""
+    ignoring = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + AT_CALL
+    done = _signalled(ignoring, clean_env, 5_000, "SIGINT", "system", "list")
+    assert (done.returncode, done.stderr) == (0, "")

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lanewise.cli import options, terminal
-from lanewise.cli.main import EXIT_INTERRUPTED
+from lanewise.cli import interrupts, options, terminal
 from lanewise.errors import InputError
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def _answer(
         terminal.out_json(data[0] if len(data) == 1 else data)
     if interrupted:
         terminal.note("interrupted")
-        raise typer.Exit(EXIT_INTERRUPTED)
+        raise typer.Exit(interrupts.exit_code())
 
 
 def _alone(given: list[str]) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lanewise.cli import options, terminal
-from lanewise.cli.main import EXIT_INTERRUPTED
+from lanewise.cli import interrupts, terminal
+from lanewise.cli.shared import QuickGroup
 from lanewise.errors import EXIT_BAD_INPUT, LanewiseError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ VERBS = {
 }
 
 
-class Verbs(options.QuickGroup):
+class Verbs(QuickGroup):
     """The verbs in the order in which one meets them; each is loaded when it is asked for, which halves a start."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -101,15 +101,9 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except LanewiseError as error:
         terminal.fail(error.show())
-        return EXIT_BAD_INPUT
+        return _interrupted() if interrupts.received() else EXIT_BAD_INPUT
     except (KeyboardInterrupt, typer.Abort):
-        terminal.note("interrupted")
-        return EXIT_INTERRUPTED
-    except ImportError as error:
-        if not isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
-            raise
-        terminal.note("interrupted")  # while a compiled module was loading, which says so in its own way
-        return EXIT_INTERRUPTED
+        return _interrupted()
     except BrokenPipeError:
         _drop_stdout()  # the reader (head, less) has what it wanted
         return 0
@@ -119,7 +113,16 @@ def run(arguments: Sequence[str]) -> int:
         _drop_stdout()
         terminal.fail("error: no space left to write the output\nhint:  make room, or write elsewhere")
         return EXIT_BAD_INPUT
+    except Exception as error:
+        if not (interrupts.received() or isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)):
+            raise
+        return _interrupted()  # a library made another error of the interrupt
     return code
+
+
+def _interrupted() -> int:
+    terminal.note("interrupted")
+    return interrupts.exit_code()
 
 
 def _drop_stdout() -> None:
