@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lanewise import units
-from lanewise.errors import Contradiction, FormatError, LanewiseError, Location, error_location, unknown_name
+from lanewise.errors import Contradiction, FormatError, LanewiseError, Location, unknown_name
 
 if TYPE_CHECKING:
     import yaml
@@ -220,12 +220,11 @@ class YamlNode:
         if not self.given:
             raise self.error(f"{self.name} is missing", hint)
         words = self.words()
-        with error_location(self.location):
-            try:
-                value = units.parse(words, unit)
-            except LanewiseError as error:
-                error.cause = f"{self.name}: {error.cause}"
-                raise
+        try:
+            value = units.parse(words, unit)
+        except LanewiseError as error:
+            error.cause, error.location = f"{self.name}: {error.cause}", self.location
+            raise
         if not math.isfinite(value) or value <= above or (value < 0 and not negative):
             limits = " and not negative" if not negative else f" and above {above:g}" if above > -math.inf else ""
             raise self.error(f"{self.name} must be finite{limits}, not {words}", hint)
@@ -308,18 +307,20 @@ class _Filler:
 
         members: dict[str, object] = {}
         for key_node, value_node in node.value:
-            location = _location(key_node, self.document.file)
-            if not isinstance(key_node, yaml.ScalarNode):
-                hint = "put quotes around a name that has brackets or braces"
-                raise FormatError("a key must be plain text", location=location, hint=hint)
             key = str(key_node.value)
-            if key in members:
-                first = self.document.key_location(*path, key)
-                cause = f"'{key}' stands twice, first in line {first.line}"
-                raise Contradiction(cause, location=location, hint="keep one of the two")
+            if not isinstance(key_node, yaml.ScalarNode) or key in members:
+                raise self._bad_key(key_node, (*path, key))
             self.document.keys[(*path, key)] = key_node
             members[key] = self.value(value_node, (*path, key))
         return members
+
+    def _bad_key(self, node: yaml.Node, path: Path) -> FormatError | Contradiction:
+        location = _location(node, self.document.file)
+        if path not in self.document.keys:
+            hint = "put quotes around a name that has brackets or braces"
+            return FormatError("a key must be plain text", location=location, hint=hint)
+        cause = f"'{path[-1]}' is given twice, first in line {self.document.key_location(*path).line}"
+        return Contradiction(cause, location=location, hint="keep one of the two")
 
 
 def _scalar(node: yaml.Node) -> object:

@@ -171,7 +171,7 @@ BAD = {
     "no kind": ("parts:\n  - part: x\n", 2, FormatError, "no kind", "gpu"),
     "a wrong kind": ("parts:\n  - {part: x, kind: gpux}\n", 2, UnknownName, "kind of part 'gpux'", "gpu"),
     "an unknown entry": (HEAD + "    alias: [y]\n", 4, UnknownName, "key 'alias' in a part", "aliases"),
-    "an entry twice": (HEAD + "    kind: cpu\n", 4, Contradiction, "stands twice", "keep one"),
+    "an entry twice": (HEAD + "    kind: cpu\n", 4, Contradiction, "is given twice", "keep one"),
     "a wrong key": (figure("pcie.gn: {value: 4, source: s}"), 5, UnknownName, "pcie.gn", "pcie.gen"),
     "another kind's key": (figure("net.rate: {value: 4, source: s}"), 5, UnknownName, "net.rate", ""),
     "a wrong unit": (
@@ -222,7 +222,7 @@ BAD = {
     "a misspelt field": (figure("pcie.gen: {value: 4, sorce: s}"), 5, UnknownName, "'sorce'", "source"),
     "a block without source": (block("figures: {pcie.gen: 4}"), 5, FormatError, "no source", "source"),
     "a block without figures": (block("source: s"), 5, FormatError, "no figures", "figures"),
-    "a figure twice": (TWICE, 6, Contradiction, "stands twice in this part, first in line 5", "keep"),
+    "a figure twice": (TWICE, 6, Contradiction, "is given twice in this part, first in line 5", "keep"),
     "a part twice": (
         HEAD + "  - {part: X, kind: gpu}\n",
         4,

@@ -113,7 +113,7 @@ def test_a_name_that_no_figure_key_can_carry_is_refused(name: str) -> None:
 
 
 def test_a_workload_that_stands_twice_is_refused() -> None:
-    with pytest.raises(Contradiction, match="stands twice"):
+    with pytest.raises(Contradiction, match="is given twice"):
         read_workloads(text() + text(), "my.yaml")
 
 

@@ -12,7 +12,7 @@ from lanewise.catalog import builtin
 from lanewise.errors import InputError, LanewiseError, Location
 from lanewise.results.observation import Observation, Source
 from lanewise.results.plan import Copies, Metric, Plan
-from lanewise.studies.calibrate import Target, calibrate, leave_out
+from lanewise.studies.calibrate import CalibrationTarget, calibrate, leave_out
 from lanewise.studies.form import FitForm
 from lanewise.topology.model import System
 
@@ -46,8 +46,8 @@ def unknown(figure: str, start: float, low: float, high: float) -> FitForm:
     )
 
 
-def target(system: System, name: str, value: float, group: str = "") -> Target:
-    return Target(Plan(system, Copies((), name), (Metric("goodput", "GB/s"),)), value, group)
+def target(system: System, name: str, value: float, group: str = "") -> CalibrationTarget:
+    return CalibrationTarget(Plan(system, Copies((), name), (Metric("goodput", "GB/s"),)), value, group)
 
 
 ENGINE, TAGS = "engine.h2d.gen4", "pcie.tags"

@@ -13,7 +13,7 @@ import lanewise
 from lanewise.errors import Location
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Chart
-from lanewise.studies.conclude import conclude
+from lanewise.studies.conclusions import conclude
 from lanewise.studies.form import ConclusionForm
 
 SCENARIO = {"service": "resnet50", "division": "network", "host": "accelerator"}

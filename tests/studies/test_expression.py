@@ -9,7 +9,7 @@ import pytest
 
 from lanewise.errors import FormatError, LanewiseError, Location
 from lanewise.results.observation import Basis, Observation, Source
-from lanewise.studies.conclude import conclude
+from lanewise.studies.conclusions import conclude
 from lanewise.studies.form import ConclusionForm
 from lanewise.studies.rows import NotStated, StudyRows, ValueKind
 

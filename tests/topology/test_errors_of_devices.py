@@ -83,7 +83,7 @@ devices:
   "gpu[3-5]": {gpu: null}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:5: device 'gpu3' stands twice, first in line 4
+error: s.yaml:5: device 'gpu3' is given twice, first in line 4
 hint:  rename one, or let the ranges not overlap\
 """)
 
@@ -163,7 +163,7 @@ devices:
   cpu0: {cpu: null, host: a}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:3: host 'a' stands twice
+error: s.yaml:3: host 'a' is given twice
 hint:  keep one of the two\
 """)
 

@@ -160,7 +160,7 @@ devices:
   cpu0: {cpu: null}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:5: 'cpu0' stands twice, first in line 4
+error: s.yaml:5: 'cpu0' is given twice, first in line 4
 hint:  keep one of the two\
 """)
 

@@ -205,7 +205,7 @@ volumes:
   v: {raid: 0, drives: [ssd0, ssd0]}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:11: 'ssd0' stands twice in volume 'v'
+error: s.yaml:11: 'ssd0' is given twice in volume 'v'
 hint:  name it once\
 """)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lanewise.catalog import Catalog
     from lanewise.results.plan import Probe
     from lanewise.results.run import LeftOut, Run
-    from lanewise.studies.calibrate import Fit
+    from lanewise.studies.calibrate import CalibrationFit
     from lanewise.studies.measured import MeasuredRun
 
     Progress = Callable[[str], None]
@@ -79,7 +79,7 @@ def calibrate(
     tables: Sequence[str] = (),
     say: Progress = lambda _: None,
     catalog: Catalog | None = None,
-) -> tuple[Fit, tuple[LeftOut, ...]]:
+) -> tuple[CalibrationFit, tuple[LeftOut, ...]]:
     """Fit unknown figures ('l40s service.resnet50.server 10000..100000 QPS') to the published rows of studies.
 
     Gives the fit and its leave-one-group-out residuals; InputError if the observations do not suffice.

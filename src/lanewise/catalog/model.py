@@ -109,10 +109,10 @@ class Catalog:
 
     def get(self, name: str) -> Part:
         """The part of that name or alias; UnknownName with the closest names if there is none."""
-        found = self._index.get(plain_name(name))
-        if found is None:
+        canonical = self._index.get(plain_name(name))
+        if canonical is None:
             raise unknown_name("part", name, self._index)
-        return self.parts[found]
+        return self.parts[canonical]
 
     def names(self, kind: str | None = None) -> list[str]:
         """The names of all parts, or of one kind, sorted; UnknownName for a kind that does not exist."""

@@ -59,7 +59,7 @@ class Resolver:
     _under_way: list[str] = field(default_factory=list)
 
     def catalog(self) -> Catalog:
-        """All drafts as parts; Contradiction if a name stands twice or `extends` runs in a circle."""
+        """All drafts as parts; Contradiction if a name is given twice or `extends` runs in a circle."""
         for draft in self.drafts:
             self._claim(draft)
         parts = [self._part(draft) for draft in self.drafts]
@@ -67,9 +67,9 @@ class Resolver:
 
     def _claim(self, draft: Draft) -> None:
         for name in (draft.name, *draft.aliases):
-            other = self._by_name.setdefault(plain_name(name), draft)
-            if other is not draft:
-                cause = f"the name '{name}' is taken by part '{other.name}' ({other.location})"
+            owner = self._by_name.setdefault(plain_name(name), draft)
+            if owner is not draft:
+                cause = f"the name '{name}' is taken by part '{owner.name}' ({owner.location})"
                 raise Contradiction(cause, location=draft.location, hint="rename one, or drop the alias")
 
     def _part(self, draft: Draft) -> Part:
@@ -125,7 +125,7 @@ def _own_figures(node: YamlNode) -> list[tuple[str, YamlNode, Shared]]:
     first: dict[str, YamlNode] = {}
     for key, figure, _ in own:
         if first.setdefault(key, figure) is not figure:
-            cause = f"figure '{key}' stands twice in this part, first in line {first[key].location.line}"
+            cause = f"figure '{key}' is given twice in this part, first in line {first[key].location.line}"
             raise Contradiction(cause, location=figure.location, hint="keep one of the two")
     return own
 

@@ -10,7 +10,7 @@ from lanewise import files
 from lanewise.cli import options, terminal
 
 if TYPE_CHECKING:
-    from lanewise.studies.calibrate import Fit
+    from lanewise.studies.calibrate import CalibrationFit
 
 
 def calibrate(
@@ -45,7 +45,7 @@ def calibrate(
         terminal.note(f"wrote {output}; use it with --parts {output}")
 
 
-def _part_file(found: Fit) -> str:
+def _part_file(found: CalibrationFit) -> str:
     """Only the parts that were fitted, so that the file stays short and the rest comes from the catalogue."""
     from lanewise import api
     from lanewise.catalog import Catalog

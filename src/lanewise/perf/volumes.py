@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lanewise.perf.resources import Use, figure_resource
-from lanewise.routes.find import endpoint
+from lanewise.routes.endpoints import endpoint
 
 if TYPE_CHECKING:
     from lanewise.perf.flow import Flow

@@ -144,6 +144,3 @@ def _as_it_stands(system: System, ask: Ask, tenants: Sequence[Tenant], evaluate:
 def _names(text: str) -> list[str]:
     """'gpu[0-3], ssd0' as names, each once."""
     return list(dict.fromkeys(name for piece in COMMA.split(text) if piece.strip() for name in expand(piece.strip())))
-
-
-__all__ = ["GOALS", "Ask", "answer"]

@@ -121,6 +121,3 @@ def streams(problem: Problem) -> list[Stream]:
         whens = (each.when,) if known is None else (*known.whens, each.when)
         merged[sign] = Stream(each.group, whens, uses, each.cap)
     return list(merged.values())
-
-
-__all__ = ["Group", "Item", "Option", "Pick", "Problem", "Room", "Stream", "Variant", "streams"]

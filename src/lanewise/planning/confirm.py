@@ -157,6 +157,3 @@ def _confirmed(tenant: Tenant, found: ServiceResult) -> Confirmed:
         tenant.name, tenant.qps, found.latency, found.percentile, tenant.bound, found.valid, found.reason, found.limit,
         found.answered < BEHIND * tenant.qps,
     )  # fmt: skip
-
-
-__all__ = ["Confirm", "Confirmation", "Confirmed", "by_simulation"]

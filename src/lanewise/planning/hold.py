@@ -118,6 +118,3 @@ class _Holding:
 
 def _key(candidate: Candidate) -> object:
     return candidate.moves, tuple(candidate.serving.items())
-
-
-__all__ = ["MARGINS", "hold", "unkept"]

@@ -100,6 +100,3 @@ def _behind(score: Score) -> str:
     if any(line.wanted for line in score.lines):
         return "every demand is met" if score.limit == DEMAND else score.limit
     return f"{score.held} flow{'' if score.held == 1 else 's'} behind {score.limit}"
-
-
-__all__ = ["Ranked", "Ranking", "label", "rank_layouts"]

@@ -95,6 +95,3 @@ def pattern_flows(system: System, name: str, p2p: bool = True) -> tuple[Flow, ..
 
 def _host(gpus: Sequence[str], down: bool) -> Pairs:
     return [(ANY_HOST, gpu) if down else (gpu, ANY_HOST) for gpu in gpus]
-
-
-__all__ = ["PATTERNS", "Pattern", "pattern", "pattern_flows"]

@@ -161,6 +161,3 @@ def _pins(system: System, chosen: dict[str, str], score: Score) -> Iterator[Pin]
         index = system.of_kind(Kind.GPU, host=host).index(gpu)
         numa = system.device(root_of(system, gpu)[0]).numa
         yield Pin(gpu, host, card, seen_class(system, gpu, card), index, numa, sends, receives)
-
-
-__all__ = ["Pin", "Pinning", "lines", "nearest_cards", "pin"]

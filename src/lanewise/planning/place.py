@@ -142,6 +142,3 @@ def _nothing_moves(question: Question) -> InputError:
     names = ", ".join(each.device for each in question.movables[:4])
     more = f" and {len(question.movables) - 4} more" if len(question.movables) > 4 else ""
     return InputError(f"{names}{more} can go nowhere else", hint=hint)
-
-
-__all__ = ["Candidate", "Placement", "place", "unserved"]

@@ -249,6 +249,3 @@ def parts_of(planned: Planned) -> tuple[tuple[tuple[str, ...], float], ...]:
 def ceiling(planned: Planned) -> float:
     """The most that a flow can do by itself in B/s, its staging at its best."""
     return min([planned.cap("overlapped"), *(1.0 / part for _, part in parts_of(planned) if part > 0), FREELY])
-
-
-__all__ = ["Choices", "Question", "State", "ceiling", "parts_of"]

@@ -177,6 +177,3 @@ def _score(work: Work, lines: Sequence[Line], busiest: tuple[str, float]) -> Sco
         return Score((slowest, total), tuple(lines), limit, held, busiest)
     limit, held = common_limit(lines)
     return Score((total, slowest), tuple(lines), limit, held, busiest)
-
-
-__all__ = ["GB", "SHORT", "Evaluate", "Line", "Score", "by_model", "service_flow"]

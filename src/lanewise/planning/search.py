@@ -175,6 +175,3 @@ class _State:
         except LanewiseError as error:
             self.seen.scores[pick], self.seen.refused = None, error
         self.relaxed.forbid(pick)
-
-
-__all__ = ["Found", "Judge", "Limits", "Seen", "acceptable", "choose", "least", "search"]

@@ -198,6 +198,3 @@ def _cp_model() -> Any:
     except ImportError:
         raise MissingDependency("planning needs OR-tools", hint="pip install ortools") from None
     return cp_model
-
-
-__all__ = ["Exhausted", "Proposal", "Relaxed"]

@@ -172,18 +172,3 @@ def _fits(system: System, device: str, spot: Spot, kept: Sequence[str]) -> Lanew
     except LanewiseError as error:
         return error
     return None
-
-
-__all__ = [
-    "Movable",
-    "Move",
-    "Spot",
-    "above",
-    "alone",
-    "apply",
-    "commands",
-    "default_devices",
-    "movables",
-    "put",
-    "show_moves",
-]

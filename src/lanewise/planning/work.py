@@ -135,6 +135,3 @@ def _rate(text: str, words: deque[str]) -> float:
         return units.parse(f"{quantity} QPS", "1/s")
     except FormatError:
         raise FormatError(f"'{text}': '{quantity}' is not a number of queries a second", hint=_HINT) from None
-
-
-__all__ = ["Serving", "Tenant", "Work", "named", "parse_service", "tenant"]

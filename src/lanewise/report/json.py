@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lanewise.routes.matrix import Peers
     from lanewise.routes.model import Route
     from lanewise.serving.steady import ServiceRate
-    from lanewise.studies.calibrate import Fit
+    from lanewise.studies.calibrate import CalibrationFit
     from lanewise.studies.form import StudyForm
     from lanewise.topology.model import System
 
@@ -264,7 +264,7 @@ def _measured(pair: RowPair) -> dict[str, Any]:
     }
 
 
-def calibration(found: Fit, left: Sequence[LeftOut]) -> dict[str, Any]:
+def calibration(found: CalibrationFit, left: Sequence[LeftOut]) -> dict[str, Any]:
     """Fitted figures, and the residuals of the rows."""
     rows = []
     for each, residual in zip(found.targets, found.residuals, strict=True):

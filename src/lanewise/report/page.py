@@ -240,15 +240,9 @@ def _tables(study: StudyRun, rests: Sequence[str]) -> list[Table]:
 def _without_repeats(rows: Sequence[Observation]) -> list[Observation]:
     # A published row says nothing new where a prediction already stands beside the same figure.
     beside = {
-        identity(row, _IGNORED)
-        for row in rows
-        if row.source is not Source.PUBLISHED and row.published is not None
+        identity(row, _IGNORED) for row in rows if row.source is not Source.PUBLISHED and row.published is not None
     }
-    return [
-        row
-        for row in rows
-        if row.source is not Source.PUBLISHED or identity(row, _IGNORED) not in beside
-    ]
+    return [row for row in rows if row.source is not Source.PUBLISHED or identity(row, _IGNORED) not in beside]
 
 
 def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests: Sequence[str]) -> Table:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import Unreachable
 from lanewise.routes.classify import LOCAL, NET, class_of, rank, seen_class
-from lanewise.routes.endpoints import endpoint, ends
+from lanewise.routes.endpoints import ends
 from lanewise.routes.memo import remembered
 from lanewise.routes.model import Route, Via
 from lanewise.routes.network import Cards, pairs
@@ -220,6 +220,3 @@ def _above_roots(system: System, a: str, b: str, direct: Route) -> Iterator[Rout
     near, far = root_of(system, a)[0], root_of(system, b)[0]
     for memories in [(near,), (far,), (near, far)] if near != far else [(near,)]:
         yield _staged(system, a, b, memories, direct.cls, "")
-
-
-__all__ = ["endpoint", "route", "routes"]

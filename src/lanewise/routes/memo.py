@@ -6,7 +6,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 from weakref import WeakKeyDictionary
 
-from lanewise.topology.model import Layout, System
+from lanewise.topology.model import System, SystemLayout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ _Answer = TypeVar("_Answer")
 
 def remembered(function: Callable[[System, *_Asked], _Answer]) -> Callable[[System, *_Asked], _Answer]:
     """A `function` of a system and hashable things that works out each answer once; errors are not kept."""
-    tables: WeakKeyDictionary[Layout, dict[tuple[object, ...], _Answer]] = WeakKeyDictionary()
+    tables: WeakKeyDictionary[SystemLayout, dict[tuple[object, ...], _Answer]] = WeakKeyDictionary()
 
     @wraps(function)
     def asked(system: System, *args: *_Asked) -> _Answer:

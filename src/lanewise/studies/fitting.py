@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.errors import FormatError, InputError, Location, error_location
-from lanewise.studies.bench import Bench, fittable, targets
-from lanewise.studies.calibrate import Fit, calibrate, leave_out
-from lanewise.studies.claims import fitted_unit
+from lanewise.studies.calibrate import CalibrationFit, calibrate, leave_out
+from lanewise.studies.context import StudyContext, fittable, targets
 from lanewise.studies.form import FitForm, StudyForm
+from lanewise.studies.sections import fitted_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from lanewise.catalog import Catalog
     from lanewise.results.plan import Probe
     from lanewise.results.run import LeftOut
-    from lanewise.studies.bench import Systems
-    from lanewise.studies.calibrate import Progress, Target
+    from lanewise.studies.calibrate import CalibrationTarget, Progress
+    from lanewise.studies.context import Systems
 
 _UNKNOWN = re.compile(
     r"^\s*(?P<part>\S+)\s+(?P<figure>\S+)\s+(?P<low>\S+?)\s*\.\.\s*(?P<high>[\d.eE+-]+)\s*(?P<unit>\S*)\s*$"
@@ -51,19 +51,19 @@ def calibrate_to_studies(
     catalog: Catalog,
     probe: Probe,
     say: Progress = lambda _: None,
-) -> tuple[Fit, tuple[LeftOut, ...]]:
+) -> tuple[CalibrationFit, tuple[LeftOut, ...]]:
     """Fit `unknowns` to the published rows of the chosen tables (all if none); InputError if no row is left to use.
 
     A study's own fits are not applied: only what is named here is fitted. Rows of one label are left out together.
     """
-    chosen: list[Target] = []
+    chosen: list[CalibrationTarget] = []
     for form, read_system in forms:
         rows = [r for r in form.rows if (not tables or r.table in tables) and fittable(r)]
         labelled = [replace(r, group=r.group or f"{r.table} {r.label}") for r in rows]
-        chosen += targets(Bench(form, probe, catalog, read_system), labelled)
+        chosen += targets(StudyContext(form, probe, catalog, read_system), labelled)
     if not chosen:
-        known = sorted({r.table for form, _ in forms for r in form.rows})
-        raise InputError("no published row to fit to", hint=f"tables: {', '.join(known)}")
+        names = sorted({r.table for form, _ in forms for r in form.rows})
+        raise InputError("no published row to fit to", hint=f"tables: {', '.join(names)}")
     say(f"fitting {len(unknowns)} figures to {len(chosen)} rows")
     fit, search = calibrate(probe, catalog, unknowns, chosen)
     return fit, leave_out(search, fit, say)

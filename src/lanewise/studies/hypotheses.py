@@ -1,4 +1,4 @@
-"""Alternative explanations: the same rows with other figures, refitted, so that rival mechanisms can be compared."""
+"""Rival hypotheses: the same rows with other figures, refitted, so that mechanisms can be compared."""
 
 from __future__ import annotations
 
@@ -9,36 +9,39 @@ from lanewise import units
 from lanewise.catalog import Catalog, Figure
 from lanewise.errors import error_location
 from lanewise.results.run import Hypothesis
-from lanewise.studies.bench import Bench, fittable, targets
 from lanewise.studies.calibrate import calibrate
+from lanewise.studies.context import StudyContext, fittable, targets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lanewise.studies.calibrate import Fit
+    from lanewise.studies.calibrate import CalibrationFit
     from lanewise.studies.form import HypothesisForm, RowForm
 
 
-def try_hypothesis(bench: Bench, form: HypothesisForm, rows: Sequence[RowForm], catalog: Catalog) -> Hypothesis:
+def try_hypothesis(
+    context: StudyContext, form: HypothesisForm, rows: Sequence[RowForm], catalog: Catalog
+) -> Hypothesis:
     """The residuals that a hypothesis leaves on the study's fit rows (all published rows if it fits none)."""
     with error_location(form.location):
         changed = _replaced(catalog, form)
-        other = replace(bench, catalog=changed, known={})
-        chosen = targets(other, rows or [row for row in bench.form.rows if fittable(row) and row.published])
-        fit, _ = calibrate(bench.probe, changed, form.fit, chosen)
-    seen = [100 * r for r in fit.compared]
-    worst = max(seen, key=abs) if seen else None
-    return Hypothesis(form.name, form.says, fit.rms_pct if seen else None, worst, len(form.fit), _note(form, fit))
+        changed_context = replace(context, catalog=changed, systems={})
+        chosen = targets(changed_context, rows or [row for row in context.form.rows if fittable(row) and row.published])
+        fit, _ = calibrate(context.probe, changed, form.fit, chosen)
+    residuals = [100 * r for r in fit.compared]
+    worst = max(residuals, key=abs, default=None)
+    rms = fit.rms_pct if residuals else None
+    return Hypothesis(form.name, form.says, rms, worst, len(form.fit), _note(form, fit))
 
 
-def _note(form: HypothesisForm, fit: Fit) -> str:
+def _note(form: HypothesisForm, fit: CalibrationFit) -> str:
     values = []
-    for found in fit.values:
-        text = f"{found.key} = {units.readable(found.value, found.unit, 3)}"
-        values.append(f"{text} (does not bind)" if found.note == "does not bind" else text)
+    for value in fit.values:
+        text = f"{value.key} = {units.readable(value.value, value.unit, 3)}"
+        values.append(f"{text} (does not bind)" if value.note == "does not bind" else text)
     missing = fit.without_prediction
-    left = f"{missing} row{'s' if missing > 1 else ''} without a prediction left out" if missing else ""
-    return "; ".join(text for text in (form.note, ", ".join(values), left) if text)
+    omitted = f"{missing} row{'s' if missing > 1 else ''} without a prediction left out" if missing else ""
+    return "; ".join(text for text in (form.note, ", ".join(values), omitted) if text)
 
 
 def _replaced(catalog: Catalog, form: HypothesisForm) -> Catalog:

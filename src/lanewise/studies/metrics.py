@@ -1,4 +1,4 @@
-"""What each metric is a kind of: the one table that a study's units are checked against."""
+"""The SI unit of each metric, which the units of a study are checked against."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def check_metric(metric: str, unit: str, computed: bool) -> None:
 
     The unit must exist either way.
     """
-    found = units.dimension(unit)
+    dimension = units.dimension(unit)
     if computed:
         return
     if metric not in METRIC_UNITS:
         raise unknown_name("metric", metric, METRIC_UNITS)
-    wanted = METRIC_UNITS[metric]
-    if found != wanted:
-        raise FormatError(f"'{metric}' cannot be in '{unit}'", hint=f"for example unit: {_EXAMPLES[wanted]}")
+    expected = METRIC_UNITS[metric]
+    if dimension != expected:
+        raise FormatError(f"'{metric}' cannot be in '{unit}'", hint=f"for example unit: {_EXAMPLES[expected]}")

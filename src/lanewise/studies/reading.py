@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lanewise.errors import Contradiction, error_location, unknown_name
 from lanewise.expressions import STATEMENTS, check_expression
-from lanewise.studies import claims
+from lanewise.studies import sections
 from lanewise.studies.form import FORMAT, RowForm, ScenarioForm, StudyForm, SystemRef
 from lanewise.studies.metrics import check_metric
 from lanewise.studies.scenarios import scenario, settings
@@ -41,18 +41,18 @@ def read_study(text: str, file: str) -> StudyForm:
     study = StudyForm(
         name=name, title=top["title"].line() or name, source=top["source"].line(), finding=top["finding"].line(),
         method=top["method"].line(), systems=systems, rows=rows,
-        fit=claims.fits(top["fit"]),
+        fit=sections.fits(top["fit"]),
         fit_tables=tuple(e.choice([t.name for t in tables], "", "table") for e in top["fit_tables"].items()),
         leave_out=tuple(entry.choice(("group",), "") for entry in top["leave_out"].items("leave_out: [group]")),
-        hypotheses=tuple(claims.hypothesis(entry) for entry in top["hypotheses"].items()),
-        conclusions=tuple(claims.conclusion(entry) for entry in top["conclusions"].items()),
-        charts=tuple(claims.chart(entry, rows) for entry in top["charts"].items()),
-        drawings=tuple(claims.drawing(entry, systems) for entry in top["drawings"].items()),
-        services=tuple(claims.service(entry, systems) for entry in top["services"].items()),
+        hypotheses=tuple(sections.hypothesis(entry) for entry in top["hypotheses"].items()),
+        conclusions=tuple(sections.conclusion(entry) for entry in top["conclusions"].items()),
+        charts=tuple(sections.chart(entry, rows) for entry in top["charts"].items()),
+        drawings=tuple(sections.drawing(entry, systems) for entry in top["drawings"].items()),
+        services=tuple(sections.service(entry, systems) for entry in top["services"].items()),
         assumptions=tuple(entry.line() for entry in top["assumptions"].items()),
         titles={table.name: table.title for table in tables},
     )  # fmt: skip
-    claims.check_fit(study, top["fit"])
+    sections.check_fit(study, top["fit"])
     return study
 
 

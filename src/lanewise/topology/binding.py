@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedHosts:
     """The devices whose host or NUMA node the description states, be it as null."""
 
     hosts: frozenset[str] = frozenset()
@@ -70,39 +70,39 @@ def settle_hosts(
     devices: Mapping[str, Device],
     links: Sequence[Link],
     domains: Sequence[Domain],
-    stated: Stated,
+    stated: StatedHosts,
     problems: Problems,
 ) -> dict[str, Device]:
     """The devices, host and NUMA node settled from domains and cabling; collects hosts that do not reach."""
     roots = {name: domain.root for domain in domains for name in domain.devices}
-    near = Near(devices, links)
-    found = _number_cpus(devices, stated)
+    reach = HostReach(devices, links)
+    settled = _number_cpus(devices, stated)
     for name, device in devices.items():
         if device.kind in (Kind.CPU, Kind.NETSWITCH):
             continue
         host = device.host
-        cpus = [roots[name]] if name in roots else near.reached.get(name, [])
+        cpus = [roots[name]] if name in roots else reach.reached.get(name, [])
         if name not in stated.hosts:
             host = _single({devices[cpu].host for cpu in cpus})
-        found[name] = replace(device, host=host)
+        settled[name] = replace(device, host=host)
         if host is not None:
-            _check_host(found[name], near, problems)
+            _check_host(settled[name], reach, problems)
             if name not in stated.numas:
-                found[name] = replace(found[name], numa=near.numa(name, host, roots.get(name), found))
-    _bind_nvswitches(found, links, stated)
-    return found
+                settled[name] = replace(settled[name], numa=reach.numa(name, host, roots.get(name), settled))
+    _bind_nvswitches(settled, links, stated)
+    return settled
 
 
-def _check_host(device: Device, near: Near, problems: Problems) -> None:
-    hosts = sorted({str(near.devices[cpu].host) for cpu in near.reached.get(device.name, [])})
+def _check_host(device: Device, reach: HostReach, problems: Problems) -> None:
+    hosts = sorted({str(reach.devices[cpu].host) for cpu in reach.reached.get(device.name, [])})
     if hosts and device.kind in ENDPOINTS and device.host not in hosts:
-        others = " and ".join(hosts)
-        cause = f"'{device.name}' is bound to {device.host}, but only {others} reaches it"
+        reachable = " and ".join(hosts)
+        cause = f"'{device.name}' is bound to {device.host}, but only {reachable} reaches it"
         hint = f"write host: {hosts[0]}, or cable it to {device.host}"
         problems.add(Contradiction(cause, location=device.location, hint=hint))
 
 
-class Near:
+class HostReach:
     """Which CPUs reach which devices, over plain PCIe trees and over everything coherent."""
 
     def __init__(self, devices: Mapping[str, Device], links: Sequence[Link]) -> None:
@@ -124,38 +124,38 @@ class Near:
 def reached_by(devices: Mapping[str, Device], links: Sequence[Link], kinds: Sequence[LinkKind]) -> dict[str, list[str]]:
     """For every device the CPUs that reach it over links of these kinds."""
     graph = Graph(devices, links, kinds)
-    found: dict[str, list[str]] = defaultdict(list)
+    reached: dict[str, list[str]] = defaultdict(list)
     for cpu, device in devices.items():
         if device.kind is Kind.CPU:
             for name in graph.reach(cpu):
-                found[name].append(cpu)
-    return found
+                reached[name].append(cpu)
+    return reached
 
 
 def _single(values: set[_T]) -> _T | None:
     return next(iter(values)) if len(values) == 1 else None
 
 
-def _number_cpus(devices: Mapping[str, Device], stated: Stated) -> dict[str, Device]:
+def _number_cpus(devices: Mapping[str, Device], stated: StatedHosts) -> dict[str, Device]:
     """The devices, with CPUs numbered as NUMA nodes of their host where none of its CPUs states one."""
-    found = dict(devices)
+    numbered = dict(devices)
     by_host: dict[str | None, list[Device]] = defaultdict(list)
     for device in devices.values():
         if device.kind is Kind.CPU:
             by_host[device.host].append(device)
     for cpus in by_host.values():
         if all(cpu.name not in stated.numas for cpu in cpus):
-            found.update({cpu.name: replace(cpu, numa=number) for number, cpu in enumerate(cpus)})
-    return found
+            numbered.update({cpu.name: replace(cpu, numa=number) for number, cpu in enumerate(cpus)})
+    return numbered
 
 
-def _bind_nvswitches(found: dict[str, Device], links: Sequence[Link], stated: Stated) -> None:
+def _bind_nvswitches(settled: dict[str, Device], links: Sequence[Link], stated: StatedHosts) -> None:
     """Give every NVSwitch the host of the GPUs it joins, if they have one in common."""
-    near: dict[str, set[str | None]] = defaultdict(set)
+    hosts: dict[str, set[str | None]] = defaultdict(set)
     for link in links:
         if link.kind is LinkKind.NVLINK:
-            near[link.a].add(found[link.b].host)
-            near[link.b].add(found[link.a].host)
-    for name, device in list(found.items()):
+            hosts[link.a].add(settled[link.b].host)
+            hosts[link.b].add(settled[link.a].host)
+    for name, device in list(settled.items()):
         if device.kind is Kind.NVSWITCH and name not in stated.hosts:
-            found[name] = replace(device, host=_single(near[name]))
+            settled[name] = replace(device, host=_single(hosts[name]))

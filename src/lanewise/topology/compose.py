@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
 from lanewise.errors import Contradiction, LanewiseError, Unreachable, unknown_name
 from lanewise.topology import speeds
-from lanewise.topology.binding import Near, default_bridge, next_port
+from lanewise.topology.binding import HostReach, default_bridge, next_port
 from lanewise.topology.expand_devices import ENDPOINTS, FORWARDING
 from lanewise.topology.limits import check_sums, pcie_speed
 from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind, System
 from lanewise.topology.problems import Problems
-from lanewise.topology.trees import FABRIC, Graph
+from lanewise.topology.trees import FABRIC, Graph, shortest_path
 
-Ways = dict[str, tuple[str, ...]]
+Paths = dict[str, tuple[str, ...]]
 
 
 def attach(system: System, device: str, host: str, at: str | None = None) -> System:
@@ -32,11 +31,11 @@ def attach(system: System, device: str, host: str, at: str | None = None) -> Sys
         hint = f"detach '{device}' first" if target.host != host or at else "nothing is left to do for that host"
         raise Contradiction(f"'{device}' is {already} bound to {target.host}", location=target.location, hint=hint)
     moved = system if at is None else _recable(system, device, at)
-    ways = _ways(moved, device, host)
-    if not ways:
+    paths = _paths(moved, device, host)
+    if not paths:
         raise _blocked(moved, device, host)
-    domains, root = _join(moved, device, host, ways)
-    numa = Near(moved.devices, moved.links).numa(device, host, root, moved.devices)
+    domains, root = _join(moved, device, host, paths)
+    numa = HostReach(moved.devices, moved.links).numa(device, host, root, moved.devices)
     bound = replace(moved.devices[device], host=host, numa=numa)
     return replace(moved, devices={**moved.devices, device: bound}, domains=domains)
 
@@ -66,27 +65,27 @@ def _endpoint(system: System, name: str, verb: str) -> Device:
     return device
 
 
-def _ways(system: System, device: str, host: str) -> Ways:
-    """For every CPU of the host that reaches the device over PCIe and fabric, the devices on the way."""
+def _paths(system: System, device: str, host: str) -> Paths:
+    """For every CPU of the host that reaches the device over PCIe and fabric, the devices on the path."""
     graph = Graph(system.devices, system.links, FABRIC)
-    found: Ways = {}
+    paths: Paths = {}
     for cpu in system.of_kind(Kind.CPU, host=host):
-        way = graph.reach(cpu).get(device)
-        if way:
-            found[cpu] = way
-    return found
+        path = graph.reach(cpu).get(device)
+        if path:
+            paths[cpu] = path
+    return paths
 
 
-def _join(system: System, device: str, host: str, ways: Ways) -> tuple[tuple[Domain, ...], str | None]:
+def _join(system: System, device: str, host: str, paths: Paths) -> tuple[tuple[Domain, ...], str | None]:
     """The domains with the device in the nearest one of the host, and its root; None if none are stated."""
     if not system.domains:
         return system.domains, None
-    fitting = [domain for domain in system.domains if domain.root in ways]
+    fitting = [domain for domain in system.domains if domain.root in paths]
     if not fitting:
         cause = f"{host} has no domain that could hold '{device}', and {system.name} states its domains"
-        hint = f"add one to the description: {host}: {{root: {next(iter(ways))}, devices: []}}"
+        hint = f"add one to the description: {host}: {{root: {next(iter(paths))}, devices: []}}"
         raise Contradiction(cause, location=system.domains[0].location, hint=hint)
-    nearest = min(fitting, key=lambda domain: len(ways[domain.root]))
+    nearest = min(fitting, key=lambda domain: len(paths[domain.root]))
     joined = replace(nearest, devices=nearest.devices | {device})
     return tuple(joined if domain is nearest else domain for domain in system.domains), nearest.root
 
@@ -94,9 +93,9 @@ def _join(system: System, device: str, host: str, ways: Ways) -> tuple[tuple[Dom
 def _recable(system: System, name: str, at: str) -> System:
     above = system.device(at)
     if above.kind not in (Kind.SWITCH, Kind.CPU):
-        known = ", ".join(system.of_kind(Kind.SWITCH)) or "none"
+        switches = ", ".join(system.of_kind(Kind.SWITCH)) or "none"
         cause = f"'{at}' is a {above.kind}; nothing can be cabled below it"
-        raise Contradiction(cause, location=above.location, hint=f"name a CPU or a switch; switches: {known}")
+        raise Contradiction(cause, location=above.location, hint=f"name a CPU or a switch; switches: {switches}")
     cables = [link for link in system.links_at(name) if link.kind is LinkKind.PCIE]
     if len(cables) != 1:
         cause = f"'{name}' has {len(cables)} PCIe links; only a device with one can be moved"
@@ -127,60 +126,47 @@ def _cable(system: System, old: Link, above: Device, below: Device) -> Link:
 
 
 def _blocked(system: System, device: str, host: str) -> LanewiseError:
-    """The error that says what lies between a device and a host."""
+    """The error that names the obstacle between a device and a host."""
     cpus = system.of_kind(Kind.CPU, host=host)
     location = system.device(device).location
     if not cpus:
         return Unreachable(
             f"{host} has no CPU, so it cannot reach '{device}'", location=location, hint=f"add a CPU to {host}"
         )
-    ways = [way for way in (_any_way(system, cpu, device) for cpu in cpus) if way]
-    hint = f"move its cable too, with --at {_place_for(system, cpus)}"
-    if not ways:
+    paths = [path for path in (_any_path(system, cpu, device) for cpu in cpus) if path]
+    hint = f"move its cable too, with --at {_free_port(system, cpus)}"
+    if not paths:
         return Unreachable(f"no cable joins '{device}' and {host}", location=location, hint=hint)
-    way = min(ways, key=len)
-    cause = f"no PCIe or fabric path leads from {host} to '{device}': {_obstacle(system, way)} is in the way"
-    return Unreachable(f"{cause} ({' - '.join(way)})", location=location, hint=hint)
+    path = min(paths, key=len)
+    cause = f"no PCIe or fabric path leads from {host} to '{device}': {_obstacle(system, path)} is in the way"
+    return Unreachable(f"{cause} ({' - '.join(path)})", location=location, hint=hint)
 
 
-def _place_for(system: System, cpus: Sequence[str]) -> str:
+def _free_port(system: System, cpus: Sequence[str]) -> str:
     """The switch furthest below these CPUs that takes a cable, or else the first of the CPUs."""
     graph = Graph(system.devices, system.links, FABRIC)
-    found = {name: len(way) for cpu in cpus for name, way in graph.reach(cpu).items()}
-    switches = [name for name in found if system.devices[name].kind is Kind.SWITCH]
+    depths = {name: len(path) for cpu in cpus for name, path in graph.reach(cpu).items()}
+    switches = [name for name in depths if system.devices[name].kind is Kind.SWITCH]
     # An adapter takes cables as a switch does, but belongs to its host.
     own = [name for name in switches if (part := system.part(name)) is None or part.kind == "switch"]
     free = [name for name in own or switches if not system.devices[name].partitions]
-    return max(reversed(free), key=found.__getitem__, default=cpus[0])
+    return max(reversed(free), key=depths.__getitem__, default=cpus[0])
 
 
-def _any_way(system: System, start: str, goal: str) -> tuple[str, ...]:
-    """The devices on a shortest way over links of any kind and through any device, empty if there is none."""
-    before: dict[str, str] = {start: ""}
-    queue = deque([start])
-    while queue and goal not in before:
-        here = queue.popleft()
-        for link in system.links_at(here):
-            if link.other(here) not in before:
-                before[link.other(here)] = here
-                queue.append(link.other(here))
-    if goal not in before:
-        return ()
-    way = [goal]
-    while way[-1] != start:
-        way.append(before[way[-1]])
-    return tuple(reversed(way))
+def _any_path(system: System, start: str, goal: str) -> list[str]:
+    """The devices on a shortest path over links of any kind and through any device, empty if there is none."""
+    return shortest_path(lambda name: [link.other(name) for link in system.links_at(name)], start, goal)
 
 
-def _obstacle(system: System, way: Sequence[str]) -> str:
-    for index, here in enumerate(way[:-1]):
-        there = way[index + 1]
-        device = system.devices[here]
+def _obstacle(system: System, path: Sequence[str]) -> str:
+    for index, name in enumerate(path[:-1]):
+        after = path[index + 1]
+        device = system.devices[name]
         if index and device.kind not in FORWARDING:
-            return f"the {device.kind} {here}"
-        if index and not device.joins(way[index - 1], there):
-            return f"a partition of {here}"
-        kinds = {link.kind for link in system.links_between(here, there)}
+            return f"the {device.kind} {name}"
+        if index and not device.joins(path[index - 1], after):
+            return f"a partition of {name}"
+        kinds = {link.kind for link in system.links_between(name, after)}
         if not kinds & set(FABRIC):
-            return f"the {min(kinds)} link {here}--{there}"
+            return f"the {min(kinds)} link {name}--{after}"
     return "nothing known"

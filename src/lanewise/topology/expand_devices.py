@@ -30,22 +30,22 @@ FORWARDING = frozenset({Kind.SWITCH, Kind.RAID})
 
 def read_devices(form: SystemForm, hosts: tuple[str, ...], scope: Scope) -> dict[str, Device]:
     """All devices by name, hosts only where stated; problems go to the scope."""
-    found: dict[str, Device] = {}
+    devices: dict[str, Device] = {}
     for pattern, entry in form.devices.items():
         location = scope.location("devices", pattern)
         with scope.problems.at(location):
             if not scope.included(entry.when):
                 continue
             for index, name in enumerate(scope.names(pattern)):
-                if name in found:
-                    first = found[name].location
-                    cause = f"device '{name}' stands twice, first in line {first.line if first else '?'}"
+                if name in devices:
+                    first = devices[name].location
+                    cause = f"device '{name}' is given twice, first in line {first.line if first else '?'}"
                     raise Contradiction(cause, location=location, hint="rename one, or let the ranges not overlap")
-                found[name] = _device(name, index, pattern, entry, hosts, scope)
-    if not found and not scope.problems.found:
+                devices[name] = _device(name, index, pattern, entry, hosts, scope)
+    if not devices and not scope.problems.found:
         hint = "name one under devices:, such as cpu0: {cpu: null}"
         raise FormatError("the system has no devices", location=scope.document.location("devices"), hint=hint)
-    return found
+    return devices
 
 
 def _device(name: str, index: int, pattern: str, entry: DeviceForm, hosts: tuple[str, ...], scope: Scope) -> Device:
@@ -77,11 +77,11 @@ def _part(word: str, stated: str | None, pattern: str, scope: Scope) -> str | No
     name = scope.text(stated)
     legal = WORDS[word][1]
     if name not in scope.catalog:
-        known = [other for kind in legal for other in scope.catalog.names(kind)]
-        raise unknown_name(f"{word} part", name, known, location)
+        names = [part for kind in legal for part in scope.catalog.names(kind)]
+        raise unknown_name(f"{word} part", name, names, location)
     part = scope.catalog.get(name)
     if part.kind not in legal:
-        fitting = next((other for other, (_, kinds) in WORDS.items() if part.kind in kinds), "")
+        fitting = next((fits for fits, (_, kinds) in WORDS.items() if part.kind in kinds), "")
         hint = f"write {fitting}: {name}, or name a part of kind {' or '.join(legal)}" if fitting else ""
         raise Contradiction(f"part '{name}' is a {part.kind}, not a {word}", location=location, hint=hint)
     return part.name

@@ -38,7 +38,7 @@ PAYLOADS = (128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class LinkEntry:
     """What one entry says about all its links, as SI."""
 
     entry: LinkForm
@@ -52,23 +52,23 @@ class Words:
 
 def read_links(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> list[Link]:
     """All links in the order of the description, `auto` settled from the parts; problems go to the scope."""
-    found: list[Link] = []
+    links: list[Link] = []
     for index, entry in enumerate(form.links):
         with scope.problems.at(scope.document.location("links", index)):
             if scope.included(entry.when):
                 medium = _only(entry, MEDIA, "says no speed", "pcie: gen4 x16")
-                words = _words(entry, index, scope)
-                for one, other in _ends(entry, index, scope):
-                    _check_ends(one, other, LinkKind(medium), devices)
-                    found.append(_link(one, other, LinkKind(medium), words, devices, scope))
-    return found
+                shared = _words(entry, index, scope)
+                for a, b in _ends(entry, index, scope):
+                    _check_ends(a, b, LinkKind(medium), devices)
+                    links.append(_link(a, b, LinkKind(medium), shared, devices, scope))
+    return links
 
 
 def _only(entry: LinkForm, names: Iterable[str], lacking: str, example: str) -> str:
     stated = [name for name in names if name in entry.model_fields_set]
-    shown = [name.removesuffix("_") for name in stated]
+    words = [name.removesuffix("_") for name in stated]
     if len(stated) != 1:
-        what = f"has both {' and '.join(shown)}" if stated else lacking
+        what = f"has both {' and '.join(words)}" if stated else lacking
         options = ", ".join(name.removesuffix("_") for name in names)
         raise FormatError(f"the link {what}", hint=f"state one of {options}, such as {example}")
     return stated[0]
@@ -93,27 +93,27 @@ def _ends(entry: LinkForm, index: int, scope: Scope) -> list[tuple[str, str]]:
     return list(zip(above, below, strict=True))
 
 
-def _check_ends(one: str, other: str, kind: LinkKind, devices: Mapping[str, Device]) -> None:
-    for end in (one, other):
+def _check_ends(a: str, b: str, kind: LinkKind, devices: Mapping[str, Device]) -> None:
+    for end in (a, b):
         if end not in devices:
             raise unknown_name("device", end, devices)
-    if one == other:
-        raise Contradiction(f"'{one}' is linked to itself", hint="name two devices")
+    if a == b:
+        raise Contradiction(f"'{a}' is linked to itself", hint="name two devices")
     legal, hint = ENDS[kind]
-    for end in (one, other):
+    for end in (a, b):
         if devices[end].kind not in legal:
             raise Contradiction(f"a {kind} link cannot end at '{end}', a {devices[end].kind}", hint=hint)
-    kinds = {devices[one].kind, devices[other].kind}
+    kinds = {devices[a].kind, devices[b].kind}
     if kind is LinkKind.PCIE and not kinds & {Kind.CPU, *FORWARDING}:
-        raise Contradiction(f"'{one}' and '{other}' are both endpoints", hint="put a switch or a CPU between them")
+        raise Contradiction(f"'{a}' and '{b}' are both endpoints", hint="put a switch or a CPU between them")
     if kind is LinkKind.PCIE and kinds == {Kind.CPU}:
-        raise Contradiction(f"'{one}' and '{other}' are both CPUs", hint="join CPUs with socket:")
-    if kind is LinkKind.SOCKET and devices[one].host != devices[other].host:
-        cause = f"'{one}' is in {devices[one].host} and '{other}' in {devices[other].host}"
+        raise Contradiction(f"'{a}' and '{b}' are both CPUs", hint="join CPUs with socket:")
+    if kind is LinkKind.SOCKET and devices[a].host != devices[b].host:
+        cause = f"'{a}' is in {devices[a].host} and '{b}' in {devices[b].host}"
         raise Contradiction(f"{cause}: no socket link joins them", hint="join hosts with network: or fabric:")
 
 
-def _words(entry: LinkForm, index: int, scope: Scope) -> Words:
+def _words(entry: LinkForm, index: int, scope: Scope) -> LinkEntry:
     def quantity(name: str, unit: str) -> float | None:
         stated = getattr(entry, name)
         if stated is None:
@@ -126,7 +126,7 @@ def _words(entry: LinkForm, index: int, scope: Scope) -> Words:
         location = scope.document.location("links", index, "max_payload")
         sizes = ", ".join(f"{size:.0f}" for size in PAYLOADS)
         raise FormatError(f"PCIe has no max payload of {payload:g} B", location=location, hint=f"one of {sizes} B")
-    return Words(
+    return LinkEntry(
         entry=entry,
         index=index,
         rate=quantity("rate", "B/s"),
@@ -137,25 +137,25 @@ def _words(entry: LinkForm, index: int, scope: Scope) -> Words:
     )
 
 
-def _link(one: str, other: str, kind: LinkKind, words: Words, devices: Mapping[str, Device], scope: Scope) -> Link:
-    at_cpu = kind is LinkKind.PCIE and Kind.CPU in (devices[one].kind, devices[other].kind)
-    if (words.port or words.bridge) and not at_cpu:
-        cause = f"'{one}' to '{other}' has no root port"
+def _link(a: str, b: str, kind: LinkKind, shared: LinkEntry, devices: Mapping[str, Device], scope: Scope) -> Link:
+    at_cpu = kind is LinkKind.PCIE and Kind.CPU in (devices[a].kind, devices[b].kind)
+    if (shared.port or shared.bridge) and not at_cpu:
+        cause = f"'{a}' to '{b}' has no root port"
         raise Contradiction(cause, hint="port: and bridge: go with a PCIe link at a CPU; take them out")
     link = Link(
-        a=one,
-        b=other,
+        a=a,
+        b=b,
         kind=kind,
-        rate=words.rate,
-        port=words.port,
-        bridge=words.bridge,
-        max_payload=words.max_payload,
-        length=words.length,
-        location=scope.location("links", words.index),
+        rate=shared.rate,
+        port=shared.port,
+        bridge=shared.bridge,
+        max_payload=shared.max_payload,
+        length=shared.length,
+        location=scope.location("links", shared.index),
     )
-    with error_location(scope.document.location("links", words.index, kind.value)):
-        stated = getattr(words.entry, kind.value)
-        parts = (_part(devices[one], scope), _part(devices[other], scope))
+    with error_location(scope.document.location("links", shared.index, kind.value)):
+        stated = getattr(shared.entry, kind.value)
+        parts = (_part(devices[a], scope), _part(devices[b], scope))
         if kind in (LinkKind.PCIE, LinkKind.FABRIC):
             return pcie_speed(link, speeds.read_pcie(scope.text(stated)), parts)
         if kind is LinkKind.NETWORK:

@@ -12,7 +12,7 @@ from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind, Polici
 from lanewise.topology.ranges import check_name
 
 if TYPE_CHECKING:
-    from lanewise.topology.binding import Stated
+    from lanewise.topology.binding import StatedHosts
     from lanewise.topology.form import DomainForm, SystemForm, VolumeForm
     from lanewise.topology.scope import Scope
 
@@ -21,7 +21,7 @@ SCOPES = ("none", "root-complex", "socket", "system")
 
 def read_domains(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> tuple[Domain, ...]:
     """The virtual domains; problems (no CPU as root, a device in two) go to the scope."""
-    found: list[Domain] = []
+    domains: list[Domain] = []
     owner: dict[str, str] = {}
     for name, entry in form.domains.items():
         with scope.problems.at(scope.location("domains", name)):
@@ -34,15 +34,15 @@ def read_domains(form: SystemForm, devices: Mapping[str, Device], scope: Scope) 
                         cause, location=scope.location("domains", name, "devices"), hint="keep one of the two"
                     )
                 owner[member] = name
-            found.append(domain)
-    return tuple(found)
+            domains.append(domain)
+    return tuple(domains)
 
 
 def _domain(name: str, entry: DomainForm, devices: Mapping[str, Device], scope: Scope) -> Domain:
     root = scope.text(entry.root)
     at_root, at_devices = scope.location("domains", name, "root"), scope.location("domains", name, "devices")
     if _known(root, devices, at_root).kind is not Kind.CPU:
-        cpus = ", ".join(other.name for other in devices.values() if other.kind is Kind.CPU)
+        cpus = ", ".join(cpu.name for cpu in devices.values() if cpu.kind is Kind.CPU)
         cause = f"the root of domain '{name}' is {root}, a {devices[root].kind}"
         raise Contradiction(cause, location=at_root, hint=f"the root is a CPU: {cpus or 'this system has none'}")
     members = scope.names(entry.devices)
@@ -66,7 +66,7 @@ def check_reach(domains: Sequence[Domain], reached: Mapping[str, list[str]], sco
                 scope.problems.add(Contradiction(cause, location=domain.location, hint=hint))
 
 
-def check_bound(domains: Sequence[Domain], devices: Mapping[str, Device], stated: Stated, scope: Scope) -> None:
+def check_bound(domains: Sequence[Domain], devices: Mapping[str, Device], stated: StatedHosts, scope: Scope) -> None:
     """Collect a Contradiction for every device of a domain that is stated to be bound elsewhere."""
     for domain in domains:
         host = devices[domain.root].host
@@ -80,15 +80,15 @@ def check_bound(domains: Sequence[Domain], devices: Mapping[str, Device], stated
 
 def read_volumes(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> dict[str, Volume]:
     """The logical volumes; problems (no drive, too few, an odd count) go to the scope."""
-    found: dict[str, Volume] = {}
+    volumes: dict[str, Volume] = {}
     for name, entry in form.volumes.items():
         location = scope.location("volumes", name)
         with scope.problems.at(location):
             check_name(name)
             if name in devices:
                 raise Contradiction(f"'{name}' is a device and a volume", hint="rename one of the two")
-            found[name] = _volume(name, entry, devices, scope)
-    return found
+            volumes[name] = _volume(name, entry, devices, scope)
+    return volumes
 
 
 def _volume(name: str, entry: VolumeForm, devices: Mapping[str, Device], scope: Scope) -> Volume:
@@ -97,7 +97,7 @@ def _volume(name: str, entry: VolumeForm, devices: Mapping[str, Device], scope: 
     for drive in drives:
         _check_kind(drive, Kind.SSD, "a drive", devices, at_drives)
         if drives.count(drive) > 1:
-            raise Contradiction(f"'{drive}' stands twice in volume '{name}'", location=at_drives, hint="name it once")
+            raise Contradiction(f"'{drive}' is given twice in volume '{name}'", location=at_drives, hint="name it once")
     count = len(drives)
     if count < (needed := {0: 1, 5: 3, 10: 4}[entry.raid]):
         cause = f"volume '{name}' has {count} drive{'s' * (count != 1)}; RAID-{entry.raid} needs {needed}"
@@ -135,17 +135,17 @@ def _peers(stated: str | dict[str, str], devices: Mapping[str, Device], scope: S
     cpus = [device.name for device in devices.values() if device.kind is Kind.CPU]
     if isinstance(stated, str):
         return dict.fromkeys(cpus, _scope(scope.text(stated), scope.location("policies", "peers")))
-    found: dict[str, str] = {}
+    scopes: dict[str, str] = {}
     for pattern, word in stated.items():
         location = scope.location("policies", "peers", pattern)
         for name in scope.names(pattern):
             _check_kind(name, Kind.CPU, "a CPU", devices, location)
-            if name in found:
+            if name in scopes:
                 raise Contradiction(
                     f"peers through '{name}' are stated twice", location=location, hint="keep one of the two"
                 )
-            found[name] = _scope(scope.text(word), location)
-    return found
+            scopes[name] = _scope(scope.text(word), location)
+    return scopes
 
 
 def _scope(word: str, location: Location) -> str:
@@ -175,6 +175,6 @@ def _known(name: str, devices: Mapping[str, Device], location: Location) -> Devi
 def _check_kind(name: str, kind: Kind, what: str, devices: Mapping[str, Device], location: Location) -> None:
     device = _known(name, devices, location)
     if device.kind is not kind:
-        known = ", ".join(other.name for other in devices.values() if other.kind is kind)
-        hint = f"{what} would be {known}" if known else f"the system has none; add one with {kind}:"
+        names = ", ".join(candidate.name for candidate in devices.values() if candidate.kind is kind)
+        hint = f"{what} would be {names}" if names else f"the system has none; add one with {kind}:"
         raise Contradiction(f"'{name}' is a {device.kind}, not {what}", location=location, hint=hint)

@@ -65,8 +65,8 @@ def network_speed(link: Link, stated: str, parts: Ends) -> Link:
     for name, limit in limits.items():
         # Vendors round the data rate of a port by up to 3 %.
         if rate > limit * 1.03:
-            shown = f"{units.show(limit, 'Gb/s')}; the link cannot be {units.show(rate, 'Gb/s')}"
-            raise Contradiction(f"a port of {name} does {shown}", hint="write network: auto to follow the parts")
+            rates = f"{units.show(limit, 'Gb/s')}; the link cannot be {units.show(rate, 'Gb/s')}"
+            raise Contradiction(f"a port of {name} does {rates}", hint="write network: auto to follow the parts")
     return replace(link, rate=rate)
 
 

@@ -54,9 +54,9 @@ class Device:
     partitions: tuple[frozenset[str], ...] = ()
     location: Location | None = None
 
-    def joins(self, one: str, other: str) -> bool:
+    def joins(self, a: str, b: str) -> bool:
         """Whether this switch forwards between its neighbours `one` and `other`."""
-        return not self.partitions or any(one in group and other in group for group in self.partitions)
+        return not self.partitions or any(a in group and b in group for group in self.partitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Parameter:
     help: str = ""
 
 
-class Layout:
+class SystemLayout:
     """Stands for one arrangement of devices, links, domains and policies, whatever the parts' other figures."""
 
 
@@ -187,9 +187,9 @@ class System:
         """The links that end at a device, in the order of the description."""
         return self._adjacent.get(name, ())
 
-    def links_between(self, one: str, other: str) -> tuple[Link, ...]:
+    def links_between(self, a: str, b: str) -> tuple[Link, ...]:
         """The links whose two ends are these devices."""
-        return tuple(link for link in self.links_at(one) if link.other(one) == other)
+        return tuple(link for link in self.links_at(a) if link.other(a) == b)
 
     def domain_of(self, name: str) -> Domain | None:
         """The explicit virtual domain that holds a device, None if the system states none for it."""
@@ -197,22 +197,22 @@ class System:
 
     def with_catalog(self, catalog: Catalog) -> System:
         """The same system resting on another catalogue; routes known so far stay known unless a peer scope differs."""
-        other = replace(self, catalog=catalog)
-        if other._peer_words == self._peer_words:
-            other.__dict__["layout"] = self.layout
-        return other
+        system = replace(self, catalog=catalog)
+        if system._peer_words == self._peer_words:
+            system.__dict__["layout"] = self.layout
+        return system
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> SystemLayout:
         """What routes depend on, as an identity: equal layouts have equal routes."""
-        return Layout()
+        return SystemLayout()
 
     @cached_property
     def _peer_words(self) -> tuple[object, ...]:
         """The parts' words that routes depend on."""
         keys = {Kind.CPU: "peer.scope", Kind.GPU: "peer.access"}
-        asked = [(self.part(d.name), keys[d.kind]) for d in self.devices.values() if d.kind in keys]
-        return tuple(part and part.figure(key).value for part, key in asked)
+        figures = [(self.part(d.name), keys[d.kind]) for d in self.devices.values() if d.kind in keys]
+        return tuple(part and part.figure(key).value for part, key in figures)
 
     @cached_property
     def _adjacent(self) -> dict[str, tuple[Link, ...]]:
@@ -225,6 +225,3 @@ class System:
     @cached_property
     def _domains(self) -> dict[str, Domain]:
         return {device: domain for domain in self.domains for device in domain.devices}
-
-
-__all__ = ["Device", "Domain", "Kind", "Layout", "Link", "LinkKind", "Parameter", "Policies", "System", "Volume"]

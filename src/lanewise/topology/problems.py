@@ -38,9 +38,9 @@ class Problems:
         """Raise the first error, if any, with the others in its hint."""
         if not self.found:
             return
-        first, *others = self.found
-        lines = [f"also:  {error}" for error in others[:MAX_SHOWN]]
-        if len(others) > MAX_SHOWN:
-            lines.append(f"also:  {len(others) - MAX_SHOWN} more")
+        first, *further = self.found
+        lines = [f"also:  {error}" for error in further[:MAX_SHOWN]]
+        if len(further) > MAX_SHOWN:
+            lines.append(f"also:  {len(further) - MAX_SHOWN} more")
         first.hint = "\n".join(line for line in (first.hint, *lines) if line)
         raise first

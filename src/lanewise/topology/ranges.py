@@ -41,7 +41,7 @@ def check_name(name: str) -> None:
 
 
 def _numbers(text: str, pattern: str) -> list[str]:
-    found: list[str] = []
+    numbers: list[str] = []
     for item in text.split(","):
         match = _ITEM.fullmatch(item)
         if not match:
@@ -55,8 +55,8 @@ def _numbers(text: str, pattern: str) -> list[str]:
         if high - low >= MAX_NAMES:
             raise FormatError(f"'{pattern}' stands for too many names", hint=f"{MAX_NAMES} at most")
         width = len(match[1]) if match[1].startswith("0") else 1
-        found += [f"{number:0{width}d}" for number in range(low, high + 1)]
-    return found
+        numbers += [f"{number:0{width}d}" for number in range(low, high + 1)]
+    return numbers
 
 
 def fold(names: Sequence[str]) -> list[str]:

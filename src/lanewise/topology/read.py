@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lanewise.errors import Contradiction
-from lanewise.topology.binding import Stated, name_ports, reached_by, settle_hosts
+from lanewise.topology.binding import StatedHosts, name_ports, reached_by, settle_hosts
 from lanewise.topology.expand_devices import ENDPOINTS, read_devices
 from lanewise.topology.expand_links import read_links
 from lanewise.topology.layers import check_bound, check_reach, read_domains, read_policies, read_volumes
@@ -105,11 +105,11 @@ def _check_partitions(devices: Mapping[str, Device], links: Sequence[Link], prob
             problems.add(Contradiction(cause, location=device.location, hint=f"add '{name}' to a partition"))
 
 
-def _stated(form: SystemForm, scope: Scope) -> Stated:
+def _stated(form: SystemForm, scope: Scope) -> StatedHosts:
     """The devices whose entry has `host:` or `numa:`."""
-    found: dict[str, set[str]] = {"host": set(), "numa": set()}
+    stated: dict[str, set[str]] = {"host": set(), "numa": set()}
     for pattern, entry in form.devices.items():
-        for key, names in found.items():
+        for key, names in stated.items():
             if key in entry.model_fields_set and scope.included(entry.when):
                 names.update(scope.names(pattern))
-    return Stated(frozenset(found["host"]), frozenset(found["numa"]))
+    return StatedHosts(frozenset(stated["host"]), frozenset(stated["numa"]))

@@ -33,10 +33,10 @@ class Scope:
 
     def names(self, patterns: str | list[str]) -> list[str]:
         """The names that one or more patterns stand for; FormatError or Contradiction."""
-        found: list[str] = []
+        names: list[str] = []
         for pattern in [patterns] if isinstance(patterns, str) else patterns:
-            found += expand(self.text(pattern))
-        return found
+            names += expand(self.text(pattern))
+        return names
 
     def whole(self, value: int | str, index: int = 0) -> int:
         """A whole number: given, calculated, or '+k' for k + `index`; FormatError or UnknownName."""
@@ -58,14 +58,14 @@ class Scope:
 def read_parameters(form: SystemForm, document: YamlDocument) -> dict[str, Parameter]:
     """The parameters; Contradiction if a default is not allowed, FormatError for a bad name."""
     problems = Problems()
-    found: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     for name, entry in form.parameters.items():
         with problems.at(document.key_location("parameters", name)):
             if not name.isidentifier():
                 raise FormatError(f"'{name}' cannot be a parameter", hint="use letters, digits and _")
-            found[name] = _parameter(name, entry, document)
+            parameters[name] = _parameter(name, entry, document)
     problems.finish()
-    return found
+    return parameters
 
 
 def _parameter(name: str, entry: ParameterForm, document: YamlDocument) -> Parameter:
@@ -112,7 +112,7 @@ def settle(
             raise Contradiction(
                 cause, location=document.location("settings", name), hint="set it on the description this came from"
             )
-    return {name: chosen.get(name, fixed.get(name, known.default)) for name, known in parameters.items()}
+    return {name: chosen.get(name, fixed.get(name, parameter.default)) for name, parameter in parameters.items()}
 
 
 def _check_setting(
@@ -131,13 +131,13 @@ def _check_setting(
 
 
 def read_hosts(form: SystemForm, scope: Scope) -> tuple[str, ...]:
-    """The hosts; Contradiction if one stands twice."""
+    """The hosts; Contradiction if one is given twice."""
     hosts: list[str] = []
     for index, pattern in enumerate(form.hosts):
         with scope.problems.at(scope.document.location("hosts", index)):
             for name in scope.names(pattern):
                 check_name(name)
                 if name in hosts:
-                    raise Contradiction(f"host '{name}' stands twice", hint="keep one of the two")
+                    raise Contradiction(f"host '{name}' is given twice", hint="keep one of the two")
                 hosts.append(name)
     return tuple(hosts)

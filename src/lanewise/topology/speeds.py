@@ -45,26 +45,26 @@ def read_pcie(text: str) -> Pcie:
     """The speed in words such as 'gen4 x16'; FormatError if it is none, or no legal one."""
     if text.strip().lower() == AUTO:
         return Pcie()
-    found: dict[str, int | None] = {}
+    stated: dict[str, int | None] = {}
     for word in text.lower().split():
         match = _WORD.fullmatch(word)
-        if not match or match[1] in found:
+        if not match or match[1] in stated:
             raise FormatError(f"'{text}' is not a PCIe speed", hint=_HINT)
-        found[match[1]] = None if match[2] == "?" else int(match[2])
-    if not found:
+        stated[match[1]] = None if match[2] == "?" else int(match[2])
+    if not stated:
         raise FormatError("the PCIe speed is empty", hint=_HINT)
-    gen, lanes = found.get("gen"), found.get("x")
+    gen, lanes = stated.get("gen"), stated.get("x")
     if gen is not None and gen not in GENERATIONS:
         raise FormatError(f"there is no PCIe Gen{gen}", hint="generations are 1 to 6")
     if lanes is not None and lanes not in LANES:
         raise FormatError(f"a PCIe link cannot have {lanes} lanes", hint=f"lanes are {', '.join(map(str, LANES))}")
-    return Pcie(gen, lanes, "gen" not in found, "x" not in found)
+    return Pcie(gen, lanes, "gen" not in stated, "x" not in stated)
 
 
 def generation(text: str) -> int | None:
     """The PCIe generation of `16GT/s`, `16.0 GT/s PCIe` and the like; None if unknown."""
-    found = re.match(r"\s*(\d+(?:\.\d+)?)\s*GT/s", text)
-    return next((gen for gen, rate in GENERATIONS.items() if found and float(found[1]) == rate), None)
+    match = re.match(r"\s*(\d+(?:\.\d+)?)\s*GT/s", text)
+    return next((gen for gen, rate in GENERATIONS.items() if match and float(match[1]) == rate), None)
 
 
 def write_pcie(gen: int | None, lanes: int | None) -> str:

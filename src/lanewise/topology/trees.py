@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
+from typing import TypeVar
 
 from lanewise.errors import Contradiction
 from lanewise.topology.expand_devices import FORWARDING
@@ -16,6 +17,7 @@ FABRIC = (LinkKind.PCIE, LinkKind.FABRIC)
 COHERENT = (LinkKind.PCIE, LinkKind.FABRIC, LinkKind.NVLINK)
 # One side of a switch: its name and the number of the partition (0 if it has none).
 Side = tuple[str, int]
+_Node = TypeVar("_Node", bound=Hashable)
 
 
 class Graph:
@@ -30,22 +32,22 @@ class Graph:
                 self.adjacent[link.b].append(link)
 
     def reach(self, start: str) -> dict[str, tuple[str, ...]]:
-        """Every device that `start` reaches, with the devices on a shortest way there, both ends included."""
-        found: dict[str, tuple[str, ...]] = {start: (start,)}
+        """Every device that `start` reaches, with the devices on a shortest path, both ends included."""
+        paths: dict[str, tuple[str, ...]] = {start: (start,)}
         entered: set[tuple[str, str]] = set()
         queue: deque[tuple[str, str | None, tuple[str, ...]]] = deque([(start, None, (start,))])
         while queue:
-            here, before, way = queue.popleft()
-            for link in self.adjacent[here]:
-                there = link.other(here)
-                if before is not None and not self.devices[here].joins(before, there):
+            name, before, path = queue.popleft()
+            for link in self.adjacent[name]:
+                neighbour = link.other(name)
+                if before is not None and not self.devices[name].joins(before, neighbour):
                     continue
-                found.setdefault(there, (*way, there))
-                forwards = self.devices[there].kind in (*FORWARDING, Kind.NVSWITCH)
-                if forwards and (here, there) not in entered and there not in way:
-                    entered.add((here, there))
-                    queue.append((there, here, (*way, there)))
-        return found
+                paths.setdefault(neighbour, (*path, neighbour))
+                forwards = self.devices[neighbour].kind in (*FORWARDING, Kind.NVSWITCH)
+                if forwards and (name, neighbour) not in entered and neighbour not in path:
+                    entered.add((name, neighbour))
+                    queue.append((neighbour, name, (*path, neighbour)))
+        return paths
 
 
 def orient(devices: Mapping[str, Device], links: Sequence[Link]) -> list[Link]:
@@ -53,9 +55,9 @@ def orient(devices: Mapping[str, Device], links: Sequence[Link]) -> list[Link]:
     depth = _depths(devices, links)
 
     def turned(link: Link) -> Link:
-        one, other = devices[link.a].kind, devices[link.b].kind
-        swap = one not in (Kind.CPU, *FORWARDING) or other is Kind.CPU
-        if one in FORWARDING and other in FORWARDING:
+        kind_a, kind_b = devices[link.a].kind, devices[link.b].kind
+        swap = kind_a not in (Kind.CPU, *FORWARDING) or kind_b is Kind.CPU
+        if kind_a in FORWARDING and kind_b in FORWARDING:
             swap = depth.get(link.b, len(depth)) < depth.get(link.a, len(depth))
         return replace(link, a=link.b, b=link.a) if swap and link.kind is LinkKind.PCIE else link
 
@@ -70,19 +72,19 @@ def _depths(devices: Mapping[str, Device], links: Sequence[Link]) -> dict[str, i
         # Whole trees are settled before fabric links are followed, so a short cut never turns a tree around.
         queue = deque(sorted(depth, key=depth.__getitem__))
         while queue:
-            here = queue.popleft()
-            if devices[here].kind not in (Kind.CPU, *FORWARDING):
+            name = queue.popleft()
+            if devices[name].kind not in (Kind.CPU, *FORWARDING):
                 continue
-            for link in graph.adjacent[here]:
-                there = link.other(here)
-                if there not in depth:
-                    depth[there] = depth[here] + 1
-                    queue.append(there)
+            for link in graph.adjacent[name]:
+                neighbour = link.other(name)
+                if neighbour not in depth:
+                    depth[neighbour] = depth[name] + 1
+                    queue.append(neighbour)
     return depth
 
 
 def check_forest(devices: Mapping[str, Device], links: Sequence[Link]) -> None:
-    """Contradiction, naming the way, if plain PCIe links close a loop or join two root ports."""
+    """Contradiction, naming the path, if plain PCIe links close a loop or join two root ports."""
     parent: dict[Side, Side] = {}
     graph: dict[Side, list[Side]] = defaultdict(list)
 
@@ -92,51 +94,54 @@ def check_forest(devices: Mapping[str, Device], links: Sequence[Link]) -> None:
             side = parent[side]
         return side
 
-    # All CPUs count as one root, so a way from one CPU to another is a loop too.
+    # All CPUs count as one root, so a path from one CPU to another is a loop too.
     cpus = [(device.name, 0) for device in devices.values() if device.kind is Kind.CPU]
-    for one, other in pairwise(cpus):
-        parent[top(one)] = top(other)
-        graph[one].append(other)
-        graph[other].append(one)
+    for a, b in pairwise(cpus):
+        parent[top(a)] = top(b)
+        graph[a].append(b)
+        graph[b].append(a)
     for link in links:
-        for one, other in _sides(devices, link):
-            if top(one) == top(other):
-                raise _loop(devices, _way(graph, one, other), link)
-            parent[top(one)] = top(other)
-            graph[one].append(other)
-            graph[other].append(one)
+        for a, b in _sides(devices, link):
+            if top(a) == top(b):
+                raise _loop(devices, shortest_path(graph.__getitem__, a, b), link)
+            parent[top(a)] = top(b)
+            graph[a].append(b)
+            graph[b].append(a)
 
 
 def _sides(devices: Mapping[str, Device], link: Link) -> Iterator[tuple[Side, Side]]:
-    """The sides of forwarding devices and CPUs that a plain PCIe link joins; endpoints end every way."""
+    """The sides of forwarding devices and CPUs that a plain PCIe link joins; endpoints end every path."""
 
-    def sides(name: str, other: str) -> list[Side]:
+    def sides(name: str, neighbour: str) -> list[Side]:
         device = devices[name]
         if device.kind not in (Kind.CPU, *FORWARDING) or link.kind is not LinkKind.PCIE:
             return []
-        groups = [(name, number) for number, group in enumerate(device.partitions) if other in group]
+        groups = [(name, number) for number, group in enumerate(device.partitions) if neighbour in group]
         return groups if device.partitions else [(name, 0)]
 
     return product(sides(link.a, link.b), sides(link.b, link.a))
 
 
-def _way(graph: Mapping[Side, list[Side]], start: Side, goal: Side) -> list[Side]:
-    before: dict[Side, Side] = {start: start}
+def shortest_path(neighbours: Callable[[_Node], Iterable[_Node]], start: _Node, goal: _Node) -> list[_Node]:
+    """The nodes on a shortest path from `start` to `goal`, both included, empty if there is none."""
+    before: dict[_Node, _Node] = {start: start}
     queue = deque([start])
     while queue and goal not in before:
-        here = queue.popleft()
-        for there in graph[here]:
-            if there not in before:
-                before[there] = here
-                queue.append(there)
-    way = [goal]
-    while way[-1] != start:
-        way.append(before[way[-1]])
-    return way[::-1]
+        node = queue.popleft()
+        for neighbour in neighbours(node):
+            if neighbour not in before:
+                before[neighbour] = node
+                queue.append(neighbour)
+    if goal not in before:
+        return []
+    path = [goal]
+    while path[-1] != start:
+        path.append(before[path[-1]])
+    return path[::-1]
 
 
-def _loop(devices: Mapping[str, Device], way: Sequence[Side], closing: Link) -> Contradiction:
-    names = [name for name, _ in way]
+def _loop(devices: Mapping[str, Device], path: Sequence[Side], closing: Link) -> Contradiction:
+    names = [name for name, _ in path]
     cpus = [index for index, name in enumerate(names) if devices[name].kind is Kind.CPU]
     if len(cpus) > 1:
         ring = names[cpus[-1] :] + names[: cpus[0] + 1]

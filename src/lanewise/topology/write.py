@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise.errors import LanewiseError
 from lanewise.topology import speeds
-from lanewise.topology.binding import Stated, default_bridge, name_ports, settle_hosts
+from lanewise.topology.binding import StatedHosts, default_bridge, name_ports, settle_hosts
 from lanewise.topology.model import Device, Kind, Link, LinkKind, Parameter, Policies, System, Volume
 from lanewise.topology.problems import Problems
 from lanewise.topology.ranges import check_name, fold
@@ -21,7 +21,7 @@ Plain = dict[str, Any]
 _WIDTH = 120
 
 
-class Flow(dict[str, Any]):
+class FlowStyle(dict[str, Any]):
     """A mapping that is written on one line."""
 
 
@@ -35,25 +35,25 @@ def write_system(system: System) -> str:
     class Dumper(yaml.SafeDumper):
         pass
 
-    Dumper.add_representer(Flow, _flow)
+    Dumper.add_representer(FlowStyle, _flow)
     Dumper.ignore_aliases = lambda *_: True  # type: ignore[method-assign]
     text: str = yaml.dump(_document(system), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
     return text
 
 
-def _flow(dumper: yaml.SafeDumper, data: Flow) -> yaml.Node:
+def _flow(dumper: yaml.SafeDumper, data: FlowStyle) -> yaml.Node:
     return dumper.represent_mapping("tag:yaml.org,2002:map", data.items(), flow_style=True)
 
 
 def _document(system: System) -> Plain:
     document: Plain = {"lanewise": 1, "system": system.name, "title": system.title, "source": system.source}
-    document["parameters"] = {name: _parameter(entry) for name, entry in system.parameters.items()}
-    document["settings"] = Flow(system.settings) if system.parameters else None
+    document["parameters"] = {name: _parameter(parameter) for name, parameter in system.parameters.items()}
+    document["settings"] = FlowStyle(system.settings) if system.parameters else None
     document["hosts"] = list(system.hosts) if system.hosts != ("host0",) else None
     document["devices"] = _devices(system)
     document["links"] = _links(system)
     document["domains"] = {
-        domain.name: Flow(root=domain.root, devices=_folded(_in_order(system, domain.devices)))
+        domain.name: FlowStyle(root=domain.root, devices=_folded(_in_order(system, domain.devices)))
         for domain in system.domains
     }
     document["volumes"] = {name: _volume(volume) for name, volume in system.volumes.items()}
@@ -62,44 +62,44 @@ def _document(system: System) -> Plain:
     return {key: value for key, value in document.items() if value or key in ("lanewise", "devices")}
 
 
-def _parameter(entry: Parameter) -> Flow:
-    found = Flow(default=entry.default)
-    if entry.values:
-        found["values"] = list(entry.values)
-    if entry.minimum:
-        found["min"] = entry.minimum
-    if entry.maximum != Parameter("", 0).maximum:
-        found["max"] = entry.maximum
-    if entry.help:
-        found["help"] = entry.help
-    return found
+def _parameter(parameter: Parameter) -> FlowStyle:
+    entry = FlowStyle(default=parameter.default)
+    if parameter.values:
+        entry["values"] = list(parameter.values)
+    if parameter.minimum:
+        entry["min"] = parameter.minimum
+    if parameter.maximum != Parameter("", 0).maximum:
+        entry["max"] = parameter.maximum
+    if parameter.help:
+        entry["help"] = parameter.help
+    return entry
 
 
 def _devices(system: System) -> Plain:
     """Entries by name or range; hosts and NUMA nodes only where the cabling does not give them."""
     stated = _to_state(system)
-    entries: list[tuple[str, Flow]] = []
+    entries: list[tuple[str, FlowStyle]] = []
     for device in system.devices.values():
         check_name(device.name)
         entries.append((device.name, _device(system, device, stated)))
-    found: Plain = {}
+    patterns: Plain = {}
     for _, run in groupby(entries, key=lambda entry: repr(entry[1])):
         group = list(run)
         for pattern in fold([name for name, _ in group]):
-            found[pattern] = group[0][1]
-    return found
+            patterns[pattern] = group[0][1]
+    return patterns
 
 
-def _to_state(system: System) -> Stated:
+def _to_state(system: System) -> StatedHosts:
     """The devices whose host or NUMA node the reader would not settle as it is."""
-    hosts = _unlike(system, Stated(), "host")
+    hosts = _unlike(system, StatedHosts(), "host")
     # The CPUs of a host are numbered together, so they state their NUMA nodes together.
-    wrong = {system.devices[name].host for name in _unlike(system, Stated(hosts), "numa") & _cpus(system)}
+    wrong = {system.devices[name].host for name in _unlike(system, StatedHosts(hosts), "numa") & _cpus(system)}
     cpus = frozenset(name for name in _cpus(system) if system.devices[name].host in wrong)
-    return Stated(hosts, cpus | _unlike(system, Stated(hosts, cpus), "numa"))
+    return StatedHosts(hosts, cpus | _unlike(system, StatedHosts(hosts, cpus), "numa"))
 
 
-def _unlike(system: System, stated: Stated, what: str) -> frozenset[str]:
+def _unlike(system: System, stated: StatedHosts, what: str) -> frozenset[str]:
     bare = {
         name: replace(
             device,
@@ -118,16 +118,16 @@ def _cpus(system: System) -> frozenset[str]:
     return frozenset(system.of_kind(Kind.CPU))
 
 
-def _device(system: System, device: Device, stated: Stated) -> Flow:
-    found = Flow({_word(system, device): device.part})
+def _device(system: System, device: Device, stated: StatedHosts) -> FlowStyle:
+    entry = FlowStyle({_word(system, device): device.part})
     many_hosts = device.kind is Kind.CPU and len(system.hosts) != 1
     if device.name in stated.hosts or many_hosts:
-        found["host"] = device.host
+        entry["host"] = device.host
     if device.name in stated.numas:
-        found["numa"] = device.numa
+        entry["numa"] = device.numa
     if device.partitions:
-        found["partitions"] = [fold(sorted(group)) for group in device.partitions]
-    return found
+        entry["partitions"] = [fold(sorted(group)) for group in device.partitions]
+    return entry
 
 
 def _word(system: System, device: Device) -> str:
@@ -139,11 +139,11 @@ def _word(system: System, device: Device) -> str:
     return device.kind.value
 
 
-def _links(system: System) -> list[Flow]:
+def _links(system: System) -> list[FlowStyle]:
     """Entries with neighbouring links alike folded into stars, from one end to many or from many to one."""
     silent = _silent_ports(system)
     entries = [(link.a, link.b, _link(system, link, link.a in silent)) for link in system.links]
-    found: list[Flow] = []
+    folded: list[FlowStyle] = []
     start = 0
     while start < len(entries):
         above, below, words = entries[start]
@@ -151,12 +151,12 @@ def _links(system: System) -> list[Flow]:
         run = entries[start : start + max(down, up)]
         many = [entry[1] if down >= up else entry[0] for entry in run]
         ends = {"from": above, "to": _folded(many)} if down >= up else {"from": _folded(many), "to": below}
-        found.append(Flow({**ends, **words}))
+        folded.append(FlowStyle({**ends, **words}))
         start += len(run)
-    return found
+    return folded
 
 
-def _alike(entries: Sequence[tuple[str, str, Flow]], start: int, end: int) -> int:
+def _alike(entries: Sequence[tuple[str, str, FlowStyle]], start: int, end: int) -> int:
     """How many entries from `start` on share that end and say the same."""
     first = entries[start]
     count = 1
@@ -175,19 +175,19 @@ def _silent_ports(system: System) -> set[str]:
     return set(system.devices) - odd
 
 
-def _link(system: System, link: Link, silent: bool) -> Flow:
-    found = Flow({link.kind.value: _speed(link)})
+def _link(system: System, link: Link, silent: bool) -> FlowStyle:
+    entry = FlowStyle({link.kind.value: _speed(link)})
     if link.rate is not None and link.kind is not LinkKind.NETWORK:
-        found["rate"] = speeds.write_quantity(link.rate, "B/s")
+        entry["rate"] = speeds.write_quantity(link.rate, "B/s")
     if link.port and not silent:
-        found["port"] = link.port
+        entry["port"] = link.port
     if link.bridge and link.bridge != default_bridge(system.device(link.a), link.port, system.catalog):
-        found["bridge"] = link.bridge
+        entry["bridge"] = link.bridge
     if link.max_payload is not None:
-        found["max_payload"] = speeds.write_quantity(link.max_payload, "B")
+        entry["max_payload"] = speeds.write_quantity(link.max_payload, "B")
     if link.length is not None:
-        found["length"] = speeds.write_quantity(link.length, "m")
-    return found
+        entry["length"] = speeds.write_quantity(link.length, "m")
+    return entry
 
 
 def _speed(link: Link) -> str | int:
@@ -198,26 +198,26 @@ def _speed(link: Link) -> str | int:
     return link.count
 
 
-def _volume(volume: Volume) -> Flow:
-    found = Flow(raid=volume.raid, drives=_folded(list(volume.drives)))
+def _volume(volume: Volume) -> FlowStyle:
+    entry = FlowStyle(raid=volume.raid, drives=_folded(list(volume.drives)))
     if volume.controller:
-        found["controller"] = volume.controller
+        entry["controller"] = volume.controller
     if volume.chunk is not None:
-        found["chunk"] = speeds.write_quantity(volume.chunk, "B")
-    return found
+        entry["chunk"] = speeds.write_quantity(volume.chunk, "B")
+    return entry
 
 
 def _policies(system: System, policies: Policies) -> Plain:
-    found: Plain = {}
+    entry: Plain = {}
     if policies.peer_scope:
-        found["peers"] = Flow(policies.peer_scope)
+        entry["peers"] = FlowStyle(policies.peer_scope)
     if policies.acs_redirect:
-        found["acs_redirect"] = _folded(_in_order(system, policies.acs_redirect))
+        entry["acs_redirect"] = _folded(_in_order(system, policies.acs_redirect))
     if policies.iommu != "off":
-        found["iommu"] = policies.iommu
+        entry["iommu"] = policies.iommu
     if policies.cross_domain_p2p:
-        found["cross_domain_p2p"] = True
-    return found
+        entry["cross_domain_p2p"] = True
+    return entry
 
 
 def _in_order(system: System, names: frozenset[str]) -> list[str]:

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lanewise.results.run import FittedValue, LeftOut
-    from lanewise.studies.calibrate import Fit
+    from lanewise.studies.calibrate import CalibrationFit
 
 
-def render_calibration(found: Fit, left: Sequence[LeftOut]) -> str:
+def render_calibration(found: CalibrationFit, left: Sequence[LeftOut]) -> str:
     """Fitted figures, and the residuals of the rows."""
     residuals = [f"{100 * r:+.1f} %" if math.isfinite(r) else "no prediction" for r in found.residuals]
     lines = [

@@ -34,8 +34,8 @@ def derive(row: RowForm, before: Sequence[Observation]) -> Observation:
         scenario=row.label, flow="", metric=row.metric, unit=row.unit, table=row.table, settings=dict(row.settings),
         value=_in_unit(result, row),
         source=Source.EXTRAPOLATED if only_published else Source.PREDICTED,
-        basis=None if only_published else Basis(weakest([str(seen.basis) for seen in rows if seen.basis])),
-        limit=" / ".join(dict.fromkeys(seen.limit for seen in rows if seen.limit)) if len(rows) < 3 else "",
+        basis=None if only_published else Basis(weakest([str(o.basis) for o in rows if o.basis])),
+        limit=" / ".join(dict.fromkeys(o.limit for o in rows if o.limit)) if len(rows) < 3 else "",
         study=rows[0].study if rows else "", system=rows[0].system if rows else "",
         published=row.published, extrapolated=row.extrapolated or only_published, role=row.role,
         measured=_measured(row, before),
@@ -74,7 +74,7 @@ def _unknown(row: RowForm, before: Sequence[Observation]) -> Observation | None:
         _, inputs, _ = _evaluate(row, before, ValueKind.ASSUMED)
     except LanewiseError:
         return None
-    missing = [seen for seen in inputs if seen.value is None]
+    missing = [observation for observation in inputs if observation.value is None]
     if not missing:
         return None
     return Observation(

@@ -12,7 +12,7 @@ from lanewise.results.plan import Copies, Service
 from lanewise.results.run import Chart, Drawing, Series
 from lanewise.serving import steady
 from lanewise.serving.best import under_load
-from lanewise.studies.bench import scenario
+from lanewise.studies.context import scenario
 from lanewise.studies.form import SurfaceForm
 from lanewise.studies.rows import ValueKind
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lanewise.results.observation import Observation
     from lanewise.results.service_result import ServiceResult
-    from lanewise.studies.bench import Bench
+    from lanewise.studies.context import StudyContext
     from lanewise.studies.form import ChartForm, DrawingForm, ScenarioForm, StudyForm
     from lanewise.topology.model import System
 
@@ -86,41 +86,42 @@ def _axis(row: Observation, name: str) -> float | str:
     return row.settings.get(name, row.scenario)
 
 
-def drawings(bench: Bench) -> tuple[Drawing, ...]:
+def drawings(context: StudyContext) -> tuple[Drawing, ...]:
     """Every drawing of the form: a system with the loads of one scenario; LanewiseError with its place."""
-    made = []
-    for entry in bench.form.drawings:
+    result = []
+    for entry in context.form.drawings:
         with error_location(entry.location):
-            made.append(_drawing(bench, entry))
-    return tuple(made)
+            result.append(_drawing(context, entry))
+    return tuple(result)
 
 
-def _drawing(bench: Bench, entry: DrawingForm) -> Drawing:
-    system = bench.system(entry.system, entry.settings)
+def _drawing(context: StudyContext, entry: DrawingForm) -> Drawing:
+    system = context.system(entry.system, entry.settings)
     title = entry.title or system.title or system.name
     if entry.scenario is None:
         return Drawing(title, outline(system), entry.caption)
-    found = _loads(system, entry.scenario, entry.title)
-    routes = [(flow.flow.name, flow.routes[0].nodes) for flow in found.flows[:6]] if len(found.flows) <= 6 else []
-    return Drawing(title, outline(system, found.loads, found.link_use, routes), entry.caption)
+    prediction = _prediction(system, entry.scenario, entry.title)
+    flows = prediction.flows if len(prediction.flows) <= 6 else ()
+    routes = [(flow.flow.name, flow.routes[0].nodes) for flow in flows]
+    return Drawing(title, outline(system, prediction.loads, prediction.link_use, routes), entry.caption)
 
 
-def services(bench: Bench) -> tuple[ServiceResult, ...]:
+def services(context: StudyContext) -> tuple[ServiceResult, ...]:
     """Every service of the form at its peak, by event simulation; LanewiseError with its place."""
-    made = []
-    for entry in bench.form.services:
+    results = []
+    for entry in context.form.services:
         with error_location(entry.location):
             assert entry.scenario is not None
-            asked = scenario(entry.scenario, entry.title)
-            assert isinstance(asked, Service)
-            found = under_load(bench.system(entry.system, entry.settings), asked)
-        made.append(replace(found, name=entry.title or found.name))
-    return tuple(made)
+            service = scenario(entry.scenario, entry.title)
+            assert isinstance(service, Service)
+            result = under_load(context.system(entry.system, entry.settings), service)
+        results.append(replace(result, name=entry.title or result.name))
+    return tuple(results)
 
 
-def _loads(system: System, form: ScenarioForm, name: str) -> Prediction:
-    asked = scenario(form, name)
-    if isinstance(asked, Copies):
-        return predict(system, asked.flows)
-    ask = steady.network if asked.division == "network" else steady.closed
-    return ask(system, asked.workload, asked.mode, asked.host).prediction
+def _prediction(system: System, form: ScenarioForm, name: str) -> Prediction:
+    work = scenario(form, name)
+    if isinstance(work, Copies):
+        return predict(system, work.flows)
+    solve = steady.network if work.division == "network" else steady.closed
+    return solve(system, work.workload, work.mode, work.host).prediction

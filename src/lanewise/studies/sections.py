@@ -1,4 +1,4 @@
-"""Reads what a study makes of its rows: fits, hypotheses, conclusions, charts and drawings."""
+"""Reads the sections of a study beside its tables: fits, hypotheses, conclusions, charts and drawings."""
 
 from __future__ import annotations
 
@@ -37,14 +37,13 @@ _FIGURES = "figures: {l40s: {engine.h2d.gen4: 24 GB/s}}"
 
 
 def fits(node: YamlNode) -> tuple[FitForm, ...]:
-    """The figures to fit; Contradiction if one stands twice."""
-    made: list[FitForm] = []
+    """The figures to fit; Contradiction if one is given twice."""
+    forms: dict[tuple[str, str], FitForm] = {}
     for entry in node.items():
         form = _fit(entry)
-        if any((form.part, form.figure) == (other.part, other.figure) for other in made):
+        if forms.setdefault((form.part, form.figure), form) is not form:
             raise Contradiction(f"{form.part} {form.figure} is fitted twice", location=entry.location, hint="keep one")
-        made.append(form)
-    return tuple(made)
+    return tuple(forms.values())
 
 
 def fitted_unit(figure: str) -> str:
@@ -87,7 +86,7 @@ def check_target(row: RowForm) -> None:
 
 
 def hypothesis(entry: YamlNode) -> HypothesisForm:
-    """A rival explanation: figures replaced, then fitted."""
+    """A rival hypothesis: figures replaced, then fitted."""
     entry.fields(_HYPOTHESIS)
     figures = [
         _figure(part, figure, node)
@@ -127,44 +126,45 @@ def chart(entry: YamlNode, rows: Sequence[RowForm]) -> ChartForm:
     title = entry["title"].needed()
     if entry.has("table") == entry.has("tables"):
         raise entry.error("a chart has either 'table' or 'tables'", "add table: NAME")
-    known = dict.fromkeys(row.table for row in rows)
+    names = dict.fromkeys(row.table for row in rows)
     nodes = [entry["table"]] if entry.has("table") else entry["tables"].items("tables: [one, another]")
-    tables = tuple(node.choice(known, "", "table") for node in nodes)
+    tables = tuple(node.choice(names, "", "table") for node in nodes)
     axes = {"label", "table"}.union(*(row.settings for row in rows if row.table in tables))
-    made = ChartForm(
+    form = ChartForm(
         title=title, kind=entry["kind"].choice(("line", "bar", "surface"), "line"), tables=tables,
         x=entry["x"].choice(axes, "label"), by=_axis(entry["by"], axes), x_label=entry["x_label"].line(),
         y_label=entry["y_label"].line(), note=entry["note"].line(), location=entry.location,
     )  # fmt: skip
-    if made.kind == "surface":
-        return _surface(entry, made, [row for row in rows if row.table in tables])
+    if form.kind == "surface":
+        return _surface(entry, form, [row for row in rows if row.table in tables])
     for key in _SURFACE_ONLY:
         if entry.has(key):
-            raise entry[key].error(f"a {made.kind} chart has no '{key}'", "write kind: surface, or leave it out")
-    return made
+            raise entry[key].error(f"a {form.kind} chart has no '{key}'", "write kind: surface, or leave it out")
+    return form
 
 
 def _surface(entry: YamlNode, form: ChartForm, rows: Sequence[RowForm]) -> SurfaceForm:
-    """A surface each of whose cells is one row of the study, all in one unit."""
+    """A surface: each cell is one row of the study, all in one unit."""
     x, by = form.x, form.by
     if not by or by == x:
-        others = sorted({name for row in rows for name in row.settings} - {x})
+        settings_of_rows = sorted({name for row in rows for name in row.settings} - {x})
         cause = "a surface needs 'by', which makes its rows" if not by else f"'x' and 'by' are both '{x}'"
-        raise entry["by"].error(cause, f"for example by: {others[0] if others else 'label'}")
-    found = list(dict.fromkeys(row.unit for row in rows))
-    if len(found) > 1:
-        raise entry.error(f"a surface has one scale, but its rows are in {' and '.join(found)}", "one chart a unit")
+        raise entry["by"].error(cause, f"for example by: {[*settings_of_rows, 'label'][0]}")
+    row_units = list(dict.fromkeys(row.unit for row in rows))
+    if len(row_units) > 1:
+        cause = f"a surface has one scale, but its rows are in {' and '.join(row_units)}"
+        raise entry.error(cause, "make one chart for each unit")
     cells: dict[tuple[str, object, object], RowForm] = {}
     for row in rows:
         key = (row.table, _cell(entry["x"], row, x), _cell(entry["by"], row, by))
-        other = cells.setdefault(key, row)
-        if other is not row:
-            cause = f"'{other.label}' and '{row.label}' of table '{row.table}' fall into one cell"
-            raise entry.error(cause, "choose an x and a by that tell its rows apart")
+        first = cells.setdefault(key, row)
+        if first is not row:
+            cause = f"'{first.label}' and '{row.label}' of table '{row.table}' fall into one cell"
+            raise entry.error(cause, "choose x and by so that each row has a cell of its own")
     for axis, index in ((x, 1), (by, 2)):
         if len({key[index] for key in cells}) > _MOST_CELLS:
             raise entry.error(f"a surface takes {_MOST_CELLS} values of '{axis}' at most", "chart fewer rows, or lines")
-    return SurfaceForm(**_fields(form), by_label=entry["by_label"].line(), within=_within(entry["within"], found))
+    return SurfaceForm(**_fields(form), by_label=entry["by_label"].line(), within=_within(entry["within"], row_units))
 
 
 def _fields(form: ChartForm) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def _fields(form: ChartForm) -> dict[str, Any]:
 
 
 def _cell(node: YamlNode, row: RowForm, axis: str) -> object:
-    """Where a row stands on an axis."""
+    """The value of a row on an axis."""
     if axis == "label":
         return row.label
     if axis == "table":
@@ -182,19 +182,19 @@ def _cell(node: YamlNode, row: RowForm, axis: str) -> object:
     return row.settings[axis]
 
 
-def _within(node: YamlNode, found: Sequence[str]) -> float | None:
+def _within(node: YamlNode, row_units: Sequence[str]) -> float | None:
     share = node.number()
     if share is None:
         return None
     if not 0 <= share < 1:
         raise node.error(f"'within' must be a share from 0 to below 1, not {share:g}", "such as 0.05 for 5 %")
-    if found and units.dimension(found[0]) == "s":
+    if row_units and units.dimension(row_units[0]) == "s":
         raise node.error("'within' outlines the largest values, but of times the smallest are best", "leave it out")
     return share
 
 
-def _axis(node: YamlNode, known: Collection[str]) -> str:
-    return node.choice(known, "label") if node.given else ""
+def _axis(node: YamlNode, axes: Collection[str]) -> str:
+    return node.choice(axes, "label") if node.given else ""
 
 
 def drawing(entry: YamlNode, systems: Collection[str]) -> DrawingForm:
@@ -209,8 +209,8 @@ def drawing(entry: YamlNode, systems: Collection[str]) -> DrawingForm:
 
 
 def service(entry: YamlNode, systems: Collection[str]) -> DrawingForm:
-    """A system of the study with a service to show under load; FormatError if its scenario is none."""
-    found = drawing(entry, systems)
-    if found.scenario is None or not found.scenario.service:
-        raise entry.error("a service under load needs one to ask for", "for example scenario: {service: resnet50}")
-    return found
+    """A system of the study with a service under load; FormatError if its scenario is no service."""
+    form = drawing(entry, systems)
+    if form.scenario is None or not form.scenario.service:
+        raise entry.error("the scenario names no service", "for example scenario: {service: resnet50}")
+    return form

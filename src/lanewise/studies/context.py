@@ -1,4 +1,4 @@
-"""The bench a study runs on: its systems, and the questions and fit targets that its rows are."""
+"""The context that a study runs in: its systems, and the plans and calibration targets of its rows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from lanewise.errors import LanewiseError, error_location
 from lanewise.perf.flow import parse_flows
 from lanewise.results.plan import STEADY, Copies, Metric, Plan, Service
-from lanewise.studies.calibrate import Target
-from lanewise.studies.claims import check_target
+from lanewise.studies.calibrate import CalibrationTarget
+from lanewise.studies.sections import check_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,37 +20,37 @@ if TYPE_CHECKING:
     from lanewise.studies.measured import MeasuredRun
     from lanewise.topology.model import System
 
-    # Gives a system by reference (a ready name or a file), settings and catalogue.
+    # Reads a system by reference (a ready name or a file), settings and catalogue.
     Systems = Callable[[str, Mapping[str, int], Catalog], System]
 
 
 @dataclass
-class Bench:
-    """What a running study needs: its form, the probe, the parts, the systems already read, and measured runs."""
+class StudyContext:
+    """What a running study needs: its form, the probe, the catalogue, the systems read so far, and measured runs."""
 
     form: StudyForm
     probe: Probe
     catalog: Catalog
     read_system: Systems
-    known: dict[tuple[Any, ...], System] = field(default_factory=dict)
+    systems: dict[tuple[Any, ...], System] = field(default_factory=dict)
     measured: Sequence[MeasuredRun] = ()
 
     def system(self, name: str, settings: Mapping[str, int]) -> System:
-        """The system of that short name with those settings, resting on the bench's catalogue."""
+        """The system of that short name with those settings, on the catalogue of the study."""
         ref = self.form.systems[name]
         chosen = {**ref.settings, **settings}
         key = (ref.system, tuple(sorted(chosen.items())), id(self.catalog))
-        if key not in self.known:
+        if key not in self.systems:
             try:
-                self.known[key] = self.read_system(ref.system, chosen, self.catalog)
+                self.systems[key] = self.read_system(ref.system, chosen, self.catalog)
             except LanewiseError as error:
                 if error.location is not None and not error.location.line:  # the file as a whole, which the study names
                     error.cause, error.location = str(error), ref.location
                 raise
-        return self.known[key]
+        return self.systems[key]
 
     def plan(self, row: RowForm) -> Plan:
-        """The question that a row asks."""
+        """The plan that predicts a row."""
         with error_location(row.location):
             system = self.system(row.system, row.settings)
             return Plan(system, scenario(row.scenario, row.label), (Metric(row.metric, row.unit),))
@@ -75,19 +75,19 @@ def fit_rows(form: StudyForm) -> list[RowForm]:
 
 
 def fittable(row: RowForm) -> bool:
-    """Whether a row is a prediction of its own beside a published value that the source did not extrapolate."""
+    """Whether a row is a prediction of its own with a published value that the source did not extrapolate."""
     own = row.role == "prediction" and not row.derive and not row.extrapolated
     return own and row.published is not None
 
 
-def targets(bench: Bench, rows: Sequence[RowForm]) -> list[Target]:
+def targets(context: StudyContext, rows: Sequence[RowForm]) -> list[CalibrationTarget]:
     """Fit targets of rows, grouped by the rows' group; FormatError for a row that was published as 0."""
-    made = []
+    chosen = []
     for row in rows:
         check_target(row)
         settings = " ".join(f"{key}={value}" for key, value in row.settings.items() if key not in row.label)
-        where = (bench.form.name, row.table, f"{row.label} {settings}".strip())
-        # A fit asks thousands of times, so it always asks the steady state.
+        where = (context.form.name, row.table, f"{row.label} {settings}".strip())
+        # A fit predicts thousands of times, so it always predicts the steady state.
         plain = replace(row, scenario=replace(row.scenario, method=STEADY))
-        made.append(Target(bench.plan(plain), row.published or 0.0, row.group, where))
-    return made
+        chosen.append(CalibrationTarget(context.plan(plain), row.published or 0.0, row.group, where))
+    return chosen
