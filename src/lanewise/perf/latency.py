@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.perf.moves import one_way
 from lanewise.perf.resources import cite, weakest
-from lanewise.routes.find import endpoint
+from lanewise.routes.endpoints import endpoint
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Via
 from lanewise.topology.model import Kind
