@@ -11,7 +11,7 @@ from lanewise.api import discover
 from lanewise.catalog import builtin
 from lanewise.discovery import nvml
 from lanewise.discovery.build import discover as build
-from lanewise.discovery.kinds import read_dump
+from lanewise.discovery.dumps import read_dump
 from lanewise.errors import InputError
 from lanewise.routes.classify import seen_class
 
@@ -43,7 +43,7 @@ def test_nvml_gives_gpus_links_and_nvlinks_through_a_switch():
     assert library.open == 0
     assert found.contradictions == ()
     assert seen_class(found.system, "gpu0", "gpu1") == "NV18"
-    assert found.called["gpu0"] == ("0000:0a:00.0",)
+    assert found.dump_names["gpu0"] == ("0000:0a:00.0",)
     facts = {fact.key: fact.value for fact in found.facts["gpu0"]}
     assert (facts["nvlinks"], facts["nvlinks_off"], facts["nvlink_version"]) == (18, 1, "5.0")
     assert (facts["gen"], facts["lanes"], facts["gen_now"], facts["lanes_now"]) == (5, 16, 5, 16)

@@ -69,7 +69,7 @@ def test_lspci_gives_trees_the_slower_end_of_a_link_and_acs(own):
         "sw0--nic0": (5, 16),
     }
     assert found.system.policies.acs_redirect == {"sw0"}
-    assert found.called["nic0"] == ("0000:84:00.0", "0000:84:00.1")
+    assert found.dump_names["nic0"] == ("0000:84:00.0", "0000:84:00.1")
     assert found.system.links_between("sw0", "gpu1")[0].max_payload == 256
     source = next(fact.source for fact in found.facts["gpu1"] if fact.key == "gen")
     assert (source.file, source.what, source.line) == ("details.txt", "LnkCap", 18)

@@ -46,7 +46,7 @@ def test_the_trees_of_the_workstation_give_the_classes_of_its_matrix(real):
     found = real(TREE, DETAILS, TOPO)
     system = found.system
     assert found.contradictions == ()
-    gpus, card = ("gpu0", "gpu1"), next(n for n, words in found.called.items() if "NIC0" in words)
+    gpus, card = ("gpu0", "gpu1"), next(n for n, words in found.dump_names.items() if "NIC0" in words)
     assert seen_class(system, *gpus) == "PHB"
     assert {seen_class(system, gpu, card) for gpu in gpus} == {"NODE"}
     assert system.device("gpu0").part == "rtx-6000-ada"

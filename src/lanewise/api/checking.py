@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lanewise.checking.checkup import Checkup
     from lanewise.checking.suspects import Machine
     from lanewise.discovery.build import Discovery
-    from lanewise.discovery.facts import Reading
+    from lanewise.discovery.facts import DumpFacts
     from lanewise.readers.form import Results
     from lanewise.results.observation import Observation
     from lanewise.results.run import Run
@@ -39,7 +39,7 @@ class Found:
     """What is known of a machine: measured rows, dumps, who is whose peer, notes; `own` if it is this machine."""
 
     rows: list[Observation] = field(default_factory=list)
-    readings: list[Reading] = field(default_factory=list)
+    readings: list[DumpFacts] = field(default_factory=list)
     no_peers: list[tuple[str, str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     own: bool = False
@@ -171,7 +171,7 @@ def _results(path: Path) -> tuple[Results | None, LanewiseError | None]:
         return None, None if error.hint == KNOWN else error
 
 
-def _dump(path: Path) -> Sequence[Reading]:
+def _dump(path: Path) -> Sequence[DumpFacts]:
     from lanewise.api.discovery import read_dumps
     from lanewise.readers.kinds import KNOWN
 
@@ -217,7 +217,7 @@ def _judge(
 
     machine = _machine(found, discovered)
     system = expected_system(machine, wanted)
-    words = {word: name for name, words in (discovered.called if discovered else {}).items() for word in words}
+    words = {word: name for name, words in (discovered.dump_names if discovered else {}).items() for word in words}
     apart = apart_by_design(machine) if wanted is None else frozenset()
     model = Model(system, {**words, **called}, apart) if system is not None else None
     rows, aside = found.rows, []

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lanewise.catalog import Catalog
     from lanewise.discovery.build import Discovery
     from lanewise.discovery.capture import Capture
-    from lanewise.discovery.facts import Reading
+    from lanewise.discovery.facts import DumpFacts
 
 _LARGEST = 512 * 2**20
 
@@ -74,20 +74,20 @@ def here(under_load: bool | None = None) -> Capture:
 
 
 def _of_capture(taken: Capture, catalog: Catalog | None, name: str) -> Discovery:
-    from lanewise.discovery.kinds import read_capture
+    from lanewise.discovery.dumps import read_capture
 
     return _build(read_capture(taken), catalog, name or "this-machine")
 
 
-def _build(readings: Sequence[Reading], catalog: Catalog | None, name: str) -> Discovery:
+def _build(readings: Sequence[DumpFacts], catalog: Catalog | None, name: str) -> Discovery:
     from lanewise.discovery.build import discover as build
 
     return build(readings, catalog if catalog is not None else builtin(), name)
 
 
-def read_dumps(path: Path) -> tuple[Reading, ...]:
+def read_dumps(path: Path) -> tuple[DumpFacts, ...]:
     from lanewise.api.collecting import collect
-    from lanewise.discovery.kinds import read_capture, read_dump
+    from lanewise.discovery.dumps import read_capture, read_dump
 
     if path.is_dir():
         tops = [each for each in (path, *sorted(path.glob("*/"))) if (each / "sys").is_dir()]

@@ -93,4 +93,4 @@ def _found(dumps: list[Path], capture: Path | None, under_load: bool, catalog: C
 
 
 def _called(found: Discovery, name: str) -> str:
-    return " ".join(dict.fromkeys([*found.called[name], found.labels.get(name, "")])).strip()
+    return " ".join(dict.fromkeys([*found.dump_names[name], found.labels.get(name, "")])).strip()

@@ -1,4 +1,4 @@
-"""From dumps to a System: merge, plant, check against the catalogue and the matrix, write and read."""
+"""From dumps to a System: merge, draft_from_tree, check against the catalogue and the matrix, write and read."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import yaml
 from lanewise.catalog import Catalog
 from lanewise.discovery import matrix, nvlink
 from lanewise.discovery.conditions import conditions
-from lanewise.discovery.facts import MACHINE, Fact, Reading
+from lanewise.discovery.draft import DraftDevice, SystemDraft
+from lanewise.discovery.facts import MACHINE, DumpFacts, Fact
 from lanewise.discovery.merge import Merged, merge
-from lanewise.discovery.shape import Node, Shape
-from lanewise.discovery.tree import endpoints, plant, with_cpus
+from lanewise.discovery.tree import draft_from_tree, endpoints, with_cpus
 from lanewise.discovery.volumes import volumes
 from lanewise.errors import InputError, LanewiseError, Location
 from lanewise.results.conditions import Conditions
@@ -36,15 +36,15 @@ _ORDER = (Kind.CPU, Kind.SWITCH, Kind.GPU, Kind.NVSWITCH, Kind.NIC, Kind.RAID, K
 
 @dataclass(frozen=True)
 class Discovery:
-    """A machine as read: the system, what each device is called in the dumps, its facts, and what contradicts."""
+    """A machine as read: the system, the name of each device in the dumps, its facts, and what contradicts."""
 
     system: System
-    called: Mapping[str, tuple[str, ...]]
+    dump_names: Mapping[str, tuple[str, ...]]
     labels: Mapping[str, str]
     facts: Mapping[str, tuple[Fact, ...]]
     contradictions: tuple[str, ...]
     merged: Merged
-    shape: Shape
+    draft: SystemDraft
 
     @property
     def conditions(self) -> Conditions:
@@ -54,38 +54,38 @@ class Discovery:
     def text(self) -> str:
         """The description as YAML, with every fact and its source as comments below."""
         lines = ["", "# Read from dumps: what each device is there, and where each fact stands."]
-        for name, addresses in self.called.items():
+        for name, addresses in self.dump_names.items():
             label = f": {self.labels[name]}" if self.labels.get(name) not in ("", None, *addresses) else ""
             lines.append(f"# {name} = {', '.join(addresses)}{label}" if addresses else f"# {name}{label}")
             lines += [f"#   {fact.key} {_value(fact)} ({fact.source})" for fact in self.facts.get(name, ())]
         return write_system(self.system) + "\n".join(lines) + "\n"
 
 
-def discover(readings: Sequence[Reading], catalog: Catalog, name: str = "machine") -> Discovery:
+def discover(readings: Sequence[DumpFacts], catalog: Catalog, name: str = "machine") -> Discovery:
     """The machine that these dumps describe; InputError if they show no GPU, card or drive."""
     merged = merge(readings)
     files = list(dict.fromkeys(reading.file for reading in readings))
-    shape = _shape(merged, catalog, files)
-    nvlink.bond(merged, catalog, shape)
-    _fit(shape, catalog)
+    draft = _shape(merged, catalog, files)
+    nvlink.add_nvlinks(merged, catalog, draft)
+    _drop_impossible_parts(draft, catalog)
     kinds = ", ".join(dict.fromkeys(reading.kind for reading in readings))
-    document = _document(shape, merged, catalog, name, f"{kinds}: {', '.join(files)}")
+    document = _document(draft, merged, catalog, name, f"{kinds}: {', '.join(files)}")
     system = _read(document, files, catalog)
-    against = (*merged.contradictions, *shape.against, *_disagreements(system, merged, shape))
+    against = (*merged.contradictions, *draft.contradictions, *_disagreements(system, merged, draft))
     notes = dict.fromkeys(
-        (*merged.notes, *shape.notes, *shape.remarked(), *(f"contradiction: {text}" for text in against))
+        (*merged.notes, *draft.notes, *draft.remark_texts(), *(f"contradiction: {text}" for text in against))
     )
-    called: dict[str, list[str]] = defaultdict(list)
-    for word, device in shape.called.items():
-        called[device].append(word)
+    names: dict[str, list[str]] = defaultdict(list)
+    for word, device in draft.names.items():
+        names[device].append(word)
     return Discovery(
         system=replace(system, assumptions=tuple(notes)),
-        called={each: tuple(called[each]) for each in system.devices},
-        labels={node.name: node.label for node in shape.nodes.values()},
-        facts={node.name: _facts_of(node, called[node.name], merged) for node in shape.nodes.values()},
+        dump_names={name: tuple(names[name]) for name in system.devices},
+        labels={node.name: node.label for node in draft.devices.values()},
+        facts={node.name: _facts_of(node, names[node.name], merged) for node in draft.devices.values()},
         contradictions=against,
         merged=merged,
-        shape=shape,
+        draft=draft,
     )
 
 
@@ -100,104 +100,104 @@ def _read(document: dict[str, Any], files: Sequence[str], catalog: Catalog) -> S
         raise InputError(cause, location=Location(", ".join(files)), hint=hint) from error
 
 
-def _shape(merged: Merged, catalog: Catalog, files: Sequence[str]) -> Shape:
+def _shape(merged: Merged, catalog: Catalog, files: Sequence[str]) -> SystemDraft:
     if endpoints(merged) or (not matrix.listed(merged) and with_cpus(merged)):
-        shape = plant(merged, catalog)
-        matrix.tie(merged, shape)
-        return shape
+        draft = draft_from_tree(merged, catalog)
+        matrix.name_devices(merged, draft)
+        return draft
     if matrix.listed(merged):
-        return matrix.sow(merged)
+        return matrix.draft_from_matrix(merged)
     hint = "write the dump with its PCI devices, e.g. lstopo --whole-io -p machine.xml, or lspci -tv"
     raise InputError("no GPU, network card or drive on PCI is in it", location=Location(", ".join(files)), hint=hint)
 
 
-def _fit(shape: Shape, catalog: Catalog) -> None:
+def _drop_impossible_parts(draft: SystemDraft, catalog: Catalog) -> None:
     """Take a part away where the dump shows more than it can do."""
     lanes: dict[str, int] = defaultdict(int)
     links: dict[str, int] = defaultdict(int)
     fastest: dict[str, int] = defaultdict(int)
-    for edge in shape.edges:
+    for edge in draft.links:
         for end in (edge.a, edge.b):
             lanes[end] += edge.lanes or 0
             fastest[end] = max(fastest[end], edge.gen or 0)
-    for pair, count in shape.bonds.items():
+    for pair, count in draft.nvlinks.items():
         for end in pair:
             links[end] += count
-    for node in shape.nodes.values():
+    for node in draft.devices.values():
         part = catalog.get(node.part) if node.part else None
-        for key, shown, word in (
+        for key, value, word in (
             ("pcie.gen", fastest[node.name], "PCIe generation"),
             ("pcie.lanes", lanes[node.name], "PCIe lanes"),
             ("nvlink.links", links[node.name] if node.kind is Kind.GPU else 0, "NVLinks"),
         ):
-            most = part.number(key) if part and shown else None
-            if part and most is not None and shown > most and node.part:
-                shape.against.append(
-                    f"{node.name} shows {word} {shown}, {part.name} has {most:.0f}; its part is left out"
+            most = part.number(key) if part and value else None
+            if part and most is not None and value > most and node.part:
+                draft.contradictions.append(
+                    f"{node.name} shows {word} {value}, {part.name} has {most:.0f}; its part is left out"
                 )
                 node.part = None
 
 
-def _document(shape: Shape, merged: Merged, catalog: Catalog, name: str, source: str) -> dict[str, Any]:
-    order = sorted(shape.nodes.values(), key=lambda node: _ORDER.index(node.kind))
+def _document(draft: SystemDraft, merged: Merged, catalog: Catalog, name: str, source: str) -> dict[str, Any]:
+    order = sorted(draft.devices.values(), key=lambda node: _ORDER.index(node.kind))
     devices = {node.name: _device(node) for node in order}
     links = []
-    for edge in shape.edges:
+    for edge in draft.links:
         link: dict[str, Any] = {"from": edge.a, "to": edge.b, "pcie": speeds.write_pcie(edge.gen, edge.lanes)}
         link |= {"port": edge.port} if edge.port else {}
-        link |= {"bridge": edge.bridge} if edge.bridge and shape.nodes[edge.a].kind is Kind.CPU else {}
+        link |= {"bridge": edge.bridge} if edge.bridge and draft.devices[edge.a].kind is Kind.CPU else {}
         link |= {"max_payload": f"{edge.payload} B"} if edge.payload else {}
         links.append(link)
-    links += [{"from": a, "to": b, "nvlink": count} for (a, b), count in shape.bonds.items()]
-    links += _sockets(shape, catalog)
-    found: dict[str, Any] = {"lanewise": 1, "system": name, "source": source, "devices": devices, "links": links}
-    arrays = volumes(merged, shape)
-    found |= {"volumes": arrays} if arrays else {}
-    policies: dict[str, Any] = {"acs_redirect": shape.redirects} if shape.redirects else {}
+    links += [{"from": a, "to": b, "nvlink": count} for (a, b), count in draft.nvlinks.items()]
+    links += _sockets(draft, catalog)
+    document: dict[str, Any] = {"lanewise": 1, "system": name, "source": source, "devices": devices, "links": links}
+    arrays = volumes(merged, draft)
+    document |= {"volumes": arrays} if arrays else {}
+    policies: dict[str, Any] = {"acs_redirect": draft.redirects} if draft.redirects else {}
     iommu = merged.word(MACHINE, "iommu")
     policies |= {"iommu": iommu} if iommu else {}
     if not iommu:
-        shape.notes.append("the IOMMU's mode is not in the dumps; off is assumed")
-    return {**found, "policies": policies} if policies else found
+        draft.notes.append("the IOMMU's mode is not in the dumps; off is assumed")
+    return {**document, "policies": policies} if policies else document
 
 
-def _device(node: Node) -> dict[str, Any]:
+def _device(node: DraftDevice) -> dict[str, Any]:
     word = "switch" if node.kind is Kind.SWITCH else node.kind.value
     return {word: node.part} if node.node is None else {word: node.part, "numa": node.node}
 
 
-def _sockets(shape: Shape, catalog: Catalog) -> list[dict[str, Any]]:
-    cpus = shape.of_kind(Kind.CPU)
+def _sockets(draft: SystemDraft, catalog: Catalog) -> list[dict[str, Any]]:
+    cpus = draft.of_kind(Kind.CPU)
     if len(cpus) > 1:
-        shape.notes.append("CPUs are joined all to all; how, and by how many links, is not in the dumps")
+        draft.notes.append("CPUs are joined all to all; how, and by how many links, is not in the dumps")
     links = []
-    for one, other in combinations(cpus, 2):
-        part = catalog.get(one.part) if one.part else None
-        known = part.number("intersocket.links") if part and len(cpus) == 2 else None
-        links.append({"from": one.name, "to": other.name, "socket": int(known or 1)})
+    for first, second in combinations(cpus, 2):
+        part = catalog.get(first.part) if first.part else None
+        count = part.number("intersocket.links") if part and len(cpus) == 2 else None
+        links.append({"from": first.name, "to": second.name, "socket": int(count or 1)})
     return links
 
 
-def _disagreements(system: System, merged: Merged, shape: Shape) -> list[str]:
+def _disagreements(system: System, merged: Merged, draft: SystemDraft) -> list[str]:
     """Where the classes of the system are not those of the matrix."""
-    found = []
+    texts = []
     for pair in merged.pairs:
-        a, b = shape.called.get(pair.a, ""), shape.called.get(pair.b, "")
+        a, b = draft.names.get(pair.a, ""), draft.names.get(pair.b, "")
         if not (a and b) or " " in pair.word:
             continue
         try:
-            seen = seen_class(system, a, b)
+            route_class = seen_class(system, a, b)
         except LanewiseError as error:
-            seen = error.cause
-        if seen != pair.word and not (seen == LOCAL and pair.word == "PIX"):
-            found.append(f"{pair.a} to {pair.b}: {pair.source} says {pair.word}, the tree gives {seen}")
-    return found
+            route_class = error.cause
+        if route_class != pair.word and not (route_class == LOCAL and pair.word == "PIX"):
+            texts.append(f"{pair.a} to {pair.b}: {pair.source} says {pair.word}, the tree gives {route_class}")
+    return texts
 
 
-def _facts_of(node: Node, called: Sequence[str], merged: Merged) -> tuple[Fact, ...]:
+def _facts_of(node: DraftDevice, dump_names: Sequence[str], merged: Merged) -> tuple[Fact, ...]:
     """What is said of a device by its first function's address and by its other names."""
-    names = [*node.addresses[:1], *(name for name in called if name not in node.addresses)]
-    names += [alias for alias, here in merged.aliases.items() if here in node.addresses]
+    names = [*node.addresses[:1], *(name for name in dump_names if name not in node.addresses)]
+    names += [alias for alias, bdf in merged.aliases.items() if bdf in node.addresses]
     facts: dict[str, Fact] = {}
     for name in names:
         facts |= {key: fact for key, fact in merged.facts.get(name, {}).items() if key not in facts}

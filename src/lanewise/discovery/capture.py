@@ -58,14 +58,14 @@ class Capture:
 
 def inner(path: str) -> str:
     """The path from `sys/` or `proc/` on, or the name of a record; empty if it is neither."""
-    found = re.search(r"(?:^|/)((?:sys|proc)/.*|(?:capture|nvml)\.json)$", path.rstrip("/"))
-    return found[1] if found else ""
+    match = re.search(r"(?:^|/)((?:sys|proc)/.*|(?:capture|nvml)\.json)$", path.rstrip("/"))
+    return match[1] if match else ""
 
 
 def name_of(path: str) -> str:
     """What the mere existence of a path says: a GPU of NVIDIA's driver, that the kernel knows IOMMU groups."""
-    found = _GPU.match(path)
-    return f"proc/driver/nvidia/gpus/{found[1]}" if found else GROUPS if path == GROUPS else ""
+    match = _GPU.match(path)
+    return f"proc/driver/nvidia/gpus/{match[1]}" if match else GROUPS if path == GROUPS else ""
 
 
 def limit(path: str) -> int:

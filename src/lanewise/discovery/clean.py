@@ -61,10 +61,10 @@ def clean_config(data: bytes) -> bytes:
     out[0x06], out[0x34] = 0x10, at
     out[at : at + _EXPRESS_SIZE] = data[at : at + _EXPRESS_SIZE]
     out[at], out[at + 1] = EXPRESS, 0
-    kept = [(place, size) for place, number in extended(data) if (size := kept_extended(number))]
-    for place, size in kept:
+    capabilities = [(place, size) for place, number in extended(data) if (size := kept_extended(number))]
+    for place, size in capabilities:
         out[place : place + size] = data[place : place + size]
-    _chain(out, [place for place, _ in kept])
+    _chain(out, [place for place, _ in capabilities])
     return bytes(out)
 
 

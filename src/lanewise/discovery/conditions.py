@@ -11,34 +11,34 @@ from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
     from lanewise.discovery.build import Discovery
+    from lanewise.discovery.draft import DraftLink
     from lanewise.discovery.merge import Merged
-    from lanewise.discovery.shape import Edge
 
 _LINK = ("gen", "lanes", "gen_now", "lanes_now")
 
 
-def conditions(found: Discovery) -> Conditions:
+def conditions(discovery: Discovery) -> Conditions:
     """The conditions of a discovered machine, by the names of its system."""
-    merged, shape = found.merged, found.shape
+    merged, draft = discovery.merged, discovery.draft
     load = merged.value(MACHINE, "under_load")
     under_load = load if isinstance(load, bool) else None
     return Conditions(
-        links=tuple(_link(edge, under_load, merged) for edge in shape.edges if _said(edge, merged)),
-        acs=tuple(_acs(found)),
-        numa=tuple(_numa(found)),
-        p2p=tuple(_peers(found)),
-        throttles=tuple(_throttles(found)),
+        links=tuple(_link(edge, under_load, merged) for edge in draft.links if _has_speed(edge, merged)),
+        acs=tuple(_acs(discovery)),
+        numa=tuple(_numa(discovery)),
+        p2p=tuple(_peers(discovery)),
+        throttles=tuple(_throttles(discovery)),
         iommu=merged.word(MACHINE, "iommu"),
         under_load=under_load,
-        notes=found.system.assumptions,
+        notes=discovery.system.assumptions,
     )
 
 
-def _said(edge: Edge, merged: Merged) -> bool:
+def _has_speed(edge: DraftLink, merged: Merged) -> bool:
     return any(merged.value(end, key) is not None for end in (edge.upper, edge.lower) for key in _LINK)
 
 
-def _link(edge: Edge, under_load: bool | None, merged: Merged) -> LinkState:
+def _link(edge: DraftLink, under_load: bool | None, merged: Merged) -> LinkState:
     def both(key: str) -> int | None:
         ends = [merged.number(end, key) for end in (edge.upper, edge.lower) if end]
         return min((value for value in ends if value is not None), default=None)
@@ -53,37 +53,37 @@ def _link(edge: Edge, under_load: bool | None, merged: Merged) -> LinkState:
     )  # fmt: skip
 
 
-def _acs(found: Discovery) -> Iterator[AcsState]:
-    for port, device in found.shape.ports.items():
-        fact = found.merged.fact(port, "acs")
+def _acs(discovery: Discovery) -> Iterator[AcsState]:
+    for port, device in discovery.draft.ports.items():
+        fact = discovery.merged.fact(port, "acs")
         if fact:
             yield AcsState(device, port, fact.value is True, str(fact.source))
 
 
-def _numa(found: Discovery) -> Iterator[NumaState]:
-    for node in found.shape.nodes.values():
+def _numa(discovery: Discovery) -> Iterator[NumaState]:
+    for node in discovery.draft.devices.values():
         if node.kind in (Kind.CPU, Kind.NVSWITCH) or not node.addresses:
             continue
-        here = node.addresses[0]
-        fact = found.merged.fact(here, "numa")
+        bdf = node.addresses[0]
+        fact = discovery.merged.fact(bdf, "numa")
         yield NumaState(
-            node.name, found.merged.number(here, "numa"), found.shape.root_nodes.get(here),
+            node.name, discovery.merged.number(bdf, "numa"), discovery.draft.root_nodes.get(bdf),
             str(fact.source) if fact else "",
         )  # fmt: skip
 
 
-def _peers(found: Discovery) -> Iterator[PeerState]:
+def _peers(discovery: Discovery) -> Iterator[PeerState]:
     """The first source of every pair and ability; the better kinds of dumps come first."""
-    said: set[tuple[str, str, str]] = set()
-    for peer in found.merged.peers:
-        a, b = found.shape.called.get(peer.a, ""), found.shape.called.get(peer.b, "")
-        if a and b and (a, b, peer.ability) not in said:
-            said.add((a, b, peer.ability))
+    reported: set[tuple[str, str, str]] = set()
+    for peer in discovery.merged.peers:
+        a, b = discovery.draft.names.get(peer.a, ""), discovery.draft.names.get(peer.b, "")
+        if a and b and (a, b, peer.ability) not in reported:
+            reported.add((a, b, peer.ability))
             yield PeerState(a, b, peer.ability, peer.status, str(peer.source))
 
 
-def _throttles(found: Discovery) -> Iterator[Throttle]:
-    for node in found.shape.of_kind(Kind.GPU):
-        fact = next((f for here in node.addresses if (f := found.merged.fact(here, "throttle"))), None)
+def _throttles(discovery: Discovery) -> Iterator[Throttle]:
+    for node in discovery.draft.of_kind(Kind.GPU):
+        fact = next((f for bdf in node.addresses if (f := discovery.merged.fact(bdf, "throttle"))), None)
         if fact:
             yield Throttle(node.name, tuple(str(fact.value).split(", ")), str(fact.source))

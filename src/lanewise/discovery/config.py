@@ -83,9 +83,9 @@ def find(data: bytes) -> int | None:
 
 def extended(data: bytes) -> Iterator[tuple[int, int]]:
     """Place and number of every extended capability, each once."""
-    at, seen = _EXTENDED, set[int]()
-    while at >= _EXTENDED and at + 8 <= len(data) and at not in seen:
-        seen.add(at)
+    at, visited = _EXTENDED, set[int]()
+    while at >= _EXTENDED and at + 8 <= len(data) and at not in visited:
+        visited.add(at)
         head = struct.unpack_from("<I", data, at)[0]
         yield at, head & 0xFFFF
         at = head >> 20 & 0xFFC

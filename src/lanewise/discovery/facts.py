@@ -20,7 +20,7 @@ KINDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FactSource:
     """Where a fact stands: the file, the attribute in it, the line if known."""
 
     file: str
@@ -38,88 +38,88 @@ class Fact:
     about: str
     key: str
     value: Value
-    source: Source
+    source: FactSource
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class DevicePair:
     """What a dump says of two devices: a class (`PHB`, `NV4`) or `bandwidth` of an NVLink in MB/s."""
 
     a: str
     b: str
     word: str
-    source: Source
+    source: FactSource
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
+class PeerStatus:
     """What the driver says of `a` reaching `b`: an ability (read, write, nvlink, pci, atomics) and its status."""
 
     a: str
     b: str
     ability: str
     status: str
-    source: Source
+    source: FactSource
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DumpFacts:
     """All that one dump says; `notes` are what it cannot say or what in it makes no sense."""
 
     file: str
     kind: str
     facts: tuple[Fact, ...] = ()
-    pairs: tuple[Pair, ...] = ()
-    peers: tuple[Peer, ...] = ()
+    pairs: tuple[DevicePair, ...] = ()
+    peers: tuple[PeerStatus, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-class Gatherer:
+class FactCollector:
     """Collects the facts of one dump; sources bear the file's name, errors its whole path."""
 
     def __init__(self, file: str, kind: str) -> None:
         self.path, self.file, self.kind = file, file.rstrip("/").rpartition("/")[2] or "/", kind
         self.facts: list[Fact] = []
-        self.pairs: list[Pair] = []
-        self.peers: list[Peer] = []
+        self.pairs: list[DevicePair] = []
+        self.peers: list[PeerStatus] = []
         self.notes: list[str] = []
 
     def say(self, about: str, key: str, value: Value | None, what: str, line: int = 0) -> None:
         """One more fact, unless the value is unknown."""
         if value is not None and value != "":
-            self.facts.append(Fact(about, key, value, Source(self.file, what, line)))
+            self.facts.append(Fact(about, key, value, FactSource(self.file, what, line)))
 
     def pair(self, a: str, b: str, word: str, what: str, line: int = 0) -> None:
         """One more word on two devices."""
-        self.pairs.append(Pair(a, b, word, Source(self.file, what, line)))
+        self.pairs.append(DevicePair(a, b, word, FactSource(self.file, what, line)))
 
     def peer(self, a: str, b: str, ability: str, status: str, line: int = 0) -> None:
         """One more status of two devices."""
-        self.peers.append(Peer(a, b, ability, status, Source(self.file, f"p2p {ability}", line)))
+        self.peers.append(PeerStatus(a, b, ability, status, FactSource(self.file, f"p2p {ability}", line)))
 
-    def done(self) -> Reading:
+    def collected(self) -> DumpFacts:
         """What was collected."""
         lists = (tuple(self.facts), tuple(self.pairs), tuple(self.peers), tuple(self.notes))
-        return Reading(self.file, self.kind, *lists)
+        return DumpFacts(self.file, self.kind, *lists)
 
 
 def address(text: str) -> str | None:
     """A PCI address written in full, `0000:c1:00.0`; None if the text is none."""
-    found = _ADDRESS.fullmatch(text.strip())
-    if not found:
+    match = _ADDRESS.fullmatch(text.strip())
+    if not match:
         return None
-    domain = (found[1] or "0").lower().lstrip("0").rjust(4, "0")
-    return f"{domain}:{found[2]}:{found[3]}.{found[4]}".lower()
+    domain = (match[1] or "0").lower().lstrip("0").rjust(4, "0")
+    return f"{domain}:{match[2]}:{match[3]}.{match[4]}".lower()
 
 
 def width(text: str) -> int | None:
     """The lanes of `x16` or `16`; None if unknown."""
-    found = re.match(r"\s*x?(\d+)", text)
-    lanes = int(found[1]) if found else 0
+    match = re.match(r"\s*x?(\d+)", text)
+    lanes = int(match[1]) if match else 0
     return lanes if lanes in (1, 2, 4, 8, 16) else None
 
 
 def first(text: str) -> int | None:
     """The first number of a list such as `0-1,4`; None if it is empty or N/A."""
-    found = re.match(r"\s*(\d+)", text)
-    return int(found[1]) if found else None
+    match = re.match(r"\s*(\d+)", text)
+    return int(match[1]) if match else None

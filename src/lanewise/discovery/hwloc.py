@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lanewise.discovery.facts import Gatherer, Reading, address
+from lanewise.discovery.facts import DumpFacts, FactCollector, address
 from lanewise.discovery.xml import parse
 from lanewise.errors import FormatError, Location
 
@@ -18,57 +18,57 @@ _TYPE = re.compile(r"([0-9a-f]{4})(?:\s+\[([0-9a-f]{4}):([0-9a-f]{4})\])?", re.I
 _BUS = re.compile(r"([0-9a-f]{4,8}):\[([0-9a-f]{2})-", re.IGNORECASE)
 
 
-def read_hwloc(text: str, file: str) -> Reading:
+def read_hwloc(text: str, file: str) -> DumpFacts:
     """The facts of an hwloc export, version 1 to 3."""
     root = parse(text, file)
     if root.tag != "topology":
         raise FormatError(f"<{root.tag}> is no hwloc export", location=Location(file), hint="it starts with <topology>")
-    found = Gatherer(file, KIND)
+    facts = FactCollector(file, KIND)
     try:
-        _read(root, found)
+        _read(root, facts)
     except ValueError as error:
         hint = "is the export complete? write it again with lstopo"
         raise FormatError(f"a number in it is none: {error}", location=Location(file), hint=hint) from None
-    if any(fact.key == "speed_now" for fact in found.facts):
-        found.notes.append(f"{found.file}: hwloc gives the bandwidth of a link as it was, not what it can do")
-    return found.done()
+    if any(fact.key == "speed_now" for fact in facts.facts):
+        facts.notes.append(f"{facts.file}: hwloc gives the bandwidth of a link as it was, not what it can do")
+    return facts.collected()
 
 
-def _read(root: Element, found: Gatherer) -> None:
+def _read(root: Element, facts: FactCollector) -> None:
     owners: dict[str, str] = {}
     for child in root.iter("object"):
-        _processor(child, found)
+        _processor(child, facts)
     for child in root:
         if child.tag == "object":
-            _walk(child, "", (), found, owners)
-    _bandwidths(root, owners, found)
+            _walk(child, "", (), facts, owners)
+    _bandwidths(root, owners, facts)
 
 
-def _processor(element: Element, found: Gatherer) -> None:
+def _processor(element: Element, facts: FactCollector) -> None:
     nodes = _bits(element.get("nodeset", ""))
     if element.get("type") == "NUMANode" and any(_bits(element.get("cpuset", ""))):
         node = int(element.get("os_index", "0"))
-        found.say(f"node:{node}", "cpus", True, "NUMANode")
+        facts.say(f"node:{node}", "cpus", True, "NUMANode")
     if element.get("type") in ("Package", "Socket") and nodes:
         model = next((i.get("value", "") for i in element.findall("info") if i.get("name") == "CPUModel"), "")
         for node in nodes:
-            found.say(f"node:{node}", "model", model, "CPUModel")
-            found.say(f"node:{node}", "socket", element.get("os_index", ""), "Package")
+            facts.say(f"node:{node}", "model", model, "CPUModel")
+            facts.say(f"node:{node}", "socket", element.get("os_index", ""), "Package")
 
 
-def _walk(element: Element, parent: str, nodes: tuple[int, ...], found: Gatherer, owners: dict[str, str]) -> None:
+def _walk(element: Element, parent: str, nodes: tuple[int, ...], facts: FactCollector, owners: dict[str, str]) -> None:
     kind = element.get("type", "")
     nodes = _bits(element.get("nodeset", "")) or nodes
-    here = address(element.get("pci_busid", "")) or ""
+    bdf = address(element.get("pci_busid", "")) or ""
     if kind == "Bridge" and element.get("bridge_type", "").startswith("0"):
         bus = _BUS.match(element.get("bridge_pci", ""))
         parent = f"root:{bus[1]}:{bus[2]}".lower() if bus else ""
         if len(nodes) > 1:
             near = " and ".join(map(str, nodes))
-            found.notes.append(f"{found.file}: host bridge {parent[5:]} is near NUMA nodes {near}; the first is taken")
-    elif kind in ("Bridge", "PCIDev") and here:
-        _function(element, here, parent, nodes, found)
-        parent = here
+            facts.notes.append(f"{facts.file}: host bridge {parent[5:]} is near NUMA nodes {near}; the first is taken")
+    elif kind in ("Bridge", "PCIDev") and bdf:
+        _function(element, bdf, parent, nodes, facts)
+        parent = bdf
     for name in (element.get("id"), f"obj{element.get('gp_index', '')}"):
         if name and parent and kind in ("Bridge", "PCIDev", "OSDev"):
             owners[name] = parent
@@ -76,29 +76,29 @@ def _walk(element: Element, parent: str, nodes: tuple[int, ...], found: Gatherer
             owners[name] = f"node:{nodes[0]}"
     for child in element:
         if child.tag == "object":
-            _walk(child, parent, nodes, found, owners)
+            _walk(child, parent, nodes, facts, owners)
 
 
-def _function(element: Element, here: str, parent: str, nodes: tuple[int, ...], found: Gatherer) -> None:
+def _function(element: Element, bdf: str, parent: str, nodes: tuple[int, ...], facts: FactCollector) -> None:
     words = _TYPE.match(element.get("pci_type", ""))
     if words:
-        found.say(here, "class", int(words[1], 16), "pci_type")
+        facts.say(bdf, "class", int(words[1], 16), "pci_type")
     if words and words[2]:
-        found.say(here, "vendor", int(words[2], 16), "pci_type")
-        found.say(here, "device", int(words[3], 16), "pci_type")
-    found.say(here, "parent", parent, "nesting of Bridge")
-    found.say(here, "numa", nodes[0] if nodes else None, "nodeset")
+        facts.say(bdf, "vendor", int(words[2], 16), "pci_type")
+        facts.say(bdf, "device", int(words[3], 16), "pci_type")
+    facts.say(bdf, "parent", parent, "nesting of Bridge")
+    facts.say(bdf, "numa", nodes[0] if nodes else None, "nodeset")
     names = {info.get("name", ""): info.get("value", "") for info in element.findall("info")}
-    found.say(here, "name", " ".join(filter(None, (names.get("PCIVendor"), names.get("PCIDevice")))), "PCIDevice")
+    facts.say(bdf, "name", " ".join(filter(None, (names.get("PCIVendor"), names.get("PCIDevice")))), "PCIDevice")
     speed = float(element.get("pci_link_speed", "0") or 0)
-    found.say(here, "speed_now", speed or None, "pci_link_speed")
+    facts.say(bdf, "speed_now", speed or None, "pci_link_speed")
     for device in element.findall("object"):
         name = device.get("name", "")
         if re.fullmatch(r"(mlx|bnxt_re|irdma|qib|hfi|efa|ibp|rocep)[\w_]*|nvme\d+(n\d+)?", name):
-            found.say(here, "alias", name, "OSDev name")
+            facts.say(bdf, "alias", name, "OSDev name")
 
 
-def _bandwidths(root: Element, owners: Mapping[str, str], found: Gatherer) -> None:
+def _bandwidths(root: Element, owners: Mapping[str, str], facts: FactCollector) -> None:
     for table in (*root.iter("distances2hetero"), *root.iter("distances2")):
         if not table.get("name", "").startswith("NVLink"):
             continue
@@ -106,13 +106,13 @@ def _bandwidths(root: Element, owners: Mapping[str, str], found: Gatherer) -> No
         cells = [int(word) for item in table.findall("u64values") for word in (item.text or "").split()]
         ends = [owners.get(f"obj{name.rpartition(':')[2]}", "") for name in names]
         if len(cells) != len(ends) ** 2:
-            found.notes.append(f"{found.file}: the NVLink table has {len(cells)} cells for {len(ends)} devices")
+            facts.notes.append(f"{facts.file}: the NVLink table has {len(cells)} cells for {len(ends)} devices")
             continue
-        for row, one in enumerate(ends):
+        for row, end in enumerate(ends):
             for column in range(row):
-                if cells[row * len(ends) + column] and one and ends[column]:
+                if cells[row * len(ends) + column] and end and ends[column]:
                     speed = cells[row * len(ends) + column]
-                    found.pair(ends[column], one, f"bandwidth {speed}", "NVLinkBandwidth")
+                    facts.pair(ends[column], end, f"bandwidth {speed}", "NVLinkBandwidth")
 
 
 def _bits(text: str) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lanewise.discovery.facts import OTHER, Gatherer, Reading, address, width
+from lanewise.discovery.facts import OTHER, DumpFacts, FactCollector, address, width
 from lanewise.errors import FormatError, Location
 from lanewise.topology.speeds import generation
 
@@ -42,105 +42,105 @@ def is_details(text: str) -> bool:
     return any(_HEAD.match(line) for line in text.splitlines())
 
 
-def read_tree(text: str, file: str) -> Reading:
+def read_tree(text: str, file: str) -> DumpFacts:
     """Which function lies below which bridge; FormatError for a branch that hangs in the air."""
-    found = Gatherer(file, TREE)
+    facts = FactCollector(file, TREE)
     opened: dict[int, tuple[str, str, str]] = {}
     for number, line in enumerate(text.expandtabs().splitlines(), 1):
         if re.match(r"[\s|]*[-+\\]+-?[\[0-9a-f]", line):
-            _branch(line, number, opened, found)
-    return found.done()
+            _branch(line, number, opened, facts)
+    return facts.collected()
 
 
-def _branch(line: str, number: int, opened: dict[int, tuple[str, str, str]], found: Gatherer) -> None:
+def _branch(line: str, number: int, opened: dict[int, tuple[str, str, str]], facts: FactCollector) -> None:
     """Follow one line of the tree from where it branches off; `opened` has parent, domain and bus by column."""
     at = re.match(r"[\s|]*", line).end()  # type: ignore[union-attr]
-    here = opened.get(at, ("", "0000", ""))
+    bdf = opened.get(at, ("", "0000", ""))
     if line[at] in "+\\" and at not in opened:
         cause = "this branch of the tree starts nowhere"
         raise FormatError(
-            cause, location=Location(found.path, number), hint="keep the blanks at the start of the lines"
+            cause, location=Location(facts.path, number), hint="keep the blanks at the start of the lines"
         )
     for column in [column for column in opened if column > at]:
         del opened[column]
     while at < len(line):
         if line[at] in "+\\-":
             if line[at] == "+" or (line[at] == "-" and not opened):
-                opened[at] = here
+                opened[at] = bdf
             at += 1
         elif bus := _BUS.match(line, at):
-            domain = (bus[1] or here[1]).lstrip("0").rjust(4, "0")
-            here = (here[0] or f"root:{domain}:{bus[2]}", domain, bus[2])
+            domain = (bus[1] or bdf[1]).lstrip("0").rjust(4, "0")
+            bdf = (bdf[0] or f"root:{domain}:{bus[2]}", domain, bus[2])
             at = bus.end()
         elif slot := _SLOT.match(line, at):
-            name = f"{here[1]}:{here[2]}:{slot[1]}"
-            found.say(name, "parent", here[0], "tree", number)
-            here, at = (name, here[1], ""), slot.end()
+            name = f"{bdf[1]}:{bdf[2]}:{slot[1]}"
+            facts.say(name, "parent", bdf[0], "tree", number)
+            bdf, at = (name, bdf[1], ""), slot.end()
             if line[at : at + 1] != "-":
-                return _named(name, line[at:].strip(), number, found)
+                return _named(name, line[at:].strip(), number, facts)
         else:
             return None
     return None
 
 
-def _named(name: str, words: str, line: int, found: Gatherer) -> None:
+def _named(name: str, words: str, line: int, facts: FactCollector) -> None:
     ids = _IDS.findall(words)
     if ids:
-        found.say(name, "vendor", int(ids[-1][0], 16), "tree", line)
-        found.say(name, "device", int(ids[-1][1], 16), "tree", line)
-    found.say(name, "name", words, "tree", line)
+        facts.say(name, "vendor", int(ids[-1][0], 16), "tree", line)
+        facts.say(name, "device", int(ids[-1][1], 16), "tree", line)
+    facts.say(name, "name", words, "tree", line)
 
 
-def read_details(text: str, file: str) -> Reading:
+def read_details(text: str, file: str) -> DumpFacts:
     """What -v, -vv and -vvv say of every function in the text."""
-    found = Gatherer(file, DETAILS)
-    here, part = "", ""
+    facts = FactCollector(file, DETAILS)
+    bdf, part = "", ""
     for number, line in enumerate(text.splitlines(), 1):
         head = _HEAD.match(line)
         if head:
-            here, part = address(head[1]) or "", ""
-            _title(here, head[2], number, found)
-        elif line[:1].isspace() and here:
-            part = _detail(here, line.strip(), part, number, found)
+            bdf, part = address(head[1]) or "", ""
+            _title(bdf, head[2], number, facts)
+        elif line[:1].isspace() and bdf:
+            part = _detail(bdf, line.strip(), part, number, facts)
         elif line.strip():
-            here = ""
-    return found.done()
+            bdf = ""
+    return facts.collected()
 
 
-def _title(here: str, words: str, line: int, found: Gatherer) -> None:
+def _title(bdf: str, words: str, line: int, facts: FactCollector) -> None:
     code = _CLASS.search(words)
     kind, _, name = words.partition(": ")
     number = int(code[1], 16) if code else next((n for word, n in _WORDS if kind.startswith(word)), None)
-    found.say(here, "class", number if number is not None or not name else OTHER, "class", line)
+    facts.say(bdf, "class", number if number is not None or not name else OTHER, "class", line)
     ids = _IDS.findall(name)
     if ids:
-        found.say(here, "vendor", int(ids[-1][0], 16), "title", line)
-        found.say(here, "device", int(ids[-1][1], 16), "title", line)
-    found.say(here, "name", re.sub(r"( \[[0-9a-f]{4}:[0-9a-f]{4}\])?( \(.*\))*$", "", name), "title", line)
+        facts.say(bdf, "vendor", int(ids[-1][0], 16), "title", line)
+        facts.say(bdf, "device", int(ids[-1][1], 16), "title", line)
+    facts.say(bdf, "name", re.sub(r"( \[[0-9a-f]{4}:[0-9a-f]{4}\])?( \(.*\))*$", "", name), "title", line)
 
 
-def _detail(here: str, words: str, part: str, line: int, found: Gatherer) -> str:
+def _detail(bdf: str, words: str, part: str, line: int, facts: FactCollector) -> str:
     """One indented line; the register that the lines below belong to."""
     start = re.match(r"(DevCap|DevCtl|DevSta|LnkCap|LnkSta|LnkCtl|ACSCtl|ACSCap)\d?:", words)
     part = start[0].rstrip(":") if start else part
     if "Express (v" in words or re.search(r"\] Express ", words):
-        found.say(here, "port", next((name for word, name in _PORTS.items() if word in words), None), "Express", line)
+        facts.say(bdf, "port", next((name for word, name in _PORTS.items() if word in words), None), "Express", line)
     elif part in ("LnkCap", "LnkSta") and (link := _LINK.search(words)):
         now = "_now" if part == "LnkSta" else ""
-        found.say(here, f"gen{now}", generation(link[1]), part, line)
-        found.say(here, f"lanes{now}", width(link[2]), part, line)
+        facts.say(bdf, f"gen{now}", generation(link[1]), part, line)
+        facts.say(bdf, f"lanes{now}", width(link[2]), part, line)
     elif part == "DevCap" and (size := re.search(r"MaxPayload (\d+) bytes", words)):
-        found.say(here, "payload_max", int(size[1]), part, line)
+        facts.say(bdf, "payload_max", int(size[1]), part, line)
     elif part == "DevCtl" and (sizes := re.search(r"MaxPayload (\d+) bytes, MaxReadReq (\d+) bytes", words)):
-        found.say(here, "payload", int(sizes[1]), part, line)
-        found.say(here, "read_request", int(sizes[2]), part, line)
+        facts.say(bdf, "payload", int(sizes[1]), part, line)
+        facts.say(bdf, "read_request", int(sizes[2]), part, line)
     elif part == "ACSCtl" and "ReqRedir" in words:
-        found.say(here, "acs", "ReqRedir+" in words, part, line)
+        facts.say(bdf, "acs", "ReqRedir+" in words, part, line)
     elif node := re.match(r"NUMA node: (\d+)", words):
-        found.say(here, "numa", int(node[1]), "NUMA node", line)
+        facts.say(bdf, "numa", int(node[1]), "NUMA node", line)
     elif group := re.match(r"IOMMU group: (\d+)", words):
-        found.say(here, "iommu_group", int(group[1]), "IOMMU group", line)
+        facts.say(bdf, "iommu_group", int(group[1]), "IOMMU group", line)
     elif functions := re.search(r"Total VFs: (\d+), Number of VFs: (\d+)", words):
-        found.say(here, "vfs_max", int(functions[1]), "SR-IOV", line)
-        found.say(here, "vfs", int(functions[2]), "SR-IOV", line)
+        facts.say(bdf, "vfs_max", int(functions[1]), "SR-IOV", line)
+        facts.say(bdf, "vfs", int(functions[2]), "SR-IOV", line)
     return part

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from lanewise.discovery.shape import Edge, Node, Shape
+from lanewise.discovery.draft import DraftDevice, DraftLink, SystemDraft
 from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
@@ -20,29 +20,29 @@ def listed(merged: Merged) -> list[str]:
     return [about for about, facts in merged.facts.items() if "listed" in facts]
 
 
-def sow(merged: Merged) -> Shape:
+def draft_from_matrix(merged: Merged) -> SystemDraft:
     """Devices, switches and CPUs that give the matrix; what it hides is noted."""
-    shape = Shape()
+    draft = SystemDraft()
     names = listed(merged)
     words = {frozenset((pair.a, pair.b)): pair.word for pair in merged.pairs}
-    cpus = _cpus(_sockets(names, words, merged), merged, shape)
+    cpus = _cpus(_sockets(names, words, merged), merged, draft)
     for name in names:
         kind = Kind.GPU if name.startswith("GPU") else Kind.NIC
-        node = shape.add(kind, kind.value)
+        node = draft.add(kind, kind.value)
         node.label = merged.word(name, "alias") or name
-        shape.called[name] = node.name
+        draft.names[name] = node.name
     number = 0
     for cpu, group in cpus:
         for bridge in _groups(group, _within(words, _PHB)):
             for tree in _groups(bridge, _within(words, _PXB)):
-                _tree(tree, cpu, f"b{number}", words, shape)
+                _tree(tree, cpu, f"b{number}", words, draft)
             number += 1
-    shape.notes.append("generation and width of all PCIe links unknown: the matrix does not show them")
+    draft.notes.append("generation and width of all PCIe links unknown: the matrix does not show them")
     if any(word.startswith("NV") for word in words.values()):
-        shape.notes.append(
+        draft.notes.append(
             "NV# hides how GPUs are joined over PCIe; a root port each is assumed where nothing else is said"
         )
-    return shape
+    return draft
 
 
 def _within(words: dict[frozenset[str], str], classes: tuple[str, ...]) -> Near:
@@ -53,9 +53,9 @@ def _groups(names: list[str], near: Near) -> list[list[str]]:
     """The names in groups that `near` joins, over several steps if need be, in their order."""
     groups: list[list[str]] = []
     for name in names:
-        joined = [group for group in groups if any(near(name, other) for other in group)]
+        joined = [group for group in groups if any(near(name, second) for second in group)]
         groups = [group for group in groups if group not in joined]
-        groups.append([*(each for group in joined for each in group), name])
+        groups.append([*(name for group in joined for name in group), name])
     return sorted((sorted(group, key=names.index) for group in groups), key=lambda group: names.index(group[0]))
 
 
@@ -64,8 +64,8 @@ def _sockets(names: list[str], words: dict[frozenset[str], str], merged: Merged)
 
     def near(a: str, b: str) -> bool:
         word = words.get(frozenset((a, b)), "")
-        one, other = merged.number(a, "numa"), merged.number(b, "numa")
-        return word in _NODE or (word.startswith("NV") and one is not None and one == other)
+        first, second = merged.number(a, "numa"), merged.number(b, "numa")
+        return word in _NODE or (word.startswith("NV") and first is not None and first == second)
 
     groups = _groups(names, near)
     if not any(word == "SYS" for word in words.values()) and len(groups) > 1:
@@ -73,68 +73,66 @@ def _sockets(names: list[str], words: dict[frozenset[str], str], merged: Merged)
     return groups
 
 
-def _cpus(groups: list[list[str]], merged: Merged, shape: Shape) -> list[tuple[str, list[str]]]:
+def _cpus(groups: list[list[str]], merged: Merged, draft: SystemDraft) -> list[tuple[str, list[str]]]:
     taken: set[int] = set()
-    found = []
+    cpus = []
     for group in groups:
-        known = [node for name in group if (node := merged.number(name, "numa")) is not None]
+        nodes = [node for name in group if (node := merged.number(name, "numa")) is not None]
         free = next(number for number in range(len(groups) + len(taken) + 1) if number not in taken)
-        node = known[0] if known and known[0] not in taken else free
+        node = nodes[0] if nodes and nodes[0] not in taken else free
         taken.add(node)
-        if not known:
-            shape.notes.append(f"no NUMA node in the dumps for {', '.join(group)}; node {node} is assumed")
-        elif node != known[0]:
-            shape.against.append(
-                f"{', '.join(group)} are SYS away from others of NUMA node {known[0]}; taken as {node}"
+        if not nodes:
+            draft.notes.append(f"no NUMA node in the dumps for {', '.join(group)}; node {node} is assumed")
+        elif node != nodes[0]:
+            draft.contradictions.append(
+                f"{', '.join(group)} are SYS away from others of NUMA node {nodes[0]}; taken as {node}"
             )
-        found.append((shape.add(Kind.CPU, "cpu", None, node).name, group))
-    return found
+        cpus.append((draft.add(Kind.CPU, "cpu", None, node).name, group))
+    return cpus
 
 
-def _tree(names: list[str], cpu: str, bridge: str, words: dict[frozenset[str], str], shape: Shape) -> None:
+def _tree(names: list[str], cpu: str, bridge: str, words: dict[frozenset[str], str], draft: SystemDraft) -> None:
     """Below one root port: a device, a switch of devices, or a switch of switches."""
     groups = _groups(names, _within(words, _PIX))
     if len(names) == 1:
-        return shape.edges.append(Edge(cpu, shape.called[names[0]], bridge=bridge))
-    top = shape.add(Kind.SWITCH, "sw") if len(groups) > 1 else None
+        return draft.links.append(DraftLink(cpu, draft.names[names[0]], bridge=bridge))
+    top = draft.add(Kind.SWITCH, "sw") if len(groups) > 1 else None
     if top:
-        shape.edges.append(Edge(cpu, top.name, bridge=bridge))
+        draft.links.append(DraftLink(cpu, top.name, bridge=bridge))
     for group in groups:
-        switch = shape.add(Kind.SWITCH, "sw")
-        shape.edges.append(Edge(top.name if top else cpu, switch.name, bridge="" if top else bridge))
-        shape.edges += [Edge(switch.name, shape.called[name]) for name in group]
-        if all(shape.nodes[shape.called[name]].kind is Kind.NIC for name in group):
-            shape.notes.append(
-                f"{' and '.join(shape.called[name] for name in group)} may be ports of one card, not two"
-            )
+        switch = draft.add(Kind.SWITCH, "sw")
+        draft.links.append(DraftLink(top.name if top else cpu, switch.name, bridge="" if top else bridge))
+        draft.links += [DraftLink(switch.name, draft.names[name]) for name in group]
+        if all(draft.devices[draft.names[name]].kind is Kind.NIC for name in group):
+            draft.notes.append(f"{' and '.join(draft.names[name] for name in group)} may be ports of one card, not two")
     return None
 
 
-def tie(merged: Merged, shape: Shape) -> None:
+def name_devices(merged: Merged, draft: SystemDraft) -> None:
     """Give the names of the matrix to the devices of the tree: GPUs in the order of addresses, cards by name."""
     rows_only = [about for about, facts in merged.facts.items() if "row" in facts and "listed" not in facts]
-    names = [name for name in (*listed(merged), *rows_only) if name not in shape.called]
-    gpus = [node for node in shape.of_kind(Kind.GPU) if not _foreign(node, merged)]
+    names = [name for name in (*listed(merged), *rows_only) if name not in draft.names]
+    gpus = [node for node in draft.of_kind(Kind.GPU) if not _foreign(node, merged)]
     cards = [
-        a for node in shape.of_kind(Kind.NIC) for a in node.addresses if merged.number(a, "vendor") in (0x15B3, None)
+        a for node in draft.of_kind(Kind.NIC) for a in node.addresses if merged.number(a, "vendor") in (0x15B3, None)
     ]
     rows = [name for name in names if name.startswith("GPU")]
-    others = [name for name in names if not name.startswith("GPU")]
+    nic_names = [name for name in names if not name.startswith("GPU")]
     if len(rows) == len(gpus):
-        shape.called.update(zip(rows, (gpu.name for gpu in gpus), strict=True))
+        draft.names.update(zip(rows, (gpu.name for gpu in gpus), strict=True))
     elif rows:
-        shape.against.append(f"the matrix has {len(rows)} GPUs, the other dumps {len(gpus)}; it is not compared")
-    by_name = {name: merged.aliases.get(merged.word(name, "alias") or name) for name in others}
+        draft.contradictions.append(f"the matrix has {len(rows)} GPUs, the other dumps {len(gpus)}; it is not compared")
+    by_name = {name: merged.aliases.get(merged.word(name, "alias") or name) for name in nic_names}
     mellanox = [a for a in cards if merged.number(a, "vendor") == 0x15B3 or "Mellanox" in merged.word(a, "name")]
     if all(by_name.values()):
-        shape.called.update({name: shape.called.get(str(a), "") for name, a in by_name.items()})
-    elif len(mellanox) == len(others):
-        shape.called.update({name: shape.called[a] for name, a in zip(others, mellanox, strict=True)})
-        shape.notes.append(f"{', '.join(others)} of the matrix are taken in the order of their PCI addresses")
-    elif others:
-        shape.against.append(f"{', '.join(others)} of the matrix cannot be told among the network cards")
+        draft.names.update({name: draft.names.get(str(a), "") for name, a in by_name.items()})
+    elif len(mellanox) == len(nic_names):
+        draft.names.update({name: draft.names[a] for name, a in zip(nic_names, mellanox, strict=True)})
+        draft.notes.append(f"{', '.join(nic_names)} of the matrix are taken in the order of their PCI addresses")
+    elif nic_names:
+        draft.contradictions.append(f"{', '.join(nic_names)} of the matrix cannot be told among the network cards")
 
 
-def _foreign(node: Node, merged: Merged) -> bool:
+def _foreign(node: DraftDevice, merged: Merged) -> bool:
     """Whether nvidia-smi would not list this GPU."""
     return merged.number(node.addresses[0], "vendor") not in (0x10DE, None)

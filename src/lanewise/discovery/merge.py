@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lanewise.discovery.facts import KINDS, OTHER, Fact, Pair, Peer, Reading, address
+from lanewise.discovery.facts import KINDS, OTHER, DevicePair, DumpFacts, Fact, PeerStatus, address
 
 # What may differ from moment to moment, or is said in other words, is no contradiction.
 _SOFT = (
@@ -25,8 +25,8 @@ class Merged:
 
     facts: Mapping[str, Mapping[str, Fact]]
     aliases: Mapping[str, str]
-    pairs: tuple[Pair, ...]
-    peers: tuple[Peer, ...]
+    pairs: tuple[DevicePair, ...]
+    peers: tuple[PeerStatus, ...]
     notes: tuple[str, ...]
     contradictions: tuple[str, ...]
 
@@ -54,7 +54,7 @@ class Merged:
         return sorted((about for about in self.facts if address(about)), key=lambda a: (len(a), a))
 
 
-def merge(readings: Sequence[Reading]) -> Merged:
+def merge(readings: Sequence[DumpFacts]) -> Merged:
     """All readings as one, those of the better kinds first."""
     ranked = sorted(readings, key=lambda reading: KINDS.index(reading.kind))
     facts: dict[str, dict[str, Fact]] = defaultdict(dict)
@@ -73,24 +73,25 @@ def merge(readings: Sequence[Reading]) -> Merged:
     return Merged(facts, aliases, pairs, peers, tuple(notes), tuple(dict.fromkeys(against)))
 
 
-def _agree(one: Fact, other: Fact) -> bool:
+def _agree(first: Fact, second: Fact) -> bool:
     """Whether two values may stand side by side: NCCL and lspci know roots and switches by other names.
 
     What NVML says of a link is the most of GPU and slot together, so it may be less than the GPU's own.
     """
-    if one.key in _SOFT:
+    if first.key in _SOFT:
         return True
-    if one.key == "class":
-        return OTHER in (one.value, other.value)
-    if one.key in ("gen", "lanes") and NVML_MOST in other.source.what:
-        return float(other.value) <= float(one.value)
-    if one.key == "port":
-        return "switch" in (one.value, other.value)
-    return one.key == "parent" and (str(one.value).startswith("root:node") or str(other.value).startswith("root:node"))
-
-
-def _against(taken: Fact, other: Fact) -> str:
-    shown = [f"{f'0x{f.value:04x}' if f.key in ('class', 'vendor', 'device') else f.value}" for f in (taken, other)]
-    return (
-        f"{taken.about} {taken.key}: {taken.source} says {shown[0]}, {other.source} says {shown[1]}; the first is taken"
+    if first.key == "class":
+        return OTHER in (first.value, second.value)
+    if first.key in ("gen", "lanes") and NVML_MOST in second.source.what:
+        return float(second.value) <= float(first.value)
+    if first.key == "port":
+        return "switch" in (first.value, second.value)
+    return first.key == "parent" and (
+        str(first.value).startswith("root:node") or str(second.value).startswith("root:node")
     )
+
+
+def _against(taken: Fact, second: Fact) -> str:
+    values = [f"{f'0x{f.value:04x}' if f.key in ('class', 'vendor', 'device') else f.value}" for f in (taken, second)]
+    texts = [f"{fact.source} says {value}" for fact, value in zip((taken, second), values, strict=True)]
+    return f"{taken.about} {taken.key}: {texts[0]}, {texts[1]}; the first is taken"

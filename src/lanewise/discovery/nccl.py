@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.discovery.facts import Gatherer, Reading, address, first, width
+from lanewise.discovery.facts import DumpFacts, FactCollector, address, first, width
 from lanewise.discovery.xml import parse
 from lanewise.errors import FormatError, Location
 from lanewise.topology.speeds import generation
@@ -17,65 +17,65 @@ _NVSWITCH = 0x0680
 _GUESS = "nothing: taken as a GPU"
 
 
-def read_nccl(text: str, file: str) -> Reading:
+def read_nccl(text: str, file: str) -> DumpFacts:
     """The facts of an NCCL topology file (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE)."""
     root = parse(text, file)
     if root.tag != "system":
         raise FormatError(f"<{root.tag}> is no NCCL topology", location=Location(file), hint="it starts with <system>")
-    found = Gatherer(file, KIND)
+    facts = FactCollector(file, KIND)
     for number, cpu in enumerate(root.iter("cpu")):
         node = first(cpu.get("numaid", "")) if "numaid" in cpu.attrib else number
         node = number if node is None else node
-        found.say(f"node:{node}", "cpus", True, "cpu numaid")
+        facts.say(f"node:{node}", "cpus", True, "cpu numaid")
         for child in cpu:
             if child.tag == "pci":
-                _device(child, f"root:node{node}", node, found)
+                _device(child, f"root:node{node}", node, facts)
         if any(nic.tag == "nic" for nic in cpu):
-            found.notes.append(
-                f"{found.file}: a network interface at NUMA node {node} has no PCI address; it is left out"
+            facts.notes.append(
+                f"{facts.file}: a network interface at NUMA node {node} has no PCI address; it is left out"
             )
-    guessed = [fact.about for fact in found.facts if fact.source.what == _GUESS]
+    guessed = [fact.about for fact in facts.facts if fact.source.what == _GUESS]
     if guessed:
         text = f"does not say what {', '.join(guessed)} are; NCCL lists GPUs and NICs, GPUs are assumed"
-        found.notes.append(f"{found.file} {text}")
-    return found.done()
+        facts.notes.append(f"{facts.file} {text}")
+    return facts.collected()
 
 
-def _device(element: Element, parent: str, node: int, found: Gatherer) -> None:
-    here = address(element.get("busid", ""))
-    if here is None:
+def _device(element: Element, parent: str, node: int, facts: FactCollector) -> None:
+    bdf = address(element.get("busid", ""))
+    if bdf is None:
         cause = f"'{element.get('busid', '')}' is no PCI address"
-        raise FormatError(cause, location=Location(found.path), hint='write busid="0000:c1:00.0"')
-    found.say(here, "parent", parent, "nesting of pci")
-    found.say(here, "numa", node, "cpu numaid")
+        raise FormatError(cause, location=Location(facts.path), hint='write busid="0000:c1:00.0"')
+    facts.say(bdf, "parent", parent, "nesting of pci")
+    facts.say(bdf, "numa", node, "cpu numaid")
     code = _hex(element.get("class"))
     children = [child for child in element if child.tag == "pci"]
     if code is not None:
-        found.say(here, "class", code >> 8, "pci class")
+        facts.say(bdf, "class", code >> 8, "pci class")
     elif not children:
-        found.say(here, "class", 0x0302, _GUESS)
+        facts.say(bdf, "class", 0x0302, _GUESS)
     for key in ("vendor", "device"):
         value = _hex(element.get(key))
-        found.say(here, key, None if value == 0xFFFF else value, f"pci {key}")
-    found.say(here, "gen", generation(element.get("link_speed", "")), "pci link_speed")
-    found.say(here, "lanes", width(element.get("link_width", "")), "pci link_width")
+        facts.say(bdf, key, None if value == 0xFFFF else value, f"pci {key}")
+    facts.say(bdf, "gen", generation(element.get("link_speed", "")), "pci link_speed")
+    facts.say(bdf, "lanes", width(element.get("link_width", "")), "pci link_width")
     if children or (code is not None and code >> 8 == 0x0604):
-        found.say(here, "port", "switch", "pci with pci below")
+        facts.say(bdf, "port", "switch", "pci with pci below")
     for child in children:
-        _device(child, here, node, found)
+        _device(child, bdf, node, facts)
     for link in element.iter("nvlink") if not children else ():
-        _nvlink(link, here, found)
+        _nvlink(link, bdf, facts)
 
 
-def _nvlink(link: Element, here: str, found: Gatherer) -> None:
+def _nvlink(link: Element, bdf: str, facts: FactCollector) -> None:
     count, code = first(link.get("count", "")) or 1, _hex(link.get("tclass"))
     target = address(link.get("target", ""))
-    if target == here:
-        found.notes.append(f"{found.file} says that {here} is its own NVLink peer; that is left out")
+    if target == bdf:
+        facts.notes.append(f"{facts.file} says that {bdf} is its own NVLink peer; that is left out")
     elif code is not None and code >> 8 == _NVSWITCH:
-        found.say(f"{here}", f"nvswitch:{target}", count, "nvlink to an NVSwitch")
+        facts.say(f"{bdf}", f"nvswitch:{target}", count, "nvlink to an NVSwitch")
     elif target is not None:
-        found.pair(here, target, f"NV{count}", "nvlink count")
+        facts.pair(bdf, target, f"NV{count}", "nvlink count")
 
 
 def _hex(text: str | None) -> int | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from lanewise.discovery.facts import MACHINE, Gatherer, Reading, address, width
+from lanewise.discovery.facts import MACHINE, DumpFacts, FactCollector, address, width
 from lanewise.discovery.merge import NVML_MOST
 from lanewise.errors import FormatError, Location
 from lanewise.results.conditions import CLOCK_REASONS
@@ -72,13 +72,13 @@ def ask(nvml: Any) -> dict[str, Any]:
     try:
         handles = [_try(nvml.nvmlDeviceGetHandleByIndex, number) for number in range(nvml.nvmlDeviceGetCount())]
         placed = [(_try(nvml.nvmlDeviceGetPciInfo, handle), handle) for handle in handles if handle is not None]
-        known = [(here, handle) for info, handle in placed if info and (here := _address(info))]
+        gpus = [(bdf, handle) for info, handle in placed if info and (bdf := _address(info))]
         return {
             "driver": _text(_try(nvml.nvmlSystemGetDriverVersion)) or "",
-            "gpus": [_gpu(nvml, here, handle) for here, handle in known],
+            "gpus": [_gpu(nvml, bdf, handle) for bdf, handle in gpus],
             "p2p": [
-                {"a": a, "b": b, "status": _statuses(nvml, one, other)}
-                for a, one in known for b, other in known if a != b
+                {"a": a, "b": b, "status": _statuses(nvml, first, second)}
+                for a, first in gpus for b, second in gpus if a != b
             ],
         }  # fmt: skip
     finally:
@@ -100,12 +100,12 @@ def _address(info: Any) -> str:
     return address(_text(info.busId) or "") or ""
 
 
-def _gpu(nvml: Any, here: str, handle: Any) -> dict[str, Any]:
+def _gpu(nvml: Any, bdf: str, handle: Any) -> dict[str, Any]:
     most = _try(nvml.nvmlDeviceGetMaxPcieLinkGeneration, handle)
     reasons = _try(nvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle)
     use = _try(nvml.nvmlDeviceGetUtilizationRates, handle)
     return {
-        "address": here,
+        "address": bdf,
         "name": _text(_try(nvml.nvmlDeviceGetName, handle)) or "",
         "gen": most,
         "lanes": _try(nvml.nvmlDeviceGetMaxPcieLinkWidth, handle),
@@ -118,7 +118,7 @@ def _gpu(nvml: Any, here: str, handle: Any) -> dict[str, Any]:
 
 
 def _nvlinks(nvml: Any, handle: Any) -> list[dict[str, Any]]:
-    found = []
+    links = []
     for number in range(_MOST_LINKS):
         state = _try(nvml.nvmlDeviceGetNvLinkState, handle, number)
         if state is None:
@@ -129,65 +129,65 @@ def _nvlinks(nvml: Any, handle: Any) -> list[dict[str, Any]]:
             remote = _try(nvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, number)
             link["version"] = _try(nvml.nvmlDeviceGetNvLinkVersion, handle, number)
             link["kind"], link["to"] = _REMOTES.get(remote, ""), _address(info) if info else ""
-        found.append(link)
-    return found
+        links.append(link)
+    return links
 
 
-def _statuses(nvml: Any, one: Any, other: Any) -> dict[str, str]:
-    said = {word: _try(nvml.nvmlDeviceGetP2PStatus, one, other, number) for word, number in _ABILITIES.items()}
-    return {word: _STATUS[code] for word, code in said.items() if isinstance(code, int) and 0 <= code < len(_STATUS)}
+def _statuses(nvml: Any, first: Any, second: Any) -> dict[str, str]:
+    codes = {word: _try(nvml.nvmlDeviceGetP2PStatus, first, second, number) for word, number in _ABILITIES.items()}
+    return {word: _STATUS[code] for word, code in codes.items() if isinstance(code, int) and 0 <= code < len(_STATUS)}
 
 
-def read_nvml(text: str, file: str) -> Reading:
+def read_nvml(text: str, file: str) -> DumpFacts:
     """The facts of such a record; FormatError if it is none."""
     try:
         record = Record.model_validate(json.loads(text))
     except (ValidationError, ValueError) as error:
         cause = f"the record of NVML in it is none: {str(error).splitlines()[0]}"
         raise FormatError(cause, location=Location(file), hint="write the capture again") from None
-    found = Gatherer(file, KIND)
-    found.say(MACHINE, "driver", record.driver, "NVML driver version")
+    facts = FactCollector(file, KIND)
+    facts.say(MACHINE, "driver", record.driver, "NVML driver version")
     gpus = {address(gpu.address) or "" for gpu in record.gpus}
     for gpu in record.gpus:
-        here = address(gpu.address)
-        if here:
-            _say(here, gpu, gpus, found)
+        bdf = address(gpu.address)
+        if bdf:
+            _say(bdf, gpu, gpus, facts)
     for pair in record.p2p:
         for ability, status in pair.status.items():
-            found.peer(address(pair.a) or "", address(pair.b) or "", ability, status)
-    return found.done()
+            facts.peer(address(pair.a) or "", address(pair.b) or "", ability, status)
+    return facts.collected()
 
 
-def _say(here: str, gpu: _Gpu, gpus: set[str], found: Gatherer) -> None:
-    found.say(here, "class", 0x0302, "NVML")
-    found.say(here, "vendor", 0x10DE, "NVML")
-    found.say(here, "name", gpu.name, "NVML name")
-    found.say(here, "gen", gpu.gen or None, f"{NVML_MOST} NVML PCIe generation")
-    found.say(here, "lanes", width(str(gpu.lanes)), f"{NVML_MOST} NVML PCIe width")
-    found.say(here, "gen_now", gpu.gen_now or None, "NVML PCIe generation")
-    found.say(here, "lanes_now", width(str(gpu.lanes_now)), "NVML PCIe width")
-    found.say(here, "throttle", ", ".join(gpu.throttle), "NVML clock event reasons")
-    found.say(here, "busy", gpu.busy, "NVML utilisation, %")
+def _say(bdf: str, gpu: _Gpu, gpus: set[str], facts: FactCollector) -> None:
+    facts.say(bdf, "class", 0x0302, "NVML")
+    facts.say(bdf, "vendor", 0x10DE, "NVML")
+    facts.say(bdf, "name", gpu.name, "NVML name")
+    facts.say(bdf, "gen", gpu.gen or None, f"{NVML_MOST} NVML PCIe generation")
+    facts.say(bdf, "lanes", width(str(gpu.lanes)), f"{NVML_MOST} NVML PCIe width")
+    facts.say(bdf, "gen_now", gpu.gen_now or None, "NVML PCIe generation")
+    facts.say(bdf, "lanes_now", width(str(gpu.lanes_now)), "NVML PCIe width")
+    facts.say(bdf, "throttle", ", ".join(gpu.throttle), "NVML clock event reasons")
+    facts.say(bdf, "busy", gpu.busy, "NVML utilisation, %")
     if gpu.nvlinks:
-        _say_nvlinks(here, gpu, gpus, found)
+        _say_nvlinks(bdf, gpu, gpus, facts)
 
 
-def _say_nvlinks(here: str, gpu: _Gpu, gpus: set[str], found: Gatherer) -> None:
+def _say_nvlinks(bdf: str, gpu: _Gpu, gpus: set[str], facts: FactCollector) -> None:
     active = [link for link in gpu.nvlinks if link.active]
-    found.say(here, "nvlinks", len(active), "NVML NVLink state")
-    found.say(here, "nvlinks_off", len(gpu.nvlinks) - len(active) or None, "NVML NVLink state")
+    facts.say(bdf, "nvlinks", len(active), "NVML NVLink state")
+    facts.say(bdf, "nvlinks_off", len(gpu.nvlinks) - len(active) or None, "NVML NVLink state")
     versions = sorted({link.version for link in active if link.version is not None})
     version = _VERSIONS.get(versions[-1]) if versions else None
-    found.say(here, "nvlink_version", version, "NVML NVLink version")
+    facts.say(bdf, "nvlink_version", version, "NVML NVLink version")
     peers = Counter(to for link in active if (to := address(link.to) or "") in gpus and link.kind != "switch")
     for to, count in peers.items():
-        if here < to:
-            found.pair(here, to, f"NV{count}", "NVML NVLink remote")
+        if bdf < to:
+            facts.pair(bdf, to, f"NV{count}", "NVML NVLink remote")
     through = sum(1 for link in active if link.kind == "switch")
     hidden = sum(1 for link in active if not link.kind and address(link.to) not in gpus)
     if hidden and not peers and not through:
-        found.notes.append(f"NVML does not show where the NVLinks of {here} lead; an NVSwitch is assumed")
-    found.say(here, "nvswitch:all", through or (hidden if not peers else None) or None, "NVML NVLink remote")
+        facts.notes.append(f"NVML does not show where the NVLinks of {bdf} lead; an NVSwitch is assumed")
+    facts.say(bdf, "nvswitch:all", through or (hidden if not peers else None) or None, "NVML NVLink remote")
 
 
 def same_record(text: bytes) -> bytes:

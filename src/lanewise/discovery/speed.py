@@ -9,17 +9,17 @@ from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
     from lanewise.catalog import Part
+    from lanewise.discovery.draft import DraftDevice
     from lanewise.discovery.merge import Merged
-    from lanewise.discovery.shape import Node
 
 Speed = tuple[int | None, int | None, int | None, str]
 # GB/s of one lane, by generation, as hwloc computes them.
 _LANE = {1: 0.25, 2: 0.5, 3: 0.9846, 4: 1.9692, 5: 3.9385, 6: 7.563}
 
 
-def link_speed(merged: Merged, node: Node, here: str, port: str, part: Part | None) -> Speed:
+def link_speed(merged: Merged, node: DraftDevice, bdf: str, port: str, part: Part | None) -> Speed:
     """Generation, lanes, payload in use, and a note where {} stands for the device; None is unknown."""
-    ends = [end for end in (port, here) if end]
+    ends = [end for end in (port, bdf) if end]
     most = [_least(merged, ends, key) for key in ("gen", "lanes")]
     now = [_least(merged, ends, f"{key}_now") for key in ("gen", "lanes")]
     payload = _least(merged, ends, "payload")
@@ -28,14 +28,14 @@ def link_speed(merged: Merged, node: Node, here: str, port: str, part: Part | No
     if wanting and None not in now:
         most = [best if best is not None else current for best, current in zip(most, now, strict=True)]
         note = f"{' and '.join(wanting)} of the link to {{}} as it was; what it can do is not in the dumps"
-    elif wanting and (speed := merged.value(here, "speed_now")):
+    elif wanting and (speed := merged.value(bdf, "speed_now")):
         fitting = _fitting(float(str(speed)), node.kind, part)
         most = list(fitting or most)
-        shown = f"{float(str(speed)):.2f} GB/s"
-        note = f"the link to {{}} had {shown} when the dump was made; {_shown(most)} is assumed"
+        rate = f"{float(str(speed)):.2f} GB/s"
+        note = f"the link to {{}} had {rate} when the dump was made; {_speed_text(most)} is assumed"
     elif wanting and part is not None and node.kind is not Kind.SWITCH:
         best = [_figure(part, "pcie.gen"), _figure(part, "pcie.lanes")]
-        most = [value if value is not None else other for value, other in zip(most, best, strict=True)]
+        most = [value if value is not None else figure for value, figure in zip(most, best, strict=True)]
         note = f"no {' and '.join(wanting)} in the dumps for the link to {{}}; what {part.name} can is assumed"
     elif wanting:
         note = f"{' and '.join(wanting)} of the link to {{}} unknown"
@@ -55,10 +55,10 @@ def _now_note(most: list[int | None], now: list[int | None], under_load: bool) -
         return ""
     excuse = "" if under_load or narrower else "; idle links train down"
     when = "under load" if under_load else "when the dump was made"
-    return f"the link to {{}} ran at {_shown(now)} {when}, at most {_shown(most)}{excuse}"
+    return f"the link to {{}} ran at {_speed_text(now)} {when}, at most {_speed_text(most)}{excuse}"
 
 
-def _shown(speed: list[int | None]) -> str:
+def _speed_text(speed: list[int | None]) -> str:
     gen, lanes = speed
     return f"Gen{gen or '?'} x{lanes or '?'}"
 
@@ -69,7 +69,7 @@ def _fitting(speed: float, kind: Kind, part: Part | None) -> tuple[int, int] | N
     able = [(gen, lanes) for gen, lanes, rate in every if abs(rate / speed - 1) < 0.005]
     own = _figure(part, "pcie.lanes") if part else None
     usual = own or (4 if kind is Kind.SSD else None)
-    return min(able, key=lambda each: (each[1] != usual, each[0]), default=None)
+    return min(able, key=lambda option: (option[1] != usual, option[0]), default=None)
 
 
 def _figure(part: Part, key: str) -> int | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.discovery.capture import GROUPS
 from lanewise.discovery.config import decode
-from lanewise.discovery.facts import MACHINE, Gatherer, Reading, address, width
+from lanewise.discovery.facts import MACHINE, DumpFacts, FactCollector, address, width
 from lanewise.discovery.sysfs_classes import say_classes
 from lanewise.errors import FormatError, Location
 from lanewise.topology.speeds import generation
@@ -29,37 +29,37 @@ _CONFIG = (
 )  # fmt: skip
 
 
-def read_sysfs(capture: Capture) -> Reading:
+def read_sysfs(capture: Capture) -> DumpFacts:
     """The facts of a capture; FormatError if it holds neither PCI devices nor NUMA nodes."""
-    found = Gatherer(capture.file, KIND)
+    facts = FactCollector(capture.file, KIND)
     devices = _devices(capture)
-    nodes = _nodes(capture, found)
+    nodes = _nodes(capture, facts)
     if not devices and not nodes:
         hint = "capture /sys/bus/pci/devices with /sys/devices, e.g. with lanewise discover --capture machine.tar.zst"
         raise FormatError("the capture holds no PCI devices", location=Location(capture.file), hint=hint)
-    for here, path in sorted(devices.items()):
-        _device(here, path, capture, nodes, found)
-    say_classes(capture, found)
-    _machine(capture, nodes, found)
-    return found.done()
+    for bdf, path in sorted(devices.items()):
+        _device(bdf, path, capture, nodes, facts)
+    say_classes(capture, facts)
+    _machine(capture, nodes, facts)
+    return facts.collected()
 
 
 def _devices(capture: Capture) -> dict[str, str]:
     """The folder of every function by address."""
-    found: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for path, target in capture.links.items():
-        here = address(path.rpartition("/")[2])
-        if path.startswith(_BUS) and here:
-            found[here] = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+        bdf = address(path.rpartition("/")[2])
+        if path.startswith(_BUS) and bdf:
+            folders[bdf] = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
     for path in capture.texts:
         folder = posixpath.dirname(path)
-        here = address(posixpath.basename(folder))
-        if here:
-            found.setdefault(here, folder)
-    return found
+        bdf = address(posixpath.basename(folder))
+        if bdf:
+            folders.setdefault(bdf, folder)
+    return folders
 
 
-def _nodes(capture: Capture, found: Gatherer) -> dict[int, int]:
+def _nodes(capture: Capture, facts: FactCollector) -> dict[int, int]:
     """The CPUs of every node that has some, as a mask; a node with memory alone is noted."""
     masks: dict[int, int] = {}
     for path in capture.texts:
@@ -68,34 +68,34 @@ def _nodes(capture: Capture, found: Gatherer) -> dict[int, int]:
         if node and text:
             mask = _mask(text) if path.endswith("cpumap") else _list(text)
             if mask:
-                found.say(f"node:{int(node[1])}", "cpus", True, path.removeprefix("sys/devices/system/"))
+                facts.say(f"node:{int(node[1])}", "cpus", True, path.removeprefix("sys/devices/system/"))
                 masks[int(node[1])] = mask
     cores = [int(core[1]) for path in capture.texts if (core := _CORE.match(path))]
     if not masks and cores:
         masks[0] = sum(1 << core for core in cores)
-        found.say("node:0", "cpus", True, "cpu/cpu*, as the kernel knows no NUMA nodes")
+        facts.say("node:0", "cpus", True, "cpu/cpu*, as the kernel knows no NUMA nodes")
     for path in capture.texts:
-        held = _MEMORY.fullmatch(path)
-        size = re.search(r"MemTotal:\s*(\d+) kB", capture.text(path)) if held else None
-        if held and size:
-            node_number, kib = int(held[1]), int(size[1])
-            found.say(f"node:{node_number}", "memory", f"{kib * 1024 / 1e9:.1f} GB", "MemTotal")
+        memory = _MEMORY.fullmatch(path)
+        size = re.search(r"MemTotal:\s*(\d+) kB", capture.text(path)) if memory else None
+        if memory and size:
+            node_number, kib = int(memory[1]), int(size[1])
+            facts.say(f"node:{node_number}", "memory", f"{kib * 1024 / 1e9:.1f} GB", "MemTotal")
             if masks and node_number not in masks and kib:
-                found.notes.append(f"{found.file}: NUMA node {node_number} has memory and no CPU; it is left out")
+                facts.notes.append(f"{facts.file}: NUMA node {node_number} has memory and no CPU; it is left out")
     return masks
 
 
-def _device(here: str, path: str, capture: Capture, nodes: dict[int, int], found: Gatherer) -> None:
+def _device(bdf: str, path: str, capture: Capture, nodes: dict[int, int], facts: FactCollector) -> None:
     for key in ("class", "vendor", "device"):
         text = capture.text(f"{path}/{key}")
         number = int(text, 16) if re.fullmatch(r"0x[0-9a-f]+", text) else None
-        found.say(here, key, number >> 8 if number is not None and key == "class" else number, key)
-    if f"proc/driver/nvidia/gpus/{here}" in capture.names:
-        found.say(here, "vendor", _NVIDIA, "/proc/driver/nvidia/gpus")
-    found.say(here, "parent", _parent(path), "the path of its folder")
-    _place(here, path, capture, nodes, found)
-    _groups(here, path, capture, found)
-    _link(here, path, capture, found)
+        facts.say(bdf, key, number >> 8 if number is not None and key == "class" else number, key)
+    if f"proc/driver/nvidia/gpus/{bdf}" in capture.names:
+        facts.say(bdf, "vendor", _NVIDIA, "/proc/driver/nvidia/gpus")
+    facts.say(bdf, "parent", _parent(path), "the path of its folder")
+    _place(bdf, path, capture, nodes, facts)
+    _groups(bdf, path, capture, facts)
+    _link(bdf, path, capture, facts)
 
 
 def _parent(path: str) -> str | None:
@@ -104,60 +104,60 @@ def _parent(path: str) -> str | None:
     return f"root:{root[1]}" if root else address(above)
 
 
-def _place(here: str, path: str, capture: Capture, nodes: dict[int, int], found: Gatherer) -> None:
+def _place(bdf: str, path: str, capture: Capture, nodes: dict[int, int], facts: FactCollector) -> None:
     text = capture.text(f"{path}/numa_node")
     if text.isdigit():
-        return found.say(here, "numa", int(text), "numa_node")
+        return facts.say(bdf, "numa", int(text), "numa_node")
     near = _mask(capture.text(f"{path}/local_cpus"))
     inside = [node for node, mask in nodes.items() if near and near & ~mask == 0]
     around = [node for node, mask in sorted(nodes.items()) if near & mask]
     if inside or (around and len(around) < len(nodes)):
-        found.say(here, "numa", (inside or around)[0], "local_cpus")
+        facts.say(bdf, "numa", (inside or around)[0], "local_cpus")
         if not inside:
-            found.notes.append(f"{found.file}: {here} is near NUMA nodes {around}; the first is taken")
+            facts.notes.append(f"{facts.file}: {bdf} is near NUMA nodes {around}; the first is taken")
     return None
 
 
-def _link(here: str, path: str, capture: Capture, found: Gatherer) -> None:
+def _link(bdf: str, path: str, capture: Capture, facts: FactCollector) -> None:
     for key, word in (("", "max"), ("_now", "current")):
-        found.say(here, f"gen{key}", generation(capture.text(f"{path}/{word}_link_speed")), f"{word}_link_speed")
-        found.say(here, f"lanes{key}", width(capture.text(f"{path}/{word}_link_width")), f"{word}_link_width")
+        facts.say(bdf, f"gen{key}", generation(capture.text(f"{path}/{word}_link_speed")), f"{word}_link_speed")
+        facts.say(bdf, f"lanes{key}", width(capture.text(f"{path}/{word}_link_width")), f"{word}_link_width")
     config = decode(capture.texts.get(f"{path}/config", b""))
     for key in _CONFIG:
-        found.say(here, key, getattr(config, key), "config")
+        facts.say(bdf, key, getattr(config, key), "config")
 
 
-def _groups(here: str, path: str, capture: Capture, found: Gatherer) -> None:
+def _groups(bdf: str, path: str, capture: Capture, facts: FactCollector) -> None:
     """SR-IOV and the IOMMU group."""
     for key, file in (("vfs", "sriov_numvfs"), ("vfs_max", "sriov_totalvfs")):
         text = capture.text(f"{path}/{file}")
-        found.say(here, key, int(text) if text.isdigit() else None, file)
-    found.say(here, "physfn", address(posixpath.basename(capture.links.get(f"{path}/physfn", ""))), "physfn")
+        facts.say(bdf, key, int(text) if text.isdigit() else None, file)
+    facts.say(bdf, "physfn", address(posixpath.basename(capture.links.get(f"{path}/physfn", ""))), "physfn")
     group = posixpath.basename(capture.links.get(f"{path}/iommu_group", ""))
-    found.say(here, "iommu_group", int(group) if group.isdigit() else None, "iommu_group")
+    facts.say(bdf, "iommu_group", int(group) if group.isdigit() else None, "iommu_group")
 
 
-def _machine(capture: Capture, nodes: dict[int, int], found: Gatherer) -> None:
+def _machine(capture: Capture, nodes: dict[int, int], facts: FactCollector) -> None:
     models = re.findall(r"^(?:model name|cpu)\s*:\s*(.+)$", capture.text("proc/cpuinfo"), re.MULTILINE)
     for node, mask in nodes.items():
-        found.say(f"node:{node}", "model", models[0].strip() if models else "", "/proc/cpuinfo")
+        facts.say(f"node:{node}", "model", models[0].strip() if models else "", "/proc/cpuinfo")
         first = (mask & -mask).bit_length() - 1
         socket = capture.text(f"sys/devices/system/cpu/cpu{first}/topology/physical_package_id")
-        found.say(f"node:{node}", "socket", socket if socket.isdigit() else "", "physical_package_id")
-    kinds = _group_kinds(capture, found)
+        facts.say(f"node:{node}", "socket", socket if socket.isdigit() else "", "physical_package_id")
+    kinds = _group_kinds(capture, facts)
     if kinds & {"DMA", "DMA-FQ"}:
-        found.say(MACHINE, "iommu", "translate", "/sys/kernel/iommu_groups/*/type")
+        facts.say(MACHINE, "iommu", "translate", "/sys/kernel/iommu_groups/*/type")
     elif "identity" in kinds:
-        found.say(MACHINE, "iommu", "passthrough", "/sys/kernel/iommu_groups/*/type")
+        facts.say(MACHINE, "iommu", "passthrough", "/sys/kernel/iommu_groups/*/type")
     elif GROUPS in capture.names and not kinds:
-        found.say(MACHINE, "iommu", "off", "/sys/kernel/iommu_groups, which is empty")
+        facts.say(MACHINE, "iommu", "off", "/sys/kernel/iommu_groups, which is empty")
 
 
-def _group_kinds(capture: Capture, found: Gatherer) -> set[str]:
+def _group_kinds(capture: Capture, facts: FactCollector) -> set[str]:
     """The types of the IOMMU groups: those of GPUs where they are told apart, since peers pass through these."""
     types = {path.split("/")[3]: capture.text(path) for path in capture.texts if path.startswith(f"{GROUPS}/")}
-    gpus = {fact.about for fact in found.facts if fact.key == "class" and int(fact.value) >> 8 in _DISPLAYS}
-    groups = {str(fact.value) for fact in found.facts if fact.key == "iommu_group" and fact.about in gpus}
+    gpus = {fact.about for fact in facts.facts if fact.key == "class" and int(fact.value) >> 8 in _DISPLAYS}
+    groups = {str(fact.value) for fact in facts.facts if fact.key == "iommu_group" and fact.about in gpus}
     return {types[group] for group in groups if group in types} or {*types.values()}
 
 

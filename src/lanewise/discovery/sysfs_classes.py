@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from lanewise.discovery.facts import Gatherer, address
+from lanewise.discovery.facts import FactCollector, address
 
 if TYPE_CHECKING:
     from lanewise.discovery.capture import Capture
@@ -17,20 +17,20 @@ _BLOCK = re.compile(r"sys/block/(?:sd|vd|hd|nvme|mmcblk|pmem)[^/]*")  # no optic
 _SUBSYSTEM = re.compile(r"(?:^|/)nvme-subsystem/([^/]+)/")
 
 
-def say_classes(capture: Capture, found: Gatherer) -> None:
+def say_classes(capture: Capture, facts: FactCollector) -> None:
     """The facts of RDMA devices, network interfaces, NVMe drives, block devices and md volumes."""
     for path, target in sorted(capture.links.items()):
         kind, _, name = path.removeprefix("sys/class/").partition("/")
-        here = _function(target, capture)
-        if kind in ("infiniband", "nvme") and here:
-            found.say(here, "alias", name, f"/sys/class/{kind}")
-        if kind == "infiniband" and here:
-            _ports(here, name, _home(path, target), capture, found)
-        elif kind == "nvme" and here:
-            found.say(here, "name", capture.text(f"{_home(path, target)}/model"), f"/sys/class/nvme/{name}/model")
-    _interfaces(capture, found)
-    _drives(capture, found)
-    _volumes(capture, found)
+        bdf = _function(target, capture)
+        if kind in ("infiniband", "nvme") and bdf:
+            facts.say(bdf, "alias", name, f"/sys/class/{kind}")
+        if kind == "infiniband" and bdf:
+            _ports(bdf, name, _home(path, target), capture, facts)
+        elif kind == "nvme" and bdf:
+            facts.say(bdf, "name", capture.text(f"{_home(path, target)}/model"), f"/sys/class/nvme/{name}/model")
+    _interfaces(capture, facts)
+    _drives(capture, facts)
+    _volumes(capture, facts)
 
 
 def _home(path: str, target: str) -> str:
@@ -40,50 +40,52 @@ def _home(path: str, target: str) -> str:
 
 def _function(target: str, capture: Capture) -> str:
     """The PCI function that a device lies below; several ways to one NVMe drive count as the first of them."""
-    above = [here for part in target.split("/") if (here := address(part))]
+    above = [bdf for part in target.split("/") if (bdf := address(part))]
     if above:
         return above[-1]
     shared = _SUBSYSTEM.search(target)
-    ways = f"sys/devices/virtual/nvme-subsystem/{shared[1]}/" if shared else ""
-    found = [_function(to, capture) for path, to in sorted(capture.links.items()) if ways and path.startswith(ways)]
-    return next(filter(None, found), "")
+    prefix = f"sys/devices/virtual/nvme-subsystem/{shared[1]}/" if shared else ""
+    functions = [
+        _function(to, capture) for path, to in sorted(capture.links.items()) if prefix and path.startswith(prefix)
+    ]
+    return next(filter(None, functions), "")
 
 
-def _ports(here: str, name: str, home: str, capture: Capture, found: Gatherer) -> None:
+def _ports(bdf: str, name: str, home: str, capture: Capture, facts: FactCollector) -> None:
     """The first port of an RDMA device."""
     for key in ("link_layer", "rate", "state"):
-        found.say(here, key, capture.text(f"{home}/ports/1/{key}"), f"/sys/class/infiniband/{name}/ports/1/{key}")
+        facts.say(bdf, key, capture.text(f"{home}/ports/1/{key}"), f"/sys/class/infiniband/{name}/ports/1/{key}")
 
 
-def _interfaces(capture: Capture, found: Gatherer) -> None:
+def _interfaces(capture: Capture, facts: FactCollector) -> None:
     names: dict[str, list[str]] = defaultdict(list)
     for path, target in sorted(capture.links.items()):
-        here = _function(target, capture)
-        if not (path.startswith("sys/class/net/") and here):
+        bdf = _function(target, capture)
+        if not (path.startswith("sys/class/net/") and bdf):
             continue
         name = posixpath.basename(path)
-        names[here].append(name)
+        names[bdf].append(name)
         speed = capture.text(f"{_home(path, target)}/speed")
         if speed.isdigit() and int(speed):
-            found.say(here, "rate", f"{int(speed) / 1000:g} Gb/s", f"/sys/class/net/{name}/speed")
-    for here, each in names.items():
-        found.say(here, "netdev", " ".join(each), "/sys/class/net")
+            facts.say(bdf, "rate", f"{int(speed) / 1000:g} Gb/s", f"/sys/class/net/{name}/speed")
+    for bdf, interfaces in names.items():
+        facts.say(bdf, "netdev", " ".join(interfaces), "/sys/class/net")
 
 
-def _drives(capture: Capture, found: Gatherer) -> None:
+def _drives(capture: Capture, facts: FactCollector) -> None:
     """The block devices of every function, with their sizes."""
     drives: dict[str, list[str]] = defaultdict(list)
     for path, target in sorted(capture.links.items()):
-        here = _function(target, capture)
-        if _BLOCK.fullmatch(path) and here:
+        bdf = _function(target, capture)
+        if _BLOCK.fullmatch(path) and bdf:
             sectors = capture.text(f"{_home(path, target)}/size")
             size = f" ({int(sectors) * 512 / 1e9:.1f} GB)" if sectors.isdigit() else ""
-            drives[here].append(posixpath.basename(path) + size)
-    for here, names in drives.items():
-        found.say(here, "block", ", ".join(names), "/sys/block")
+            drives[bdf].append(posixpath.basename(path) + size)
+    for bdf, names in drives.items():
+        facts.say(bdf, "block", ", ".join(names), "/sys/block")
 
 
-def _volumes(capture: Capture, found: Gatherer) -> None:
+def _volumes(capture: Capture, facts: FactCollector) -> None:
     """md arrays: level, chunk and the functions that their members lie on."""
     for path in capture.texts:
         named = re.fullmatch(r"sys/devices/virtual/block/(md\d+)/md/level", path)
@@ -95,8 +97,8 @@ def _volumes(capture: Capture, found: Gatherer) -> None:
             for link, to in sorted(capture.links.items())
             if link.startswith(f"{home}/slaves/")
         ]
-        found.say(about, "level", capture.text(path), f"{named[1]}/md/level")
+        facts.say(about, "level", capture.text(path), f"{named[1]}/md/level")
         for key, file in (("disks", "raid_disks"), ("chunk", "chunk_size")):
             text = capture.text(f"{home}/md/{file}")
-            found.say(about, key, int(text) if text.isdigit() else None, f"{named[1]}/md/{file}")
-        found.say(about, "members", " ".join(here or name for name, here in slaves), f"{named[1]}/slaves")
+            facts.say(about, key, int(text) if text.isdigit() else None, f"{named[1]}/md/{file}")
+        facts.say(about, "members", " ".join(bdf or name for name, bdf in slaves), f"{named[1]}/slaves")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lanewise.discovery.facts import Gatherer, Reading, first
+from lanewise.discovery.facts import DumpFacts, FactCollector, first
 from lanewise.errors import FormatError, Location
 
 KIND = "nvidia-smi topo -m"
@@ -27,7 +27,7 @@ def plain(text: str) -> str:
     return _COLOUR.sub("", text)
 
 
-def read_topo(text: str, file: str) -> Reading:
+def read_topo(text: str, file: str) -> DumpFacts:
     """The classes of all pairs, NUMA affinities and the cards' names; FormatError for a row that does not fit."""
     lines = plain(text).splitlines()
     at = next((n for n, line in enumerate(lines) if _heads(line) and not _is_peers(lines, n)), None)
@@ -36,26 +36,26 @@ def read_topo(text: str, file: str) -> Reading:
             "no line of heads with GPU0", location=Location(file), hint="keep the whole output of the command"
         )
     heads = _heads(lines[at])
-    found = Gatherer(file, KIND)
+    facts = FactCollector(file, KIND)
     affinity = "NUMA Affinity" in lines[at]
     for number, line in enumerate(lines[at + 1 :], at + 2):
         words = line.split()
         if _heads(line):
             break
         if words and words[0] in heads:
-            _row(words, heads, affinity, number, found)
+            _row(words, heads, affinity, number, facts)
         legend = _LEGEND.fullmatch(line)
         if legend:
-            found.say(legend[1], "alias", legend[2], "NIC legend", number)
-    seen = {fact.about for fact in found.facts if fact.key == "listed"}
-    for name in [name for name in heads if name not in seen]:
+            facts.say(legend[1], "alias", legend[2], "NIC legend", number)
+    listed = {fact.about for fact in facts.facts if fact.key == "listed"}
+    for name in [name for name in heads if name not in listed]:
         raise FormatError(
             f"no row for {name}", location=Location(file, at + 1), hint="keep the whole output of the command"
         )
-    found.notes.append(
-        f"{found.file}: topo -m shows no link speeds, no uplinks that cards share, and no partitions of a switch"
+    facts.notes.append(
+        f"{facts.file}: topo -m shows no link speeds, no uplinks that cards share, and no partitions of a switch"
     )
-    return found.done()
+    return facts.collected()
 
 
 def kinds(text: str) -> set[str]:
@@ -71,48 +71,48 @@ def _is_peers(lines: list[str], at: int) -> bool:
     return cells != ["X"] and bool(cells) and all(_STATUS.fullmatch(cell) for cell in cells)
 
 
-def read_peers(text: str, file: str) -> Reading:
+def read_peers(text: str, file: str) -> DumpFacts:
     """The statuses of all pairs, of every such matrix in the text; FormatError for a row that does not fit."""
     lines = plain(text).splitlines()
-    found = Gatherer(file, PEERS)
+    facts = FactCollector(file, PEERS)
     typed = ""
     for at, line in enumerate(lines):
-        asked = _ASKED.search(line)
-        typed = asked[1] if asked else typed
+        ability = _ASKED.search(line)
+        typed = ability[1] if ability else typed
         if _heads(line) and _is_peers(lines, at):
-            _peers(lines, at, _abilities(typed, found), found)
+            _peers(lines, at, _abilities(typed, facts), facts)
             typed = ""
-    return found.done()
+    return facts.collected()
 
 
-def _abilities(typed: str, found: Gatherer) -> tuple[str, ...]:
-    named = typed or next((asked[1] for asked in _ASKED.finditer(found.file.lower())), "")
+def _abilities(typed: str, facts: FactCollector) -> tuple[str, ...]:
+    named = typed or next((ability[1] for ability in _ASKED.finditer(facts.file.lower())), "")
     if not named:
-        found.notes.append(f"{found.file} does not say which ability its matrix of peers shows; reading is assumed")
+        facts.notes.append(f"{facts.file} does not say which ability its matrix of peers shows; reading is assumed")
     return _ABILITIES.get(named, ("read",))
 
 
-def _peers(lines: list[str], at: int, abilities: tuple[str, ...], found: Gatherer) -> None:
+def _peers(lines: list[str], at: int, abilities: tuple[str, ...], facts: FactCollector) -> None:
     heads = _heads(lines[at])
-    seen = set()
+    listed = set()
     for number, line in enumerate(lines[at + 1 : at + 1 + 2 * len(heads)], at + 2):
         words = line.split()
-        if not words or words[0] not in heads or words[0] in seen:
+        if not words or words[0] not in heads or words[0] in listed:
             continue
-        seen.add(words[0])
+        listed.add(words[0])
         cells = words[1 : len(heads) + 1]
         wrong = [cell for cell in cells if not _STATUS.fullmatch(cell)]
         if len(cells) != len(heads) or wrong:
             cause = f"'{wrong[0]}' is no status" if wrong else f"{len(cells)} cells for {len(heads)} devices"
             hint = "X, OK, CNS, GNS, TNS, DR, NS and U are known"
-            raise FormatError(cause, location=Location(found.path, number), hint=hint)
-        found.say(words[0], "row", True, "row", number)
-        for other, cell in zip(heads, cells, strict=True):
-            for ability in abilities if other != words[0] else ():
-                found.peer(words[0], other, ability, cell, number)
-    for name in [name for name in heads if name not in seen]:
+            raise FormatError(cause, location=Location(facts.path, number), hint=hint)
+        facts.say(words[0], "row", True, "row", number)
+        for column, cell in zip(heads, cells, strict=True):
+            for ability in abilities if column != words[0] else ():
+                facts.peer(words[0], column, ability, cell, number)
+    for name in [name for name in heads if name not in listed]:
         hint = "keep the whole output of the command"
-        raise FormatError(f"no row for {name}", location=Location(found.path, at + 1), hint=hint)
+        raise FormatError(f"no row for {name}", location=Location(facts.path, at + 1), hint=hint)
 
 
 def _heads(line: str) -> list[str]:
@@ -125,20 +125,20 @@ def _heads(line: str) -> list[str]:
     return names if names[:1] == ["GPU0"] and "X" not in words else []
 
 
-def _row(words: list[str], heads: list[str], affinity: bool, line: int, found: Gatherer) -> None:
+def _row(words: list[str], heads: list[str], affinity: bool, line: int, facts: FactCollector) -> None:
     name, cells = words[0], words[1 : len(heads) + 1]
     wrong = [cell for cell in cells if not _CELL.fullmatch(cell)]
     if len(cells) != len(heads) or wrong:
         cause = f"'{wrong[0]}' is no class" if wrong else f"{len(cells)} cells for {len(heads)} devices"
         raise FormatError(
-            cause, location=Location(found.path, line), hint="X, NV#, PIX, PXB, PHB, NODE and SYS are known"
+            cause, location=Location(facts.path, line), hint="X, NV#, PIX, PXB, PHB, NODE and SYS are known"
         )
-    found.say(name, "listed", True, "row", line)
-    for other, cell in zip(heads, cells, strict=True):
-        if heads.index(other) > heads.index(name):
-            found.pair(name, other, "SYS" if cell == "SOC" else cell, "matrix", line)
+    facts.say(name, "listed", True, "row", line)
+    for column, cell in zip(heads, cells, strict=True):
+        if heads.index(column) > heads.index(name):
+            facts.pair(name, column, "SYS" if cell == "SOC" else cell, "matrix", line)
     rest = words[len(heads) + 1 :]
     if affinity and len(rest) > 1:
-        found.say(name, "numa", first(rest[1]), "NUMA Affinity", line)
+        facts.say(name, "numa", first(rest[1]), "NUMA Affinity", line)
         if not rest[1].isdigit() and first(rest[1]) is not None:
-            found.notes.append(f"{found.file}: {name} is near NUMA nodes {rest[1]}; the first is taken")
+            facts.notes.append(f"{facts.file}: {name} is near NUMA nodes {rest[1]}; the first is taken")

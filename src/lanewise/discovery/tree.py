@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from lanewise.discovery.known import bridge_part, cpu_part, kind_of, part_of
-from lanewise.discovery.shape import Edge, Node, Shape
+from lanewise.discovery.draft import DraftDevice, DraftLink, SystemDraft
+from lanewise.discovery.identify import bridge_part, cpu_part, kind_of, part_of
 from lanewise.discovery.speed import link_speed
 from lanewise.topology.model import Kind
 
@@ -20,102 +20,106 @@ WORDS = {Kind.GPU: "gpu", Kind.NIC: "nic", Kind.SSD: "ssd", Kind.RAID: "raid"}
 
 def endpoints(merged: Merged) -> dict[str, tuple[Kind, list[str]]]:
     """Devices of interest by their first function: kind and all functions of that kind in the slot."""
-    found: dict[tuple[str, Kind], list[str]] = defaultdict(list)
-    for here in merged.addresses():
-        code, vendor, device = (merged.number(here, key) for key in ("class", "vendor", "device"))
-        kind = None if merged.value(here, "port") else kind_of(code, vendor, device, merged.word(here, "name"))
-        if kind is None and code is not None and code >> 8 == _STORAGE and merged.value(here, "block"):
+    functions: dict[tuple[str, Kind], list[str]] = defaultdict(list)
+    for bdf in merged.addresses():
+        code, vendor, device = (merged.number(bdf, key) for key in ("class", "vendor", "device"))
+        kind = None if merged.value(bdf, "port") else kind_of(code, vendor, device, merged.word(bdf, "name"))
+        if kind is None and code is not None and code >> 8 == _STORAGE and merged.value(bdf, "block"):
             kind = Kind.SSD
-        if merged.word(here, "physfn") in merged.facts:
+        if merged.word(bdf, "physfn") in merged.facts:
             kind = None  # a virtual function is no card of its own
         if kind:
-            found[here.rpartition(".")[0], kind].append(here)
-    return {addresses[0]: (kind, addresses) for (_, kind), addresses in found.items()}
+            functions[bdf.rpartition(".")[0], kind].append(bdf)
+    return {addresses[0]: (kind, addresses) for (_, kind), addresses in functions.items()}
 
 
-def plant(merged: Merged, catalog: Catalog) -> Shape:
+def draft_from_tree(merged: Merged, catalog: Catalog) -> SystemDraft:
     """The devices of the machine in their trees; every tree hangs at the CPU of its NUMA node."""
-    shape = Shape()
+    draft = SystemDraft()
     leaves = endpoints(merged)
-    roots = _roots(merged, leaves, shape)
-    cpus = _cpus(merged, {*roots.values()}, catalog, shape)
+    roots = _roots(merged, leaves, draft)
+    cpus = _cpus(merged, {*roots.values()}, catalog, draft)
     if not leaves:
-        shape.notes.append("no GPU, network card or drive on PCI is in the dumps")
-    for here, (kind, functions) in leaves.items():
-        node = shape.add(kind, WORDS[kind])
+        draft.notes.append("no GPU, network card or drive on PCI is in the dumps")
+    for bdf, (kind, functions) in leaves.items():
+        node = draft.add(kind, WORDS[kind])
         node.addresses = tuple(functions)
-        _describe(node, here, merged, catalog)
-        shape.called.update(dict.fromkeys(functions, node.name))
-    for here in leaves:
-        chain = _chain(here, merged)
-        _hang(here, chain, cpus[roots[_root(here, chain, merged)]], merged, catalog, shape)
-    _misplaced(merged, shape)
-    left = [a for a in merged.addresses() if merged.number(a, "class") != _BRIDGE and a not in shape.called]
-    if left:
-        shape.notes.append(f"{len(left)} PCI functions that move no bulk data, or whose kind is unknown, are left out")
-    return shape
+        _describe(node, bdf, merged, catalog)
+        draft.names.update(dict.fromkeys(functions, node.name))
+    for bdf in leaves:
+        chain = _chain(bdf, merged)
+        _hang(bdf, chain, cpus[roots[_root(bdf, chain, merged)]], merged, catalog, draft)
+    _misplaced(merged, draft)
+    unused = [a for a in merged.addresses() if merged.number(a, "class") != _BRIDGE and a not in draft.names]
+    if unused:
+        draft.notes.append(
+            f"{len(unused)} PCI functions that move no bulk data, or whose kind is unknown, are left out"
+        )
+    return draft
 
 
-def _describe(node: Node, here: str, merged: Merged, catalog: Catalog) -> None:
-    vendor, device = merged.number(here, "vendor"), merged.number(here, "device")
-    name = merged.word(here, "name")
+def _describe(node: DraftDevice, bdf: str, merged: Merged, catalog: Catalog) -> None:
+    vendor, device = merged.number(bdf, "vendor"), merged.number(bdf, "device")
+    name = merged.word(bdf, "name")
     node.part = part_of(node.kind, vendor, device, name, catalog)
     ids = f"[{vendor:04x}:{device:04x}]" if vendor is not None and device is not None else ""
     node.label = " ".join(filter(None, (name, ids if ids not in name else "")))
 
 
-def _chain(here: str, merged: Merged) -> list[str]:
+def _chain(bdf: str, merged: Merged) -> list[str]:
     """The bridges above a function, the uppermost first."""
     found: list[str] = []
-    above = merged.word(here, "parent")
+    above = merged.word(bdf, "parent")
     while above and not above.startswith("root:") and above not in found:
         found.append(above)
         above = merged.word(above, "parent")
     return found[::-1]
 
 
-def _root(here: str, chain: list[str], merged: Merged) -> str:
+def _root(bdf: str, chain: list[str], merged: Merged) -> str:
     """The host bridge that a function lies below; where the dump says none, its PCI domain stands for it."""
-    top = merged.word(chain[0] if chain else here, "parent")
-    return top.removeprefix("root:") or here.partition(":")[0]
+    top = merged.word(chain[0] if chain else bdf, "parent")
+    return top.removeprefix("root:") or bdf.partition(":")[0]
 
 
-def _roots(merged: Merged, leaves: dict[str, tuple[Kind, list[str]]], shape: Shape) -> dict[str, int]:
+def _roots(merged: Merged, leaves: dict[str, tuple[Kind, list[str]]], draft: SystemDraft) -> dict[str, int]:
     """The NUMA node of every host bridge, by what hangs below it."""
-    nodes: dict[str, dict[int, str]] = defaultdict(dict)
+    by_root: dict[str, dict[int, str]] = defaultdict(dict)
     alone: list[str] = []
-    for here in leaves:
-        chain = _chain(here, merged)
-        root = _root(here, chain, merged)
-        above = [merged.number(each, "numa") for each in (f"root:{root}", *chain)]
-        near = [node for node in (*above, merged.number(here, "numa")) if node is not None]
-        known = nodes[root]
+    for bdf in leaves:
+        chain = _chain(bdf, merged)
+        root = _root(bdf, chain, merged)
+        above = [merged.number(device, "numa") for device in (f"root:{root}", *chain)]
+        near = [node for node in (*above, merged.number(bdf, "numa")) if node is not None]
+        numa_nodes = by_root[root]
         for node in near[:1]:
-            known.setdefault(node, here)
+            numa_nodes.setdefault(node, bdf)
         if near and any(node is not None for node in above):
-            shape.root_nodes[here] = near[0]
-        if not merged.word(chain[0] if chain else here, "parent"):
-            alone.append(here)
+            draft.root_nodes[bdf] = near[0]
+        if not merged.word(chain[0] if chain else bdf, "parent"):
+            alone.append(bdf)
     if alone:
-        shape.notes.append(f"what lies above {', '.join(alone)} is not in the dumps; a root port each is assumed")
-    unknown = sorted(root for root, known in nodes.items() if not known)
-    least = min(with_cpus(merged) or [node for known in nodes.values() for node in known], default=0)
+        draft.notes.append(f"what lies above {', '.join(alone)} is not in the dumps; a root port each is assumed")
+    unknown = sorted(root for root, numa_nodes in by_root.items() if not numa_nodes)
+    least = min(with_cpus(merged) or [node for numa_nodes in by_root.values() for node in numa_nodes], default=0)
     if unknown and len(with_cpus(merged)) != 1:
-        shape.notes.append(f"no NUMA node in the dumps for host bridges {', '.join(unknown)}; node {least} is assumed")
-    for root, known in nodes.items():
-        if len(known) > 1:
-            shape.against.append(f"host bridge {root} has devices at NUMA nodes {sorted(known)}; the first is taken")
-    return {root: min(known, default=least) for root, known in nodes.items()}
+        draft.notes.append(f"no NUMA node in the dumps for host bridges {', '.join(unknown)}; node {least} is assumed")
+    for root, numa_nodes in by_root.items():
+        if len(numa_nodes) > 1:
+            draft.contradictions.append(
+                f"host bridge {root} has devices at NUMA nodes {sorted(numa_nodes)}; the first is taken"
+            )
+    return {root: min(numa_nodes, default=least) for root, numa_nodes in by_root.items()}
 
 
-def _misplaced(merged: Merged, shape: Shape) -> None:
+def _misplaced(merged: Merged, draft: SystemDraft) -> None:
     """Name the devices that state another NUMA node than the root above them."""
-    for here, node in shape.root_nodes.items():
-        own = merged.number(here, "numa")
-        named = any(text.startswith(f"{here} numa") for text in merged.contradictions)
+    for bdf, node in draft.root_nodes.items():
+        own = merged.number(bdf, "numa")
+        named = any(text.startswith(f"{bdf} numa") for text in merged.contradictions)
         if own is not None and own != node and not named:
-            words = f"{shape.called[here]} ({here}) states NUMA node {own}, the root above it node {node}"
-            shape.against.append(f"{words}; the root's is taken")
+            words = f"{draft.names[bdf]} ({bdf}) states NUMA node {own}, the root above it node {node}"
+            draft.contradictions.append(f"{words}; the root's is taken")
 
 
 def with_cpus(merged: Merged) -> list[int]:
@@ -125,48 +129,48 @@ def with_cpus(merged: Merged) -> list[int]:
     )
 
 
-def _cpus(merged: Merged, used: set[int], catalog: Catalog, shape: Shape) -> dict[int, str]:
+def _cpus(merged: Merged, used: set[int], catalog: Catalog, draft: SystemDraft) -> dict[int, str]:
     """A CPU for every NUMA node that has cores or devices."""
-    found = {}
+    cpus = {}
     by_bridge = bridge_part((merged.word(a, "name") for a in merged.addresses()), catalog)
     sockets: dict[str, list[str]] = defaultdict(list)
     for number in sorted({*used, *with_cpus(merged)}):
         model = merged.word(f"node:{number}", "model")
-        cpu = shape.add(Kind.CPU, "cpu", cpu_part(model, catalog) or (None if model else by_bridge), number)
+        cpu = draft.add(Kind.CPU, "cpu", cpu_part(model, catalog) or (None if model else by_bridge), number)
         if cpu.part and not model:
-            shape.remarks.append((f"{{}} taken as {cpu.part} by the name of its host bridge", cpu.name))
+            draft.remarks.append((f"{{}} taken as {cpu.part} by the name of its host bridge", cpu.name))
         cpu.label = model
-        found[number] = cpu.name
-        shape.called[f"node:{number}"] = cpu.name
+        cpus[number] = cpu.name
+        draft.names[f"node:{number}"] = cpu.name
         sockets[merged.word(f"node:{number}", "socket")].append(cpu.name)
     for socket, names in sockets.items():
         if socket and len(names) > 1:
-            shape.notes.append(f"{' and '.join(names)} are NUMA nodes of one socket")
-    return found
+            draft.notes.append(f"{' and '.join(names)} are NUMA nodes of one socket")
+    return cpus
 
 
-def _hang(here: str, chain: list[str], cpu: str, merged: Merged, catalog: Catalog, shape: Shape) -> None:
+def _hang(bdf: str, chain: list[str], cpu: str, merged: Merged, catalog: Catalog, draft: SystemDraft) -> None:
     """Link a device below the last switch of its chain, switches made on the way."""
     above, port, before = cpu, "", ""
-    root = _root(here, chain, merged)
+    root = _root(bdf, chain, merged)
     for bridge in chain:
         role = _role(bridge, before, merged)
         if role == "port":
             port = bridge
-            shape.ports[bridge] = above
-            if merged.value(bridge, "acs") is True and above not in shape.redirects:
-                shape.redirects.append(above)
-        elif bridge in shape.called:
-            above, port = shape.called[bridge], ""
+            draft.ports[bridge] = above
+            if merged.value(bridge, "acs") is True and above not in draft.redirects:
+                draft.redirects.append(above)
+        elif bridge in draft.names:
+            above, port = draft.names[bridge], ""
         else:
-            switch = shape.add(Kind.SWITCH, "sw")
+            switch = draft.add(Kind.SWITCH, "sw")
             switch.addresses = (bridge,)
             _describe(switch, bridge, merged, catalog)
-            shape.called[bridge] = switch.name
-            _link(above, port, switch, bridge, root, merged, catalog, shape)
+            draft.names[bridge] = switch.name
+            _link(above, port, switch, bridge, root, merged, catalog, draft)
             above, port = switch.name, ""
         before = role
-    _link(above, port, shape.nodes[shape.called[here]], here, root, merged, catalog, shape)
+    _link(above, port, draft.devices[draft.names[bdf]], bdf, root, merged, catalog, draft)
 
 
 def _role(bridge: str, before: str, merged: Merged) -> str:
@@ -178,18 +182,18 @@ def _role(bridge: str, before: str, merged: Merged) -> str:
 
 
 def _link(
-    above: str, port: str, node: Node, here: str, root: str, merged: Merged, catalog: Catalog, shape: Shape
+    above: str, port: str, node: DraftDevice, bdf: str, root: str, merged: Merged, catalog: Catalog, draft: SystemDraft
 ) -> None:
     part = catalog.get(node.part) if node.part else None
-    gen, lanes, payload, note = link_speed(merged, node, here, port, part)
-    edge = Edge(above, node.name, gen, lanes, payload=payload, upper=port, lower=here)
-    shape.remarks += [(note, node.name)] if note else []
-    if shape.nodes[above].kind is Kind.CPU:
+    gen, lanes, payload, note = link_speed(merged, node, bdf, port, part)
+    edge = DraftLink(above, node.name, gen, lanes, payload=payload, upper=port, lower=bdf)
+    draft.remarks += [(note, node.name)] if note else []
+    if draft.devices[above].kind is Kind.CPU:
         edge.port, edge.bridge = port.removeprefix("0000:"), root.removeprefix("0000:")
-        beside = next(
-            (other.b for other in shape.edges if edge.port and (other.a, other.port) == (above, edge.port)), ""
+        neighbour = next(
+            (link.b for link in draft.links if edge.port and (link.a, link.port) == (above, edge.port)), ""
         )
-        if beside:
-            shape.notes.append(f"{node.name} shares root port {edge.port} with {beside}; it is given one of its own")
+        if neighbour:
+            draft.notes.append(f"{node.name} shares root port {edge.port} with {neighbour}; it is given one of its own")
             edge.port = ""
-    shape.edges.append(edge)
+    draft.links.append(edge)

@@ -8,37 +8,37 @@ from lanewise.discovery.sysfs_classes import VOLUME
 from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
+    from lanewise.discovery.draft import SystemDraft
     from lanewise.discovery.merge import Merged
-    from lanewise.discovery.shape import Shape
 
 # The levels that a description knows, with the fewest drives of each.
 _LEVELS = {"raid0": (0, 1), "raid5": (5, 3), "raid10": (10, 4)}
 
 
-def volumes(merged: Merged, shape: Shape) -> dict[str, dict[str, Any]]:
+def volumes(merged: Merged, draft: SystemDraft) -> dict[str, dict[str, Any]]:
     """The volumes of the machine by name; what cannot be said is noted."""
-    found = {}
+    arrays = {}
     for about in merged.facts:
         if not about.startswith(VOLUME):
             continue
         name, level = about.removeprefix(VOLUME), merged.word(about, "level")
         members = merged.word(about, "members").split()
-        drives = [shape.called.get(member, "") for member in members]
-        why = _unfit(level, drives, merged.number(about, "disks"), shape)
+        drives = [draft.names.get(member, "") for member in members]
+        why = _unfit(level, drives, merged.number(about, "disks"), draft)
         if why:
-            shape.notes.append(f"{name} ({level or 'of unknown level'}) is left out: {why}")
+            draft.notes.append(f"{name} ({level or 'of unknown level'}) is left out: {why}")
             continue
-        found[name] = {"raid": _LEVELS[level][0], "drives": drives}
+        arrays[name] = {"raid": _LEVELS[level][0], "drives": drives}
         chunk = merged.number(about, "chunk")
-        found[name] |= {"chunk": f"{chunk} B"} if chunk else {}
-    return found
+        arrays[name] |= {"chunk": f"{chunk} B"} if chunk else {}
+    return arrays
 
 
-def _unfit(level: str, drives: list[str], disks: int | None, shape: Shape) -> str:
+def _unfit(level: str, drives: list[str], disks: int | None, draft: SystemDraft) -> str:
     """Why a description cannot say this array, empty if it can."""
     if level not in _LEVELS:
         return "descriptions know RAID-0, 5 and 10"
-    if not drives or any(not name or shape.nodes[name].kind is not Kind.SSD for name in drives):
+    if not drives or any(not name or draft.devices[name].kind is not Kind.SSD for name in drives):
         return "a member of it is no drive on PCI that the dump names"
     if len(set(drives)) < len(drives):
         return "two members of it lie on one drive"

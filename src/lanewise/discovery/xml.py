@@ -12,9 +12,9 @@ _DEEPEST = 200
 
 def parse(text: str, file: str) -> Element:
     """The root element; FormatError if the text is no XML or defines entities."""
-    found = re.search(r"<!ENTITY", text, re.IGNORECASE)
-    if found:
-        line = text.count("\n", 0, found.start()) + 1
+    entity = re.search(r"<!ENTITY", text, re.IGNORECASE)
+    if entity:
+        line = text.count("\n", 0, entity.start()) + 1
         hint = "dumps of machines have none; take them out"
         raise FormatError("the XML defines entities, which are not expanded", location=Location(file, line), hint=hint)
     try:

@@ -338,7 +338,7 @@ def discovery(system: System, found: Any) -> dict[str, Any]:
                 "kind": d.kind.value,
                 "part": d.part,
                 "numa": d.numa,
-                "called": list(found.called[d.name]),
+                "called": list(found.dump_names[d.name]),
                 "facts": [{"key": f.key, "value": f.value, "source": str(f.source)} for f in found.facts[d.name]],
             }
             for d in system.devices.values()

@@ -121,20 +121,20 @@ def _kind_by(name: str) -> Kind | None:
 
 def part_of(kind: Kind, vendor: int | None, device: int | None, name: str, catalog: Catalog) -> str | None:
     """The part of the catalogue by PCI id, else by name; None if neither is known."""
-    found = _PARTS.get(f"{vendor:04x}:{device:04x}") if vendor is not None and device is not None else None
-    for pattern, words in _PART_NAMES if found is None else ():
+    part = _PARTS.get(f"{vendor:04x}:{device:04x}") if vendor is not None and device is not None else None
+    for pattern, words in _PART_NAMES if part is None else ():
         match = re.search(pattern, name)
         if match:
-            found = match.expand(words)
+            part = match.expand(words)
             break
-    wanted = "switch" if kind is Kind.SWITCH else kind.value
-    return found if found in catalog and catalog.get(str(found)).kind == wanted else None
+    kind_name = "switch" if kind is Kind.SWITCH else kind.value
+    return part if part in catalog and catalog.get(str(part)).kind == kind_name else None
 
 
 def bridge_part(names: Iterable[str], catalog: Catalog) -> str | None:
     """The part of a CPU by the names of its functions, None if they tell no single generation."""
-    found = {part for name in names for pattern, part in _HOST_BRIDGES if re.search(pattern, name)}
-    part = next(iter(found)) if len(found) == 1 else None
+    parts = {part for name in names for pattern, part in _HOST_BRIDGES if re.search(pattern, name)}
+    part = next(iter(parts)) if len(parts) == 1 else None
     return part if part in catalog else None
 
 

@@ -9,7 +9,7 @@ from lanewise.topology.ranges import fold
 
 
 @dataclass(slots=True)
-class Node:
+class DraftDevice:
     """One device; `addresses` are its PCI functions, `node` (CPUs only) its NUMA node."""
 
     name: str
@@ -21,7 +21,7 @@ class Node:
 
 
 @dataclass(slots=True)
-class Edge:
+class DraftLink:
     """One PCIe link, `a` above; None is unknown. `upper` and `lower` are the PCI addresses of its two ends."""
 
     a: str
@@ -36,37 +36,37 @@ class Edge:
 
 
 @dataclass(slots=True)
-class Shape:
-    """Devices by name, links, NVLinks by pair, names of other tongues (addresses, `GPU0`), what is assumed.
+class SystemDraft:
+    """Devices by name, links, NVLinks by pair of devices, and assumptions (`notes`).
 
-    `remarks` are sentences on single devices, where {} stands for the name; `against` are contradictions. `ports` are
-    the root and switch ports on the way to devices, by address, with the device each belongs to; `root_nodes` the NUMA
-    node of the root above a function, where the dump states it apart from the function's own.
+    `names` has the device of each name in the dumps (addresses, `GPU0`). `remarks` are sentences about single devices,
+    with {} for the name. `ports` has the device of each root and switch port by address; `root_nodes` the NUMA node of
+    the root above a function, if the dump states it apart from the function's own.
     """
 
-    nodes: dict[str, Node] = field(default_factory=dict)
-    edges: list[Edge] = field(default_factory=list)
-    bonds: dict[tuple[str, str], int] = field(default_factory=dict)
-    called: dict[str, str] = field(default_factory=dict)
+    devices: dict[str, DraftDevice] = field(default_factory=dict)
+    links: list[DraftLink] = field(default_factory=list)
+    nvlinks: dict[tuple[str, str], int] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     ports: dict[str, str] = field(default_factory=dict)
     root_nodes: dict[str, int] = field(default_factory=dict)
     redirects: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     remarks: list[tuple[str, str]] = field(default_factory=list)
-    against: list[str] = field(default_factory=list)
+    contradictions: list[str] = field(default_factory=list)
 
-    def add(self, kind: Kind, word: str, part: str | None = None, node: int | None = None) -> Node:
+    def add(self, kind: Kind, word: str, part: str | None = None, node: int | None = None) -> DraftDevice:
         """A further device, named by its kind and numbered."""
-        number = sum(1 for name in self.nodes if name.rstrip("0123456789") == word)
-        made = Node(f"{word}{number}", kind, part, node)
-        self.nodes[made.name] = made
-        return made
+        number = sum(1 for name in self.devices if name.rstrip("0123456789") == word)
+        device = DraftDevice(f"{word}{number}", kind, part, node)
+        self.devices[device.name] = device
+        return device
 
-    def remarked(self) -> list[str]:
+    def remark_texts(self) -> list[str]:
         """The remarks, one for all devices that it holds for."""
         texts = dict.fromkeys(text for text, _ in self.remarks)
         return [text.format(", ".join(fold([n for t, n in self.remarks if t == text]))) for text in texts]
 
-    def of_kind(self, *kinds: Kind) -> list[Node]:
+    def of_kind(self, *kinds: Kind) -> list[DraftDevice]:
         """The devices of those kinds, in order."""
-        return [node for node in self.nodes.values() if node.kind in kinds]
+        return [node for node in self.devices.values() if node.kind in kinds]

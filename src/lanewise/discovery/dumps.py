@@ -6,10 +6,10 @@ import re
 
 from lanewise.discovery import hwloc, lspci, nccl, topo
 from lanewise.discovery.capture import Capture, read_tar
-from lanewise.discovery.facts import Reading
+from lanewise.discovery.facts import DumpFacts
+from lanewise.discovery.nvlink_ibstat import is_ibstat, is_nvlinks, read_ibstat, read_nvlinks
 from lanewise.discovery.nvml import read_nvml
 from lanewise.discovery.record import read_record
-from lanewise.discovery.states import is_ibstat, is_nvlinks, read_ibstat, read_nvlinks
 from lanewise.discovery.sysfs import read_sysfs
 from lanewise.errors import FormatError, Location
 
@@ -21,7 +21,7 @@ _ARCHIVES = (b"BZh", b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _XML = re.compile(r"\s*(?:<\?xml[^>]*\?>|<!DOCTYPE[^>]*>|<!--.*?-->|\s)*<(\w+)", re.DOTALL)
 
 
-def read_dump(data: bytes, file: str) -> tuple[Reading, ...]:
+def read_dump(data: bytes, file: str) -> tuple[DumpFacts, ...]:
     """What a dump says, kind by kind; FormatError that names the known kinds if it is none of them."""
     if data.startswith(_ARCHIVES) or data[257:262] == b"ustar":
         return read_capture(read_tar(data, file))
@@ -35,7 +35,7 @@ def read_dump(data: bytes, file: str) -> tuple[Reading, ...]:
     return _texts(text, file)
 
 
-def read_capture(capture: Capture) -> tuple[Reading, ...]:
+def read_capture(capture: Capture) -> tuple[DumpFacts, ...]:
     """What a captured /sys says, and the records beside it."""
     readings = [read_sysfs(capture)]
     if "nvml.json" in capture.texts:
@@ -45,7 +45,7 @@ def read_capture(capture: Capture) -> tuple[Reading, ...]:
     return tuple(readings)
 
 
-def _texts(text: str, file: str) -> tuple[Reading, ...]:
+def _texts(text: str, file: str) -> tuple[DumpFacts, ...]:
     readings = []
     if lspci.is_tree(text):
         readings.append(lspci.read_tree(text, file))

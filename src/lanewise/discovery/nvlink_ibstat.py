@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lanewise.discovery.facts import Gatherer, Reading
+from lanewise.discovery.facts import DumpFacts, FactCollector
 
 NVLINKS, IBSTAT = "nvidia-smi nvlink -s", "ibstat"
 _GPU = re.compile(r"^GPU (\d+): (.*?)(?: \(UUID: [^)]*\))?\s*$", re.MULTILINE)
@@ -19,20 +19,20 @@ def is_nvlinks(text: str) -> bool:
     return bool(_GPU.search(text) and (_LINK.search(text) or _NONE.search(text)))
 
 
-def read_nvlinks(text: str, file: str) -> Reading:
+def read_nvlinks(text: str, file: str) -> DumpFacts:
     """How many NVLinks of each GPU are up and down, and the rate of one; to whom they lead is not in it."""
-    found = Gatherer(file, NVLINKS)
+    facts = FactCollector(file, NVLINKS)
     heads = list(_GPU.finditer(text))
-    for head, end in zip(heads, [*(each.start() for each in heads[1:]), len(text)], strict=True):
+    for head, end in zip(heads, [*(head.start() for head in heads[1:]), len(text)], strict=True):
         name, line = f"GPU{head[1]}", text.count("\n", 0, head.start()) + 1
         states = [match[2] for match in _LINK.finditer(text, head.end(), end)]
         rates = [state for state in states if state != "<inactive>"]
-        found.say(name, "row", True, "GPU", line)
-        found.say(name, "name", head[2], "GPU", line)
-        found.say(name, "nvlinks", len(rates), "Link", line)
-        found.say(name, "nvlinks_off", len(states) - len(rates) or None, "Link", line)
-        found.say(name, "nvlink_rate", rates[0] if rates else None, "Link", line)
-    return found.done()
+        facts.say(name, "row", True, "GPU", line)
+        facts.say(name, "name", head[2], "GPU", line)
+        facts.say(name, "nvlinks", len(rates), "Link", line)
+        facts.say(name, "nvlinks_off", len(states) - len(rates) or None, "Link", line)
+        facts.say(name, "nvlink_rate", rates[0] if rates else None, "Link", line)
+    return facts.collected()
 
 
 def is_ibstat(text: str) -> bool:
@@ -40,14 +40,14 @@ def is_ibstat(text: str) -> bool:
     return bool(_CARD.search(text) and _PORT.search(text))
 
 
-def read_ibstat(text: str, file: str) -> Reading:
+def read_ibstat(text: str, file: str) -> DumpFacts:
     """State, rate and link layer of each device's first port; GUIDs are not read."""
-    found = Gatherer(file, IBSTAT)
+    facts = FactCollector(file, IBSTAT)
     heads = list(_CARD.finditer(text))
-    for head, end in zip(heads, [*(each.start() for each in heads[1:]), len(text)], strict=True):
+    for head, end in zip(heads, [*(head.start() for head in heads[1:]), len(text)], strict=True):
         for match in _PORT.finditer(text, head.end(), end):
             line = text.count("\n", 0, match.start(1)) + 1
             key = match[1].lower().replace(" ", "_")
-            if not any(fact.about == head[1] and fact.key == key for fact in found.facts):
-                found.say(head[1], key, f"{match[2]} Gb/s" if key == "rate" else match[2], match[1], line)
-    return found.done()
+            if not any(fact.about == head[1] and fact.key == key for fact in facts.facts):
+                facts.say(head[1], key, f"{match[2]} Gb/s" if key == "rate" else match[2], match[1], line)
+    return facts.collected()
