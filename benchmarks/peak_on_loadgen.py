@@ -46,9 +46,9 @@ def ours(seed: int, seconds: float, folder: Path) -> kept.Record:
     runner = LoadGenRunner(LawSystem(SERVICE, seed=seed), folder, RunnerSetup())
     found = find(runner, PeakAsk(bound=BOUND, percentile=PERCENTILE, seconds=seconds, seed=1000 * seed))
     return {
-        "qps": found.qps, "valid": found.outcome is not None, "ended": found.confirmed, "runs": len(found.trials),
-        "queries": sum(run.outcome.queries for run in found.runs), "interval": list(found.interval),
-        "longest_run_s": max(outcome.seconds for outcome in found.trials),
+        "qps": found.qps, "valid": found.best is not None, "ended": found.confirmed, "runs": len(found.search_runs),
+        "queries": sum(run.queries for run in found.runs), "interval": list(found.interval),
+        "longest_run_s": max(run.seconds for run in found.search_runs),
     }  # fmt: skip
 
 

@@ -55,10 +55,10 @@ def measure(name: str, seeds: int, first: int) -> dict[str, Any]:
     rows = []
     for seed in range(first, first + seeds):
         found = find(KnownRunner(stream=seed, **law), PeakAsk(bound=bound))
-        last = found.trials[-1]
+        last = found.search_runs[-1]
         rows.append({
-            "error_pct": 100 * (found.qps / peak - 1), "valid": found.outcome is not None and found.outcome.valid,
-            "confirmed": found.confirmed, "last_run_valid": last.valid, "runs": len(found.trials),
+            "error_pct": 100 * (found.qps / peak - 1), "valid": found.best is not None and found.best.valid,
+            "confirmed": found.confirmed, "last_run_valid": last.valid, "runs": len(found.search_runs),
             "seconds": found.seconds, "held": found.interval[0] <= peak <= found.interval[1],
         })  # fmt: skip
     return {"law": name, "peak": peak, "rows": rows}

@@ -28,11 +28,12 @@ import kept
 import lanewise._native as native
 from lanewise.api import load_catalog, load_study, load_system
 from lanewise.catalog import Catalog, Figure
+from lanewise.results.search_run import SearchRun
 from lanewise.serving import queues
 from lanewise.serving.ceiling import ceiling
-from lanewise.serving.durations import Durations, Trial
+from lanewise.serving.durations import Durations
 from lanewise.serving.load import ServiceLoad
-from lanewise.serving.peak import SearchOptions, find
+from lanewise.serving.peak import SearchOptions, search
 from lanewise.serving.search import find_peak
 from lanewise.serving.simulation import CHAIN, Simulation, SimulationInput
 from lanewise.serving.verdict import judge
@@ -211,15 +212,15 @@ def peak(seeds: int = 10) -> Row:
     found, trials, start = [], [], time.perf_counter()
     for seed in range(seeds):
 
-        def trial(qps: float, number: int, duration: float) -> Trial:
+        def trial(qps: float, number: int, duration: float) -> SearchRun:
             out = native_trial(qps, number, duration)
             verdict = judge(out.counted, out.late)
-            return Trial(qps, number, verdict.valid, out.percentile(0.99), out.counted, verdict.reason)
+            return SearchRun(qps, number, verdict.valid, out.percentile(0.99), out.counted, verdict.reason)
 
         each = find_peak(trial, durations=Durations(BOUND, longest=2e4), bracket=(700.0, 1000.0), precision=0.001,
                          seed=1 + 1000 * seed)  # fmt: skip
-        found.append(each.qps)
-        trials.append(len(each.trials))
+        found.append(each.rate)
+        trials.append(len(each.runs))
     errors = [100 * (each / exact - 1) for each in found]
     return {"exact": exact, "peaks": found, "runs": trials, "mean_error_pct": statistics.mean(errors),
             "worst_error_pct": max(errors, key=abs), "wall_s": time.perf_counter() - start}  # fmt: skip
@@ -250,16 +251,16 @@ def grid(threads: int) -> Row:
     """A full search of the peak for every cell; the native run lets other threads go on."""
     parts = catalog()
 
-    def search(cell: tuple[str, dict[str, int]]) -> Row:
+    def grid_point(cell: tuple[str, dict[str, int]]) -> Row:
         simulation = Simulation(load_system(cell[0], cell[1], parts), [ServiceLoad(RESNET, qps=1.0)])
         start = time.perf_counter()
-        each = find(simulation, 0, [1.0], SearchOptions())[0]
-        return {"system": cell[0], **cell[1], "peak": each.qps, "steady": ceiling(simulation, 0, [1.0]).qps,
-                "interval": each.interval, "runs": len(each.trials), "wall_s": time.perf_counter() - start}  # fmt: skip
+        each = search(simulation, 0, [1.0], SearchOptions())[0]
+        return {"system": cell[0], **cell[1], "peak": each.rate, "steady": ceiling(simulation, 0, [1.0]).qps,
+                "interval": each.interval, "runs": len(each.runs), "wall_s": time.perf_counter() - start}  # fmt: skip
 
     start, cpu = time.perf_counter(), time.process_time()
     with ThreadPoolExecutor(threads) as pool:
-        rows = list(pool.map(search, cells()))
+        rows = list(pool.map(grid_point, cells()))
     return {"threads": threads, "wall_s": time.perf_counter() - start, "cpu_s": time.process_time() - cpu,
             "cells": rows}  # fmt: skip
 

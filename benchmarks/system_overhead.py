@@ -18,7 +18,8 @@ import kept
 import numpy as np
 
 from lanewise import _native
-from lanewise.loadtest.system import SystemSpec, account, open_system
+from lanewise.loadtest import system as batching
+from lanewise.loadtest.system import SystemSpec, open_system
 
 ROUNDS = 5
 IMAGE = 150528
@@ -58,7 +59,7 @@ def overhead(rate: float, busy: bool, seconds: float = 2.0) -> dict[str, Any]:
         late = (found["answered"] - found["scheduled"]) * 1e-3
         values["p50"].append(float(np.percentile(late, 50)))
         values["p99"].append(float(np.percentile(late, 99)))
-        values["p50 in the system"].append(account(system).stages["total"]["p50"] * 1e6)
+        values["p50 in the system"].append(batching.statistics(system).stages["total"]["p50"] * 1e6)
     stop.set()
     shown = {name: statistics.median(each) for name, each in values.items()}
     beside = "a busy Python thread" if busy else "nothing"

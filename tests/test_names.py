@@ -24,12 +24,10 @@ VAGUE = set(WORDS.split())
 SHARED = {
     "Option",
     "Cell",
-    "Flow",
     "Found",
     "Matrix",
     "Model",
     "Part",
-    "Seen",
     "Table",
     "Transfer",
 }
@@ -40,7 +38,6 @@ VAGUE_MODULES = {
     "cli.loaded",
     "cli.spread",
     "readers.own",
-    "studies.bench",
 }
 
 

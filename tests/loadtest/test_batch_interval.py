@@ -13,7 +13,7 @@ if sys.platform != "linux":
 
 from lanewise import _native
 from lanewise.loadtest.batch_interval import intervals
-from lanewise.loadtest.system import SystemSpec, account, open_system
+from lanewise.loadtest.system import SystemSpec, open_system, statistics
 
 ASK = SystemSpec(
     devices=("cpu", "cpu"), batch=4, sample_bytes=64, library=16, service_batch=0.001, service_query=0.0001
@@ -41,8 +41,8 @@ def test_a_system_at_work_takes_its_service_and_batches_of_that_size():
     for size in (1, 3, 4):
         interval = intervals(system, ASK, [size])[size]
         assert interval >= 0.5 * (0.001 + size * 0.0001)  # a machine that stands still may end many batches at once
-        sizes = account(system).sizes
+        sizes = statistics(system).sizes
         assert max(sizes) == size == max(sizes, key=lambda count: sizes[count])  # a late issuer leaves some smaller
     system.load(list(range(16)))  # they were let go, and whole batches are taken again
     _native.drive(system, np.zeros(16), np.arange(16, dtype=np.uint64), coalesce=True)
-    assert max(account(system).sizes) == 4
+    assert max(statistics(system).sizes) == 4

@@ -18,9 +18,9 @@ from lanewise.loadtest import result, run_result
 from lanewise.loadtest.accuracy import Accuracy
 from lanewise.loadtest.audits import Audit
 from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadSpec
-from lanewise.loadtest.peak import Done, PeakAsk, PeakResult
+from lanewise.loadtest.peak import PeakAsk, PeakResult
 from lanewise.loadtest.single_run import SingleRun
-from lanewise.loadtest.system import NOTHING, SystemStatistics
+from lanewise.loadtest.system import NO_STATISTICS, SystemStatistics
 from lanewise.report.text import loadtest
 from lanewise.report.text import loadtest_run as loadtest_single
 from lanewise.results.observation import Basis, Source
@@ -29,26 +29,27 @@ ABOUT: dict[str, object] = {"engine": "synthetic", "devices": "cpu, cpu", "weigh
 TIMES = {"p50": 0.002, "p90": 0.004, "p99": 0.012, "p99.9": 0.0144, "max": 0.02}
 
 
-def outcome(qps: float, valid: bool = True, seed: int = 1, **more: Any) -> LoadGenResult:
+def run(qps: float, valid: bool = True, seed: int = 1, **more: Any) -> LoadGenResult:
     load = LoadSpec(SERVER, qps, 8.0, seed=seed)
     return replace(LoadGenResult(load, valid, (), 8000, 8.0, 0.99 * qps, TIMES, 12, {"p99": 1e-4}), **more)
 
 
-def account(copy: float = 1e-5, infer: float = 1e-3) -> SystemStatistics:
+def statistics(copy: float = 1e-5, infer: float = 1e-3) -> SystemStatistics:
     stages = {name: {"p50": mean, "p99": 2 * mean, "max": 3 * mean, "mean": mean}
               for name, mean in (("queue", 5e-4), ("copy", copy), ("infer", infer))}  # fmt: skip
     return SystemStatistics(stages, {1: 100, 4: 50}, 10**6, 300, 0, 0.0, ())
 
 
-def found(*tried: LoadGenResult, prediction: float | None = None, offline: float = 1000.0) -> PeakResult:
-    best = max((run for run in tried if run.valid), key=lambda run: run.load.qps, default=None)
-    runs = (
-        Done("offline", outcome(offline, load=LoadSpec(OFFLINE, offline, 8.0))),
-        *(Done("search", run) for run in tried),
-    )
+def peak(
+    *search_runs: LoadGenResult, prediction: float | None = None, offline: float = 1000.0,
+    setup: dict[str, object] = ABOUT, tally: SystemStatistics | None = None,
+) -> PeakResult:  # fmt: skip
+    best = max((run for run in search_runs if run.valid), key=lambda run: run.load.qps, default=None)
+    runs = (run(offline, load=LoadSpec(OFFLINE, offline, 8.0), role="offline"), *search_runs)
     qps = best.load.qps if best else 0.0
     ask, interval = PeakAsk(prediction=prediction), (0.9 * qps, 1.1 * qps)
-    return PeakResult(ask, qps, best, best is not None, interval, (500.0, 900.0), offline, runs, "best known", ())
+    return PeakResult(ask, qps, best, best is not None, interval, (500.0, 900.0), offline, runs, "best known", (),
+                      statistics() if tally is None else tally, setup, Path("kept"))  # fmt: skip
 
 
 rates = st.floats(1.0, 1e7)
@@ -56,11 +57,10 @@ rates = st.floats(1.0, 1e7)
 
 @given(st.lists(st.tuples(rates, st.booleans()), max_size=6), st.none() | rates, st.integers(1, 10**9))
 def test_the_answer_is_the_target_of_the_best_run_in_si_units(tried, prediction, size):
-    search = found(*(outcome(qps, valid, seed) for seed, (qps, valid) in enumerate(tried, 1)), prediction=prediction)
-    about = {**ABOUT, "sample bytes": size}
-    data = result.as_data(search, account(), about, Path("kept"))
+    runs = (run(qps, valid, seed) for seed, (qps, valid) in enumerate(tried, 1))
+    data = result.as_data(peak(*runs, prediction=prediction, setup={**ABOUT, "sample bytes": size}))
     json.dumps(data, allow_nan=False)
-    assert [run["seed"] for run in data["runs"]] == [1, *range(1, len(tried) + 1)]
+    assert [row["seed"] for row in data["runs"]] == [1, *range(1, len(tried) + 1)]
     best = max((qps for qps, valid in tried if valid), default=None)
     assert data["qps"] == best
     assert data["valid"] is (best is not None)
@@ -75,9 +75,8 @@ def test_the_answer_is_the_target_of_the_best_run_in_si_units(tried, prediction,
 
 @given(rates, st.integers(1, 10**9))
 def test_samples_of_a_peak_are_its_data_in_the_units_of_a_run_file(qps, size):
-    rows = {
-        row.metric: row for row in result.as_samples(found(outcome(qps)), account(), {**ABOUT, "sample bytes": size})
-    }
+    samples = result.as_samples(peak(run(qps), setup={**ABOUT, "sample bytes": size}))
+    rows = {row.metric: row for row in samples}
     assert rows["qps"].value == qps
     assert rows["goodput"].value == pytest.approx(rows["completed"].value * size / 1e9)
     assert [rows[name].value for name in ("p50", "p99", "p99.9")] == pytest.approx([2.0, 12.0, 14.4])
@@ -87,23 +86,23 @@ def test_samples_of_a_peak_are_its_data_in_the_units_of_a_run_file(qps, size):
 
 
 def test_a_search_without_a_valid_rate_is_one_row_without_a_value():
-    (row,) = result.as_samples(found(outcome(900.0, valid=False)), account(), ABOUT)
+    (row,) = result.as_samples(peak(run(900.0, valid=False)))
     assert (row.metric, row.value) == ("qps", None)
 
 
 def test_what_was_predicted_is_a_row_of_its_own_beside_the_measured_peak():
-    peak = next(iter(result.as_samples(found(outcome(900.0)), account(), {**ABOUT, "prediction": "from batches of 1"})))
-    row = result.expected(peak, 930.0)
+    measured = peak(run(900.0), setup={**ABOUT, "prediction": "from batches of 1"})
+    sample = next(result.as_samples(measured))
+    row = result.prediction_of(sample, 930.0)
     assert (row.source, row.basis, row.rests_on) == (Source.PREDICTED, Basis.CALIBRATED, ("from batches of 1",))
-    assert (row.scenario, row.flow, row.metric, row.settings) == (peak.scenario, peak.flow, "qps", peak.settings)
+    assert (row.scenario, row.flow, row.metric, row.settings) == (sample.scenario, sample.flow, "qps", sample.settings)
     assert row.measured_residual_pct == pytest.approx(100 * 30 / 900)
-    none = next(iter(result.as_samples(found(outcome(900.0, valid=False)), account(), ABOUT)))
-    assert result.expected(none, 930.0).measured is None
+    none = next(iter(result.as_samples(peak(run(900.0, valid=False)))))
+    assert result.prediction_of(none, 930.0).measured is None
 
 
 def test_unknown_ends_of_the_interval_are_none():
-    search = replace(found(outcome(900.0)), interval=(800.0, math.inf))
-    data = result.as_data(search, account(), ABOUT, Path("kept"))
+    data = result.as_data(replace(peak(run(900.0)), interval=(800.0, math.inf)))
     assert data["interval"] == [800.0, None]
     assert "interval   800 to unknown queries/s" in loadtest.as_text(data)
 
@@ -117,39 +116,40 @@ def test_unknown_ends_of_the_interval_are_none():
     ],
 )
 def test_the_limit_is_the_slowest_of_generator_copy_and_engine(lag: float, copy: float, infer: float, word: str):
-    assert result.limit(found(outcome(900.0, lag={"p99": lag})), account(copy, infer), ABOUT).startswith(word)
+    assert result.limit(peak(run(900.0, lag={"p99": lag}), tally=statistics(copy, infer))).startswith(word)
 
 
 def test_the_limit_says_how_many_batches_are_in_flight_what_is_moved_and_does_without_an_account():
     about = {**ABOUT, "streams": 4, "sample bytes": 10**6}
-    copies = result.limit(found(outcome(900.0)), account(2e-3, 1e-3), about)
+    copies = result.limit(peak(run(900.0), setup=about, tally=statistics(2e-3, 1e-3)))
     assert "0.891 GB/s; a batch's copy takes 2 ms, with up to 4 in flight" in copies
-    assert "with up to 4 in flight" in result.limit(found(outcome(900.0)), account(), about)
-    assert "in flight" not in result.limit(found(outcome(900.0)), account(), {**about, "streams": 1})
-    assert result.limit(found(outcome(900.0)), NOTHING, about) == "the system under test: 90 % of the Offline rate"
+    assert "with up to 4 in flight" in result.limit(peak(run(900.0), setup=about))
+    assert "in flight" not in result.limit(peak(run(900.0), setup={**about, "streams": 1}))
+    none = peak(run(900.0), setup=about, tally=NO_STATISTICS)
+    assert result.limit(none) == "the system under test: 90 % of the Offline rate"
 
 
 def test_what_a_search_alone_knows_stands_in_the_row_of_its_peak():
     about = {**ABOUT, "copy": "batch", "copies tried, gpu0": "batch 1 us", "prediction": "from batches of 1"}
-    peak, *others = result.as_samples(found(outcome(900.0)), account(), about)
-    assert {"copies tried, gpu0", "prediction", "seeds", "limit", "copy"} <= set(peak.how)
+    first, *others = result.as_samples(peak(run(900.0), setup=about))
+    assert {"copies tried, gpu0", "prediction", "seeds", "limit", "copy"} <= set(first.how)
     assert all(row.how == {"engine": "synthetic", "weights": "none", "sample bytes": "1000", "copy": "batch"}
                for row in others)  # fmt: skip
 
 
 @pytest.mark.parametrize(("still", "word"), [([0.0, 0.0, 0.1], "the engine"), ([0.0, 0.1, 0.1], "what else this")])
 def test_where_most_refused_runs_were_disturbed_the_machine_is_the_limit(still: list[float], word: str):
-    refused = [outcome(990.0 + seed, False, seed, still=each) for seed, each in enumerate(still, 2)]
-    assert result.limit(found(outcome(900.0), *refused), account(), ABOUT).startswith(word)
+    refused = [run(990.0 + seed, False, seed, still=each) for seed, each in enumerate(still, 2)]
+    assert result.limit(peak(run(900.0), *refused)).startswith(word)
 
 
 def search_text() -> str:
-    tried = (
-        outcome(12_345_678.0, False, 9, late=1_234_567, latency={"p99": 123.0}, ended_early=True),
-        outcome(700.0, True, 10, seconds=1234.5),
-        outcome(900.0, False, 11, latency={}, late=0),
+    runs = (
+        run(12_345_678.0, False, 9, late=1_234_567, latency={"p99": 123.0}, ended_early=True),
+        run(700.0, True, 10, seconds=1234.5),
+        run(900.0, False, 11, latency={}, late=0),
     )
-    return loadtest.as_text(result.as_data(found(*tried, prediction=735.0), account(), ABOUT, Path("kept")))
+    return loadtest.as_text(result.as_data(peak(*runs, prediction=735.0)))
 
 
 def test_a_search_is_told_with_columns_that_line_up():
@@ -184,8 +184,8 @@ logs: kept\
 @given(st.lists(st.tuples(st.floats(0.1, 1e8), st.integers(1, 10**6), st.integers(0, 10**7), st.floats(1e-7, 1e4)),
                 min_size=1, max_size=5))  # fmt: skip
 def test_no_column_runs_into_the_next_however_large_the_numbers(rows):
-    tried = [outcome(qps, True, seed, late=late, latency={"p99": p99}) for qps, seed, late, p99 in rows]
-    lines = loadtest.as_text(result.as_data(found(*tried), account(), ABOUT, Path("kept"))).splitlines()
+    runs = [run(qps, True, seed, late=late, latency={"p99": p99}) for qps, seed, late, p99 in rows]
+    lines = loadtest.as_text(result.as_data(peak(*runs))).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("run "))
     table = list(itertools.takewhile(bool, lines[start:]))
     heads = ["run", "target/s", "seconds", "seed", "verdict", "p99", "late"]
@@ -200,9 +200,9 @@ def test_no_column_runs_into_the_next_however_large_the_numbers(rows):
 
 def single(load: LoadSpec, **more: Any) -> SingleRun:
     lag = {"p50": 1e-5, "p99": 1e-4}
-    told_of = {"target_latency_ns": 2e7} if load.scenario == SERVER else {}
-    ran = LoadGenResult(load, True, (), 100, 2.0, 50.0, TIMES, 0, lag, folder=Path("logs/0001"), settings=told_of)
-    return SingleRun(ran, account(), ABOUT, Path("kept"), **more)
+    log = {"target_latency_ns": 2e7} if load.scenario == SERVER else {}
+    result = LoadGenResult(load, True, (), 100, 2.0, 50.0, TIMES, 0, lag, folder=Path("logs/0001"), settings=log)
+    return SingleRun(result, statistics(), ABOUT, Path("kept"), **more)
 
 
 def test_the_bound_is_that_which_loadgen_used():

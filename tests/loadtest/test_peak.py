@@ -14,9 +14,10 @@ from loadtest.known_runner import KnownRunner
 from lanewise.errors import Contradiction, FormatError, InputError
 from lanewise.loadtest import state
 from lanewise.loadtest.load_run import SERVER, LoadGenResult, LoadSpec
-from lanewise.loadtest.peak import Done, PeakAsk, disturbed, find
+from lanewise.loadtest.peak import PeakAsk, find
 from lanewise.loadtest.system import SystemStatistics
-from lanewise.serving.durations import Durations, Trial
+from lanewise.results.search_run import SearchRun
+from lanewise.serving.durations import Durations
 from lanewise.serving.queues import md1_peak
 from lanewise.serving.search import find_peak
 
@@ -29,9 +30,9 @@ def test_the_peak_of_an_md1_server_is_within_2_per_cent_in_9_of_10_seeds() -> No
     runners = [KnownRunner(stream=each) for each in range(60)]
     found = [find(runner, PeakAsk()) for runner in runners]
     assert sum(abs(each.qps / PEAK - 1.0) <= 0.02 for each in found) >= 52
-    assert all(each.outcome is not None and each.outcome.valid for each in found)
-    assert all(each.outcome.load.qps == each.qps for each in found if each.outcome)
-    assert all(len(each.trials) <= 12 for each in found)
+    assert all(each.best is not None and each.best.valid for each in found)
+    assert all(each.best.load.qps == each.qps for each in found if each.best)
+    assert all(len(each.search_runs) <= 12 for each in found)
     assert sum(each.seconds for each in found) <= 150.0 * len(found)
     assert sum(each.confirmed for each in found) >= 58
 
@@ -48,8 +49,8 @@ def test_the_peak_of_an_md1_server_is_within_2_per_cent_in_9_of_10_seeds() -> No
 def test_other_servers_are_found_with_a_valid_run_and_in_time(runner: KnownRunner, bound: float) -> None:
     found = find(runner, PeakAsk(bound=bound))
     assert found.confirmed
-    assert found.outcome is not None
-    assert found.outcome.valid
+    assert found.best is not None
+    assert found.best.valid
     assert found.seconds < 165.0
     above = runner.run(LoadSpec(qps=1.08 * found.qps, seconds=200_000 / found.qps, bound=bound, seed=99))
     below = runner.run(LoadSpec(qps=0.94 * found.qps, seconds=200_000 / found.qps, bound=bound, seed=98))
@@ -92,13 +93,13 @@ def test_a_prediction_above_the_offline_rate_begins_there_whatever_its_digits() 
 
 
 def test_a_first_run_refused_beside_other_work_is_tried_again_before_the_rate_is_lowered() -> None:
-    hit = [Trial(500.0, seed, False, 0.02, 500, disturbed=True) for seed in (1, 2, 3)]
+    hit = [SearchRun(500.0, seed, False, 0.02, 500, disturbed=True) for seed in (1, 2, 3)]
     ask = {"durations": Durations(BOUND), "bracket": (490.0, 510.0), "budget": 100.0, "floor": 10.0}
 
-    def next_after(*trials: Trial) -> float:
+    def next_after(*trials: SearchRun) -> float:
         asked: list[float] = []
 
-        def run(qps: float, seed: int, seconds: float) -> Trial:
+        def run(qps: float, seed: int, seconds: float) -> SearchRun:
             asked.append(qps)
             raise Cut
 
@@ -130,24 +131,25 @@ def test_a_refused_run_is_disturbed_by_others_or_where_the_machine_stood_still(
     run = replace(
         LoadGenResult(LoadSpec(qps=1000.0), False, ("late",), 5000, 5.0, 1000.0, {}, late), others=others, still=still
     )
-    assert disturbed(run) is hit
-    assert not disturbed(replace(run, valid=True))
+    assert run.disturbed is hit
+    assert not replace(run, valid=True).disturbed
 
 
 def test_warm_ups_do_not_count_and_every_run_has_its_own_seed() -> None:
     runner = KnownRunner()
     found = find(runner, QUICK)
-    kinds = [run.kind for run in found.runs]
-    assert kinds[0] == "warm-up"
-    assert kinds.count("offline") == 1
-    assert len({*found.seeds}) == len(found.seeds) == len(found.trials)
+    roles = [run.role for run in found.runs]
+    assert roles[0] == "warm-up"
+    assert roles.count("offline") == 1
+    seeds = [run.load.seed for run in found.search_runs]
+    assert len({*seeds}) == len(seeds) == len(found.search_runs)
     assert found.offline == pytest.approx(1000.0)
-    assert [run.outcome.load for run in found.runs] == runner.ran
+    assert [run.load for run in found.runs] == runner.ran
 
 
 def test_no_valid_rate_is_said_and_not_invented() -> None:
     found = find(KnownRunner(times=(0.02,)), QUICK)  # each answer alone takes longer than the bound
-    assert (found.qps, found.outcome, found.confirmed) == (0.0, None, False)
+    assert (found.qps, found.best, found.confirmed) == (0.0, None, False)
     assert found.notes[0].startswith("no rate was VALID")
 
 
@@ -190,7 +192,7 @@ def test_progress_tells_what_runs_next_and_how_long_it_may_take() -> None:
     found = find(KnownRunner(), QUICK, told.append)
     assert len(told) == len(found.runs)
     assert all(0.0 < each.left <= each.at_most <= QUICK.seconds for each in told)
-    assert [each.load for each in told] == [run.outcome.load for run in found.runs]
+    assert [each.load for each in told] == [run.load for run in found.runs]
 
 
 class Cut(KeyboardInterrupt):
@@ -242,8 +244,7 @@ def test_a_file_that_is_no_state_is_refused_with_its_line(bad: str) -> None:
 
 
 def test_every_outcome_survives_being_written_and_read(tmp_path) -> None:
-    outcome = replace(KnownRunner().run(LoadSpec(qps=500.0, seconds=2.0)), folder=tmp_path, settings={"a": 1})
-    run = Done("search", outcome)
+    run = replace(KnownRunner().run(LoadSpec(qps=500.0, seconds=2.0)), folder=tmp_path, settings={"a": 1})
     assert state.read(state.text_of(QUICK, [run]), "x", QUICK) == [run]
 
 
@@ -269,36 +270,38 @@ def test_accounts_are_read_back_as_they_were_and_lines_that_are_none_left_out() 
     account = SystemStatistics(
         {"copy": {"p99": 0.1}}, {1: 2, 8: 3}, 10, 26, 0, 0.5, (("batch", {"batch": 1e-3}), ("memcpy", {}))
     )
-    run = Done("search", LoadGenResult(LoadSpec(seed=7), True, (), 9, 1.0, 9.0, {}, 0))
-    line = state.account_line(run, account)
+    run = LoadGenResult(LoadSpec(seed=7), True, (), 9, 1.0, 9.0, {}, 0)
+    line = state.statistics_line(run, account)
     bad = ["", "[]", "{}", "null", line[:-9], line.replace('"sizes": {', '"sizes": {"x": 1, '),
            line.replace('{"copy": {"p99": 0.1}}', "null")]  # fmt: skip
-    assert state.accounts("\n".join([*bad, line, *bad])) == {("search", 7): account}
+    assert state.read_statistics("\n".join([*bad, line, *bad])) == {("search", 7): account}
 
 
 @pytest.mark.parametrize("above", [1.05, 1.3])
 def test_above_a_bracket_whose_upper_end_is_valid_the_steps_begin_small(above: float) -> None:
     tried: list[float] = []
 
-    def planted(qps: float, seed: int, seconds: float) -> Trial:
+    def planted(qps: float, seed: int, seconds: float) -> SearchRun:
         tried.append(qps)
         valid = qps <= 1000.0 * above
-        return Trial(qps, seed, valid, 0.001 if valid else 9.0, round(qps * seconds), hopeless=not valid)
+        latency, completed = (0.001, 1.0) if valid else (9.0, 0.0)
+        queries = round(qps * seconds)
+        return SearchRun(qps, seed, valid, latency, queries, hopeless=not valid, completed=completed)
 
     found = find_peak(planted, durations=Durations(BOUND), bracket=(950.0, 1000.0), precision=0.02, budget=100.0)
-    assert found.qps == pytest.approx(1000.0 * above, rel=0.2)
+    assert found.rate == pytest.approx(1000.0 * above, rel=0.2)
     assert max(tried) <= 2.2 * 1000.0
 
 
 def test_where_no_run_was_refused_but_latency_tells_the_interval_has_two_ends() -> None:
-    def near(qps: float, seed: int, seconds: float) -> Trial:
-        return Trial(qps, seed, True, 0.9 * BOUND, round(qps * seconds))
+    def near(qps: float, seed: int, seconds: float) -> SearchRun:
+        return SearchRun(qps, seed, True, 0.9 * BOUND, round(qps * seconds))
 
     found = find_peak(near, durations=Durations(BOUND), bracket=(950.0, 1000.0), most_runs=3, budget=100.0)
-    assert found.interval[0] < found.qps <= found.interval[1] * 1.01 < 2000.0
+    assert found.interval[0] < found.rate <= found.interval[1] * 1.01 < 2000.0
 
 
 def test_without_a_refused_run_the_peak_may_lie_higher() -> None:
     found = find(KnownRunner(times=(1e-5,)), replace(QUICK, most_runs=1, prediction=100.0))
-    assert found.outcome is not None
+    assert found.best is not None
     assert any("may lie higher" in note for note in found.notes)

@@ -20,7 +20,7 @@ ALONE = DeviceModel(bound=0.015)
 @pytest.mark.parametrize("service", [0.0005, 0.001, 0.004])
 def test_one_device_that_serves_query_by_query_is_the_closed_form(service: float):
     found = predict_peak({1: service}, ALONE)
-    assert found.qps == pytest.approx(md1_peak(service, ALONE.bound), rel=0.015)
+    assert found.rate == pytest.approx(md1_peak(service, ALONE.bound), rel=0.015)
     assert found.ceiling == pytest.approx(1 / service)
 
 
@@ -33,15 +33,15 @@ def test_times_and_bound_twice_as_long_halve_the_peak(scale: float, largest: int
         {size: scale * took for size, took in times.items()},
         replace(ALONE, bound=scale * ALONE.bound, timeout=scale * 0.001),
     )
-    assert other.qps * scale == pytest.approx(one.qps, rel=0.02)
+    assert other.rate * scale == pytest.approx(one.rate, rel=0.02)
 
 
 def test_more_devices_and_batches_in_flight_carry_more_and_steps_less():
     times = {1: 0.001, 2: 0.0012, 8: 0.003}
-    one = predict_peak(times, ALONE).qps
-    two = predict_peak(times, replace(ALONE, servers=2)).qps
+    one = predict_peak(times, ALONE).rate
+    two = predict_peak(times, replace(ALONE, servers=2)).rate
     assert 2.0 * one < two < 2.2 * one  # a query goes where fewer wait
-    assert predict_peak(times, replace(ALONE, steps=True)).qps <= one * 1.005
+    assert predict_peak(times, replace(ALONE, steps=True)).rate <= one * 1.005
     assert predict_peak(times, replace(ALONE, servers=2)).ceiling == pytest.approx(2 * 8 / 0.003)
 
 

@@ -49,12 +49,12 @@ def onnx(path: Path, **more: Any) -> BenchAsk:
 def test_the_synthetic_engine_answers_the_crc_of_samples_that_can_be_made_again(tmp_path: Path):
     with opened(BenchAsk(system=SYSTEM, answer=SUMS), tmp_path) as session:
         given = answered(session)
-        account = session.account()
+        statistics = session.statistics()
     samples = NativeSamples(20, 96)
     assert given == {i: zlib.crc32(samples.sample(i)).to_bytes(4, "little") for i in range(20)}
-    assert account.answered == 20
-    assert account.bytes == 20 * 96
-    assert max(account.sizes) <= 4
+    assert statistics.answered == 20
+    assert statistics.bytes == 20 * 96
+    assert max(statistics.sizes) <= 4
 
 
 def test_native_samples_are_the_systems_own_and_end_where_they_end():
@@ -90,8 +90,8 @@ def test_answers_of_a_model_are_those_it_gives_to_the_same_samples(tmp_path: Pat
         for index, answer in given.items():
             expected = alone.infer(np.frombuffer(dataset.sample(index), np.uint8)[None, :])[0]
             assert np.frombuffer(answer, np.float32) == pytest.approx(expected)
-        assert session.about["sha256"]
-        assert session.about["batch"] == 4
+        assert session.setup["sha256"]
+        assert session.setup["batch"] == 4
     assert sorted(given) == list(range(20))
 
 

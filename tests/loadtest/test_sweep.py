@@ -15,14 +15,13 @@ from lanewise.cli import verbs
 from lanewise.errors import InputError, UnknownName
 from lanewise.loadtest import selftest, sweep
 from lanewise.loadtest.peak import PeakAsk, find
-from lanewise.loadtest.system import SystemStatistics
-from lanewise.options.loadtest import LoadTestOptions, SweepOptions
+from lanewise.options.loadtest import SweepOptions
 from lanewise.report.sweep import as_chart, as_table, doubts
 from lanewise.results.codec import run_from_json, run_to_json
 from lanewise.results.observation import Source
 from lanewise.results.sample import Sample
 
-FOUR = LoadTestOptions(devices=("gpu0", "gpu1", "gpu2", "gpu3"), batch=8, streams=2)
+FOUR = SweepOptions(devices=("gpu0", "gpu1", "gpu2", "gpu3"), batch=8, streams=2)
 BYTES = 150_528
 
 
@@ -169,19 +168,18 @@ def test_a_run_holds_every_point_apart_and_marks_what_is_extrapolated() -> None:
 def test_a_search_becomes_a_point_and_is_read_back_as_it_was() -> None:
     found = find(KnownRunner(times=(0.001,)), PeakAsk(seconds=20.0, prediction=840.0))
     (point,) = sweep.points(sweep.BATCH, ["1"], FOUR)
-    account = SystemStatistics({}, {}, 0, 0, 0, 0.0, ())
-    told = sweep.seen(point, found, account, {"devices": "gpu0", "sample bytes": BYTES})
+    told = sweep.point_result(point, replace(found, setup={"devices": "gpu0", "sample bytes": BYTES}))
     assert told.value("qps") == pytest.approx(found.qps)
-    assert found.outcome is not None
-    assert told.value("goodput") == pytest.approx(found.outcome.qps * BYTES)
-    assert told.value("p99") == pytest.approx(found.outcome.latency["p99"])
+    assert found.best is not None
+    assert told.value("goodput") == pytest.approx(found.best.qps * BYTES)
+    assert told.value("p99") == pytest.approx(found.best.latency["p99"])
     assert any("no MLPerf submission" in note for note in told.notes)
-    text = sweep.kept(told, "as asked")
-    assert sweep.again(text, point, "as asked") == told
+    text = sweep.to_json(told, "as asked")
+    assert sweep.from_json(text, point, "as asked") == told
     earlier = {name: value for name, value in json.loads(text).items() if name != "predicted"}
-    assert sweep.again(json.dumps(earlier), point, "as asked") == replace(told, predicted=None)
+    assert sweep.from_json(json.dumps(earlier), point, "as asked") == replace(told, predicted=None)
     for other, asked in ((text, "otherwise"), (text[:-9], "as asked"), ("[]", "as asked"), ("{}", "as asked")):
-        assert sweep.again(other, point, asked) is None
+        assert sweep.from_json(other, point, asked) is None
 
 
 @pytest.mark.parametrize(
@@ -204,7 +202,7 @@ def test_a_chart_has_units_on_its_axes_and_tells_extrapolated_points_from_measur
 
 
 def test_the_composable_server_study_takes_the_users_rows_and_draws_them(tmp_path) -> None:
-    ask = LoadTestOptions(devices=tuple(f"gpu{i}" for i in range(6)), batch=64)
+    ask = SweepOptions(devices=tuple(f"gpu{i}" for i in range(6)), batch=64)
     kept = []
     for path, share in ((3, 0.99), (4, 0.96)):
         found = [

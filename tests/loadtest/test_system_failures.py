@@ -17,7 +17,7 @@ if sys.platform != "linux":
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError, UnknownName
-from lanewise.loadtest.system import SystemSpec, account, cannot, open_system
+from lanewise.loadtest.system import SystemSpec, cannot, open_system, statistics
 
 SMALL: dict[str, Any] = {"sample_bytes": 64, "library": 16, "timeout": 0.0}
 
@@ -92,7 +92,7 @@ def test_an_engines_error_ends_the_run_but_every_query_is_answered(streams: int)
     assert list(found["answers"]) == [1] * 200
     assert found["data"][9] == b""
     assert found["data"][-1] == b""
-    told = account(system)
+    told = statistics(system)
     assert told.answered + told.failed == 200
     assert len(calls) < 200
     failed.clear()

@@ -19,7 +19,7 @@ if sys.platform != "linux":
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure, UnknownName
-from lanewise.loadtest.system import SystemSpec, account, gpus, open_system
+from lanewise.loadtest.system import SystemSpec, gpus, open_system, statistics
 
 BYTES, LIBRARY = 1000, 24  # not a multiple of 16
 Open = Callable[..., _native.BatchingSystem]
@@ -66,7 +66,7 @@ def test_each_way_to_copy_brings_the_right_samples_to_every_gpu(opened: Open, me
     assert found["data"] == right()
     assert system.copies == [(method, {}), (method, {})]
     assert {batch[0] for batch in system.trace()} == {0, 1}
-    assert account(system).bytes == 50 * BYTES
+    assert statistics(system).bytes == 50 * BYTES
 
 
 def test_a_cpu_and_a_gpu_serve_side_by_side(opened: Open) -> None:
@@ -108,7 +108,7 @@ def test_the_gpu_is_held_by_a_kernel_for_each_batch(opened: Open) -> None:
     library = fake_cuda.build()
     before = fake_cuda.calls(library, "cuLaunchKernel")
     driven(system, 20)
-    assert fake_cuda.calls(library, "cuLaunchKernel") - before == sum(account(system).sizes.values())
+    assert fake_cuda.calls(library, "cuLaunchKernel") - before == sum(statistics(system).sizes.values())
 
 
 def test_data_that_is_damaged_on_its_way_shows_in_the_checksum(opened: Open) -> None:

@@ -22,7 +22,7 @@ from lanewise import _native
 from lanewise.loadtest.interference import used
 from lanewise.loadtest.load_run import LoadSpec
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup
-from lanewise.loadtest.system import SystemSpec, SystemStatistics, account, open_system, perfetto
+from lanewise.loadtest.system import SystemSpec, SystemStatistics, open_system, perfetto, statistics
 
 BYTES, LIBRARY = 100, 32  # not a multiple of 16: samples keep their distance on the device
 
@@ -77,7 +77,7 @@ def test_every_query_is_answered_once_with_what_its_sample_is(
     assert found["data"] == [checksum(sample) for sample in samples]
     assert (found["issued"] >= found["scheduled"]).all()
     assert (found["answered"] >= found["issued"]).all()
-    told = account(system)
+    told = statistics(system)
     assert max(told.sizes) <= batch
     assert sum(size * count for size, count in told.sizes.items()) == told.answered == len(times)
     assert told.bytes == len(times) * BYTES
@@ -87,14 +87,14 @@ def test_every_query_is_answered_once_with_what_its_sample_is(
 def test_a_full_batch_does_not_wait_for_its_time_out() -> None:
     system = made(batch=4, timeout=1000.0)
     result = driven(system, [0.0] * 8, coalesce=True, flush=False)
-    assert account(system).sizes == {4: 2}
+    assert statistics(system).sizes == {4: 2}
     assert list(result["answers"]) == [1] * 8
 
 
 def test_a_partial_batch_waits_for_its_time_out() -> None:
     system = made(batch=4, timeout=0.05)
     result = driven(system, [0.0] * 2, coalesce=True, flush=False)
-    assert account(system).sizes == {2: 1}
+    assert statistics(system).sizes == {2: 1}
     assert (result["answered"] - result["issued"]).min() >= 0.05e9
 
 
@@ -102,14 +102,14 @@ def test_flush_lets_a_partial_batch_go_long_before_its_time_out() -> None:
     system = made(batch=64, timeout=1000.0)
     found = driven(system, [0.0] * 5, coalesce=True)
     assert list(found["answers"]) == [1] * 5
-    assert account(system).sizes == {5: 1}
+    assert statistics(system).sizes == {5: 1}
 
 
 def test_without_a_time_out_a_query_waits_for_no_other() -> None:
     system = made(batch=64, timeout=0.0)
     result = driven(system, [0.0], flush=False)
     assert list(result["answers"]) == [1]
-    assert account(system).sizes == {1: 1}
+    assert statistics(system).sizes == {1: 1}
 
 
 def test_what_waits_while_the_device_is_busy_goes_together(loadgen: object, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_what_waits_while_the_device_is_busy_goes_together(loadgen: object, tmp_
     system = open_system(spec)
     runner = LoadGenRunner(system, tmp_path, RunnerSetup(samples=LIBRARY, resident=LIBRARY), tick)
     runner.run(LoadSpec(qps=1000.0, seconds=0.001, queries=20, bound=600.0))
-    sizes = account(system).sizes
+    sizes = statistics(system).sizes
     assert sum(size * count for size, count in sizes.items()) == 20
     assert sum(sizes.values()) <= 2  # those there at first, and all that came meanwhile
 
@@ -141,7 +141,7 @@ def test_the_next_batch_is_copied_while_the_device_is_held() -> None:
         batches = sorted((copied, inferred) for _, _, _, copied, inferred, *_ in system.trace())
         early = [copied for (_, inferred), (copied, _) in pairwise(batches) if copied < inferred]
         assert bool(early) is (streams > 1)
-    assert account(system).stages["infer"]["max"] > 1.9 * service  # it waits for its device, copied
+    assert statistics(system).stages["infer"]["max"] > 1.9 * service  # it waits for its device, copied
 
 
 def test_an_idle_system_uses_every_device_and_a_slow_device_gets_less() -> None:
@@ -181,7 +181,7 @@ def test_samples_come_from_the_data_set_and_leave_room_when_unloaded() -> None:
 def test_a_run_tells_where_time_went() -> None:
     system = made(batch=2, timeout=0.0, service_batch=0.01, service_query=0.005, trace=3)
     driven(system, np.arange(8) * 0.03)
-    told: SystemStatistics = account(system)
+    told: SystemStatistics = statistics(system)
     assert told.stages["infer"]["p50"] >= 0.015 * 0.99
     assert told.stages["total"]["max"] >= told.stages["infer"]["max"]
     assert told.mean_batch == pytest.approx(8 / sum(told.sizes.values()))
@@ -209,7 +209,7 @@ def test_it_runs_again_and_forgets_the_run_before() -> None:
     system = made(batch=3)
     for count in (20, 5):
         driven(system, [0.0] * count)
-        assert account(system).answered == count
+        assert statistics(system).answered == count
 
 
 def test_deterministic_service_queues_as_m_d_1_does() -> None:

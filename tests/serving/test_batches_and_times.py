@@ -33,7 +33,7 @@ def test_a_batch_option_never_makes_a_gpu_faster_than_stated(system, part, name,
     made = Simulation(
         lanewise.load_system(system, {}), [ServiceLoad(workload(name), qps=1.0, gpus=("gpu0",), batch=batch)]
     )
-    times = made.served[0].times[0]
+    times = made.deployments[0].times[0]
     for size, seconds in stated(part, name).items():
         if size < workload(name).batch:
             assert times.at(size) >= seconds * (1 - 1e-12)

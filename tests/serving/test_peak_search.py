@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanewise.errors import InputError
-from lanewise.serving.durations import Durations, PeakEstimate, Trial
+from lanewise.results.search_run import SearchRun
+from lanewise.serving.durations import Durations
 from lanewise.serving.queues import md1_peak
-from lanewise.serving.search import RunFunction, find_peak
+from lanewise.serving.search import PeakEstimate, RunFunction, find_peak
 from lanewise.serving.verdict import most_late, percentile_index
 
 BOUND = 0.015
@@ -24,9 +25,9 @@ allowed = cache(most_late)
 def planted(threshold: float, latency: bool = True, power: float = 8.0) -> RunFunction:
     """A server without chance: valid up to the threshold and never above."""
 
-    def run(qps: float, seed: int, duration: float) -> Trial:
+    def run(qps: float, seed: int, duration: float) -> SearchRun:
         seen = BOUND * (qps / threshold) ** power if latency else math.nan
-        return Trial(qps, seed, qps <= threshold, seen, int(qps * duration), "" if qps <= threshold else "too slow")
+        return SearchRun(qps, seed, qps <= threshold, seen, int(qps * duration), "" if qps <= threshold else "too slow")
 
     return run
 
@@ -34,14 +35,14 @@ def planted(threshold: float, latency: bool = True, power: float = 8.0) -> RunFu
 def md1(draw: int, bound: float = BOUND) -> RunFunction:
     """A server of 1 ms by Lindley's recursion, judged as LoadGen does."""
 
-    def run(qps: float, seed: int, duration: float) -> Trial:
+    def run(qps: float, seed: int, duration: float) -> SearchRun:
         queries = max(int(qps * duration), 1)
         due = np.cumsum(np.random.default_rng(1000 * draw + seed).exponential(1.0 / qps, queries))
         work = 0.001 * np.arange(queries) - due
         times = work - np.minimum.accumulate(work) + 0.001
         late = int((times > bound).sum())
         index = percentile_index(queries)
-        return Trial(qps, seed, late <= allowed(queries), float(np.partition(times, index)[index]), queries)
+        return SearchRun(qps, seed, late <= allowed(queries), float(np.partition(times, index)[index]), queries)
 
     return run
 
@@ -58,10 +59,10 @@ def test_a_server_without_chance_is_found_at_any_scale(
     bracket = (0.8 * off * threshold, 1.2 * off * threshold) if predicted else None
     found = find_peak(planted(threshold, latency), durations=ENDLESS, bracket=bracket, precision=0.01, most_runs=60)
     assert found.confirmed, found.reason
-    assert found.low <= threshold < found.high
-    assert found.qps == pytest.approx(threshold, rel=0.02)
-    assert found.trials[-1].valid
-    assert found.trials[-1].qps == found.qps
+    assert found.rate <= threshold < found.refused
+    assert found.rate == pytest.approx(threshold, rel=0.02)
+    assert found.runs[-1].valid
+    assert found.runs[-1].rate == found.rate
 
 
 def test_an_md1_server_of_1_ms_in_12_runs_of_10_s() -> None:
@@ -69,22 +70,22 @@ def test_an_md1_server_of_1_ms_in_12_runs_of_10_s() -> None:
         find_peak(md1(draw), durations=Durations(BOUND, 10.0, 10.0), bracket=(700.0, 1000.0), most_runs=12)
         for draw in range(40)
     ]
-    assert all(len(peak.trials) <= 12 for peak in found)
-    assert sum(abs(peak.qps / PEAK - 1.0) < 0.02 for peak in found) >= 34
-    assert sum(peak.confirmed and peak.trials[-1].valid for peak in found) >= 34
-    assert float(np.mean([peak.qps for peak in found])) == pytest.approx(PEAK, rel=0.01)
+    assert all(len(peak.runs) <= 12 for peak in found)
+    assert sum(abs(peak.rate / PEAK - 1.0) < 0.02 for peak in found) >= 34
+    assert sum(peak.confirmed and peak.runs[-1].valid for peak in found) >= 34
+    assert float(np.mean([peak.rate for peak in found])) == pytest.approx(PEAK, rel=0.01)
 
 
 def test_longer_runs_find_it_within_half_a_per_cent() -> None:
     found = [find_peak(md1(draw), durations=Durations(BOUND), bracket=(700.0, 1000.0)) for draw in range(5)]
-    assert sum(abs(peak.qps / PEAK - 1.0) < 0.005 for peak in found) >= 4
-    assert all(peak.confirmed and peak.trials[-1].valid for peak in found)
+    assert sum(abs(peak.rate / PEAK - 1.0) < 0.005 for peak in found) >= 4
+    assert all(peak.confirmed and peak.runs[-1].valid for peak in found)
     assert all(peak.interval[0] <= peak.interval[1] for peak in found)
 
 
 def test_a_more_lenient_bound_gives_a_higher_peak() -> None:
     def peak(bound: float) -> float:
-        return find_peak(md1(1, bound), durations=Durations(bound, longest=100.0), precision=0.01).qps
+        return find_peak(md1(1, bound), durations=Durations(bound, longest=100.0), precision=0.01).rate
 
     assert peak(0.005) < peak(0.015) < peak(0.05) < 1000.0
 
@@ -92,26 +93,26 @@ def test_a_more_lenient_bound_gives_a_higher_peak() -> None:
 def test_a_false_verdict_is_outvoted() -> None:
     honest = planted(1000.0, latency=False)
 
-    def run(qps: float, seed: int, duration: float) -> Trial:
+    def run(qps: float, seed: int, duration: float) -> SearchRun:
         trial = honest(qps, seed, duration)
-        return Trial(qps, seed, not trial.valid, trial.latency, trial.queries) if seed in (1, 4) else trial
+        return SearchRun(qps, seed, not trial.valid, trial.latency, trial.queries) if seed in (1, 4) else trial
 
     found = find_peak(run, durations=Durations(BOUND), bracket=(800.0, 1500.0), precision=0.01, most_runs=60)
     assert found.confirmed
-    assert found.qps == pytest.approx(1000.0, rel=0.02)
+    assert found.rate == pytest.approx(1000.0, rel=0.02)
 
 
 def test_the_last_runs_are_long_enough_to_show_a_backlog() -> None:
     # A server of 1,000/s that never idles: the backlog of a rate above it passes the bound after bound / excess only.
     times: list[float] = []
 
-    def run(qps: float, seed: int, duration: float) -> Trial:
+    def run(qps: float, seed: int, duration: float) -> SearchRun:
         times.append(duration)
         backlog = max(qps / 1000.0 - 1.0, 0.0) * duration
-        return Trial(qps, seed, backlog <= BOUND, math.nan, int(qps * duration))
+        return SearchRun(qps, seed, backlog <= BOUND, math.nan, int(qps * duration))
 
     found = find_peak(run, durations=Durations(BOUND), bracket=(500.0, 2000.0))
-    assert found.qps == pytest.approx(1000.0, rel=0.005)
+    assert found.rate == pytest.approx(1000.0, rel=0.005)
     assert times[0] < times[-1]
     assert times[-1] >= BOUND / 0.0025
     times.clear()
@@ -121,37 +122,37 @@ def test_the_last_runs_are_long_enough_to_show_a_backlog() -> None:
 
 def test_no_rate_meets_the_bound() -> None:
     found = find_peak(planted(1e-9), durations=Durations(BOUND), bracket=(500.0, 900.0))
-    assert not found.found
+    assert found.rate == 0.0
     assert not found.confirmed
     assert found.interval[0] == 0.0
     assert found.reason.endswith("meets the bound: too slow")
-    assert min(trial.qps for trial in found.trials) == pytest.approx(1000 / 600)  # the default floor
+    assert min(trial.rate for trial in found.runs) == pytest.approx(1000 / 600)  # the default floor
 
 
 def test_every_rate_up_to_the_ceiling_meets_it() -> None:
     found = find_peak(planted(1e9), durations=Durations(BOUND), bracket=(500.0, 900.0), ceiling=5000.0)
-    assert (found.qps, found.high, found.confirmed) == (5000.0, math.inf, True)
+    assert (found.rate, found.refused, found.confirmed) == (5000.0, math.inf, True)
     assert found.reason == "valid up to the ceiling of 5000 queries/s"
 
 
 def test_runs_used_up_while_all_are_valid() -> None:
     found = find_peak(planted(1e9), durations=Durations(BOUND), start=1.0, floor=0.0, most_runs=3)
-    assert (found.qps, found.confirmed) == (4.0, False)
+    assert (found.rate, found.confirmed) == (4.0, False)
     assert found.reason == "all 3 runs are used up"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 @pytest.mark.parametrize("after", [0, 1, 4, 9])
 def test_what_was_cut_off_resumes_where_it_stood(after: int, error: type[BaseException]) -> None:
-    def search(run: RunFunction, earlier: list[Trial], kept: list[Trial]) -> PeakEstimate:
+    def search(run: RunFunction, earlier: list[SearchRun], kept: list[SearchRun]) -> PeakEstimate:
         return find_peak(
             run, durations=Durations(BOUND, longest=20.0), bracket=(700.0, 1000.0), earlier=earlier,
-            on_trial=kept.append,
+            on_run=kept.append,
         )  # fmt: skip
 
-    kept: list[Trial] = []
+    kept: list[SearchRun] = []
 
-    def failing(qps: float, seed: int, duration: float) -> Trial:
+    def failing(qps: float, seed: int, duration: float) -> SearchRun:
         if len(kept) == after:
             raise error
         return md1(3)(qps, seed, duration)
@@ -159,17 +160,17 @@ def test_what_was_cut_off_resumes_where_it_stood(after: int, error: type[BaseExc
     with pytest.raises(error):
         search(failing, [], kept)
     assert len(kept) == after
-    rest: list[Trial] = []
+    rest: list[SearchRun] = []
     resumed = search(md1(3), kept, rest)
     assert resumed == search(md1(3), [], [])
-    assert resumed.trials == (*kept, *rest)
+    assert resumed.runs == (*kept, *rest)
 
 
 def test_every_run_has_a_seed_of_its_own_even_after_those_of_another_search() -> None:
-    earlier = [Trial(400.0, 7, True, 0.002, 4000), Trial(2000.0, 3, False, math.inf, 90, hopeless=True)]
+    earlier = [SearchRun(400.0, 7, True, 0.002, 4000), SearchRun(2000.0, 3, False, math.inf, 90, hopeless=True)]
     found = find_peak(planted(1000.0), durations=Durations(BOUND), earlier=earlier, precision=0.01)
-    assert len({trial.seed for trial in found.trials}) == len(found.trials)
-    assert found.qps == pytest.approx(1000.0, rel=0.02)
+    assert len({trial.seed for trial in found.runs}) == len(found.runs)
+    assert found.rate == pytest.approx(1000.0, rel=0.02)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import math
 import pytest
 from slow_queues import Case, Pool, Service, Worker, simulate
 
+from lanewise.results.search_run import SearchRun
 from lanewise.serving import queues
-from lanewise.serving.durations import Durations, Trial
+from lanewise.serving.durations import Durations
 from lanewise.serving.search import find_peak
 from lanewise.serving.verdict import judge
 
@@ -117,14 +118,14 @@ def test_dealing_in_turn_is_faster_than_at_random_and_the_shortest_line_faster_s
 def test_the_search_finds_the_peak_of_an_md1_server() -> None:
     bound = 15e-3
 
-    def trial(qps: float, seed: int, duration: float) -> Trial:
+    def trial(qps: float, seed: int, duration: float) -> SearchRun:
         case = queue(qps * SERVICE, duration=duration, bound=bound)
         out = simulate(case, seed).services[0]
         verdict = judge(out.counted, out.late)
-        return Trial(qps, seed, verdict.valid, out.percentile(0.99), out.counted, verdict.reason)
+        return SearchRun(qps, seed, verdict.valid, out.percentile(0.99), out.counted, verdict.reason)
 
     found = find_peak(trial, durations=Durations(bound), bracket=(700.0, 1000.0), precision=0.0025)
     assert found.confirmed
     exact = queues.md1_peak(SERVICE, bound)
     assert exact == pytest.approx(850.0, rel=0.005)
-    assert found.qps == pytest.approx(exact, rel=0.005)
+    assert found.rate == pytest.approx(exact, rel=0.005)

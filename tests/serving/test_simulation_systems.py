@@ -12,7 +12,7 @@ from lanewise.catalog import Figure
 from lanewise.perf.flow import Flow
 from lanewise.serving.ceiling import ceiling
 from lanewise.serving.load import ServiceLoad
-from lanewise.serving.peak import SearchOptions, find
+from lanewise.serving.peak import SearchOptions, search
 from lanewise.serving.simulation import COPY_SETUP, Simulation, SimulationInput, _wire, alone_rate
 from lanewise.serving.workload import workload
 
@@ -33,9 +33,9 @@ def simulation(name: str, loads=None, background=(), **settings: int) -> Simulat
 @cache
 def peak(name: str, background=(), gpus_served=(), **settings: int) -> float:
     asked = simulation(name, [ServiceLoad(RESNET, qps=1.0, gpus=gpus_served)], background, **settings)
-    found = find(asked, 0, [1.0], COARSE)[0]
-    assert found.found
-    return found.qps
+    estimate = search(asked, 0, [1.0], COARSE)[0]
+    assert estimate.rate
+    return estimate.rate
 
 
 def test_more_gpus_on_links_of_their_own_never_lower_the_peak() -> None:
@@ -100,7 +100,7 @@ def test_two_services_of_one_cable_get_no_more_than_it_has() -> None:
 def test_single_stream_is_the_sum_of_its_unloaded_parts(copies: str) -> None:
     load = ServiceLoad(RESNET, scenario="single-stream", gpus=("gpu0",), copies=copies)
     one = simulation("composable-server-gen4", [load], path=3, gpus=1)
-    (served,) = one.served
+    (served,) = one.deployments
     moves = [(served.inward[0], RESNET.bytes_in), (served.outward[0], RESNET.bytes_out)]
     parts = sum(COPY_SETUP + size / alone_rate(item) + _wire(one.system, item.flow) for item, size in moves)
     out = one.run([0.0], SimulationInput(0.1)).services[0]

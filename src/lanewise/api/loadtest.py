@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,48 +14,17 @@ from typing import TYPE_CHECKING, Any
 from lanewise.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    from lanewise.files import Lines
+    from lanewise.loadtest.load_run import LoadGenResult
     from lanewise.loadtest.loadgen import Tick
-    from lanewise.loadtest.peak import Done, PeakAsk, PeakResult, SearchProgress
+    from lanewise.loadtest.peak import PeakAsk, PeakResult, SearchProgress
     from lanewise.loadtest.session import BenchAsk, LoadTestSession
     from lanewise.loadtest.single_run import SingleRun
     from lanewise.loadtest.system import SystemStatistics
     from lanewise.options.loadtest import LoadTestOptions, PeakOptions, RunOptions
-    from lanewise.results.observation import Observation
-    from lanewise.results.sample import Sample
 
 Say = Callable[[str], object]
 TRACED = 2000  # batches of a run that a trace shows
 TRYING = "trying the generator alone at twice the rate"
-
-
-@dataclass(frozen=True, slots=True)
-class LoadTestPeak:
-    """The peak of a system under test, the statistics of its last run, what was tested, the folder of the logs."""
-
-    peak: PeakResult
-    statistics: SystemStatistics
-    about: dict[str, object]
-    folder: Path
-
-    def data(self) -> dict[str, Any]:
-        """The result for other programs, in SI units."""
-        from lanewise.loadtest.result import as_data
-
-        return as_data(self.peak, self.statistics, self.about, self.folder)
-
-    def samples(self) -> tuple[Sample, ...]:
-        """The measured values."""
-        from lanewise.loadtest.result import as_samples
-
-        return tuple(as_samples(self.peak, self.statistics, self.about))
-
-    def predictions(self) -> tuple[Observation, ...]:
-        """The prediction made before the search, as a row of the same kind as the samples; none if there was none."""
-        from lanewise.loadtest.result import expected
-
-        qps = self.peak.ask.prediction
-        return (expected(self.samples()[0], qps),) if qps is not None else ()
 
 
 def loadtest_peak(
@@ -64,8 +33,8 @@ def loadtest_peak(
     say: Say = lambda _: None,
     warn: Say = lambda _: None,
     on_progress: Callable[[SearchProgress], None] = lambda _: None,
-    on_run: Callable[[Done], None] = lambda _: None,
-) -> LoadTestPeak:
+    on_run: Callable[[LoadGenResult], None] = lambda _: None,
+) -> PeakResult:
     """The largest rate (queries/s) that MLPerf's LoadGen calls VALID on this machine, found by search.
 
     A search that was cut off resumes with the same options and the same `options.results`. Raises CannotMeasure,
@@ -75,7 +44,7 @@ def loadtest_peak(
     from lanewise.loadtest import state
     from lanewise.loadtest.peak import PeakAsk, find
     from lanewise.loadtest.session import opened
-    from lanewise.loadtest.system import NOTHING
+    from lanewise.loadtest.system import NO_STATISTICS
 
     search = PeakAsk(
         options.bound, options.percentile, options.within, options.most_runs, options.seconds, options.seed,
@@ -83,34 +52,37 @@ def loadtest_peak(
     )  # fmt: skip
     with _folder(options.results, options.trace, options.output) as folder, ExitStack() as stack:
         path = folder / "accounts.jsonl"
-        statistics = state.accounts(files.read_file(path)) if path.exists() else {}
-        setup = _as_before(_session(options, options.trace, warn), statistics.values())
+        statistics = state.read_statistics(files.read_file(path)) if path.exists() else {}
+        ask = _same_copy(_session(options, options.trace, warn), statistics.values())
         say("loading")
-        session = stack.enter_context(opened(setup, folder / "logs"))
-        prediction = _predicted(folder, session, search, say)
-        search = replace(search, prediction=prediction["qps"])
-        with _state(folder, search, session) as (earlier, save):
-            lines = files.Lines(path, more=True)
-            stack.callback(lines.close)
+        session = stack.enter_context(opened(ask, folder / "logs"))
+        predicted = _predicted(folder, session, search, say)
+        search = replace(search, prediction=predicted["qps"])
+        earlier, save = stack.enter_context(_state(folder, search, session))
+        lines = files.Lines(path, more=True)
+        stack.callback(lines.close)
 
-            def record(run: Done) -> None:
-                save(run)
-                account = statistics[run.kind, run.outcome.load.seed] = session.account()
-                lines.write(state.account_line(run, account))
-                on_run(run)
+        def record(run: LoadGenResult) -> None:
+            save(run)
+            tally = statistics[run.role, run.load.seed] = session.statistics()
+            lines.write(state.statistics_line(run, tally))
+            on_run(run)
 
-            peak = find(session.runner, search, on_progress, earlier, record)
-            peak = _compare_with_generator(peak, folder, say)
-            last = peak.outcome or (peak.trials[-1] if peak.trials else None)
-            account = statistics.get(("search", last.load.seed), NOTHING) if last is not None else NOTHING
-            about = {**session.about, **account.about_copies(options.devices), "prediction": prediction["note"]}
-            result = LoadTestPeak(peak, account, about, folder)
-            if options.trace is not None:
-                files.write_file(options.trace, session.trace())
+        result = find(session.runner, search, on_progress, earlier, record)
+        last = result.best or next(reversed(result.search_runs), None)
+        tally = statistics.get((last.role, last.load.seed), NO_STATISTICS) if last is not None else NO_STATISTICS
+        setup = {**session.setup, **tally.about_copies(options.devices), "prediction": predicted["note"]}
+        notes = (*result.notes, *_generator_doubt(result, folder, say))
+        result = replace(result, statistics=tally, setup=setup, folder=folder, notes=notes)
+        if options.trace is not None:
+            files.write_file(options.trace, session.trace())
     if options.output is not None:
         from lanewise.api.runs import as_measured_run, save_run
+        from lanewise.loadtest.result import as_samples, prediction_of
 
-        save_run(as_measured_run(result.samples(), rows=result.predictions()), options.output)
+        samples = tuple(as_samples(result))
+        rows = (prediction_of(samples[0], search.prediction),) if search.prediction is not None else ()
+        save_run(as_measured_run(samples, rows=rows), options.output)
     return result
 
 
@@ -157,58 +129,58 @@ def first_engine(devices: Sequence[str], warn: Say = lambda _: None) -> str:
     return "synthetic"
 
 
-def _as_before(ask: BenchAsk, accounts: Iterable[SystemStatistics]) -> BenchAsk:
-    """With the copy method that an earlier part of the search chose: one search uses one method."""
-    methods = {method for account in accounts for method, count in account.copies if count}
+def _same_copy(ask: BenchAsk, statistics: Iterable[SystemStatistics]) -> BenchAsk:
+    """With the copy method that the interrupted search had found fastest: one search uses one method."""
+    methods = {method for tally in statistics for method, seconds in tally.copies if seconds}
     if ask.system.copy != "auto" or len(methods) != 1:
         return ask
     return replace(ask, system=replace(ask.system, copy=methods.pop()))
 
 
-def _predicted(folder: Path, session: LoadTestSession, asked: PeakAsk, say: Say) -> dict[str, Any]:
-    """The peak predicted before the search from what batches just took, or what an earlier search here predicted.
+def _predicted(folder: Path, session: LoadTestSession, ask: PeakAsk, say: Say) -> dict[str, Any]:
+    """The peak predicted before the search from batches just timed, or what an earlier search here predicted.
 
-    The engine's own times are kept as a part file, for `--parts` and later predictions.
+    The engine's own times are written as a part file, for `--parts` and later predictions.
     """
     from lanewise import files
     from lanewise.loadtest import prediction
 
-    kept = folder / "prediction.json"
-    if kept.exists():
-        return dict(json.loads(files.read_file(kept)))
-    say("measuring what batches take")
-    times, busy = session.service_times(), session.busy_times()
+    path = folder / "prediction.json"
+    if path.exists():
+        return dict(json.loads(files.read_file(path)))
+    say("timing batches")
+    times, intervals = session.service_times(), session.batch_intervals()
     system = session.ask.system
-    alone = prediction.DeviceModel(
-        asked.bound, asked.percentile, len(system.devices), system.timeout, system.streams, session.steps
+    model = prediction.DeviceModel(
+        ask.bound, ask.percentile, len(system.devices), system.timeout, system.streams, session.steps
     )
     try:
-        made = prediction.predict_peak(busy, alone)
-        told: dict[str, Any] = {"qps": made.qps, "interval": made.interval, "ceiling": made.ceiling}
-        told["note"] = f"from batches of {', '.join(map(str, busy))}, timed in the system at work before the search"
+        peak = prediction.predict_peak(intervals, model)
+        sizes = ", ".join(map(str, intervals))
+        note = f"from batches of {sizes}, timed in the system at work before the search"
+        data: dict[str, Any] = {"qps": peak.rate, "interval": peak.interval, "ceiling": peak.ceiling, "note": note}
     except InputError as error:
-        told = {"qps": None, "note": f"none: {error.cause}"}
-    told |= {"busy": _by_name(busy), "engine": _by_name(times)}
+        data = {"qps": None, "note": f"none: {error.cause}"}
+    data |= {"busy": _by_name(intervals), "engine": _by_name(times)}
     if session.engines:
         source = f"measured on this machine, {datetime.now().astimezone():%Y-%m-%d %H:%M}"
         files.write_file(folder / "service-times.yaml", prediction.part_file(times, source))
-    files.write_file(kept, json.dumps(told, indent=1) + "\n")
-    return told
+    files.write_file(path, json.dumps(data, indent=1) + "\n")
+    return data
 
 
 def _by_name(times: Mapping[int, float]) -> dict[str, float]:
-    return {str(size): took for size, took in times.items()}
+    return {str(size): seconds for size, seconds in times.items()}
 
 
-def _compare_with_generator(found: PeakResult, folder: Path, say: Say) -> PeakResult:
-    """The same with a note where the generator by itself does not hold twice that rate, and so is in doubt."""
+def _generator_doubt(result: PeakResult, folder: Path, say: Say) -> tuple[str, ...]:
+    """A note where the generator by itself does not hold twice the peak, so that the peak is in doubt."""
     from lanewise.loadtest import selftest
 
-    if found.outcome is None:
-        return found
+    if result.best is None:
+        return ()
     say(TRYING)
-    doubt = selftest.doubt(folder / "generator", found.outcome.load)
-    return replace(found, notes=(*found.notes, doubt)) if doubt else found
+    return tuple(filter(None, [selftest.doubt(folder / "generator", result.best.load)]))
 
 
 def loadtest_run(
@@ -238,7 +210,7 @@ def loadtest_run(
             result = single_run.measure(session, spec, options.audit, folder, say)
             if single_run.near_the_generator(result):
                 say(TRYING)
-                bound = bound_of(result.outcome) or spec.bound
+                bound = bound_of(result.run) or spec.bound
                 result = single_run.with_note(result, selftest.doubt(folder / "generator", replace(spec, bound=bound)))
             if options.trace is not None:
                 files.write_file(options.trace, session.trace())
@@ -264,19 +236,19 @@ def _scenario(text: str) -> str:
 
 @contextmanager
 def _state(
-    folder: Path, asked: PeakAsk, session: LoadTestSession
-) -> Iterator[tuple[Sequence[Done], Callable[[Done], None]]]:
-    """The runs that an earlier search has finished, and what keeps another."""
+    folder: Path, ask: PeakAsk, session: LoadTestSession
+) -> Iterator[tuple[Sequence[LoadGenResult], Callable[[LoadGenResult], None]]]:
+    """The runs that an earlier search has finished, and a function that records another."""
     from lanewise import files
     from lanewise.loadtest import state
 
     path = folder / "search.jsonl"
-    called = ", ".join(f"{name} {value}" for name, value in session.about.items())
+    setup = ", ".join(f"{name} {value}" for name, value in session.setup.items())
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    earlier = state.read(text, str(path), asked, called)
-    if text != (known := state.text_of(asked, earlier, called)):
+    earlier = state.read(text, str(path), ask, setup)
+    if text != (known := state.text_of(ask, earlier, setup)):
         files.write_file(path, known)  # whole or not at all: what is finished stays
-    lines: Lines = files.Lines(path, more=True)
+    lines = files.Lines(path, more=True)
     try:
         yield earlier, lambda run: lines.write(state.line(run))
     finally:

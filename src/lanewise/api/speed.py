@@ -119,7 +119,7 @@ def peak(
     gives the verdicts of those beside it as well. InputError for what cannot be answered.
     """
     from lanewise.serving.load import check_run
-    from lanewise.serving.peak import SearchOptions, seek
+    from lanewise.serving.peak import SearchOptions, simulate_peak
 
     asked = _loads(service)
     if len(asked) != 1:
@@ -130,7 +130,7 @@ def peak(
     wanted = sought or SearchOptions()
     check_run(None, wanted.seed, wanted.most_runs)
     flows = _flows(background, True) if background else ()
-    return seek(system_of(system), asked[0], _loads(beside), flows, wanted)[0][0]
+    return simulate_peak(system_of(system), asked[0], _loads(beside), flows, wanted)[0][0]
 
 
 def trace(

@@ -55,27 +55,26 @@ def _measure(
 
     for number, point in enumerate(points, 1):
         path = folder / point.folder / _POINT_FILE
-        wanted: Any = point.options
-        key = _key(wanted, point)
-        finished = sweep.again(files.read_file(path), point, key) if path.exists() else None
+        key = _key(point)
+        finished = sweep.from_json(files.read_file(path), point, key) if path.exists() else None
         if finished is not None:
             yield finished
             continue
-        plain = replace(wanted, results=path.parent, output=None, trace=None)
+        plain = replace(point.options, results=path.parent, output=None, trace=None)
         before = f"point {number} of {len(points)}, {point.name}: "
         try:
             result = loadtest_peak(plain, say=_prefixed(say, before), **callbacks)
         except CannotMeasure as error:
             yield sweep.failed(point, options.bound, str(error))
             continue
-        measured = sweep.seen(point, result.peak, result.statistics, result.about)
-        files.write_file(path, sweep.kept(measured, key))
+        measured = sweep.point_result(point, result)
+        files.write_file(path, sweep.to_json(measured, key))
         yield measured
 
 
-def _key(options: SweepOptions, point: SweepPoint) -> str:
+def _key(point: SweepPoint) -> str:
     """Everything that decides about a measurement, so that only the same point is taken from an earlier sweep."""
-    values = {member.name: getattr(options, member.name) for member in fields(options)}
+    values = {member.name: getattr(point.options, member.name) for member in fields(point.options)}
     return repr([(name, value) for name, value in values.items() if name not in _NOT_MEASURED] + [point.name])
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lanewise import _native
+    from lanewise.results.search_run import SearchRun
     from lanewise.results.service_result import ServiceResult
-    from lanewise.serving.durations import Trial
     from lanewise.serving.load import ServiceLoad
     from lanewise.serving.simulation import Simulation
     from lanewise.topology.model import System
@@ -117,18 +117,18 @@ def _run(
     from lanewise import api
     from lanewise.perf.flow import parse_flows
     from lanewise.serving.load import check_run, parse_load
-    from lanewise.serving.peak import PRECISION, SearchOptions, seek, simulate
+    from lanewise.serving.peak import PRECISION, SearchOptions, simulate, simulate_peak
 
     beside = [parse_load(text, api.load_workload) for text in asked.beside or ()]
     flows = parse_flows(asked.background) if asked.background else ()
     traced = TRACED if asked.trace is not None else 0
     seed = 1 if asked.seed is None else asked.seed
-    sought = SearchOptions(PRECISION if asked.precision is None else asked.precision, seed, on_trial=_tell)
+    sought = SearchOptions(PRECISION if asked.precision is None else asked.precision, seed, on_run=_tell)
     check_run(asked.seconds, seed, sought.most_runs if asked.peak else 1)
     if not asked.peak:
         terminal.status("simulating")
         return simulate(system, [load, *beside], flows, asked.seconds, seed, traced)
-    found, simulation, outcome = seek(system, load, beside, flows, sought, traced)
+    found, simulation, outcome = simulate_peak(system, load, beside, flows, sought, traced)
     return found, simulation, outcome
 
 
@@ -162,12 +162,12 @@ def _load(system: System, service: str, asked: Asked) -> ServiceLoad:
     return load
 
 
-def _tell(trial: Trial) -> None:
+def _tell(run: SearchRun) -> None:
     from lanewise import units
 
-    verdict = "VALID" if trial.valid else "INVALID"
-    latency = "cut short" if trial.hopeless else units.readable(trial.latency, "s")
-    terminal.status(f"{units.show(trial.qps, 'QPS', 6)}: {verdict} ({latency})")
+    verdict = "VALID" if run.valid else "INVALID"
+    latency = "cut short" if run.hopeless else units.readable(run.latency, "s")
+    terminal.status(f"{units.show(run.rate, 'QPS', 6)}: {verdict} ({latency})")
 
 
 def _write_trace(path: Path, simulation: Simulation, outcome: _native.Outcome) -> None:

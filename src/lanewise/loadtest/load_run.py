@@ -1,13 +1,20 @@
-"""One run of a load test: what is asked of it and what came out."""
+"""One run of a load test: the load that LoadGen sends, and what it reports."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from lanewise.loadtest.interference import DISTURBED
+from lanewise.results.search_run import SearchRun
+
 SERVER, OFFLINE, SINGLE_STREAM, MULTI_STREAM = "Server", "Offline", "SingleStream", "MultiStream"
+WARM_UP, OFFLINE_RUN, SEARCH = "warm-up", "offline", "search"  # roles of a run in a peak search
+# A thread that sleeps sees what one core does, and queries that come behind late ones are late as well.
+KNOCK_ON = 4.0  # queries that may be late for each that came while the machine stood still
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +39,14 @@ class LoadSpec:
 
 @dataclass(frozen=True, slots=True)
 class LoadGenResult:
-    """What a run gave. Times in s, rates in 1/s; None is unknown.
+    """What LoadGen reported of a run. Times in s, rates in 1/s; None is unknown.
 
     `valid` is LoadGen's verdict, early stopping included, `reasons` why not. `latency` has p50, p90, p99, p99.9, mean,
     max from the scheduled time; `lag` the same of issued minus scheduled: how late the generator itself was. `late`
     queries were above the bound. `ended_early`: cut off as it could no longer become valid. `folder` holds LoadGen's
-    logs; `settings` what LoadGen says it used. `others` is the share of the CPU time that other
-    processes and the hypervisor took meanwhile, 0 where a quarter and more was idle; `still` how
-    long the machine stood still in all, in pieces of 4 ms and more, as a thread sees it that only sleeps.
+    logs; `settings` what LoadGen says it used. `others` is the share of the CPU time that other processes and the
+    hypervisor took meanwhile, 0 where a quarter and more was idle; `still` how long the machine stood still in all, in
+    pieces of 4 ms and more, as a thread sees it that only sleeps. `role` in a peak search: warm-up, offline or search.
     """
 
     load: LoadSpec
@@ -57,6 +64,36 @@ class LoadGenResult:
     notes: tuple[str, ...] = ()
     others: float | None = None
     still: float = 0.0
+    role: str = SEARCH
+
+    def latency_at(self, percentile: float) -> float:
+        """The latency in s at that percentile (0..1), NaN if the run has none."""
+        return self.latency.get(f"p{100 * percentile:g}", math.nan)
+
+    @property
+    def offered(self) -> float:
+        """The rate in queries/s at which the queries of a Server run arrived by chance, 0 where that is unknown."""
+        rate = self.queries / self.seconds if self.seconds > 0 else 0.0
+        # More than chance apart: then the run took longer than its queries arrived, or was cut off while many waited.
+        deviations = abs(rate / self.load.qps - 1.0) * math.sqrt(max(self.queries, 1))
+        return rate if deviations < 5.0 else 0.0
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether it may have been refused because other work took the machine's time, or the machine stood still."""
+        if self.valid:
+            return False
+        shared = self.others is not None and self.others > DISTURBED
+        return shared or 0 < self.late <= KNOCK_ON * self.load.qps * self.still
+
+    def search_run(self) -> SearchRun:
+        """The run as the peak search reads it."""
+        load = self.load
+        completed = min(1.0, self.queries / max(load.queries, load.qps * load.seconds))
+        return SearchRun(
+            load.qps, load.seed, self.valid and not self.ended_early, self.latency_at(load.percentile), self.queries,
+            "; ".join(self.reasons), self.seconds, self.ended_early, completed, self.offered, self.disturbed,
+        )  # fmt: skip
 
 
 class LoadRunner(Protocol):

@@ -1,29 +1,38 @@
 """The largest VALID rate of a system under test: warm-up, an Offline run for the bracket, then `serving.search`.
 
-The search knows no generator; here its runs become loads, and outcomes become its trials.
+The search knows no generator; here its runs become loads, and LoadGen's results become its runs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from lanewise import units
 from lanewise.errors import InputError
-from lanewise.loadtest.interference import DISTURBED
-from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadRunner, LoadSpec
-from lanewise.serving.durations import Durations, PeakEstimate, Trial
+from lanewise.loadtest.load_run import (
+    OFFLINE,
+    OFFLINE_RUN,
+    SEARCH,
+    SERVER,
+    WARM_UP,
+    LoadGenResult,
+    LoadRunner,
+    LoadSpec,
+)  # fmt: skip
+from lanewise.loadtest.system import NO_STATISTICS, SystemStatistics
+from lanewise.results.search_run import SearchRun
+from lanewise.serving.durations import Durations
 from lanewise.serving.load import check_rate
-from lanewise.serving.search import find_peak
+from lanewise.serving.search import PeakEstimate, find_peak
 
 LAG_SHARE = 0.1  # of the bound: a generator later than this at the percentile is itself the limit
 WARM = 0.02  # share of all seconds for each warm-up, and for the Offline run
 START = 0.84  # of the Offline rate, which no bound slows down, without a prediction
 NEAR = 0.97  # of the prediction, whose error is a few per cent
 SPEND = 0.97  # of all seconds is planned with: a last confirmation may take longer
-# A thread that sleeps sees what one core does, and queries that come behind late ones are late as well.
-KNOCK_ON = 4.0  # queries that may be late for each that came while the machine stood still
 WARM_RUNS = 6  # at most, each guessing the rate better
 
 
@@ -60,66 +69,62 @@ class PeakAsk:
 
 @dataclass(frozen=True, slots=True)
 class SearchProgress:
-    """What is about to run, and how long the search will still take at most and as far as can be told now (s)."""
+    """The run that is about to start, and how long the search will still take at most and probably (s)."""
 
     number: int
     load: LoadSpec
     left: float
     at_most: float
-    kind: str = "search"
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """A finished run of a search; `kind` is warm-up, offline or search."""
-
-    kind: str
-    outcome: LoadGenResult
+    role: str = SEARCH
 
 
 @dataclass(frozen=True, slots=True)
 class PeakResult:
-    """The answer: `qps` is the target rate of the VALID run `outcome`, or 0 and None if no rate was VALID.
+    """The peak of a system under test: `qps` is the target rate of `best`, the VALID run at it, or 0 without one.
 
     `interval` holds the true peak with 90 % chance by the search's own model (in simulated searches in 80 to 99 of 100,
-    by the server's law), `bracket` is where it began. `seconds` of
-    load were run; `notes` say what limits the answer's worth.
+    by the server's law); `bracket` is where the search began; `offline` the Offline rate in samples/s. `runs` are all,
+    warm-ups included; `notes` limit what the answer is worth. `statistics` are those of the run at the peak, else the
+    last one; `setup` names what was tested, with versions; logs are in `folder`.
     """
 
     ask: PeakAsk
     qps: float
-    outcome: LoadGenResult | None
+    best: LoadGenResult | None
     confirmed: bool
     interval: tuple[float, float]
     bracket: tuple[float, float]
     offline: float
-    runs: tuple[Done, ...]
+    runs: tuple[LoadGenResult, ...]
     reason: str
     notes: tuple[str, ...]
+    statistics: SystemStatistics = NO_STATISTICS
+    setup: Mapping[str, object] = field(default_factory=dict)
+    folder: Path = Path()
 
     @property
-    def trials(self) -> tuple[LoadGenResult, ...]:
+    def search_runs(self) -> tuple[LoadGenResult, ...]:
         """The Server runs of the search."""
-        return tuple(run.outcome for run in self.runs if run.kind == "search")
+        return tuple(run for run in self.runs if run.role == SEARCH)
 
     @property
     def seconds(self) -> float:
         """Seconds of load in all."""
-        return sum(run.outcome.seconds for run in self.runs)
+        return sum(run.seconds for run in self.runs)
 
     @property
-    def seeds(self) -> tuple[int, ...]:
-        """The seeds of the Server runs, in their order."""
-        return tuple(outcome.load.seed for outcome in self.trials)
+    def generator_lag(self) -> float | None:
+        """How late (s) the generator was at the percentile, where that is enough to be the limit itself; else None."""
+        return _generator_lag(self.ask, self.best) if self.best is not None else None
 
 
 def find(
     runner: LoadRunner, ask: PeakAsk, on_progress: Callable[[SearchProgress], None] = lambda _: None,
-    earlier: Sequence[Done] = (), on_run: Callable[[Done], None] = lambda _: None,
+    earlier: Sequence[LoadGenResult] = (), on_run: Callable[[LoadGenResult], None] = lambda _: None,
 ) -> PeakResult:  # fmt: skip
-    """Search for the peak; what `earlier` holds of the same search is not run again, `on_run` is given each run.
+    """Search for the peak; `earlier` are finished runs of the same search, `on_run` receives each new one.
 
-    CannotMeasure where a run does not fit into memory or the system fails; KeyboardInterrupt goes through.
+    CannotMeasure where a run does not fit into memory or the system fails; KeyboardInterrupt passes through.
     """
     return _Finder(runner, ask, on_progress, list(earlier), on_run).find()
 
@@ -129,138 +134,105 @@ class _Finder:
     runner: LoadRunner
     ask: PeakAsk
     on_progress: Callable[[SearchProgress], None]
-    runs: list[Done]
-    on_run: Callable[[Done], None]
+    runs: list[LoadGenResult]
+    on_run: Callable[[LoadGenResult], None]
 
     def find(self) -> PeakResult:
-        offline = self._offline()
+        ask, offline = self.ask, self._offline()
         bracket = self._bracket(offline)
-        earlier = [self._trial(run.outcome) for run in self.runs if run.kind == "search"]
-        ask = self.ask
-        shortest = max(1.0, 20.0 * ask.bound)
-        durations = Durations(ask.bound, min(shortest, ask.seconds), ask.seconds, ask.least, ask.percentile)
-        budget = max(SPEND * ask.seconds - self._spent(("warm-up", "offline")), 0.5 * ask.seconds)
-        peak = find_peak(
-            lambda qps, seed, seconds: self._search(qps, seed, seconds, budget), durations=durations, bracket=bracket,
-            precision=ask.precision, seed=ask.seed, most_runs=ask.most_runs, earlier=earlier, budget=budget,
+        shortest = min(max(1.0, 20.0 * ask.bound), ask.seconds)
+        budget = max(SPEND * ask.seconds - self._seconds(WARM_UP, OFFLINE_RUN), 0.5 * ask.seconds)
+        estimate = find_peak(
+            lambda rate, seed, seconds: self._search(rate, seed, seconds, budget),
+            durations=Durations(ask.bound, shortest, ask.seconds, ask.least, ask.percentile), bracket=bracket,
+            precision=ask.precision, seed=ask.seed, most_runs=ask.most_runs, budget=budget,
+            earlier=[run.search_run() for run in self._of(SEARCH)],
         )  # fmt: skip
-        return self._found(peak, bracket, offline)
+        return self._result(estimate, bracket, offline)
 
-    def _spent(self, kinds: Sequence[str]) -> float:
-        return sum(run.outcome.seconds for run in self.runs if run.kind in kinds)
+    def _of(self, *roles: str) -> list[LoadGenResult]:
+        return [run for run in self.runs if run.role in roles]
+
+    def _seconds(self, *roles: str) -> float:
+        return sum(run.seconds for run in self._of(*roles))
 
     def _offline(self) -> float:
         """Samples a second without a bound: warm-ups guess it ever better, until one lasts long enough to believe."""
-        known = [run.outcome.qps for run in self.runs if run.kind == "offline"]
-        if known:
-            return known[0]
-        seconds = WARM * self.ask.seconds
-        warm = [run.outcome for run in self.runs if run.kind == "warm-up"]
+        if known := self._of(OFFLINE_RUN):
+            return known[0].qps
+        seconds, warm = WARM * self.ask.seconds, self._of(WARM_UP)
         while not warm or (warm[-1].seconds < 0.4 * seconds and len(warm) < WARM_RUNS):
             guess = warm[-1].qps if warm else 0.2 * (self.ask.prediction or 500.0)
-            warm.append(self._run("warm-up", self._load(OFFLINE, guess, self.ask.seed, seconds), 0.0))
-        return self._run("offline", self._load(OFFLINE, warm[-1].qps, self.ask.seed, seconds), 0.0).qps
+            warm.append(self._run(WARM_UP, self._load(OFFLINE, guess, self.ask.seed, seconds)))
+        return self._run(OFFLINE_RUN, self._load(OFFLINE, warm[-1].qps, self.ask.seed, seconds)).qps
 
     def _bracket(self, offline: float) -> tuple[float, float]:
         """Where the search begins, in the geometric middle; it may leave the bracket, as both ends may be wrong."""
-        expected = self.ask.prediction
-        start = START * offline if expected is None else min(NEAR * expected, offline)
+        prediction = self.ask.prediction
+        start = START * offline if prediction is None else min(NEAR * prediction, offline)
         return start * (start / offline), offline  # in this order no rounding puts it above
 
-    def _search(self, qps: float, seed: int, seconds: float, budget: float) -> Trial:
-        left = max(seconds, budget - self._spent(("search",)))
-        return self._trial(self._run("search", self._load(SERVER, qps, seed, seconds), left))
+    def _search(self, rate: float, seed: int, seconds: float, budget: float) -> SearchRun:
+        at_most = max(seconds, budget - self._seconds(SEARCH))
+        return self._run(SEARCH, self._load(SERVER, rate, seed, seconds), at_most).search_run()
 
     def _load(self, scenario: str, qps: float, seed: int, seconds: float) -> LoadSpec:
         ask = self.ask
         queries = ask.least if scenario == SERVER else max(1, round(qps * seconds))
         return LoadSpec(scenario, qps, seconds, queries, ask.bound, ask.percentile, seed, coalesce=ask.coalesce)
 
-    def _run(self, kind: str, load: LoadSpec, at_most: float) -> LoadGenResult:
-        at_most = at_most or self.ask.seconds - self._spent(("warm-up", "offline", "search"))
-        number = sum(run.kind == kind for run in self.runs) + 1
+    def _run(self, role: str, load: LoadSpec, at_most: float = 0.0) -> LoadGenResult:
+        at_most = at_most or self.ask.seconds - self._seconds(WARM_UP, OFFLINE_RUN, SEARCH)
+        number = len(self._of(role)) + 1
         # Most searches end after one or two confirmations, each about as long as the longest run so far.
-        longest = max([load.seconds, *(run.outcome.seconds for run in self.runs)])
+        longest = max([load.seconds, *(run.seconds for run in self.runs)])
         few = self.ask.most_runs - number < 3 or load.seconds > 0.9 * longest > 5.0 * self.ask.bound
-        left = min(at_most, 2.0 * longest) if few and kind == "search" and number > 4 else 0.8 * at_most
-        self.on_progress(SearchProgress(number, load, max(left, min(load.seconds, at_most)), at_most, kind))
-        outcome = self.runner.run(load)
-        self.runs.append(Done(kind, outcome))
+        left = min(at_most, 2.0 * longest) if few and role == SEARCH and number > 4 else 0.8 * at_most
+        self.on_progress(SearchProgress(number, load, max(left, min(load.seconds, at_most)), at_most, role))
+        self.runs.append(replace(self.runner.run(load), role=role))
         self.on_run(self.runs[-1])
-        return outcome
+        return self.runs[-1]
 
-    def _trial(self, outcome: LoadGenResult) -> Trial:
-        valid = outcome.valid and not outcome.ended_early
-        return Trial(
-            outcome.load.qps, outcome.load.seed, valid, at(outcome, self.ask.percentile), outcome.queries,
-            "; ".join(outcome.reasons), outcome.ended_early, offered(outcome),
-            min(1.0, outcome.queries / max(outcome.load.queries, outcome.load.qps * outcome.load.seconds)),
-            disturbed(outcome),
-        )  # fmt: skip
-
-    def _found(self, peak: PeakEstimate, bracket: tuple[float, float], offline: float) -> PeakResult:
-        tried = [run.outcome for run in self.runs if run.kind == "search"]
-        best = next((each for each in reversed(tried) if each.load.qps == peak.low and each.valid), None)
-        notes = (*_notes(self.ask, best, peak, offline), *_disturbances(tried))
-        low = peak.low if best is not None else 0.0
+    def _result(self, estimate: PeakEstimate, bracket: tuple[float, float], offline: float) -> PeakResult:
+        runs = self._of(SEARCH)
+        best = next((run for run in reversed(runs) if run.load.qps == estimate.rate and run.valid), None)
+        notes = (*_notes(self.ask, best, estimate, offline), *_disturbances(runs))
         return PeakResult(
-            self.ask, low, best, peak.confirmed and best is not None, peak.interval, bracket, offline,
-            tuple(self.runs), peak.reason, notes,
+            self.ask, estimate.rate if best is not None else 0.0, best, estimate.confirmed and best is not None,
+            estimate.interval, bracket, offline, tuple(self.runs), estimate.reason, notes,
         )  # fmt: skip
 
 
-def offered(outcome: LoadGenResult) -> float:
-    """The rate in queries/s at which the queries of a Server run came by chance, 0 where that cannot be told."""
-    rate = outcome.queries / outcome.seconds if outcome.seconds > 0 else 0.0
-    # More than chance apart: then the run took longer than its queries came, or was cut off while many waited.
-    apart = abs(rate / outcome.load.qps - 1.0) * math.sqrt(max(outcome.queries, 1))
-    return rate if apart < 5.0 else 0.0
-
-
-def at(times: LoadGenResult, share: float) -> float:
-    """The latency in s at that percentile, NaN if the run did not tell."""
-    return times.latency.get(f"p{100 * share:g}", math.nan)
-
-
-def late_itself(ask: PeakAsk, outcome: LoadGenResult) -> float | None:
-    """How late (s) the generator was at the percentile, where that is enough to be the limit itself; else None."""
-    lag = outcome.lag.get(f"p{100 * ask.percentile:g}", 0.0)
+def _generator_lag(ask: PeakAsk, run: LoadGenResult) -> float | None:
+    lag = run.lag.get(f"p{100 * ask.percentile:g}", 0.0)
     return lag if lag > LAG_SHARE * ask.bound else None
 
 
-def disturbed(outcome: LoadGenResult) -> bool:
-    """Whether a run may have been refused because something else took the machine's time, or it stood still."""
-    if outcome.valid:
-        return False
-    beside = outcome.others is not None and outcome.others > DISTURBED
-    return beside or 0 < outcome.late <= KNOCK_ON * outcome.load.qps * outcome.still
-
-
-def _disturbances(tried: Sequence[LoadGenResult]) -> Iterator[str]:
-    hit = [outcome for outcome in tried if disturbed(outcome)]
-    if hit:
-        taken, still = max(each.others or 0.0 for each in hit), max(each.still for each in hit)
+def _disturbances(runs: Sequence[LoadGenResult]) -> Iterator[str]:
+    disturbed = [run for run in runs if run.disturbed]
+    if disturbed:
+        taken, still = max(run.others or 0.0 for run in disturbed), max(run.still for run in disturbed)
         yield (
-            f"{len(hit)} of {len(tried)} runs were refused while the machine was not quiet: others took up to "
+            f"{len(disturbed)} of {len(runs)} runs were refused while the machine was not quiet: others took up to "
             f"{100 * taken:.0f} % of the CPU time, and it stood still for up to {units.readable(still, 's', 2)} of a "
             "run. These runs count little: let nothing else run on it and search again"
         )
 
 
-def _notes(ask: PeakAsk, best: LoadGenResult | None, peak: PeakEstimate, offline: float) -> tuple[str, ...]:
-    found = []
+def _notes(ask: PeakAsk, best: LoadGenResult | None, estimate: PeakEstimate, offline: float) -> tuple[str, ...]:
     if best is None:
-        return (f"no rate was VALID: {peak.reason}",)
-    if (lag := late_itself(ask, best)) is not None:
+        return (f"no rate was VALID: {estimate.reason}",)
+    notes = []
+    if (lag := _generator_lag(ask, best)) is not None:
         took = f"{units.readable(lag, 's')} of the bound of {units.readable(ask.bound, 's')}"
-        found.append(f"the generator is the limit: at the percentile it is late itself by {took}")
-    if not peak.confirmed:
-        found.append(f"not confirmed by a run of full length: {peak.reason}")
+        notes.append(f"the generator is the limit: at the percentile it is late itself by {took}")
+    if not estimate.confirmed:
+        notes.append(f"not confirmed by a run of full length: {estimate.reason}")
     if best.load.qps > 1.02 * offline:
-        found.append(f"above the Offline rate of {offline:,.0f} samples/s, which should bound it")
-    width = (peak.interval[1] / max(peak.interval[0], 1e-9) - 1.0) / 2.0
+        notes.append(f"above the Offline rate of {offline:,.0f} samples/s, which should bound it")
+    width = (estimate.interval[1] / max(estimate.interval[0], 1e-9) - 1.0) / 2.0
     if width == math.inf:
-        found.append("no rate was refused: the peak may lie higher; allow more runs")
+        notes.append("no rate was refused: the peak may lie higher; allow more runs")
     elif width > 1.5 * ask.precision:
-        found.append(f"known within {100 * width:.2g} % only: more time would tell it better")
-    return tuple(found)
+        notes.append(f"known within {100 * width:.2g} % only: more time would tell it better")
+    return tuple(notes)

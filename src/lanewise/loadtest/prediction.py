@@ -1,4 +1,4 @@
-"""Predicted beside measured: what batches take on the devices predicts the peak before the search begins."""
+"""The peak predicted before the search begins, from the time between batches of the devices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lanewise.errors import InputError
-from lanewise.serving.durations import Durations, Trial
+from lanewise.results.search_run import SearchRun
+from lanewise.serving.durations import Durations
 from lanewise.serving.search import find_peak
 from lanewise.serving.times import time_key
 from lanewise.serving.verdict import judge
@@ -19,14 +20,14 @@ SERVICE, PART = "measured", "measured-device"  # names in the part file of measu
 class PredictedPeak:
     """A prediction made before a search: rate in queries/s, its interval, and the rate without any bound."""
 
-    qps: float
+    rate: float
     interval: tuple[float, float]
     ceiling: float
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceModel:
-    """Devices that serve by themselves, with a queue and up to `streams` batches in flight each.
+    """Identical devices with one queue, each with up to `streams` batches in flight.
 
     A batch goes when it is full or its oldest query has waited `timeout` s. `steps`: a batch between two sizes takes as
     long as the larger, since it is filled up to it; else times between are straight lines.
@@ -50,25 +51,25 @@ def check_times(times: Mapping[int, float]) -> dict[int, float]:
     return dict(sorted(times.items()))
 
 
-def predict_peak(times: Mapping[int, float], alone: DeviceModel, seed: int = 1) -> PredictedPeak:
+def predict_peak(times: Mapping[int, float], model: DeviceModel, seed: int = 1) -> PredictedPeak:
     """The peak of devices from the seconds between a device's batches, by size, while it always has the next one.
 
     InputError if no rate keeps the bound.
     """
     known = check_times(times)
-    took = [_at(known, batch, alone.steps) for batch in range(1, max(known) + 1)]
-    most = alone.servers * max((batch + 1) / seconds for batch, seconds in enumerate(took))
-    found = find_peak(
-        lambda qps, number, seconds: _simulated(took, alone, qps, number, seconds), seed=seed, start=0.9 * most,
-        durations=Durations(alone.bound, 1.0, max(60.0, 1e6 / most), percentile=alone.percentile), precision=0.005,
+    seconds = [_batch_time(known, batch, model.steps) for batch in range(1, max(known) + 1)]
+    most = model.servers * max(batch / took for batch, took in enumerate(seconds, 1))
+    estimate = find_peak(
+        lambda rate, number, duration: _simulated(seconds, model, rate, number, duration), seed=seed, start=0.9 * most,
+        durations=Durations(model.bound, 1.0, max(60.0, 1e6 / most), percentile=model.percentile), precision=0.005,
         bracket=(0.7 * most, most),
     )  # fmt: skip
-    if not found.found:
-        raise InputError(f"no rate is predicted to keep the bound: {found.reason}", hint="a smaller batch may")
-    return PredictedPeak(found.qps, found.interval, most)
+    if not estimate.rate:
+        raise InputError(f"no rate is predicted to keep the bound: {estimate.reason}", hint="a smaller batch may")
+    return PredictedPeak(estimate.rate, estimate.interval, most)
 
 
-def _at(known: Mapping[int, float], batch: int, steps: bool) -> float:
+def _batch_time(known: Mapping[int, float], batch: int, steps: bool) -> float:
     import numpy as np
 
     if steps:
@@ -76,27 +77,29 @@ def _at(known: Mapping[int, float], batch: int, steps: bool) -> float:
     return float(np.interp(batch, list(known), list(known.values())))
 
 
-def _simulated(took: Sequence[float], alone: DeviceModel, qps: float, seed: int, seconds: float) -> Trial:
+def _simulated(times: Sequence[float], model: DeviceModel, rate: float, seed: int, seconds: float) -> SearchRun:
     import lanewise._native as native
 
-    made, one = native.Scenario(), native.Service()
-    one.rate, one.bound, one.batch, one.timeout = qps, alone.bound, len(took), alone.timeout
-    one.dispatch = native.Dispatch.LEAST
-    made.services, made.gpus, made.duration, made.seed = [one], alone.servers, seconds, seed
-    made.pools = [native.Pool(0, native.Leg()) for _ in range(alone.servers)]
-    made.workers = [
-        native.Worker(g, g, alone.streams, native.Leg(slots=alone.streams), native.Leg(), list(took))
-        for g in range(alone.servers)
+    scenario, service = native.Scenario(), native.Service()
+    service.rate, service.bound, service.batch, service.timeout = rate, model.bound, len(times), model.timeout
+    service.dispatch = native.Dispatch.LEAST
+    scenario.services, scenario.gpus, scenario.duration, scenario.seed = [service], model.servers, seconds, seed
+    scenario.pools = [native.Pool(0, native.Leg()) for _ in range(model.servers)]
+    scenario.workers = [
+        native.Worker(index, index, model.streams, native.Leg(slots=model.streams), native.Leg(), list(times))
+        for index in range(model.servers)
     ]
-    out = native.simulate(native.Network([], [], [], []), made).services[0]
-    verdict = judge(out.counted, out.late, percentile=alone.percentile)
-    return Trial(qps, seed, verdict.valid, out.percentile(alone.percentile), out.counted, verdict.reason)
+    out = native.simulate(native.Network([], [], [], []), scenario).services[0]
+    verdict = judge(out.counted, out.late, percentile=model.percentile)
+    return SearchRun(rate, seed, verdict.valid, out.percentile(model.percentile), out.counted, verdict.reason, seconds)
 
 
 def part_file(times: Mapping[int, float], source: str) -> str:
     """Service times by batch (s) as a part file for --parts and `lanewise calibrate`."""
     known = check_times(times)
-    figures = "\n".join(f"          {time_key(SERVICE, size)}: {took * 1e6:.6g} us" for size, took in known.items())
+    figures = "\n".join(
+        f"          {time_key(SERVICE, size)}: {seconds * 1e6:.6g} us" for size, seconds in known.items()
+    )
     return (
         f"parts:\n  - part: {PART}\n    kind: gpu\n    title: a device as measured\n    from:\n"
         f"      - source: {_quoted(source)}\n        basis: calibrated\n"

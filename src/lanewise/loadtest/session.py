@@ -12,7 +12,16 @@ from lanewise import units
 from lanewise.errors import CannotMeasure, InputError, LanewiseError, unknown_name
 from lanewise.loadtest.batch_interval import intervals
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup, Tick, needs_loadgen
-from lanewise.loadtest.system import CPU, SYNTHETIC, SystemSpec, SystemStatistics, account, gpus, open_system, perfetto
+from lanewise.loadtest.system import (
+    CPU,
+    SYNTHETIC,
+    SystemSpec,
+    SystemStatistics,
+    gpus,
+    open_system,
+    perfetto,
+    statistics,
+)
 
 if TYPE_CHECKING:
     from lanewise import _native
@@ -46,7 +55,7 @@ class BenchAsk:
 
 @dataclass(frozen=True, slots=True)
 class LoadTestSession:
-    """An open load test: `about` says what runs in words and versions, the same each time; `dataset` gives labels."""
+    """An open load test: `setup` names what runs, with versions, the same each time; `dataset` gives labels."""
 
     ask: BenchAsk
     runner: LoadGenRunner
@@ -54,11 +63,11 @@ class LoadTestSession:
     engines: tuple[Engine, ...]
     dataset: Dataset | None
     sample_bytes: int
-    about: dict[str, object]
+    setup: dict[str, object]
 
-    def account(self) -> SystemStatistics:
+    def statistics(self) -> SystemStatistics:
         """Where the last run's time went."""
-        return account(self.system)
+        return statistics(self.system)
 
     def trace(self) -> str:
         """The last run's first batches for Perfetto."""
@@ -68,10 +77,10 @@ class LoadTestSession:
         """Seconds that the engine alone takes for batches of `sizes`, one after the other; stated ones of none."""
         if self.engines:
             return self.engines[0].service_times(self.sizes)
-        asked = self.ask.system
-        return {size: asked.service_batch + size * asked.service_query for size in self.sizes}
+        spec = self.ask.system
+        return {size: spec.service_batch + size * spec.service_query for size in self.sizes}
 
-    def busy_times(self, sizes: Sequence[int] = ()) -> dict[int, float]:
+    def batch_intervals(self, sizes: Sequence[int] = ()) -> dict[int, float]:
         """Seconds from one batch of a device to its next, of `sizes` or all, in the system at work; CannotMeasure."""
         return intervals(self.system, self.ask.system, sizes or self.sizes)
 
@@ -92,36 +101,36 @@ class LoadTestSession:
 def opened(
     ask: BenchAsk, folder: Path, tick: Tick | None = None, runs: RunnerSetup | None = None
 ) -> Iterator[LoadTestSession]:
-    """A bench whose runs keep LoadGen's logs below `folder`; what it holds is let go at the end.
+    """A session whose runs keep LoadGen's logs below `folder`; what it holds is let go at the end.
 
     CannotMeasure, InputError, FormatError or MissingDependency where something is missing, wrong or too small.
     """
     needs_loadgen()
     engines = _engines(ask)
-    failed: list[LanewiseError] = []
+    failures: list[LanewiseError] = []
     try:
         dataset, sample_bytes = _dataset(ask, engines)
-        asked = _system(ask, engines, dataset, sample_bytes, failed)
-        system = open_system(asked)
-        samples = asked.samples or asked.library
-        setup = replace(runs or RunnerSetup(), samples=samples, resident=min(asked.library, samples))
-        runner = LoadGenRunner(system, folder, setup, _watching(failed, tick))
-        kept = replace(ask, system=asked)
+        spec = _system(ask, engines, dataset, sample_bytes, failures)
+        system = open_system(spec)
+        samples = spec.samples or spec.library
+        runner_setup = replace(runs or RunnerSetup(), samples=samples, resident=min(spec.library, samples))
+        runner = LoadGenRunner(system, folder, runner_setup, _watching(failures, tick))
         yield LoadTestSession(
-            kept, runner, system, engines, dataset, sample_bytes, _about(ask, engines, dataset, sample_bytes)
-        )
+            replace(ask, system=spec), runner, system, engines, dataset, sample_bytes,
+            _setup(ask, engines, dataset, sample_bytes),
+        )  # fmt: skip
     except LanewiseError as error:
-        if not failed:
+        if not failures:
             raise
-        # What a sample or an engine said reaches the native system as text alone; it was told better where it happened.
-        own = failed[0]
+        # The native system passes on the text of an engine's error alone; the first failure has its hint and place.
+        own = failures[0]
         logs = f"logs: {folder}" if folder.exists() else ""
         own.hint = "; ".join(text for text in (own.hint, logs) if text)
         if own is error:
             raise
         raise own from None
     finally:
-        failed.clear()  # the native system holds this list, and an error's traceback the system: a circle never freed
+        failures.clear()  # the native system holds this list, and an error's traceback the system: a circle never freed
         for engine in engines:
             engine.close()
 
@@ -135,18 +144,18 @@ def _engines(ask: BenchAsk) -> tuple[Engine, ...]:
 
     if ask.engine not in ENGINES:
         raise unknown_name("engine", ask.engine, [*ENGINES, SYNTHETIC])
-    known = gpus(ask.system.devices)
-    made: list[Engine] = []
+    known_gpus = gpus(ask.system.devices)
+    engines: list[Engine] = []
     try:
         for device in ask.system.devices:
-            where = CPU if device == CPU else f"cuda:{known[device].ordinal}"
-            made.append(open_engine(ask.engine, ask.model, where, ask.precision, ask.options, ask.system.batch))
-            made[-1].warm(made[-1].sizes or [1, ask.system.batch])
+            location = CPU if device == CPU else f"cuda:{known_gpus[device].ordinal}"
+            engines.append(open_engine(ask.engine, ask.model, location, ask.precision, ask.options, ask.system.batch))
+            engines[-1].warm(engines[-1].sizes or [1, ask.system.batch])
     except BaseException:
-        for engine in made:
+        for engine in engines:
             engine.close()
         raise
-    return tuple(made)
+    return tuple(engines)
 
 
 def _dataset(ask: BenchAsk, engines: tuple[Engine, ...]) -> tuple[Dataset | None, int]:
@@ -173,77 +182,77 @@ def _system(
     engines: tuple[Engine, ...],
     dataset: Dataset | None,
     sample_bytes: int,
-    failed: list[LanewiseError],
+    failures: list[LanewiseError],
 ) -> SystemSpec:
-    """As asked, with what the model and the dataset decide; `failed` is given what they raise while a run goes on."""
+    """As asked, with what the model and the dataset decide; `failures` receives what they raise while a run goes on."""
     # What arrived on a GPU is read back and summed natively; on a CPU the engine sums what it was given.
     native = ask.answer == SUMS and (not engines or any(device != CPU for device in ask.system.devices))
     samples = len(dataset) if dataset is not None else ask.count or ask.system.library
-    asked = replace(
+    spec = replace(
         ask.system, sample_bytes=sample_bytes, samples=samples, library=min(ask.system.library, samples),
-        fill=_kept(dataset.sample, failed) if dataset is not None else None, checksum=native,
+        fill=_recording(dataset.sample, failures) if dataset is not None else None, checksum=native,
     )  # fmt: skip
     if not engines:
-        return asked
-    return replace(asked, engine=tuple(_kept(_called(engine, ask.answer), failed) for engine in engines))
+        return spec
+    return replace(spec, engine=tuple(_recording(_answer(engine, ask.answer), failures) for engine in engines))
 
 
-def _kept(call: Callable[..., Any], failed: list[LanewiseError]) -> Callable[..., Any]:
-    """The same call; what it raises is kept in `failed` on its way through the native system."""
+def _recording(call: Callable[..., Any], failures: list[LanewiseError]) -> Callable[..., Any]:
+    """The same call; what it raises is also appended to `failures`, as the native system passes on its text alone."""
 
-    def kept(*given: Any) -> Any:
+    def wrapped(*arguments: Any) -> Any:
         try:
-            return call(*given)
+            return call(*arguments)
         except LanewiseError as error:
-            failed.append(error)
+            failures.append(error)
             raise
         except Exception as error:  # an engine's library may raise anything
             cause = f"the system under test failed: {type(error).__name__}: {error}"
-            failed.append(CannotMeasure(cause, hint="try a smaller batch, or another engine"))
+            failures.append(CannotMeasure(cause, hint="try a smaller batch, or another engine"))
             raise
 
-    return kept
+    return wrapped
 
 
-def _watching(failed: list[LanewiseError], tick: Tick | None) -> Tick:
+def _watching(failures: list[LanewiseError], tick: Tick | None) -> Tick:
     """A tick that ends a run whose system has failed: LoadGen would go on, and call empty answers VALID."""
 
-    def told(issued: int, answered: int, late: int) -> None:
-        if failed:
-            raise failed[0]
+    def watching(issued: int, answered: int, late: int) -> None:
+        if failures:
+            raise failures[0]
         if tick is not None:
             tick(issued, answered, late)
 
-    return told
+    return watching
 
 
-def _called(engine: Engine, answer: str) -> Any:
+def _answer(engine: Engine, answer: str) -> Any:
     """What the native system calls for a batch, of several threads at once: in host memory an array, of a GPU its
     address."""
     from lanewise.loadtest.engines import callback
 
-    what = answer or (CLASSES if engine.classifies else PLAIN)
-    on_host = {PLAIN: callback.answering, CLASSES: callback.naming_class, SUMS: callback.auditing}[what](engine)
-    on_gpu = callback.lying(engine.classes_at if what == CLASSES else engine.infer_at)
+    answer_kind = answer or (CLASSES if engine.classifies else PLAIN)
+    on_host = {PLAIN: callback.answering, CLASSES: callback.naming_class, SUMS: callback.auditing}[answer_kind](engine)
+    on_gpu = callback.lying(engine.classes_at if answer_kind == CLASSES else engine.infer_at)
 
-    def called(batch: Any, samples: Any) -> Any:
-        held = getattr(batch, "__cuda_array_interface__", None)
-        return on_host(batch, samples) if held is None else on_gpu(held)
+    def respond(batch: Any, samples: Any) -> Any:
+        interface = getattr(batch, "__cuda_array_interface__", None)
+        return on_host(batch, samples) if interface is None else on_gpu(interface)
 
-    return called
+    return respond
 
 
-def _about(ask: BenchAsk, engines: tuple[Engine, ...], dataset: Dataset | None, sample_bytes: int) -> dict[str, object]:
-    told: dict[str, object] = {"engine": ask.engine, "devices": ", ".join(ask.system.devices)}
+def _setup(ask: BenchAsk, engines: tuple[Engine, ...], dataset: Dataset | None, sample_bytes: int) -> dict[str, object]:
+    setup: dict[str, object] = {"engine": ask.engine, "devices": ", ".join(ask.system.devices)}
     if engines:
-        told |= engines[0].describe()
+        setup |= engines[0].describe()
     else:
-        told["weights"] = "none: no model runs, a device is held for a stated time"
-    told |= dataset.describe() if dataset is not None else {"dataset": "synthetic"}
-    asked = ask.system
-    wait = units.readable(asked.timeout, "s")
-    told |= {"batch": asked.batch, "time-out": wait, "streams": asked.streams, "library": asked.library}
+        setup["weights"] = "none: no model runs, a device is held for a stated time"
+    setup |= dataset.describe() if dataset is not None else {"dataset": "synthetic"}
+    spec = ask.system
+    wait = units.readable(spec.timeout, "s")
+    setup |= {"batch": spec.batch, "time-out": wait, "streams": spec.streams, "library": spec.library}
     if not engines:
-        each, every = (units.readable(time, "s") for time in (asked.service_batch, asked.service_query))
-        told["service"] = f"{each} a batch + {every} a query"
-    return {**told, "sample bytes": sample_bytes}
+        per_batch, per_query = (units.readable(time, "s") for time in (spec.service_batch, spec.service_query))
+        setup["service"] = f"{per_batch} a batch + {per_query} a query"
+    return {**setup, "sample bytes": sample_bytes}

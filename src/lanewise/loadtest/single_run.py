@@ -36,20 +36,23 @@ Say = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class SingleRun:
-    """What a single run gave: of the same-sample audit `outcome` is the run of all samples, `same` that of one."""
+    """The result of a single run; in the same-sample audit `run` sends all samples, `same_sample` one.
 
-    outcome: LoadGenResult
-    account: SystemStatistics
-    about: Mapping[str, object]
+    `statistics` are of the system under test, `setup` names what was tested, by name and version.
+    """
+
+    run: LoadGenResult
+    statistics: SystemStatistics
+    setup: Mapping[str, object]
     folder: Path
     accuracy: Accuracy | None = None
     audit: Audit | None = None
-    same: LoadGenResult | None = None
+    same_sample: LoadGenResult | None = None
 
     @property
     def passed(self) -> bool:
         """Whether the audit passed; of a run without one, whether it is VALID and did not end early."""
-        return self.audit.passed if self.audit is not None else self.outcome.valid and not self.outcome.ended_early
+        return self.audit.passed if self.audit is not None else self.run.valid and not self.run.ended_early
 
 
 def checked(ask: BenchAsk, load: LoadSpec, audit: str = "") -> tuple[BenchAsk, LoadSpec]:
@@ -90,31 +93,31 @@ def measure(session: LoadTestSession, load: LoadSpec, audit: str, folder: Path, 
         say("timing a batch")
         load = replace(load, qps=_offline(session))
     say(_words(load))
-    outcome, account = session.runner.run(load), session.account()
-    single = SingleRun(outcome, account, {**session.about, **account.about_copies(session.ask.system.devices)}, folder)
+    run, statistics = session.runner.run(load), session.statistics()
+    setup = {**session.setup, **statistics.about_copies(session.ask.system.devices)}
+    single = SingleRun(run, statistics, setup, folder)
     if audit == SAME_SAMPLE:
         say(f"{_words(load)}, the same sample each time")
         same = _one_sample(session, folder).run(load)
-        return replace(single, same=same, audit=audits.same_sample(outcome, same))
-    if not load.accuracy or outcome.folder is None:
+        return replace(single, same_sample=same, audit=audits.same_sample(run, same))
+    if not load.accuracy or run.folder is None:
         return single
-    given = answers(outcome.folder / ACCURACY_LOG)
+    received = answers(run.folder / ACCURACY_LOG)
     if audit == PAYLOAD:
-        return replace(single, audit=audits.payload(given, _samples(session), *_summed(session)))
+        return replace(single, audit=audits.payload(received, _samples(session), *_summed(session)))
     dataset = _samples(session)
-    return replace(single, accuracy=top1(given, dataset.label, len(dataset), "int32"))
+    return replace(single, accuracy=top1(received, dataset.label, len(dataset), "int32"))
 
 
 def near_the_generator(single: SingleRun) -> bool:
     """Whether a Server run asks for so much that the generator alone should be tried: that takes seconds."""
-    load = single.outcome.load
+    load = single.run.load
     return load.scenario == SERVER and not load.accuracy and load.qps >= MUCH
 
 
 def with_note(single: SingleRun, doubt: str) -> SingleRun:
     """The same with that note, if it is one."""
-    outcome = single.outcome
-    return replace(single, outcome=replace(outcome, notes=(*outcome.notes, doubt))) if doubt else single
+    return replace(single, run=replace(single.run, notes=(*single.run.notes, doubt))) if doubt else single
 
 
 def _words(load: LoadSpec) -> str:
@@ -127,7 +130,7 @@ def _words(load: LoadSpec) -> str:
 def _offline(session: LoadTestSession) -> float:
     """Samples a second that full batches on all devices make, and a little more: a run that ends early is not VALID."""
     largest = session.ask.system.batch
-    return ABOVE * len(session.ask.system.devices) * largest / session.busy_times([largest])[largest]
+    return ABOVE * len(session.ask.system.devices) * largest / session.batch_intervals([largest])[largest]
 
 
 def _one_sample(session: LoadTestSession, folder: Path) -> LoadGenRunner:

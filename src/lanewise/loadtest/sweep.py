@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise import units
 from lanewise.errors import InputError, unknown_name
-from lanewise.loadtest.result import as_samples, expected, notes
+from lanewise.loadtest.result import as_samples, notes, prediction_of
 from lanewise.results.observation import Observation, Source
 from lanewise.results.sample import Sample, summarise
 
 if TYPE_CHECKING:
     from lanewise.loadtest.peak import PeakResult
-    from lanewise.loadtest.system import SystemStatistics
-    from lanewise.options.loadtest import LoadTestOptions, SweepOptions
+    from lanewise.options.loadtest import SweepOptions
 
 GPUS, BATCH, STREAMS, PATH = "GPUs", "batch", "streams", "path"
 LINE = "straight line from {n} through zero: as if nothing that is shared fills up"
@@ -28,7 +27,7 @@ class SweepPoint:
 
     name: str
     x: int
-    options: LoadTestOptions
+    options: SweepOptions
     folder: str
     settings: Mapping[str, int]
 
@@ -53,8 +52,11 @@ class SweepResult:
 
     def value(self, metric: str) -> float | None:
         """A metric in SI, None where it was not measured."""
-        found = next((each for each in self.samples if each.metric == metric and each.value is not None), None)
-        return units.to_si(found.value, found.unit) if found is not None and found.value is not None else None
+        sample = next(
+            (candidate for candidate in self.samples if candidate.metric == metric and candidate.value is not None),
+            None,
+        )
+        return units.to_si(sample.value, sample.unit) if sample is not None and sample.value is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def points_of(options: SweepOptions) -> tuple[SweepPoint, ...]:
 
 
 def points(
-    axis: str, values: Sequence[str], options: LoadTestOptions, labels: Mapping[str, int] | None = None
+    axis: str, values: Sequence[str], options: SweepOptions, labels: Mapping[str, int] | None = None
 ) -> tuple[SweepPoint, ...]:
     """The points of a sweep over `axis`; values are numbers, of paths sets of devices: 'gpu2, gpu3'.
 
@@ -120,9 +122,7 @@ def points(
     return result
 
 
-def _point(
-    axis: str, number: int, value: str, options: LoadTestOptions, labels: Mapping[str, int]
-) -> SweepPoint:
+def _point(axis: str, number: int, value: str, options: SweepOptions, labels: Mapping[str, int]) -> SweepPoint:
     if axis == PATH:
         devices = tuple(name.strip() for name in value.split(",") if name.strip())
         if not devices:
@@ -155,13 +155,14 @@ def _count(axis: str, text: str) -> int:
     return number
 
 
-def seen(point: SweepPoint, found: PeakResult, account: SystemStatistics, about: Mapping[str, object]) -> SweepResult:
-    """What a search at a point found, as samples that bear the point's settings."""
-    made = as_samples(found, account, about)
-    samples = tuple(replace(each, settings={**each.settings, **point.settings}) for each in made)
-    told = found.notes if found.outcome is not None else ()
-    reason = "" if found.outcome is not None else f"no rate was VALID: {found.reason}"
-    return SweepResult(point, samples, reason, (*told, *notes(about)), found.ask.prediction)
+def point_result(point: SweepPoint, peak: PeakResult) -> SweepResult:
+    """The result of a search at a point, as samples that bear the point's settings."""
+    samples = tuple(replace(sample, settings={**sample.settings, **point.settings}) for sample in as_samples(peak))
+    valid = peak.best is not None
+    reason = "" if valid else f"no rate was VALID: {peak.reason}"
+    return SweepResult(
+        point, samples, reason, (*(peak.notes if valid else ()), *notes(peak.setup)), peak.ask.prediction
+    )
 
 
 def failed(point: SweepPoint, bound: float, reason: str) -> SweepResult:
@@ -171,46 +172,45 @@ def failed(point: SweepPoint, bound: float, reason: str) -> SweepResult:
     return SweepResult(point, (sample,), reason)
 
 
-def kept(each: SweepResult, asked: str) -> str:
-    """A finished point as JSON, so that a sweep that goes on need not open it again; `asked` is how it was."""
-    samples = [one.row() for one in each.samples]
-    told = {"reason": each.reason, "notes": each.notes, "predicted": each.predicted}
-    return json.dumps({"asked": asked, **told, "samples": samples})
+def to_json(result: SweepResult, options: str) -> str:
+    """A finished point as JSON, so that a resumed sweep does not open it again; `options` are those of the point."""
+    rows = [sample.row() for sample in result.samples]
+    values = {"reason": result.reason, "notes": result.notes, "predicted": result.predicted}
+    return json.dumps({"asked": options, **values, "samples": rows})
 
 
-def again(text: str, point: SweepPoint, asked: str) -> SweepResult | None:
-    """The finished point of that JSON; None for another one, or for what is none: it is searched then."""
+def from_json(text: str, point: SweepPoint, options: str) -> SweepResult | None:
+    """The finished point of that JSON; None for another one, or for what is none: then it is searched."""
     try:
-        found = json.loads(text)
-        if found["asked"] != asked:
+        data = json.loads(text)
+        if data["asked"] != options:
             return None
-        samples = tuple(Sample(**one) for one in found["samples"])
-        notes = tuple(map(str, found["notes"]))
-        return SweepResult(point, samples, str(found["reason"]), notes, found.get("predicted"))
+        samples = tuple(Sample(**row) for row in data["samples"])
+        return SweepResult(point, samples, str(data["reason"]), tuple(map(str, data["notes"])), data.get("predicted"))
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def check_baseline(baseline: str, asked: Sequence[SweepPoint]) -> None:
+def check_baseline(baseline: str, points: Sequence[SweepPoint]) -> None:
     """UnknownName for a baseline that is no point; '' is the first."""
-    if baseline and baseline not in [point.name for point in asked]:
-        raise unknown_name("point of this sweep", baseline, [point.name for point in asked])
+    if baseline and baseline not in [point.name for point in points]:
+        raise unknown_name("point of this sweep", baseline, [point.name for point in points])
 
 
-def check_extrapolated(axis: str, counts: Sequence[int], asked: Sequence[SweepPoint]) -> None:
+def check_extrapolated(axis: str, counts: Sequence[int], points: Sequence[SweepPoint]) -> None:
     """InputError for an extrapolation over anything but GPUs, or to counts that are measured themselves."""
     if not counts:
         return
     if axis != GPUS:
         raise InputError(f"a sweep over {axis} is not extrapolated", hint="only a sweep over --gpus is")
-    most = max(point.x for point in asked)
+    most = max(point.x for point in points)
     if min(counts) <= most:
         raise InputError(f"an extrapolation to {min(counts)} GPUs within the sweep, which goes to {most}",
                          hint=f"name counts above {most}")  # fmt: skip
 
 
 def table(
-    found: Sequence[SweepResult], baseline: str = "", link: float | None = None, extrapolate: Sequence[int] = ()
+    results: Sequence[SweepResult], baseline: str = "", link: float | None = None, extrapolate: Sequence[int] = ()
 ) -> list[SweepRow]:
     """The rows of a sweep as far as it came, then the extrapolated ones.
 
@@ -218,9 +218,9 @@ def table(
     against ('': the first). Extrapolated rows lie on the line from the largest measured count through zero.
     """
     rows = [
-        SweepRow(each.point.name, each.point.x, Source.MEASURED, each.value("qps"), each.value("goodput"),
-            p99=each.value("p99"), note=each.reason, predicted=each.predicted, limit=each.limit)
-        for each in found
+        SweepRow(result.point.name, result.point.x, Source.MEASURED, result.value("qps"), result.value("goodput"),
+            p99=result.value("p99"), note=result.reason, predicted=result.predicted, limit=result.limit)
+        for result in results
     ]  # fmt: skip
     rows += _extrapolated(rows, sorted(set(extrapolate)))
     base = next((row.qps for row in rows if row.point == (baseline or rows[0].point)), None)
@@ -235,10 +235,10 @@ def table(
 
 
 def _extrapolated(rows: Sequence[SweepRow], counts: Iterable[int]) -> list[SweepRow]:
-    known = [row for row in rows if row.qps is not None and row.goodput is not None]
-    if not known:
+    measured = [row for row in rows if row.qps is not None and row.goodput is not None]
+    if not measured:
         return []
-    last = max(known, key=lambda row: row.x)
+    last = max(measured, key=lambda row: row.x)
     assert last.qps is not None
     assert last.goodput is not None
     return [
@@ -249,37 +249,37 @@ def _extrapolated(rows: Sequence[SweepRow], counts: Iterable[int]) -> list[Sweep
     ]
 
 
-def observations(found: Sequence[SweepResult], rows: Sequence[SweepRow]) -> tuple[Observation, ...]:
+def observations(results: Sequence[SweepResult], rows: Sequence[SweepRow]) -> tuple[Observation, ...]:
     """All points for a run file: the measured ones with everything they told, what was predicted of them, and the
     extrapolated ones, marked."""
     measured = (
-        *summarise(sample for each in found for sample in each.samples),
-        *(expected(each.samples[0], each.predicted) for each in found if each.predicted is not None),
+        *summarise(sample for result in results for sample in result.samples),
+        *(prediction_of(result.samples[0], result.predicted) for result in results if result.predicted is not None),
     )
-    drawn = [row for row in rows if row.source is Source.EXTRAPOLATED]
-    if not drawn:
+    lines = [row for row in rows if row.source is Source.EXTRAPOLATED]
+    if not lines:
         return measured
-    like = next(each for each in reversed(found) if each.value("qps") is not None)
-    first = like.samples[0]
-    made = [
+    reference = next(result for result in reversed(results) if result.value("qps") is not None)
+    first = reference.samples[0]
+    extrapolated = [
         Observation(
             f"{first.scenario}, extrapolated", "", metric, value, unit, Source.EXTRAPOLATED,
             settings={**first.settings, "gpus": row.x}, extrapolated=True, path=first.path, note=row.note,
         )
-        for row in drawn
+        for row in lines
         for metric, value, unit in (("qps", row.qps, "1/s"), ("goodput", (row.goodput or 0.0) / 1e9, "GB/s"))
     ]  # fmt: skip
-    return (*measured, *made)
+    return (*measured, *extrapolated)
 
 
-def doubts(found: Sequence[SweepResult]) -> list[str]:
+def doubts(results: Sequence[SweepResult]) -> list[str]:
     """The points' notes, each once, with the points that it is of unless it is of all."""
-    of: dict[str, list[str]] = {}
-    for each in found:
-        for note in each.notes:
-            of.setdefault(note, []).append(each.point.name)
-    told = [each for each in found if each.notes]
-    return [note if len(names) == len(told) else f"{', '.join(names)}: {note}" for note, names in of.items()]
+    points_of: dict[str, list[str]] = {}
+    for result in results:
+        for note in result.notes:
+            points_of.setdefault(note, []).append(result.point.name)
+    noted = [result for result in results if result.notes]
+    return [note if len(names) == len(noted) else f"{', '.join(names)}: {note}" for note, names in points_of.items()]
 
 
 def as_data(

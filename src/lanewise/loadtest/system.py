@@ -161,10 +161,10 @@ class SystemStatistics:
         return sum(size * count for size, count in self.sizes.items()) / batches if batches else 0.0
 
 
-NOTHING = SystemStatistics({}, {}, 0, 0, 0, 0.0, ())
+NO_STATISTICS = SystemStatistics({}, {}, 0, 0, 0, 0.0, ())
 
 
-def account(system: _native.BatchingSystem) -> SystemStatistics:
+def statistics(system: _native.BatchingSystem) -> SystemStatistics:
     """What the system did since its last start; it may still run."""
     tally = system.tally()
     sizes = {size: int(count) for size, count in enumerate(tally["sizes"]) if count}

@@ -14,7 +14,7 @@ from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.plan import STEADY, Copies, Metric, Plan, Service
 from lanewise.routes.model import Via
 from lanewise.serving import steady
-from lanewise.serving.best import under_load
+from lanewise.serving.peak import under_load
 from lanewise.serving.workload import workload
 from lanewise.topology.model import Kind
 

@@ -44,57 +44,64 @@ def ceiling(
     shared = _shared_gpus(simulation)
     capacities += [1.0] * len(shared)  # seconds a second
     classes = []
-    for index, (served, rate) in enumerate(zip(simulation.served, rates, strict=True)):
+    for index, (deployment, rate) in enumerate(zip(simulation.deployments, rates, strict=True)):
         factor = gpus if index == place else 1.0
-        own = _own(served, factor)
-        wanted = rate if index != place and served.load.scenario == "server" else math.inf
-        caps = [min(each, wanted * served.load.workload.bytes_in * each / sum(own)) for each in own]
-        for gpu, uses, cap, most in zip(served.gpus, _both_ways(simulation, index), caps, own, strict=True):
+        own = _own(deployment, factor)
+        wanted = rate if index != place and deployment.load.scenario == "server" else math.inf
+        caps = [min(each, wanted * deployment.load.workload.bytes_in * each / sum(own)) for each in own]
+        for gpu, uses, cap, most in zip(deployment.gpus, _both_ways(simulation, index), caps, own, strict=True):
             busy = ((len(simulation.resources) + shared.index(gpu), 1.0 / most),) if gpu in shared else ()
             classes.append(FlowClass((*uses, *busy), cap=cap))
     classes += _beside(simulation)
     shares = share(capacities, classes)
-    start = sum(len(served.gpus) for served in simulation.served[:place])
-    mine = simulation.served[place]
-    limits = shares.limits[start : start + len(mine.gpus)]
+    start = sum(len(deployment.gpus) for deployment in simulation.deployments[:place])
+    deployment = simulation.deployments[place]
+    limits = shares.limits[start : start + len(deployment.gpus)]
     known = tuple(None if limit is None or limit >= len(simulation.resources) else limit for limit in limits)
-    total = sum(shares.rates[start : start + len(mine.gpus)])
-    return RateCeiling(total / mine.load.workload.bytes_in, known)
+    total = sum(shares.rates[start : start + len(deployment.gpus)])
+    return RateCeiling(total / deployment.load.workload.bytes_in, known)
 
 
 def apart(simulation: Simulation, place: int) -> float:
     """Queries/s of the service if no GPU shared a link with another."""
-    served = simulation.served[place]
-    workload = served.load.workload
-    ways = zip(_own(served, 1.0), served.inward, served.outward, strict=True)
+    deployment = simulation.deployments[place]
+    workload = deployment.load.workload
+    routes = zip(_own(deployment, 1.0), deployment.inward, deployment.outward, strict=True)
     back = workload.bytes_in / workload.bytes_out if workload.bytes_out else math.inf
-    return sum(min(own, alone_rate(there), alone_rate(home) * back) for own, there, home in ways) / workload.bytes_in
+    return (
+        sum(min(own, alone_rate(inward), alone_rate(outward) * back) for own, inward, outward in routes)
+        / workload.bytes_in
+    )
 
 
-def _own(served: Deployment, factor: float) -> list[float]:
+def _own(deployment: Deployment, factor: float) -> list[float]:
     """B/s of queries that each GPU of a service answers by itself."""
-    return [times.rate(served.batch) * served.load.workload.bytes_in * factor for times in served.times]
+    return [times.rate(deployment.batch) * deployment.load.workload.bytes_in * factor for times in deployment.times]
 
 
 def _shared_gpus(simulation: Simulation) -> list[str]:
     """GPUs that serve more than one of the loads."""
-    return [gpu for gpu, loads in Counter(gpu for each in simulation.served for gpu in each.gpus).items() if loads > 1]
+    return [
+        gpu
+        for gpu, loads in Counter(gpu for deployment in simulation.deployments for gpu in deployment.gpus).items()
+        if loads > 1
+    ]
 
 
 def _both_ways(simulation: Simulation, place: int) -> Iterator[Uses]:
     """What a byte of queries to each GPU takes, the answer that it causes included."""
-    workload = simulation.served[place].load.workload
+    workload = simulation.deployments[place].load.workload
     answer = workload.bytes_out / workload.bytes_in
-    for there, home in zip(simulation.inward_uses(place), simulation.outward_uses(place), strict=True):
-        yield (*there, *((index, amount * answer) for index, amount in home if answer > 0.0))
+    for inward, outward in zip(simulation.inward_uses(place), simulation.outward_uses(place), strict=True):
+        yield (*inward, *((index, amount * answer) for index, amount in outward if answer > 0.0))
 
 
 def _beside(simulation: Simulation) -> list[FlowClass]:
     """Background traffic: endless, or its average where it comes again and again; what comes once is left out."""
-    made = []
+    classes = []
     for flow, uses in zip(simulation.background, simulation.background_uses(), strict=True):
         if flow.size is None:
-            made.append(FlowClass(uses, flow.weight, flow.cap))
+            classes.append(FlowClass(uses, flow.weight, flow.cap))
         elif flow.every:
-            made.append(FlowClass(uses, flow.weight, min(flow.cap, flow.size / flow.every)))
-    return made
+            classes.append(FlowClass(uses, flow.weight, min(flow.cap, flow.size / flow.every)))
+    return classes

@@ -1,42 +1,20 @@
-"""What a search for a peak is made of: its runs, how long they last, and what it found."""
+"""How long the runs of a peak search last."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError
+
+if TYPE_CHECKING:
+    from lanewise.results.search_run import SearchRun
 
 # The standard deviation of the boundary that a run of n queries sees is about NOISE / sqrt(n), relative: late queries
 # come in clusters, whose length and whose sensitivity to the rate grow alike towards saturation. Simulated with M/D/1,
 # service 1 ms, p99 within 15 ms: 2.3 for runs of 10 s, 2.7 for 60 s.
 NOISE = 2.5
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One finished run: its target rate in queries/s, its verdict, and the latency in s at the bound's percentile.
-
-    `hopeless` says that it was cut off because it could no longer become valid: then its verdict is certain. `offered`
-    is the rate at which its queries came by chance, if known: its latency is that of this rate;
-    `done` the share of its queries that it sent before it was cut off. `disturbed`: something else on the machine may
-    be why it was refused.
-    InputError for a rate that is not a positive number.
-    """
-
-    qps: float
-    seed: int
-    valid: bool
-    latency: float
-    queries: int
-    reason: str = ""
-    hopeless: bool = False
-    offered: float = 0.0
-    done: float = 0.0
-    disturbed: bool = False
-
-    def __post_init__(self) -> None:
-        check_positive("rate of a trial", self.qps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,39 +47,10 @@ class Durations:
         need = max(self.bound / share, (NOISE / share) ** 2 / qps, self.queries / qps)
         return min(max(need, self.shortest), self.longest)
 
-    def spread(self, trial: Trial) -> float:
-        """The share by which the boundary that this run saw may lie off the true one (standard deviation)."""
-        queries = max(trial.queries, 1)
-        return NOISE / math.sqrt(queries) + self.bound * trial.qps / queries
-
-
-@dataclass(frozen=True, slots=True)
-class PeakEstimate:
-    """What a search found, rates in queries/s, and why it stopped.
-
-    `low` is the answer: the rate of the valid run it ended on, or 0 if no rate is known to meet the bound. `high` is
-    the smallest rate above it that was refused, or inf. `interval` holds the true peak with 90 % chance by the
-    search's own model of chance (in simulated M/D/1 searches it held it in 77 to 87 of 100); inf above the largest rate
-    tried, 0 below the smallest. `confirmed` says that the last run, of full length, was valid at
-    `low`.
-    """
-
-    low: float
-    high: float
-    interval: tuple[float, float]
-    trials: tuple[Trial, ...]
-    confirmed: bool
-    reason: str
-
-    @property
-    def qps(self) -> float:
-        """The answer: `low`."""
-        return self.low
-
-    @property
-    def found(self) -> bool:
-        """Whether any rate meets the bound."""
-        return self.low > 0.0
+    def deviation(self, run: SearchRun) -> float:
+        """The standard deviation of the boundary that this run measured, as a share of the rate."""
+        queries = max(run.queries, 1)
+        return NOISE / math.sqrt(queries) + self.bound * run.rate / queries
 
 
 def check_positive(name: str, value: float) -> None:

@@ -1,4 +1,4 @@
-"""Where a peak may lie, given runs around it: how fast latency grows and scatters there is inferred as well.
+"""The posterior of a peak given runs around it; how fast latency grows and scatters there is inferred as well.
 
 Around the peak p the latency at the bound's percentile is taken as bound * (rate / p)^steepness, and the logarithm of
 what a run of n queries sees of it to scatter by noise / sqrt(n). Chances are kept for every peak, steepness and noise,
@@ -8,13 +8,18 @@ so that a server whose latency hardly scatters (batches) is found sooner than on
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanewise.serving.verdict import most_late
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lanewise.results.search_run import SearchRun
+    from lanewise.serving.durations import Durations
 
 Array = NDArray[np.float64]
 
@@ -25,77 +30,68 @@ NOISES = np.array([4.0, 10.0, 18.0, 30.0])
 USUAL_NOISES = np.log([0.1, 0.25, 0.5, 0.15])
 CURVED = 0.3  # latency follows no power of the rate: what a run says of a peak this far off is off by this share of it
 OVER = 0.1  # how far (relative) the peak may well lie above the most that is expected of it
-MOSTLY = 0.75  # a run cut off later tells where the peak is: as if its rest had been late as often as may be
+MOSTLY = 0.75  # a run cut off after this share of its queries locates the peak, as if its rest were as late as allowed
 LAPSE = 0.02  # how often a run has nothing to do with the rate: a hiccup of the host
+# FixedNoisePosterior: a run whose latency puts the peak within CLOSE deviations of its rate locates the peak, not only
+# the side that it is on; LINE_STEEPNESS holds until runs tell: rho / (1 - rho) at a load of 0.85.
+CLOSE, LINE_STEEPNESS = 3.0, 6.0
 DISTURBED = 0.5  # and how often one that was refused while something else took the host's time
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One run: its rate in queries/s, its latency as a multiple of the bound, its queries and its verdict.
-
-    A latency that is no positive number tells nothing beyond the verdict; `done` is the share of its queries
-    that were sent before it was cut off as hopeless. `disturbed`: it may have been refused for another reason.
-    """
-
-    qps: float
-    latency: float
-    queries: int
-    valid: bool
-    done: float = 1.0
-    disturbed: bool = False
 
 
 class Posterior:
     """Chances of peaks (logarithms of the rate, `step` apart), steepnesses and noises, given runs.
 
-    The peak is expected to be at most `most`, which may be wrong.
+    `bound` is the latency bound in s. The peak is expected to be at most `most` queries/s, which may be wrong.
     """
 
-    def __init__(self, seen: Sequence[Seen], percentile: float, step: float, most: float = math.inf) -> None:
-        rates = [each.qps for each in seen]
+    def __init__(
+        self, runs: Sequence[SearchRun], bound: float, percentile: float, step: float, most: float = math.inf
+    ) -> None:
+        rates = [run.offered or run.rate for run in runs]
         low, high = math.log(min(rates) / 2.0), math.log(max(rates) * 2.0)
         self._peaks: Array = np.linspace(low, high, 2 + math.ceil((high - low) / step))
-        self._percentile = percentile
+        self._bound, self._percentile = bound, percentile
         shape = (self._peaks.size, STEEPNESS.size, NOISES.size)
         usual = -0.5 * (np.log(STEEPNESS / USUAL_STEEPNESS) / math.log(FACTOR)) ** 2
-        found = np.broadcast_to(usual[:, None] + USUAL_NOISES[None, :], shape).copy()
+        chances = np.broadcast_to(usual[:, None] + USUAL_NOISES[None, :], shape).copy()
         if most < math.inf:
-            found -= 0.5 * (np.maximum(self._peaks - math.log(most), 0.0) / OVER)[:, None, None] ** 2
-        for each in seen:
-            found += self._log_chance(each)
-        found -= found.max()
-        self._weights: Array = np.exp(found)
+            chances -= 0.5 * (np.maximum(self._peaks - math.log(most), 0.0) / OVER)[:, None, None] ** 2
+        for run, rate in zip(runs, rates, strict=True):
+            chances += self._log_chance(run, rate)
+        chances -= chances.max()
+        self._weights: Array = np.exp(chances)
         self._weights /= self._weights.sum()
 
-    def _log_chance(self, each: Seen) -> Array:
-        away = math.log(each.qps) - self._peaks[:, None, None]
-        steep, noise = STEEPNESS[None, :, None], NOISES[None, None, :] / math.sqrt(max(each.queries, 1))
-        if each.disturbed:  # its latency may be the other's work
-            refused: Array = np.log(DISTURBED + (1.0 - DISTURBED) * _normal(steep * away / noise))
+    def _log_chance(self, run: SearchRun, rate: float) -> Array:
+        """The logarithm of the chance of this run's latency, or of its verdict where the latency says no more."""
+        offset = math.log(rate) - self._peaks[:, None, None]
+        steepness, noise = STEEPNESS[None, :, None], NOISES[None, None, :] / math.sqrt(max(run.queries, 1))
+        if run.disturbed:  # its latency may be due to the other work
+            refused: Array = np.log(DISTURBED + (1.0 - DISTURBED) * _normal(steepness * offset / noise))
             return refused
-        if 0.0 < each.latency < math.inf:
-            spread = np.sqrt(noise**2 + (CURVED * steep * away) ** 2)
-            if each.done < MOSTLY:
-                above: Array = np.log(LAPSE + (1.0 - LAPSE) * _normal(steep * away / spread))
+        latency = run.latency / self._bound
+        if 0.0 < latency < math.inf:
+            completed = run.completed if run.hopeless else 1.0
+            deviation = np.sqrt(noise**2 + (CURVED * steepness * offset) ** 2)
+            if completed < MOSTLY:
+                above: Array = np.log(LAPSE + (1.0 - LAPSE) * _normal(steepness * offset / deviation))
                 return above
-            late = math.log(2.0 - each.done) * _scale(self._percentile) if each.done < 1.0 else math.log(each.latency)
-            off = (late - steep * away) / spread
-            likely: Array = np.log(LAPSE + np.exp(-0.5 * off**2)) - np.log(spread)
-            return likely
-        chance = _normal(-away * steep / noise)
-        told: Array = np.log(LAPSE + (1.0 - 2.0 * LAPSE) * (chance if each.valid else 1.0 - chance))
-        return told
+            late = math.log(2.0 - completed) * _scale(self._percentile) if completed < 1.0 else math.log(latency)
+            error = (late - steepness * offset) / deviation
+            likelihood: Array = np.log(LAPSE + np.exp(-0.5 * error**2)) - np.log(deviation)
+            return likelihood
+        chance = _normal(-offset * steepness / noise)
+        verdict: Array = np.log(LAPSE + (1.0 - 2.0 * LAPSE) * (chance if run.valid else 1.0 - chance))
+        return verdict
 
     def quantiles(self, *chances: float) -> list[float]:
         """The logarithms of the rates below which the peak lies with these chances."""
-        below = np.cumsum(self._weights.sum(axis=(1, 2)))
-        return [float(np.interp(chance * below[-1], below, self._peaks)) for chance in chances]
+        return _quantiles(self._peaks, self._weights.sum(axis=(1, 2)), chances)
 
     def valid(self, rate: float, queries: int) -> float:
         """The chance that a run of so many queries at e^rate is VALID, early stopping included."""
-        away = (rate - self._peaks)[:, None, None] * STEEPNESS[None, :, None] + margin(queries, self._percentile)
-        return float((self._weights * _normal(-away * math.sqrt(queries) / NOISES[None, None, :])).sum())
+        late = (rate - self._peaks)[:, None, None] * STEEPNESS[None, :, None] + margin(queries, self._percentile)
+        return float((self._weights * _normal(-late * math.sqrt(queries) / NOISES[None, None, :])).sum())
 
     def rate(self, chance: float, queries: int) -> float:
         """The rate at which a run of so many queries is VALID with that chance."""
@@ -104,6 +100,59 @@ class Posterior:
             middle = (low + high) / 2.0
             low, high = (middle, high) if self.valid(middle, queries) >= chance else (low, middle)
         return math.exp(low)
+
+
+class FixedNoisePosterior:
+    """Chances of peaks where runs cost simulated time alone: the noise is Durations', the steepness a line's.
+
+    It needs half the queries of `Posterior` for the same precision, and a tenth of its time; where real time counts
+    that one is surer of the last per cent (docs/decisions/0017).
+    """
+
+    def __init__(
+        self, runs: Sequence[SearchRun], durations: Durations, step: float, floor: float, ceiling: float
+    ) -> None:
+        rates = [run.rate for run in runs]
+        low = math.log(max(min(rates) / 2.0, min(floor, min(rates))))
+        high = math.log(min(max(rates) * 2.0, max(ceiling, max(rates))))
+        self._durations = durations
+        self._peaks: Array = np.linspace(low, high, 2 + math.ceil((high - low) / step))
+        chances, steepness = np.zeros_like(self._peaks), self._steepness(runs)
+        for run in runs:
+            chances += self._log_chance(run, steepness)
+        chances -= chances.max()
+        self._weights: Array = np.exp(chances)
+
+    def _log_chance(self, run: SearchRun, steepness: float) -> Array:
+        deviation = self._durations.deviation(run)
+        shift = math.inf  # how far above the rate (logarithm) the latency puts the peak
+        if not run.hopeless and 0.0 < run.latency < math.inf:
+            shift = math.log(self._durations.bound / run.latency) / steepness
+        if abs(shift) < CLOSE * deviation:
+            distance = (self._peaks - math.log(run.rate) - shift) / deviation
+            near: Array = np.log(LAPSE + np.exp(-0.5 * distance**2))
+            return near
+        # Too far off for its latency to say how far: a logistic curve of that standard deviation, about the rate.
+        steps = np.clip((self._peaks - math.log(run.rate)) / deviation * (math.pi / math.sqrt(3.0)), -40.0, 40.0)
+        valid = 0.5 * (1.0 + np.tanh(steps / 2.0))
+        lapse = 1e-9 if run.hopeless else LAPSE
+        far: Array = np.log(lapse + (1.0 - 2.0 * lapse) * (valid if run.valid else 1.0 - valid))
+        return far
+
+    def _steepness(self, runs: Sequence[SearchRun]) -> float:
+        """The power of the rate by which the latency grows around the bound: a line through the runs near it."""
+        bound = self._durations.bound
+        near = [run for run in runs if bound / 4.0 < run.latency < bound * 4.0]
+        rates = [math.log(run.rate) for run in near]
+        mean = sum(rates) / max(len(rates), 1)
+        pull = 0.03**2  # the weight of LINE_STEEPNESS: that of a run 3 % off
+        product = sum((rate - mean) * math.log(run.latency / bound) for rate, run in zip(rates, near, strict=True))
+        square = sum((rate - mean) ** 2 for rate in rates)
+        return min(max((product + LINE_STEEPNESS * pull) / (square + pull), 2.0), 50.0)
+
+    def quantiles(self, *chances: float) -> list[float]:
+        """The logarithms of the rates below which the peak lies with these chances."""
+        return _quantiles(self._peaks, self._weights, chances)
 
 
 def margin(queries: int, percentile: float) -> float:
@@ -122,8 +171,13 @@ def _scale(percentile: float) -> float:
     return 1.0 / math.log(1.0 / (1.0 - percentile))
 
 
+def _quantiles(peaks: Array, weights: Array, chances: Sequence[float]) -> list[float]:
+    below = np.cumsum(weights)
+    return [float(np.interp(chance * below[-1], below, peaks)) for chance in chances]
+
+
 def _normal(z: Array) -> Array:
     from scipy.special import ndtr
 
-    made: Array = ndtr(z)
-    return made
+    chances: Array = ndtr(z)
+    return chances

@@ -76,112 +76,123 @@ class Simulation:
         if not loads:
             raise InputError("no service to simulate", hint="name a workload, such as resnet50")
         self.system = system
-        self.served = tuple(_serve(system, load) for load in loads)
+        self.deployments = tuple(_serve(system, load) for load in loads)
         self.background = tuple(background)
-        beside = tuple(plan_all(system, background)) if background else ()
-        planned = [item for each in self.served for item in (*each.inward, *each.outward)] + list(beside)
+        background_plans = tuple(plan_all(system, background)) if background else ()
+        planned = [
+            item for deployment in self.deployments for item in (*deployment.inward, *deployment.outward)
+        ] + list(background_plans)
         self.planned = planned
         self.resources, taken = compete(planned)
-        self._owners = [place for place, each in enumerate(self.served) for _ in (*each.inward, *each.outward)]
-        self._owners += [len(self.served)] * len(beside)
+        self._owners = [
+            place
+            for place, deployment in enumerate(self.deployments)
+            for _ in (*deployment.inward, *deployment.outward)
+        ]
+        self._owners += [len(self.deployments)] * len(background_plans)
         self._class, classes = _classes(planned, taken, self._owners)
         self.taken = taken
         with native_errors():
             self._network = network_of([resource.capacity for resource in self.resources], classes)
-        self.gpus = tuple(dict.fromkeys(gpu for each in self.served for gpu in each.gpus))
+        self.gpus = tuple(dict.fromkeys(gpu for deployment in self.deployments for gpu in deployment.gpus))
 
-    def run(self, rates: Sequence[float], ask: SimulationInput) -> _native.Outcome:
+    def run(self, rates: Sequence[float], run: SimulationInput) -> _native.Outcome:
         """One run with these rates in queries/s, one for each load (used by the server scenario only)."""
         with native_errors():
-            return _native.simulate(self._network, self._scenario(rates, ask))
+            return _native.simulate(self._network, self._scenario(rates, run))
 
     def amounts(self) -> list[list[tuple[int, float]]]:
         """For each resource the flow classes that use it, with what a byte of each takes."""
-        found: list[dict[int, float]] = [{} for _ in self.resources]
+        amounts: list[dict[int, float]] = [{} for _ in self.resources]
         for flow_class, uses in zip(self._class, self.taken, strict=True):
             for index, amount in uses:
-                found[index][flow_class] = amount
-        return [list(each.items()) for each in found]
+                amounts[index][flow_class] = amount
+        return [list(resource_amounts.items()) for resource_amounts in amounts]
 
-    def resources_of(self, served: Deployment) -> set[int]:
+    def resources_of(self, deployment: Deployment) -> set[int]:
         """The resources that a service's queries and answers use."""
-        mine = {id(item) for item in (*served.inward, *served.outward)}
+        own_plans = {id(item) for item in (*deployment.inward, *deployment.outward)}
         return {
-            index for item, uses in zip(self.planned, self.taken, strict=True) if id(item) in mine for index, _ in uses
+            index
+            for item, uses in zip(self.planned, self.taken, strict=True)
+            if id(item) in own_plans
+            for index, _ in uses
         }
 
     def owner(self, place: int) -> str:
         """The service at that place in a few words: its workload and GPUs."""
-        served = self.served[place]
-        return f"{served.load.workload.name} on {', '.join(served.gpus)}"
+        deployment = self.deployments[place]
+        return f"{deployment.load.workload.name} on {', '.join(deployment.gpus)}"
 
     def users_of(self, resource: int) -> Iterator[tuple[str, int, float]]:
         """Who uses a resource: each flow class once, with its owner and what a byte of it takes."""
-        names = [*(self.owner(place) for place in range(len(self.served))), "background traffic"]
-        seen = set()
+        names = [*(self.owner(place) for place in range(len(self.deployments))), "background traffic"]
+        classes = set()
         for owner, flow_class, uses in zip(self._owners, self._class, self.taken, strict=True):
             for index, amount in uses:
-                if index == resource and flow_class not in seen:
-                    seen.add(flow_class)
+                if index == resource and flow_class not in classes:
+                    classes.add(flow_class)
                     yield names[owner], flow_class, amount
 
     def inward_uses(self, place: int) -> list[tuple[tuple[int, float], ...]]:
         """What the way to each GPU of the service at that place takes of each resource."""
         first = self._first(place)
-        return list(self.taken[first : first + len(self.served[place].gpus)])
+        return list(self.taken[first : first + len(self.deployments[place].gpus)])
 
     def outward_uses(self, place: int) -> list[tuple[tuple[int, float], ...]]:
         """What the way back from each GPU of the service at that place takes of each resource."""
-        count = len(self.served[place].gpus)
+        count = len(self.deployments[place].gpus)
         first = self._first(place) + count
         return list(self.taken[first : first + count])
 
     def _first(self, place: int) -> int:
         """Where the planned flows of the service at that place begin: all ways there, then all ways back."""
-        return sum(2 * len(each.gpus) for each in self.served[:place])
+        return sum(2 * len(deployment.gpus) for deployment in self.deployments[:place])
 
     def background_uses(self) -> list[tuple[tuple[int, float], ...]]:
         """What each background flow takes of each resource."""
         return list(self.taken[len(self.taken) - len(self.background) :])
 
-    def _scenario(self, rates: Sequence[float], ask: SimulationInput) -> _native.Scenario:
-        made = _native.Scenario()
-        made.duration, made.seed, made.steps, made.trace = ask.duration, ask.seed, ask.steps, ask.trace
-        made.gpus = len(self.gpus)
+    def _scenario(self, rates: Sequence[float], run: SimulationInput) -> _native.Scenario:
+        scenario = _native.Scenario()
+        scenario.duration, scenario.seed, scenario.steps, scenario.trace = run.duration, run.seed, run.steps, run.trace
+        scenario.gpus = len(self.gpus)
         pools: list[_native.Pool] = []
         workers: list[_native.Worker] = []
         services = []
-        for index, (each, rate) in enumerate(zip(self.served, rates, strict=True)):
-            services.append(_native_service(each, rate, ask, ask.hopeless == index))
-            self._add_workers(index, each, pools, workers)
-        made.services, made.pools, made.workers = services, pools, workers
-        first = self._first(len(self.served))
-        made.background = [
+        for index, (deployment, rate) in enumerate(zip(self.deployments, rates, strict=True)):
+            services.append(_native_service(deployment, rate, run, run.hopeless == index))
+            self._add_workers(index, deployment, pools, workers)
+        scenario.services, scenario.pools, scenario.workers = services, pools, workers
+        first = self._first(len(self.deployments))
+        scenario.background = [
             _native.Background(
                 flow_class=self._class[first + i], bytes=ENDLESS if flow.size is None else flow.size, start=flow.start,
                 period=flow.every,
             )
             for i, flow in enumerate(self.background)
         ]  # fmt: skip
-        return made
+        return scenario
 
     def _add_workers(
-        self, index: int, each: Deployment, pools: list[_native.Pool], workers: list[_native.Worker]
+        self, index: int, deployment: Deployment, pools: list[_native.Pool], workers: list[_native.Worker]
     ) -> None:
-        load, count, first = each.load, len(each.gpus), self._first(index)
-        known: dict[int, int] = {}
-        single = load.one_by_one
-        for place, gpu in enumerate(each.gpus):
-            inward = self._leg(each.inward[place], self._class[first + place], load.workload.bytes_in, load)
-            outward = self._leg(each.outward[place], self._class[first + count + place], load.workload.bytes_out, load)
-            if each.pools[place] not in known:
-                known[each.pools[place]] = len(pools)
-                pools.append(_native.Pool(service=index, arrive=inward if single else _native.Leg()))
+        load, count, first = deployment.load, len(deployment.gpus), self._first(index)
+        pool_index: dict[int, int] = {}
+        one_by_one = load.one_by_one
+        for place, gpu in enumerate(deployment.gpus):
+            inward = self._leg(deployment.inward[place], self._class[first + place], load.workload.bytes_in, load)
+            outward = self._leg(
+                deployment.outward[place], self._class[first + count + place], load.workload.bytes_out, load
+            )
+            if deployment.pools[place] not in pool_index:
+                pool_index[deployment.pools[place]] = len(pools)
+                pools.append(_native.Pool(service=index, arrive=inward if one_by_one else _native.Leg()))
             workers.append(
                 _native.Worker(
-                    pool=known[each.pools[place]], gpu=self.gpus.index(gpu), buffers=load.buffers,
-                    copy=_native.Leg(slots=load.slots) if single else inward, back=outward,
-                    times=[each.times[place].at(batch) for batch in range(1, each.batch + 1)],
+                    pool=pool_index[deployment.pools[place]], gpu=self.gpus.index(gpu), buffers=load.buffers,
+                    copy=_native.Leg(slots=load.slots) if one_by_one else inward, back=outward,
+                    times=[deployment.times[place].at(batch) for batch in range(1, deployment.batch + 1)],
                 )
             )  # fmt: skip
 
@@ -212,10 +223,10 @@ def _serve(system: System, load: ServiceLoad) -> Deployment:
                 f"nothing is known that would limit {item.flow.name}",
                 hint="name the parts of its devices, or the speed of its links, in the description",
             )
-    single = load.one_by_one
+    one_by_one = load.one_by_one
     hosts = list(dict.fromkeys(ends))
-    pools = tuple(range(len(gpus))) if single else tuple(hosts.index(end) for end in ends)
-    batch = load.largest if load.batch is not None else min(each.batch for each in times)
+    pools = tuple(range(len(gpus))) if one_by_one else tuple(hosts.index(end) for end in ends)
+    batch = load.largest if load.batch is not None else min(times_of_gpu.batch for times_of_gpu in times)
     return Deployment(load, batch, gpus, times, tuple(inward), tuple(outward), pools)
 
 
@@ -246,24 +257,24 @@ def _classes(
     known: dict[tuple[int, FlowClass], int] = {}
     member = []
     for item, uses, owner in zip(planned, taken, owners, strict=True):
-        made = FlowClass(uses, item.flow.weight, item.cap(staging_mode(item, planned)))
-        member.append(known.setdefault((owner, made), len(known)))
-    return member, [each for _, each in known]
+        flow_class = FlowClass(uses, item.flow.weight, item.cap(staging_mode(item, planned)))
+        member.append(known.setdefault((owner, flow_class), len(known)))
+    return member, [flow_class for _, flow_class in known]
 
 
-def _native_service(served: Deployment, rate: float, ask: SimulationInput, hopeless: bool) -> _native.Service:
-    load = served.load
-    made = _native.Service()
-    made.arrivals = getattr(_native.Arrivals, _ARRIVALS[load.scenario])
-    made.rate = rate
-    made.samples = load.workload.samples if load.scenario == "multi-stream" else 1
-    made.total = (ask.samples or load.samples) if load.scenario == "offline" else 0
-    made.bound = load.workload.bound
-    made.dispatch = getattr(_native.Dispatch, _DISPATCH[load.dispatch])
-    made.batch, made.timeout = served.batch, load.wait
-    made.law = getattr(_native.Law, load.law.upper())
+def _native_service(deployment: Deployment, rate: float, run: SimulationInput, hopeless: bool) -> _native.Service:
+    load = deployment.load
+    service = _native.Service()
+    service.arrivals = getattr(_native.Arrivals, _ARRIVALS[load.scenario])
+    service.rate = rate
+    service.samples = load.workload.samples if load.scenario == "multi-stream" else 1
+    service.total = (run.samples or load.samples) if load.scenario == "offline" else 0
+    service.bound = load.workload.bound
+    service.dispatch = getattr(_native.Dispatch, _DISPATCH[load.dispatch])
+    service.batch, service.timeout = deployment.batch, load.wait
+    service.law = getattr(_native.Law, load.law.upper())
     if hopeless:
-        expected = rate * ask.duration
+        expected = rate * run.duration
         # Five deviations more queries than expected may come; more late ones than this fail all the same.
-        made.late_limit = math.ceil((1.0 - load.workload.percentile) * (expected + 5.0 * math.sqrt(expected))) + 1
-    return made
+        service.late_limit = math.ceil((1.0 - load.workload.percentile) * (expected + 5.0 * math.sqrt(expected))) + 1
+    return service

@@ -51,51 +51,51 @@ def percentile_of(load: ServiceLoad) -> float:
     )  # fmt: skip
 
 
-def answered_rate(load: ServiceLoad, out: _native.ServiceOutcome, ask: SimulationInput) -> float:
+def answered_rate(load: ServiceLoad, out: _native.ServiceOutcome, run: SimulationInput) -> float:
     """Samples a second: those that were answered over the time in which they began, or until the last answer."""
-    rate = out.answered / max(out.last_answer, ask.duration if load.scenario == "server" else 0.0, 1e-12)
+    rate = out.answered / max(out.last_answer, run.duration if load.scenario == "server" else 0.0, 1e-12)
     return rate * load.workload.samples if load.scenario == "multi-stream" else rate
 
 
 def service_result(
-    simulation: Simulation, place: int, rate: float, ask: SimulationInput, outcome: _native.Outcome
+    simulation: Simulation, place: int, rate: float, run: SimulationInput, outcome: _native.Outcome
 ) -> ServiceResult:
     """What the run says of the service at that place among the loads."""
-    served, out = simulation.served[place], outcome.services[place]
-    load = served.load
+    deployment, out = simulation.deployments[place], outcome.services[place]
+    load = deployment.load
     verdict, share = verdict_of(load, out), percentile_of(load)
     latency = out.percentile(share)
-    answered = answered_rate(load, out, ask)
-    used = sorted(uses(simulation, outcome, ask), key=lambda each: -each.busy.mean)
-    limit = limit_of(simulation, served, used)
-    notes = dict.fromkeys([*others_on(simulation, place, limit, outcome), *(times.doubt for times in served.times)])
+    answered = answered_rate(load, out, run)
+    used = sorted(uses(simulation, outcome, run), key=lambda each: -each.busy.mean)
+    limit = limit_of(simulation, deployment, used)
+    notes = dict.fromkeys([*others_on(simulation, place, limit, outcome), *(times.doubt for times in deployment.times)])
     return ServiceResult(
-        name=name_of(simulation, served), workload=load.workload.name, scenario=load.scenario,
+        name=name_of(simulation, deployment), workload=load.workload.name, scenario=load.scenario,
         system=simulation.system.name, source=Source.PREDICTED, qps=rate if load.scenario == "server" else answered,
         answered=answered, queries=out.counted, late=out.late, bound=load.workload.bound, percentile=share,
         latency=latency, valid=verdict.valid, reason=verdict.reason,
-        limit=limit_name(simulation, served, limit), basis=limit.basis,
+        limit=limit_name(simulation, deployment, limit), basis=limit.basis,
         rests_on=limit.rests_on, percentiles=_percentiles(out), stages=_stages(load, out, latency),
-        busy=tuple(each.busy for each in used[:20]), series_step=ask.duration / ask.steps if ask.steps else 0.0,
+        busy=tuple(each.busy for each in used[:20]), series_step=run.duration / run.steps if run.steps else 0.0,
         batch=out.samples / out.batches if out.batches else 0.0, goodput=answered * load.workload.bytes_in,
-        duration=ask.duration, seed=ask.seed, settings=dict(simulation.system.settings),
-        assumptions=_assumptions(served), note="; ".join(filter(None, notes)),
+        duration=run.duration, seed=run.seed, settings=dict(simulation.system.settings),
+        assumptions=_assumptions(deployment), note="; ".join(filter(None, notes)),
     )  # fmt: skip
 
 
-def name_of(simulation: Simulation, served: Deployment) -> str:
+def name_of(simulation: Simulation, deployment: Deployment) -> str:
     """The service in a few words: workload, GPUs, and where its queries come from."""
-    part = simulation.system.part(served.gpus[0])
+    part = simulation.system.part(deployment.gpus[0])
     kind = part.name if part is not None else "GPUs"
-    source = f"over the network from {served.load.frontend}" if served.load.frontend else "from host memory"
-    return f"{served.load.workload.name} on {len(served.gpus)} {kind}, {source}"
+    source = f"over the network from {deployment.load.frontend}" if deployment.load.frontend else "from host memory"
+    return f"{deployment.load.workload.name} on {len(deployment.gpus)} {kind}, {source}"
 
 
-def uses(simulation: Simulation, outcome: _native.Outcome, ask: SimulationInput) -> Iterator[ResourceUse]:
+def uses(simulation: Simulation, outcome: _native.Outcome, run: SimulationInput) -> Iterator[ResourceUse]:
     """The use of every resource and GPU over the run."""
     amounts = simulation.amounts()
     end = max(outcome.end, 1e-12)
-    step = ask.duration / ask.steps if ask.steps else 1.0
+    step = run.duration / run.steps if run.steps else 1.0
     for index, resource in enumerate(simulation.resources):
         taken = amounts[index]
         mean = sum(outcome.moved[k] * amount for k, amount in taken) / (resource.capacity * end)
@@ -112,19 +112,19 @@ def uses(simulation: Simulation, outcome: _native.Outcome, ask: SimulationInput)
         )
     for place, gpu in enumerate(simulation.gpus):
         series = tuple(min(1.0, busy[place] / step) for busy in outcome.gpu_steps)
-        times = [each.times[each.gpus.index(gpu)] for each in simulation.served if gpu in each.gpus]
+        times = [each.times[each.gpus.index(gpu)] for each in simulation.deployments if gpu in each.gpus]
         yield ResourceUse(
             ResourceUtilization(f"GPU {gpu}", min(outcome.busy[place] / end, 1.0), series, "GPU"),
             weakest([each.basis for each in times]), tuple(text for each in times for text in each.rests_on), None,
         )  # fmt: skip
 
 
-def limit_of(simulation: Simulation, served: Deployment, used: Sequence[ResourceUse]) -> ResourceUse:
+def limit_of(simulation: Simulation, deployment: Deployment, used: Sequence[ResourceUse]) -> ResourceUse:
     """What holds the service down: the busiest of what its queries use."""
-    mine = simulation.resources_of(served)
+    mine = simulation.resources_of(deployment)
     of_service = [
         each for each in used
-        if each.resource in mine or (each.busy.kind == "GPU" and each.busy.name.removeprefix("GPU ") in served.gpus)
+        if each.resource in mine or (each.busy.kind == "GPU" and each.busy.name.removeprefix("GPU ") in deployment.gpus)
     ]  # fmt: skip
     return max(of_service, key=lambda each: each.busy.mean)
 
@@ -133,7 +133,7 @@ def others_on(simulation: Simulation, place: int, limit: ResourceUse, outcome: _
     """Who else takes a worthwhile part of what limits the service at that place, in words."""
     if limit.resource is None:
         sharers = [
-            name_of(simulation, other) for index, other in enumerate(simulation.served)
+            name_of(simulation, other) for index, other in enumerate(simulation.deployments)
             if index != place and limit.busy.name.removeprefix("GPU ") in other.gpus
         ]  # fmt: skip
         return [f"shares its GPUs with {name}" for name in sharers]
@@ -149,12 +149,12 @@ def others_on(simulation: Simulation, place: int, limit: ResourceUse, outcome: _
     ]
 
 
-def limit_name(simulation: Simulation, served: Deployment, limit: ResourceUse) -> str:
+def limit_name(simulation: Simulation, deployment: Deployment, limit: ResourceUse) -> str:
     """The limit as predictions name it: a resource, or what a GPU of that model serves."""
     if limit.busy.kind != "GPU":
         return limit.busy.name
     part = simulation.system.part(limit.busy.name.removeprefix("GPU "))
-    return f"GPU service rate ({part.name if part else 'unknown part'}, {served.load.workload.name})"
+    return f"GPU service rate ({part.name if part else 'unknown part'}, {deployment.load.workload.name})"
 
 
 def _percentiles(out: _native.ServiceOutcome) -> tuple[tuple[float, float], ...]:
@@ -169,10 +169,10 @@ def _stages(load: ServiceLoad, out: _native.ServiceOutcome, latency: float) -> t
     return tuple(Stage(name, mean, slow) for name, mean, slow in pairs if name)
 
 
-def _assumptions(served: Deployment) -> tuple[str, ...]:
-    load = served.load
+def _assumptions(deployment: Deployment) -> tuple[str, ...]:
+    load = deployment.load
     wait = units.show(load.wait, "ms") if load.wait else "no time"
-    made = [f"batches of up to {served.batch}; the oldest query waits {wait} for its batch to fill"]
+    made = [f"batches of up to {deployment.batch}; the oldest query waits {wait} for its batch to fill"]
     if load.frontend:
         made.append("each query is a message of its own, straight into GPU memory; those that wait leave as one chain")
     elif load.copies == "gathered":

@@ -29,7 +29,7 @@ def perfetto(simulation: Simulation, outcome: _native.Outcome) -> str:
     for number, batch in enumerate(outcome.trace):
         spans += _queries(workers[batch.worker], batch, number)
     spans += _on_tracks(workers, outcome.trace, tracks)
-    spans.sort(key=lambda each: each[0])  # stable: what coincides keeps its order
+    spans.sort(key=lambda span: span[0])  # stable: what coincides keeps its order
     events = [*tracks.names(), *({**event, "ts": time / 1e3} for time, event in spans)]
     lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in events)
     about = json.dumps({"system": simulation.system.name, "made by": "lanewise"})
@@ -50,8 +50,8 @@ class _Tracks:
 
     def __init__(self, simulation: Simulation) -> None:
         self._services = [
-            f"{place + 1}: {each.load.workload.name} on {len(each.gpus)} GPUs"
-            for place, each in enumerate(simulation.served)
+            f"{place + 1}: {deployment.load.workload.name} on {len(deployment.gpus)} GPUs"
+            for place, deployment in enumerate(simulation.deployments)
         ]
         self._hosts = {gpu: simulation.system.device(gpu).host or "no host" for gpu in simulation.gpus}
         self._processes = list(dict.fromkeys(self._hosts.values()))
@@ -71,14 +71,18 @@ class _Tracks:
         for index in range(len(self._services)):
             yield _metadata("thread_name", index + 1, 0, {"name": "queries"})
         gpus = list(self._hosts)
-        for place, (gpu, name) in enumerate(sorted(self._threads, key=lambda each: (gpus.index(each[0]), each[1]))):
+        for place, (gpu, name) in enumerate(sorted(self._threads, key=lambda key: (gpus.index(key[0]), key[1]))):
             track = self.of(gpu, name)
             yield _metadata("thread_name", track["pid"], track["tid"], {"name": f"{gpu} {name}".strip()})
             yield _metadata("thread_sort_index", track["pid"], track["tid"], {"sort_index": place})
 
 
 def _workers(simulation: Simulation) -> list[_Worker]:
-    return [_Worker(each, place, gpu) for place, each in enumerate(simulation.served) for gpu in each.gpus]
+    return [
+        _Worker(deployment, place, gpu)
+        for place, deployment in enumerate(simulation.deployments)
+        for gpu in deployment.gpus
+    ]
 
 
 def _metadata(name: str, pid: int, tid: int, args: dict[str, Any]) -> Event:

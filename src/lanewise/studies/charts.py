@@ -11,7 +11,7 @@ from lanewise.results.outline import outline
 from lanewise.results.plan import Copies, Service
 from lanewise.results.run import Chart, Drawing, Series
 from lanewise.serving import steady
-from lanewise.serving.best import under_load
+from lanewise.serving.peak import under_load
 from lanewise.studies.context import scenario
 from lanewise.studies.form import SurfaceForm
 from lanewise.studies.rows import ValueKind

@@ -12,7 +12,8 @@ from lanewise.cli.shared import Json
 from lanewise.options.loadtest import PeakOptions
 
 if TYPE_CHECKING:
-    from lanewise.loadtest.peak import Done, SearchProgress
+    from lanewise.loadtest.load_run import LoadGenResult
+    from lanewise.loadtest.peak import SearchProgress
 
 
 @option_group
@@ -24,6 +25,7 @@ def peak(options: PeakOptions, json: Json = None) -> None:
     Exit code 1 if no rate is VALID.
     """
     from lanewise import api
+    from lanewise.loadtest.result import as_data
     from lanewise.report.text.loadtest import as_text
 
     try:
@@ -32,19 +34,19 @@ def peak(options: PeakOptions, json: Json = None) -> None:
         )
     finally:
         terminal.done()
-    terminal.show(json, result.data, lambda: as_text(result.data()))
-    if result.peak.outcome is None:
+    terminal.show(json, lambda: as_data(result), lambda: as_text(as_data(result)))
+    if result.best is None:
         raise typer.Exit(1)
 
 
 def show_progress(progress: SearchProgress) -> None:
     """The run of a search that is about to begin."""
-    load = f"{progress.load.qps:,.0f} queries/s" if progress.kind == "search" else progress.kind
+    load = f"{progress.load.qps:,.0f} queries/s" if progress.role == "search" else progress.role
     left = f"about {progress.left:.0f} s left of this search"
     terminal.status(f"run {progress.number}: {load} for {progress.load.seconds:.1f} s; {left}")
 
 
-def _show_run(run: Done) -> None:
-    if run.kind == "search" and not terminal.overwrites():
-        verdict = "VALID" if run.outcome.valid else "not valid"
-        terminal.status(f"{run.outcome.load.qps:,.0f} queries/s {verdict}")
+def _show_run(run: LoadGenResult) -> None:
+    if run.role == "search" and not terminal.overwrites():
+        verdict = "VALID" if run.valid else "not valid"
+        terminal.status(f"{run.load.qps:,.0f} queries/s {verdict}")
