@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from lanewise.api import discover
 from lanewise.discovery.build import Discovery
 
 DATA = Path(__file__).parent / "data"
-SHARED = Path(__file__).parents[3] / "shared" / "machines"
+SHARED = Path(os.environ.get("LANEWISE_MACHINE_DUMPS") or Path(__file__).parents[3] / "shared" / "machines")
 
 
 @pytest.fixture
@@ -22,9 +23,9 @@ def own() -> Callable[..., Discovery]:
 
 @pytest.fixture
 def real() -> Callable[..., Discovery]:
-    """The machine of dumps in ../shared/machines; skips where the folder is absent."""
+    """The machine of dumps in LANEWISE_MACHINE_DUMPS, a folder; skips where it is absent."""
     if not SHARED.is_dir():
-        pytest.skip("the real dumps lie in ../shared/machines, which is not here")
+        pytest.skip("LANEWISE_MACHINE_DUMPS names no folder of dumps of real machines")
     return lambda *names: discover([SHARED / name for name in names])
 
 

@@ -6,6 +6,7 @@ Correctness only: one CPU at 100 Hz says nothing about rates, so none is looked 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 from lanewise import _native
 
 ROOT = Path(__file__).parents[2]
-GUEST = ROOT.parent / "shared" / "rdma-uml" / "run"
+GUEST = Path(os.environ.get("LANEWISE_RDMA_GUEST") or ROOT.parent / "shared" / "rdma-uml" / "run")
 BINARY = Path(sys.executable).with_name("lanewise")
 SCRIPT = """\
 import dataclasses, json, subprocess, sys, time
@@ -50,7 +51,7 @@ server.kill()
 def answers(tmp_path_factory):
     """What each command in the guest printed."""
     if not GUEST.exists():
-        pytest.skip("no User-Mode Linux with an RDMA device at ../shared/rdma-uml (docs/guides/measure-network.md)")
+        pytest.skip("LANEWISE_RDMA_GUEST names no User-Mode Linux with an RDMA device (docs/guides/measure-network.md)")
     if shutil.which("rdma") is None:
         pytest.skip("no rdma command: iproute2 is not installed")
     try:

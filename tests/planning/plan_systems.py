@@ -82,5 +82,5 @@ def agree(question: Question) -> Placement:
 
 
 def two_paths(path: int, gpus: int = 4) -> System:
-    """The two composable servers of evidence 1 on one path length, all GPUs at the first."""
+    """The two composable servers of the PRIMERGY CDI white paper on one path length, all GPUs at the first."""
     return lanewise.load_system("composable-server-path4-two-hosts", {"path": path, "gpus": gpus, "bound": gpus})

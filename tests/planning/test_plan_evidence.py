@@ -1,4 +1,4 @@
-"""The published cases: what the evidence advises must come out; where the model disagrees, it is written down here."""
+"""The published cases: a plan gives what the publications advise; where the model disagrees, this file says so."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def value(pattern: str, layout: str) -> tuple[float, float]:
     return score.total / 1e9, score.slowest / 1e9
 
 
-# Evidence 1: four L40S on path 4 lose a fifth; a GPU on another server brings it back.
+# PRIMERGY CDI white paper (Fsas Technologies): four L40S on path 4 lose a fifth; a GPU on another server restores it.
 
 
 def test_one_gpu_on_a_second_server_restores_the_rate_of_path_4():
@@ -60,7 +60,7 @@ def test_up_to_three_gpus_path_length_does_not_matter():
     assert found.served
 
 
-# Evidence 2: which layout for which work.
+# Cirrascale, 'Exploring the PCIe Bus Routes' (about 2014): which layout for which work.
 
 
 def test_independent_work_fits_the_typical_layout():

@@ -1,4 +1,4 @@
-"""A run as the studies write it: the published figures of evidence 1 and 3 with made-up predictions."""
+"""A run as the studies write it: published figures of two ready studies with made-up predictions."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def ready_systems() -> list[str]:
 
 
 def ready_studies() -> list[str]:
-    """Names of the studies that come with Lanewise, in the order of the mission."""
+    """Names of the studies that come with Lanewise, the five published evaluations first."""
     from lanewise.studies.ready import ready_studies as names
 
     return names()

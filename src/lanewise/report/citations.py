@@ -24,4 +24,3 @@ def shortened(text: str) -> str:
         names = [match["figure"] for _, match in members if match]
         said.append(f"{first['part']} {', '.join(names[:-1])} and {names[-1]}{first['rest']}")
     return "; ".join(said)
-

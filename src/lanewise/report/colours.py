@@ -29,4 +29,3 @@ def on(colour: str) -> str:
 
 def _parts(colour: str) -> tuple[int, ...]:
     return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
-

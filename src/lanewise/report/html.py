@@ -80,4 +80,3 @@ def _safe_css(text: str) -> object:
 
     # Our own package data, not user text: escaping would break the quotes of font names.
     return Markup(text)
-

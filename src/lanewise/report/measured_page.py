@@ -60,4 +60,3 @@ def _charts(part: measured.Part) -> list[tuple[str, str, str, bool]]:
         picture = measured_plots.by_size(sweep, f"{part.anchor}-s{index}")
         charts.append((f"{sweep.metric} by size", picture, measured_plots.below(sweep), False))
     return charts
-

@@ -40,4 +40,3 @@ def methods(rows: Sequence[Observation]) -> list[Method]:
             own_name = sources.pop() if len(sources) == 1 else "own value"
             found.append(Method(name, own_name, other, statistics.residuals(own)))
     return found
-

@@ -50,4 +50,3 @@ def wrap(text: str, size: float, width: float, lines: int) -> list[str]:
 def cut(text: str, size: float, width: float, lines: int) -> bool:
     """Whether `wrap` cannot show all of the text."""
     return any(line.endswith("…") for line in wrap(text, size, width, lines))
-

@@ -104,4 +104,3 @@ def _illustrated(part: ServicePart) -> ServicePart:
         use_chart=service_plots.use_chart(part.loaded, f"{part.anchor}-use"),
         search_chart=service_plots.search_chart(part.loaded, f"{part.anchor}-search"),
     )
-

@@ -255,4 +255,3 @@ def _text(text: str, x: float, y: float, anchor: str) -> str:
 
 def _n(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
-

@@ -272,4 +272,3 @@ def _notes(system: System) -> tuple[str, ...]:
     if system.policies.cross_domain_p2p:
         notes.append("cross-domain P2P is on")
     return tuple(notes)
-

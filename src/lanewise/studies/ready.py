@@ -10,7 +10,7 @@ _ORDER = ("composable-server", "gpu-server-routes", "expansion-chassis", "networ
 
 
 def ready_studies() -> list[str]:
-    """Names of the ready studies: the five of the mission first, others by name."""
+    """Names of the ready studies: the five published evaluations first, others by name."""
     folder = resources.files("lanewise") / "data" / "studies"
     names = sorted(path.name.removesuffix(".yaml") for path in folder.iterdir() if path.name.endswith(".yaml"))
     return [n for n in _ORDER if n in names] + [n for n in names if n not in _ORDER]
