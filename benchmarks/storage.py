@@ -22,7 +22,7 @@ from typing import Any
 import kept
 
 from lanewise import measure_storage
-from lanewise.results.estimate import Rule, median_interval
+from lanewise.results.estimate import median_interval
 
 GIB = 1 << 30
 SECONDS = 1.2
@@ -68,7 +68,7 @@ def fio(path: str, case: Case, **environment: str) -> Row:
 def lanewise(path: str, case: Case) -> Row:
     """The same by Lanewise, with what it says about how."""
     taken = measure_storage(
-        path, rule=Rule(1, 1), modes="direct", io=case.io, threads=case.threads, depth=case.depth, random=case.random,
+        path, runs=1, modes="direct", io=case.io, threads=case.threads, depth=case.depth, random=case.random,
         seconds=SECONDS, size=os.path.getsize(path),
     )  # fmt: skip
     rows = {sample.metric: sample for sample in taken}

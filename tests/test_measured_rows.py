@@ -12,15 +12,14 @@ import pytest
 from gpu.stand_in import Cuda, Flow
 
 import lanewise
-from lanewise.perf.flow import parse_flows
-from lanewise.results.estimate import Rule
+from lanewise.options.sampling import SamplingRule
 from lanewise.results.observation import Observation
 from lanewise.results.sample import Sample
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "measured-rows.md"
 READ = sorted((ROOT / "tests" / "readers" / "data").iterdir())
-ONCE = Rule(1, 1)
+ONCE = SamplingRule(1, 1)
 linux = pytest.mark.skipif(sys.platform != "linux", reason="measures on Linux only")
 
 
@@ -56,13 +55,13 @@ def test_every_reader_has_the_words_of_the_page(file):
 
 @linux
 def test_the_gpu_probe_has_the_words_of_the_page():
-    from lanewise.probes.gpu.options import MeasureGpuOptions
+    from lanewise.options.measure_gpu import MeasureGpuOptions
     from lanewise.probes.gpu.probe import GpuProbe
 
     probe = GpuProbe(Cuda(), Flow, Path("/nowhere"))  # type: ignore[arg-type]
     asks = (
         MeasureGpuOptions(cases=("all",), rule=ONCE),
-        MeasureGpuOptions(flows=parse_flows("host0->gpu0 1 MiB, host0->gpu0 2 MiB"), rule=ONCE),
+        MeasureGpuOptions(flows="host0->gpu0 1 MiB, host0->gpu0 2 MiB", rule=ONCE),
         MeasureGpuOptions(sizes=(2**20, 2**24), rule=ONCE),
     )
     assert unlisted(sample for ask in asks for sample in probe.run(ask)) == set()
@@ -80,13 +79,13 @@ def test_the_storage_probe_has_the_words_of_the_page(asked, tmp_path):
     for folder in folders:
         os.mkdir(folder)
     rows = lanewise.measure_storage(
-        folders, rule=ONCE, make="1 MiB", size="1 MiB", io="64 KiB", modes="cached", threads=2, **asked
+        folders, runs=1, make="1 MiB", size="1 MiB", io="64 KiB", modes="cached", threads=2, **asked
     )
     assert unlisted(rows) == set()
 
 
 @linux
-@pytest.mark.parametrize("asked", [{}, {"latency": True}, {"direction": "both"}], ids=["bandwidth", "latency", "both"])
+@pytest.mark.parametrize("asked", [{}, {"latency": True}, {"both_ways": True}], ids=["bandwidth", "latency", "both"])
 def test_the_network_probe_has_the_words_of_the_page(asked):
     rows = lanewise.measure_network(sizes=(4096,), connections=(2,), seconds=0.02, rule=ONCE, **asked)
     assert unlisted(rows) == set()

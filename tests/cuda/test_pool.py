@@ -9,9 +9,9 @@ import fake_cuda
 import pytest
 
 from lanewise._native import Cuda, CudaFlow, ProbeFailure
-from lanewise.probes.gpu.options import MeasureGpuOptions
+from lanewise.options.measure_gpu import MeasureGpuOptions
+from lanewise.options.sampling import SamplingRule
 from lanewise.probes.gpu.probe import GpuProbe
-from lanewise.results.estimate import Rule
 
 Open = Callable[..., Cuda]
 MIB = 2**20
@@ -26,7 +26,7 @@ def made(library: Path) -> tuple[int, int]:
 
 def test_the_35_cases_on_four_gpus_need_few_buffers(cuda: Open, library: Path) -> None:
     probe = GpuProbe(cuda(GPUS=4))
-    rule = Rule(least=1, most=1)
+    rule = SamplingRule(least=1, most=1)
     rows = list(probe.run(MeasureGpuOptions(cases=("nvbandwidth",), bytes=16 * 1024, rule=rule)))
     assert len(rows) > 300
     assert all(row.value for row in rows)

@@ -13,20 +13,19 @@ from stand_in import GIB, Cuda, Flow, fair
 
 import lanewise
 from lanewise.errors import CannotMeasure, InputError, UnknownName
+from lanewise.options.measure_gpu import SWEEP, MeasureGpuOptions
+from lanewise.options.sampling import SamplingRule
 from lanewise.perf.flow import parse_flows
-from lanewise.probes.gpu.options import SWEEP, MeasureGpuOptions
 from lanewise.probes.gpu.probe import GpuProbe
-from lanewise.results.estimate import Rule
 from lanewise.results.observation import Observation
 from lanewise.results.sample import Sample, summarise
 
-QUICK = Rule(least=2, most=2)
+QUICK = SamplingRule(least=2, most=2)
 
 
 def samples(cuda: Cuda, flows: str = "", tmp: str = "/nowhere", **ask: object) -> Iterator[Sample]:
-    typed = parse_flows(flows) if flows else ()
     probe = GpuProbe(cuda, Flow, Path(tmp))  # type: ignore[arg-type]
-    return probe.run(MeasureGpuOptions(flows=typed, **{"rule": QUICK, **ask}))  # type: ignore[arg-type]
+    return probe.run(MeasureGpuOptions(flows, **{"rule": QUICK, **ask}))  # type: ignore[arg-type]
 
 
 def rows(cuda: Cuda, flows: str = "", **ask: object) -> list[Observation]:

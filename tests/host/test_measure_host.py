@@ -11,12 +11,12 @@ from cli_binary import BINARY, has_lines, interrupted
 
 import lanewise
 from lanewise.errors import CannotMeasure, UnknownName
+from lanewise.options.measure_host import WORK, MeasureHostOptions
+from lanewise.options.sampling import SamplingRule
 from lanewise.probes.host import probe as host
 from lanewise.probes.host.layout import HostLayout, read_layout
-from lanewise.probes.host.options import WORK, MeasureHostOptions
-from lanewise.results.estimate import Rule
 
-QUICK = Rule(least=2, most=2)
+QUICK = SamplingRule(least=2, most=2)
 MIB = 2**20
 
 
@@ -147,9 +147,9 @@ def test_the_command_writes_run_and_samples_that_read_back_the_same(tmp_path):
     ("arguments", "error"),
     [
         (["--what", "copies"], "error: unknown kind of memory work 'copies'"),
-        (["--threads", "x"], "error: --threads x: not whole numbers"),
+        (["--threads", "x"], "error: --threads: 'x' is not a whole number"),
         (["--threads", "100000"], "error: 100000 threads do not fit"),
-        (["--bytes", "much"], "error: 'much' is not a size"),
+        (["--bytes", "much"], "error: --bytes: 'much' is not a size"),
         (["--nodes", "99"], "error: this machine has no NUMA node 99"),
     ],
 )

@@ -148,7 +148,7 @@ def test_another_version_of_the_protocol_is_refused_by_name():
         (["--node", "999"], "this machine has no NUMA node 999"),
         (["--node", "0", "--no-bind"], "--node and --no-bind contradict"),
         (["--sizes", "0"], "a message of B cannot be 0"),
-        (["--connections", "two"], "'two' is no list of whole numbers"),
+        (["--connections", "two"], "--connections: 'two' is not a whole number"),
         (["--transport", "smoke"], "'smoke' is no transport"),
         (["--transport", "verbs", "--device", "none7"], "there is no RDMA device none7"),
         (["--both-ways", "--receive"], "--both-ways includes --receive"),

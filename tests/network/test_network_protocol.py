@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lanewise.errors import CannotMeasure, InputError, LanewiseError
+from lanewise.options.measure_network import MeasureNetworkOptions, NetworkSideOptions
+from lanewise.options.sampling import SamplingRule
 from lanewise.probes.network import listener, messages
-from lanewise.probes.network.options import Binding, MeasureNetworkOptions, NetworkMeasurement, RdmaOptions
+from lanewise.probes.network.measurement import NetworkMeasurement
 from lanewise.probes.network.probe import NetworkProbe
 from lanewise.probes.network.session import NetworkRun, connect_session
-from lanewise.results.estimate import Rule
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
@@ -39,7 +40,7 @@ def server():
 
         def serve():
             try:
-                listener.serve(opened, Binding(), RdmaOptions(), say=said.append, patience=60)
+                listener.serve(opened, NetworkSideOptions(), say=said.append, patience=60)
             except OSError:
                 return  # closed at the end
             except BaseException as error:
@@ -68,7 +69,7 @@ def talk(address, *lines):
 
 
 def alive(address):
-    with connect_session(address, Binding(), RdmaOptions()) as session:
+    with connect_session(address, NetworkSideOptions()) as session:
         return session.stream.request({"do": "close"}) == {}
 
 
@@ -118,7 +119,7 @@ def test_another_version_is_told_what_differs(server):
 
 def test_the_same_bytes_are_sent_and_received_over_the_whole_protocol(server):
     measurement = NetworkMeasurement("tcp", "bandwidth", 5000, 3, "both")
-    with connect_session(server, Binding(), RdmaOptions()) as session:
+    with connect_session(server, NetworkSideOptions()) as session:
         run = NetworkRun(session, measurement)
         try:
             run.start()
@@ -135,7 +136,7 @@ def test_the_same_bytes_are_sent_and_received_over_the_whole_protocol(server):
 def test_a_probe_that_is_closed_in_mid_measurement_frees_the_listener_for_the_next(server):
     address = f"{server[0]}:{server[1]}"
     plan = MeasureNetworkOptions(
-        address, sizes=(1000,), connections=(2,), seconds=0.01, rule=Rule(least=2, most=3)
+        address=address, sizes=(1000,), connections=(2,), seconds=0.01, rule=SamplingRule(least=2, most=3)
     )  # fmt: skip
     for _ in range(2):
         samples = NetworkProbe().run(plan)
@@ -156,7 +157,7 @@ def test_what_a_listener_refuses_is_told_in_its_own_words():
 
         thread = threading.Thread(target=answer)
         thread.start()
-        with connect_session(fake.getsockname(), Binding(), RdmaOptions()) as session:
+        with connect_session(fake.getsockname(), NetworkSideOptions()) as session:
             run = NetworkRun(session, NetworkMeasurement("tcp", "bandwidth", 10, 1))
             with pytest.raises(CannotMeasure, match="out of order"):
                 run.start()

@@ -22,15 +22,17 @@ BINARY = Path(sys.executable).with_name("lanewise")
 SCRIPT = """\
 import dataclasses, json, subprocess, sys, time
 from lanewise.errors import LanewiseError
-from lanewise.probes.network.options import MeasureNetworkOptions, RdmaOptions
+from lanewise.options.measure_network import MeasureNetworkOptions
 from lanewise.probes.network.probe import NetworkProbe
-from lanewise.results.estimate import Rule
+from lanewise.options.sampling import SamplingRule
 
 server = subprocess.Popen([sys.argv[1], "measure", "network", "--listen", "10.9.0.1:7000"], stderr=subprocess.PIPE)
 server.stderr.readline()
 
-def measure(rdma, seconds=0.03, **options):
-    plan = MeasureNetworkOptions("10.9.0.1:7000", "verbs", seconds=seconds, rdma=rdma, rule=Rule(2, 2), **options)
+def measure(seconds=0.03, **options):
+    plan = MeasureNetworkOptions(
+        address="10.9.0.1:7000", transport="verbs", seconds=seconds, rule=SamplingRule(2, 2), **options
+    )
     try:
         rows = [dataclasses.asdict(sample) for sample in NetworkProbe().run(plan)]
     except LanewiseError as error:
@@ -38,11 +40,11 @@ def measure(rdma, seconds=0.03, **options):
     print("answer", json.dumps(rows), flush=True)
 
 for operation in ("write", "read", "send"):
-    measure(RdmaOptions(operation=operation, events=True), sizes=(3000,), connections=(2,), direction="both")
-measure(RdmaOptions(operation="send", events=True, inline_bytes=64), sizes=(64,), latency=True)
-measure(RdmaOptions(operation="write"), seconds=0.4, sizes=(64,), latency=True)
-measure(RdmaOptions(device="none"))
-measure(RdmaOptions(gid_index=77))
+    measure(operation=operation, events=True, sizes=(3000,), connections=(2,), both_ways=True)
+measure(operation="send", events=True, inline_bytes=64, sizes=(64,), latency=True)
+measure(operation="write", seconds=0.4, sizes=(64,), latency=True)
+measure(device="none")
+measure(gid_index=77)
 server.kill()
 """
 

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanewise import units
-from lanewise.results.estimate import Rule, fit_line, median_interval
+from lanewise.options.sampling import SamplingRule
+from lanewise.probes.sampling import enough
+from lanewise.results.estimate import fit_line, median_interval
 from lanewise.results.observation import Source
 from lanewise.results.sample import Sample, summarise
 
@@ -53,12 +55,12 @@ def test_the_interval_lies_around_the_median_and_inside_the_samples(values: list
 
 
 def test_a_cell_stops_when_its_interval_is_narrow_and_never_later_than_most():
-    rule = Rule(least=5, most=12, width=0.01)
-    assert not rule.enough([10.0] * 4)
-    assert rule.enough([10.0] * 5)
+    rule = SamplingRule(least=5, most=12, width=0.01)
+    assert not enough([10.0] * 4, rule)
+    assert enough([10.0] * 5, rule)
     scattered = [10.0, 11.0, 9.0, 10.5, 9.5, 10.2, 9.8, 11.2, 8.8, 10.1, 9.9]
-    assert not rule.enough(scattered)
-    assert rule.enough([*scattered, 10.3])
+    assert not enough(scattered, rule)
+    assert enough([*scattered, 10.3], rule)
 
 
 @given(latency=st.floats(1e-7, 1e-3), bandwidth=st.floats(1e8, 1e12))

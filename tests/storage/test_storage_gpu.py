@@ -14,7 +14,6 @@ import pytest
 
 import lanewise
 from lanewise.errors import CannotMeasure
-from lanewise.results.estimate import Rule
 from lanewise.results.sample import Sample
 
 SMALL = {"io": "64 KiB", "size": "1 MiB", "threads": 2, "depth": 2, "to": "gpu0"}
@@ -52,7 +51,7 @@ def gpus(libraries: Gpus, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.Mo
 
 def measure(path: Path, **settings: object) -> list[Sample]:
     """One run of each mode."""
-    return list(lanewise.measure_storage(path, rule=Rule(1, 1), **{**SMALL, **settings}))
+    return list(lanewise.measure_storage(path, runs=1, **{**SMALL, **settings}))
 
 
 def test_all_modes_into_a_gpu_stand_side_by_side_with_their_data_verified(gpus, direct, data):
@@ -71,7 +70,7 @@ def test_a_striped_volume_lands_in_gpu_memory_in_its_order(gpus, direct):
     folders = [direct / name for name in "ab"]
     for folder in folders:
         folder.mkdir()
-    samples = list(lanewise.measure_storage(folders, rule=Rule(1, 1), make="2 MiB", stripe="16 KiB", **SMALL))
+    samples = list(lanewise.measure_storage(folders, runs=1, make="2 MiB", stripe="16 KiB", **SMALL))
     assert {s.how["data"] for s in samples} == {"verified"}
 
 

@@ -16,17 +16,15 @@ import lanewise
 from lanewise.errors import CannotMeasure, FormatError, InputError, LanewiseError, UnknownName
 from lanewise.perf.flow import parse_flows
 from lanewise.probes.storage.samples import percentile
-from lanewise.results.estimate import Rule
 from lanewise.results.sample import Sample, summarise
 
-ONCE = Rule(1, 1)
 SMALL = {"io": "64 KiB", "size": "1 MiB", "threads": 2, "depth": 2}
 NO_DIRECT = Path("/sys/kernel/btf/vmlinux")  # a file of a file system that has no direct reads, on most kernels
 
 
-def measure(paths: object, rule: Rule = ONCE, **settings: object) -> list[Sample]:
+def measure(paths: object, runs: int = 1, **settings: object) -> list[Sample]:
     """All samples at once."""
-    return list(lanewise.measure_storage(paths, rule=rule, **{**SMALL, **settings}))
+    return list(lanewise.measure_storage(paths, runs=runs, **{**SMALL, **settings}))
 
 
 def refused(paths: object, **settings: object) -> LanewiseError:
@@ -52,7 +50,7 @@ def test_a_percentile_is_the_smallest_io_time_that_so_many_do_not_exceed(nanosec
 
 def test_modes_stand_side_by_side_with_rate_io_times_and_how_they_were_obtained(direct, data):
     os.sync()
-    samples = measure(data, Rule(2, 2))
+    samples = measure(data, 2)
     rates = {s.scenario: s for s in samples if s.metric == "goodput"}
     assert list(rates) == ["read direct", "read cached", "read bounce"]
     for sample in rates.values():
@@ -72,7 +70,7 @@ def test_modes_stand_side_by_side_with_rate_io_times_and_how_they_were_obtained(
 
 def test_a_test_file_is_made_read_written_and_never_seen_in_its_folder(direct):
     seen = []
-    for sample in lanewise.measure_storage(direct, rule=ONCE, make="2 MiB", write=True, **SMALL):
+    for sample in lanewise.measure_storage(direct, runs=1, make="2 MiB", write=True, **SMALL):
         seen += os.listdir(direct)
         assert sample.flow.startswith("host0->")
         assert sample.how["data"] == "verified"
@@ -107,7 +105,7 @@ def test_a_folder_named_twice_gets_two_test_files(tmp_path):
 def test_rates_of_the_run_so_far_are_reported_while_it_runs(data):
     reports = []
     settings = {**SMALL, "modes": "cached", "seconds": 0.35}
-    for _ in lanewise.measure_storage(data, reports.append, rule=ONCE, **settings):
+    for _ in lanewise.measure_storage(data, reports.append, runs=1, **settings):
         pass
     timed = [report for report in reports if report.stage == "read cached, run 1"]
     assert len(timed) >= 2

@@ -76,9 +76,9 @@ def quick_samples(notes: list[str]) -> Iterator[Sample]:
     """This machine's copies, measured quickly: memory of the host, and GPUs where a driver is; else `notes` say why."""
     from lanewise.api.gpu import measure_gpu
     from lanewise.api.host import measure_host
-    from lanewise.results.estimate import Rule
+    from lanewise.options.sampling import SamplingRule
 
-    quick = Rule(least=3, most=5, width=0.02)
+    quick = SamplingRule(least=3, most=5, width=0.02)
     asked: tuple[tuple[str, Callable[[], Iterator[Sample]]], ...] = (
         ("memory of the host", lambda: measure_host(("copy",), rule=quick)),
         ("copies of GPUs", lambda: measure_gpu(cases=GPU_CASES, rule=quick)),

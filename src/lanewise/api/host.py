@@ -17,7 +17,7 @@ def measure_host(work: Sequence[str] = (), **options: Any) -> Iterator[Sample]:
     `work`: copy, read, write, latency (none: all). `options` are the fields of MeasureHostOptions: threads=(1, 8),
     nodes=(0,), bytes=2**30. CannotMeasure where the machine does not allow it.
     """
-    from lanewise.probes.host.options import MeasureHostOptions
+    from lanewise.options.measure_host import MeasureHostOptions
 
     return host_probe().run(MeasureHostOptions(tuple(work), **options))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lanewise.probes.network.options import Binding, RdmaOptions
+    from lanewise.options.measure_network import NetworkSideOptions
     from lanewise.results.sample import Sample
 
 
@@ -18,17 +18,16 @@ def measure_network(address: str | None = None, **options: Any) -> Iterator[Samp
     latency=True. CannotMeasure where nothing listens, something else does, or the listener leaves; the samples up to
     then stay valid.
     """
-    from lanewise.probes.network.options import MeasureNetworkOptions
+    from lanewise.options.measure_network import MeasureNetworkOptions
     from lanewise.probes.network.probe import NetworkProbe
 
-    return NetworkProbe().run(MeasureNetworkOptions(address, **options))
+    return NetworkProbe().run(MeasureNetworkOptions(address=address, **options))
 
 
 def listen_network(
     address: str = "",
     *,
-    binding: Binding | None = None,
-    rdma: RdmaOptions | None = None,
+    side: NetworkSideOptions | None = None,
     once: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
@@ -36,12 +35,13 @@ def listen_network(
 
     Loopback unless another address is named. Whoever reaches the port can make this machine send and receive.
     """
+    from lanewise.options.measure_network import NetworkSideOptions
     from lanewise.probes.network import numa
     from lanewise.probes.network.listener import open_listener, serve
-    from lanewise.probes.network.options import Binding, RdmaOptions
 
-    numa.check(binding or Binding())
+    side = side or NetworkSideOptions()
+    numa.check(side)
     with open_listener(address) as listener:
         host, port = listener.getsockname()[:2]
         say(f"listening on {host} port {port}; Ctrl-C ends it")
-        serve(listener, binding or Binding(), rdma or RdmaOptions(), once=once, say=say)
+        serve(listener, side, once=once, say=say)

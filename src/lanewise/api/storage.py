@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from lanewise.probes.storage.probe import StorageProbe
     from lanewise.probes.storage.session import StorageProgress
     from lanewise.results.sample import Sample
 
@@ -23,11 +24,17 @@ def measure_storage(
     modes="direct,cached", to="host0:1", make="1 GB". `on_progress` gets the current rates about ten times a second.
     CannotMeasure or InputError says what cannot be read and why.
     """
+    from lanewise.options.measure_storage import storage_options
+
+    names = [paths] if isinstance(paths, str) or not hasattr(paths, "__iter__") else list(paths)
+    return storage_probe(on_progress).run(storage_options(tuple(str(path) for path in names), **options))
+
+
+def storage_probe(on_progress: Callable[[StorageProgress], None] | None = None) -> StorageProbe:
+    """The probe of files and block devices; MissingDependency on any system but Linux."""
     from lanewise.probes.machine import needs_linux
 
     needs_linux("storage")
-    from lanewise.probes.storage.options import storage_options
     from lanewise.probes.storage.probe import StorageProbe
 
-    names = [paths] if isinstance(paths, str) or not hasattr(paths, "__iter__") else list(paths)
-    return StorageProbe(on_progress).run(storage_options(tuple(str(path) for path in names), **options))
+    return StorageProbe(on_progress)

@@ -100,6 +100,8 @@ def _is_pair(hint: Any) -> bool:
 def _help(member: Field[Any], entry: Option) -> str:
     """'Latency bound. [default: 15 ms]'."""
     text = entry.default_text or (
-        "" if member.default in (MISSING, None, (), "", False) else value_text(entry, member.default)
+        ""
+        if isinstance(member.default, bool) or member.default in (MISSING, None, (), "")
+        else value_text(entry, member.default)
     )
     return f"{entry.help} [default: {text}]" if text else entry.help

@@ -29,6 +29,11 @@ def whole_numbers(text: str) -> tuple[int, ...]:
     return tuple(whole_number(word) for word in words(text))
 
 
+def sizes(text: str) -> tuple[int, ...]:
+    """'4 KiB, 1 MiB' in bytes; FormatError for what is no size."""
+    return tuple(round(units.parse(word, "B")) for word in words(text))
+
+
 def settings(pairs: Iterable[str]) -> dict[str, int]:
     """'path=4' and 'gpus=2' as a mapping; FormatError names the pair that is none."""
     mapping: dict[str, int] = {}

@@ -1,38 +1,13 @@
-"""What samples allow to say: an interval for the median, when to stop, and latency and bandwidth from a size sweep."""
+"""What samples allow to say: an interval for the median, and latency and bandwidth from a size sweep."""
 
 from __future__ import annotations
 
 import math
-import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """When a cell has samples enough: at least `least`, and the median's interval within `width` (relative), or `most`.
-
-    The interval is distribution-free (order statistics), so a cell needs six samples before 95 % can be said at all;
-    fewer are accepted only where all lie within `width` of each other.
-    """
-
-    least: int = 5
-    most: int = 25
-    width: float = 0.005
-    confidence: float = 0.95
-
-    def enough(self, values: Sequence[float]) -> bool:
-        """Whether no further sample is needed."""
-        if len(values) < self.least:
-            return False
-        if len(values) >= self.most:
-            return True
-        middle = statistics.median(values)
-        low, high = median_interval(values, self.confidence)
-        return high - low <= self.width * abs(middle)
 
 
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
@@ -80,6 +55,3 @@ def fit_line(sizes: Sequence[float], seconds: Sequence[float]) -> LineFit | None
     latency = y - slope * x
     worst = max(abs(latency + slope * s - t) / t for s, t in zip(sizes, seconds, strict=True))
     return LineFit(latency, 1 / slope, worst)
-
-
-__all__ = ["LineFit", "Rule", "fit_line", "median_interval"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from lanewise.cli import options, terminal
+from lanewise.cli import options as shared
+from lanewise.cli import terminal
 from lanewise.cli.measure import recorder
+from lanewise.cli.option_group import option_group
+from lanewise.options.measure_storage import MeasureStorageOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,46 +18,18 @@ if TYPE_CHECKING:
     from lanewise.probes.storage.session import StorageProgress
     from lanewise.results.sample import Sample
 
-Paths = Annotated[
-    list[str], typer.Argument(metavar="PATH...", help="Files or block devices; with --make, folders for test files.")
-]
 
-
+@option_group
 def storage(
-    paths: Paths,
-    modes: Annotated[
-        str | None, typer.Option(metavar="MODES", help="direct, cached, bounce, cuFile; all that can be if not given.")
-    ] = None,
-    to: Annotated[str, typer.Option(metavar="MEMORY", help="host0, host0:1 (NUMA node 1) or gpu0.")] = "host0",
-    io: Annotated[str, typer.Option(metavar="SIZE", help="Bytes of one I/O.")] = "1 MiB",
-    size: Annotated[str, typer.Option(metavar="SIZE", help="Bytes of one run, all files together.")] = "1 GB",
-    threads: Annotated[int, typer.Option(help="Threads that read.")] = 4,
-    depth: Annotated[int, typer.Option(help="I/Os in flight for each thread.")] = 4,
-    random: Annotated[bool, typer.Option("--random", help="In random order instead of one after the other.")] = False,
-    seconds: Annotated[
-        str | None, typer.Option(metavar="TIME", help="How long a run lasts, instead of --size.")
-    ] = None,
-    stripe: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Read all files as one volume with stripes of that size.")
-    ] = None,
-    make: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Make a test file of that size in each PATH, removed afterwards.")
-    ] = None,
-    write: Annotated[bool, typer.Option("--write", help="Write instead of read; only into files of --make.")] = False,
-    engine: Annotated[str, typer.Option(help="auto, io_uring or psync (threads that call pread).")] = "auto",
-    runs: Annotated[int, typer.Option(min=1, help="Runs of each mode at most; fewer if they agree within 2 %.")] = 10,
+    options: MeasureStorageOptions,
     output: recorder.RunFile = None,
     samples: recorder.SampleFile = None,
-    as_json: options.Json = False,
+    as_json: shared.Json = False,
 ) -> None:
-    """Read files or volumes into memory by several modes side by side; nothing of yours is ever written to."""
-    from lanewise import api
-    from lanewise.results.estimate import Rule
+    """Read files or volumes into memory by several modes; nothing of yours is ever written to."""
+    from lanewise.api.storage import storage_probe
 
-    measured = api.measure_storage(
-        paths, _progress(), modes=modes, to=to, io=io, size=size, threads=threads, depth=depth, random=random,
-        seconds=seconds, stripe=stripe, make=make, write=write, engine=engine, rule=Rule(min(5, runs), runs, 0.02),
-    )  # fmt: skip
+    measured = storage_probe(_progress()).run(options)
     recorder.record(_with_warnings(measured), output, samples, as_json)
 
 

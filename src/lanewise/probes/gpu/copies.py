@@ -60,7 +60,7 @@ def sweep(measurement: Measurement, session: GpuSession) -> Iterator[Sample]:
     """The measurement at every size of the options, then latency and bandwidth of the line that fits the times."""
     seconds: dict[tuple[str, str], dict[int, list[float]]] = {}
     last: dict[tuple[str, str], Sample] = {}
-    for size in session.options.sizes:
+    for size in session.options.copy_sizes:
         for sample in copies(measurement, session.at_size(size)):
             yield sample
             if sample.metric == "goodput" and sample.value:

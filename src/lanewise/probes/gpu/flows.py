@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lanewise import units
 from lanewise.errors import InputError
 from lanewise.probes.machine import UNKNOWN, numa_nodes
 
@@ -51,6 +52,23 @@ def measured_flow(flow: Flow, node: int | None) -> Flow:
     return replace(flow, src=src, dst=dst)
 
 
+def check_sizes(flows: Sequence[Flow], sweep: bool) -> None:
+    """InputError for a flow of no bytes, and for one with a size in a sweep."""
+    for flow in flows:
+        if flow.size is not None and sweep:
+            raise InputError(f"{flow.name} has a size, and a sweep takes many", hint="leave the size out, or --sweep")
+        if flow.size == 0:
+            raise InputError("a flow of no bytes cannot be timed", hint="leave the size out, or give one above zero")
+
+
+def typed_text(flows: Sequence[Flow]) -> str:
+    """The flows as users type them: 'gpu0->gpu1 read 4 GiB, host->gpu0'."""
+    return ", ".join(
+        flow.name + " read" * flow.read + " sm" * flow.sm + (f" {_size(flow.size)}" if flow.size else "")
+        for flow in flows
+    )
+
+
 def engine(flow: Flow) -> str:
     """What copies."""
     return "SM" if flow.sm else "copy engine"
@@ -86,6 +104,14 @@ def buffer_node(pages: Mapping[int, int], node: int) -> tuple[str, str]:
     if node == ANY_NODE or text == str(node):
         return text, ""
     return f"{text} (asked {node})", f"host buffer on NUMA node {text}, not on {node} as asked"
+
+
+def _size(size: float) -> str:
+    """Bytes in the largest unit that makes a whole number, without separators."""
+    for unit in ("GiB", "MiB", "KiB"):
+        if units.from_si(size, unit).is_integer():
+            return f"{units.from_si(size, unit):.0f} {unit}"
+    return f"{size:.0f} B"
 
 
 def _host_name(end: str, node: int | None) -> str:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import CannotMeasure, MissingDependency
 from lanewise.installed import cuda_driver
+from lanewise.perf.flow import parse_flows
 from lanewise.probes.gpu import cases
 from lanewise.probes.gpu.cases import Measurement, Technique
 from lanewise.probes.gpu.conditions import conditions
-from lanewise.probes.gpu.flows import measured_flow
+from lanewise.probes.gpu.flows import check_sizes, measured_flow, typed_text
 from lanewise.probes.gpu.names import Gpus
 from lanewise.probes.gpu.session import GpuSession
 from lanewise.probes.machine import SYS, native_errors, needs_linux
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lanewise._native import Cuda, CudaFlow
+    from lanewise.options.measure_gpu import MeasureGpuOptions
     from lanewise.perf.flow import Flow
     from lanewise.probes.gpu.cases import GpuCase
-    from lanewise.probes.gpu.options import MeasureGpuOptions
     from lanewise.results.sample import Sample
 
 _SWEEP_CASES = ("host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_to_device_memcpy_write_ce",
@@ -61,7 +62,7 @@ class GpuProbe:
 
         measurements = self.measurements(plan)
         session = GpuSession(self.cuda, self.gpus, plan, self._make_flow, self._most_copies, self._sys)
-        measure = {Technique.COPIES: sweep if plan.sizes else copies, Technique.CHASE: chase,
+        measure = {Technique.COPIES: sweep if plan.copy_sizes else copies, Technique.CHASE: chase,
                    Technique.LAUNCH: launch, Technique.QUERIES: queries}  # fmt: skip
         with native_errors():
             session.check_memory(measurements)
@@ -71,13 +72,14 @@ class GpuProbe:
     def measurements(self, plan: MeasureGpuOptions) -> list[Measurement]:
         """What is measured, in order; InputError, UnknownName or CannotMeasure for what cannot be."""
         gpus = self.gpus.names(plan.devices)
-        selected = cases.select_cases(plan.cases or _default_cases(plan))
+        selected = cases.select_cases(plan.case_names or _default_cases(plan))
         if any(case.technique is Technique.QUERIES for case in selected):  # their share is that of a large copy
             selected = cases.select_cases([*(case.name for case in selected), "host_to_device_memcpy_ce"])
         measurements = cases.measurements(selected, gpus, plan.p2p)
         if plan.flows:
-            flows = tuple(replace(flow, p2p=flow.p2p and plan.p2p) for flow in plan.flows)
-            measurements.insert(0, Measurement((plan.scenario,), flows, makespan=not plan.sizes))
+            flows = parse_flows(plan.flows, plan.p2p)
+            check_sizes(flows, sweep=bool(plan.copy_sizes))
+            measurements.insert(0, Measurement((typed_text(flows),), flows, makespan=not plan.copy_sizes))
         if not measurements:
             cause = f"{', '.join(case.name for case in selected)}: no two GPUs among {', '.join(gpus)}"
             raise CannotMeasure(cause, hint="name cases of one GPU: lanewise measure gpu --list")
@@ -112,4 +114,4 @@ def skipped_cases(selected: Sequence[GpuCase], measurements: Sequence[Measuremen
 
 
 def _default_cases(plan: MeasureGpuOptions) -> tuple[str, ...]:
-    return () if plan.flows else _SWEEP_CASES if plan.sizes else cases.DEFAULT
+    return () if plan.flows else _SWEEP_CASES if plan.copy_sizes else cases.DEFAULT

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lanewise._native import Cuda, CudaFlow
+    from lanewise.options.measure_gpu import MeasureGpuOptions
     from lanewise.perf.flow import Flow
     from lanewise.probes.gpu.names import Gpus
-    from lanewise.probes.gpu.options import MeasureGpuOptions
 
 MIB = 2**20
 # Large enough that the gap between two copies (some 2 us) is below 0.2 % of one, and beyond any cache of a CPU or GPU.
@@ -58,7 +58,7 @@ class GpuSession:
 
     def at_size(self, size: int) -> GpuSession:
         """The same session with copies of `size` bytes."""
-        return replace(self, options=replace(self.options, bytes=size, sizes=()))
+        return replace(self, options=replace(self.options, bytes=size, sizes=(), sweep=False))
 
     def jobs(self, measurement: Measurement) -> list[CopyJob]:
         """What each flow of a measurement copies."""
@@ -123,7 +123,7 @@ class GpuSession:
         if measurement.technique is not Technique.COPIES:
             return {}
         needs: dict[str, int] = {}
-        session = self.at_size(max(self.options.sizes)) if self.options.sizes else self
+        session = self.at_size(max(self.options.copy_sizes)) if self.options.copy_sizes else self
         for job in session.jobs(measurement):
             for end in (job.flow.src, job.flow.dst):
                 if not is_host(end):

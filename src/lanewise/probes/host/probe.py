@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from lanewise import _native as native
 from lanewise.errors import CannotMeasure
+from lanewise.options.measure_host import WORK, MeasureHostOptions
 from lanewise.probes.host.layout import HostLayout, huge_pages, read_layout
-from lanewise.probes.host.options import WORK, MeasureHostOptions
 from lanewise.probes.machine import UNKNOWN, native_errors, numa_nodes
 from lanewise.probes.sampling import sample_until
 from lanewise.results.observation import Source

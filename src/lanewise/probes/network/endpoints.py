@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError
+from lanewise.options.measure_network import READ, SEND, VERBS
 from lanewise.probes.machine import native_errors, numa_nodes
 from lanewise.probes.network import numa
-from lanewise.probes.network.options import READ, SEND, VERBS
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Sequence
 
-    from lanewise.probes.network.options import Binding, NetworkMeasurement, RdmaOptions
+    from lanewise.options.measure_network import NetworkSideOptions
+    from lanewise.probes.network.measurement import NetworkMeasurement
 
 NativeEndpoint = _native.TcpStream | _native.TcpPing | _native.VerbsEnd
 _WORK = _native.VerbsWork
@@ -90,10 +91,14 @@ class Endpoint:
 
 
 def tcp_endpoint(
-    measurement: NetworkMeasurement, sockets: Sequence[socket.socket], direction: int, sends: bool, binding: Binding
+    measurement: NetworkMeasurement,
+    sockets: Sequence[socket.socket],
+    direction: int,
+    sends: bool,
+    side: NetworkSideOptions,
 ) -> Endpoint:
     """An endpoint over connected sockets; its threads begin with the pattern at once."""
-    placement = numa.socket_placement(sockets[0], binding)
+    placement = numa.socket_placement(sockets[0], side)
     setup = _setup(measurement, placement, direction)
     for connection in sockets:
         connection.settimeout(None)
@@ -107,15 +112,13 @@ def tcp_endpoint(
     return Endpoint(native, measurement, sends, placement, sockets)
 
 
-def verbs_endpoint(
-    measurement: NetworkMeasurement, direction: int, sends: bool, rdma: RdmaOptions, binding: Binding
-) -> Endpoint:
+def verbs_endpoint(measurement: NetworkMeasurement, direction: int, sends: bool, side: NetworkSideOptions) -> Endpoint:
     """An endpoint over queue pairs, not connected yet; `sends` says whether the data comes from here."""
-    device = numa.rdma_device(rdma.device)
-    placement = numa.device_placement(device, binding)
+    device = numa.rdma_device(side.device)
+    placement = numa.device_placement(device, side)
     setup = _native.VerbsSetup(_setup(measurement, placement, direction))
     setup.device = device
-    setup.gid_index = rdma.gid_index if rdma.gid_index is not None else numa.gid_of(device)
+    setup.gid_index = side.gid_index if side.gid_index is not None else numa.gid_of(device)
     setup.is_source = sends
     setup.pairs, setup.depth = measurement.connections, measurement.depth
     setup.inline_bytes, setup.events = measurement.inline_bytes, measurement.events

@@ -12,11 +12,12 @@ from lanewise.errors import CannotMeasure, InputError, LanewiseError
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import messages
 from lanewise.probes.network.endpoints import Endpoint, tcp_endpoint, verbs_endpoint
-from lanewise.probes.network.options import Binding, NetworkMeasurement, RdmaOptions
+from lanewise.probes.network.measurement import NetworkMeasurement
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lanewise.options.measure_network import NetworkSideOptions
     from lanewise.probes.network.messages import MessageStream
 
 HELLO_S, DATA_S, IDLE_S = 2.0, 5.0, 90.0
@@ -48,8 +49,7 @@ def open_listener(address: str) -> socket.socket:
 
 def serve(
     listener: socket.socket,
-    binding: Binding,
-    rdma: RdmaOptions,
+    side: NetworkSideOptions,
     *,
     once: bool = False,
     patience: float | None = None,
@@ -66,7 +66,7 @@ def serve(
         except TimeoutError:
             return
         stream = messages.MessageStream(connection, f"client {address[0]}")
-        client = _ClientSession(listener, stream, binding, rdma)
+        client = _ClientSession(listener, stream, side)
         try:
             if _greet(stream):
                 say(f"{stream.name} came")
@@ -108,8 +108,7 @@ class _ClientSession:
 
     listener: socket.socket
     stream: MessageStream
-    binding: Binding
-    rdma: RdmaOptions
+    side: NetworkSideOptions
     greeted: bool = False
     measurement: NetworkMeasurement | None = None
     token: str = ""
@@ -142,7 +141,7 @@ class _ClientSession:
         if not isinstance(addresses, list) or len(addresses) != len(measurement.directions):
             raise InputError("verbs need an address for each direction", hint=_SAME_VERSION)
         for i, (name, address) in enumerate(zip(measurement.directions, addresses, strict=True)):
-            endpoint = verbs_endpoint(measurement, i, name == "from", self.rdma, self.binding)
+            endpoint = verbs_endpoint(measurement, i, name == "from", self.side)
             self.endpoints.append(endpoint)
             endpoint.connect(address)
         return {"ends": [endpoint.address() for endpoint in self.endpoints]}
@@ -153,7 +152,7 @@ class _ClientSession:
             if self.endpoints:
                 raise InputError("a measurement that runs cannot begin", hint=_SAME_VERSION)
             for i, (name, sockets) in enumerate(zip(measurement.directions, self._accept(measurement), strict=True)):
-                self.endpoints.append(tcp_endpoint(measurement, sockets, i, name == "from", self.binding))
+                self.endpoints.append(tcp_endpoint(measurement, sockets, i, name == "from", self.side))
         else:
             for endpoint in self.endpoints:
                 endpoint.begin()

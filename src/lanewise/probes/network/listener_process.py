@@ -6,12 +6,12 @@ import json
 import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes.network.listener import open_listener, serve
 from lanewise.probes.network.messages import LOOPBACK
-from lanewise.probes.network.options import Binding, RdmaOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,13 +20,14 @@ _CLIENT_S, _EXIT_S = 20.0, 5.0
 
 
 @contextmanager
-def listener_process(binding: Binding, rdma: RdmaOptions) -> Iterator[tuple[str, int]]:
+def listener_process(side: NetworkSideOptions) -> Iterator[tuple[str, int]]:
     """The address of a listener in its own process, which ends with its only client."""
     with open_listener(f"{LOOPBACK}:0") as listener:
         address = listener.getsockname()[:2]
-        settings = json.dumps([listener.fileno(), asdict(binding), asdict(rdma)])
+        options = {member.name: getattr(side, member.name) for member in fields(NetworkSideOptions)}
+        argument = json.dumps([listener.fileno(), options])
         process = subprocess.Popen(
-            [sys.executable, "-m", "lanewise.probes.network.listener_process", settings],
+            [sys.executable, "-m", "lanewise.probes.network.listener_process", argument],
             pass_fds=[listener.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             start_new_session=True,  # a Ctrl-C is for the client; this process ends with it
         )  # fmt: skip
@@ -44,9 +45,9 @@ def main() -> None:
     """Serve one client on the listening socket that was handed over."""
     import socket
 
-    number, binding, rdma = json.loads(sys.argv[1])
+    number, options = json.loads(sys.argv[1])
     with socket.socket(fileno=number) as listener:
-        serve(listener, Binding(**binding), RdmaOptions(**rdma), once=True, patience=_CLIENT_S)
+        serve(listener, NetworkSideOptions(**options), once=True, patience=_CLIENT_S)
 
 
 if __name__ == "__main__":

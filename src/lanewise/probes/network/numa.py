@@ -15,7 +15,7 @@ from lanewise.probes import machine
 from lanewise.probes.machine import text
 
 if TYPE_CHECKING:
-    from lanewise.probes.network.options import Binding
+    from lanewise.options.measure_network import NetworkSideOptions
 
 NET = Path("/sys/class/net")
 RDMA = Path("/sys/class/infiniband")
@@ -32,15 +32,15 @@ class NumaPlacement:
     cpus: tuple[int, ...] = ()
 
 
-def socket_placement(connection: socket.socket, binding: Binding) -> NumaPlacement:
+def socket_placement(connection: socket.socket, side: NetworkSideOptions) -> NumaPlacement:
     """By the card that carries the route of a connected socket; loopback has no card and no node."""
     card = interface_of(connection.getsockname()[0])
-    return _bound(card, node_of_interface(card), binding)
+    return _bound(card, node_of_interface(card), side)
 
 
-def device_placement(device: str, binding: Binding) -> NumaPlacement:
+def device_placement(device: str, side: NetworkSideOptions) -> NumaPlacement:
     """By the NUMA node of an RDMA device."""
-    return _bound(device, _node_in(RDMA / device / "device" / "numa_node"), binding)
+    return _bound(device, _node_in(RDMA / device / "device" / "numa_node"), side)
 
 
 def interface_of(address: str) -> str:
@@ -123,17 +123,17 @@ def gid_of(device: str) -> int:
     return first or 0
 
 
-def check(binding: Binding) -> None:
-    """InputError or CannotMeasure for a binding that this machine cannot keep, before anything starts."""
-    if binding.node is not None and not binding.bind:
+def check(side: NetworkSideOptions) -> None:
+    """InputError or CannotMeasure for a NUMA node that this side cannot be bound to, before anything starts."""
+    if side.node is not None and not side.bind:
         raise InputError("--node and --no-bind contradict each other", hint="choose one")
-    if binding.node is not None:
-        cpus_of(binding.node)
+    if side.node is not None:
+        cpus_of(side.node)
 
 
-def _bound(card: str, card_node: int | None, binding: Binding) -> NumaPlacement:
-    node = binding.node if binding.node is not None else card_node
-    if not binding.bind or node is None:
+def _bound(card: str, card_node: int | None, side: NetworkSideOptions) -> NumaPlacement:
+    node = side.node if side.node is not None else card_node
+    if not side.bind or node is None:
         return NumaPlacement(card, card_node)
     return NumaPlacement(card, card_node, node, cpus_of(node))
 

@@ -11,6 +11,7 @@ from lanewise.errors import CannotMeasure
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import numa
 from lanewise.probes.network.listener_process import listener_process
+from lanewise.probes.network.measurement import network_measurements
 from lanewise.probes.network.messages import parse_address
 from lanewise.probes.network.session import Counters, NetworkRun, connect_session
 from lanewise.probes.sampling import sample_until
@@ -20,7 +21,7 @@ from lanewise.results.sample import Sample
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lanewise.probes.network.options import MeasureNetworkOptions
+    from lanewise.options.measure_network import MeasureNetworkOptions
 
 FLOWS = {"to": "host0->host1", "from": "host1->host0"}
 PERCENTILES = {"latency_p50": 0.5, "latency_p99": 0.99, "latency_p99.9": 0.999}
@@ -38,13 +39,11 @@ class NetworkProbe:
 
         CannotMeasure where nothing listens, something else does, or the listener leaves; earlier samples stay valid.
         """
-        numa.check(plan.binding)
-        local = plan.address is None
-        listener = (
-            listener_process(plan.binding, plan.rdma) if local else nullcontext(parse_address(plan.address or ""))
-        )
-        with listener as address, connect_session(address, plan.binding, plan.rdma) as session:
-            for measurement in plan.measurements():
+        measurements = network_measurements(plan)
+        numa.check(plan)
+        listener = listener_process(plan) if plan.address is None else nullcontext(parse_address(plan.address))
+        with listener as address, connect_session(address, plan) as session:
+            for measurement in measurements:
                 run = NetworkRun(session, measurement)
                 try:
                     run.start()

@@ -17,8 +17,9 @@ from lanewise.probes.network.messages import MessageStream
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from lanewise.options.measure_network import NetworkSideOptions
     from lanewise.probes.network.endpoints import Endpoint
-    from lanewise.probes.network.options import Binding, NetworkMeasurement, RdmaOptions
+    from lanewise.probes.network.measurement import NetworkMeasurement
 
 CONNECT_S, READY_S, DONE_S, CLOSE_S = 5.0, 20.0, 10.0, 2.0
 _SAME_VERSION = "use the same version on both sides"
@@ -31,12 +32,11 @@ class NetworkSession:
 
     address: tuple[str, int]
     stream: MessageStream
-    binding: Binding
-    rdma: RdmaOptions
+    side: NetworkSideOptions
 
 
 @contextmanager
-def connect_session(address: tuple[str, int], binding: Binding, rdma: RdmaOptions) -> Iterator[NetworkSession]:
+def connect_session(address: tuple[str, int], side: NetworkSideOptions) -> Iterator[NetworkSession]:
     """A control connection to the listener at HOST, PORT; CannotMeasure where there is none or none of this kind."""
     stream = MessageStream(_connect(address), f"{address[0]} port {address[1]}")
     try:
@@ -52,7 +52,7 @@ def connect_session(address: tuple[str, int], binding: Binding, rdma: RdmaOption
         if "error" in answer and "lanewise" not in answer:
             raise CannotMeasure(f"{stream.name} says: {str(answer['error'])[:300]}", hint=str(answer.get("hint", "")))
         messages.check_hello(answer, stream.name)
-        yield NetworkSession(address, stream, binding, rdma)
+        yield NetworkSession(address, stream, side)
     finally:
         stream.close()
 
@@ -160,14 +160,12 @@ class NetworkRun:
             raise
         for i, name in enumerate(directions):
             part = sockets[i * n : (i + 1) * n]
-            self.endpoints.append(tcp_endpoint(self.measurement, part, i, name == "to", self.session.binding))
+            self.endpoints.append(tcp_endpoint(self.measurement, part, i, name == "to", self.session.side))
         self._add_facts(answer)
 
     def _connect_queue_pairs(self, request: dict[str, Any]) -> None:
         for i, name in enumerate(self.measurement.directions):
-            self.endpoints.append(
-                verbs_endpoint(self.measurement, i, name == "to", self.session.rdma, self.session.binding)
-            )
+            self.endpoints.append(verbs_endpoint(self.measurement, i, name == "to", self.session.side))
         answer = self._request({**request, "ends": [endpoint.address() for endpoint in self.endpoints]})
         addresses = answer.get("ends")
         if not isinstance(addresses, list) or len(addresses) != len(self.endpoints):

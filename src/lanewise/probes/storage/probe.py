@@ -17,8 +17,8 @@ from lanewise.results.observation import Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from lanewise.options.measure_storage import MeasureStorageOptions
     from lanewise.probes.storage.files import StorageFiles
-    from lanewise.probes.storage.options import MeasureStorageOptions
     from lanewise.results.sample import Sample
 
 _FILL_IO = 1 << 20
@@ -69,7 +69,7 @@ def _runs(session: StorageSession, samples: StorageSamples) -> Iterator[Sample]:
         cached = session.cached() if session.mode == "cached" else None
         data = StorageData.STAMPED if plan.write else StorageData.ANY
         task = StorageTask(
-            session.count, seconds=plan.seconds, write=plan.write, random=plan.random, seed=number, data=data
+            session.count, seconds=plan.seconds or 0.0, write=plan.write, random=plan.random, seed=number, data=data
         )
         before = samples.counters()
         outcome = session.run(f"{samples.scenario}, run {number}", task)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lanewise._native import StorageOutcome
+    from lanewise.options.measure_storage import MeasureStorageOptions
     from lanewise.probes.storage.files import StorageFile
-    from lanewise.probes.storage.options import MeasureStorageOptions
     from lanewise.probes.storage.session import StorageSession
 
 PERCENTILES = (("latency_p50", 50.0), ("latency_p99", 99.0), ("latency_p99.9", 99.9))

@@ -14,8 +14,8 @@ from lanewise.probes.machine import ROOT, available, cpus_of, native_errors, tex
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from lanewise.options.measure_storage import MeasureStorageOptions
     from lanewise.probes.storage.files import StorageFile
-    from lanewise.probes.storage.options import MeasureStorageOptions
 
 _PROGRESS_S = 0.1  # between two reports of progress
 _SLEEP_S = 0.005

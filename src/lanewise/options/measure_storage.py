@@ -1,14 +1,16 @@
-"""What `measure storage` measures: one type for the command line and for Python."""
+"""Options of `lanewise measure storage`: files, modes, sizes, threads."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from lanewise import units
 from lanewise.errors import InputError, unknown_name
-from lanewise.results.estimate import Rule
+from lanewise.options.option import Options, argument, option
+from lanewise.options.parse import words
+from lanewise.options.sampling import SamplingRule
 
 MODES = ("direct", "cached", "bounce", "cuFile")
 ENGINES = ("auto", "io_uring", "psync")
@@ -34,31 +36,38 @@ class StorageTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasureStorageOptions:
+class MeasureStorageOptions(Options):
     """Files or devices to read, `io` bytes at a time, with `depth` I/Os in flight for each of `threads`.
 
-    A run reads `size` bytes, or lasts `seconds`. Several files are read in parallel, or as one striped volume with
-    `stripe` (bytes). With `make` (bytes) the paths are folders: each gets a test file of that size that nobody else
-    sees, and only such files are written to. No `modes`: all that are possible. `to` is host0, host0:1 or gpu0. `rule`
-    says when a mode has enough runs; drives vary more than copies do. InputError or UnknownName for a wrong value.
+    Several files are read in parallel, or as one striped volume with `stripe`. With `make` the paths are folders: each
+    gets a test file that nobody else sees, and only such files are written to. InputError or UnknownName for a wrong
+    value.
     """
 
-    paths: tuple[str, ...]
-    modes: tuple[str, ...] = ()
-    to: str = "host0"
-    io: int = 1 << 20
-    size: int = 1_000_000_000
-    threads: int = 4
-    depth: int = 4
-    random: bool = False
-    seconds: float = 0.0
-    stripe: int | None = None
-    make: int | None = None
-    write: bool = False
-    engine: str = "auto"
-    rule: Rule = field(default_factory=lambda: Rule(least=5, most=10, width=0.02))
+    paths: tuple[str, ...] = argument("PATH...", "Files or block devices; with --make, folders.", repeat=True)
+    modes: tuple[str, ...] = option(
+        (), "Modes: direct, cached, bounce, cuFile.", metavar="MODES", parse=words, default_text="all that are possible"
+    )
+    to: str = option("host0", "Memory to read into: host0, host0:1 (NUMA node 1) or gpu0.", metavar="MEMORY")
+    io: int = option(1 << 20, "Size of one I/O.", metavar="SIZE", unit="B")
+    size: int = option(1_000_000_000, "Size of one run, all files together.", metavar="SIZE", unit="B",
+                       default_text="1 GB")  # fmt: skip
+    threads: int = option(4, "Number of threads.", metavar="N")
+    depth: int = option(4, "I/Os in flight for each thread.", metavar="N")
+    random: bool = option(False, "In random order instead of one after the other.")
+    seconds: float | None = option(None, "Length of a run, instead of --size.", metavar="TIME", unit="s")
+    stripe: int | None = option(
+        None, "Read all files as one volume with stripes of this size.", metavar="SIZE", unit="B"
+    )
+    make: int | None = option(
+        None, "Make a test file of this size in each PATH, removed afterwards.", metavar="SIZE", unit="B"
+    )
+    write: bool = option(False, "Write instead of read; only into files of --make.")
+    engine: str = option("auto", "auto, io_uring or psync (threads that call pread).", metavar="|".join(ENGINES))
+    runs: int = option(10, "Most runs of each mode; fewer if they agree within 2 %.", metavar="N", minimum=1)
 
     def __post_init__(self) -> None:
+        Options.__post_init__(self)
         if not self.paths:
             raise InputError("no path is given", hint="name a file, a block device, or a folder and --make 1GB")
         if self.engine not in ENGINES:
@@ -67,6 +76,11 @@ class MeasureStorageOptions:
         _check_numbers(self)
         _check_files(self)
         _check_modes(self)
+
+    @property
+    def rule(self) -> SamplingRule:
+        """When a mode has enough runs; drives vary more than copies do."""
+        return SamplingRule(min(5, self.runs), self.runs, 0.02)
 
     @property
     def target(self) -> StorageTarget:
@@ -86,17 +100,15 @@ class MeasureStorageOptions:
         return f"{'random ' if self.random else ''}{'write' if self.write else 'read'}"
 
 
-def storage_options(paths: tuple[str, ...], **settings: Any) -> MeasureStorageOptions:
-    """Options from texts such as '8 MiB', '2 s', 'direct,cached'; None is the default. FormatError or InputError."""
+def storage_options(paths: tuple[str, ...], **values: Any) -> MeasureStorageOptions:
+    """Options from numbers or texts such as '8 MiB', '2 s', 'direct,cached'; FormatError or InputError."""
     for name, unit in {"io": "B", "size": "B", "stripe": "B", "make": "B", "seconds": "s"}.items():
-        if settings.get(name) is not None:
-            value = units.parse(settings[name], unit)
-            settings[name] = round(value) if unit == "B" else value
-    if settings.get("seconds") is not None and settings["seconds"] <= 0:
-        raise InputError("a run of no time reads nothing", hint="such as --seconds 2s; leave it away for --size")
-    if isinstance(settings.get("modes"), str):
-        settings["modes"] = tuple(mode.strip() for mode in settings["modes"].split(",") if mode.strip())
-    return MeasureStorageOptions(paths, **{name: value for name, value in settings.items() if value is not None})
+        if isinstance(values.get(name), str):
+            number = units.parse(values[name], unit)
+            values[name] = round(number) if unit == "B" else number
+    if isinstance(values.get("modes"), str):
+        values["modes"] = words(values["modes"])
+    return MeasureStorageOptions(paths, **values)
 
 
 def storage_target(text: str) -> StorageTarget:
@@ -108,6 +120,8 @@ def storage_target(text: str) -> StorageTarget:
 
 
 def _check_numbers(options: MeasureStorageOptions) -> None:
+    if options.seconds is not None and options.seconds <= 0:
+        raise InputError("a run of no time reads nothing", hint="such as --seconds 2s; leave it away for --size")
     if options.threads < 1 or options.depth < 1 or options.threads * options.depth > _MOST_IN_FLIGHT:
         cause = f"{options.threads} threads with {options.depth} I/Os in flight each are not possible"
         raise InputError(cause, hint=f"both at least 1, and together at most {_MOST_IN_FLIGHT:,}")
