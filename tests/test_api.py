@@ -128,7 +128,7 @@ def test_writing_through_a_fifo_leaves_it_one(tmp_path):
     reader = threading.Thread(target=lambda: seen.append(fifo.read_text()), daemon=True)
     reader.start()
     files.write_file(fifo, "text")
-    reader.join(timeout=30)
+    reader.join(timeout=300)
     assert seen == ["text"]
     assert stat.S_ISFIFO(fifo.stat().st_mode)
 

@@ -273,7 +273,8 @@ def test_doctor_promises_no_verb_that_does_not_exist(lanewise):
 @pytest.mark.parametrize("verb", ["system show rack-16gpu --yaml", "study run own.yaml", "route rack-16gpu"])
 def test_a_reader_that_leaves_early_is_no_error(clean_env, tmp_path, verb):
     (tmp_path / "own.yaml").write_text(OWN)
-    command = f"'{BINARY}' {verb} | (sleep 0.2; exec <&-; sleep 2); echo ${{PIPESTATUS[0]}}"
+    os.mkfifo(tmp_path / "closed")  # it says when the reader has left
+    command = f"(read < closed; '{BINARY}' {verb}) | (exec <&-; echo > closed); echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
         ["bash", "-c", command], cwd=tmp_path, env=clean_env, capture_output=True, text=True, check=False
     )
@@ -317,7 +318,7 @@ def _on_a_terminal(env: dict[str, str], *arguments: str) -> str:
         if not piece:
             break
         seen += piece
-    process.wait(timeout=60)
+    process.wait(timeout=300)
     os.close(parent)
     return seen.decode()
 

@@ -67,12 +67,12 @@ def test_however_a_measurement_ends_finished_samples_stay_and_nothing_is_half_wr
         cwd=tmp_path, env=clean_env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )  # fmt: skip
-    samples, deadline = tmp_path / "s.jsonl", time.monotonic() + 60
+    samples, deadline = tmp_path / "s.jsonl", time.monotonic() + 300
     while not (samples.exists() and samples.read_text().count("\n") > 3) and time.monotonic() < deadline:
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     process.send_signal(how)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=300)
     assert "Traceback" not in stderr
     kept = [json.loads(line) for line in samples.read_text().splitlines()]
     assert any(row["value"] for row in kept)

@@ -107,7 +107,7 @@ def test_a_process_that_ends_in_the_middle_ends_well(library: Path) -> None:
         "run.run()\n"
         "print('ended')\n"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ended\n", "")
 
 

@@ -42,7 +42,7 @@ def test_a_link_that_trains_up_under_load_is_recorded_as_it_was_then(tmp_path: P
     watch = GpuTelemetry({"gpu0": "0000:1B:00.0"}, tmp_path)
     with watch.recording():
         (folder / "current_link_speed").write_text("32.0 GT/s PCIe\n")
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 300
         while watch.links.get("gpu0") != "Gen5 x16" and time.monotonic() < deadline:
             time.sleep(0.01)
     (folder / "current_link_speed").write_text("2.5 GT/s PCIe\n")
@@ -105,7 +105,7 @@ def test_nvml_says_what_sys_does_not_and_what_holds_clocks_down(
     monkeypatch.setattr("lanewise.probes.gpu.telemetry.nvml", Nvml)
     watch = GpuTelemetry({"gpu0": "0000:1b:00.0", "gpu1": "0000:1c:00.0"}, tmp_path)
     with watch.recording():
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 300
         while not watch.clocks and time.monotonic() < deadline:
             time.sleep(0.01)
     assert watch.how() == {"link under load": "Gen4 x16", "clocks": "SM 1200 MHz, memory 3201 MHz (power cap)"}

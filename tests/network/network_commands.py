@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 BINARY = Path(sys.executable).with_name("lanewise")
+HANGS = 300.0  # s; a process that takes longer hangs, on a busy machine too
 QUICK = ["--seconds", "0.02", "--sizes", "16KiB", "--connections", "1"]
 
 
@@ -39,7 +40,7 @@ def listener(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         yield process, f"{found[1]}:{found[2]}"
     finally:
         process.kill()
-        process.communicate(timeout=10)
+        process.communicate(timeout=HANGS)
 
 
 def samples(path: Path) -> list[dict[str, object]]:

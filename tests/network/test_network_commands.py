@@ -9,20 +9,23 @@ import threading
 import time
 
 import pytest
-from network.network_commands import QUICK, listener, samples, start
+from network.network_commands import HANGS, QUICK, listener, samples, start
 
 from lanewise.perf.flow import parse_flows
 
+MANY = ",".join(["64KiB"] * 400)  # sizes: a measurement that nothing but its end can end
 
-def finish(process, timeout=30.0):
-    stdout, stderr = process.communicate(timeout=timeout)
+
+def finish(process):
+    stdout, stderr = process.communicate(timeout=HANGS)
     assert "Traceback" not in stderr, stderr
     return stdout, stderr
 
 
 def wait_for(path, lines):
-    end = time.monotonic() + 20
-    while time.monotonic() < end and (not path.exists() or len(path.read_text().splitlines()) < lines):
+    end = time.monotonic() + HANGS
+    while not path.exists() or path.read_text().count("\n") < lines:
+        assert time.monotonic() < end, "no sample came"
         time.sleep(0.02)
 
 
@@ -66,7 +69,7 @@ def test_a_listener_serves_one_client_after_the_other_and_percentiles_rise(tmp_p
             assert window[1]["value"] <= window[2]["value"] <= window[3]["value"]
         assert process.poll() is None
         os.kill(process.pid, signal.SIGINT)
-        _, stderr = process.communicate(timeout=10)
+        _, stderr = process.communicate(timeout=HANGS)
         assert process.returncode == 130
         assert stderr.splitlines()[-1] == "interrupted"
 
@@ -74,13 +77,13 @@ def test_a_listener_serves_one_client_after_the_other_and_percentiles_rise(tmp_p
 def test_once_ends_the_listener_after_its_client():
     with listener("--once") as (process, address):
         finish(start(address, *QUICK, "--receive"))
-        assert process.wait(10) == 0
+        assert process.wait(HANGS) == 0
 
 
 def test_a_peer_killed_in_mid_run_is_named_and_finished_samples_stay(tmp_path):
     file, run = tmp_path / "s.jsonl", tmp_path / "run.json"
     with listener() as (process, address):
-        sizes = ["--sizes", ",".join(["64KiB"] * 40), "--connections", "2", "--seconds", "0.05"]
+        sizes = ["--sizes", MANY, "--connections", "2", "--seconds", "0.05"]
         client = start(address, *sizes, "--samples", str(file), "-o", str(run))
         wait_for(file, 8)
         process.kill()
@@ -96,7 +99,7 @@ def test_a_peer_killed_in_mid_run_is_named_and_finished_samples_stay(tmp_path):
 
 def test_ctrl_c_keeps_finished_samples_and_ends_the_second_process(tmp_path):
     file, run = tmp_path / "s.jsonl", tmp_path / "run.json"
-    client = start("--sizes", ",".join(["64KiB"] * 40), "--seconds", "0.05", "--samples", str(file), "-o", str(run))
+    client = start("--sizes", MANY, "--seconds", "0.05", "--samples", str(file), "-o", str(run))
     wait_for(file, 3)
     os.kill(client.pid, signal.SIGINT)
     _, stderr = finish(client)

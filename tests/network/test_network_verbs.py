@@ -63,7 +63,7 @@ def answers(tmp_path_factory):
     script = tmp_path_factory.mktemp("guest") / "script.py"
     script.write_text(SCRIPT)
     done = subprocess.run(
-        [GUEST, sys.executable, script, BINARY], cwd=ROOT, capture_output=True, text=True, timeout=150, check=False
+        [GUEST, sys.executable, script, BINARY], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
     )
     found = [json.loads(line[7:]) for line in done.stdout.splitlines() if line.startswith("answer ")]
     assert len(found) == 7, done.stdout

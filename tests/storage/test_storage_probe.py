@@ -102,14 +102,15 @@ def test_a_folder_named_twice_gets_two_test_files(tmp_path):
     assert flows == [f"{tmp_path.name}-0->host0", f"{tmp_path.name}-1->host0"]
 
 
-def test_rates_of_the_run_so_far_are_reported_while_it_runs(data):
+def test_rates_of_the_run_so_far_are_told_while_it_runs(data, monkeypatch):
+    monkeypatch.setattr("lanewise.probes.storage.session._PROGRESS_S", 1e-6)  # each time that it looks
     reports = []
-    settings = {**SMALL, "modes": "cached", "seconds": 0.35}
-    for _ in lanewise.measure_storage(data, reports.append, runs=1, **settings):
+    settings = {**SMALL, "modes": "cached", "seconds": 0.2}
+    for _ in lanewise.measure_storage(data, ONCE, reports.append, **settings):
         pass
-    timed = [report for report in reports if report.stage == "read cached, run 1"]
+    timed = [report.rates["data.bin"] for report in reports if report.what == "read cached, run 1"]
     assert len(timed) >= 2
-    assert all(report.rates["data.bin"] > 0 for report in timed)
+    assert max(timed) > 0
 
 
 def test_the_drive_below_delivers_what_is_read_directly(direct, data):
@@ -121,7 +122,8 @@ def test_the_drive_below_delivers_what_is_read_directly(direct, data):
     assert drive is not None
     if drive == 0:
         pytest.skip("this file system does not read from the drive that it names")
-    assert drive >= 0.9 * (rows["goodput"].value or 0)  # others may use the drive as well
+    read = rows["iops"].value * rows["iops"].settings["bytes"] / 1e9  # over the same time
+    assert drive >= 0.99 * read  # others may use the drive as well
 
 
 def test_memory_on_a_numa_node_is_asked_for_verified_and_shown(data):
