@@ -79,7 +79,7 @@ def test_however_a_measurement_ends_finished_samples_stay_and_nothing_is_half_wr
     left = {"drive", "s.jsonl"}
     if how is not signal.SIGKILL:
         left.add("run.json")
-        assert process.returncode == 130, stderr
+        assert process.returncode == 128 + how, stderr
         assert stderr.splitlines()[-1] == "interrupted"
         assert len(api.load_run(tmp_path / "run.json").rows) > 0
     assert set(os.listdir(tmp_path)) == left

@@ -102,15 +102,15 @@ def test_a_folder_named_twice_gets_two_test_files(tmp_path):
     assert flows == [f"{tmp_path.name}-0->host0", f"{tmp_path.name}-1->host0"]
 
 
-def test_rates_of_the_run_so_far_are_told_while_it_runs(data, monkeypatch):
+def test_rates_of_the_run_so_far_are_reported_while_it_runs(data, monkeypatch):
     monkeypatch.setattr("lanewise.probes.storage.session._PROGRESS_S", 1e-6)  # each time that it looks
     reports = []
     settings = {**SMALL, "modes": "cached", "seconds": 0.2}
-    for _ in lanewise.measure_storage(data, ONCE, reports.append, **settings):
+    for _ in lanewise.measure_storage(data, reports.append, rule=ONCE, **settings):
         pass
-    timed = [report.rates["data.bin"] for report in reports if report.what == "read cached, run 1"]
-    assert len(timed) >= 2
-    assert max(timed) > 0
+    rates = [report.rates["data.bin"] for report in reports if report.stage == "read cached, run 1"]
+    assert len(rates) >= 2
+    assert max(rates) > 0
 
 
 def test_the_drive_below_delivers_what_is_read_directly(direct, data):
