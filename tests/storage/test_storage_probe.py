@@ -106,7 +106,7 @@ def test_rates_of_the_run_so_far_are_reported_while_it_runs(data, monkeypatch):
     monkeypatch.setattr("lanewise.probes.storage.session._PROGRESS_S", 1e-6)  # each time that it looks
     reports = []
     settings = {**SMALL, "modes": "cached", "seconds": 0.2}
-    for _ in lanewise.measure_storage(data, reports.append, rule=ONCE, **settings):
+    for _ in lanewise.measure_storage(data, reports.append, runs=1, **settings):
         pass
     rates = [report.rates["data.bin"] for report in reports if report.stage == "read cached, run 1"]
     assert len(rates) >= 2
