@@ -27,7 +27,8 @@ from lanewise import _loadgen
 from lanewise._native import LawSystem
 from lanewise.loadtest import detail_log
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup
-from lanewise.loadtest.peak import PeakAsk, find
+from lanewise.loadtest.peak import find
+from lanewise.options.loadtest import PeakOptions
 from lanewise.serving.queues import md1_peak
 
 SERVICE, BOUND, PERCENTILE = 0.001, 0.015, 0.99
@@ -44,7 +45,7 @@ class TimeIsUp(Exception):
 def ours(seed: int, seconds: float, folder: Path) -> kept.Record:
     """Our search."""
     runner = LoadGenRunner(LawSystem(SERVICE, seed=seed), folder, RunnerSetup())
-    found = find(runner, PeakAsk(bound=BOUND, percentile=PERCENTILE, seconds=seconds, seed=1000 * seed))
+    found = find(runner, PeakOptions(bound=BOUND, percentile=PERCENTILE, seconds=seconds, seed=1000 * seed))
     return {
         "qps": found.qps, "valid": found.best is not None, "ended": found.confirmed, "runs": len(found.search_runs),
         "queries": sum(run.queries for run in found.runs), "interval": list(found.interval),

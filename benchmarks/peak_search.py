@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from loadtest.known_runner import KnownRunner
 
 from lanewise.loadtest.load_run import LoadSpec
-from lanewise.loadtest.peak import PeakAsk, find
+from lanewise.loadtest.peak import find
+from lanewise.options.loadtest import PeakOptions
 from lanewise.serving.queues import md1_peak
 
 BOUND = 0.015
@@ -54,7 +55,7 @@ def measure(name: str, seeds: int, first: int) -> dict[str, Any]:
     peak = true_peak(law, bound)
     rows = []
     for seed in range(first, first + seeds):
-        found = find(KnownRunner(stream=seed, **law), PeakAsk(bound=bound))
+        found = find(KnownRunner(stream=seed, **law), PeakOptions(bound=bound, seconds=150.0))
         last = found.search_runs[-1]
         rows.append({
             "error_pct": 100 * (found.qps / peak - 1), "valid": found.best is not None and found.best.valid,

@@ -18,9 +18,10 @@ from lanewise.loadtest import result, run_result
 from lanewise.loadtest.accuracy import Accuracy
 from lanewise.loadtest.audits import Audit
 from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadSpec
-from lanewise.loadtest.peak import PeakAsk, PeakResult
+from lanewise.loadtest.peak import PeakResult
 from lanewise.loadtest.single_run import SingleRun
 from lanewise.loadtest.system import NO_STATISTICS, SystemStatistics
+from lanewise.options.loadtest import PeakOptions
 from lanewise.report.text import loadtest
 from lanewise.report.text import loadtest_run as loadtest_single
 from lanewise.results.observation import Basis, Source
@@ -47,9 +48,11 @@ def peak(
     best = max((run for run in search_runs if run.valid), key=lambda run: run.load.qps, default=None)
     runs = (run(offline, load=LoadSpec(OFFLINE, offline, 8.0), role="offline"), *search_runs)
     qps = best.load.qps if best else 0.0
-    ask, interval = PeakAsk(prediction=prediction), (0.9 * qps, 1.1 * qps)
-    return PeakResult(ask, qps, best, best is not None, interval, (500.0, 900.0), offline, runs, "best known", (),
-                      statistics() if tally is None else tally, setup, Path("kept"))  # fmt: skip
+    interval = (0.9 * qps, 1.1 * qps)
+    return PeakResult(
+        PeakOptions(), prediction, qps, best, best is not None, interval, (500.0, 900.0), offline, runs, "best known",
+        (), statistics() if tally is None else tally, setup, Path("kept"),
+    )  # fmt: skip
 
 
 rates = st.floats(1.0, 1e7)

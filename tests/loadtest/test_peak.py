@@ -14,8 +14,9 @@ from loadtest.known_runner import KnownRunner
 from lanewise.errors import Contradiction, FormatError, InputError
 from lanewise.loadtest import state
 from lanewise.loadtest.load_run import SERVER, LoadGenResult, LoadSpec
-from lanewise.loadtest.peak import PeakAsk, find
+from lanewise.loadtest.peak import find
 from lanewise.loadtest.system import SystemStatistics
+from lanewise.options.loadtest import PeakOptions
 from lanewise.results.search_run import SearchRun
 from lanewise.serving.durations import Durations
 from lanewise.serving.queues import md1_peak
@@ -23,12 +24,13 @@ from lanewise.serving.search import find_peak
 
 BOUND = 0.015
 PEAK = md1_peak(0.001, BOUND)
-QUICK = PeakAsk(seconds=20.0, precision=0.05)
+USUAL = PeakOptions(seconds=150.0)
+QUICK = PeakOptions(seconds=20.0, within=0.05)
 
 
 def test_the_peak_of_an_md1_server_is_within_2_per_cent_in_9_of_10_seeds() -> None:
     runners = [KnownRunner(stream=each) for each in range(60)]
-    found = [find(runner, PeakAsk()) for runner in runners]
+    found = [find(runner, USUAL) for runner in runners]
     assert sum(abs(each.qps / PEAK - 1.0) <= 0.02 for each in found) >= 52
     assert all(each.best is not None and each.best.valid for each in found)
     assert all(each.best.load.qps == each.qps for each in found if each.best)
@@ -47,7 +49,7 @@ def test_the_peak_of_an_md1_server_is_within_2_per_cent_in_9_of_10_seeds() -> No
     ids=["20x faster", "batches", "8 servers"],
 )
 def test_other_servers_are_found_with_a_valid_run_and_in_time(runner: KnownRunner, bound: float) -> None:
-    found = find(runner, PeakAsk(bound=bound))
+    found = find(runner, replace(USUAL, bound=bound))
     assert found.confirmed
     assert found.best is not None
     assert found.best.valid
@@ -61,7 +63,7 @@ def test_other_servers_are_found_with_a_valid_run_and_in_time(runner: KnownRunne
 @settings(max_examples=15, deadline=None)
 @given(off=st.floats(0.5, 2.0))
 def test_a_wrong_prediction_or_offline_rate_still_leads_to_the_peak(off: float) -> None:
-    found = find(KnownRunner(stream=3), replace(QUICK, seconds=100.0, prediction=off * PEAK))
+    found = find(KnownRunner(stream=3), replace(QUICK, seconds=100.0), off * PEAK)
     assert found.qps == pytest.approx(PEAK, rel=0.1)
 
 
@@ -78,7 +80,7 @@ class Lying(KnownRunner):
 
 @pytest.mark.parametrize("factor", [0.6, 2.0])
 def test_an_offline_rate_that_is_wrong_is_left_behind(factor: float) -> None:
-    found = find(Lying(factor=factor), PeakAsk())
+    found = find(Lying(factor=factor), USUAL)
     assert found.qps == pytest.approx(PEAK, rel=0.05)
     assert any("above the Offline rate" in note for note in found.notes) is (factor < 1.0)
 
@@ -88,7 +90,7 @@ def test_a_prediction_above_the_offline_rate_begins_there_whatever_its_digits() 
     rates = [x for x in (1400.0 + each / 7 for each in range(1400)) if x**2 / x > x]
     assert rates
     for rate in rates[:3]:
-        found = find(Lying(factor=rate / 1000.0), replace(QUICK, prediction=1e6))
+        found = find(Lying(factor=rate / 1000.0), QUICK, 1e6)
         assert found.bracket[0] == found.bracket[1] == found.offline
 
 
@@ -177,7 +179,7 @@ class Disturbed(KnownRunner):
 
 def test_runs_refused_beside_other_work_count_little_and_are_noted() -> None:
     def errors(told: bool) -> list[float]:
-        found = [find(Disturbed(stream=each, told=told), PeakAsk()) for each in range(30)]
+        found = [find(Disturbed(stream=each, told=told), USUAL) for each in range(30)]
         noted = sum(any("refused while the machine was not quiet" in note for note in each.notes) for each in found)
         assert noted >= 28 if told else noted == 0
         return [abs(each.qps / PEAK - 1.0) for each in found]
@@ -189,7 +191,7 @@ def test_runs_refused_beside_other_work_count_little_and_are_noted() -> None:
 
 def test_progress_tells_what_runs_next_and_how_long_it_may_take() -> None:
     told = []
-    found = find(KnownRunner(), QUICK, told.append)
+    found = find(KnownRunner(), QUICK, on_progress=told.append)
     assert len(told) == len(found.runs)
     assert all(0.0 < each.left <= each.at_most <= QUICK.seconds for each in told)
     assert [each.load for each in told] == [run.load for run in found.runs]
@@ -215,8 +217,10 @@ def test_an_interrupted_search_goes_on_where_it_stood(after: int) -> None:
     runner.run = cut_after(runner, after)  # type: ignore[method-assign]
     with pytest.raises(Cut):
         find(runner, QUICK, on_run=kept.append)
-    text = state.text_of(QUICK, kept, "here")
-    earlier = state.read(text + '{"kind": "sea', "search.jsonl", QUICK, "here")  # cut off while a line was written
+    text = state.text_of(QUICK, None, kept, "here")
+    earlier = state.read(
+        text + '{"kind": "sea', "search.jsonl", QUICK, None, "here"
+    )  # cut off while a line was written
     assert len(earlier) == min(after, len(kept))
     resumed = find(KnownRunner(stream=5), QUICK, earlier=earlier)
     assert resumed.runs == whole.runs
@@ -224,37 +228,40 @@ def test_an_interrupted_search_goes_on_where_it_stood(after: int) -> None:
 
 
 def test_a_state_of_other_settings_or_another_machine_is_refused() -> None:
-    text = state.text_of(QUICK, [], "onnxruntime")
+    text = state.text_of(QUICK, None, [], "onnxruntime")
     with pytest.raises(Contradiction, match=r"bound was 0\.015, is 0\.1") as caught:
-        state.read(text, "search.jsonl", replace(QUICK, bound=0.1), "onnxruntime")
+        state.read(text, "search.jsonl", replace(QUICK, bound=0.1), None, "onnxruntime")
     assert caught.value.hint
     with pytest.raises(Contradiction, match="'onnxruntime', is of 'torch'"):
-        state.read(text, "search.jsonl", QUICK, "torch")
-    assert state.read(text, "search.jsonl", QUICK, "onnxruntime") == []
+        state.read(text, "search.jsonl", QUICK, None, "torch")
+    assert state.read(text, "search.jsonl", QUICK, None, "onnxruntime") == []
 
 
 @pytest.mark.parametrize("bad", ["nonsense\n", '{"lanewise": 9}\n', "[1]\n"])
 def test_a_file_that_is_no_state_is_refused_with_its_line(bad: str) -> None:
     with pytest.raises(FormatError) as caught:
-        state.read(bad, "search.jsonl", QUICK)
+        state.read(bad, "search.jsonl", QUICK, None)
     assert caught.value.location is not None
     assert caught.value.location.line == 1
     with pytest.raises(FormatError, match=r"search\.jsonl:2: not a run"):
-        state.read(state.head(QUICK) + '\n{"kind": "search"}\n', "search.jsonl", QUICK)
+        state.read(state.head(QUICK, None) + '\n{"kind": "search"}\n', "search.jsonl", QUICK, None)
 
 
 def test_every_outcome_survives_being_written_and_read(tmp_path) -> None:
     run = replace(KnownRunner().run(LoadSpec(qps=500.0, seconds=2.0)), folder=tmp_path, settings={"a": 1})
-    assert state.read(state.text_of(QUICK, [run]), "x", QUICK) == [run]
+    assert state.read(state.text_of(QUICK, None, [run]), "x", QUICK, None) == [run]
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"bound": 0.0}, {"seconds": -1.0}, {"percentile": 1.0}, {"most_runs": 0}, {"prediction": -5.0}]
-)
+@pytest.mark.parametrize("wrong", [{"bound": 0.0}, {"seconds": -1.0}, {"percentile": 1.0}, {"most_runs": 0}])
 def test_impossible_asks_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError) as caught:
-        PeakAsk(**wrong)  # type: ignore[arg-type]
+        find(KnownRunner(), PeakOptions(**wrong))  # type: ignore[arg-type]
     assert caught.value.hint
+
+
+def test_a_prediction_that_is_no_rate_is_refused() -> None:
+    with pytest.raises(InputError):
+        find(KnownRunner(), QUICK, -5.0)
 
 
 @pytest.mark.parametrize("stream", range(8))
@@ -302,6 +309,6 @@ def test_where_no_run_was_refused_but_latency_tells_the_interval_has_two_ends() 
 
 
 def test_without_a_refused_run_the_peak_may_lie_higher() -> None:
-    found = find(KnownRunner(times=(1e-5,)), replace(QUICK, most_runs=1, prediction=100.0))
+    found = find(KnownRunner(times=(1e-5,)), replace(QUICK, most_runs=1), 100.0)
     assert found.best is not None
     assert any("may lie higher" in note for note in found.notes)

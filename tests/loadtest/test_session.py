@@ -26,12 +26,14 @@ from lanewise.loadtest import session as session_module
 from lanewise.loadtest.accuracy import ACCURACY_LOG, answers
 from lanewise.loadtest.checksum import checksum
 from lanewise.loadtest.datasets.native import NativeSamples
-from lanewise.loadtest.engines import EngineOptions, open_engine
+from lanewise.loadtest.engines import open_engine
 from lanewise.loadtest.load_run import OFFLINE, LoadSpec
-from lanewise.loadtest.session import CLASSES, SUMS, BenchAsk, LoadTestSession, opened
-from lanewise.loadtest.system import SystemSpec
+from lanewise.loadtest.session import CLASSES, SUMS, LoadTestSession, opened
+from lanewise.options.loadtest import LoadTestOptions
 
-SYSTEM = SystemSpec(library=20, batch=4, sample_bytes=96, timeout=0.0005, service_query=2e-5)
+SYNTHETIC = LoadTestOptions(
+    engine="synthetic", library=20, batch=4, sample_bytes=96, timeout=0.0005, service=(0.0, 2e-5)
+)
 EVERY = LoadSpec(OFFLINE, 100.0, 0.1, 10, accuracy=True)
 
 
@@ -42,12 +44,12 @@ def answered(session: LoadTestSession) -> dict[int, bytes]:
     return answers(folder / ACCURACY_LOG)
 
 
-def onnx(path: Path, **more: Any) -> BenchAsk:
-    return BenchAsk("onnxruntime", str(path), options=EngineOptions(threads=1), system=SYSTEM, **more)
+def onnx(path: Path, **more: Any) -> LoadTestOptions:
+    return replace(SYNTHETIC, engine="onnxruntime", model=str(path), threads=1, **more)
 
 
 def test_the_synthetic_engine_answers_the_crc_of_samples_that_can_be_made_again(tmp_path: Path):
-    with opened(BenchAsk(system=SYSTEM, answer=SUMS), tmp_path) as session:
+    with opened(SYNTHETIC, tmp_path, answer=SUMS) as session:
         given = answered(session)
         statistics = session.statistics()
     samples = NativeSamples(20, 96)
@@ -66,15 +68,14 @@ def test_native_samples_are_the_systems_own_and_end_where_they_end():
 
 
 def test_a_data_set_larger_than_memory_is_sent_whole_in_an_accuracy_run(tmp_path: Path):
-    with opened(BenchAsk(system=SYSTEM, count=50, answer=SUMS), tmp_path) as session:
+    with opened(SYNTHETIC, tmp_path, answer=SUMS, samples=50) as session:
         assert session.runner.setup.samples == 50
         assert session.runner.setup.resident == 20
         assert sorted(answered(session)) == list(range(50))
 
 
 def test_service_times_of_the_synthetic_engine_are_its_law(tmp_path: Path):
-    ask = BenchAsk(system=replace(SYSTEM, batch=6, service_batch=0.001))
-    with opened(ask, tmp_path) as session:
+    with opened(replace(SYNTHETIC, batch=6, service=(0.001, 2e-5)), tmp_path) as session:
         assert session.service_times() == pytest.approx({n: 0.001 + n * 2e-5 for n in (1, 2, 4, 6)})
 
 
@@ -100,7 +101,7 @@ def test_answers_of_a_model_are_those_it_gives_to_the_same_samples(tmp_path: Pat
 def test_a_model_answers_its_class_or_the_checksum_of_what_it_got(tmp_path: Path, answer: str):
     from onnx_files import colours
 
-    with opened(onnx(colours(tmp_path / "m.onnx"), answer=answer), tmp_path / "logs") as session:
+    with opened(onnx(colours(tmp_path / "m.onnx")), tmp_path / "logs", answer=answer) as session:
         given, dataset = answered(session), session.dataset
     assert dataset is not None
     for index, said in given.items():
@@ -117,23 +118,23 @@ def test_every_engine_is_closed_whatever_happens(tmp_path: Path, monkeypatch: py
 
     closed = []
     monkeypatch.setattr(OnnxRuntime, "close", lambda own: closed.append(own))
-    ask = onnx(colours(tmp_path / "m.onnx"))
-    two = replace(ask, system=replace(SYSTEM, devices=("cpu", "cpu")))
+    options = onnx(colours(tmp_path / "m.onnx"))
+    two = replace(options, devices=("cpu", "cpu"))
     with pytest.raises(KeyboardInterrupt), opened(two, tmp_path / "logs"):
         raise KeyboardInterrupt
     assert len(closed) == 2
-    with pytest.raises(InputError), opened(replace(ask, images=tmp_path / "none"), tmp_path / "logs"):
+    with pytest.raises(InputError), opened(replace(options, images=tmp_path / "none"), tmp_path / "logs"):
         pass
     assert len(closed) == 3
 
 
 def test_what_does_not_go_together_is_refused(tmp_path: Path):
-    for ask, error in (
-        (BenchAsk(system=SYSTEM, answer=CLASSES), InputError),
-        (BenchAsk("tensorflow", system=SYSTEM), UnknownName),
-    ):
-        with pytest.raises(error), opened(ask, tmp_path):
-            pass
+    with pytest.raises(InputError), opened(SYNTHETIC, tmp_path, answer=CLASSES):
+        pass
+    with pytest.raises(InputError, match="--devices"), opened(replace(SYNTHETIC, devices=()), tmp_path):
+        pass
+    with pytest.raises(UnknownName):
+        replace(SYNTHETIC, engine="tensorflow")
 
 
 @models
@@ -161,5 +162,5 @@ def test_an_engine_is_opened_on_the_gpu_that_cuda_counts_so_and_warmed_at_every_
         return SimpleNamespace(sizes=sizes, warm=lambda batches: asked.append((device, batches)))
 
     monkeypatch.setattr("lanewise.loadtest.engines.open_engine", open_one)
-    session_module._engines(BenchAsk("torch", system=replace(SYSTEM, devices=("gpu0", "cpu", "gpu1"))))
+    session_module._engines(replace(SYNTHETIC, engine="torch", devices=("gpu0", "cpu", "gpu1")))
     assert asked == [("cuda:3", [1, 2, 4]), ("cpu", [1, 4]), ("cuda:1", [1, 2, 4])]

@@ -14,8 +14,8 @@ from lanewise import api
 from lanewise.cli import verbs
 from lanewise.errors import InputError, UnknownName
 from lanewise.loadtest import selftest, sweep
-from lanewise.loadtest.peak import PeakAsk, find
-from lanewise.options.loadtest import SweepOptions
+from lanewise.loadtest.peak import find
+from lanewise.options.loadtest import PeakOptions, SweepOptions
 from lanewise.report.sweep import as_chart, as_table, doubts
 from lanewise.results.codec import run_from_json, run_to_json
 from lanewise.results.observation import Source
@@ -166,7 +166,7 @@ def test_a_run_holds_every_point_apart_and_marks_what_is_extrapolated() -> None:
 
 
 def test_a_search_becomes_a_point_and_is_read_back_as_it_was() -> None:
-    found = find(KnownRunner(times=(0.001,)), PeakAsk(seconds=20.0, prediction=840.0))
+    found = find(KnownRunner(times=(0.001,)), PeakOptions(seconds=20.0), 840.0)
     (point,) = sweep.points(sweep.BATCH, ["1"], FOUR)
     told = sweep.point_result(point, replace(found, setup={"devices": "gpu0", "sample bytes": BYTES}))
     assert told.value("qps") == pytest.approx(found.qps)

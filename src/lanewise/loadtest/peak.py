@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lanewise import units
-from lanewise.errors import InputError
 from lanewise.loadtest.load_run import (
     OFFLINE,
     OFFLINE_RUN,
@@ -23,8 +22,9 @@ from lanewise.loadtest.load_run import (
     LoadSpec,
 )  # fmt: skip
 from lanewise.loadtest.system import NO_STATISTICS, SystemStatistics
+from lanewise.options.loadtest import PeakOptions
 from lanewise.results.search_run import SearchRun
-from lanewise.serving.durations import Durations
+from lanewise.serving.durations import Durations, check_positive
 from lanewise.serving.load import check_rate
 from lanewise.serving.search import PeakEstimate, find_peak
 
@@ -33,38 +33,8 @@ WARM = 0.02  # share of all seconds for each warm-up, and for the Offline run
 START = 0.84  # of the Offline rate, which no bound slows down, without a prediction
 NEAR = 0.97  # of the prediction, whose error is a few per cent
 SPEND = 0.97  # of all seconds is planned with: a last confirmation may take longer
+LEAST_QUERIES = 1000  # of each Server run
 WARM_RUNS = 6  # at most, each guessing the rate better
-
-
-@dataclass(frozen=True, slots=True)
-class PeakAsk:
-    """What is searched for: the largest rate whose `percentile` keeps `bound` (s), within `precision` (relative).
-
-    At most `most_runs` Server runs and about `seconds` of load, warm-ups and the Offline run included; a last
-    confirmation may take longer. The search begins at `prediction` (queries/s). `least` queries at least in each run.
-    InputError for what is out of range.
-    """
-
-    bound: float = 0.015
-    percentile: float = 0.99
-    precision: float = 0.02
-    most_runs: int = 12
-    seconds: float = 150.0
-    seed: int = 1
-    prediction: float | None = None
-    coalesce: bool = False
-    least: int = 1000
-
-    def __post_init__(self) -> None:
-        for name, value in (("latency bound", self.bound), ("time for the search", self.seconds)):
-            if not 0.0 < value < math.inf:
-                raise InputError(f"a {name} of {value} s", hint="give seconds above 0")
-        if not 0.0 < self.percentile < 1.0:
-            raise InputError(f"a percentile of {self.percentile}", hint="give a share between 0 and 1, such as 0.99")
-        if self.most_runs < 1 or self.least < 1:
-            raise InputError("a search without runs or queries", hint="allow 1 run and 1 query or more")
-        if self.prediction is not None:
-            check_rate(self.prediction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +53,14 @@ class PeakResult:
     """The peak of a system under test: `qps` is the target rate of `best`, the VALID run at it, or 0 without one.
 
     `interval` holds the true peak with 90 % chance by the search's own model (in simulated searches in 80 to 99 of 100,
-    by the server's law); `bracket` is where the search began; `offline` the Offline rate in samples/s. `runs` are all,
+    by the server's law); `bracket` is where the search began, based on
+    `prediction` if there is one; `offline` the Offline rate in samples/s. `runs` are all,
     warm-ups included; `notes` limit what the answer is worth. `statistics` are those of the run at the peak, else the
     last one; `setup` names what was tested, with versions; logs are in `folder`.
     """
 
-    ask: PeakAsk
+    options: PeakOptions
+    prediction: float | None
     qps: float
     best: LoadGenResult | None
     confirmed: bool
@@ -115,37 +87,44 @@ class PeakResult:
     @property
     def generator_lag(self) -> float | None:
         """How late (s) the generator was at the percentile, where that is enough to be the limit itself; else None."""
-        return _generator_lag(self.ask, self.best) if self.best is not None else None
+        return _generator_lag(self.options, self.best) if self.best is not None else None
 
 
 def find(
-    runner: LoadRunner, ask: PeakAsk, on_progress: Callable[[SearchProgress], None] = lambda _: None,
-    earlier: Sequence[LoadGenResult] = (), on_run: Callable[[LoadGenResult], None] = lambda _: None,
+    runner: LoadRunner, options: PeakOptions, prediction: float | None = None,
+    on_progress: Callable[[SearchProgress], None] = lambda _: None, earlier: Sequence[LoadGenResult] = (),
+    on_run: Callable[[LoadGenResult], None] = lambda _: None,
 ) -> PeakResult:  # fmt: skip
-    """Search for the peak; `earlier` are finished runs of the same search, `on_run` receives each new one.
+    """The peak, searched for from `prediction` (queries/s) or from the Offline rate.
 
-    CannotMeasure where a run does not fit into memory or the system fails; KeyboardInterrupt passes through.
+    `earlier` are finished runs of the same search; `on_run` receives each new one. A last confirmation may exceed
+    `options.seconds`. CannotMeasure where a run does not fit into memory or the system fails, InputError for what is
+    out of range; KeyboardInterrupt passes through.
     """
-    return _Finder(runner, ask, on_progress, list(earlier), on_run).find()
+    if prediction is not None:
+        check_rate(prediction)
+    check_positive("latency bound", options.bound)
+    return _Finder(runner, options, prediction, on_progress, list(earlier), on_run).find()
 
 
 @dataclass
 class _Finder:
     runner: LoadRunner
-    ask: PeakAsk
+    options: PeakOptions
+    prediction: float | None
     on_progress: Callable[[SearchProgress], None]
     runs: list[LoadGenResult]
     on_run: Callable[[LoadGenResult], None]
 
     def find(self) -> PeakResult:
-        ask, offline = self.ask, self._offline()
+        options, offline = self.options, self._offline()
         bracket = self._bracket(offline)
-        shortest = min(max(1.0, 20.0 * ask.bound), ask.seconds)
-        budget = max(SPEND * ask.seconds - self._seconds(WARM_UP, OFFLINE_RUN), 0.5 * ask.seconds)
+        shortest = min(max(1.0, 20.0 * options.bound), options.seconds)
+        budget = max(SPEND * options.seconds - self._seconds(WARM_UP, OFFLINE_RUN), 0.5 * options.seconds)
         estimate = find_peak(
             lambda rate, seed, seconds: self._search(rate, seed, seconds, budget),
-            durations=Durations(ask.bound, shortest, ask.seconds, ask.least, ask.percentile), bracket=bracket,
-            precision=ask.precision, seed=ask.seed, most_runs=ask.most_runs, budget=budget,
+            durations=Durations(options.bound, shortest, options.seconds, LEAST_QUERIES, options.percentile),
+            bracket=bracket, precision=options.within, seed=options.seed, most_runs=options.most_runs, budget=budget,
             earlier=[run.search_run() for run in self._of(SEARCH)],
         )  # fmt: skip
         return self._result(estimate, bracket, offline)
@@ -160,15 +139,15 @@ class _Finder:
         """Samples a second without a bound: warm-ups guess it ever better, until one lasts long enough to believe."""
         if known := self._of(OFFLINE_RUN):
             return known[0].qps
-        seconds, warm = WARM * self.ask.seconds, self._of(WARM_UP)
+        seconds, warm = WARM * self.options.seconds, self._of(WARM_UP)
         while not warm or (warm[-1].seconds < 0.4 * seconds and len(warm) < WARM_RUNS):
-            guess = warm[-1].qps if warm else 0.2 * (self.ask.prediction or 500.0)
-            warm.append(self._run(WARM_UP, self._load(OFFLINE, guess, self.ask.seed, seconds)))
-        return self._run(OFFLINE_RUN, self._load(OFFLINE, warm[-1].qps, self.ask.seed, seconds)).qps
+            guess = warm[-1].qps if warm else 0.2 * (self.prediction or 500.0)
+            warm.append(self._run(WARM_UP, self._load(OFFLINE, guess, self.options.seed, seconds)))
+        return self._run(OFFLINE_RUN, self._load(OFFLINE, warm[-1].qps, self.options.seed, seconds)).qps
 
     def _bracket(self, offline: float) -> tuple[float, float]:
         """Where the search begins, in the geometric middle; it may leave the bracket, as both ends may be wrong."""
-        prediction = self.ask.prediction
+        prediction = self.prediction
         start = START * offline if prediction is None else min(NEAR * prediction, offline)
         return start * (start / offline), offline  # in this order no rounding puts it above
 
@@ -177,16 +156,18 @@ class _Finder:
         return self._run(SEARCH, self._load(SERVER, rate, seed, seconds), at_most).search_run()
 
     def _load(self, scenario: str, qps: float, seed: int, seconds: float) -> LoadSpec:
-        ask = self.ask
-        queries = ask.least if scenario == SERVER else max(1, round(qps * seconds))
-        return LoadSpec(scenario, qps, seconds, queries, ask.bound, ask.percentile, seed, coalesce=ask.coalesce)
+        options = self.options
+        queries = LEAST_QUERIES if scenario == SERVER else max(1, round(qps * seconds))
+        return LoadSpec(
+            scenario, qps, seconds, queries, options.bound, options.percentile, seed, coalesce=options.coalesce
+        )
 
     def _run(self, role: str, load: LoadSpec, at_most: float = 0.0) -> LoadGenResult:
-        at_most = at_most or self.ask.seconds - self._seconds(WARM_UP, OFFLINE_RUN, SEARCH)
+        at_most = at_most or self.options.seconds - self._seconds(WARM_UP, OFFLINE_RUN, SEARCH)
         number = len(self._of(role)) + 1
         # Most searches end after one or two confirmations, each about as long as the longest run so far.
         longest = max([load.seconds, *(run.seconds for run in self.runs)])
-        few = self.ask.most_runs - number < 3 or load.seconds > 0.9 * longest > 5.0 * self.ask.bound
+        few = self.options.most_runs - number < 3 or load.seconds > 0.9 * longest > 5.0 * self.options.bound
         left = min(at_most, 2.0 * longest) if few and role == SEARCH and number > 4 else 0.8 * at_most
         self.on_progress(SearchProgress(number, load, max(left, min(load.seconds, at_most)), at_most, role))
         self.runs.append(replace(self.runner.run(load), role=role))
@@ -196,16 +177,17 @@ class _Finder:
     def _result(self, estimate: PeakEstimate, bracket: tuple[float, float], offline: float) -> PeakResult:
         runs = self._of(SEARCH)
         best = next((run for run in reversed(runs) if run.load.qps == estimate.rate and run.valid), None)
-        notes = (*_notes(self.ask, best, estimate, offline), *_disturbances(runs))
+        notes = (*_notes(self.options, best, estimate, offline), *_disturbances(runs))
         return PeakResult(
-            self.ask, estimate.rate if best is not None else 0.0, best, estimate.confirmed and best is not None,
-            estimate.interval, bracket, offline, tuple(self.runs), estimate.reason, notes,
+            self.options, self.prediction, 0.0 if best is None else estimate.rate, best,
+            estimate.confirmed and best is not None, estimate.interval, bracket, offline, tuple(self.runs),
+            estimate.reason, notes,
         )  # fmt: skip
 
 
-def _generator_lag(ask: PeakAsk, run: LoadGenResult) -> float | None:
-    lag = run.lag.get(f"p{100 * ask.percentile:g}", 0.0)
-    return lag if lag > LAG_SHARE * ask.bound else None
+def _generator_lag(options: PeakOptions, run: LoadGenResult) -> float | None:
+    lag = run.lag.get(f"p{100 * options.percentile:g}", 0.0)
+    return lag if lag > LAG_SHARE * options.bound else None
 
 
 def _disturbances(runs: Sequence[LoadGenResult]) -> Iterator[str]:
@@ -219,12 +201,12 @@ def _disturbances(runs: Sequence[LoadGenResult]) -> Iterator[str]:
         )
 
 
-def _notes(ask: PeakAsk, best: LoadGenResult | None, estimate: PeakEstimate, offline: float) -> tuple[str, ...]:
+def _notes(options: PeakOptions, best: LoadGenResult | None, estimate: PeakEstimate, offline: float) -> tuple[str, ...]:
     if best is None:
         return (f"no rate was VALID: {estimate.reason}",)
     notes = []
-    if (lag := _generator_lag(ask, best)) is not None:
-        took = f"{units.readable(lag, 's')} of the bound of {units.readable(ask.bound, 's')}"
+    if (lag := _generator_lag(options, best)) is not None:
+        took = f"{units.readable(lag, 's')} of the bound of {units.readable(options.bound, 's')}"
         notes.append(f"the generator is the limit: at the percentile it is late itself by {took}")
     if not estimate.confirmed:
         notes.append(f"not confirmed by a run of full length: {estimate.reason}")
@@ -233,6 +215,6 @@ def _notes(ask: PeakAsk, best: LoadGenResult | None, estimate: PeakEstimate, off
     width = (estimate.interval[1] / max(estimate.interval[0], 1e-9) - 1.0) / 2.0
     if width == math.inf:
         notes.append("no rate was refused: the peak may lie higher; allow more runs")
-    elif width > 1.5 * ask.precision:
+    elif width > 1.5 * options.within:
         notes.append(f"known within {100 * width:.2g} % only: more time would tell it better")
     return tuple(notes)

@@ -24,10 +24,10 @@ def as_data(result: PeakResult) -> dict[str, Any]:
     best, statistics = result.best, result.statistics
     return {
         "scenario": "Server", "qps": result.qps or None, "valid": best is not None, "confirmed": result.confirmed,
-        "interval": [_finite(value) for value in result.interval], "bound": result.ask.bound,
-        "percentile": result.ask.percentile, "goodput": _goodput(result),
+        "interval": [_finite(value) for value in result.interval], "bound": result.options.bound,
+        "percentile": result.options.percentile, "goodput": _goodput(result),
         "latency": dict(best.latency) if best else {}, "lag": dict(best.lag) if best else {},
-        "queries": best.queries if best else 0, "offline": result.offline, "predicted": result.ask.prediction,
+        "queries": best.queries if best else 0, "offline": result.offline, "predicted": result.prediction,
         "residual_pct": _residual(result), "limit": limit(result), "mean_batch": statistics.mean_batch,
         "stages": {name: dict(values) for name, values in statistics.stages.items()},
         "runs": [_run(run) for run in result.runs], "seconds": result.seconds, "reason": result.reason,
@@ -40,7 +40,7 @@ def as_samples(result: PeakResult) -> Iterator[Sample]:
     setup, best = result.setup, result.best
     size = setup.get("sample bytes")
     sample_bytes = size if isinstance(size, int) else 0
-    scenario = f"Server {result.ask.bound * 1e3:g} ms"
+    scenario = f"Server {result.options.bound * 1e3:g} ms"
     flow = ", ".join(f"host0->{device}" for device in str(setup.get("devices", "")).split(", "))
     how = {name: str(value) for name, value in setup.items()}
     how.pop("devices", None)  # the flow
@@ -80,7 +80,7 @@ def limit(result: PeakResult) -> str:
         of = f"{disturbed} of {len(refused)} refused runs"
         return f"what else this machine does: in {of} others took its time, or it stood still"
     if (lag := result.generator_lag) is not None:
-        return f"the load generator: it issues queries {lag * 1e3:.2g} ms late (p{100 * result.ask.percentile:g})"
+        return f"the load generator: it issues queries {lag * 1e3:.2g} ms late (p{100 * result.options.percentile:g})"
     copy, infer = (statistics.stages.get(stage, {}).get("mean", 0.0) for stage in ("copy", "infer"))
     share = f"{100 * result.qps / result.offline:.0f} % of the Offline rate" if result.offline else "no Offline rate"
     if not statistics.sizes:
@@ -116,7 +116,7 @@ def _goodput(result: PeakResult) -> float | None:
 
 
 def _residual(result: PeakResult) -> float | None:
-    prediction = result.ask.prediction
+    prediction = result.prediction
     return 100.0 * (prediction / result.qps - 1.0) if prediction and result.qps else None
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanewise import units
-from lanewise.errors import CannotMeasure, InputError, LanewiseError, unknown_name
+from lanewise.errors import CannotMeasure, InputError, LanewiseError
 from lanewise.loadtest.batch_interval import intervals
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup, Tick, needs_loadgen
 from lanewise.loadtest.system import (
@@ -21,48 +22,30 @@ from lanewise.loadtest.system import (
     open_system,
     perfetto,
     statistics,
-)
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from lanewise import _native
     from lanewise.loadtest.datasets import Dataset
-    from lanewise.loadtest.engines import Engine, EngineOptions
+    from lanewise.loadtest.engines import Engine
+    from lanewise.options.loadtest import LoadTestOptions
 
+Say = Callable[[str], object]
+# What an engine answers: its outputs, a class (Top-1), or a checksum of what reached it. BRIEF is the class of a
+# classifier, which is all that its service sends back, and the outputs of other models.
 BRIEF, PLAIN, CLASSES, SUMS = "", "answers", "classes", "checksums"
 
 
 @dataclass(frozen=True, slots=True)
-class BenchAsk:
-    """What is tested. `engine` is synthetic, onnxruntime or torch, `model` a name or an ONNX file.
-
-    `system` has devices, batching, copies and library; its engine, bytes of a sample and fill come from the model and
-    the dataset. `images` is a folder of labelled images (None: synthetic samples), of which `count` are taken (0: all;
-    of synthetic ones the library). `seed` is of synthetic samples. `answer` is what an engine answers: its outputs, a
-    class (Top-1), or a checksum of what reached it; empty is the class of a classifier, which is all that its service
-    sends back, and the outputs of other models.
-    """
-
-    engine: str = SYNTHETIC
-    model: str = "small-cnn"
-    precision: str = "fp32"
-    options: EngineOptions | None = None
-    system: SystemSpec = field(default_factory=SystemSpec)
-    images: Path | None = None
-    count: int = 0
-    seed: int = 1
-    answer: str = BRIEF
-
-
-@dataclass(frozen=True, slots=True)
 class LoadTestSession:
-    """An open load test: `setup` names what runs, with versions, the same each time; `dataset` gives labels."""
+    """An open load test: `spec` is of the system under test; `setup` names what runs, with versions, the same each
+    time; `dataset` gives labels."""
 
-    ask: BenchAsk
+    spec: SystemSpec
     runner: LoadGenRunner
     system: _native.BatchingSystem
     engines: tuple[Engine, ...]
     dataset: Dataset | None
-    sample_bytes: int
     setup: dict[str, object]
 
     def statistics(self) -> SystemStatistics:
@@ -71,18 +54,17 @@ class LoadTestSession:
 
     def trace(self) -> str:
         """The last run's first batches for Perfetto."""
-        return perfetto(self.system, self.ask.system.devices)
+        return perfetto(self.system, self.spec.devices)
 
     def service_times(self) -> dict[int, float]:
         """Seconds that the engine alone takes for batches of `sizes`, one after the other; stated ones of none."""
         if self.engines:
             return self.engines[0].service_times(self.sizes)
-        spec = self.ask.system
-        return {size: spec.service_batch + size * spec.service_query for size in self.sizes}
+        return {size: self.spec.service_batch + size * self.spec.service_query for size in self.sizes}
 
     def batch_intervals(self, sizes: Sequence[int] = ()) -> dict[int, float]:
         """Seconds from one batch of a device to its next, of `sizes` or all, in the system at work; CannotMeasure."""
-        return intervals(self.system, self.ask.system, sizes or self.sizes)
+        return intervals(self.system, self.spec, sizes or self.sizes)
 
     @property
     def steps(self) -> bool:
@@ -93,64 +75,86 @@ class LoadTestSession:
     def sizes(self) -> tuple[int, ...]:
         """Batch sizes that tell how long every other takes: those the engine prepared, else 1, 2, 4 ... the largest."""
         prepared = self.engines[0].sizes if self.engines else ()
-        largest = self.ask.system.batch
+        largest = self.spec.batch
         return tuple(sorted(prepared or {largest, *(2**i for i in range(largest.bit_length()))}))
 
 
 @contextmanager
 def opened(
-    ask: BenchAsk, folder: Path, tick: Tick | None = None, runs: RunnerSetup | None = None
-) -> Iterator[LoadTestSession]:
+    options: LoadTestOptions, folder: Path, *, answer: str = BRIEF, samples: int = 0, trace: int = 0,
+    tick: Tick | None = None, runner_setup: RunnerSetup | None = None, say: Say = lambda _: None,
+    warn: Say = lambda _: None,
+) -> Iterator[LoadTestSession]:  # fmt: skip
     """A session whose runs keep LoadGen's logs below `folder`; what it holds is let go at the end.
 
-    CannotMeasure, InputError, FormatError or MissingDependency where something is missing, wrong or too small.
+    `samples` are in the data set (0: all images, of synthetic ones the library); the first `trace` batches of a run are
+    kept. CannotMeasure, InputError, FormatError or MissingDependency where something is missing, wrong or too small.
     """
     needs_loadgen()
-    engines = _engines(ask)
+    if not options.devices:
+        raise InputError("--devices names no device", hint="write --devices cpu or --devices gpu0,gpu1")
+    options = replace(options, engine=options.engine or first_engine(options.devices, warn))
+    say("loading")
+    if options.engine == SYNTHETIC and answer == CLASSES:
+        raise InputError("the synthetic engine names no classes", hint="choose onnxruntime or torch for accuracy")
+    engines = _engines(options) if options.engine != SYNTHETIC else ()
     failures: list[LanewiseError] = []
     try:
-        dataset, sample_bytes = _dataset(ask, engines)
-        spec = _system(ask, engines, dataset, sample_bytes, failures)
-        system = open_system(spec)
-        samples = spec.samples or spec.library
-        runner_setup = replace(runs or RunnerSetup(), samples=samples, resident=min(spec.library, samples))
+        dataset = _dataset(options, samples, engines)
+        spec = _spec(options, dataset, samples, engines, answer, failures)
+        system = open_system(replace(spec, trace=trace))
+        count = spec.samples or spec.library
+        runner_setup = replace(runner_setup or RunnerSetup(), samples=count, resident=min(spec.library, count))
         runner = LoadGenRunner(system, folder, runner_setup, _watching(failures, tick))
-        yield LoadTestSession(
-            replace(ask, system=spec), runner, system, engines, dataset, sample_bytes,
-            _setup(ask, engines, dataset, sample_bytes),
-        )  # fmt: skip
+        yield LoadTestSession(spec, runner, system, engines, dataset, _setup(options, spec, engines, dataset))
     except LanewiseError as error:
         if not failures:
             raise
         # The native system passes on the text of an engine's error alone; the first failure has its hint and place.
-        own = failures[0]
+        first = failures[0]
         logs = f"logs: {folder}" if folder.exists() else ""
-        own.hint = "; ".join(text for text in (own.hint, logs) if text)
-        if own is error:
+        first.hint = "; ".join(text for text in (first.hint, logs) if text)
+        if first is error:
             raise
-        raise own from None
+        raise first from None
     finally:
         failures.clear()  # the native system holds this list, and an error's traceback the system: a circle never freed
         for engine in engines:
             engine.close()
 
 
-def _engines(ask: BenchAsk) -> tuple[Engine, ...]:
-    if ask.engine == SYNTHETIC:
-        if ask.answer == CLASSES:
-            raise InputError("the synthetic engine names no classes", hint="choose onnxruntime or torch for accuracy")
-        return ()
-    from lanewise.loadtest.engines import ENGINES, open_engine
+def first_engine(devices: Sequence[str], warn: Say = lambda _: None) -> str:
+    """The first installed engine: torch before onnxruntime on GPUs, after it on a CPU; else synthetic."""
+    from importlib.util import find_spec
 
-    if ask.engine not in ENGINES:
-        raise unknown_name("engine", ask.engine, [*ENGINES, SYNTHETIC])
-    known_gpus = gpus(ask.system.devices)
+    order = ("onnxruntime", "torch") if devices[0] == CPU else ("torch", "onnxruntime")
+    for name in order:
+        if find_spec(name) is not None:
+            return name
+    packages = {"torch": "torch", "onnxruntime": "onnxruntime onnx"}[order[0]]
+    # Its rate is easily taken for that of a model.
+    warn(
+        "note: neither onnxruntime nor torch is installed: the synthetic engine measures path and queueing with the "
+        f"service time that --service states; no model runs\nhint: pip install {packages}"
+    )
+    return SYNTHETIC
+
+
+def _engines(options: LoadTestOptions) -> tuple[Engine, ...]:
+    from lanewise.loadtest.engines import EngineOptions, open_engine
+
+    known_gpus = gpus(options.devices)
+    threads = options.threads or max(1, (os.cpu_count() or 2) - 1)  # the generator needs a core
+    engine_options = EngineOptions(threads=threads, mode=options.mode)
     engines: list[Engine] = []
     try:
-        for device in ask.system.devices:
-            location = CPU if device == CPU else f"cuda:{known_gpus[device].ordinal}"
-            engines.append(open_engine(ask.engine, ask.model, location, ask.precision, ask.options, ask.system.batch))
-            engines[-1].warm(engines[-1].sizes or [1, ask.system.batch])
+        for device in options.devices:
+            target = CPU if device == CPU else f"cuda:{known_gpus[device].ordinal}"
+            engine = open_engine(
+                options.engine, options.model, target, options.precision, engine_options, options.batch
+            )
+            engines.append(engine)
+            engine.warm(engine.sizes or [1, options.batch])
     except BaseException:
         for engine in engines:
             engine.close()
@@ -158,43 +162,43 @@ def _engines(ask: BenchAsk) -> tuple[Engine, ...]:
     return tuple(engines)
 
 
-def _dataset(ask: BenchAsk, engines: tuple[Engine, ...]) -> tuple[Dataset | None, int]:
-    """The samples, and bytes of one; without an engine the system makes its own."""
-    if ask.images is not None:
+def _dataset(options: LoadTestOptions, samples: int, engines: tuple[Engine, ...]) -> Dataset | None:
+    """The samples; None without an engine, whose system makes its own."""
+    if options.images is not None:
         from lanewise.loadtest.datasets.images import ImageFolder
         from lanewise.loadtest.spec import agree
 
         layout = "chw" if engines and engines[0].spec.shape[0] == 3 else "hwc"
-        images = ImageFolder(ask.images, ask.count, layout)
+        images = ImageFolder(options.images, samples, layout)
         if engines:
             agree(images.spec, engines[0].spec, engines[0].name)
-        return images, images.spec.bytes
+        return images
     if not engines:
-        return None, ask.system.sample_bytes
+        return None
     from lanewise.loadtest.datasets.synthetic import Synthetic
 
-    spec = engines[0].spec
-    return Synthetic(spec, ask.count or ask.system.library, ask.seed), spec.bytes
+    return Synthetic(engines[0].spec, samples or options.library)
 
 
-def _system(
-    ask: BenchAsk,
-    engines: tuple[Engine, ...],
-    dataset: Dataset | None,
-    sample_bytes: int,
+def _spec(
+    options: LoadTestOptions, dataset: Dataset | None, samples: int, engines: tuple[Engine, ...], answer: str,
     failures: list[LanewiseError],
-) -> SystemSpec:
-    """As asked, with what the model and the dataset decide; `failures` receives what they raise while a run goes on."""
-    # What arrived on a GPU is read back and summed natively; on a CPU the engine sums what it was given.
-    native = ask.answer == SUMS and (not engines or any(device != CPU for device in ask.system.devices))
-    samples = len(dataset) if dataset is not None else ask.count or ask.system.library
-    spec = replace(
-        ask.system, sample_bytes=sample_bytes, samples=samples, library=min(ask.system.library, samples),
-        fill=_recording(dataset.sample, failures) if dataset is not None else None, checksum=native,
+) -> SystemSpec:  # fmt: skip
+    """The system under test; `failures` receives what model and dataset raise while a run goes on."""
+    count = len(dataset) if dataset is not None else samples or options.library
+    per_batch, per_query = options.service
+    spec = SystemSpec(
+        devices=options.devices, batch=options.batch, timeout=options.timeout, streams=options.streams,
+        copy=options.copy, service_batch=per_batch, service_query=per_query, samples=count,
+        sample_bytes=options.sample_bytes if dataset is None else dataset.spec.bytes,
+        library=min(options.library, count),
+        fill=None if dataset is None else _recording(dataset.sample, failures),
+        # What arrived on a GPU is read back and summed natively; on a CPU the engine sums what it was given.
+        checksum=answer == SUMS and (not engines or any(device != CPU for device in options.devices)),
     )  # fmt: skip
     if not engines:
         return spec
-    return replace(spec, engine=tuple(_recording(_answer(engine, ask.answer), failures) for engine in engines))
+    return replace(spec, engine=tuple(_recording(_answer(engine, answer), failures) for engine in engines))
 
 
 def _recording(call: Callable[..., Any], failures: list[LanewiseError]) -> Callable[..., Any]:
@@ -242,17 +246,18 @@ def _answer(engine: Engine, answer: str) -> Any:
     return respond
 
 
-def _setup(ask: BenchAsk, engines: tuple[Engine, ...], dataset: Dataset | None, sample_bytes: int) -> dict[str, object]:
-    setup: dict[str, object] = {"engine": ask.engine, "devices": ", ".join(ask.system.devices)}
+def _setup(
+    options: LoadTestOptions, spec: SystemSpec, engines: tuple[Engine, ...], dataset: Dataset | None
+) -> dict[str, object]:
+    setup: dict[str, object] = {"engine": options.engine, "devices": ", ".join(options.devices)}
     if engines:
         setup |= engines[0].describe()
     else:
         setup["weights"] = "none: no model runs, a device is held for a stated time"
     setup |= dataset.describe() if dataset is not None else {"dataset": "synthetic"}
-    spec = ask.system
     wait = units.readable(spec.timeout, "s")
     setup |= {"batch": spec.batch, "time-out": wait, "streams": spec.streams, "library": spec.library}
     if not engines:
         per_batch, per_query = (units.readable(time, "s") for time in (spec.service_batch, spec.service_query))
         setup["service"] = f"{per_batch} a batch + {per_query} a query"
-    return {**setup, "sample bytes": sample_bytes}
+    return {**setup, "sample bytes": spec.sample_bytes}

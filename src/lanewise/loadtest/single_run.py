@@ -13,13 +13,14 @@ from lanewise.loadtest import audits
 from lanewise.loadtest.accuracy import ACCURACY_LOG, Accuracy, answers, top1
 from lanewise.loadtest.audits import PAYLOAD, SAME_SAMPLE, Audit
 from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadSpec
-from lanewise.loadtest.loadgen import CARRIED, LoadGenRunner, RunnerSetup
+from lanewise.loadtest.loadgen import CARRIED, SCENARIOS, LoadGenRunner, RunnerSetup
 from lanewise.loadtest.loadgen import check as check_load
-from lanewise.loadtest.session import CLASSES, SUMS, BenchAsk, LoadTestSession
+from lanewise.loadtest.session import BRIEF, CLASSES, SUMS, LoadTestSession
 
 if TYPE_CHECKING:
     from lanewise.loadtest.datasets import Dataset
     from lanewise.loadtest.system import SystemStatistics
+    from lanewise.options.loadtest import RunOptions
 
 AUDITS = (SAME_SAMPLE, PAYLOAD)
 # LoadGen's audit.config: the first sample again and again, as MLPerf's TEST04 does.
@@ -55,24 +56,37 @@ class SingleRun:
         return self.audit.passed if self.audit is not None else self.run.valid and not self.run.ended_early
 
 
-def checked(ask: BenchAsk, load: LoadSpec, audit: str = "") -> tuple[BenchAsk, LoadSpec]:
-    """What is tested and sent so that Top-1 or the audit can be told; InputError for what does not go together."""
-    if audit and audit not in AUDITS:
-        raise unknown_name("audit", audit, AUDITS)
-    if audit and load.accuracy:
+def plan(options: RunOptions) -> tuple[LoadSpec, str]:
+    """What LoadGen sends, and what the engine answers so that Top-1 or the audit can be computed.
+
+    InputError for options that contradict each other.
+    """
+    if options.audit and options.audit not in AUDITS:
+        raise unknown_name("audit", options.audit, AUDITS)
+    if options.audit and options.accuracy:
         raise InputError("accuracy and an audit are two runs", hint="ask for one, then for the other")
-    if audit == PAYLOAD:
-        ask, load = replace(ask, answer=SUMS), replace(load, accuracy=True)
-    elif load.accuracy:
-        if ask.images is None:
-            raise InputError("no image with a label: Top-1 cannot be told", hint="give a folder: --images FOLDER")
-        ask = replace(ask, answer=CLASSES)
-    if load.scenario == SERVER and load.qps == 0.0:
+    scenario = _scenario(options.scenario or ("offline" if options.accuracy or options.audit else "server"))
+    load = LoadSpec(
+        scenario, options.qps, options.seconds, options.queries, options.bound, options.percentile, options.seed,
+        options.accuracy or options.audit == PAYLOAD, options.coalesce,
+    )  # fmt: skip
+    if options.accuracy and options.images is None:
+        raise InputError("no image with a label: Top-1 is unknown", hint="give a folder: --images FOLDER")
+    if scenario == SERVER and load.qps == 0.0:
         hint = "give --qps; the largest that is VALID: lanewise loadtest peak"
         raise InputError("the Server scenario needs a target above 0 queries/s", hint=hint)
-    if load.scenario != OFFLINE or load.qps != 0.0:
+    if scenario != OFFLINE or load.qps != 0.0:
         check_load(load)
-    return ask, load
+    return load, SUMS if options.audit == PAYLOAD else CLASSES if options.accuracy else BRIEF
+
+
+def _scenario(text: str) -> str:
+    """MLPerf's name of a scenario from 'server', 'single-stream', ...; UnknownName for another."""
+    known = {name.lower(): name for name in SCENARIOS}
+    name = known.get(text.lower().replace("-", ""))
+    if name is None:
+        raise unknown_name("scenario", text, known)
+    return name
 
 
 def loadgen_files(model: str, mlperf: Path | None, user: Path | None) -> RunnerSetup:
@@ -94,7 +108,7 @@ def measure(session: LoadTestSession, load: LoadSpec, audit: str, folder: Path, 
         load = replace(load, qps=_offline(session))
     say(_words(load))
     run, statistics = session.runner.run(load), session.statistics()
-    setup = {**session.setup, **statistics.about_copies(session.ask.system.devices)}
+    setup = {**session.setup, **statistics.about_copies(session.spec.devices)}
     single = SingleRun(run, statistics, setup, folder)
     if audit == SAME_SAMPLE:
         say(f"{_words(load)}, the same sample each time")
@@ -129,8 +143,8 @@ def _words(load: LoadSpec) -> str:
 
 def _offline(session: LoadTestSession) -> float:
     """Samples a second that full batches on all devices make, and a little more: a run that ends early is not VALID."""
-    largest = session.ask.system.batch
-    return ABOVE * len(session.ask.system.devices) * largest / session.batch_intervals([largest])[largest]
+    largest = session.spec.batch
+    return ABOVE * len(session.spec.devices) * largest / session.batch_intervals([largest])[largest]
 
 
 def _one_sample(session: LoadTestSession, folder: Path) -> LoadGenRunner:
@@ -146,9 +160,9 @@ def _samples(session: LoadTestSession) -> Dataset:
         return session.dataset
     from lanewise.loadtest.datasets.native import NativeSamples
 
-    return NativeSamples(session.ask.system.samples or session.ask.system.library, session.sample_bytes)
+    return NativeSamples(session.spec.samples or session.spec.library, session.spec.sample_bytes)
 
 
 def _summed(session: LoadTestSession) -> tuple[Callable[[bytes], bytes], ...]:
     """How the answers were summed, where the native system did it: CRC-32 of what was read back from the device."""
-    return (lambda sample: zlib.crc32(sample).to_bytes(4, "little"),) if session.ask.system.checksum else ()
+    return (lambda sample: zlib.crc32(sample).to_bytes(4, "little"),) if session.spec.checksum else ()

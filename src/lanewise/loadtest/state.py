@@ -11,15 +11,25 @@ from typing import Any
 
 from lanewise.errors import Contradiction, FormatError, Location
 from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
-from lanewise.loadtest.peak import PeakAsk
+from lanewise.loadtest.peak import LEAST_QUERIES
 from lanewise.loadtest.system import SystemStatistics
+from lanewise.options.loadtest import PeakOptions
 
 FORMAT = 1
 
 
-def head(ask: PeakAsk, setup: str = "") -> str:
+def head(options: PeakOptions, prediction: float | None, setup: str = "") -> str:
     """The first line: the settings; `setup` says what was under test (system, engine, model, devices)."""
-    return json.dumps({"lanewise": FORMAT, "search": asdict(ask), "called": setup})
+    return json.dumps({"lanewise": FORMAT, "search": _settings(options, prediction), "called": setup})
+
+
+def _settings(options: PeakOptions, prediction: float | None) -> dict[str, Any]:
+    """What decides a search."""
+    return {
+        "bound": options.bound, "percentile": options.percentile, "precision": options.within,
+        "most_runs": options.most_runs, "seconds": options.seconds, "seed": options.seed, "prediction": prediction,
+        "coalesce": options.coalesce, "least": LEAST_QUERIES,
+    }  # fmt: skip
 
 
 def line(run: LoadGenResult) -> str:
@@ -29,12 +39,12 @@ def line(run: LoadGenResult) -> str:
     return json.dumps({"kind": data.pop("role"), "outcome": data}, default=str)
 
 
-def text_of(ask: PeakAsk, runs: Sequence[LoadGenResult], setup: str = "") -> str:
+def text_of(options: PeakOptions, prediction: float | None, runs: Sequence[LoadGenResult], setup: str = "") -> str:
     """All lines of a search so far."""
-    return "".join(f"{text}\n" for text in (head(ask, setup), *map(line, runs)))
+    return "".join(f"{text}\n" for text in (head(options, prediction, setup), *map(line, runs)))
 
 
-def read(text: str, file: str, ask: PeakAsk, setup: str = "") -> list[LoadGenResult]:
+def read(text: str, file: str, options: PeakOptions, prediction: float | None, setup: str = "") -> list[LoadGenResult]:
     """The runs that a search with these settings has finished; a last line that was cut off is left out.
 
     Contradiction if it was another search, FormatError with the line for what is no state of one.
@@ -44,12 +54,12 @@ def read(text: str, file: str, ask: PeakAsk, setup: str = "") -> list[LoadGenRes
         lines.pop()
     if not lines:
         return []
-    _check(_object(lines[0][1], file, lines[0][0]), file, ask, setup)
+    _check(_object(lines[0][1], file, lines[0][0]), file, _settings(options, prediction), setup)
     return [_run(_object(content, file, number), file, number) for number, content in lines[1:]]
 
 
-def _check(header: dict[str, Any], file: str, ask: PeakAsk, setup: str) -> None:
-    settings, before = asdict(ask), header.get("search")
+def _check(header: dict[str, Any], file: str, settings: dict[str, Any], setup: str) -> None:
+    before = header.get("search")
     if header.get("lanewise") != FORMAT or not isinstance(before, dict):
         raise FormatError(
             "does not hold a search", location=Location(file, 1), hint="choose another folder for this search"

@@ -160,9 +160,7 @@ def point_result(point: SweepPoint, peak: PeakResult) -> SweepResult:
     samples = tuple(replace(sample, settings={**sample.settings, **point.settings}) for sample in as_samples(peak))
     valid = peak.best is not None
     reason = "" if valid else f"no rate was VALID: {peak.reason}"
-    return SweepResult(
-        point, samples, reason, (*(peak.notes if valid else ()), *notes(peak.setup)), peak.ask.prediction
-    )
+    return SweepResult(point, samples, reason, (*(peak.notes if valid else ()), *notes(peak.setup)), peak.prediction)
 
 
 def failed(point: SweepPoint, bound: float, reason: str) -> SweepResult:
