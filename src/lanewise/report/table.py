@@ -1,35 +1,180 @@
-"""Tables and footnotes as text."""
+"""The table of every verb and of the page, and how the terminal shows it.
+
+A table that is wider than the terminal first gives up columns, and names them; then it wraps texts between words.
+"""
 
 from __future__ import annotations
 
-import sys
+import re
+import textwrap
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lanewise.report.terminal import colours
+from lanewise.report.screen import PIPE, Screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from lanewise.topology.model import System
 
-_BOLD, _OFF = "\033[1m", "\033[0m"
+GAP = 2  # blanks between columns
+_COMFORT = 20  # letters that a text may have before columns are given up for it
+_LONGEST_WORD = 26  # longer words may be broken
+_NARROWEST = 8
+_STYLES = {"off": "yellow", "far": "bold red", "good": "green", "bad": "bold red", "quiet": "dim", "sum": "bold"}
 
 
-def text_table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[str] = ()) -> str:
-    """Columns two blanks apart, those in `right` flush right; a column that is empty is left out."""
-    lines = [list(row) for row in rows]
-    kept = [i for i, _ in enumerate(heads) if any(line[i] for line in lines)]
-    widths = {i: max(len(heads[i]), *(len(line[i]) for line in lines)) for i in kept}
-    flush = {i for i in kept if heads[i] in set(right)}
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column; `unit` is a second line of its title.
 
-    def layout(cells: Sequence[str]) -> str:
-        made = [cells[i].rjust(widths[i]) if i in flush else cells[i].ljust(widths[i]) for i in kept]
-        return "  ".join(made).rstrip()
+    The columns with the highest `drop` are given up first where the terminal is too narrow; 0 is always shown.
+    `wrap`: its texts may take several lines.
+    """
 
-    head = layout(heads)
-    if colours(sys.stdout):
-        head = f"{_BOLD}{head}{_OFF}"
-    return "\n".join([head, *(layout(line) for line in lines)])
+    title: str
+    unit: str = ""
+    number: bool = False
+    drop: int = 0
+    wrap: bool = False
+
+    @property
+    def lines(self) -> list[str]:
+        """The title as the terminal shows it."""
+        return [*filter(None, [self.title, self.unit])] or [""]
+
+
+@dataclass(frozen=True, slots=True)
+class TableCell:
+    """A text and how good it is: '', 'off' and 'far' of a residual, 'good' and 'bad' of a verdict, 'quiet', 'sum'."""
+
+    text: str
+    grade: str = ""
+
+
+@dataclass
+class Table:
+    """Rows of cells under columns."""
+
+    columns: Sequence[Column]
+    rows: list[Sequence[str | TableCell]] = field(default_factory=list)
+    title: str = ""
+
+    def add(self, *cells: str | TableCell) -> None:
+        """One more row."""
+        self.rows.append(cells)
+
+
+def number_columns(*titles: str, unit: str = "", drop: int = 0) -> list[Column]:
+    """Columns of numbers."""
+    return [Column(title, unit, number=True, drop=drop) for title in titles]
+
+
+def cell_text(cell: str | TableCell) -> str:
+    """The text of a cell."""
+    return (cell if isinstance(cell, str) else cell.text).rstrip()
+
+
+def render_table(table: Table, screen: Screen = PIPE) -> str:
+    """The table in the width of the screen; columns without any text are left out, dropped ones named below."""
+    filled = [i for i, _ in enumerate(table.columns) if any(cell_text(row[i]) for row in table.rows)]
+    kept, widths = _fit(table, filled, screen.width)
+    lines = [screen.style(table.title, "bold")] if table.title else []
+    deepest = max((len(table.columns[i].lines) for i in kept), default=0)
+    for level in range(deepest):
+        cells = [TableCell(_level(table.columns[i].lines, level, deepest)) for i in kept]
+        lines.append(screen.style(_line(table, kept, widths, cells, PIPE), "bold"))
+    for row in table.rows:
+        lines += _row_lines(table, kept, widths, row, screen)
+    dropped = [" ".join(table.columns[i].lines) for i in filled if i not in kept]
+    if dropped:
+        note = f"not shown in {screen.width} columns: {', '.join(dropped)}"
+        lines += [screen.style(line, "dim") for line in screen.wrap(note, GAP).split("\n")]
+    return "\n".join(lines)
+
+
+def _level(titles: Sequence[str], level: int, deepest: int) -> str:
+    """Titles end at the same line."""
+    index = level - (deepest - len(titles))
+    return titles[index] if index >= 0 else ""
+
+
+def _row_lines(
+    table: Table, kept: Sequence[int], widths: dict[int, int], row: Sequence[str | TableCell], screen: Screen
+) -> list[str]:
+    """A row, over several lines where texts wrap."""
+    pieces = {i: _wrapped(cell_text(row[i]), widths[i]) for i in kept}
+    grades = {i: cell.grade if isinstance(cell := row[i], TableCell) else "" for i in kept}
+    height = max((len(texts) for texts in pieces.values()), default=0)
+    return [
+        _line(table, kept, widths, [TableCell(pieces[i][k] if k < len(pieces[i]) else "", grades[i]) for i in kept],
+              screen)
+        for k in range(height)
+    ]  # fmt: skip
+
+
+def _line(table: Table, kept: Sequence[int], widths: dict[int, int], cells: Sequence[TableCell], screen: Screen) -> str:
+    """One line without blanks at its end."""
+    line = ""
+    blanks = 0
+    for i, cell in zip(kept, cells, strict=True):
+        padding = widths[i] - len(cell.text)
+        before = padding if table.columns[i].number else 0
+        if cell.text:
+            line += " " * (blanks + before) + screen.style(cell.text, _STYLES.get(cell.grade, ""))
+            blanks = padding - before + GAP
+        else:
+            blanks += widths[i] + GAP
+    return line
+
+
+def _fit(table: Table, filled: Sequence[int], width: int | None) -> tuple[list[int], dict[int, int]]:
+    """Which columns are shown, and how wide each is."""
+    kept = list(filled)
+    texts = {i: [*table.columns[i].lines, *(cell_text(row[i]) for row in table.rows)] for i in kept}
+    natural = {i: max(map(len, texts[i])) for i in kept}
+    if width is None:
+        return kept, natural
+    floors = {
+        i: min(natural[i], max([len(word[:_LONGEST_WORD]) for text in texts[i] for word in text.split()] or [0]))
+        if table.columns[i].wrap
+        else natural[i]
+        for i in kept
+    }
+    comfort = {i: max(floors[i], min(natural[i], _COMFORT)) for i in kept}
+    while _total(comfort, kept) > width and any(table.columns[i].drop for i in kept):
+        kept.remove(max(kept, key=lambda i: (table.columns[i].drop, i)))
+    widths = {i: natural[i] for i in kept}
+    _shrink(widths, floors, width)
+    _shrink(widths, dict.fromkeys([i for i in kept if not table.columns[i].number], _NARROWEST), width)
+    return kept, widths
+
+
+def _total(widths: dict[int, int], kept: Sequence[int]) -> int:
+    return sum(widths[i] for i in kept) + GAP * (len(kept) - 1)
+
+
+def _shrink(widths: dict[int, int], floors: dict[int, int], width: int) -> None:
+    """Take letters from the widest column that is above its floor, one by one, until the table fits."""
+    while _total(widths, list(widths)) > width:
+        above = [i for i in widths if i in floors and widths[i] > floors[i]]
+        if not above:
+            return
+        widths[max(above, key=lambda i: widths[i])] -= 1
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most `width`: broken between words, in long words after punctuation, and only then anywhere."""
+    if len(text) <= width:
+        return [text.rstrip()]
+    lines = []
+    for line in textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False):
+        while len(line) > width:
+            at = max((match.end() for match in re.finditer(r"[^\w ]+|_", line[:width])), default=width)
+            lines.append(line[: at or width])
+            line = line[at or width :]
+        lines.append(line)
+    return lines
 
 
 class Footnotes:
@@ -41,19 +186,24 @@ class Footnotes:
     def mark(self, texts: Iterable[str]) -> str:
         """'[1] [3]' for texts, each numbered when it first appears."""
         numbers = []
-        for text in texts:
-            if text and text not in self.texts:
+        for text in filter(None, texts):
+            if text not in self.texts:
                 self.texts.append(text)
-            if text:
-                numbers.append(f"[{self.texts.index(text) + 1}]")
+            numbers.append(f"[{self.texts.index(text) + 1}]")
         return " ".join(numbers)
 
-    def render(self) -> str:
-        """One line a text."""
-        return "\n".join(f"[{i}] {text}" for i, text in enumerate(self.texts, 1))
+    def render(self, screen: Screen = PIPE) -> str:
+        """One line a text, the next lines of a long one indented."""
+        return "\n".join(screen.wrap(f"[{i}] {text}", len(str(i)) + 3) for i, text in enumerate(self.texts, 1))
 
 
 def heading(system: System) -> str:
     """The system's name with its settings."""
     chosen = ", ".join(f"{name} {value}" for name, value in system.settings.items())
     return f"{system.name} ({chosen})" if chosen else system.name
+
+
+def text_table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[str] = ()) -> str:
+    """Columns two blanks apart, those in `right` flush right; a column that is empty is left out."""
+    flush = set(right)
+    return render_table(Table([Column(head, number=head in flush) for head in heads], list(rows)))

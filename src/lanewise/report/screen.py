@@ -1,0 +1,58 @@
+"""Where text goes: how wide it may be, and whether it takes colours."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
+_DEFAULT_WIDTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """`width` in columns, None for no limit; without `colour` no escape codes at all, bold included."""
+
+    width: int | None = None
+    colour: bool = False
+
+    @classmethod
+    def of(cls, stream: TextIO) -> Screen:
+        """The terminal behind a stream; a pipe or a file has no width unless COLUMNS is set."""
+        if stream.isatty() or os.environ.get("COLUMNS"):
+            return cls(shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns, colours(stream))
+        return cls()
+
+    def style(self, text: str, style: str) -> str:
+        """The text in a style such as 'bold red'."""
+        if not (self.colour and style and text):
+            return text
+        return f"\033[{';'.join(_CODES[word] for word in style.split())}m{text}\033[0m"
+
+    def wrap(self, text: str, hang: int = 0) -> str:
+        """The text in lines that fit, words unbroken; lines after the first are indented by `hang`."""
+        if self.width is None or len(text) <= self.width:
+            return text
+        lines = textwrap.wrap(text, max(self.width, hang + 20), subsequent_indent=" " * hang, break_long_words=False,
+                              break_on_hyphens=False, drop_whitespace=True)  # fmt: skip
+        return "\n".join(lines)
+
+    def facts(self, rows: Iterable[tuple[str, str]], indent: int = 0) -> str:
+        """One line a pair of name and text, texts below each other."""
+        pairs = [(name, text) for name, text in rows if text]
+        hang = indent + max((len(name) for name, _ in pairs), default=0) + 2
+        return "\n".join(self.wrap(f"{' ' * indent}{name}".ljust(hang) + text, hang) for name, text in pairs)
+
+
+PIPE = Screen()
+
+
+def colours(stream: TextIO) -> bool:
+    """Whether `stream` is a terminal that wants colours (NO_COLOR and TERM=dumb are honoured)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
