@@ -12,8 +12,8 @@ from test_html import Outliner, text_of
 
 from lanewise.report import measured, measured_plots, page
 from lanewise.report.html import report_html
-from lanewise.report.terminal import make_console
-from lanewise.report.text.run import show_run
+from lanewise.report.screen import Screen
+from lanewise.report.text.run import render_run
 from lanewise.results.observation import Measured, Observation, Source
 from lanewise.results.run import Run
 from lanewise.results.sample import Sample, summarise
@@ -135,9 +135,8 @@ def test_scenarios_whose_names_fold_into_one_anchor_stay_apart() -> None:
     assert len({one.anchor for one in made}) == 3
 
 
-def test_the_terminal_shows_matrices_and_cells(capsys: pytest.CaptureFixture[str]) -> None:
-    show_run(measured_run(), make_console(width=160))
-    text = capsys.readouterr().out
+def test_the_terminal_shows_matrices_and_cells() -> None:
+    text = render_run(measured_run(), screen=Screen(160))
     assert "121 cells of 12 scenarios measured" in text
     assert "host0:0   55.42  55.41" in text
     assert "measured" in text

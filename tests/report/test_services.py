@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from dataclasses import replace
@@ -20,10 +19,10 @@ from lanewise.report import service_plots as plots
 from lanewise.report import services
 from lanewise.report.html import report_html
 from lanewise.report.metrics import text_width
+from lanewise.report.screen import Screen
 from lanewise.report.service_page import MOST_DRAWN
-from lanewise.report.terminal import make_console
-from lanewise.report.text.run import show_run
-from lanewise.report.text.service import service_view, show_service
+from lanewise.report.text.run import render_run
+from lanewise.report.text.service import WIDEST, render_service
 from lanewise.results.run import Run
 from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage, Tried
 
@@ -35,9 +34,7 @@ def served(*found: ServiceResult) -> str:
 
 
 def terminal(loaded: ServiceResult, width: int = 100) -> str:
-    out = io.StringIO()
-    show_service(loaded, make_console(out, width))
-    return out.getvalue()
+    return render_service(loaded, Screen(width))
 
 
 @pytest.mark.parametrize(
@@ -374,36 +371,25 @@ def test_many_services_stay_under_the_budget_and_say_what_is_left_out() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 100, 160])
 @pytest.mark.parametrize("loaded", [at_peak(), too_fast(), bare()], ids=["peak", "too fast", "bare"])
-def test_no_line_on_the_terminal_is_wider_than_it_or_than_99_columns(loaded: ServiceResult, width: int) -> None:
-    assert max(len(line) for line in terminal(loaded, width).splitlines()) <= min(width, 99)
+def test_no_line_on_the_terminal_is_wider_than_it_or_than_its_widest(loaded: ServiceResult, width: int) -> None:
+    assert max(len(line) for line in terminal(loaded, width).splitlines()) <= min(width, WIDEST)
 
 
 def test_the_terminal_says_the_same_in_order() -> None:
     text = terminal(at_peak())
     marks = ["136,000 QPS: VALID", "found in 11 runs", "read window of hop4; fitted to published values", "p99.9",
-             "slowest 1 % ms", "link wait", "busiest", "97 %", "what would raise it", "+12 %"]  # fmt: skip
+             "slowest 1 %", "link wait", "busiest", "97 %", "what would raise it", "+12 %"]  # fmt: skip
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
 
 
-def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Tty(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    loud, quiet = Tty(), Tty()
-    make_console(loud, 99).print(service_view(at_peak()))
-    monkeypatch.setenv("NO_COLOR", "1")
-    make_console(quiet, 99).print(service_view(at_peak()))
-    assert "\x1b[1;32m" in loud.getvalue()
-    assert not re.search("\x1b\\[[0-9;]*3[0-9]", quiet.getvalue())
+def test_without_colour_there_are_no_codes_at_all() -> None:
+    assert "\x1b[1;32mVALID" in render_service(at_peak(), Screen(99, colour=True))
+    assert "\x1b" not in render_service(at_peak(), Screen(99))
 
 
 def test_a_run_of_services_alone_is_shown_without_studies() -> None:
-    out = io.StringIO()
-    show_run(Run((), "now", "1", services=(at_peak(),)), make_console(out, 100))
-    assert out.getvalue().startswith("1 service under load: VALID.")
-    assert "rms" not in out.getvalue()
+    text = render_run(Run((), "now", "1", services=(at_peak(),)), screen=Screen(100))
+    assert text.startswith("1 service under load: VALID.")
+    assert "rms" not in text
     assert "<title>Services under load</title>" in served(at_peak())

@@ -39,7 +39,9 @@ def calibrate(
     running.writable(output)
     found, left = api.calibrate(studies, fit, table or (), terminal.status, options.catalog(parts))
     terminal.done()
-    terminal.out_json(json.calibration(found, left)) if as_json else terminal.out(render_calibration(found, left))
+    terminal.out_json(json.calibration(found, left)) if as_json else terminal.print_text(
+        render_calibration, found, left
+    )
     if output is not None:
         files.write_file(output, _part_file(found))
         terminal.note(f"wrote {output}; use it with --parts {output}")

@@ -96,7 +96,7 @@ def check(
     else:
         from lanewise.report.text.check import render_checkup
 
-        terminal.out(render_checkup(found))
+        terminal.print_text(render_checkup, found)
     if stopped is not None:
         raise stopped
     raise typer.Exit(found.exit_code)

@@ -49,7 +49,7 @@ def compare(
     from lanewise.report import json
     from lanewise.report.text.compare import render_comparison
 
-    terminal.out_json(json.comparison(found)) if as_json else terminal.out(render_comparison(found))
+    terminal.out_json(json.comparison(found)) if as_json else terminal.print_text(render_comparison, found)
 
 
 def _offer(run: Run) -> str:

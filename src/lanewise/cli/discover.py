@@ -66,7 +66,7 @@ def discover(
         return terminal.out_json(json.discovery(found.system, found))
     if table:
         names = {device: _called(found, device) for device in found.system.devices}
-        return terminal.out(render_discovery(found.system, names))
+        return terminal.print_text(render_discovery, found.system, names)
     if output is None and capture is None and drawing is None:
         terminal.out(found.text().rstrip("\n"))
     return None

@@ -15,4 +15,4 @@ def doctor(as_json: Json = False) -> None:
 
     facts = {"lanewise": terminal.version(), **machine()}
     pieces = api.doctor()
-    terminal.out_json(json.doctor(facts, pieces)) if as_json else terminal.out(render_doctor(facts, pieces))
+    terminal.out_json(json.doctor(facts, pieces)) if as_json else terminal.print_text(render_doctor, facts, pieces)

@@ -105,10 +105,9 @@ def answer(system: System, service: str, asked: Asked, as_json: bool) -> None:
     if as_json:
         terminal.out_json(_plain(found))
         return
-    from lanewise.report.text.service import show_service
+    from lanewise.report.text.service import render_services
 
-    for each in found:
-        show_service(each)
+    terminal.print_text(render_services, found)
 
 
 def _run(

@@ -31,7 +31,7 @@ def list_(
     found = [catalog.get(name) for name in catalog.names(kind)]
     if as_json:
         return terminal.out_json(json.parts(found))
-    terminal.out(render_parts(found))
+    terminal.print_text(render_parts, found)
     return None
 
 
@@ -46,4 +46,4 @@ def show(
     from lanewise.report.text.parts import render_part
 
     part = options.catalog(parts).get(name)
-    terminal.out_json(json.part(part)) if as_json else terminal.out(render_part(part))
+    terminal.out_json(json.part(part)) if as_json else terminal.print_text(render_part, part)

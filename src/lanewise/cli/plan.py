@@ -105,7 +105,9 @@ def _answer(
         if as_json:
             data.append(json.plan(found, ask, ref, parts))
         else:
-            terminal.out(("\n" if number else "") + render_plan(found, ask, ref, parts))
+            if number:
+                terminal.out()
+            terminal.print_text(render_plan, found, ask, ref, parts)
         interrupted = interrupted or cut
     if as_json:
         terminal.out_json(data[0] if len(data) == 1 else data)

@@ -88,23 +88,30 @@ def _flows(system: System, flows: str, p2p: bool, as_json: bool) -> None:
     from lanewise import api
     from lanewise.perf.flow import parse_flows
     from lanewise.report import json
-    from lanewise.report.text.predict import render_flow_rates, show_transfers
+    from lanewise.report.text.predict import render_flow_rates, render_transfers
 
     parsed = parse_flows(flows, p2p)
     if all(flow.size is None for flow in parsed):
         found = api.predict(system, parsed)
-        return terminal.out_json(json.flow_rates(found)) if as_json else terminal.out(render_flow_rates(found))
+        if as_json:
+            return terminal.out_json(json.flow_rates(found))
+        return terminal.print_text(render_flow_rates, found)
     finished = api.finish_times(system, parsed)
-    return terminal.out_json(json.transfers(system, finished)) if as_json else show_transfers(system, finished)
+    if as_json:
+        return terminal.out_json(json.transfers(system, finished))
+    return terminal.print_text(render_transfers, system, finished)
 
 
 def _matrix(system: System, metric: str, devices: str | None, both_ways: bool, p2p: bool, as_json: bool) -> None:
     from lanewise import api
     from lanewise.report import json
-    from lanewise.report.text.predict import show_pairs
+    from lanewise.report.text.predict import render_pairs
 
     found = api.matrix(system, names(devices), metric, both_ways, p2p)
-    terminal.out_json(json.pairs(system, found)) if as_json else show_pairs(system, found)
+    if as_json:
+        terminal.out_json(json.pairs(system, found))
+    else:
+        terminal.print_text(render_pairs, system, found)
 
 
 def _service(system: System, workload: str, asked: loaded.Asked, as_json: bool) -> None:
@@ -132,7 +139,7 @@ def _service(system: System, workload: str, asked: loaded.Asked, as_json: bool) 
     if as_json:
         terminal.out_json(json.steady_service(system, rate, mode, division))
     else:
-        terminal.out(render_steady_service(system, rate, mode, division))
+        terminal.print_text(render_steady_service, system, rate, mode, division)
 
 
 def names(pattern: str | None) -> list[str] | None:

@@ -39,16 +39,16 @@ def route(
     found = api.all_routes(loaded, src, dst) if every else (api.route(loaded, src, dst, not no_p2p),)
     if as_json:
         return terminal.out_json(json.routes(loaded, found))
-    terminal.out(render_routes(found) if every else render_route(loaded, found[0]))
+    terminal.print_text(render_routes, found) if every else terminal.print_text(render_route, loaded, found[0])
     return None
 
 
 def _overview(system: System, as_json: bool) -> None:
     from lanewise import api
     from lanewise.report import json
-    from lanewise.report.text.route import show_overview
+    from lanewise.report.text.route import render_overview
 
     classes, pairs = api.class_matrix(system), api.peers(system)
     if as_json:
         return terminal.out_json(json.classes(system, classes, pairs))
-    return show_overview(system, classes, pairs)
+    return terminal.print_text(render_overview, system, classes, pairs)

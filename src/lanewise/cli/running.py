@@ -69,14 +69,12 @@ def writable(*paths: Path | None) -> None:
 
 
 def write(run: Run, html: Path | None, json: Path | None) -> None:
-    """Write the report and the run where asked, and say so."""
+    """Write the report and the run where asked."""
     from lanewise import api
 
     if html is not None:
         terminal.status("writing the report")
         files.write_file(html, api.render_report(run))
+        terminal.done()
     if json is not None:
         api.save_run(run, json)
-    for path in (html, json):
-        if path is not None:
-            terminal.note(f"wrote {path}")

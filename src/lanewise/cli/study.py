@@ -36,9 +36,10 @@ def run(
         typer.Option(metavar="[SYSTEM=]RUN.json", help="Lay rows beside a run of measure, loadtest; may be repeated."),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Exit with 1 unless every conclusion holds.")] = False,
+    rows: Annotated[bool, typer.Option("--rows", help="Show every row, not only those that are far off.")] = False,
     parts: options.Parts = None,
 ) -> None:
-    """Run studies and show every row beside its published value; Ctrl-C keeps what is finished."""
+    """Run studies and compare every row with its published value; Ctrl-C keeps what is finished."""
     from lanewise.cli import running
 
     wanted = _expand(names)
@@ -50,8 +51,11 @@ def run(
         running.write(outcome.run, output, json)  # first, as whoever reads the tables may leave
     try:
         if outcome.run is not None:
-            _show(outcome.run)
+            _show(outcome.run, rows)
     finally:
+        for path in (output, json):
+            if path is not None and outcome.run is not None:
+                terminal.note(f"wrote {path}")
         _conclude(outcome, check)
 
 
@@ -65,7 +69,7 @@ def list_(as_json: options.Json = False) -> None:
     forms = [(name, api.load_study(name)) for name in api.ready_studies()]
     if as_json:
         return terminal.out_json(json.studies(forms))
-    terminal.out(render_studies(forms))
+    terminal.print_text(render_studies, forms)
     return None
 
 
@@ -107,10 +111,10 @@ def _expand(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(wanted))
 
 
-def _show(run: Run) -> None:
-    from lanewise.report.text.run import show_run
+def _show(run: Run, rows: bool) -> None:
+    from lanewise.report.text.run import render_run
 
-    show_run(run, rows=True)
+    terminal.print_text(render_run, run, rows)
 
 
 def _conclude(outcome: Outcome, check: bool) -> None:

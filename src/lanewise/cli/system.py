@@ -27,7 +27,7 @@ def list_(as_json: options.Json = False) -> None:
     systems = [api.load_system(name) for name in api.ready_systems()]
     if as_json:
         return terminal.out_json(json.systems(systems))
-    terminal.out(render_systems(systems))
+    terminal.print_text(render_systems, systems)
     return None
 
 
@@ -50,7 +50,7 @@ def show(
         return terminal.out(write_system(loaded).rstrip("\n"))
     if as_json:
         return terminal.out_json(json.system(loaded))
-    terminal.out(render_system(loaded))
+    terminal.print_text(render_system, loaded)
     return None
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from lanewise.report.terminal import colours
+from lanewise.report.screen import Screen, colours
 
 _RED, _BOLD, _OFF = "\033[31m", "\033[1m", "\033[0m"
 
@@ -23,16 +23,16 @@ def out_json(data: Any) -> None:
     out(_json_text(data))
 
 
-def show(json: str | None, data: Callable[[], Any], text: Callable[[], str | None]) -> None:
-    """Write the answer: as JSON to stdout where `json` is '-', else as text, and as JSON to the file `json`.
+def print_text(render: Callable[..., str], *args: Any) -> None:
+    """An answer as text that fits the terminal; `render` is a function of lanewise.report.text."""
+    out(render(*args, screen=Screen.of(sys.stdout)))
 
-    `text` may print the answer itself and return None.
-    """
+
+def show(json: str | None, data: Callable[[], Any], text: Callable[[Screen], str]) -> None:
+    """Write the answer: as JSON to stdout where `json` is '-', else as text, and as JSON to the file `json`."""
     if json == "-":
         return out_json(data())
-    shown = text()
-    if shown is not None:
-        out(shown)
+    out(text(Screen.of(sys.stdout)))
     if json is not None:
         from lanewise import files
 

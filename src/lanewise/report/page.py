@@ -249,6 +249,8 @@ def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests:
     figures = [v for row in rows for v in (row.published,) if v is not None]
     sample = figures or [row.value for row in rows if row.value is not None]
     decimals = places(figures) if figures else _by_size(sample)
+    if not figures and all(float(value).is_integer() for value in sample):
+        decimals = 0  # counts, such as hops
     many = len({row.metric for row in rows}) > 1
     # A prediction keeps one more digit than whole published figures below 1,000, so that 94.7 is not shown as 95.
     finer = 1 if decimals == 0 and figures and max(map(abs, figures)) < 1000 else decimals

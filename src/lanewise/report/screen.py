@@ -43,10 +43,10 @@ class Screen:
                               break_on_hyphens=False, drop_whitespace=True)  # fmt: skip
         return "\n".join(lines)
 
-    def facts(self, rows: Iterable[tuple[str, str]], indent: int = 0) -> str:
-        """One line a pair of name and text, texts below each other."""
+    def facts(self, rows: Iterable[tuple[str, str]], indent: int = 0, widest: int = 0) -> str:
+        """One line a pair of name and text, texts below each other; names take `widest` letters at least."""
         pairs = [(name, text) for name, text in rows if text]
-        hang = indent + max((len(name) for name, _ in pairs), default=0) + 2
+        hang = indent + max([widest - 1, *(len(name) for name, _ in pairs)]) + 2
         return "\n".join(self.wrap(f"{' ' * indent}{name}".ljust(hang) + text, hang) for name, text in pairs)
 
 

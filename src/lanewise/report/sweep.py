@@ -1,11 +1,10 @@
-"""A sweep of load tests: its table for a terminal, and its chart."""
+"""The chart of a sweep of load tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from lanewise import units
 from lanewise.report.figure import COLOURS, INK, PAPER, RULE, SOFT, painted
 
 _WIDTH, _HEIGHT = 7.4, 3.3  # inches
@@ -16,42 +15,6 @@ _EXTRAPOLATED = "extrapolated"
 _CROSS: dict[str, Any] = {
     "color": INK, "marker": "x", "markersize": 7.0, "markeredgewidth": 1.3, "linestyle": "none", "zorder": 4,
 }  # fmt: skip
-
-
-def as_table(data: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]:
-    """Heads, rows, and the heads of columns that stand flush right; a column that no row fills is left out."""
-    numbers = ("QPS", "predicted", "off, %", "GB/s", "of the link", "p99", "speed-up")
-    heads = (str(data["sweep"]), *numbers, "limit", "note")
-    rows = [_cells(row) for row in data["rows"]]
-    kept = [place for place, head in enumerate(heads) if head == "QPS" or any(row[place] for row in rows)]
-    return (
-        tuple(heads[place] for place in kept),
-        [tuple(row[place] for place in kept) for row in rows],
-        tuple(head for head in numbers if heads.index(head) in kept),
-    )
-
-
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    def told(name: str, form: str, scale: float = 1.0) -> str:
-        return "" if row[name] is None else format(row[name] * scale, form)
-
-    p99 = "" if row["p99"] is None else units.readable(row["p99"], "s", 3)
-    note = f"{_EXTRAPOLATED}: {row['note']}" if row["source"] == _EXTRAPOLATED else row["note"]
-    return (
-        row["point"], told("qps", ",.0f"), told("predicted", ",.0f"), told("residual_pct", "+.1f"),
-        told("goodput", ".4g", 1e-9), told("share", ".1%"), p99, told("speedup", ".2f"),
-        row["limit"].partition(":")[0], note,
-    )  # fmt: skip
-
-
-def doubts(data: Mapping[str, Any]) -> Iterator[str]:
-    """What a reader of the table has to know."""
-    if not any(row["speedup"] for row in data["rows"]):
-        yield f"note: no speed-ups, as the baseline {data['baseline']} has no rate"
-    for row in data["rows"]:
-        if row["share"] is not None and row["share"] > 1.0:
-            yield f"note: {row['point']} is above the rate of the link, {units.readable(data['link'], 'B/s')}"
-    yield from (f"note: {note}" for note in data["notes"])
 
 
 def as_chart(data: Mapping[str, Any], salt: str = "sweep") -> str:
@@ -148,6 +111,3 @@ def _legend(figure: Any, data: Mapping[str, Any]) -> None:
         keys.append(Line2D([], [], label=_EXTRAPOLATED, **hollow, **shape))
     figure.legend(handles=keys, loc="upper right", bbox_to_anchor=(1.0, 1.0), ncols=len(keys), frameon=False,
                   fontsize=8.2, columnspacing=1.4, handletextpad=0.5, borderaxespad=0.2)  # fmt: skip
-
-
-__all__ = ["as_chart", "as_table", "doubts"]

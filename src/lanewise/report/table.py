@@ -79,7 +79,8 @@ def render_table(table: Table, screen: Screen = PIPE) -> str:
     """The table in the width of the screen; columns without any text are left out, dropped ones named below."""
     filled = [i for i, _ in enumerate(table.columns) if any(cell_text(row[i]) for row in table.rows)]
     kept, widths = _fit(table, filled, screen.width)
-    lines = [screen.style(table.title, "bold")] if table.title else []
+    titles = screen.wrap(table.title, GAP).split("\n") if table.title else []
+    lines = [screen.style(title, "bold") for title in titles]
     deepest = max((len(table.columns[i].lines) for i in kept), default=0)
     for level in range(deepest):
         cells = [TableCell(_level(table.columns[i].lines, level, deepest)) for i in kept]

@@ -1,10 +1,11 @@
-"""Words that several verbs share."""
+"""Words that several verbs, the page and the charts share."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from lanewise import units
+from lanewise.results import statistics
 
 if TYPE_CHECKING:
     from lanewise.topology.model import Link
@@ -19,3 +20,21 @@ def link_speed(link: Link) -> str:
     else:
         label = f"{link.kind} x{link.count}" if link.count > 1 else str(link.kind)
     return label if link.rate is None else f"{label}, {units.show(link.rate, 'GB/s', 3)}"
+
+
+def grade(residual_pct: float | None) -> str:
+    """'' up to 5 %, 'off' up to 10 %, 'far' beyond."""
+    if residual_pct is None or abs(residual_pct) <= statistics.CLOSE_PCT:
+        return ""
+    return "far" if abs(residual_pct) > statistics.FAR_PCT else "off"
+
+
+def plural(count: int, noun: str) -> str:
+    """'1 row', '2 rows', '1,200 rows'."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def clock(seconds: float) -> str:
+    """'0 s', '40.83 ms', '0.105 us'."""
+    unit = "s" if seconds >= 1 or seconds == 0 else "ms" if seconds >= 1e-3 else "us"
+    return units.show(seconds, unit)

@@ -39,7 +39,7 @@ def derive(row: RowForm, before: Sequence[Observation]) -> Observation:
         study=rows[0].study if rows else "", system=rows[0].system if rows else "",
         published=row.published, extrapolated=row.extrapolated or only_published, role=row.role,
         measured=_measured(row, before),
-        note="; ".join(text for text in (row.note, f"computed: {row.derive}") if text),
+        note="; ".join(text for text in (row.note, "computed from other rows") if text),
     )  # fmt: skip
 
 

@@ -25,8 +25,7 @@ def peak(options: PeakOptions, json: Json = None) -> None:
     Exit code 1 if no rate is VALID.
     """
     from lanewise import api
-    from lanewise.loadtest.result import as_data
-    from lanewise.report.text.loadtest import as_text
+    from lanewise.report.text.loadtest import render_peak
 
     try:
         result = api.loadtest_peak(
@@ -34,8 +33,8 @@ def peak(options: PeakOptions, json: Json = None) -> None:
         )
     finally:
         terminal.done()
-    terminal.show(json, lambda: as_data(result), lambda: as_text(as_data(result)))
-    if result.best is None:
+    terminal.show(json, result.data, lambda screen: render_peak(result.data(), screen))
+    if result.peak.outcome is None:
         raise typer.Exit(1)
 
 

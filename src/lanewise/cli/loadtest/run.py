@@ -18,7 +18,7 @@ def run(options: RunOptions, json: Json = None) -> None:
     """
     from lanewise import api
     from lanewise.loadtest.run_result import as_data
-    from lanewise.report.text.loadtest_run import as_text
+    from lanewise.report.text.loadtest_run import render_run
 
     try:
         result = api.loadtest_run(
@@ -26,7 +26,7 @@ def run(options: RunOptions, json: Json = None) -> None:
         )
     finally:
         terminal.done()
-    terminal.show(json, lambda: as_data(result), lambda: as_text(as_data(result)))
+    terminal.show(json, lambda: as_data(result), lambda screen: render_run(as_data(result), screen))
     if not result.passed:
         raise typer.Exit(1)
 

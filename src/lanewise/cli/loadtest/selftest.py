@@ -31,9 +31,8 @@ def selftest(options: SelftestOptions, json: Json = None) -> None:
     finally:
         terminal.done()
         if ceilings:
-            terminal.show(
-                json, lambda: report_json.ceilings(ceilings), lambda: render_ceilings(report_json.ceilings(ceilings))
-            )
+            data = report_json.ceilings(ceilings)
+            terminal.show(json, lambda: data, lambda screen: render_ceilings(data, screen))
             _warn(ceilings)
 
 

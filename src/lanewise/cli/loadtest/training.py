@@ -15,4 +15,4 @@ def training(options: TrainingOptions, json: Json = None) -> None:
     from lanewise.report.text.loadtest import render_training
 
     result = api.loadtest_training(options)
-    terminal.show(json, result.data, lambda: render_training(result.data()))
+    terminal.show(json, result.data, lambda screen: render_training(result.data(), screen))

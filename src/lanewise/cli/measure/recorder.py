@@ -113,6 +113,6 @@ def _show(rows: Sequence[Observation], as_json: bool) -> None:
         from lanewise.results.codec import encode
 
         return terminal.out_json([encode(row, "row") for row in rows])
-    from lanewise.report.text.run import show_measured
+    from lanewise.report.text.run import render_measured
 
-    return show_measured(rows)
+    return terminal.print_text(render_measured, rows)

@@ -6,7 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from lanewise import units
-from lanewise.report.table import text_table
+from lanewise.report.screen import PIPE, Screen
+from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
+from lanewise.report.words import grade
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,28 +17,27 @@ if TYPE_CHECKING:
     from lanewise.studies.calibrate import CalibrationFit
 
 
-def render_calibration(found: CalibrationFit, left: Sequence[LeftOut]) -> str:
+def render_calibration(fit: CalibrationFit, left_out: Sequence[LeftOut], screen: Screen = PIPE) -> str:
     """Fitted figures, and the residuals of the rows."""
-    residuals = [f"{100 * r:+.1f} %" if math.isfinite(r) else "no prediction" for r in found.residuals]
-    lines = [
-        text_table(
-            ("figure", "value", "spread", "start", "note"),
-            [_value(v) for v in found.values],
-            right=("value", "spread", "start"),
-        )
-    ]
-    lines += ["", f"fitted to {len(found.compared)} rows, rms residual {found.rms_pct:.1f} %"]
-    rows = [(*each.where, residual) for each, residual in zip(found.targets, residuals, strict=True)]
-    lines.append(text_table(("study", "table", "row", "residual"), rows, right=("residual",)))
-    if left:
-        lines += ["", "left out, fitted to the rest, then predicted:"]
-        groups = [(g.group, str(g.rows), f"{g.rms_pct:.1f} %", f"{g.worst_pct:+.1f} %") for g in left]
-        heads = ("left out", "rows", "rms", "worst")
-        lines.append(text_table(heads, groups, right=heads[1:]))
+    columns = [Column("figure"), *number_columns("value", "standard error"), *number_columns("start", drop=1),
+               Column("note", drop=2, wrap=True)]  # fmt: skip
+    figures = Table(columns, [_value(value) for value in fit.values])
+    rows = Table([Column("study", drop=2), Column("table", drop=1, wrap=True), Column("row", wrap=True),
+                  *number_columns("residual")])  # fmt: skip
+    for target, residual in zip(fit.targets, fit.residuals, strict=True):
+        text = f"{100 * residual:+.1f} %" if math.isfinite(residual) else "no prediction"
+        rows.add(*target.where, TableCell(text, grade(100 * residual) if math.isfinite(residual) else "far"))
+    lines = [render_table(figures, screen), ""]
+    lines += [f"fitted to {len(fit.compared)} rows, rms residual {fit.rms_pct:.1f} %", render_table(rows, screen)]
+    if left_out:
+        groups = Table([Column("left out", wrap=True), *number_columns("rows", "rms", "worst")])
+        for group in left_out:
+            groups.add(group.group, str(group.rows), f"{group.rms_pct:.1f} %", f"{group.worst_pct:+.1f} %")
+        lines += ["", "each group left out, predicted by a fit to the others:", render_table(groups, screen)]
     return "\n".join(lines)
 
 
 def _value(value: FittedValue) -> tuple[str, ...]:
-    spread = "unknown" if value.spread is None else f"+-{100 * value.spread:.1f} %"
-    found, start = (units.readable(number, value.unit) for number in (value.value, value.start))
-    return (value.key, found, spread, start, value.note)
+    error = "unknown" if value.spread is None else f"±{100 * value.spread:.1f} %"
+    fitted, start = (units.readable(number, value.unit) for number in (value.value, value.start))
+    return (value.key, fitted, error, start, value.note)

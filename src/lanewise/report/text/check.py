@@ -1,43 +1,165 @@
-"""What `lanewise check` shows people: a table, the worst first, then one paragraph for each finding."""
+"""`lanewise check` as text: a table, the worst first, then one paragraph for each finding."""
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
-from lanewise.report.table import text_table
+from lanewise import units
+from lanewise.checking.verdict import Judged, Verdict
+from lanewise.errors import FormatError
+from lanewise.report.screen import PIPE, Screen
+from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
+from lanewise.report.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lanewise.checking.checkup import Checkup
-    from lanewise.checking.verdict import Judged
+    from lanewise.checking.causes import Cause
+    from lanewise.checking.checkup import Checkup, Finding
 
 # A server with 16 GPUs has 240 pairs: what is fine and not shown is counted.
 MOST_FINE = 12
+_MOST_FLOWS = 4
+_LONGEST_SOURCE = 110  # sources are as long as they are; --json has them whole
+_GRADES = {
+    Verdict.SLOW: "bad",
+    Verdict.FAST: "off",
+    Verdict.FAILED: "bad",
+    Verdict.UNKNOWN: "quiet",
+    Verdict.OK: "good",
+}
 
 
-def render_checkup(found: Checkup) -> str:
-    """All that is not fine, the first of what is, findings, notes and a summary."""
-    from lanewise.checking import words
-
-    shown, hidden = _shown(found.rows)
+def render_checkup(checkup: Checkup, screen: Screen = PIPE) -> str:
+    """All rows that are not fine, the first of those that are, findings, notes and a summary."""
+    rows, hidden = _chosen(checkup.rows)
     parts = []
-    if shown:
-        cells = text_table(words.HEADS, [words.cells(each) for each in shown], right=words.RIGHT)
-        parts.append(f"{cells}\n... and {hidden} more that are fine" if hidden else cells)
-    elif found.aside:
-        heads = ("not judged", "scenario", "metric", "measured")
-        parts.append(text_table(heads, words.aside(found)[: 2 * MOST_FINE], right=("measured",)))
-    parts += [words.paragraph(finding) for finding in found.findings]
-    if found.notes:
-        parts.append("\n".join(f"note: {note}" for note in found.notes))
-    parts.append(words.summary(found))
-    return "\n\n".join(parts)
+    if rows:
+        table = render_table(_verdicts(rows), screen)
+        parts.append(f"{table}\n... and {hidden} more that are fine" if hidden else table)
+    elif checkup.aside:
+        parts.append(render_table(_not_judged(checkup), screen))
+    parts += [_paragraph(finding, screen) for finding in checkup.findings]
+    if checkup.notes:
+        parts.append("\n".join(screen.wrap(f"note: {note}", 6) for note in checkup.notes))
+    return "\n\n".join([*parts, screen.wrap(_summary(checkup), 2)])
 
 
-def _shown(rows: Sequence[Judged]) -> tuple[list[Judged], int]:
-    from lanewise.checking.verdict import Verdict
+def _chosen(rows: Sequence[Judged]) -> tuple[list[Judged], int]:
+    fine = [row for row in rows if row.verdict is Verdict.OK]
+    first = fine if len(fine) <= MOST_FINE + 1 else fine[:MOST_FINE]
+    return [*(row for row in rows if row.verdict is not Verdict.OK), *first], len(fine) - len(first)
 
-    fine = [each for each in rows if each.verdict is Verdict.OK]
-    kept = fine if len(fine) <= MOST_FINE + 1 else fine[:MOST_FINE]
-    return [*(each for each in rows if each.verdict is not Verdict.OK), *kept], len(fine) - len(kept)
+
+def _verdicts(rows: Sequence[Judged]) -> Table:
+    columns = [
+        Column("verdict"), Column("flow", wrap=True), Column("scenario", drop=3, wrap=True), Column("metric", drop=4),
+        *number_columns("measured", "expected"), *number_columns("share", drop=1), Column("fine", drop=2),
+        Column("basis", drop=5),
+    ]  # fmt: skip
+    table = Table(columns)
+    for judged in rows:
+        row = judged.row
+        settings = " ".join(f"{key}={value}" for key, value in row.settings.items())
+        p2p = f"P2P {row.how['p2p']}" if row.how.get("p2p") and "P2P" not in row.scenario else ""
+        scenario = row.scenario if row.scenario != row.flow else ""
+        fine = f"{_bare(judged, judged.low)} to {_bare(judged, judged.high)}" if judged.low is not None else ""
+        table.add(
+            TableCell(judged.verdict.value, _GRADES[judged.verdict]), row.flow,
+            " ".join(filter(None, (scenario, p2p, settings))), row.metric, _quantity(judged, judged.value),
+            _quantity(judged, judged.expected.value), "" if judged.share is None else f"{100 * judged.share:.0f} %",
+            fine, _basis(judged),
+        )  # fmt: skip
+    return table
+
+
+def _not_judged(checkup: Checkup) -> Table:
+    table = Table([Column("not judged", wrap=True), Column("scenario", wrap=True, drop=1), Column("metric"),
+                   *number_columns("measured")])  # fmt: skip
+    for row in checkup.aside[: 2 * MOST_FINE]:
+        scenario = " ".join([row.scenario, *(f"{key}={value}" for key, value in row.settings.items())])
+        table.add(row.flow, scenario, row.metric,
+                  "–" if row.value is None else f"{units.number(row.value)} {row.unit}")  # fmt: skip
+    return table
+
+
+def _bare(judged: Judged, value: float | None) -> str:
+    """An SI value in the row's unit, three digits, without the unit."""
+    if value is None:
+        return "–"
+    try:
+        return units.number(units.from_si(value, judged.row.unit), 3)
+    except FormatError:
+        return units.number(value, 3)
+
+
+def _quantity(judged: Judged, value: float | None) -> str:
+    """An SI value of a row in the unit that the row was given in; a dash for None."""
+    if value is None:
+        return "–"
+    try:
+        return units.show(value, judged.row.unit)
+    except FormatError:
+        return f"{units.number(value)} {judged.row.unit}"
+
+
+def _basis(judged: Judged) -> str:
+    """What the expectation is based on, with its tolerance."""
+    if judged.tolerance is None:
+        return ""
+    return f"{judged.tolerance.basis} ±{100 * judged.tolerance.share:.0f} %"
+
+
+def _paragraph(finding: Finding, screen: Screen) -> str:
+    """What was measured, what is expected and why, likely causes with their evidence, and the next step."""
+    facts = [("rows", _flows(finding.rows))] if finding.rows else []
+    if finding.kind in (Verdict.SLOW, Verdict.FAST):
+        facts += _expected(finding.rows[0])
+    facts += [(f"cause {number}", _cause(cause, finding)) for number, cause in enumerate(finding.causes, 1)]
+    title = screen.wrap(f"{finding.kind}: {finding.title}", 2)
+    # The next step is a command: it stays in one piece, to be copied.
+    return f"{screen.style(title, 'bold')}\n{screen.facts(facts, 2, 9)}\n  {'next':9} {finding.step}"
+
+
+def _summary(checkup: Checkup) -> str:
+    """One line: how many rows of each verdict, how many faults."""
+    parts = [f"{checkup.count(verdict)} {verdict.value}" for verdict in Verdict if checkup.count(verdict)]
+    faults = sum(finding.kind == "fault" for finding in checkup.findings)
+    parts += [f"{plural(faults, 'fault')} without a slow path"] if faults else []
+    if checkup.rows:
+        return f"{plural(len(checkup.rows), 'row')}: {', '.join(parts)}"
+    return f"no row to judge; {', '.join(parts) or 'no fault in what was read of the machine'}"
+
+
+def _flows(rows: Sequence[Judged]) -> str:
+    names = list(dict.fromkeys(judged.row.flow for judged in rows))
+    more = f" and {len(names) - _MOST_FLOWS} more flows" if len(names) > _MOST_FLOWS else ""
+    return f"{len(rows)}: {'; '.join(names[:_MOST_FLOWS])}{more}"
+
+
+def _expected(judged: Judged) -> list[tuple[str, str]]:
+    expected = judged.expected
+    share = f", {100 * judged.share:.0f} % of the expected value" if judged.share is not None else ""
+    scenario = f" ({judged.row.scenario})" if judged.row.scenario != judged.row.flow else ""
+    limit = f", limit: {expected.limit}" if expected.limit else ""
+    source = expected.rests_on[0] if expected.rests_on else ""
+    return [
+        ("measured", f"{_quantity(judged, judged.value)} on {judged.row.flow}{scenario}{share}"),
+        ("expected", f"{_quantity(judged, expected.value)} ({_basis(judged)}){limit}"),
+        ("based on", textwrap.shorten(source, _LONGEST_SOURCE, placeholder=" ...")),
+    ]
+
+
+def _cause(cause: Cause, finding: Finding) -> str:
+    """The suspect, the evidence for it, and what the model says."""
+    suspect = cause.suspect
+    text = "as above" if finding.title.endswith(suspect.what) else suspect.what
+    evidence = f"evidence: {suspect.seen}" if suspect.seen else "no direct evidence"
+    if not suspect.seen and cause.predicted is None:
+        return f"{text}: what remains if neither the evidence nor a single change of the model explains the value"
+    if not finding.rows or cause.predicted is None:
+        return f"{text}: {evidence}"
+    row = finding.rows[0]
+    value = f"{_quantity(row, cause.predicted)} (measured {_bare(row, row.value)})"
+    return f"{text}: {evidence}; {'would give' if cause.explains else 'would explain a part: gives'} {value}"

@@ -5,50 +5,65 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise import units
-from lanewise.report.table import text_table
+from lanewise.report.screen import PIPE, Screen
+from lanewise.report.table import Column, Table, TableCell, render_table
+from lanewise.report.words import grade
 
 if TYPE_CHECKING:
     from lanewise.results.compare import Comparison, RowPair
 
 
-def render_comparison(found: Comparison) -> str:
+def render_comparison(comparison: Comparison, screen: Screen = PIPE) -> str:
     """Pairs with their difference, and what they say together."""
-    names = (found.left_name, found.right_name)
-    heads = ("table", "row", "flow", "metric", "unit", *names, "difference", "verdict", "limits", "measured otherwise")
-    lines = [text_table(heads, [_row(pair) for pair in found.pairs], right=(*names, "difference"))]
-    known = [pair.difference_pct for pair in found.pairs if pair.difference_pct is not None]
+    names = (comparison.left_name, comparison.right_name)
+    columns = [
+        Column("table", drop=6, wrap=True), Column("row", wrap=True), Column("flow", drop=5, wrap=True),
+        Column("metric", drop=4), Column("unit"), *(Column(name, number=True) for name in names),
+        Column("difference", number=True), Column("verdict"), Column("limits", drop=7, wrap=True),
+        Column("measured differently", drop=3, wrap=True),
+    ]  # fmt: skip
+    table = Table(columns, [_row(pair) for pair in comparison.pairs])
+    lines = [render_table(table, screen), ""]
+    known = [pair.difference_pct for pair in comparison.pairs if pair.difference_pct is not None]
     if known:
         rms = (sum(value * value for value in known) / len(known)) ** 0.5
-        worst = max(known, key=abs)
-        lines.append(f"\n{len(known)} pairs: rms difference {rms:.1f} %, largest {worst:+.1f} %")
-    lines += _machine(found)
-    for name, rows in zip(names, (found.only_left, found.only_right), strict=True):
+        lines.append(f"{len(known)} pairs: rms difference {rms:.1f} %, largest {max(known, key=abs):+.1f} %")
+    lines += _measured(comparison)
+    for name, rows in zip(names, (comparison.only_left, comparison.only_right), strict=True):
         if rows:
-            lines.append(f"{len(rows)} rows of {name} have no like on the other side")
-    return "\n".join(lines)
+            lines.append(f"{len(rows)} rows of {name} have no counterpart on the other side")
+    return "\n".join(screen.wrap(line, 2) if number else line for number, line in enumerate(lines))
 
 
-def _machine(found: Comparison) -> list[str]:
+def _measured(comparison: Comparison) -> list[str]:
     """What measured pairs say together, and under which other conditions the right side was measured."""
     lines = []
-    if found.verdicts and found.speed is not None:
-        counts = ", ".join(f"{count} {word}" for word, count in found.verdicts.items())
-        share = 100 * found.speed
-        lines.append(f"as a whole {found.right_name} runs at {share:.1f} % of the speed of {found.left_name}; {counts}")
-        lines.append("(a difference counts where the 95 % intervals of the medians do not overlap)")
-    if any(pair.measured for pair in found.pairs):
-        lines += [f"{name}: {one or 'not stated'} / {other or 'not stated'}" for name, one, other in found.conditions]
+    if comparison.verdicts and comparison.speed is not None:
+        counts = ", ".join(f"{count} {word}" for word, count in comparison.verdicts.items())
+        lines = [
+            f"{comparison.right_name} runs at {100 * comparison.speed:.1f} % of the speed of {comparison.left_name} "
+            f"over all pairs; {counts}",
+            "(a difference counts if the 95 % intervals of the medians do not overlap)",
+        ]
+    if any(pair.measured for pair in comparison.pairs):
+        lines += [f"{name}: {_sides(left, right)}" for name, left, right in comparison.conditions]
     return lines
 
 
-def _row(pair: RowPair) -> tuple[str, ...]:
-    one, other = pair.left, pair.right
-    settings = " ".join(f"{key}={value}" for key, value in one.settings.items() if key not in one.scenario)
-    label = one.scenario if one.scenario == other.scenario else f"{one.scenario} / {other.scenario}"
+def _sides(left: str | None, right: str | None) -> str:
+    return f"{left or 'not stated'} / {right or 'not stated'}"
+
+
+def _row(pair: RowPair) -> tuple[str | TableCell, ...]:
+    left, right = pair.left, pair.right
+    settings = " ".join(f"{key}={value}" for key, value in left.settings.items() if key not in left.scenario)
+    label = left.scenario if left.scenario == right.scenario else f"{left.scenario} / {right.scenario}"
     values = [units.number(v) if v is not None else "unknown" for v in (pair.left_value, pair.right_value)]
-    difference = pair.note if pair.difference_pct is None else f"{pair.difference_pct:+.1f} %"
-    limits = " / ".join(dict.fromkeys(row.limit for row in (one, other) if row.limit))
-    flow = one.flow if pair.measured and one.flow != one.scenario else ""
-    otherwise = "; ".join(f"{name}: {a or 'not stated'} / {b or 'not stated'}" for name, (a, b) in pair.differs.items())
+    difference = TableCell(
+        pair.note if pair.difference_pct is None else f"{pair.difference_pct:+.1f} %", grade(pair.difference_pct)
+    )
+    limits = " / ".join(dict.fromkeys(row.limit for row in (left, right) if row.limit))
+    flow = left.flow if pair.measured and left.flow != left.scenario else ""
+    conditions = "; ".join(f"{name}: {_sides(*sides)}" for name, sides in pair.differs.items())
     name = f"{label} {settings}".strip()
-    return (one.table, name, flow, one.metric, pair.unit, *values, difference, pair.verdict, limits, otherwise)
+    return (left.table, name, flow, left.metric, pair.unit, *values, difference, pair.verdict, limits, conditions)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.report.table import text_table
+from lanewise.report.screen import PIPE, Screen
+from lanewise.report.table import Column, Table, TableCell, render_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -12,9 +13,11 @@ if TYPE_CHECKING:
     from lanewise.installed import Piece
 
 
-def render_doctor(versions: Mapping[str, str], pieces: Sequence[Piece]) -> str:
+def render_doctor(versions: Mapping[str, str], pieces: Sequence[Piece], screen: Screen = PIPE) -> str:
     """Versions, and which optional dependencies are installed."""
-    width = max(map(len, versions))
-    lines = [f"{name:{width}}  {value}" for name, value in versions.items()]
-    rows = [(p.piece, "yes" if p.found else "no", p.detail, "" if p.found else p.without_it) for p in pieces]
-    return "\n".join([*lines, "", text_table(("piece", "here", "detail", "without it"), rows)])
+    table = Table([Column("dependency"), Column("installed"), Column("detail", drop=1, wrap=True),
+                   Column("without it", wrap=True)])  # fmt: skip
+    for piece in pieces:
+        installed = TableCell("yes", "good") if piece.found else TableCell("no", "off")
+        table.add(piece.piece, installed, piece.detail, "" if piece.found else piece.without_it)
+    return f"{screen.facts(versions.items())}\n\n{render_table(table, screen)}"

@@ -1,37 +1,45 @@
-"""The answer of a load test for a terminal."""
+"""Load tests as text: a search for a peak, the generator's own ceilings, a sweep, a training."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lanewise import units
-from lanewise.report.table import text_table
+from lanewise.report.screen import PIPE, Screen
+from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
+
+_EXTRAPOLATED = "extrapolated"
 
 
-def as_text(data: Mapping[str, Any]) -> str:
-    """A search for a peak: the answer, what it rests on, the runs, where time went."""
+def render_peak(data: Mapping[str, Any], screen: Screen = PIPE) -> str:
+    """A search for a peak: the answer, what it is based on, the runs, where time went."""
     run = "the run at the peak" if data["valid"] else "the last run"
-    return "\n".join([*_answer(data), "", *_runs(data["runs"]), "", *stages(data, run), "", *_doubts(data)])
+    return "\n\n".join(filter(None, [
+        _peak(data, screen), _runs(data["runs"], screen), render_stages(data, run, screen),
+        render_notes(data["notes"], [data["folder"]], screen),
+    ]))  # fmt: skip
 
 
-def _answer(data: Mapping[str, Any]) -> Iterator[str]:
-    about = data["about"]
-    keeping = f"p{100 * data['percentile']:g} within {units.readable(data['bound'], 's')}"
-    if not data["valid"]:
-        yield f"no rate was VALID with {keeping}: {data['reason']}"
-    else:
-        yield f"peak       {data['qps']:,.0f} queries/s, {data['goodput']:.3g} GB/s, {keeping}: VALID"
+def _peak(data: Mapping[str, Any], screen: Screen) -> str:
+    bound = f"p{100 * data['percentile']:g} within {units.readable(data['bound'], 's')}"
+    facts = []
+    if data["valid"]:
         low, high = (f"{value:,.0f}" if value else "unknown" for value in data["interval"])
-        yield f"interval   {low} to {high} queries/s (90 %)"
-        yield f"latency    {times(data['latency'])}"
-        yield f"issue lag  {times(data['lag'])}"
+        facts = [
+            ("peak", f"{data['qps']:,.0f} queries/s, {data['goodput']:.3g} GB/s, {bound}: VALID"),
+            ("interval", f"{low} to {high} queries/s (90 %)"),
+            ("latency", percentiles(data["latency"])),
+            ("issue lag", percentiles(data["lag"])),
+        ]
     if data["predicted"]:
-        off = f", {data['residual_pct']:+.1f} % off" if data["residual_pct"] is not None else ""
-        yield f"predicted  {data['predicted']:,.0f} queries/s{off}"
-    yield f"Offline    {data['offline']:,.0f} samples/s"
-    yield f"limit      {data['limit']}"
-    yield f"tested     {tested(about)}"
+        residual = f", {data['residual_pct']:+.1f} % off" if data["residual_pct"] is not None else ""
+        facts.append(("predicted", f"{data['predicted']:,.0f} queries/s{residual}"))
+    facts += [("Offline", f"{data['offline']:,.0f} samples/s"), ("limit", data["limit"]),
+              ("tested", tested(data["about"]))]  # fmt: skip
+    text = screen.facts(facts, 0, 10)
+    failure = screen.wrap(f"no rate was VALID with {bound}: {data.get('reason', '')}", 2)
+    return text if data["valid"] else f"{failure}\n{text}"
 
 
 def tested(about: Mapping[str, object]) -> str:
@@ -39,83 +47,103 @@ def tested(about: Mapping[str, object]) -> str:
     return "; ".join(f"{name} {value}" for name, value in about.items() if value not in ("", None))
 
 
-def times(values: Mapping[str, float]) -> str:
+def percentiles(values: Mapping[str, float]) -> str:
     """Percentiles in one line; of those unknown nothing."""
     return ", ".join(
         f"{name} {units.readable(values[name], 's', 3)}" for name in ("p50", "p99", "p99.9", "max") if name in values
     )
 
 
-def _runs(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    def row(run: Mapping[str, Any]) -> tuple[str, ...]:
+def _runs(runs: Sequence[Mapping[str, Any]], screen: Screen) -> str:
+    columns = [Column("run"), *number_columns("target/s", "seconds"), *number_columns("seed", drop=1),
+               Column("verdict"), Column("p99"), *number_columns("late", drop=2)]  # fmt: skip
+    table = Table(columns)
+    for run in runs:
         verdict = "VALID" if run["valid"] else "ended early" if run["ended early"] else "not valid"
+        cell = TableCell(verdict, "good" if run["valid"] else "") if run["kind"] == "search" else ""
         p99 = units.readable(run["p99"], "s", 3) if run["p99"] else ""
-        numbers = f"{run['qps']:,.0f}", f"{run['seconds']:.1f}", str(run["seed"])
-        return run["kind"], *numbers, verdict if run["kind"] == "search" else "", p99, f"{run['late']:,}"
-
-    heads = ("run", "target/s", "seconds", "seed", "verdict", "p99", "late")
-    return _table(heads, [row(run) for run in runs], right=("target/s", "seconds", "seed", "late"))
+        table.add(run["kind"], f"{run['qps']:,.0f}", f"{run['seconds']:.1f}", str(run["seed"]), cell, p99,
+                  f"{run['late']:,}")  # fmt: skip
+    return render_table(table, screen)
 
 
-def stages(data: Mapping[str, Any], run: str = "this run") -> Iterator[str]:
-    """Where the queries of a run spent their time; nothing where that was not kept."""
+def render_stages(data: Mapping[str, Any], run: str = "this run", screen: Screen = PIPE) -> str:
+    """Where the queries of a run spent their time; nothing where that was not recorded."""
     if not data["mean_batch"]:
-        return
-    yield f"of {run}, batches of {data['mean_batch']:.1f} on average"
-    rows = [
-        (name, *(units.readable(values.get(key), "s", 3) for key in ("p50", "p99", "max")))
-        for name, values in data["stages"].items()
-    ]
-    yield from _table(("stage", "p50", "p99", "max"), rows)
+        return ""
+    table = Table([Column("stage"), Column("p50"), Column("p99"), Column("max")])
+    for name, values in data["stages"].items():
+        table.add(name, *(units.readable(values.get(key), "s", 3) for key in ("p50", "p99", "max")))
+    return f"of {run}, batches of {data['mean_batch']:.1f} on average\n{render_table(table, screen)}"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> Iterator[str]:
-    """Columns as wide as their widest cell, two blanks apart; those in `right` flush right."""
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    for line in (heads, *rows):
-        cells = zip(heads, line, widths, strict=True)
-        yield "  ".join(cell.rjust(wide) if head in right else cell.ljust(wide) for head, cell, wide in cells).rstrip()
+def render_notes(notes: Sequence[str], logs: Sequence[str], screen: Screen = PIPE) -> str:
+    """Notes, and the folders of LoadGen's logs."""
+    return "\n".join([*(screen.wrap(f"note: {note}", 6) for note in notes), *(f"logs: {folder}" for folder in logs)])
 
 
-def _doubts(data: Mapping[str, Any]) -> Iterator[str]:
-    for note in data["notes"]:
-        yield f"note: {note}"
-    yield f"logs: {data['folder']}"
-
-
-def render_ceilings(ceilings: Sequence[Mapping[str, Any]]) -> str:
+def render_ceilings(ceilings: Sequence[Mapping[str, Any]], screen: Screen = PIPE) -> str:
     """The load generator's own limits, one line a mode."""
-    heads = ("mode", "largest valid", "not valid", "p50", "p99", "lag p99", "runs", "note")
-    rows = [
-        (
-            c["mode"], f"{c['qps']:,.0f}/s", f"{c['failed']:,.0f}/s" if c["failed"] is not None else "",
-            *(units.readable(value, "s", 3)
-              for value in (c["latency"].get("p50"), c["latency"].get("p99"), c["lag"].get("p99"))),
-            str(c["runs"]), c["note"],
-        )
-        for c in ceilings
-    ]  # fmt: skip
-    note = "A load test at more than half of this rate measures the generator too."
-    return f"{text_table(heads, rows, right=heads[1:7])}\n\n{note}"
+    table = Table([
+        Column("mode"), *number_columns("largest valid", "not valid", unit="queries/s"), *number_columns("p50", drop=2),
+        *number_columns("p99"), *number_columns("lag p99", drop=1), *number_columns("runs", drop=3),
+        Column("note", wrap=True),
+    ])  # fmt: skip
+    for mode in ceilings:
+        failed = f"{mode['failed']:,.0f}" if mode["failed"] is not None else ""
+        times = (mode["latency"].get("p50"), mode["latency"].get("p99"), mode["lag"].get("p99"))
+        table.add(mode["mode"], f"{mode['qps']:,.0f}", failed, *(units.readable(time, "s", 3) for time in times),
+                  str(mode["runs"]), mode["note"])  # fmt: skip
+    note = screen.wrap("A load test at more than half of this rate also measures the generator.")
+    return f"{render_table(table, screen)}\n\n{note}"
 
 
-def render_training(data: Mapping[str, Any]) -> str:
+def render_training(data: Mapping[str, Any], screen: Screen = PIPE) -> str:
     """The data rate of a training by epoch, in the median, and over the whole run."""
-    heads = ("epochs", "seconds", "s/epoch", "GB/s")
-    rows = [
-        (
-            str(s["first"]) if s["epochs"] == 1 else f"{s['first']} to {s['first'] + s['epochs'] - 1}",
-            f"{s['seconds']:,.3f}", f"{s['seconds'] / s['epochs']:,.3f}", f"{s['rate'] / 1e9:.4g}",
-        )
-        for s in data["spans"]
-    ]  # fmt: skip
+    table = Table([Column("epochs"), *number_columns("seconds", "s/epoch", "GB/s")])
+    for span in data["spans"]:
+        last = span["first"] + span["epochs"] - 1
+        table.add(
+            str(last) if span["epochs"] == 1 else f"{span['first']} to {last}", f"{span['seconds']:,.3f}",
+            f"{span['seconds'] / span['epochs']:,.3f}", f"{span['rate'] / 1e9:.4g}",
+        )  # fmt: skip
     epoch = f"{data['samples']:,} samples of {data['sample_bytes']:,.6g} B an epoch"
-    lines = [
-        text_table(heads, rows, right=heads[1:]),
-        "",
-        f"median     {units.readable(data['median'], 'B/s')}; {epoch}",
-    ]
+    facts = [("median", f"{units.readable(data['median'], 'B/s')}; {epoch}")]
     if data["run_seconds"] is not None:
         rate = units.readable(data["run_rate"], "B/s")
-        lines.append(f"whole run  {rate} in {data['run_seconds']:,.1f} s, with evaluation and all else")
-    return "\n".join([*lines, *(f"note: {note}" for note in data["notes"])])
+        facts.append(("whole run", f"{rate} in {data['run_seconds']:,.1f} s, evaluation and everything else included"))
+    notes = [screen.wrap(f"note: {note}", 6) for note in data["notes"]]
+    return "\n".join([render_table(table, screen), "", screen.facts(facts, 0, 10), *notes])
+
+
+def render_sweep(data: Mapping[str, Any], screen: Screen = PIPE) -> str:
+    """The peak at each point of a sweep, and what a reader of the table has to know."""
+    columns = [
+        Column(str(data["sweep"]), wrap=data["sweep"] == "path"), *number_columns("QPS", "predicted"),
+        *number_columns("off, %", drop=1), *number_columns("GB/s"), *number_columns("of the link", drop=2),
+        *number_columns("p99", drop=3), *number_columns("speed-up"), Column("limit", drop=4, wrap=True),
+        Column("note", wrap=True),
+    ]  # fmt: skip
+    notes = []
+    if not any(row["speedup"] for row in data["rows"]):
+        notes.append(f"no speed-ups, as the baseline {data['baseline']} has no rate")
+    notes += [
+        f"{row['point']} is above the rate of the link, {units.readable(data['link'], 'B/s')}"
+        for row in data["rows"]
+        if row["share"] is not None and row["share"] > 1.0
+    ]
+    table = render_table(Table(columns, [_point(row) for row in data["rows"]]), screen)
+    return "\n".join([table, *(screen.wrap(f"note: {note}", 6) for note in [*notes, *data["notes"]])])
+
+
+def _point(row: Mapping[str, Any]) -> tuple[str, ...]:
+    def text(name: str, form: str, scale: float = 1.0) -> str:
+        return "" if row[name] is None else format(row[name] * scale, form)
+
+    p99 = "" if row["p99"] is None else units.readable(row["p99"], "s", 3)
+    note = f"{_EXTRAPOLATED}: {row['note']}" if row["source"] == _EXTRAPOLATED else row["note"]
+    return (
+        row["point"], text("qps", ",.0f"), text("predicted", ",.0f"), text("residual_pct", "+.1f"),
+        text("goodput", ".4g", 1e-9), text("share", ".1%"), p99, text("speedup", ".2f"),
+        row["limit"].partition(":")[0], note,
+    )  # fmt: skip

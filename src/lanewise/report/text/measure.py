@@ -1,19 +1,21 @@
-"""`lanewise measure` as text: the ready cases."""
+"""`lanewise measure` as text: the built-in cases."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lanewise.report.table import text_table
+from lanewise.report.screen import PIPE, Screen
+from lanewise.report.table import Column, Table, render_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-def render_cases(cases: Sequence[Mapping[str, Any]]) -> str:
-    """One line a ready case of `measure gpu`."""
-    rows = [
-        (c["name"], c["shows"], str(c["scope"]), ", ".join(text.format(a="A", b="B") for text in c["flows"]), c["tool"])
-        for c in cases
-    ]
-    return text_table(("case", "shows", "for", "flows", "as in"), rows)
+def render_cases(cases: Sequence[Mapping[str, Any]], screen: Screen = PIPE) -> str:
+    """One line a case of `measure gpu`."""
+    table = Table([Column("case"), Column("shows", wrap=True), Column("for", drop=2), Column("flows", wrap=True),
+                   Column("same as", drop=1, wrap=True)])  # fmt: skip
+    for case in cases:
+        flows = ", ".join(text.format(a="A", b="B") for text in case["flows"])
+        table.add(case["name"], case["says"], str(case["over"]), flows, case["like"])
+    return render_table(table, screen)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise import units
-from lanewise.report.table import Footnotes, text_table
+from lanewise.report.screen import PIPE, Screen
+from lanewise.report.table import Column, Footnotes, Table, render_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,22 +14,24 @@ if TYPE_CHECKING:
     from lanewise.catalog import Figure, Part
 
 
-def render_parts(parts: Sequence[Part]) -> str:
+def render_parts(parts: Sequence[Part], screen: Screen = PIPE) -> str:
     """One line a part."""
-    rows = [(p.name, p.kind, str(len(p.figures)), p.title) for p in sorted(parts, key=lambda p: (p.kind, p.name))]
-    return text_table(("part", "kind", "figures", "title"), rows, right=("figures",))
+    table = Table([Column("part"), Column("kind"), Column("figures", number=True, drop=1), Column("title", wrap=True)])
+    for part in sorted(parts, key=lambda part: (part.kind, part.name)):
+        table.add(part.name, part.kind, str(len(part.figures)), part.title)
+    return render_table(table, screen)
 
 
-def render_part(part: Part) -> str:
+def render_part(part: Part, screen: Screen = PIPE) -> str:
     """Every figure of a part with its basis and source."""
     notes = Footnotes()
-    rows = [
-        (key, _value(figure), figure.basis if figure.known else "", notes.mark([_source(figure)]))
-        for key, figure in part.figures.items()
-    ]
-    lines = [f"{part.name}: {part.title} ({part.kind})"]
-    lines += [f"also called {', '.join(part.aliases)}"] if part.aliases else []
-    return "\n".join([*lines, "", text_table(("figure", "value", "basis", "source"), rows), "", notes.render()])
+    table = Table([Column("figure"), Column("value"), Column("basis"), Column("source")])
+    for key, figure in part.figures.items():
+        source = f"{figure.source}; {figure.condition}" if figure.condition else figure.source
+        table.add(key, _value(figure), figure.basis if figure.known else "", notes.mark([source]))
+    lines = [screen.wrap(f"{part.name}: {part.title} ({part.kind})", 2)]
+    lines += [screen.wrap(f"also called {', '.join(part.aliases)}", 2)] if part.aliases else []
+    return "\n".join([*lines, "", render_table(table, screen), "", notes.render(screen)])
 
 
 def _value(figure: Figure) -> str:
@@ -41,7 +44,3 @@ def _value(figure: Figure) -> str:
         unit = "B" if figure.value < 4096 else "GiB" if figure.value >= 2**30 else "KiB"
     whole = unit in ("1", "B", "GiB", "KiB") and units.from_si(figure.value, unit).is_integer()
     return units.show(figure.value, unit, len(str(int(units.from_si(figure.value, unit)))) if whole else 4)
-
-
-def _source(figure: Figure) -> str:
-    return f"{figure.source}; {figure.condition}" if figure.condition else figure.source

@@ -2,98 +2,100 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from lanewise.report.table import Footnotes, heading, text_table
+from lanewise import units
+from lanewise.planning.layouts import Ranking
+from lanewise.planning.patterns import pattern
+from lanewise.planning.pins import Pinning
+from lanewise.planning.pins import lines as environment
+from lanewise.planning.spots import commands, show_moves
+from lanewise.report.screen import PIPE, Screen
+from lanewise.report.table import Column, Footnotes, Table, TableCell, heading, number_columns, render_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lanewise.planning.ask import Ask
-    from lanewise.planning.layouts import Ranking
-    from lanewise.planning.pins import Pinning
     from lanewise.planning.place import Candidate, Placement
     from lanewise.planning.score import Line
 
 STEADY = "note: rates are those of steady state, not simulated"
 
 
-def render_plan(found: Placement | Ranking | Pinning, ask: Ask, ref: str, parts: list[str]) -> str:
-    """The answer for people; `ref` and `parts` are the system and part files to name in commands to run next."""
-    from lanewise.planning.layouts import Ranking
-    from lanewise.planning.pins import Pinning
+def render_plan(
+    answer: Placement | Ranking | Pinning, ask: Ask, ref: str, parts: Sequence[str], screen: Screen = PIPE
+) -> str:
+    """What to do and why; `ref` and `parts` are the system and part files to name in commands to run next."""
+    if isinstance(answer, Ranking):
+        return _ranking(answer, ask, screen)
+    return _pinning(answer, screen) if isinstance(answer, Pinning) else _placement(answer, ref, parts, screen)
 
-    if isinstance(found, Ranking):
-        return _ranking(found, ask)
-    return _pinning(found) if isinstance(found, Pinning) else _placement(found, ref, parts)
 
-
-def _ranking(found: Ranking, ask: Ask) -> str:
-    from lanewise import units
-    from lanewise.planning.patterns import pattern
-
+def _ranking(ranking: Ranking, ask: Ask, screen: Screen) -> str:
     title = f"{ask.pattern} ({pattern(ask.pattern)[0].title})" if ask.pattern else "these flows"
-    service = bool(found.places[0].work.services)
-    what = "served" if service else found.by
-    lines = [f"{'these services' if service else title}, ranked by {what}"]
-    rows = []
-    for each in found.places:
-        score = each.score
-        held = "" if service else f"{score.held} of {len(score.lines)}"
-        first = f"{100 * score.goals[0]:.1f} %" if service else units.number(score.total / 1e9)
-        second = " ".join(_qps(line.rate) for line in score.lines) if service else _gb(score.slowest)
-        rows.append((str(each.rank), each.label, first, second, held, score.limit))
-    heads = ("rank", "system", "worst served", "QPS", "held", "limit")
-    if not service:
-        heads = ("rank", "system", "total GB/s", "slowest GB/s", "held", "limit")
-    lines += [text_table(heads, rows, right=(*heads[2:4], "rank")), ""]
-    lines += [f"{each.rank}  {each.label}: {each.why}" for each in found.places if each.why]
-    lines += [f"-  {system.name} cannot run it: {error.cause}" for system, error in found.cannot]
-    return "\n".join([*lines, STEADY]).rstrip()
+    service = bool(ranking.places[0].work.services)
+    table = Table([
+        Column("rank", number=True), Column("system", wrap=True),
+        *(number_columns("worst served", "QPS") if service else number_columns("total", "slowest", unit="GB/s")),
+        Column("held", drop=1), Column("limit", wrap=True),
+    ])  # fmt: skip
+    for place in ranking.places:
+        score = place.score
+        if service:
+            numbers = (f"{100 * score.goals[0]:.1f} %", " ".join(_qps(line.rate) for line in score.lines), "")
+        else:
+            numbers = (units.number(score.total / 1e9), _gb(score.slowest), f"{score.held} of {len(score.lines)}")
+        table.add(str(place.rank), place.label, *numbers, score.limit)
+    lines = [f"{place.rank}  {place.label}: {place.why}" for place in ranking.places if place.why]
+    lines += [f"-  {system.name} cannot run it: {error.cause}" for system, error in ranking.cannot]
+    head = f"{'these services' if service else title}, ranked by {'served' if service else ranking.by}"
+    return "\n".join([head, render_table(table, screen), "", *(screen.wrap(line, 3) for line in [*lines, STEADY])])
 
 
-def _placement(found: Placement, ref: str, parts: list[str]) -> str:
-    from lanewise.planning.spots import show_moves
-
+def _placement(placement: Placement, ref: str, parts: Sequence[str], screen: Screen) -> str:
     notes = Footnotes()
-    services = bool(found.question.tenants)
-    rows = _rows("as it stands", found.today, services, notes)
-    for each in (*found.between, found.best):
-        if each.moves or found.today is None or each.serving != found.today.serving:
-            what = show_moves(each.moves) or ("as it stands" if found.today is None else "as it stands, other GPUs")
-            rows += _rows(what, each, services, notes)
+    services = bool(placement.question.tenants)
+    rows = _rows("as it stands", placement.today, services, notes)
+    for candidate in (*placement.between, placement.best):
+        if candidate.moves or placement.today is None or candidate.serving != placement.today.serving:
+            same = "as it stands" if placement.today is None else "as it stands, other GPUs"
+            rows += _rows(show_moves(candidate.moves) or same, candidate, services, notes)
     if services:
-        heads = ("plan", "service", "wanted QPS", "QPS", "GPUs", "latency", "limit", "basis", "rests on")
+        columns = [Column("plan", wrap=True), Column("service"), *number_columns("wanted QPS", drop=3),
+                   *number_columns("QPS", "GPUs"), Column("latency", wrap=True)]  # fmt: skip
     else:
-        heads = ("plan", "flow", "total GB/s", "GB/s", "", "", "limit", "basis", "rests on")
-    rows_table = text_table(heads, rows, right=("wanted QPS", "QPS", "GPUs", *heads[2:4]))
-    lines = [heading(found.question.system), rows_table]
-    lines += ["", *_do(found, ref, parts), "", *_ending(found), "", notes.render()]
-    return "\n".join(lines).rstrip()
+        columns = [Column("plan", wrap=True), Column("flow", wrap=True), *number_columns("total GB/s", "GB/s")]
+    columns += [Column("limit", wrap=True), Column("basis", drop=1), Column("based on")]
+    facts = [*_do(placement, ref, parts), "", *_ending(placement)]
+    # Commands stay in one piece, to be copied.
+    text = "\n".join(line if line.startswith("  ") else screen.wrap(line, 2) for line in facts)
+    parts_of_text = [f"{heading(placement.question.system)}\n{render_table(Table(columns, rows), screen)}", text]
+    return "\n\n".join([*parts_of_text, *([notes.render(screen)] if notes.texts else [])])
 
 
-def _rows(what: str, found: Candidate | None, services: bool, notes: Footnotes) -> list[tuple[str, ...]]:
+def _rows(plan: str, candidate: Candidate | None, services: bool, notes: Footnotes) -> list[Sequence[str | TableCell]]:
     """One row a tenant or a limit, the plan's name in the first."""
-    from lanewise import units
-
-    if found is None:
-        return [(what, "cannot run", *[""] * 7)]
-    rows: list[tuple[str, ...]] = []
-    for lines in _alike(found.score.lines):
+    if candidate is None:
+        return [(plan, "cannot run", *[""] * (7 if services else 5))]
+    rows: list[Sequence[str | TableCell]] = []
+    for lines in _alike(candidate.score.lines):
         line = lines[0]
         mark = notes.mark([line.rests_on] if line.rests_on != "the plan" else [])
         basis = line.basis if mark else ""
+        name = "" if rows else plan
         if line.wanted is not None:
-            rate, wanted = _qps(line.rate), _qps(line.wanted)
-            told = found.confirmed.of(line.name) if found.confirmed is not None else None
-            latency = told.show() if told is not None else ""
-            limit = told.limit if told is not None and told.late and line.served else line.limit
-            rows.append(("", line.name, wanted, rate, str(len(line.gpus)), latency, limit, basis, mark))
+            answer = candidate.confirmed.of(line.name) if candidate.confirmed is not None else None
+            latency = answer.show() if answer is not None else ""
+            limit = answer.limit if answer is not None and answer.late and line.served else line.limit
+            numbers = [_qps(line.wanted), _qps(line.rate), str(len(line.gpus)), latency]
+            rows.append((name, line.name, *numbers, limit, basis, mark))
         else:
-            name = _first([each.name for each in lines])
-            rows.append(("", name, "", _gb(line.rate), "", "", _first([each.limit for each in lines]), basis, mark))
-    total = "" if services else units.number(found.score.total / 1e9)
-    rows[0] = (what, rows[0][1], rows[0][2] or total, *rows[0][3:])
+            total = "" if rows or services else units.number(candidate.score.total / 1e9)
+            flow, limit = _first([each.name for each in lines]), _first([each.limit for each in lines])
+            numbers = ["", _gb(line.rate), "", ""] if services else [total, _gb(line.rate)]
+            rows.append((name, flow, *numbers, limit, basis, mark))
     return rows
 
 
@@ -105,8 +107,6 @@ def _first(texts: Sequence[str]) -> str:
 
 def _alike(lines: Sequence[Line]) -> list[list[Line]]:
     """Flows of one rate and one kind of limit together; tenants each alone."""
-    import re
-
     groups: dict[object, list[Line]] = {}
     for line in lines:
         key = line.name if line.wanted is not None else (_gb(line.rate), re.sub(r"\w*\d\w*", "", line.limit))
@@ -114,17 +114,17 @@ def _alike(lines: Sequence[Line]) -> list[list[Line]]:
     return list(groups.values())
 
 
-def _do(found: Placement, ref: str, parts: list[str]) -> list[str]:
+def _do(placement: Placement, ref: str, parts: Sequence[str]) -> list[str]:
     """What to run, or that nothing is to be done."""
-    from lanewise.planning.spots import commands
-
-    best = found.best
+    best = placement.best
     if not best.moves:
-        lines = ["nothing to move: " + ("no placement found holds either" if found.late else "no placement is better")]
+        lines = [
+            "nothing to move: " + ("no placement found holds either" if placement.late else "no placement is better")
+        ]
     else:
         count = f"{len(best.moves)} move{'' if len(best.moves) == 1 else 's'}"
         lines = [f"do this ({count}):"]
-        lines += [f"  {line}" for line in commands(found.question.system, ref, best.moves, parts)]
+        lines += [f"  {line}" for line in commands(placement.question.system, ref, best.moves, parts)]
     for tenant, gpus in best.serving.items():
         hosts: dict[str, list[str]] = {}
         for gpu in gpus:
@@ -134,77 +134,73 @@ def _do(found: Placement, ref: str, parts: list[str]) -> list[str]:
     return lines
 
 
-def _ending(found: Placement) -> list[str]:
-    name, use = found.best.score.busiest
+def _ending(placement: Placement) -> list[str]:
+    name, use = placement.best.score.busiest
     lines = [f"busiest then: {name}, {100 * use:.0f} %"] if name else []
-    if found.doubt:
-        lines.append(f"best found, not proven: {found.doubt} ({found.tried} placements judged)")
+    if placement.doubt:
+        lines.append(f"best found, not proven: {placement.doubt} ({placement.tried} placements judged)")
     else:
-        count = f"{found.tried} placement{'' if found.tried == 1 else 's'}"
-        where = "in steady state " if found.question.tenants else ""
-        where += f"for {_percent(found.margin)} more " if found.margin else ""
+        count = f"{placement.tried} placement{'' if placement.tried == 1 else 's'}"
+        where = "in steady state " if placement.question.tenants else ""
+        where += f"for {_percent(placement.margin)} more " if placement.margin else ""
         lines.append(
             f"proven: {where}no other placement is better ({count} judged, the rest ruled out by the solver's bound)"
         )
-    return [*lines, *_confirmation(found)]
+    return [*lines, *_confirmation(placement)]
 
 
-def _confirmation(found: Placement) -> list[str]:
+def _confirmation(placement: Placement) -> list[str]:
     """The margin or the broken bound, and what was simulated and what was not."""
     lines = []
-    steady = found.steady.confirmed if found.steady is not None else None
+    steady = placement.steady.confirmed if placement.steady is not None else None
     if steady is not None:
         late = "; ".join(f"{each.tenant}: {each.show()}" for each in steady.late)
-        lines = [f"planned for {_percent(found.margin)} more than asked, as steady state alone is late ({late})"]
-    for each in found.late:
+        lines = [f"planned for {_percent(placement.margin)} more than asked, as steady state alone is late ({late})"]
+    for each in placement.late:
         lines.append(f"{each.tenant}: the bound is not kept: {each.show()}, limited by {each.limit}")
-    return [*lines, _note(found)]
+    return [*lines, _note(placement)]
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _note(found: Placement) -> str:
-    confirmed = found.best.confirmed
+def _note(placement: Placement) -> str:
+    confirmed = placement.best.confirmed
     if confirmed is None:
         return STEADY
     if confirmed.why:
         return f"{STEADY}: {confirmed.why}"
     if not confirmed.seconds:
         return f"{STEADY}: no tenant has a latency bound"
-    beside = ", the flows beside them without a pause" if found.question.flows else ""
+    beside = ", the flows beside them without a pause" if placement.question.flows else ""
     return (
         f"note: latencies are simulated ({confirmed.seconds:.3g} s of queries{beside}); "
         "QPS, limits and what is busiest are those of steady state"
     )
 
 
-def _pinning(found: Pinning) -> str:
-    from lanewise.planning.pins import lines as environment
-
-    rows = [(p.gpu, p.card, p.cls, _gb(p.out.rate), _gb(p.into.rate), p.out.limit) for p in found.pins]
-    heads = ("GPU", "card", "class", "sends GB/s", "receives GB/s", "limit of sending")
-    text = [f"{heading(found.system)}: a card for each GPU, all GPUs at once and both ways"]
-    text += [text_table(heads, rows, right=heads[3:5]), ""]
-    text += [f"{line}  # {p.gpu} on {p.host}" for line, p in zip(environment(found), found.pins, strict=True)]
-    text += ["", "names and numbers are those of the description; put in those of ibv_devices and nvidia-smi"]
-    if found.further is not None:
-        slow = _gb(found.further.slowest)
-        text.append(f"cards of a further class would spread the load better: {slow} GB/s for the slowest GPU")
-    if found.doubt:
-        text.append(f"best found, not proven: {found.doubt}")
-    text.append(STEADY)
-    return "\n".join(text)
+def _pinning(pinning: Pinning, screen: Screen) -> str:
+    table = Table([
+        Column("GPU"), Column("card"), Column("class"), *number_columns("sends", "receives", unit="GB/s"),
+        Column("limit of sending", wrap=True),
+    ])  # fmt: skip
+    for pin in pinning.pins:
+        table.add(pin.gpu, pin.card, pin.cls, _gb(pin.out.rate), _gb(pin.into.rate), pin.out.limit)
+    lines = [f"{heading(pinning.system)}: a card for each GPU, all GPUs at once and both ways"]
+    lines += [render_table(table, screen), ""]
+    lines += [f"{line}  # {p.gpu} on {p.host}" for line, p in zip(environment(pinning), pinning.pins, strict=True)]
+    facts = ["names and numbers are those of the description; replace them by those of ibv_devices and nvidia-smi"]
+    if pinning.further is not None:
+        slowest = _gb(pinning.further.slowest)
+        facts.append(f"cards of a further class would balance the load better: {slowest} GB/s for the slowest GPU")
+    facts += [f"best found, not proven: {pinning.doubt}"] if pinning.doubt else []
+    return "\n".join([*lines, "", *(screen.wrap(fact, 2) for fact in [*facts, STEADY])])
 
 
 def _qps(rate: float) -> str:
-    from lanewise import units
-
     return units.number(rate, max(4, len(str(round(rate)))))  # whole queries from 1,000 on
 
 
 def _gb(rate: float) -> str:
-    from lanewise import units
-
     return units.number(rate / 1e9)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.report.table import heading, text_table
-from lanewise.report.text.matrices import show_classes
-from lanewise.report.words import link_speed
+from lanewise.report.screen import PIPE, Screen
+from lanewise.report.table import Column, Table, heading, render_table
+from lanewise.report.text.matrices import render_classes
+from lanewise.report.words import link_speed, plural
 from lanewise.routes.shared import sharers
 
 if TYPE_CHECKING:
@@ -18,53 +19,56 @@ if TYPE_CHECKING:
     from lanewise.topology.model import System
 
 
-def render_route(system: System, route: Route) -> str:
+def render_route(system: System, route: Route, screen: Screen = PIPE) -> str:
     """A route, its class, and what else uses each of its links."""
     allowed = "" if route.allowed else f"   not allowed: {route.why}"
-    hops = f"{len(route.hops)} hop{'' if len(route.hops) == 1 else 's'}"
-    lines = [f"{route.src} -> {route.dst}   class {route.cls}, {route.via}, {hops}{allowed}", f"  {route.show()}"]
-    lines += [f"  {route.note}"] if route.note else []
+    lines = [f"{route.src} -> {route.dst}   class {route.cls}, {route.via}, {plural(len(route.hops), 'hop')}{allowed}"]
+    lines += [f"  {route.show()}", *([f"  {route.note}"] if route.note else [])]
     lines += [f"  stage {i}: {stage.show()} ({stage.cls})" for i, stage in enumerate(route.stages, 1)]
+    hops = Table([Column("from"), Column("to"), Column("link"), Column("shared with", wrap=True)])
     others = sharers(system, route)
-    rows = [(hop.start, hop.end, link_speed(hop.link), _some(others[hop.key])) for hop in route.hops]
-    hop_table = text_table(("from", "to", "link", "shared with"), rows)
-    return "\n".join([*lines, "", hop_table]) if rows else "\n".join(lines)
+    for hop in route.hops:
+        hops.add(hop.start, hop.end, link_speed(hop.link), _first(others[hop.key]))
+    text = "\n".join(screen.wrap(line, 4) for line in lines)
+    return f"{text}\n\n{render_table(hops, screen)}" if hops.rows else text
 
 
-def _some(routes: Sequence[Route]) -> str:
+def _first(routes: Sequence[Route]) -> str:
     """The first few of many routes by their ends."""
     names = [f"{route.src}->{route.dst}" for route in routes]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more if names else "nothing else"
 
 
-def render_routes(routes: Sequence[Route]) -> str:
+def render_routes(routes: Sequence[Route], screen: Screen = PIPE) -> str:
     """One line a route."""
-    rows = [
-        (str(i), r.cls, str(r.via), r.show(), "yes" if r.allowed else f"no: {r.why}") for i, r in enumerate(routes, 1)
-    ]
-    return text_table(("", "class", "via", "way", "allowed"), rows)
+    table = Table([Column("", number=True), Column("class"), Column("via", drop=1), Column("route", wrap=True),
+                   Column("allowed", wrap=True)])  # fmt: skip
+    for number, route in enumerate(routes, 1):
+        allowed = "yes" if route.allowed else f"no: {route.why}"
+        table.add(str(number), route.cls, str(route.via), route.show(), allowed)
+    return render_table(table, screen)
 
 
-def show_overview(system: System, classes: ClassMatrix, pairs: Sequence[Peers]) -> None:
+def render_overview(system: System, classes: ClassMatrix, pairs: Sequence[Peers], screen: Screen = PIPE) -> str:
     """The classes of all pairs, and which GPUs can be peers."""
-    print(heading(system))
     cells = [["" if cell == "-" else cell for cell in row] for row in classes.cells]
     numa = ["-" if node is None else str(node) for node in classes.numa]
-    show_classes(classes.names, cells, {"NUMA": numa})
-    print("\n".join(["", *classes.notes, _peers(pairs)]))
+    matrix = render_classes(classes.names, cells, {"NUMA": numa}, screen)
+    notes = [screen.wrap(text, 2) for text in (*classes.notes, *_peers(pairs))]
+    return "\n".join([heading(system), matrix, "", *notes])
 
 
-def _peers(pairs: Sequence[Peers]) -> str:
+def _peers(pairs: Sequence[Peers]) -> list[str]:
     if not pairs:
-        return "fewer than two GPUs: no peers"
-    lines = [f"peers: {sum(pair.allowed for pair in pairs)} of {len(pairs)} pairs of GPUs"]
+        return ["fewer than two GPUs: no peers"]
     reasons: dict[str, list[str]] = {}
     for pair in pairs:
         if not pair.allowed:
             why = pair.why.replace(f"{pair.one} and {pair.other}", "they")  # one reason for many pairs
             reasons.setdefault(why, []).append(f"{pair.one}-{pair.other}")
-    for why, group in reasons.items():
-        more = f" and {len(group) - 6} more" if len(group) > 6 else ""
-        lines.append(f"not peers: {', '.join(group[:6])}{more}: {why}")
-    return "\n".join(lines)
+    lines = [f"peers: {sum(pair.allowed for pair in pairs)} of {len(pairs)} pairs of GPUs"]
+    for why, names in reasons.items():
+        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+        lines.append(f"not peers: {', '.join(names[:6])}{more}: {why}")
+    return lines

@@ -1,332 +1,207 @@
-"""The facts of a run, a prediction, a comparison or a list of routes as tables on the terminal."""
+"""A run as text: studies in one screen, their rows where asked, services under load, measured rows."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from lanewise import units
 from lanewise.report import measured, page
-from lanewise.report.citations import shortened
-from lanewise.report.table import text_table
-from lanewise.report.terminal import Column, Sheet, make_console, print_sheet
-from lanewise.report.text.matrices import show_matrix
-from lanewise.report.text.service import service_view, services_sheet, show_service
+from lanewise.report.screen import PIPE, Screen
+from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
+from lanewise.report.text.matrices import render_matrix
+from lanewise.report.text.service import render_service, services_table
+from lanewise.report.words import grade, plural
 from lanewise.results import statistics
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from rich.console import Console
-
-    from lanewise.results.compare import Comparison
     from lanewise.results.observation import Observation
     from lanewise.results.run import Conclusion, Run, StudyRun
     from lanewise.results.statistics import Residuals
-    from lanewise.routes.model import Route
     from lanewise.studies.form import StudyForm
 
-_GRADE = {"": "", "off": "yellow", "far": "bold red"}
+MOST_FAR_ROWS = 8  # rows off by more than 10 % that are shown at once
+MOST_FAILED = 5  # conclusions that do not hold that are shown at once
+_VERDICTS = {True: ("holds", "green"), False: ("does not hold", "bold red"), None: ("not evaluated", "dim")}
 
 
-def render_studies(forms: Sequence[tuple[str, StudyForm]]) -> str:
-    """One line a ready study."""
-    rows = [(name, str(len(form.rows)), form.title) for name, form in forms]
-    return text_table(("study", "rows", "title"), rows, right=("rows",))
+def render_studies(forms: Sequence[tuple[str, StudyForm]], screen: Screen = PIPE) -> str:
+    """One line a built-in study."""
+    table = Table([Column("study"), *number_columns("rows"), Column("title", wrap=True)])
+    for name, form in forms:
+        table.add(name, str(len(form.rows)), form.title)
+    return render_table(table, screen)
 
 
-def show_run(run: Run, console: Console | None = None, rows: bool = False) -> None:
-    """The finding, a line a study and every conclusion; with `rows` every row as well."""
-    console = console or make_console()
-    _say(console, page.headline(run))
-    _say(console, "")
-    pages = page.study_pages(run)
-    if pages or not (run.services or run.rows):
-        print_sheet(console, _studies(pages))
-    for service in run.services:
-        console.print("")
-        show_service(service, console)
-    show_measured(run.rows, console)
-    for one in pages:
-        show_study(one.study, console, rows)
+def render_run(run: Run, rows: bool = False, screen: Screen = PIPE) -> str:
+    """One screen: what each study finds, what does not hold, the rows that are far off; with `rows` every row."""
+    parts = [_head(run, screen)]
+    if run.studies:
+        parts += [_summary(run, screen), _failed(run.studies, screen), _far(run.studies, screen)]
+    parts += [render_service(service, screen) for service in run.services]
+    parts.append(render_measured(run.rows, screen))
+    parts += [_study(study, screen) for study in run.studies if rows]
+    return "\n\n".join(filter(None, parts))
 
 
-def show_measured(rows: Sequence[Observation], console: Console | None = None) -> None:
-    """Measured rows by scenario: matrices of pairs, then every cell with its spread and what it is compared with."""
-    console = console or make_console()
-    for part in measured.parts(rows):
-        _say(console, "")
-        console.rule(part.name, align="left", style="dim", characters="─")
-        _say(console, " · ".join(filter(None, [part.summary, part.common])))
-        for matrix in part.matrices:
-            _say(console, "")
-            targets = [str(place) for place, _ in matrix.series[0].points]
-            sources = [one.name for one in matrix.series]
-            show_matrix(sources, targets, [[y for _, y in one.points] for one in matrix.series], matrix.title, console)
-        for table in part.tables:
-            _say(console, "")
-            print_sheet(console, _measured(table))
-            if table.left_out:
-                _say(console, f"{table.left_out} more rows are in the run's file")
+def _head(run: Run, screen: Screen) -> str:
+    """What was compared, and how far off it is."""
+    total = statistics.overall(run)
+    if not run.studies or total.rms_pct is None:
+        return screen.wrap(page.headline(run))
+    text = (
+        f"{'1 study' if len(run.studies) == 1 else f'{len(run.studies)} studies'}, {plural(total.rows, 'row')}; "
+        f"{total.compared} predict a published value: rms residual {total.rms_pct:.1f} %, {total.close} within 5 %, "
+        f"{total.far} beyond 10 %"
+    )
+    measured_rows = page.against_measured([row for study in run.studies for row in study.rows])
+    return "\n".join(screen.wrap(line) for line in [text, *measured_rows])
 
 
-def _measured(table: measured.Table) -> Sheet:
-    unit = table.unit
-    sheet = Sheet(
-        [
-            Column("flow", elastic=True),
-            Column("settings", keep=2, elastic=True),
-            Column("metric"),
-            Column(f"median\n{unit}", True),
-            Column(f"smallest\n{unit}", True, keep=3),
-            Column(f"largest\n{unit}", True, keep=3),
-            Column("spread\n%", True, keep=1),
-            Column("samples", True, keep=4),
-            *(column for head in table.heads
-              for column in (Column(f"{head}\n{unit}", True), Column(f"measured\n/ {head}", True))),
-            Column("path", keep=5, elastic=True),
-            Column("how", keep=6, elastic=True),
-            Column("note", keep=7, elastic=True),
-        ]
+def _summary(run: Run, screen: Screen) -> str:
+    """Each study with its residuals and how many conclusions hold; below it what it finds, in one line."""
+    columns = [
+        Column("study"), *number_columns("rows", drop=3), *number_columns("compared", drop=2),
+        *number_columns("rms %", "worst %"), Column("conclusions that hold", drop=1),
+    ]  # fmt: skip
+    table = Table(columns)
+    for study in run.studies:
+        total = statistics.residuals(study.rows)
+        table.add(study.name, str(total.rows), str(total.compared), _rms(total),
+                  TableCell(page.signed(total.worst_pct), grade(total.worst_pct)),
+                  page.verdict_text([study]).replace(" hold", ""))  # fmt: skip
+    head, *lines = render_table(table, screen).split("\n")
+    for number, study in enumerate(run.studies):
+        sentence = screen.wrap(f"  {_first_sentence(study.finding)}", 2)
+        lines[number] += f"\n{screen.style(sentence, 'dim')}"
+    return "\n".join([head, *lines])
+
+
+def _first_sentence(text: str) -> str:
+    """The first sentence without what stands in brackets."""
+    return re.sub(r" \([^)]*\)", "", re.split(r"(?<=[.!?]) ", text, maxsplit=1)[0])
+
+
+def _failed(studies: Sequence[StudyRun], screen: Screen) -> str:
+    """The conclusions that do not hold."""
+    failed = [(study, conclusion) for study in studies for conclusion in study.conclusions if conclusion.holds is False]
+    if not failed:
+        return ""
+    lines = [screen.wrap(f"  {study.name}: {conclusion.says}", 4) for study, conclusion in failed[:MOST_FAILED]]
+    more = len(failed) - MOST_FAILED
+    lines += [f"  and {more} more: --rows"] if more > 0 else []
+    return "\n".join([screen.style("does not hold in these rows", "bold"), *lines])
+
+
+def _far(studies: Sequence[StudyRun], screen: Screen) -> str:
+    """The predictions that are off by more than 10 %, the worst first."""
+    far = sorted(
+        ((study, row, row.residual_pct) for study in studies for row in study.rows
+         if row.role == "prediction" and row.residual_pct is not None and abs(row.residual_pct) > statistics.FAR_PCT),
+        key=lambda item: -abs(item[2]),
     )  # fmt: skip
-    for cell in table.cells:
-        told = [part for value, ratio, grade in cell.compared for part in (value, (ratio, _GRADE[grade]))]
-        fixed = (cell.value, cell.low, cell.high, cell.spread, cell.samples)
-        chosen = cell.settings if "settings" in table.columns else ""
-        path = cell.path if "path" in table.columns else ""
-        sheet.add(cell.flow, chosen, cell.metric, *fixed, *told, path, cell.how, cell.note)
-    return sheet
+    if not far:
+        return ""
+    table = Table([
+        *number_columns("off by"), Column("study"), Column("row"), Column("table", drop=4), Column("metric", drop=3),
+        *number_columns("published", "predicted", drop=2), Column("unit", drop=2),
+    ])  # fmt: skip
+    for study, row, residual in far[:MOST_FAR_ROWS]:
+        settings = page.settings_text(row)
+        name = ", ".join(filter(None, [row.scenario, row.flow if row.flow != row.scenario else "", settings]))
+        table.add(TableCell(f"{page.signed(residual)} %", "far"), study.name, name, row.table, row.metric,
+                  _number(row.published), _number(row.value), row.unit)  # fmt: skip
+    more = len(far) - MOST_FAR_ROWS
+    head = screen.style(f"{plural(len(far), 'row')} off by more than {statistics.FAR_PCT:g} %, the worst first", "bold")
+    return "\n".join([head, render_table(table, screen), *([f"  and {more} more: --rows"] if more > 0 else [])])
 
 
-def _studies(pages: Sequence[page.StudyPage]) -> Sheet:
-    names = page.basis_names(pages)
-    heads = [Column(f"{name}\nrms %", True, keep=2) for name in names]
-    sheet = Sheet(
-        [Column("study", elastic=True), Column("rows", True), Column("all\nrms %", True), *heads,
-         Column("worst\n%", True), Column("conclusions", keep=1)]
-    )  # fmt: skip
-    for one in pages:
-        groups = [_rms(one.bases.get(name)) for name in names]
-        sheet.add(one.study.name, str(one.total.rows), _rms(one.total), *groups, _worst(one.total), one.verdict)
-    return sheet
+def _study(study: StudyRun, screen: Screen) -> str:
+    """One study: finding, conclusions and every row of every table."""
+    prepared = page.study_page(study)
+    parts = [f"{screen.style(study.title, 'bold')}\n{screen.wrap(study.finding)}"]
+    parts.append("\n".join(_conclusion(conclusion, screen) for conclusion in study.conclusions))
+    parts.append(render_table(services_table(study.services), screen) if study.services else "")
+    parts += [screen.wrap(line, 2) for line in prepared.methods]
+    parts += [render_table(_rows(table), screen) for table in prepared.tables]
+    return "\n\n".join(filter(None, parts))
+
+
+def _conclusion(conclusion: Conclusion, screen: Screen) -> str:
+    word, style = _VERDICTS[conclusion.holds]
+    text = screen.wrap(f"{word:15}{conclusion.says}", 15)
+    return screen.style(text[:15], style) + text[15:]
 
 
 def _rms(group: Residuals | None) -> str:
     return page.NONE if group is None or group.rms_pct is None else f"{group.rms_pct:.1f}"
 
 
-def _worst(group: Residuals) -> tuple[str, str]:
-    return page.signed(group.worst_pct), _GRADE[page.grade(group.worst_pct)]
+def _number(value: float | None) -> str:
+    return "" if value is None else units.number(value)
 
 
-def show_study(study: StudyRun, console: Console | None = None, rows: bool = True) -> None:
-    """One study: finding, conclusions and, with `rows`, every row of every table."""
-    console = console or make_console()
-    console.rule(study.title, align="left", style="dim", characters="─")
-    _say(console, study.finding)
-    _say(console, "")
-    for conclusion in study.conclusions:
-        _conclude(console, conclusion)
-    if study.services:
-        _say(console, "")
-        print_sheet(console, services_sheet(study.services))
-    if not rows:
-        return
-    prepared = page.study_page(study)
-    for line in prepared.methods:
-        _say(console, "")
-        _say(console, line)
-    for table in prepared.tables:
-        _say(console, "")
-        print_sheet(console, _rows(table))
+def render_measured(rows: Iterable[Observation], screen: Screen = PIPE) -> str:
+    """Measured rows by scenario: matrices of pairs, then every row with its range and what it is compared with."""
+    blocks = []
+    for part in measured.parts(rows):
+        head = screen.style(part.name, "bold")
+        blocks.append(f"{head}\n{screen.wrap(' · '.join(filter(None, [part.summary, part.common])))}")
+        for matrix in part.matrices:
+            targets = [str(target) for target, _ in matrix.series[0].points]
+            sources = [series.name for series in matrix.series]
+            values = [[y for _, y in series.points] for series in matrix.series]
+            blocks.append(render_matrix(sources, targets, values, matrix.title, screen))
+        for table in part.tables:
+            more = f"\n{table.left_out} more rows are in the run's file" if table.left_out else ""
+            blocks.append(render_table(_measured(table), screen) + more)
+    return "\n\n".join(blocks)
 
 
-def _conclude(console: Console, conclusion: Conclusion) -> None:
-    from rich.text import Text
-
-    word, style = {
-        True: ("holds       ", "green"), False: ("does not    ", "bold red"), None: ("not tested  ", "dim"),
-    }[conclusion.holds]  # fmt: skip
-    shown = f"  ({conclusion.shown})" if conclusion.shown else ""
-    console.print(Text(word, style=style) + Text(conclusion.says) + Text(shown, style="dim"))
-
-
-def _rows(table: page.Table) -> Sheet:
+def _measured(table: measured.Table) -> Table:
     unit = table.unit
-    sheet = Sheet(
-        [
-            Column("system", keep=2, elastic=True),
-            Column("scenario", elastic=True),
-            Column("flow", keep=3, elastic=True),
-            Column("metric", elastic=True),
-            Column("settings", keep=2, elastic=True),
-            Column("source", keep=1),
-            Column(f"published\n{unit}", True),
-            Column(f"{table.value_head}\n{unit}", True),
-            Column("residual\n%", True),
-            Column(f"measured\n{unit}", True),
-            Column("off meas.\n%", True),
-            *(Column(f"{method}\n{unit} (res. %)", True, keep=4) for method in table.methods),
-            Column("limited by", keep=4, elastic=True),
-            Column("basis", keep=5),
-            Column("note", keep=6, elastic=True),
-        ],
-        title=f"{table.title} ({table.common})" if table.common else table.title,
-    )
-    some = table.columns
+    columns = [
+        Column("flow", wrap=True), Column("settings", drop=2, wrap=True), Column("metric", drop=1),
+        Column("median", unit, number=True), *number_columns("smallest", "largest", unit=unit, drop=3),
+        Column("range", "%", number=True, drop=1), *number_columns("samples", drop=4),
+        *(column for head in table.heads
+          for column in (Column(head, unit, number=True), Column("measured", f"/ {head}", number=True))),
+        Column("path", drop=5, wrap=True), Column("how", drop=6, wrap=True), Column("note", drop=7, wrap=True),
+    ]  # fmt: skip
+    sheet = Table(columns)
     for cell in table.cells:
-        mark = " *" if cell.extrapolated else ""
-        sheet.add(
-            cell.system if "system" in some else "",
-            cell.scenario if "scenario" in some else "",
-            cell.flow if "flow" in some else "",
-            cell.metric if "metric" in some else "",
-            cell.settings if "settings" in some else "",
-            cell.source if "source" in some else "",
-            cell.published + (mark if cell.published else ""),
-            cell.value + ("" if cell.published else mark),
-            (cell.residual, _GRADE[cell.grade]),
-            cell.measured[0],
-            (cell.measured[1], _GRADE[cell.measured[2]]),
-            *(f"{value} ({residual})" if residual else value for value, residual, _ in cell.beside),
-            cell.limit,
-            cell.basis,
-            cell.note,
-        )
-    if any(cell.extrapolated for cell in table.cells):
-        sheet.title += "   (* extrapolated)"
+        compared = [part for value, ratio, mark in cell.compared for part in (value, TableCell(ratio, mark))]
+        fixed = (cell.value, cell.low, cell.high, cell.spread, cell.samples)
+        settings, path = (getattr(cell, key) if key in table.columns else "" for key in ("settings", "path"))
+        sheet.add(cell.flow, settings, cell.metric if "metric" in table.columns else "", *fixed, *compared, path,
+                  cell.how, cell.note)  # fmt: skip
     return sheet
 
 
-def show_predictions(
-    rows: Sequence[Observation], classes: Mapping[str, str] | None = None, console: Console | None = None
-) -> None:
-    """One line a flow: route class (by flow name, if given), value, limit and what it rests on."""
-    sheet = Sheet(
-        [
-            Column("flow", elastic=True),
-            Column("class"),
-            Column("metric", keep=2),
-            Column("value", True),
-            Column("unit"),
-            Column("interval", True, keep=3),
-            Column("limited by", elastic=True),
-            Column("basis", keep=1),
-            Column("rests on", keep=4, elastic=True),
-            Column("note", keep=5, elastic=True),
-        ]
-    )
-    metrics = len({row.metric for row in rows}) > 1
-    for row in rows:
-        value = "unknown" if row.value is None else f"{row.value:,.{_decimals(row.value)}f}"
-        interval = "" if row.low is None or row.high is None else f"{row.low:,.4g} to {row.high:,.4g}"
+def _rows(table: page.Table) -> Table:
+    unit = "" if table.unit == "1" else table.unit
+    columns = [
+        Column("system", drop=2, wrap=True), Column("scenario", wrap=True), Column("flow", drop=3, wrap=True),
+        Column("metric", wrap=True), Column("settings", drop=1, wrap=True), Column("source", drop=2),
+        *number_columns("published", table.value_head, unit=unit), Column("residual", "%", number=True),
+        Column("measured", unit, number=True), Column("off meas.", "%", number=True),
+        *(Column(method, f"{unit} (res. %)", number=True, drop=4) for method in table.methods),
+        Column("limit", drop=4, wrap=True), Column("basis", drop=5), Column("note", drop=6, wrap=True),
+    ]  # fmt: skip
+    title = f"{table.title} ({table.common})" if table.common else table.title
+    if any(cell.extrapolated for cell in table.cells):
+        title += "   (* extrapolated)"
+    sheet = Table(columns, title=title)
+    for cell in table.cells:
+        mark = " *" if cell.extrapolated else ""
+        texts = [getattr(cell, key) if key in table.columns else ""
+                 for key in ("system", "scenario", "flow", "metric", "settings", "source")]  # fmt: skip
         sheet.add(
-            row.flow or row.scenario,
-            (classes or {}).get(row.flow, ""),
-            row.metric if metrics else "",
-            value,
-            row.unit,
-            interval,
-            row.limit,
-            row.basis.value if row.basis else "",
-            "; ".join(shortened(text) for text in row.rests_on),
-            row.note or ("no reason given" if row.value is None else ""),
-        )
-    print_sheet(console or make_console(), sheet)
-
-
-def _decimals(value: float) -> int:
-    return 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
-
-
-def show_routes(
-    routes: Sequence[Route],
-    rates: Sequence[float | None] | None = None,
-    console: Console | None = None,
-) -> None:
-    """One line a route: ends, class, `rates` in GB/s, the devices on the way, and whether it is allowed."""
-    sheet = Sheet(
-        [
-            Column("from"),
-            Column("to"),
-            Column("class"),
-            Column("via", keep=2),
-            Column("predicted\nGB/s", True),
-            Column("route", elastic=True),
-            Column("allowed", keep=1, elastic=True),
-        ]
-    )
-    for index, route in enumerate(routes):
-        rate = rates[index] if rates and index < len(rates) else None
-        allowed: tuple[str, str] | str = "yes" if route.allowed else (f"no: {route.why}", "yellow")
-        number = "" if rates is None else "unknown" if rate is None else f"{rate:.2f}"
-        sheet.add(route.src, route.dst, route.cls, route.via.value, number, route.show(), allowed)
-    print_sheet(console or make_console(), sheet)
-
-
-def show_comparison(comparison: Comparison, console: Console | None = None) -> None:
-    """Matched rows with their difference, then the rows that stand on one side only."""
-    console = console or make_console()
-    left, right = comparison.left_name, comparison.right_name
-    sheet = Sheet(
-        [
-            Column("study", keep=3, elastic=True),
-            Column("system", keep=2, elastic=True),
-            Column("scenario", elastic=True),
-            Column("flow", keep=1, elastic=True),
-            Column("metric", elastic=True),
-            Column("settings", keep=2, elastic=True),
-            Column(left, True),
-            Column(right, True),
-            Column("unit"),
-            Column("difference\n%", True),
-            Column("note", keep=4, elastic=True),
-        ]
-    )
-    for pair in comparison.pairs:
-        row, difference = pair.left, pair.difference_pct
-        sheet.add(
-            row.study, row.system, row.scenario, row.flow, row.metric, page.settings_text(row),
-            _value(pair.left_value), _value(pair.right_value), pair.unit,
-            (page.signed(difference), _GRADE[page.grade(difference)]), pair.note,
+            *texts, cell.published + (mark if cell.published else ""), cell.value + ("" if cell.published else mark),
+            TableCell(cell.residual, cell.grade), cell.measured[0], TableCell(cell.measured[1], cell.measured[2]),
+            *(f"{value} ({residual})" if residual else value for value, residual, _ in cell.beside),
+            cell.limit, cell.basis, cell.note,
         )  # fmt: skip
-    print_sheet(console, sheet)
-    for name, rows in ((left, comparison.only_left), (right, comparison.only_right)):
-        if rows:
-            _say(console, f"only in {name}: {len(rows)} rows")
-            for one in rows:
-                words = (one.study, one.system, one.scenario, one.flow, one.metric)
-                _say(console, "  " + ", ".join(word for word in words if word))
-
-
-def _value(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:,.{_decimals(value)}f}"
-
-
-def show_residuals(groups: Mapping[str, statistics.Residuals], head: str, console: Console | None = None) -> None:
-    """Residuals by group: rows, rms, mean and worst in %."""
-    sheet = Sheet(
-        [Column(head, elastic=True), Column("rows", True), Column("rms\n%", True), Column("mean\n%", True),
-         Column("worst\n%", True)]
-    )  # fmt: skip
-    for name, group in groups.items():
-        sheet.add(name, str(group.rows), _rms(group), page.signed(group.mean_pct), _worst(group))
-    print_sheet(console or make_console(), sheet)
-
-
-def _say(console: Console, text: str) -> None:
-    from rich.text import Text
-
-    console.print(Text(text))
-
-
-__all__ = [
-    "make_console",
-    "service_view",
-    "show_comparison",
-    "show_measured",
-    "show_predictions",
-    "show_residuals",
-    "show_routes",
-    "show_run",
-    "show_service",
-    "show_study",
-]
+    return sheet

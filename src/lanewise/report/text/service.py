@@ -1,170 +1,106 @@
-"""A service under load on the terminal: the verdict first, then why, and what would raise it."""
+"""A service under load as text: the verdict first, then why, and what would raise it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from lanewise.report import services
-from lanewise.report.terminal import Column, Sheet, make_console
+from lanewise.report.screen import PIPE, Screen
+from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rich.console import Console, RenderableType
-    from rich.text import Text
+    from collections.abc import Sequence
 
     from lanewise.results.service_result import ServiceResult
 
-WIDTH = 99  # columns at most, however wide the terminal is
-_NAME, _BAR = 12, 20
-_VERDICT = {True: "bold green", False: "bold red"}
+WIDEST = 100  # columns of texts, however wide the terminal is
+_BAR = 20
 
 
-def show_service(loaded: ServiceResult, console: Console | None = None) -> None:
-    """Print one service; NO_COLOR is honoured, and what is piped is plain."""
-    (console or make_console()).print(service_view(loaded))
-
-
-def service_view(loaded: ServiceResult) -> RenderableType:
+def render_service(result: ServiceResult, screen: Screen = PIPE) -> str:
     """One service: verdict, rates, percentiles, limit, stages, busiest resources, advice, search, sources."""
-    from rich.console import Group
-    from rich.constrain import Constrain
-
-    parts: list[RenderableType] = [
-        _verdict(loaded),
-        *_lines(loaded),
-        *_percentiles(loaded),
-        *_stages(loaded),
-        *_busy(loaded),
-        *_list("what would raise it", [(gain, says) for says, gain in services.advice(loaded)]),
-        *_list("assumed", [("", text) for text in loaded.assumptions]),
-        *_list("rests on", [("", text) for text in services.rests(loaded)]),
+    text = Screen(min(screen.width or WIDEST, WIDEST), screen.colour)
+    verdict = services.verdict(result)
+    head = text.wrap(f"{services.rate(result.qps)}: {verdict}{services.after_verdict(result)}", 2)
+    head = head.replace(verdict, screen.style(verdict, "bold green" if result.valid else "bold red"), 1)
+    facts = [("service", result.name), ("peak", services.peak_text(result)), *services.facts(result)]
+    parts = [
+        f"{head}\n{text.facts(facts, 2, 11)}",
+        _percentiles(result, screen),
+        _stages(result, screen),
+        _utilization(result, screen),
+        _section("what would raise it", [(gain, says) for says, gain in services.advice(result)], text),
+        _section("assumed", [("", assumption) for assumption in result.assumptions], text),
+        _section("based on", [("", source) for source in services.rests(result)], text),
     ]
-    return Constrain(Group(*parts), WIDTH)
+    return "\n\n".join(filter(None, parts))
 
 
-def services_sheet(found: Sequence[ServiceResult]) -> Sheet:
+def render_services(results: Sequence[ServiceResult], screen: Screen = PIPE) -> str:
+    """Services that run at the same time, one after the other."""
+    return "\n\n".join(render_service(result, screen) for result in results)
+
+
+def services_table(results: Sequence[ServiceResult]) -> Table:
     """A line a service: rate, verdict, latency, largest valid rate and limit."""
-    sheet = Sheet(
-        [Column("service", elastic=True), Column("system", keep=5), Column("rate\nQPS", True),
-         Column("verdict"), Column("latency"), Column("largest valid\nrate, QPS", True, keep=1),
-         Column("limited by", keep=4, elastic=True)],
-        title="Under load",
-    )  # fmt: skip
-    for one in found:
-        sheet.add(
-            one.name, services.system(one), services.rate(one.qps).removesuffix(" QPS"),
-            (services.verdict(one), _VERDICT[one.valid]), services.latency_of_bound(one), services.peak_interval(one),
-            one.limit,
+    columns = [Column("service", wrap=True), Column("system", drop=5, wrap=True), Column("rate", "QPS", number=True),
+               Column("verdict"), Column("latency", wrap=True),
+               Column("largest valid", "rate, QPS", number=True, drop=1),
+               Column("limit", drop=4, wrap=True)]  # fmt: skip
+    table = Table(columns, title="Under load")
+    for result in results:
+        table.add(
+            result.name, services.system(result), services.rate(result.qps).removesuffix(" QPS"),
+            TableCell(services.verdict(result), "good" if result.valid else "bad"),
+            services.latency_of_bound(result), services.peak_interval(result), result.limit,
         )  # fmt: skip
-    return sheet
-
-
-def _verdict(loaded: ServiceResult) -> Text:
-    from rich.text import Text
-
-    return Text.assemble(
-        (f"{services.rate(loaded.qps)}: ", "bold"),
-        (services.verdict(loaded), _VERDICT[loaded.valid]),
-        services.after_verdict(loaded),
-    )
-
-
-def _lines(loaded: ServiceResult) -> list[RenderableType]:
-    facts = [("service", loaded.name), *services.facts(loaded)]
-    peak = services.peak_text(loaded)
-    if peak:
-        facts.insert(1, ("peak", peak))
-    return [_named(facts)]
-
-
-def _named(rows: Iterable[tuple[str, str]]) -> RenderableType:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(width=_NAME, no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in rows:
-        table.add_row(Text(f"  {name}", style="dim"), Text(text))
     return table
 
 
-def _percentiles(loaded: ServiceResult) -> list[RenderableType]:
-    from rich.text import Text
-
-    found = services.chosen_percentiles(loaded)
-    if len(found) < 2:
-        return []
-    wide = max(len(text) for pair in found for text in pair) + 2
-    unit = services.clock(loaded).unit
-    return [
-        _head(f"latency, {unit}"),
-        Text("  " + "".join(f"{name:>{wide}}" for name, _ in found), style="dim"),
-        Text("  " + "".join(f"{value:>{wide}}" for _, value in found)),
-    ]
+def _percentiles(result: ServiceResult, screen: Screen) -> str:
+    chosen = services.chosen_percentiles(result)
+    if len(chosen) < 2:
+        return ""
+    wide = max(len(text) for pair in chosen for text in pair) + 2
+    names, values = ("  " + "".join(f"{text:>{wide}}" for text in texts) for texts in zip(*chosen, strict=True))
+    head = screen.style(f"latency, {services.clock(result).unit}", "bold")
+    return "\n".join([head, screen.style(names, "dim"), values])
 
 
-def _stages(loaded: ServiceResult) -> list[RenderableType]:
-    from rich.table import Table
-    from rich.text import Text
-
-    rows = services.stage_rows(loaded)
+def _stages(result: ServiceResult, screen: Screen) -> str:
+    rows = services.stage_rows(result)
     if not rows:
-        return []
-    unit = services.clock(loaded).unit
-    table = Table.grid(padding=(0, 3, 0, 0))
-    for index in range(5):
-        table.add_column(justify="left" if index == 0 else "right", no_wrap=index > 0, overflow="fold")
-    heads = ("", f"mean {unit}", "share %", f"{services.slowest(loaded)} {unit}", "share %")
-    table.add_row(*(Text(text, style="dim") for text in heads))
+        return ""
+    unit = services.clock(result).unit
+    table = Table([Column("  stage"), Column("mean", unit, number=True), Column("share", "%", number=True),
+                   Column(services.slowest(result), unit, number=True),
+                   Column("share", "%", number=True)])  # fmt: skip
     for row in rows:
-        style = "bold" if row is rows[-1] else ""
-        table.add_row(Text(f"  {row[0]}", style=style), *(Text(cell, style=style) for cell in row[1:]))
-    return [_head("where a query's time goes"), table]
+        cells = (f"  {row[0]}", *row[1:])
+        table.add(*(TableCell(cell, "sum") for cell in cells) if row is rows[-1] else cells)
+    return "\n".join([screen.style("where a query's time goes", "bold"), render_table(table, screen)])
 
 
-def _busy(loaded: ServiceResult) -> list[RenderableType]:
-    from rich.table import Table
-    from rich.text import Text
-
-    found = services.shown_busy(loaded)
-    if not found:
-        return []
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(overflow="fold", max_width=50)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(no_wrap=True)
-    for one in found:
-        share = max(0.0, min(1.0, one.mean))
-        # Drawn with a letter that every terminal and log has.
-        bar = Text("#" * round(_BAR * share), style="cyan")
-        name = f"  {one.name}, least to most {one.spread}" if one.spread else f"  {one.name}"
-        table.add_row(Text(name), Text(f"{100 * one.mean:.0f} %"), bar)
-    rest = services.left_over(loaded)
-    return [_head("busiest, mean use"), table, *([Text(f"  {rest}", style="dim")] if rest else [])]
+def _utilization(result: ServiceResult, screen: Screen) -> str:
+    busiest = services.shown_busy(result)
+    if not busiest:
+        return ""
+    # A letter that every terminal and log has draws the bar.
+    table = Table([Column("  resource", wrap=True), *number_columns("mean use"), Column("")])
+    for strip in busiest:
+        name = f"  {strip.name}, least to most {strip.spread}" if strip.spread else f"  {strip.name}"
+        bar = "#" * round(_BAR * max(0.0, min(1.0, strip.mean)))
+        table.add(name, f"{100 * strip.mean:.0f} %", bar)
+    rest = services.left_over(result)
+    head = screen.style("busiest resources", "bold")
+    return "\n".join([head, render_table(table, screen), *([screen.style(f"  {rest}", "dim")] if rest else [])])
 
 
-def _list(head: str, lines: Sequence[tuple[str, str]]) -> list[RenderableType]:
-    """A head, and texts that hang under themselves, each led by a short word where one of them has one."""
-    from rich.table import Table
-    from rich.text import Text
-
+def _section(head: str, lines: Sequence[tuple[str, str]], screen: Screen) -> str:
+    """A head, and texts that hang below themselves, each led by a short word where one of them has one."""
     if not lines:
-        return []
+        return ""
     lead = max(len(word) for word, _ in lines)
-    table = Table.grid()
-    table.add_column(width=lead + 4 if lead else 2, no_wrap=True)
-    table.add_column(overflow="fold")
-    for word, text in lines:
-        table.add_row(Text(f"  {word:>{lead}}"), Text(text))
-    return [_head(head), table]
-
-
-def _head(text: str) -> Text:
-    from rich.text import Text
-
-    return Text(f"\n{text}", style="bold")
-
-
-__all__ = ["WIDTH", "service_view", "services_sheet", "show_service"]
+    hang = lead + 4 if lead else 2
+    texts = [screen.wrap(f"  {word:>{lead}}".ljust(hang) + text, hang) for word, text in lines]
+    return "\n".join([screen.style(head, "bold"), *texts])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.report.table import text_table
+from lanewise.report.screen import PIPE, Screen
+from lanewise.report.table import Column, Table, render_table
 from lanewise.report.words import link_speed
 from lanewise.topology.model import Kind
 
@@ -14,47 +15,53 @@ if TYPE_CHECKING:
     from lanewise.topology.model import Device, System
 
 
-def render_systems(systems: Sequence[System]) -> str:
-    """One line a ready system."""
-    rows = [
-        (
-            s.name,
-            str(len(s.of_kind(Kind.GPU))),
-            " ".join(f"{n}={p.default}" for n, p in s.parameters.items()),
-            s.title,
-        )
-        for s in systems
-    ]
-    return text_table(("system", "GPUs", "parameters", "title"), rows, right=("GPUs",))
+def render_systems(systems: Sequence[System], screen: Screen = PIPE) -> str:
+    """One line a built-in system."""
+    columns = [Column("system"), Column("GPUs", number=True), Column("parameters", drop=1, wrap=True),
+               Column("title", wrap=True)]  # fmt: skip
+    table = Table(columns)
+    for system in systems:
+        parameters = " ".join(f"{name}={parameter.default}" for name, parameter in system.parameters.items())
+        table.add(system.name, str(len(system.of_kind(Kind.GPU))), parameters, system.title)
+    return render_table(table, screen)
 
 
-def render_system(system: System) -> str:
+def render_system(system: System, screen: Screen = PIPE) -> str:
     """Devices, links, domains, volumes and assumptions."""
     lines = [f"{system.name}: {system.title}" if system.title else system.name]
     lines += [f"source: {system.source}"] if system.source else []
     for name, entry in system.parameters.items():
         allowed = ", ".join(map(str, entry.values)) if entry.values else f"{entry.minimum} to {entry.maximum}"
         lines.append(f"parameter {name} = {system.settings.get(name, entry.default)} ({allowed}): {entry.help}")
-    devices = [(d.name, str(d.kind), d.part or "", d.host or "free", _numa(d)) for d in system.devices.values()]
-    lines += ["", text_table(("device", "kind", "part", "host", "NUMA"), devices)]
-    links = [(link.a, link.b, link_speed(link)) for link in system.links]
-    lines += ["", text_table(("from", "to", "link"), links)]
-    lines += ["", *(f"domain {d.name} at {d.root}: {', '.join(sorted(d.devices))}" for d in system.domains)]
-    lines += [f"volume {v.name}: RAID {v.raid} over {', '.join(v.drives)}" for v in system.volumes.values()]
-    lines += [f"assumed: {text}" for text in system.assumptions]
-    return "\n".join(lines).rstrip()
+    devices = Table([Column("device"), Column("kind"), Column("part"), Column("host", drop=2), Column("NUMA", drop=1)])
+    for device in system.devices.values():
+        devices.add(device.name, str(device.kind), device.part or "", device.host or "free", _numa(device))
+    links = Table([Column("from"), Column("to"), Column("link")])
+    for link in system.links:
+        links.add(link.a, link.b, link_speed(link))
+    facts = [f"domain {domain.name} at {domain.root}: {', '.join(sorted(domain.devices))}" for domain in system.domains]
+    facts += [f"volume {v.name}: RAID {v.raid} over {', '.join(v.drives)}" for v in system.volumes.values()]
+    facts += [f"assumed: {text}" for text in system.assumptions]
+    parts = ["\n".join(screen.wrap(line, 2) for line in lines), render_table(devices, screen)]
+    parts += [render_table(links, screen)] if links.rows else []
+    return "\n\n".join([*parts, *(["\n".join(screen.wrap(text, 2) for text in facts)] if facts else [])])
 
 
-def render_discovery(system: System, names: Mapping[str, str]) -> str:
+def render_discovery(system: System, names: Mapping[str, str], screen: Screen = PIPE) -> str:
     """Devices with the `names` that the dumps give them, links, volumes and assumptions."""
-    devices = [(d.name, str(d.kind), d.part or "", _numa(d), names[d.name]) for d in system.devices.values()]
-    links = [(link.a, link.b, link_speed(link), link.port) for link in system.links]
-    lines = [text_table(("device", "kind", "part", "NUMA", "in the dumps"), devices), ""]
-    lines += [text_table(("from", "to", "link", "root port"), links), ""] if links else []
-    volumes = [(v.name, f"RAID-{v.raid}", " ".join(v.drives)) for v in system.volumes.values()]
-    lines += [text_table(("volume", "level", "drives"), volumes), ""] if volumes else []
-    lines += [f"assumed: {text}" for text in system.assumptions]
-    return "\n".join(lines).rstrip()
+    devices = Table([Column("device"), Column("kind"), Column("part", drop=1), Column("NUMA", drop=2),
+                     Column("in the dumps", wrap=True)])  # fmt: skip
+    for device in system.devices.values():
+        devices.add(device.name, str(device.kind), device.part or "", _numa(device), names[device.name])
+    links = Table([Column("from"), Column("to"), Column("link"), Column("root port", drop=1)])
+    for link in system.links:
+        links.add(link.a, link.b, link_speed(link), link.port)
+    volumes = Table([Column("volume"), Column("level"), Column("drives", wrap=True)])
+    for volume in system.volumes.values():
+        volumes.add(volume.name, f"RAID-{volume.raid}", " ".join(volume.drives))
+    assumed = "\n".join(screen.wrap(f"assumed: {text}", 2) for text in system.assumptions)
+    tables = [render_table(table, screen) for table in (devices, links, volumes) if table.rows]
+    return "\n\n".join(filter(None, [*tables, assumed]))
 
 
 def _numa(device: Device) -> str:
