@@ -22,8 +22,7 @@ from lanewise.loadtest.peak import PeakResult
 from lanewise.loadtest.single_run import SingleRun
 from lanewise.loadtest.system import NO_STATISTICS, SystemStatistics
 from lanewise.options.loadtest import PeakOptions
-from lanewise.report.text import loadtest
-from lanewise.report.text import loadtest_run as loadtest_single
+from lanewise.report.text import loadtest, loadtest_run
 from lanewise.results.observation import Basis, Source
 
 ABOUT: dict[str, object] = {"engine": "synthetic", "devices": "cpu, cpu", "weights": "none", "sample bytes": 1000}
@@ -107,7 +106,7 @@ def test_what_was_predicted_is_a_row_of_its_own_beside_the_measured_peak():
 def test_unknown_ends_of_the_interval_are_none():
     data = result.as_data(replace(peak(run(900.0)), interval=(800.0, math.inf)))
     assert data["interval"] == [800.0, None]
-    assert "interval   800 to unknown queries/s" in loadtest.as_text(data)
+    assert "interval   800 to unknown queries/s" in loadtest.render_peak(data)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +151,7 @@ def search_text() -> str:
         run(700.0, True, 10, seconds=1234.5),
         run(900.0, False, 11, latency={}, late=0),
     )
-    return loadtest.as_text(result.as_data(peak(*runs, prediction=735.0)))
+    return loadtest.render_peak(result.as_data(peak(*runs, prediction=735.0)))
 
 
 def test_a_search_is_told_with_columns_that_line_up():
@@ -188,7 +187,7 @@ logs: kept\
                 min_size=1, max_size=5))  # fmt: skip
 def test_no_column_runs_into_the_next_however_large_the_numbers(rows):
     runs = [run(qps, True, seed, late=late, latency={"p99": p99}) for qps, seed, late, p99 in rows]
-    lines = loadtest.as_text(result.as_data(peak(*runs))).splitlines()
+    lines = loadtest.render_peak(result.as_data(peak(*runs))).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("run "))
     table = list(itertools.takewhile(bool, lines[start:]))
     heads = ["run", "target/s", "seconds", "seed", "verdict", "p99", "late"]
@@ -225,7 +224,7 @@ def test_a_single_run_is_told_with_its_audit():
     audit = Audit("payload", False, "1 of 9 samples arrived changed: 3", {"checked": 9.0, "wrong": 1.0})
     data = run_result.as_data(single(LoadSpec(OFFLINE, 50.0, accuracy=True), audit=audit))
     json.dumps(data, allow_nan=False)
-    assert loadtest_single.as_text(data) == snapshot("""\
+    assert loadtest_run.render_run(data) == snapshot("""\
 Offline at 50/s: accuracy mode: LoadGen gives no verdict
 audit      payload FAILED: 1 of 9 samples arrived changed: 3
 completed  100 in 2.0 s, 50/s

@@ -59,9 +59,9 @@ def test_layouts_are_ranked_with_their_limits(lanewise):
     done = lanewise("plan", *LAYOUTS, "--pattern", "scatter", "--pattern", "ring")
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.split("\n\nring")
-    assert first.splitlines()[2].split()[:2] == ["1", "cirrascale-typical"]
+    assert first.splitlines()[3].split()[:2] == ["1", "cirrascale-typical"]
     assert "total 50 % less than cirrascale-typical: 4 flows behind" in first
-    assert second.splitlines()[2].split()[:2] == ["1", "cirrascale-1rc"]
+    assert second.splitlines()[3].split()[:2] == ["1", "cirrascale-1rc"]
 
 
 def test_a_gpu_moves_to_the_second_server_and_the_commands_do_it(lanewise, tmp_path):

@@ -202,9 +202,3 @@ def heading(system: System) -> str:
     """The system's name with its settings."""
     chosen = ", ".join(f"{name} {value}" for name, value in system.settings.items())
     return f"{system.name} ({chosen})" if chosen else system.name
-
-
-def text_table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[str] = ()) -> str:
-    """Columns two blanks apart, those in `right` flush right; a column that is empty is left out."""
-    flush = set(right)
-    return render_table(Table([Column(head, number=head in flush) for head in heads], list(rows)))

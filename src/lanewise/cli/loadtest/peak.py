@@ -25,6 +25,7 @@ def peak(options: PeakOptions, json: Json = None) -> None:
     Exit code 1 if no rate is VALID.
     """
     from lanewise import api
+    from lanewise.loadtest.result import as_data
     from lanewise.report.text.loadtest import render_peak
 
     try:
@@ -33,8 +34,8 @@ def peak(options: PeakOptions, json: Json = None) -> None:
         )
     finally:
         terminal.done()
-    terminal.show(json, result.data, lambda screen: render_peak(result.data(), screen))
-    if result.peak.outcome is None:
+    terminal.show(json, lambda: as_data(result), lambda screen: render_peak(as_data(result), screen))
+    if result.best is None:
         raise typer.Exit(1)
 
 

@@ -40,25 +40,3 @@ def gpu(
         terminal.note(f"skipped, for want of a second GPU: {', '.join(skipped)}")
     recorder.record(probe.run(options), output, samples, as_json, probe.conditions())
     return None
-
-
-def _options(
-    flows: str, cases: tuple[str, ...], devices: str, size: str, node: int | None, p2p: bool, sweep: bool
-) -> MeasureGpuOptions:
-    from lanewise import units
-    from lanewise.perf.flow import parse_flows
-    from lanewise.probes.gpu.options import SWEEP, MeasureGpuOptions
-
-    return MeasureGpuOptions(
-        flows=parse_flows(flows) if flows else (), cases=cases, devices=devices, node=node, p2p=p2p,
-        bytes=int(units.parse(size, "B")) if size else 0, sizes=SWEEP if sweep else (),
-    )  # fmt: skip
-
-
-def _list(names: tuple[str, ...]) -> None:
-    from dataclasses import asdict
-
-    from lanewise.api.gpu import gpu_cases
-    from lanewise.report.text.measure import render_cases
-
-    terminal.print_text(render_cases, [asdict(case) for case in gpu_cases(names or ("all",))])
