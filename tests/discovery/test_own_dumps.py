@@ -11,7 +11,6 @@ import pytest
 from lanewise.api import discover
 from lanewise.checking.suspects import Machine, suspects
 from lanewise.cli import verbs
-from lanewise.discovery.conditions import conditions
 from lanewise.discovery.config import decode
 from lanewise.errors import InputError
 from lanewise.routes.classify import seen_class
@@ -55,7 +54,7 @@ def test_a_real_virtual_machine_with_gpus_replays_and_has_no_fault(own, gpus, pa
     facts = {fact.key: fact.value for fact in found.facts["gpu0"]}
     assert (facts.get("nvlink_version"), facts["gen_now"], facts["lanes_now"]) == ("4.0" if gpus > 1 else None, 5, 16)
     # The driver has no PCI peers between GPUs with NVLink, and needs none.
-    machine = Machine(found.system, conditions(found))
+    machine = Machine(found.system, found.conditions)
     assert not [suspect for suspect in suspects(machine, None) if suspect.fault]
 
 

@@ -61,15 +61,15 @@ def here(under_load: bool | None = None) -> Capture:
     """All that discovery reads of this machine; MissingDependency if it has no /sys."""
     from lanewise.api.collecting import ask_nvml, collect
     from lanewise.api.here import now, version
-    from lanewise.discovery import nvml, record
+    from lanewise.discovery import nvml
 
     if not Path("/sys/devices").is_dir():
         hint = "name dumps of the machine with --from"
         raise MissingDependency("this machine has no /sys to read", hint=hint)
     found = collect(Path("/"), "this machine")
-    record_text = record.as_text(version(), now(), platform.release(), under_load)
+    record = {"lanewise": version(), "made": now(), "kernel": platform.release(), "under_load": under_load}
     asked = ask_nvml()
-    extra = {"capture.json": record_text, **({} if asked is None else {"nvml.json": nvml.as_text(asked)})}
+    extra = {"capture.json": nvml.as_text(record), **({} if asked is None else {"nvml.json": nvml.as_text(asked)})}
     return replace(found, texts={**found.texts, **extra})
 
 

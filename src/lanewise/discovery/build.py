@@ -49,7 +49,7 @@ class Discovery:
     @property
     def conditions(self) -> Conditions:
         """Links now and at most, ACS, NUMA nodes and peers, as the dumps state them."""
-        return conditions(self)
+        return conditions(self.merged, self.draft, self.system.assumptions)
 
     def text(self) -> str:
         """The description as YAML, with every fact and its source as comments below."""
@@ -61,14 +61,14 @@ class Discovery:
         return write_system(self.system) + "\n".join(lines) + "\n"
 
 
-def discover(readings: Sequence[DumpFacts], catalog: Catalog, name: str = "machine") -> Discovery:
+def discover(dumps: Sequence[DumpFacts], catalog: Catalog, name: str = "machine") -> Discovery:
     """The machine that these dumps describe; InputError if they show no GPU, card or drive."""
-    merged = merge(readings)
-    files = list(dict.fromkeys(reading.file for reading in readings))
+    merged = merge(dumps)
+    files = list(dict.fromkeys(dump.file for dump in dumps))
     draft = _shape(merged, catalog, files)
     nvlink.add_nvlinks(merged, catalog, draft)
     _drop_impossible_parts(draft, catalog)
-    kinds = ", ".join(dict.fromkeys(reading.kind for reading in readings))
+    kinds = ", ".join(dict.fromkeys(dump.kind for dump in dumps))
     document = _document(draft, merged, catalog, name, f"{kinds}: {', '.join(files)}")
     system = _read(document, files, catalog)
     against = (*merged.contradictions, *draft.contradictions, *_disagreements(system, merged, draft))

@@ -5,14 +5,10 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from lanewise.discovery.capture import LINKS, WANTED
+from lanewise.discovery.capture import LINKS, WANTED, Capture
 from lanewise.discovery.config import EXPRESS, extended, find, kept_extended
 from lanewise.discovery.nvml import same_record
-
-if TYPE_CHECKING:
-    from lanewise.discovery.capture import Capture
 
 # Names that the kernel or udev make of a hardware address: enx0123456789ab, rocex0123456789abcdef.
 _HARDWARE_NAME = re.compile(r"(?:^|/)[a-z]+x[0-9a-f]{12,16}(?:/|$)")

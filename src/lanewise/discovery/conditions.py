@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from lanewise.discovery.draft import DraftLink, SystemDraft
 from lanewise.discovery.facts import MACHINE
+from lanewise.discovery.merge import Merged
 from lanewise.results.conditions import AcsState, Conditions, LinkState, NumaState, PeerState, Throttle
 from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from lanewise.discovery.build import Discovery
-    from lanewise.discovery.draft import DraftLink
-    from lanewise.discovery.merge import Merged
 
 _LINK = ("gen", "lanes", "gen_now", "lanes_now")
 
 
-def conditions(discovery: Discovery) -> Conditions:
+def conditions(merged: Merged, draft: SystemDraft, notes: tuple[str, ...]) -> Conditions:
     """The conditions of a discovered machine, by the names of its system."""
-    merged, draft = discovery.merged, discovery.draft
     load = merged.value(MACHINE, "under_load")
     under_load = load if isinstance(load, bool) else None
     return Conditions(
         links=tuple(_link(edge, under_load, merged) for edge in draft.links if _has_speed(edge, merged)),
-        acs=tuple(_acs(discovery)),
-        numa=tuple(_numa(discovery)),
-        p2p=tuple(_peers(discovery)),
-        throttles=tuple(_throttles(discovery)),
+        acs=tuple(_acs(merged, draft)),
+        numa=tuple(_numa(merged, draft)),
+        p2p=tuple(_peers(merged, draft)),
+        throttles=tuple(_throttles(merged, draft)),
         iommu=merged.word(MACHINE, "iommu"),
         under_load=under_load,
-        notes=discovery.system.assumptions,
+        notes=notes,
     )
 
 
@@ -53,37 +48,37 @@ def _link(edge: DraftLink, under_load: bool | None, merged: Merged) -> LinkState
     )  # fmt: skip
 
 
-def _acs(discovery: Discovery) -> Iterator[AcsState]:
-    for port, device in discovery.draft.ports.items():
-        fact = discovery.merged.fact(port, "acs")
+def _acs(merged: Merged, draft: SystemDraft) -> Iterator[AcsState]:
+    for port, device in draft.ports.items():
+        fact = merged.fact(port, "acs")
         if fact:
             yield AcsState(device, port, fact.value is True, str(fact.source))
 
 
-def _numa(discovery: Discovery) -> Iterator[NumaState]:
-    for node in discovery.draft.devices.values():
+def _numa(merged: Merged, draft: SystemDraft) -> Iterator[NumaState]:
+    for node in draft.devices.values():
         if node.kind in (Kind.CPU, Kind.NVSWITCH) or not node.addresses:
             continue
         bdf = node.addresses[0]
-        fact = discovery.merged.fact(bdf, "numa")
+        fact = merged.fact(bdf, "numa")
         yield NumaState(
-            node.name, discovery.merged.number(bdf, "numa"), discovery.draft.root_nodes.get(bdf),
+            node.name, merged.number(bdf, "numa"), draft.root_nodes.get(bdf),
             str(fact.source) if fact else "",
         )  # fmt: skip
 
 
-def _peers(discovery: Discovery) -> Iterator[PeerState]:
+def _peers(merged: Merged, draft: SystemDraft) -> Iterator[PeerState]:
     """The first source of every pair and ability; the better kinds of dumps come first."""
     reported: set[tuple[str, str, str]] = set()
-    for peer in discovery.merged.peers:
-        a, b = discovery.draft.names.get(peer.a, ""), discovery.draft.names.get(peer.b, "")
+    for peer in merged.peers:
+        a, b = draft.names.get(peer.a, ""), draft.names.get(peer.b, "")
         if a and b and (a, b, peer.ability) not in reported:
             reported.add((a, b, peer.ability))
             yield PeerState(a, b, peer.ability, peer.status, str(peer.source))
 
 
-def _throttles(discovery: Discovery) -> Iterator[Throttle]:
-    for node in discovery.draft.of_kind(Kind.GPU):
-        fact = next((f for bdf in node.addresses if (f := discovery.merged.fact(bdf, "throttle"))), None)
+def _throttles(merged: Merged, draft: SystemDraft) -> Iterator[Throttle]:
+    for node in draft.of_kind(Kind.GPU):
+        fact = next((f for bdf in node.addresses if (f := merged.fact(bdf, "throttle"))), None)
         if fact:
             yield Throttle(node.name, tuple(str(fact.value).split(", ")), str(fact.source))

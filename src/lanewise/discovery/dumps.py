@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from lanewise.discovery import hwloc, lspci, nccl, topo
 from lanewise.discovery.capture import Capture, read_tar
-from lanewise.discovery.facts import DumpFacts
+from lanewise.discovery.facts import MACHINE, DumpFacts
 from lanewise.discovery.nvlink_ibstat import is_ibstat, is_nvlinks, read_ibstat, read_nvlinks
 from lanewise.discovery.nvml import read_nvml
-from lanewise.discovery.record import read_record
 from lanewise.discovery.sysfs import read_sysfs
 from lanewise.errors import FormatError, Location
 
@@ -37,33 +37,49 @@ def read_dump(data: bytes, file: str) -> tuple[DumpFacts, ...]:
 
 def read_capture(capture: Capture) -> tuple[DumpFacts, ...]:
     """What a captured /sys says, and the records beside it."""
-    readings = [read_sysfs(capture)]
+    dumps = [read_sysfs(capture)]
     if "nvml.json" in capture.texts:
-        readings.append(read_nvml(capture.text("nvml.json"), capture.file))
+        dumps.append(read_nvml(capture.text("nvml.json"), capture.file))
     if "capture.json" in capture.texts:
-        readings.append(read_record(capture.text("capture.json"), capture.file))
-    return tuple(readings)
+        dumps.append(_read_record(capture.text("capture.json"), capture.file))
+    return tuple(dumps)
 
 
 def _texts(text: str, file: str) -> tuple[DumpFacts, ...]:
-    readings = []
+    dumps = []
     if lspci.is_tree(text):
-        readings.append(lspci.read_tree(text, file))
+        dumps.append(lspci.read_tree(text, file))
     if lspci.is_details(text):
-        readings.append(lspci.read_details(text, file))
+        dumps.append(lspci.read_details(text, file))
     matrices = topo.kinds(text)
     if topo.KIND in matrices or (not matrices and re.search(r"^\s*GPU0\s", topo.plain(text), re.MULTILINE)):
-        readings.append(topo.read_topo(text, file))
+        dumps.append(topo.read_topo(text, file))
     if topo.PEERS in matrices:
-        readings.append(topo.read_peers(text, file))
+        dumps.append(topo.read_peers(text, file))
     if is_nvlinks(text):
-        readings.append(read_nvlinks(text, file))
+        dumps.append(read_nvlinks(text, file))
     if is_ibstat(text):
-        readings.append(read_ibstat(text, file))
-    if not readings:
+        dumps.append(read_ibstat(text, file))
+    if not dumps:
         raise _unknown(file)
-    return tuple(readings)
+    return tuple(dumps)
 
 
 def _unknown(file: str) -> FormatError:
     return FormatError("not a dump of a machine that Lanewise knows", location=Location(file), hint=KNOWN)
+
+
+def _read_record(text: str, file: str) -> DumpFacts:
+    """The facts of a capture's own record; FormatError if it is none."""
+    facts = DumpFacts(file, "capture")
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        cause = f"its capture.json is no JSON: {error}"
+        raise FormatError(cause, location=Location(file), hint="write the capture again") from None
+    if not isinstance(data, dict):
+        raise FormatError("its capture.json holds no record", location=Location(file), hint="write the capture again")
+    for key, kind in (("under_load", bool), ("made", str), ("kernel", str)):
+        value = data.get(key)
+        facts.add(MACHINE, key, value if isinstance(value, kind) else None, "capture.json")
+    return facts

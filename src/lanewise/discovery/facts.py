@@ -62,20 +62,11 @@ class PeerStatus:
     source: FactSource
 
 
-@dataclass(frozen=True, slots=True)
 class DumpFacts:
-    """All that one dump says; `notes` are what it cannot say or what in it makes no sense."""
+    """All that one dump says, collected fact by fact; `notes` are what it cannot say or what in it makes no sense.
 
-    file: str
-    kind: str
-    facts: tuple[Fact, ...] = ()
-    pairs: tuple[DevicePair, ...] = ()
-    peers: tuple[PeerStatus, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-class FactCollector:
-    """Collects the facts of one dump; sources bear the file's name, errors its whole path."""
+    Sources have the file's name, errors its whole `path`.
+    """
 
     def __init__(self, file: str, kind: str) -> None:
         self.path, self.file, self.kind = file, file.rstrip("/").rpartition("/")[2] or "/", kind
@@ -84,23 +75,18 @@ class FactCollector:
         self.peers: list[PeerStatus] = []
         self.notes: list[str] = []
 
-    def say(self, about: str, key: str, value: Value | None, what: str, line: int = 0) -> None:
-        """One more fact, unless the value is unknown."""
+    def add(self, about: str, key: str, value: Value | None, what: str, line: int = 0) -> None:
+        """Add a fact, unless the value is unknown."""
         if value is not None and value != "":
             self.facts.append(Fact(about, key, value, FactSource(self.file, what, line)))
 
-    def pair(self, a: str, b: str, word: str, what: str, line: int = 0) -> None:
-        """One more word on two devices."""
+    def add_pair(self, a: str, b: str, word: str, what: str, line: int = 0) -> None:
+        """Add what the dump says of two devices."""
         self.pairs.append(DevicePair(a, b, word, FactSource(self.file, what, line)))
 
-    def peer(self, a: str, b: str, ability: str, status: str, line: int = 0) -> None:
-        """One more status of two devices."""
+    def add_peer(self, a: str, b: str, ability: str, status: str, line: int = 0) -> None:
+        """Add a peer status of two devices."""
         self.peers.append(PeerStatus(a, b, ability, status, FactSource(self.file, f"p2p {ability}", line)))
-
-    def collected(self) -> DumpFacts:
-        """What was collected."""
-        lists = (tuple(self.facts), tuple(self.pairs), tuple(self.peers), tuple(self.notes))
-        return DumpFacts(self.file, self.kind, *lists)
 
 
 def address(text: str) -> str | None:

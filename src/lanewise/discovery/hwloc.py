@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 
-from lanewise.discovery.facts import DumpFacts, FactCollector, address
+from lanewise.discovery.facts import DumpFacts, address
 from lanewise.discovery.xml import parse
 from lanewise.errors import FormatError, Location
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
 
 KIND = "hwloc XML"
 _TYPE = re.compile(r"([0-9a-f]{4})(?:\s+\[([0-9a-f]{4}):([0-9a-f]{4})\])?", re.IGNORECASE)
@@ -23,7 +20,7 @@ def read_hwloc(text: str, file: str) -> DumpFacts:
     root = parse(text, file)
     if root.tag != "topology":
         raise FormatError(f"<{root.tag}> is no hwloc export", location=Location(file), hint="it starts with <topology>")
-    facts = FactCollector(file, KIND)
+    facts = DumpFacts(file, KIND)
     try:
         _read(root, facts)
     except ValueError as error:
@@ -31,10 +28,10 @@ def read_hwloc(text: str, file: str) -> DumpFacts:
         raise FormatError(f"a number in it is none: {error}", location=Location(file), hint=hint) from None
     if any(fact.key == "speed_now" for fact in facts.facts):
         facts.notes.append(f"{facts.file}: hwloc gives the bandwidth of a link as it was, not what it can do")
-    return facts.collected()
+    return facts
 
 
-def _read(root: Element, facts: FactCollector) -> None:
+def _read(root: Element, facts: DumpFacts) -> None:
     owners: dict[str, str] = {}
     for child in root.iter("object"):
         _processor(child, facts)
@@ -44,19 +41,19 @@ def _read(root: Element, facts: FactCollector) -> None:
     _bandwidths(root, owners, facts)
 
 
-def _processor(element: Element, facts: FactCollector) -> None:
+def _processor(element: Element, facts: DumpFacts) -> None:
     nodes = _bits(element.get("nodeset", ""))
     if element.get("type") == "NUMANode" and any(_bits(element.get("cpuset", ""))):
         node = int(element.get("os_index", "0"))
-        facts.say(f"node:{node}", "cpus", True, "NUMANode")
+        facts.add(f"node:{node}", "cpus", True, "NUMANode")
     if element.get("type") in ("Package", "Socket") and nodes:
         model = next((i.get("value", "") for i in element.findall("info") if i.get("name") == "CPUModel"), "")
         for node in nodes:
-            facts.say(f"node:{node}", "model", model, "CPUModel")
-            facts.say(f"node:{node}", "socket", element.get("os_index", ""), "Package")
+            facts.add(f"node:{node}", "model", model, "CPUModel")
+            facts.add(f"node:{node}", "socket", element.get("os_index", ""), "Package")
 
 
-def _walk(element: Element, parent: str, nodes: tuple[int, ...], facts: FactCollector, owners: dict[str, str]) -> None:
+def _walk(element: Element, parent: str, nodes: tuple[int, ...], facts: DumpFacts, owners: dict[str, str]) -> None:
     kind = element.get("type", "")
     nodes = _bits(element.get("nodeset", "")) or nodes
     bdf = address(element.get("pci_busid", "")) or ""
@@ -79,26 +76,26 @@ def _walk(element: Element, parent: str, nodes: tuple[int, ...], facts: FactColl
             _walk(child, parent, nodes, facts, owners)
 
 
-def _function(element: Element, bdf: str, parent: str, nodes: tuple[int, ...], facts: FactCollector) -> None:
+def _function(element: Element, bdf: str, parent: str, nodes: tuple[int, ...], facts: DumpFacts) -> None:
     words = _TYPE.match(element.get("pci_type", ""))
     if words:
-        facts.say(bdf, "class", int(words[1], 16), "pci_type")
+        facts.add(bdf, "class", int(words[1], 16), "pci_type")
     if words and words[2]:
-        facts.say(bdf, "vendor", int(words[2], 16), "pci_type")
-        facts.say(bdf, "device", int(words[3], 16), "pci_type")
-    facts.say(bdf, "parent", parent, "nesting of Bridge")
-    facts.say(bdf, "numa", nodes[0] if nodes else None, "nodeset")
+        facts.add(bdf, "vendor", int(words[2], 16), "pci_type")
+        facts.add(bdf, "device", int(words[3], 16), "pci_type")
+    facts.add(bdf, "parent", parent, "nesting of Bridge")
+    facts.add(bdf, "numa", nodes[0] if nodes else None, "nodeset")
     names = {info.get("name", ""): info.get("value", "") for info in element.findall("info")}
-    facts.say(bdf, "name", " ".join(filter(None, (names.get("PCIVendor"), names.get("PCIDevice")))), "PCIDevice")
+    facts.add(bdf, "name", " ".join(filter(None, (names.get("PCIVendor"), names.get("PCIDevice")))), "PCIDevice")
     speed = float(element.get("pci_link_speed", "0") or 0)
-    facts.say(bdf, "speed_now", speed or None, "pci_link_speed")
+    facts.add(bdf, "speed_now", speed or None, "pci_link_speed")
     for device in element.findall("object"):
         name = device.get("name", "")
         if re.fullmatch(r"(mlx|bnxt_re|irdma|qib|hfi|efa|ibp|rocep)[\w_]*|nvme\d+(n\d+)?", name):
-            facts.say(bdf, "alias", name, "OSDev name")
+            facts.add(bdf, "alias", name, "OSDev name")
 
 
-def _bandwidths(root: Element, owners: Mapping[str, str], facts: FactCollector) -> None:
+def _bandwidths(root: Element, owners: Mapping[str, str], facts: DumpFacts) -> None:
     for table in (*root.iter("distances2hetero"), *root.iter("distances2")):
         if not table.get("name", "").startswith("NVLink"):
             continue
@@ -112,7 +109,7 @@ def _bandwidths(root: Element, owners: Mapping[str, str], facts: FactCollector) 
             for column in range(row):
                 if cells[row * len(ends) + column] and end and ends[column]:
                     speed = cells[row * len(ends) + column]
-                    facts.pair(ends[column], end, f"bandwidth {speed}", "NVLinkBandwidth")
+                    facts.add_pair(ends[column], end, f"bandwidth {speed}", "NVLinkBandwidth")
 
 
 def _bits(text: str) -> tuple[int, ...]:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from lanewise.catalog import Catalog
 from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from lanewise.catalog import Catalog
 
 NVIDIA = 0x10DE
 _DISPLAY_ONLY = (0x1A03, 0x102B, 0x1013, 0x1234, 0x18CA, 0x1AF4)  # ASPEED, Matrox, and what virtual machines show

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lanewise.discovery.facts import OTHER, DumpFacts, FactCollector, address, width
+from lanewise.discovery.facts import OTHER, DumpFacts, address, width
 from lanewise.errors import FormatError, Location
 from lanewise.topology.speeds import generation
 
@@ -44,15 +44,15 @@ def is_details(text: str) -> bool:
 
 def read_tree(text: str, file: str) -> DumpFacts:
     """Which function lies below which bridge; FormatError for a branch that hangs in the air."""
-    facts = FactCollector(file, TREE)
+    facts = DumpFacts(file, TREE)
     opened: dict[int, tuple[str, str, str]] = {}
     for number, line in enumerate(text.expandtabs().splitlines(), 1):
         if re.match(r"[\s|]*[-+\\]+-?[\[0-9a-f]", line):
             _branch(line, number, opened, facts)
-    return facts.collected()
+    return facts
 
 
-def _branch(line: str, number: int, opened: dict[int, tuple[str, str, str]], facts: FactCollector) -> None:
+def _branch(line: str, number: int, opened: dict[int, tuple[str, str, str]], facts: DumpFacts) -> None:
     """Follow one line of the tree from where it branches off; `opened` has parent, domain and bus by column."""
     at = re.match(r"[\s|]*", line).end()  # type: ignore[union-attr]
     bdf = opened.get(at, ("", "0000", ""))
@@ -74,7 +74,7 @@ def _branch(line: str, number: int, opened: dict[int, tuple[str, str, str]], fac
             at = bus.end()
         elif slot := _SLOT.match(line, at):
             name = f"{bdf[1]}:{bdf[2]}:{slot[1]}"
-            facts.say(name, "parent", bdf[0], "tree", number)
+            facts.add(name, "parent", bdf[0], "tree", number)
             bdf, at = (name, bdf[1], ""), slot.end()
             if line[at : at + 1] != "-":
                 return _named(name, line[at:].strip(), number, facts)
@@ -83,17 +83,17 @@ def _branch(line: str, number: int, opened: dict[int, tuple[str, str, str]], fac
     return None
 
 
-def _named(name: str, words: str, line: int, facts: FactCollector) -> None:
+def _named(name: str, words: str, line: int, facts: DumpFacts) -> None:
     ids = _IDS.findall(words)
     if ids:
-        facts.say(name, "vendor", int(ids[-1][0], 16), "tree", line)
-        facts.say(name, "device", int(ids[-1][1], 16), "tree", line)
-    facts.say(name, "name", words, "tree", line)
+        facts.add(name, "vendor", int(ids[-1][0], 16), "tree", line)
+        facts.add(name, "device", int(ids[-1][1], 16), "tree", line)
+    facts.add(name, "name", words, "tree", line)
 
 
 def read_details(text: str, file: str) -> DumpFacts:
     """What -v, -vv and -vvv say of every function in the text."""
-    facts = FactCollector(file, DETAILS)
+    facts = DumpFacts(file, DETAILS)
     bdf, part = "", ""
     for number, line in enumerate(text.splitlines(), 1):
         head = _HEAD.match(line)
@@ -104,43 +104,43 @@ def read_details(text: str, file: str) -> DumpFacts:
             part = _detail(bdf, line.strip(), part, number, facts)
         elif line.strip():
             bdf = ""
-    return facts.collected()
+    return facts
 
 
-def _title(bdf: str, words: str, line: int, facts: FactCollector) -> None:
+def _title(bdf: str, words: str, line: int, facts: DumpFacts) -> None:
     code = _CLASS.search(words)
     kind, _, name = words.partition(": ")
     number = int(code[1], 16) if code else next((n for word, n in _WORDS if kind.startswith(word)), None)
-    facts.say(bdf, "class", number if number is not None or not name else OTHER, "class", line)
+    facts.add(bdf, "class", number if number is not None or not name else OTHER, "class", line)
     ids = _IDS.findall(name)
     if ids:
-        facts.say(bdf, "vendor", int(ids[-1][0], 16), "title", line)
-        facts.say(bdf, "device", int(ids[-1][1], 16), "title", line)
-    facts.say(bdf, "name", re.sub(r"( \[[0-9a-f]{4}:[0-9a-f]{4}\])?( \(.*\))*$", "", name), "title", line)
+        facts.add(bdf, "vendor", int(ids[-1][0], 16), "title", line)
+        facts.add(bdf, "device", int(ids[-1][1], 16), "title", line)
+    facts.add(bdf, "name", re.sub(r"( \[[0-9a-f]{4}:[0-9a-f]{4}\])?( \(.*\))*$", "", name), "title", line)
 
 
-def _detail(bdf: str, words: str, part: str, line: int, facts: FactCollector) -> str:
+def _detail(bdf: str, words: str, part: str, line: int, facts: DumpFacts) -> str:
     """One indented line; the register that the lines below belong to."""
     start = re.match(r"(DevCap|DevCtl|DevSta|LnkCap|LnkSta|LnkCtl|ACSCtl|ACSCap)\d?:", words)
     part = start[0].rstrip(":") if start else part
     if "Express (v" in words or re.search(r"\] Express ", words):
-        facts.say(bdf, "port", next((name for word, name in _PORTS.items() if word in words), None), "Express", line)
+        facts.add(bdf, "port", next((name for word, name in _PORTS.items() if word in words), None), "Express", line)
     elif part in ("LnkCap", "LnkSta") and (link := _LINK.search(words)):
         now = "_now" if part == "LnkSta" else ""
-        facts.say(bdf, f"gen{now}", generation(link[1]), part, line)
-        facts.say(bdf, f"lanes{now}", width(link[2]), part, line)
+        facts.add(bdf, f"gen{now}", generation(link[1]), part, line)
+        facts.add(bdf, f"lanes{now}", width(link[2]), part, line)
     elif part == "DevCap" and (size := re.search(r"MaxPayload (\d+) bytes", words)):
-        facts.say(bdf, "payload_max", int(size[1]), part, line)
+        facts.add(bdf, "payload_max", int(size[1]), part, line)
     elif part == "DevCtl" and (sizes := re.search(r"MaxPayload (\d+) bytes, MaxReadReq (\d+) bytes", words)):
-        facts.say(bdf, "payload", int(sizes[1]), part, line)
-        facts.say(bdf, "read_request", int(sizes[2]), part, line)
+        facts.add(bdf, "payload", int(sizes[1]), part, line)
+        facts.add(bdf, "read_request", int(sizes[2]), part, line)
     elif part == "ACSCtl" and "ReqRedir" in words:
-        facts.say(bdf, "acs", "ReqRedir+" in words, part, line)
+        facts.add(bdf, "acs", "ReqRedir+" in words, part, line)
     elif node := re.match(r"NUMA node: (\d+)", words):
-        facts.say(bdf, "numa", int(node[1]), "NUMA node", line)
+        facts.add(bdf, "numa", int(node[1]), "NUMA node", line)
     elif group := re.match(r"IOMMU group: (\d+)", words):
-        facts.say(bdf, "iommu_group", int(group[1]), "IOMMU group", line)
+        facts.add(bdf, "iommu_group", int(group[1]), "IOMMU group", line)
     elif functions := re.search(r"Total VFs: (\d+), Number of VFs: (\d+)", words):
-        facts.say(bdf, "vfs_max", int(functions[1]), "SR-IOV", line)
-        facts.say(bdf, "vfs", int(functions[2]), "SR-IOV", line)
+        facts.add(bdf, "vfs_max", int(functions[1]), "SR-IOV", line)
+        facts.add(bdf, "vfs", int(functions[2]), "SR-IOV", line)
     return part

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lanewise.discovery.draft import DraftDevice, DraftLink, SystemDraft
+from lanewise.discovery.merge import Merged
 from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from lanewise.discovery.merge import Merged
 
 _PIX, _PXB, _PHB, _NODE = ("PIX",), ("PIX", "PXB"), ("PIX", "PXB", "PHB"), ("PIX", "PXB", "PHB", "NODE")
 Near = Callable[[str, str], bool]

@@ -54,22 +54,22 @@ class Merged:
         return sorted((about for about in self.facts if address(about)), key=lambda a: (len(a), a))
 
 
-def merge(readings: Sequence[DumpFacts]) -> Merged:
-    """All readings as one, those of the better kinds first."""
-    ranked = sorted(readings, key=lambda reading: KINDS.index(reading.kind))
+def merge(dumps: Sequence[DumpFacts]) -> Merged:
+    """All dumps as one, those of the better kinds first."""
+    ranked = sorted(dumps, key=lambda dump: KINDS.index(dump.kind))
     facts: dict[str, dict[str, Fact]] = defaultdict(dict)
     aliases: dict[str, str] = {}
     against: list[str] = []
-    for reading in ranked:
-        for fact in reading.facts:
+    for dump in ranked:
+        for fact in dump.facts:
             first = facts[fact.about].setdefault(fact.key, fact)
             if fact.key == "alias" and address(fact.about):
                 aliases.setdefault(str(fact.value), fact.about)
             if first.value != fact.value and not _agree(first, fact):
                 against.append(_against(first, fact))
-    notes = dict.fromkeys(note for reading in ranked for note in reading.notes)
-    pairs = tuple(pair for reading in ranked for pair in reading.pairs)
-    peers = tuple(peer for reading in ranked for peer in reading.peers)
+    notes = dict.fromkeys(note for dump in ranked for note in dump.notes)
+    pairs = tuple(pair for dump in ranked for pair in dump.pairs)
+    peers = tuple(peer for dump in ranked for peer in dump.peers)
     return Merged(facts, aliases, pairs, peers, tuple(notes), tuple(dict.fromkeys(against)))
 
 

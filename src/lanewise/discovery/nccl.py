@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 
-from lanewise.discovery.facts import DumpFacts, FactCollector, address, first, width
+from lanewise.discovery.facts import DumpFacts, address, first, width
 from lanewise.discovery.xml import parse
 from lanewise.errors import FormatError, Location
 from lanewise.topology.speeds import generation
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
 
 KIND = "NCCL topology"
 _NVSWITCH = 0x0680
@@ -22,11 +19,11 @@ def read_nccl(text: str, file: str) -> DumpFacts:
     root = parse(text, file)
     if root.tag != "system":
         raise FormatError(f"<{root.tag}> is no NCCL topology", location=Location(file), hint="it starts with <system>")
-    facts = FactCollector(file, KIND)
+    facts = DumpFacts(file, KIND)
     for number, cpu in enumerate(root.iter("cpu")):
         node = first(cpu.get("numaid", "")) if "numaid" in cpu.attrib else number
         node = number if node is None else node
-        facts.say(f"node:{node}", "cpus", True, "cpu numaid")
+        facts.add(f"node:{node}", "cpus", True, "cpu numaid")
         for child in cpu:
             if child.tag == "pci":
                 _device(child, f"root:node{node}", node, facts)
@@ -38,44 +35,44 @@ def read_nccl(text: str, file: str) -> DumpFacts:
     if guessed:
         text = f"does not say what {', '.join(guessed)} are; NCCL lists GPUs and NICs, GPUs are assumed"
         facts.notes.append(f"{facts.file} {text}")
-    return facts.collected()
+    return facts
 
 
-def _device(element: Element, parent: str, node: int, facts: FactCollector) -> None:
+def _device(element: Element, parent: str, node: int, facts: DumpFacts) -> None:
     bdf = address(element.get("busid", ""))
     if bdf is None:
         cause = f"'{element.get('busid', '')}' is no PCI address"
         raise FormatError(cause, location=Location(facts.path), hint='write busid="0000:c1:00.0"')
-    facts.say(bdf, "parent", parent, "nesting of pci")
-    facts.say(bdf, "numa", node, "cpu numaid")
+    facts.add(bdf, "parent", parent, "nesting of pci")
+    facts.add(bdf, "numa", node, "cpu numaid")
     code = _hex(element.get("class"))
     children = [child for child in element if child.tag == "pci"]
     if code is not None:
-        facts.say(bdf, "class", code >> 8, "pci class")
+        facts.add(bdf, "class", code >> 8, "pci class")
     elif not children:
-        facts.say(bdf, "class", 0x0302, _GUESS)
+        facts.add(bdf, "class", 0x0302, _GUESS)
     for key in ("vendor", "device"):
         value = _hex(element.get(key))
-        facts.say(bdf, key, None if value == 0xFFFF else value, f"pci {key}")
-    facts.say(bdf, "gen", generation(element.get("link_speed", "")), "pci link_speed")
-    facts.say(bdf, "lanes", width(element.get("link_width", "")), "pci link_width")
+        facts.add(bdf, key, None if value == 0xFFFF else value, f"pci {key}")
+    facts.add(bdf, "gen", generation(element.get("link_speed", "")), "pci link_speed")
+    facts.add(bdf, "lanes", width(element.get("link_width", "")), "pci link_width")
     if children or (code is not None and code >> 8 == 0x0604):
-        facts.say(bdf, "port", "switch", "pci with pci below")
+        facts.add(bdf, "port", "switch", "pci with pci below")
     for child in children:
         _device(child, bdf, node, facts)
     for link in element.iter("nvlink") if not children else ():
         _nvlink(link, bdf, facts)
 
 
-def _nvlink(link: Element, bdf: str, facts: FactCollector) -> None:
+def _nvlink(link: Element, bdf: str, facts: DumpFacts) -> None:
     count, code = first(link.get("count", "")) or 1, _hex(link.get("tclass"))
     target = address(link.get("target", ""))
     if target == bdf:
         facts.notes.append(f"{facts.file} says that {bdf} is its own NVLink peer; that is left out")
     elif code is not None and code >> 8 == _NVSWITCH:
-        facts.say(f"{bdf}", f"nvswitch:{target}", count, "nvlink to an NVSwitch")
+        facts.add(f"{bdf}", f"nvswitch:{target}", count, "nvlink to an NVSwitch")
     elif target is not None:
-        facts.pair(bdf, target, f"NV{count}", "nvlink count")
+        facts.add_pair(bdf, target, f"NV{count}", "nvlink count")
 
 
 def _hex(text: str | None) -> int | None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import combinations
-from typing import TYPE_CHECKING
 
+from lanewise.catalog import Catalog
+from lanewise.discovery.draft import SystemDraft
+from lanewise.discovery.merge import Merged
 from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from lanewise.catalog import Catalog
-    from lanewise.discovery.draft import SystemDraft
-    from lanewise.discovery.merge import Merged
 
 # No GPU has had more NVLinks than this.
 _MOST = 18

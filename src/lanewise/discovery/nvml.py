@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from lanewise.discovery.facts import MACHINE, DumpFacts, FactCollector, address, width
+from lanewise.discovery.facts import MACHINE, DumpFacts, address, width
 from lanewise.discovery.merge import NVML_MOST
 from lanewise.errors import FormatError, Location
 from lanewise.results.conditions import CLOCK_REASONS
@@ -145,8 +145,8 @@ def read_nvml(text: str, file: str) -> DumpFacts:
     except (ValidationError, ValueError) as error:
         cause = f"the record of NVML in it is none: {str(error).splitlines()[0]}"
         raise FormatError(cause, location=Location(file), hint="write the capture again") from None
-    facts = FactCollector(file, KIND)
-    facts.say(MACHINE, "driver", record.driver, "NVML driver version")
+    facts = DumpFacts(file, KIND)
+    facts.add(MACHINE, "driver", record.driver, "NVML driver version")
     gpus = {address(gpu.address) or "" for gpu in record.gpus}
     for gpu in record.gpus:
         bdf = address(gpu.address)
@@ -154,40 +154,40 @@ def read_nvml(text: str, file: str) -> DumpFacts:
             _say(bdf, gpu, gpus, facts)
     for pair in record.p2p:
         for ability, status in pair.status.items():
-            facts.peer(address(pair.a) or "", address(pair.b) or "", ability, status)
-    return facts.collected()
+            facts.add_peer(address(pair.a) or "", address(pair.b) or "", ability, status)
+    return facts
 
 
-def _say(bdf: str, gpu: _Gpu, gpus: set[str], facts: FactCollector) -> None:
-    facts.say(bdf, "class", 0x0302, "NVML")
-    facts.say(bdf, "vendor", 0x10DE, "NVML")
-    facts.say(bdf, "name", gpu.name, "NVML name")
-    facts.say(bdf, "gen", gpu.gen or None, f"{NVML_MOST} NVML PCIe generation")
-    facts.say(bdf, "lanes", width(str(gpu.lanes)), f"{NVML_MOST} NVML PCIe width")
-    facts.say(bdf, "gen_now", gpu.gen_now or None, "NVML PCIe generation")
-    facts.say(bdf, "lanes_now", width(str(gpu.lanes_now)), "NVML PCIe width")
-    facts.say(bdf, "throttle", ", ".join(gpu.throttle), "NVML clock event reasons")
-    facts.say(bdf, "busy", gpu.busy, "NVML utilisation, %")
+def _say(bdf: str, gpu: _Gpu, gpus: set[str], facts: DumpFacts) -> None:
+    facts.add(bdf, "class", 0x0302, "NVML")
+    facts.add(bdf, "vendor", 0x10DE, "NVML")
+    facts.add(bdf, "name", gpu.name, "NVML name")
+    facts.add(bdf, "gen", gpu.gen or None, f"{NVML_MOST} NVML PCIe generation")
+    facts.add(bdf, "lanes", width(str(gpu.lanes)), f"{NVML_MOST} NVML PCIe width")
+    facts.add(bdf, "gen_now", gpu.gen_now or None, "NVML PCIe generation")
+    facts.add(bdf, "lanes_now", width(str(gpu.lanes_now)), "NVML PCIe width")
+    facts.add(bdf, "throttle", ", ".join(gpu.throttle), "NVML clock event reasons")
+    facts.add(bdf, "busy", gpu.busy, "NVML utilisation, %")
     if gpu.nvlinks:
         _say_nvlinks(bdf, gpu, gpus, facts)
 
 
-def _say_nvlinks(bdf: str, gpu: _Gpu, gpus: set[str], facts: FactCollector) -> None:
+def _say_nvlinks(bdf: str, gpu: _Gpu, gpus: set[str], facts: DumpFacts) -> None:
     active = [link for link in gpu.nvlinks if link.active]
-    facts.say(bdf, "nvlinks", len(active), "NVML NVLink state")
-    facts.say(bdf, "nvlinks_off", len(gpu.nvlinks) - len(active) or None, "NVML NVLink state")
+    facts.add(bdf, "nvlinks", len(active), "NVML NVLink state")
+    facts.add(bdf, "nvlinks_off", len(gpu.nvlinks) - len(active) or None, "NVML NVLink state")
     versions = sorted({link.version for link in active if link.version is not None})
     version = _VERSIONS.get(versions[-1]) if versions else None
-    facts.say(bdf, "nvlink_version", version, "NVML NVLink version")
+    facts.add(bdf, "nvlink_version", version, "NVML NVLink version")
     peers = Counter(to for link in active if (to := address(link.to) or "") in gpus and link.kind != "switch")
     for to, count in peers.items():
         if bdf < to:
-            facts.pair(bdf, to, f"NV{count}", "NVML NVLink remote")
+            facts.add_pair(bdf, to, f"NV{count}", "NVML NVLink remote")
     through = sum(1 for link in active if link.kind == "switch")
     hidden = sum(1 for link in active if not link.kind and address(link.to) not in gpus)
     if hidden and not peers and not through:
         facts.notes.append(f"NVML does not show where the NVLinks of {bdf} lead; an NVSwitch is assumed")
-    facts.say(bdf, "nvswitch:all", through or (hidden if not peers else None) or None, "NVML NVLink remote")
+    facts.add(bdf, "nvswitch:all", through or (hidden if not peers else None) or None, "NVML NVLink remote")
 
 
 def same_record(text: bytes) -> bytes:
@@ -199,5 +199,5 @@ def same_record(text: bytes) -> bytes:
 
 
 def as_text(record: Mapping[str, Any]) -> bytes:
-    """The record as it stands in a capture."""
+    """A record of a capture, of NVML or of the capture itself, as JSON text."""
     return json.dumps(record, indent=1).encode() + b"\n"

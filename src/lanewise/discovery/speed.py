@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from lanewise.catalog import Part
+from lanewise.discovery.draft import DraftDevice
 from lanewise.discovery.facts import MACHINE
+from lanewise.discovery.merge import Merged
 from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from lanewise.catalog import Part
-    from lanewise.discovery.draft import DraftDevice
-    from lanewise.discovery.merge import Merged
 
 Speed = tuple[int | None, int | None, int | None, str]
 # GB/s of one lane, by generation, as hwloc computes them.

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from typing import TYPE_CHECKING
 
-from lanewise.discovery.capture import GROUPS
+from lanewise.discovery.capture import GROUPS, Capture
 from lanewise.discovery.config import decode
-from lanewise.discovery.facts import MACHINE, DumpFacts, FactCollector, address, width
+from lanewise.discovery.facts import MACHINE, DumpFacts, address, width
 from lanewise.discovery.sysfs_classes import say_classes
 from lanewise.errors import FormatError, Location
 from lanewise.topology.speeds import generation
-
-if TYPE_CHECKING:
-    from lanewise.discovery.capture import Capture
 
 KIND = "sysfs"
 _BUS = "sys/bus/pci/devices/"
@@ -31,7 +27,7 @@ _CONFIG = (
 
 def read_sysfs(capture: Capture) -> DumpFacts:
     """The facts of a capture; FormatError if it holds neither PCI devices nor NUMA nodes."""
-    facts = FactCollector(capture.file, KIND)
+    facts = DumpFacts(capture.file, KIND)
     devices = _devices(capture)
     nodes = _nodes(capture, facts)
     if not devices and not nodes:
@@ -41,7 +37,7 @@ def read_sysfs(capture: Capture) -> DumpFacts:
         _device(bdf, path, capture, nodes, facts)
     say_classes(capture, facts)
     _machine(capture, nodes, facts)
-    return facts.collected()
+    return facts
 
 
 def _devices(capture: Capture) -> dict[str, str]:
@@ -59,7 +55,7 @@ def _devices(capture: Capture) -> dict[str, str]:
     return folders
 
 
-def _nodes(capture: Capture, facts: FactCollector) -> dict[int, int]:
+def _nodes(capture: Capture, facts: DumpFacts) -> dict[int, int]:
     """The CPUs of every node that has some, as a mask; a node with memory alone is noted."""
     masks: dict[int, int] = {}
     for path in capture.texts:
@@ -68,31 +64,31 @@ def _nodes(capture: Capture, facts: FactCollector) -> dict[int, int]:
         if node and text:
             mask = _mask(text) if path.endswith("cpumap") else _list(text)
             if mask:
-                facts.say(f"node:{int(node[1])}", "cpus", True, path.removeprefix("sys/devices/system/"))
+                facts.add(f"node:{int(node[1])}", "cpus", True, path.removeprefix("sys/devices/system/"))
                 masks[int(node[1])] = mask
     cores = [int(core[1]) for path in capture.texts if (core := _CORE.match(path))]
     if not masks and cores:
         masks[0] = sum(1 << core for core in cores)
-        facts.say("node:0", "cpus", True, "cpu/cpu*, as the kernel knows no NUMA nodes")
+        facts.add("node:0", "cpus", True, "cpu/cpu*, as the kernel knows no NUMA nodes")
     for path in capture.texts:
         memory = _MEMORY.fullmatch(path)
         size = re.search(r"MemTotal:\s*(\d+) kB", capture.text(path)) if memory else None
         if memory and size:
             node_number, kib = int(memory[1]), int(size[1])
-            facts.say(f"node:{node_number}", "memory", f"{kib * 1024 / 1e9:.1f} GB", "MemTotal")
+            facts.add(f"node:{node_number}", "memory", f"{kib * 1024 / 1e9:.1f} GB", "MemTotal")
             if masks and node_number not in masks and kib:
                 facts.notes.append(f"{facts.file}: NUMA node {node_number} has memory and no CPU; it is left out")
     return masks
 
 
-def _device(bdf: str, path: str, capture: Capture, nodes: dict[int, int], facts: FactCollector) -> None:
+def _device(bdf: str, path: str, capture: Capture, nodes: dict[int, int], facts: DumpFacts) -> None:
     for key in ("class", "vendor", "device"):
         text = capture.text(f"{path}/{key}")
         number = int(text, 16) if re.fullmatch(r"0x[0-9a-f]+", text) else None
-        facts.say(bdf, key, number >> 8 if number is not None and key == "class" else number, key)
+        facts.add(bdf, key, number >> 8 if number is not None and key == "class" else number, key)
     if f"proc/driver/nvidia/gpus/{bdf}" in capture.names:
-        facts.say(bdf, "vendor", _NVIDIA, "/proc/driver/nvidia/gpus")
-    facts.say(bdf, "parent", _parent(path), "the path of its folder")
+        facts.add(bdf, "vendor", _NVIDIA, "/proc/driver/nvidia/gpus")
+    facts.add(bdf, "parent", _parent(path), "the path of its folder")
     _place(bdf, path, capture, nodes, facts)
     _groups(bdf, path, capture, facts)
     _link(bdf, path, capture, facts)
@@ -104,56 +100,56 @@ def _parent(path: str) -> str | None:
     return f"root:{root[1]}" if root else address(above)
 
 
-def _place(bdf: str, path: str, capture: Capture, nodes: dict[int, int], facts: FactCollector) -> None:
+def _place(bdf: str, path: str, capture: Capture, nodes: dict[int, int], facts: DumpFacts) -> None:
     text = capture.text(f"{path}/numa_node")
     if text.isdigit():
-        return facts.say(bdf, "numa", int(text), "numa_node")
+        return facts.add(bdf, "numa", int(text), "numa_node")
     near = _mask(capture.text(f"{path}/local_cpus"))
     inside = [node for node, mask in nodes.items() if near and near & ~mask == 0]
     around = [node for node, mask in sorted(nodes.items()) if near & mask]
     if inside or (around and len(around) < len(nodes)):
-        facts.say(bdf, "numa", (inside or around)[0], "local_cpus")
+        facts.add(bdf, "numa", (inside or around)[0], "local_cpus")
         if not inside:
             facts.notes.append(f"{facts.file}: {bdf} is near NUMA nodes {around}; the first is taken")
     return None
 
 
-def _link(bdf: str, path: str, capture: Capture, facts: FactCollector) -> None:
+def _link(bdf: str, path: str, capture: Capture, facts: DumpFacts) -> None:
     for key, word in (("", "max"), ("_now", "current")):
-        facts.say(bdf, f"gen{key}", generation(capture.text(f"{path}/{word}_link_speed")), f"{word}_link_speed")
-        facts.say(bdf, f"lanes{key}", width(capture.text(f"{path}/{word}_link_width")), f"{word}_link_width")
+        facts.add(bdf, f"gen{key}", generation(capture.text(f"{path}/{word}_link_speed")), f"{word}_link_speed")
+        facts.add(bdf, f"lanes{key}", width(capture.text(f"{path}/{word}_link_width")), f"{word}_link_width")
     config = decode(capture.texts.get(f"{path}/config", b""))
     for key in _CONFIG:
-        facts.say(bdf, key, getattr(config, key), "config")
+        facts.add(bdf, key, getattr(config, key), "config")
 
 
-def _groups(bdf: str, path: str, capture: Capture, facts: FactCollector) -> None:
+def _groups(bdf: str, path: str, capture: Capture, facts: DumpFacts) -> None:
     """SR-IOV and the IOMMU group."""
     for key, file in (("vfs", "sriov_numvfs"), ("vfs_max", "sriov_totalvfs")):
         text = capture.text(f"{path}/{file}")
-        facts.say(bdf, key, int(text) if text.isdigit() else None, file)
-    facts.say(bdf, "physfn", address(posixpath.basename(capture.links.get(f"{path}/physfn", ""))), "physfn")
+        facts.add(bdf, key, int(text) if text.isdigit() else None, file)
+    facts.add(bdf, "physfn", address(posixpath.basename(capture.links.get(f"{path}/physfn", ""))), "physfn")
     group = posixpath.basename(capture.links.get(f"{path}/iommu_group", ""))
-    facts.say(bdf, "iommu_group", int(group) if group.isdigit() else None, "iommu_group")
+    facts.add(bdf, "iommu_group", int(group) if group.isdigit() else None, "iommu_group")
 
 
-def _machine(capture: Capture, nodes: dict[int, int], facts: FactCollector) -> None:
+def _machine(capture: Capture, nodes: dict[int, int], facts: DumpFacts) -> None:
     models = re.findall(r"^(?:model name|cpu)\s*:\s*(.+)$", capture.text("proc/cpuinfo"), re.MULTILINE)
     for node, mask in nodes.items():
-        facts.say(f"node:{node}", "model", models[0].strip() if models else "", "/proc/cpuinfo")
+        facts.add(f"node:{node}", "model", models[0].strip() if models else "", "/proc/cpuinfo")
         first = (mask & -mask).bit_length() - 1
         socket = capture.text(f"sys/devices/system/cpu/cpu{first}/topology/physical_package_id")
-        facts.say(f"node:{node}", "socket", socket if socket.isdigit() else "", "physical_package_id")
+        facts.add(f"node:{node}", "socket", socket if socket.isdigit() else "", "physical_package_id")
     kinds = _group_kinds(capture, facts)
     if kinds & {"DMA", "DMA-FQ"}:
-        facts.say(MACHINE, "iommu", "translate", "/sys/kernel/iommu_groups/*/type")
+        facts.add(MACHINE, "iommu", "translate", "/sys/kernel/iommu_groups/*/type")
     elif "identity" in kinds:
-        facts.say(MACHINE, "iommu", "passthrough", "/sys/kernel/iommu_groups/*/type")
+        facts.add(MACHINE, "iommu", "passthrough", "/sys/kernel/iommu_groups/*/type")
     elif GROUPS in capture.names and not kinds:
-        facts.say(MACHINE, "iommu", "off", "/sys/kernel/iommu_groups, which is empty")
+        facts.add(MACHINE, "iommu", "off", "/sys/kernel/iommu_groups, which is empty")
 
 
-def _group_kinds(capture: Capture, facts: FactCollector) -> set[str]:
+def _group_kinds(capture: Capture, facts: DumpFacts) -> set[str]:
     """The types of the IOMMU groups: those of GPUs where they are told apart, since peers pass through these."""
     types = {path.split("/")[3]: capture.text(path) for path in capture.texts if path.startswith(f"{GROUPS}/")}
     gpus = {fact.about for fact in facts.facts if fact.key == "class" and int(fact.value) >> 8 in _DISPLAYS}

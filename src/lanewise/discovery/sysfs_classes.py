@@ -5,29 +5,26 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
-from lanewise.discovery.facts import FactCollector, address
-
-if TYPE_CHECKING:
-    from lanewise.discovery.capture import Capture
+from lanewise.discovery.capture import Capture
+from lanewise.discovery.facts import DumpFacts, address
 
 VOLUME = "volume:"
 _BLOCK = re.compile(r"sys/block/(?:sd|vd|hd|nvme|mmcblk|pmem)[^/]*")  # no optical drives, no floppies
 _SUBSYSTEM = re.compile(r"(?:^|/)nvme-subsystem/([^/]+)/")
 
 
-def say_classes(capture: Capture, facts: FactCollector) -> None:
+def say_classes(capture: Capture, facts: DumpFacts) -> None:
     """The facts of RDMA devices, network interfaces, NVMe drives, block devices and md volumes."""
     for path, target in sorted(capture.links.items()):
         kind, _, name = path.removeprefix("sys/class/").partition("/")
         bdf = _function(target, capture)
         if kind in ("infiniband", "nvme") and bdf:
-            facts.say(bdf, "alias", name, f"/sys/class/{kind}")
+            facts.add(bdf, "alias", name, f"/sys/class/{kind}")
         if kind == "infiniband" and bdf:
             _ports(bdf, name, _home(path, target), capture, facts)
         elif kind == "nvme" and bdf:
-            facts.say(bdf, "name", capture.text(f"{_home(path, target)}/model"), f"/sys/class/nvme/{name}/model")
+            facts.add(bdf, "name", capture.text(f"{_home(path, target)}/model"), f"/sys/class/nvme/{name}/model")
     _interfaces(capture, facts)
     _drives(capture, facts)
     _volumes(capture, facts)
@@ -51,13 +48,13 @@ def _function(target: str, capture: Capture) -> str:
     return next(filter(None, functions), "")
 
 
-def _ports(bdf: str, name: str, home: str, capture: Capture, facts: FactCollector) -> None:
+def _ports(bdf: str, name: str, home: str, capture: Capture, facts: DumpFacts) -> None:
     """The first port of an RDMA device."""
     for key in ("link_layer", "rate", "state"):
-        facts.say(bdf, key, capture.text(f"{home}/ports/1/{key}"), f"/sys/class/infiniband/{name}/ports/1/{key}")
+        facts.add(bdf, key, capture.text(f"{home}/ports/1/{key}"), f"/sys/class/infiniband/{name}/ports/1/{key}")
 
 
-def _interfaces(capture: Capture, facts: FactCollector) -> None:
+def _interfaces(capture: Capture, facts: DumpFacts) -> None:
     names: dict[str, list[str]] = defaultdict(list)
     for path, target in sorted(capture.links.items()):
         bdf = _function(target, capture)
@@ -67,12 +64,12 @@ def _interfaces(capture: Capture, facts: FactCollector) -> None:
         names[bdf].append(name)
         speed = capture.text(f"{_home(path, target)}/speed")
         if speed.isdigit() and int(speed):
-            facts.say(bdf, "rate", f"{int(speed) / 1000:g} Gb/s", f"/sys/class/net/{name}/speed")
+            facts.add(bdf, "rate", f"{int(speed) / 1000:g} Gb/s", f"/sys/class/net/{name}/speed")
     for bdf, interfaces in names.items():
-        facts.say(bdf, "netdev", " ".join(interfaces), "/sys/class/net")
+        facts.add(bdf, "netdev", " ".join(interfaces), "/sys/class/net")
 
 
-def _drives(capture: Capture, facts: FactCollector) -> None:
+def _drives(capture: Capture, facts: DumpFacts) -> None:
     """The block devices of every function, with their sizes."""
     drives: dict[str, list[str]] = defaultdict(list)
     for path, target in sorted(capture.links.items()):
@@ -82,10 +79,10 @@ def _drives(capture: Capture, facts: FactCollector) -> None:
             size = f" ({int(sectors) * 512 / 1e9:.1f} GB)" if sectors.isdigit() else ""
             drives[bdf].append(posixpath.basename(path) + size)
     for bdf, names in drives.items():
-        facts.say(bdf, "block", ", ".join(names), "/sys/block")
+        facts.add(bdf, "block", ", ".join(names), "/sys/block")
 
 
-def _volumes(capture: Capture, facts: FactCollector) -> None:
+def _volumes(capture: Capture, facts: DumpFacts) -> None:
     """md arrays: level, chunk and the functions that their members lie on."""
     for path in capture.texts:
         named = re.fullmatch(r"sys/devices/virtual/block/(md\d+)/md/level", path)
@@ -97,8 +94,8 @@ def _volumes(capture: Capture, facts: FactCollector) -> None:
             for link, to in sorted(capture.links.items())
             if link.startswith(f"{home}/slaves/")
         ]
-        facts.say(about, "level", capture.text(path), f"{named[1]}/md/level")
+        facts.add(about, "level", capture.text(path), f"{named[1]}/md/level")
         for key, file in (("disks", "raid_disks"), ("chunk", "chunk_size")):
             text = capture.text(f"{home}/md/{file}")
-            facts.say(about, key, int(text) if text.isdigit() else None, f"{named[1]}/md/{file}")
-        facts.say(about, "members", " ".join(bdf or name for name, bdf in slaves), f"{named[1]}/slaves")
+            facts.add(about, key, int(text) if text.isdigit() else None, f"{named[1]}/md/{file}")
+        facts.add(about, "members", " ".join(bdf or name for name, bdf in slaves), f"{named[1]}/slaves")

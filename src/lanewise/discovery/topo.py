@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lanewise.discovery.facts import DumpFacts, FactCollector, first
+from lanewise.discovery.facts import DumpFacts, first
 from lanewise.errors import FormatError, Location
 
 KIND = "nvidia-smi topo -m"
@@ -36,7 +36,7 @@ def read_topo(text: str, file: str) -> DumpFacts:
             "no line of heads with GPU0", location=Location(file), hint="keep the whole output of the command"
         )
     heads = _heads(lines[at])
-    facts = FactCollector(file, KIND)
+    facts = DumpFacts(file, KIND)
     affinity = "NUMA Affinity" in lines[at]
     for number, line in enumerate(lines[at + 1 :], at + 2):
         words = line.split()
@@ -46,7 +46,7 @@ def read_topo(text: str, file: str) -> DumpFacts:
             _row(words, heads, affinity, number, facts)
         legend = _LEGEND.fullmatch(line)
         if legend:
-            facts.say(legend[1], "alias", legend[2], "NIC legend", number)
+            facts.add(legend[1], "alias", legend[2], "NIC legend", number)
     listed = {fact.about for fact in facts.facts if fact.key == "listed"}
     for name in [name for name in heads if name not in listed]:
         raise FormatError(
@@ -55,7 +55,7 @@ def read_topo(text: str, file: str) -> DumpFacts:
     facts.notes.append(
         f"{facts.file}: topo -m shows no link speeds, no uplinks that cards share, and no partitions of a switch"
     )
-    return facts.collected()
+    return facts
 
 
 def kinds(text: str) -> set[str]:
@@ -74,7 +74,7 @@ def _is_peers(lines: list[str], at: int) -> bool:
 def read_peers(text: str, file: str) -> DumpFacts:
     """The statuses of all pairs, of every such matrix in the text; FormatError for a row that does not fit."""
     lines = plain(text).splitlines()
-    facts = FactCollector(file, PEERS)
+    facts = DumpFacts(file, PEERS)
     typed = ""
     for at, line in enumerate(lines):
         ability = _ASKED.search(line)
@@ -82,17 +82,17 @@ def read_peers(text: str, file: str) -> DumpFacts:
         if _heads(line) and _is_peers(lines, at):
             _peers(lines, at, _abilities(typed, facts), facts)
             typed = ""
-    return facts.collected()
+    return facts
 
 
-def _abilities(typed: str, facts: FactCollector) -> tuple[str, ...]:
+def _abilities(typed: str, facts: DumpFacts) -> tuple[str, ...]:
     named = typed or next((ability[1] for ability in _ASKED.finditer(facts.file.lower())), "")
     if not named:
         facts.notes.append(f"{facts.file} does not say which ability its matrix of peers shows; reading is assumed")
     return _ABILITIES.get(named, ("read",))
 
 
-def _peers(lines: list[str], at: int, abilities: tuple[str, ...], facts: FactCollector) -> None:
+def _peers(lines: list[str], at: int, abilities: tuple[str, ...], facts: DumpFacts) -> None:
     heads = _heads(lines[at])
     listed = set()
     for number, line in enumerate(lines[at + 1 : at + 1 + 2 * len(heads)], at + 2):
@@ -106,10 +106,10 @@ def _peers(lines: list[str], at: int, abilities: tuple[str, ...], facts: FactCol
             cause = f"'{wrong[0]}' is no status" if wrong else f"{len(cells)} cells for {len(heads)} devices"
             hint = "X, OK, CNS, GNS, TNS, DR, NS and U are known"
             raise FormatError(cause, location=Location(facts.path, number), hint=hint)
-        facts.say(words[0], "row", True, "row", number)
+        facts.add(words[0], "row", True, "row", number)
         for column, cell in zip(heads, cells, strict=True):
             for ability in abilities if column != words[0] else ():
-                facts.peer(words[0], column, ability, cell, number)
+                facts.add_peer(words[0], column, ability, cell, number)
     for name in [name for name in heads if name not in listed]:
         hint = "keep the whole output of the command"
         raise FormatError(f"no row for {name}", location=Location(facts.path, at + 1), hint=hint)
@@ -125,7 +125,7 @@ def _heads(line: str) -> list[str]:
     return names if names[:1] == ["GPU0"] and "X" not in words else []
 
 
-def _row(words: list[str], heads: list[str], affinity: bool, line: int, facts: FactCollector) -> None:
+def _row(words: list[str], heads: list[str], affinity: bool, line: int, facts: DumpFacts) -> None:
     name, cells = words[0], words[1 : len(heads) + 1]
     wrong = [cell for cell in cells if not _CELL.fullmatch(cell)]
     if len(cells) != len(heads) or wrong:
@@ -133,12 +133,12 @@ def _row(words: list[str], heads: list[str], affinity: bool, line: int, facts: F
         raise FormatError(
             cause, location=Location(facts.path, line), hint="X, NV#, PIX, PXB, PHB, NODE and SYS are known"
         )
-    facts.say(name, "listed", True, "row", line)
+    facts.add(name, "listed", True, "row", line)
     for column, cell in zip(heads, cells, strict=True):
         if heads.index(column) > heads.index(name):
-            facts.pair(name, column, "SYS" if cell == "SOC" else cell, "matrix", line)
+            facts.add_pair(name, column, "SYS" if cell == "SOC" else cell, "matrix", line)
     rest = words[len(heads) + 1 :]
     if affinity and len(rest) > 1:
-        facts.say(name, "numa", first(rest[1]), "NUMA Affinity", line)
+        facts.add(name, "numa", first(rest[1]), "NUMA Affinity", line)
         if not rest[1].isdigit() and first(rest[1]) is not None:
             facts.notes.append(f"{facts.file}: {name} is near NUMA nodes {rest[1]}; the first is taken")

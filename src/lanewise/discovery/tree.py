@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
+from lanewise.catalog import Catalog
 from lanewise.discovery.draft import DraftDevice, DraftLink, SystemDraft
 from lanewise.discovery.identify import bridge_part, cpu_part, kind_of, part_of
+from lanewise.discovery.merge import Merged
 from lanewise.discovery.speed import link_speed
 from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from lanewise.catalog import Catalog
-    from lanewise.discovery.merge import Merged
 
 _BRIDGE, _STORAGE = 0x0604, 0x01
 WORDS = {Kind.GPU: "gpu", Kind.NIC: "nic", Kind.SSD: "ssd", Kind.RAID: "raid"}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lanewise.discovery.draft import SystemDraft
+from lanewise.discovery.merge import Merged
 from lanewise.discovery.sysfs_classes import VOLUME
 from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from lanewise.discovery.draft import SystemDraft
-    from lanewise.discovery.merge import Merged
 
 # The levels that a description knows, with the fewest drives of each.
 _LEVELS = {"raid0": (0, 1), "raid5": (5, 3), "raid10": (10, 4)}
