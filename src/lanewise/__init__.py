@@ -2,10 +2,10 @@
 
 Every verb of the command line is a function here (docs/reference/python.md, help(lanewise.predict)):
 
-systems   discover, capture, ready_systems, load_system, load_catalog, attach, detach, draw
+systems   discover, capture, ready_systems, load_system, system_from, load_catalog, attach, detach, draw
 routes    route, all_routes, class_matrix, peers
 speed     predict, finish_times, matrix, serve
-services  simulate, peak, trace, ready_workloads, load_workload
+services  predict_service, simulate, peak, trace, ready_workloads, load_workload
 plans     plan
 studies   ready_studies, load_study, new_study, run_studies, calibrate, write_parts
 measured  measure_host, measure_gpu, measure_storage, measure_network, as_measured_run, read_results, check,

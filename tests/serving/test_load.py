@@ -133,5 +133,5 @@ def test_a_peak_is_that_of_one_service_without_a_rate(gen4: System) -> None:
         lanewise.peak(gen4, ["resnet50", "bert-99 10 QPS"])  # type: ignore[arg-type]
     assert "beside" in caught.value.hint
     for asked in ("resnet50 1000 QPS", LOAD):
-        with pytest.raises(InputError, match="a rate of 1000 QPS says nothing about a peak"):
+        with pytest.raises(InputError, match="a rate of 1000 QPS has no effect on a peak"):
             lanewise.peak(gen4, asked)

@@ -23,6 +23,7 @@ from lanewise.api.loading import (
     ready_studies,
     ready_systems,
     ready_workloads,
+    system_from,
 )
 from lanewise.api.loadtest import loadtest_peak, loadtest_run
 from lanewise.api.network import measure_network
@@ -38,7 +39,8 @@ from lanewise.api.runs import (
     save_run,
 )
 from lanewise.api.selftest import loadtest_selftest
-from lanewise.api.speed import finish_times, matrix, peak, predict, serve, simulate, trace
+from lanewise.api.services import peak, predict_service, serve, simulate, trace
+from lanewise.api.speed import finish_times, matrix, predict
 from lanewise.api.storage import measure_storage
 from lanewise.api.studies import calibrate, new_study, run_studies
 from lanewise.api.sweep import as_sweep_run, loadtest_sweep, loadtest_training, sweep_data
@@ -87,6 +89,7 @@ __all__ = [
     "peers",
     "plan",
     "predict",
+    "predict_service",
     "read_results",
     "ready_studies",
     "ready_systems",
@@ -98,6 +101,7 @@ __all__ = [
     "serve",
     "simulate",
     "sweep_data",
+    "system_from",
     "trace",
     "write_parts",
 ]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lanewise.catalog import Catalog
+    from lanewise.options.system import SystemOptions
     from lanewise.results.run import Run
     from lanewise.serving.workload import Workload
     from lanewise.studies.form import StudyForm
@@ -55,6 +56,11 @@ def load_system(ref: str | Path, settings: Mapping[str, int] | None = None, cata
 
     text, file = ready_text(str(ref)) if str(ref) in ready_systems() else _own(ref, "system", ready_systems())
     return read_system(text, file, settings or {}, catalog if catalog is not None else builtin())
+
+
+def system_from(options: SystemOptions) -> System:
+    """The system that options name, with its parameters set, over the catalogue with the user's parts."""
+    return load_system(options.system, options.settings, load_catalog(options.parts))
 
 
 def load_study(ref: str | Path) -> StudyForm:

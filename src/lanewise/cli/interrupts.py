@@ -24,9 +24,10 @@ def handle(handler: Callable[[int, Any], None]) -> None:
         number = getattr(signals, name, None)
         if number is not None and signals.getsignal(number) not in (signals.SIG_IGN, None):
             signals.signal(number, handler)
-    if handler is interrupt and hasattr(signals, "SIGALRM"):
-        signals.signal(signals.SIGALRM, interrupt)
-        sys.unraisablehook = _retry_unraisable
+    if hasattr(signals, "SIGALRM"):
+        signals.setitimer(signals.ITIMER_REAL, 0.0)
+        signals.signal(signals.SIGALRM, interrupt if handler is interrupt else signals.SIG_IGN)
+    sys.unraisablehook = _retry_unraisable if handler is interrupt else sys.__unraisablehook__
 
 
 def interrupt(number: int, frame: Any) -> None:

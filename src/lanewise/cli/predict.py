@@ -2,151 +2,155 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import fields
+from typing import TYPE_CHECKING
 
 import typer
 
-from lanewise.cli import loaded, options, terminal
-from lanewise.cli.spread import spread
+from lanewise import files
+from lanewise.cli import terminal
+from lanewise.cli.option_group import TypedFlags, option_group
+from lanewise.cli.shared import Json
 from lanewise.errors import InputError
+from lanewise.options.predict import PredictOptions, ServiceOptions
+from lanewise.options.system import SystemOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from lanewise.results.search_run import SearchRun
     from lanewise.topology.model import System
 
-Flows = Annotated[
-    str | None,
-    typer.Option(
-        help="Flows at once: 'gpu0->gpu4, host0->gpu1', or with sizes: 'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms'."
-    ),
-]
-Matrix = Annotated[str | None, typer.Option(metavar="goodput|latency", help="All pairs, each alone.")]
-BothWays = Annotated[bool, typer.Option("--both-ways", help="With --matrix goodput: both directions, their sum.")]
-Devices = Annotated[str | None, typer.Option(metavar="gpu[0-3]", help="With --matrix: these devices only.")]
-Service = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WORKLOAD",
-        help="An inference service: resnet50, bert-99, my.yaml; in steady state; simulated with --qps or --peak.",
-    ),
-]
+_STEADY = ("mode", "division", "host")  # options that the steady state knows too
 
 
-@spread
+@option_group
 def predict(
-    *,
-    system: options.SystemName,
-    flows: Flows = None,
-    matrix: Matrix = None,
-    both_ways: BothWays = False,
-    devices: Devices = None,
-    service: Service = None,
-    under_load: loaded.Asked,
-    no_p2p: options.NoP2p = False,
-    settings: options.Settings = None,
-    parts: options.Parts = None,
-    as_json: options.Json = False,
+    options: PredictOptions,
+    service_options: ServiceOptions,
+    system_options: SystemOptions,
+    typed: TypedFlags,
+    json: Json = None,
 ) -> None:
-    """Predict flows together, all pairs, or a service; each rate with its limit and what it rests on."""
-    _one_question(flows, matrix, service, {"both-ways": both_ways, "devices": devices}, asdict(under_load))
-    if service is not None and no_p2p:
-        raise InputError("--no-p2p says nothing about --service", hint="leave it out: no data passes between GPUs")
-    described = options.load(system, settings, parts)
-    if service is not None:
-        _service(described, service, under_load, as_json)
-        return
-    if flows is not None:
-        _flows(described, flows, not no_p2p, as_json)
+    """Predict flows that run together, all pairs, or an inference service, each with its limit and its basis.
+
+    Exit code 1 if a simulated service is INVALID.
+    """
+    from lanewise import api
+
+    _check(options, typed)
+    system = api.system_from(system_options)
+    if options.service is not None:
+        _service(system, options.service, service_options, typed, json)
+    elif options.flows is not None:
+        _flows(system, options.flows, not options.no_p2p, json)
     else:
-        _matrix(described, str(matrix), devices, both_ways, not no_p2p, as_json)
+        _matrix(system, options, json)
 
 
-def _one_question(
-    flows: str | None,
-    matrix: str | None,
-    service: str | None,
-    of_matrix: Mapping[str, object],
-    of_load: Mapping[str, object],
-) -> None:
-    """InputError unless one question is asked, and no option belongs to another one."""
-    questions = (("--flows", flows), ("--matrix", matrix), ("--service", service))
-    asked = [name for name, value in questions if value is not None]
-    if len(asked) != 1:
-        cause = f"{' and '.join(asked)} cannot be asked together" if asked else "nothing to predict"
+def _check(options: PredictOptions, typed: TypedFlags) -> None:
+    """InputError unless one thing is to be predicted, and no option belongs to another."""
+    kinds = [name for name in ("flows", "matrix", "service") if name in typed]
+    if len(kinds) != 1:
+        cause = f"{' and '.join(f'--{name}' for name in kinds)} exclude each other" if kinds else "nothing to predict"
         raise InputError(cause, hint="give one of --flows 'gpu0->gpu1', --matrix goodput, --service resnet50")
-    for question, options_of in (("--matrix", of_matrix), ("--service", of_load)):
-        for name, value in options_of.items():
-            # 0 is given: only what nobody wrote is None or False.
-            if question != asked[0] and value is not None and value is not False:
-                hint = f"leave it out, or ask with {question}; see --help"
-                raise InputError(f"--{name} says nothing about {asked[0]}", hint=hint)
+    groups = {"matrix": ("both_ways", "devices"), "service": tuple(field.name for field in fields(ServiceOptions))}
+    for kind, names in groups.items():
+        wrong = next((name for name in names if name in typed and kind != kinds[0]), None)
+        if wrong is not None:
+            flag = f"--{wrong.replace('_', '-')}"
+            hint = f"leave it out, or predict with --{kind}; see lanewise predict --help"
+            raise InputError(f"{flag} has no effect with --{kinds[0]}", hint=hint)
+    if options.service is not None and options.no_p2p:
+        raise InputError("--no-p2p has no effect with --service", hint="leave it out: no data passes between GPUs")
 
 
-def _flows(system: System, flows: str, p2p: bool, as_json: bool) -> None:
+def _flows(system: System, flows: str, p2p: bool, json: str | None) -> None:
     from lanewise import api
     from lanewise.perf.flow import parse_flows
-    from lanewise.report import json
-    from lanewise.report.text.predict import render_flow_rates, render_transfers
+    from lanewise.report import json as data
+    from lanewise.report.text import predict as text
 
     parsed = parse_flows(flows, p2p)
     if all(flow.size is None for flow in parsed):
-        found = api.predict(system, parsed)
-        if as_json:
-            return terminal.out_json(json.flow_rates(found))
-        return terminal.print_text(render_flow_rates, found)
-    finished = api.finish_times(system, parsed)
-    if as_json:
-        return terminal.out_json(json.transfers(system, finished))
-    return terminal.print_text(render_transfers, system, finished)
+        rates = api.predict(system, parsed)
+        return terminal.show(json, lambda: data.flow_rates(rates), lambda screen: text.render_flow_rates(rates, screen))
+    transfers = api.finish_times(system, parsed)
+    return terminal.show(
+        json, lambda: data.transfers(system, transfers), lambda screen: text.render_transfers(system, transfers, screen)
+    )
 
 
-def _matrix(system: System, metric: str, devices: str | None, both_ways: bool, p2p: bool, as_json: bool) -> None:
+def _matrix(system: System, options: PredictOptions, json: str | None) -> None:
     from lanewise import api
-    from lanewise.report import json
-    from lanewise.report.text.predict import render_pairs
+    from lanewise.perf.flow import names_of
+    from lanewise.report import json as data
+    from lanewise.report.text import predict as text
 
-    found = api.matrix(system, names(devices), metric, both_ways, p2p)
-    if as_json:
-        terminal.out_json(json.pairs(system, found))
-    else:
-        terminal.print_text(render_pairs, system, found)
+    names = None if options.devices is None else names_of(options.devices)
+    matrix = api.matrix(system, names, str(options.matrix), options.both_ways, not options.no_p2p)
+    terminal.show(json, lambda: data.pairs(system, matrix), lambda screen: text.render_pairs(system, matrix, screen))
 
 
-def _service(system: System, workload: str, asked: loaded.Asked, as_json: bool) -> None:
-    """The service under load where that is asked for, else in steady state."""
-    from lanewise import api
-    from lanewise.errors import unknown_name
-    from lanewise.report import json
-    from lanewise.report.text.predict import render_steady_service
-
-    if asked.simulated:
-        loaded.answer(system, workload, asked, as_json)
-        return
-    if asked.needs_simulation:
-        say = "says" if len(asked.needs_simulation) == 1 else "say"
-        cause = f"{' and '.join(asked.needs_simulation)} {say} nothing about the steady state"
-        raise InputError(cause, hint="ask with --qps RATE or --peak")
-    mode, division = asked.mode or "server", asked.division or "closed"
-    for kind, value, known in (
-        ("mode", mode, ("server", "offline", "single-stream", "multi-stream")),
-        ("division", division, ("closed", "network")),
+def _service(system: System, workload: str, options: ServiceOptions, typed: TypedFlags, json: str | None) -> None:
+    """The service under load where a rate or a scenario asks for it, else in steady state."""
+    only_simulated = [field.name for field in fields(options) if field.name in typed and field.name not in _STEADY]
+    if (
+        options.peak
+        or options.qps is not None
+        or "stream" in options.mode
+        or (options.mode == "offline" and only_simulated)
     ):
-        if value not in known:
-            raise unknown_name(kind, value, known)
-    rate = api.serve(system, workload, mode, division, asked.host)
-    if as_json:
-        terminal.out_json(json.steady_service(system, rate, mode, division))
+        _simulated(system, workload, options, typed, json)
+    elif only_simulated:
+        names = " and ".join(f"--{name}" for name in only_simulated)
+        verb = "has" if len(only_simulated) == 1 else "have"
+        raise InputError(f"{names} {verb} no effect in steady state", hint="simulate with --qps RATE or --peak")
     else:
-        terminal.print_text(render_steady_service, system, rate, mode, division)
+        _steady(system, workload, options, json)
 
 
-def names(pattern: str | None) -> list[str] | None:
-    """'gpu[0-3]', 'gpu[0,4]' or 'gpu0, gpu2' as names; None stays None."""
-    if pattern is None:
-        return None
-    from lanewise.perf.flow import COMMA  # outside brackets
-    from lanewise.topology.ranges import expand
+def _steady(system: System, workload: str, options: ServiceOptions, json: str | None) -> None:
+    from lanewise import api
+    from lanewise.report import json as data
+    from lanewise.report.text import predict as text
 
-    return [name for piece in COMMA.split(pattern) for name in expand(piece.strip())]
+    mode, division = options.mode, options.division or "closed"
+    rate = api.serve(system, workload, mode, division, options.host)
+    terminal.show(
+        json,
+        lambda: data.steady_service(system, rate, mode, division),
+        lambda screen: text.render_steady_service(system, rate, mode, division, screen),
+    )
+
+
+def _simulated(system: System, workload: str, options: ServiceOptions, typed: TypedFlags, json: str | None) -> None:
+    from lanewise import api
+    from lanewise.report import json as data
+    from lanewise.report.text.service import render_services
+
+    if "precision" in typed and not options.peak:
+        hint = "write --peak" if options.mode == "server" else "leave it out"
+        raise InputError("--precision has no effect without --peak", hint=hint)
+    terminal.status("simulating")
+    try:
+        prediction = api.predict_service(system, workload, options, _show_run)
+    finally:
+        terminal.done()
+    if options.trace is not None:
+        files.write_file(options.trace, prediction.trace())
+        terminal.note(f"wrote {options.trace} (open it at ui.perfetto.dev)")
+    if options.report is not None:
+        files.write_file(options.report, api.render_report(api.as_run(prediction.results)))
+        terminal.note(f"wrote {options.report}")
+
+    results = prediction.results
+    terminal.show(json, lambda: data.services(results), lambda screen: render_services(results, screen))
+    if not all(result.valid for result in results):
+        raise typer.Exit(1)
+
+
+def _show_run(run: SearchRun) -> None:
+    from lanewise import units
+
+    verdict = "VALID" if run.valid else "INVALID"
+    latency = "cut short" if run.hopeless else units.readable(run.latency, "s")
+    terminal.status(f"{units.show(run.rate, 'QPS', 6)}: {verdict} ({latency})")

@@ -150,7 +150,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _with_json_target(arguments: Sequence[str]) -> list[str]:
     """The arguments with `--json` alone as `--json -`: the next word is its value only if it is '-' or a .json file."""
-    if arguments[:1] != ["loadtest"]:
+    if arguments[:1] not in (["loadtest"], ["predict"]):
         return list(arguments)
     words = []
     for word, following in zip(arguments, [*arguments[1:], ""], strict=True):

@@ -47,6 +47,12 @@ class Flow:
         return f"{self.src}->{self.dst}"
 
 
+def names_of(text: str) -> list[str]:
+    """'gpu[0-3], ssd0' as names, each once."""
+    pieces = (piece.strip() for piece in COMMA.split(text))
+    return list(dict.fromkeys(name for piece in pieces if piece for name in expand(piece)))
+
+
 def parse_flows(text: str, p2p: bool = True) -> tuple[Flow, ...]:
     """Read 'gpu0->gpu4, host0->gpu[0-3] 1 GiB @2 ms'; FormatError names the piece it cannot read.
 

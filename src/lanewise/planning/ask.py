@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError, unknown_name
-from lanewise.perf.flow import COMMA, Flow, parse_flows
+from lanewise.perf.flow import Flow, names_of, parse_flows
 from lanewise.planning.confirm import Confirm, by_simulation
 from lanewise.planning.hold import hold
 from lanewise.planning.layouts import Ranking, rank_layouts
@@ -20,7 +20,6 @@ from lanewise.planning.search import Limits
 from lanewise.planning.spots import default_devices, movables
 from lanewise.planning.work import Serving, Tenant, Work, named, parse_service
 from lanewise.topology.model import Kind
-from lanewise.topology.ranges import expand
 
 if TYPE_CHECKING:
     from lanewise.topology.model import System
@@ -60,13 +59,13 @@ def answer(
     tenants = named([parse_service(each) if isinstance(each, str) else each for each in ask.services])
     for system in systems:
         for tenant in tenants:
-            _check_names(system, tenant)
+            _checknames_of(system, tenant)
     if len(systems) > 1:
         return rank_layouts(systems, lambda system: _as_it_stands(system, ask, tenants, evaluate), evaluate)
     system = systems[0]
     flows = _flows(system, ask)
-    names = _names(ask.move) if ask.move is not None else _worth_moving(system, flows, tenants)
-    at = _names(ask.at) if ask.at is not None else []
+    names = names_of(ask.move) if ask.move is not None else _worth_moving(system, flows, tenants)
+    at = names_of(ask.at) if ask.at is not None else []
     for port in (*names, *ask.slots):
         system.device(port)
     question = Question(system, movables(system, names, ask.hosts, at), tenants, flows, _goal(ask), ask.slots)
@@ -99,7 +98,7 @@ def _check(systems: Sequence[System], ask: Ask) -> None:
         raise InputError("no system to plan for", hint="lanewise plan SYSTEM --pattern scatter")
 
 
-def _check_names(system: System, tenant: Tenant) -> None:
+def _checknames_of(system: System, tenant: Tenant) -> None:
     """UnknownName for a host or GPU of a tenant that the system does not have."""
     if tenant.load.frontend is not None and tenant.load.frontend not in system.hosts:
         raise unknown_name(f"host of {system.name}", tenant.load.frontend, system.hosts)
@@ -139,8 +138,3 @@ def _as_it_stands(system: System, ask: Ask, tenants: Sequence[Tenant], evaluate:
         return Work(flows, by=_goal(ask))
     found = place(Question(system, (), tuple(tenants), flows, _goal(ask)), evaluate)
     return Work(flows, tuple(Serving(each, found.best.serving[each.name]) for each in tenants), _goal(ask))
-
-
-def _names(text: str) -> list[str]:
-    """'gpu[0-3], ssd0' as names, each once."""
-    return list(dict.fromkeys(name for piece in COMMA.split(text) if piece.strip() for name in expand(piece.strip())))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lanewise.planning.score import Line, Score
     from lanewise.results.compare import Comparison, RowPair
     from lanewise.results.run import LeftOut
+    from lanewise.results.service_result import ServiceResult
     from lanewise.routes.matrix import Matrix as ClassMatrix
     from lanewise.routes.matrix import Peers
     from lanewise.routes.model import Route
@@ -90,6 +91,12 @@ def steady_service(system: System, found: ServiceRate, mode: str, division: str)
         "gpus": len(found.prediction.flows), "qps": found.qps, "goodput": found.goodput, "unit": "B/s",
         "limit": found.limit, "basis": found.basis, "rests_on": list(found.rests_on),
     }  # fmt: skip
+
+
+def services(results: Sequence[ServiceResult]) -> Any:
+    """Simulated services: one by itself, or several."""
+    data = [encode(result, result.name) for result in results]
+    return data[0] if len(data) == 1 else data
 
 
 def routes(system: System, found: Sequence[Route]) -> dict[str, Any]:
