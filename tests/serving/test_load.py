@@ -73,7 +73,7 @@ def test_seconds_are_a_time_that_a_run_can_last(seconds: Any) -> None:
 def test_the_largest_seed_runs_and_a_search_leaves_room_for_those_that_follow(gen4: System) -> None:
     assert lanewise.simulate(gen4, "resnet50 1000 QPS", seconds=0.1, seed=MAX_SEED)[0].answered > 0
     with pytest.raises(InputError, match="is no seed") as caught:
-        lanewise.peak(gen4, "resnet50", sought=SearchOptions(seed=MAX_SEED))
+        lanewise.peak(gen4, "resnet50", search=SearchOptions(seed=MAX_SEED))
     assert str(MAX_SEED - 39) in caught.value.hint
 
 
