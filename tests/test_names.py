@@ -22,14 +22,11 @@ VAGUE = set(WORDS.split())
 
 # Class names that two modules define today; each goes as soon as it stands for one thing.
 SHARED = {
-    "Option",
     "Cell",
-    "Found",
     "Matrix",
     "Model",
     "Part",
     "Table",
-    "Transfer",
 }
 
 # Modules named by such a word today.

@@ -8,10 +8,10 @@ import lanewise
 from lanewise.errors import LanewiseError
 from lanewise.planning.choices import Pick
 from lanewise.planning.place import Placement, place
+from lanewise.planning.positions import apply, default_devices, movables
 from lanewise.planning.question import Choices, Question
 from lanewise.planning.score import Score, by_model
-from lanewise.planning.search import Limits, choose
-from lanewise.planning.spots import apply, default_devices, movables
+from lanewise.planning.search import SearchLimits, choose
 from lanewise.planning.work import parse_service
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
@@ -65,7 +65,7 @@ def everything(question: Question) -> tuple[Choices, dict[Pick, Score | None]]:
 
 def agree(question: Question) -> Placement:
     """The placement that the search finds, after a comparison with trying everything."""
-    limits = Limits(candidates=2_000)
+    limits = SearchLimits(candidates=2_000)
     found = place(question, limits=limits)
     limits = limits.of_demand() if question.tenants else limits
     choices, scores = everything(question)

@@ -10,10 +10,10 @@ from plan_systems import asked, box, two_paths
 import lanewise
 from lanewise.errors import FormatError, InputError
 from lanewise.perf.flow import parse_flows
-from lanewise.planning.confirm import SEED, Confirmation, Confirmed, by_simulation
-from lanewise.planning.hold import MARGINS, hold, unkept
+from lanewise.planning.bounds import MARGINS, late_error, place_within_bounds
+from lanewise.planning.confirm import SEED, Confirmation, TenantLatency, by_simulation
 from lanewise.planning.place import place
-from lanewise.planning.work import Serving, Work, parse_service
+from lanewise.planning.work import TenantGpus, Work, parse_service
 from lanewise.serving.load import on, parse_load
 from lanewise.serving.peak import simulate
 
@@ -24,13 +24,13 @@ TIGHT = "resnet50 136300 QPS"
 def work_of(system, *services: tuple[str, str]) -> Work:
     """Services with the GPUs of each as one text."""
     found = [(parse_service(text), on(parse_load("resnet50"), gpus).gpus) for text, gpus in services]
-    return Work((), tuple(Serving(tenant, gpus) for tenant, gpus in found))
+    return Work((), tuple(TenantGpus(tenant, gpus) for tenant, gpus in found))
 
 
 def late(system, work) -> Confirmation:
     """Every tenant twice as late as its bound."""
     return Confirmation(tuple(
-        Confirmed(each.tenant.name, each.tenant.qps, 2.0 * each.tenant.workload.bound, 0.99,
+        TenantLatency(each.tenant.name, each.tenant.qps, 2.0 * each.tenant.workload.bound, 0.99,
                   each.tenant.workload.bound, False, "late", "a wish", False)
         for each in work.services
     ), 1.0)  # fmt: skip
@@ -39,13 +39,13 @@ def late(system, work) -> Confirmation:
 def test_a_demand_without_room_for_queues_is_planned_with_a_margin():
     question = asked(two_paths(4), TIGHT)
     assert not place(question).best.moves
-    found = hold(question)
+    found = place_within_bounds(question)
     assert found.margin == MARGINS[0]
     assert [move.show() for move in found.best.moves] == ["attach gpu3 to host1"]
     assert not found.late
     assert found.served
     line = found.best.score.lines[0]
-    assert line.wanted == 136_300
+    assert line.demand == 136_300
     assert line.rate == pytest.approx(136_300)
     assert found.steady is not None
     assert found.steady.confirmed is not None
@@ -55,11 +55,11 @@ def test_a_demand_without_room_for_queues_is_planned_with_a_margin():
 
 
 def test_where_nothing_holds_the_latency_and_the_limit_are_named():
-    found = hold(asked(two_paths(4), f"{TIGHT} on host0"))
+    found = place_within_bounds(asked(two_paths(4), f"{TIGHT} on host0"))
     assert found.served
     (tenant,) = found.late
     assert not found.margin
-    error = unkept(found)
+    error = late_error(found)
     assert error.cause.startswith("no placement found keeps the 15 ms of resnet50 at 136,300 QPS: p99 is ")
     assert error.cause.endswith("limited by read window of a_hop1 (256 reads x 128 B)")
     assert f"{1e3 * tenant.latency:.3g} ms" in error.cause
@@ -73,7 +73,7 @@ def test_the_margin_grows_until_it_holds_and_ends_where_none_does():
         return late(system, work)
 
     question = asked(box([16, 8, 4], [0] * 4), "resnet50 80000 as a", "resnet50 40000 offline each 30000 as b")
-    found = hold(question, confirm=never)
+    found = place_within_bounds(question, confirm=never)
     assert found.late
     assert not found.margin
     # Whatever was proposed is judged at what was asked.
@@ -85,7 +85,7 @@ def test_the_margin_grows_until_it_holds_and_ends_where_none_does():
             replace(each, valid=True, latency=0.01) for each in late(system, work).tenants), 1.0)  # fmt: skip
 
     second.calls = 0
-    assert hold(asked(two_paths(4), TIGHT), confirm=second).margin in MARGINS
+    assert place_within_bounds(asked(two_paths(4), TIGHT), confirm=second).margin in MARGINS
 
 
 def test_each_tenant_is_simulated_at_its_own_stated_rate():
@@ -93,7 +93,7 @@ def test_each_tenant_is_simulated_at_its_own_stated_rate():
         lanewise.load_system("composable-server-two-hosts"),
         "resnet50 150000 QPS as shop", "resnet50 60000 QPS each 30000 on host1 as search",
     )  # fmt: skip
-    found = hold(question)
+    found = place_within_bounds(question)
     assert found.best.confirmed is not None
     shop, search = (found.best.confirmed.of(name) for name in ("shop", "search"))
     assert shop is not None
@@ -141,17 +141,17 @@ def test_offline_tenants_take_their_share_and_have_no_bound():
     assert (nightly.show(), nightly.late) == ("offline, no bound", False)
     assert heavy.tenants[0].latency > none.tenants[0].latency
     alone = by_simulation(system, work_of(system, ("resnet50 400000 QPS offline each 43000", "gpu0")))
-    assert (alone.kept, alone.seconds) == (True, 0.0)
+    assert (alone.bounds_kept, alone.seconds) == (True, 0.0)
 
 
 def test_what_cannot_be_simulated_is_said_and_the_plan_stands():
     question = asked(two_paths(4), TIGHT)
-    found = hold(question, confirm=lambda system, work: Confirmation(why="no reason at all"))
+    found = place_within_bounds(question, confirm=lambda system, work: Confirmation(reason="no reason at all"))
     assert not found.margin
     assert not found.late
-    assert found.best.confirmed == Confirmation(why="no reason at all")
-    assert found.kept is False
-    assert place(question).kept is None
+    assert found.best.confirmed == Confirmation(reason="no reason at all")
+    assert found.bounds_kept is False
+    assert place(question).bounds_kept is None
 
 
 def test_few_queries_neither_break_a_bound_nor_show_that_it_holds():
@@ -174,7 +174,7 @@ def test_ctrl_c_keeps_what_is_there(calls):
         left[0] -= 1
         return late(system, work)
 
-    found = hold(asked(two_paths(4), TIGHT), confirm=confirm)
+    found = place_within_bounds(asked(two_paths(4), TIGHT), confirm=confirm)
     assert found.interrupted
     assert (found.best.confirmed is not None) == (calls > 0)
     assert not found.margin
@@ -196,7 +196,7 @@ def test_a_tenant_is_a_load_with_words_of_its_own(text, load):
 
 
 def test_a_tenant_may_ask_for_certain_gpus():
-    found = hold(asked(two_paths(1), "resnet50 40000 QPS on gpu[2-3]"))
+    found = place_within_bounds(asked(two_paths(1), "resnet50 40000 QPS on gpu[2-3]"))
     assert set(found.best.serving["resnet50"]) <= {"gpu2", "gpu3"}
 
 

@@ -6,7 +6,7 @@ import pytest
 from plan_systems import asked, two_paths
 
 import lanewise
-from lanewise.planning.hold import hold
+from lanewise.planning.bounds import place_within_bounds
 from lanewise.planning.layouts import Ranking
 from lanewise.planning.pins import Pinning, lines
 from lanewise.planning.place import Placement, place
@@ -20,13 +20,13 @@ L40S = 43_845.7
 def ranks(pattern: str, **asked: str) -> dict[str, int]:
     found = lanewise.plan(LAYOUTS, pattern=pattern, **asked)
     assert isinstance(found, Ranking)
-    return {each.system.name: each.rank for each in found.places}
+    return {each.system.name: each.rank for each in found.ranks}
 
 
 def value(pattern: str, layout: str) -> tuple[float, float]:
     found = lanewise.plan([layout, TYPICAL], pattern=pattern)
     assert isinstance(found, Ranking)
-    score = next(each.score for each in found.places if each.system.name == layout)
+    score = next(each.score for each in found.ranks if each.system.name == layout)
     return score.total / 1e9, score.slowest / 1e9
 
 
@@ -35,14 +35,14 @@ def value(pattern: str, layout: str) -> tuple[float, float]:
 
 def test_one_gpu_on_a_second_server_restores_the_rate_of_path_4():
     without_switch = 4 * L40S
-    found = hold(asked(two_paths(4), f"resnet50 {without_switch} QPS"))
-    assert found.today is not None
-    assert found.today.score.lines[0].rate / without_switch == pytest.approx(0.777, abs=0.005)  # published: 0.80
-    assert "read window" in found.today.score.limit
+    found = place_within_bounds(asked(two_paths(4), f"resnet50 {without_switch} QPS"))
+    assert found.current is not None
+    assert found.current.score.lines[0].rate / without_switch == pytest.approx(0.777, abs=0.005)  # published: 0.80
+    assert "read window" in found.current.score.limit
     assert [(move.device, move.to.host) for move in found.best.moves] == [("gpu3", "host1")]
     assert found.best.score.lines[0].rate >= 0.98 * without_switch
     assert found.best.confirmed is not None
-    assert found.best.confirmed.kept
+    assert found.best.confirmed.bounds_kept
     assert not found.doubt
     assert not found.margin
 
@@ -102,8 +102,8 @@ def test_where_the_model_disagrees_with_the_advice_or_adds_to_it():
 def test_each_rank_names_what_holds_it():
     found = lanewise.plan(LAYOUTS, pattern="scatter")
     assert isinstance(found, Ranking)
-    assert all("reads through root port" in each.score.limit for each in found.places)
-    assert found.places[1].why.startswith(
+    assert all("reads through root port" in each.score.limit for each in found.ranks)
+    assert found.ranks[1].reason.startswith(
         "total 50 % less than cirrascale-typical: 4 flows behind reads through root port"
     )
 
@@ -115,8 +115,8 @@ def test_a_card_is_judged_in_both_directions_at_once():
     found = lanewise.plan("dgx-a100-network", pin="nic")
     assert isinstance(found, Pinning)
     for pin in found.pins:
-        assert pin.out.rate == pin.into.rate == pytest.approx(24.75e9, rel=1e-3)
-        assert (pin.out.limit, pin.into.limit) == (
+        assert pin.sends.rate == pin.receives.rate == pytest.approx(24.75e9, rel=1e-3)
+        assert (pin.sends.limit, pin.receives.limit) == (
             f"network ports (out) of {pin.card}", f"network ports (in) of {pin.card}"
         )  # fmt: skip
 
@@ -124,7 +124,7 @@ def test_a_card_is_judged_in_both_directions_at_once():
 def test_each_gpu_of_a_dgx_gets_the_card_at_its_switch():
     found = lanewise.plan("dgx-a100-network", pin="nic")
     assert isinstance(found, Pinning)
-    assert {pin.cls for pin in found.pins} == {"PIX"}
+    assert {pin.route_class for pin in found.pins} == {"PIX"}
     assert len({pin.card for pin in found.pins}) == 8
     assert found.further is None
     assert not found.doubt
@@ -144,15 +144,15 @@ def test_gpus_use_the_card_of_their_socket_and_a_lone_card_serves_all():
     assert [pin.card for pin in found.pins] == ["ib0"] * 4 + ["ib1"] * 4
     lone = lanewise.plan(ONE_ROOT, pin="nic")
     assert isinstance(lone, Pinning)
-    assert {(pin.card, pin.cls) for pin in lone.pins} == {("ib0", "SYS")}
+    assert {(pin.card, pin.route_class) for pin in lone.pins} == {("ib0", "SYS")}
     assert "qpi" in lone.score.limit
 
 
 def test_four_gpus_below_one_switch_are_spread_over_root_ports():
     found = lanewise.plan("rack-16gpu", flows="host->gpu[0-3]", move="gpu[0-3]", at="sw[0-3]")
     assert isinstance(found, Placement)
-    assert found.today is not None
-    assert found.today.score.total / 1e9 == pytest.approx(56.4, abs=0.1)
+    assert found.current is not None
+    assert found.current.score.total / 1e9 == pytest.approx(56.4, abs=0.1)
     assert found.best.score.total / 1e9 == pytest.approx(4 * 26.8, rel=0.01)
     assert len(found.best.moves) == 2
     assert not found.doubt

@@ -11,11 +11,11 @@ import lanewise
 from lanewise.errors import InputError
 from lanewise.perf.flow import parse_flows
 from lanewise.planning.place import place
+from lanewise.planning.positions import apply, movables
 from lanewise.planning.question import Choices, Question
 from lanewise.planning.score import by_model
-from lanewise.planning.search import Limits, Seen, search
+from lanewise.planning.search import JudgedPicks, SearchLimits, search
 from lanewise.planning.solver import Relaxed
-from lanewise.planning.spots import apply, movables
 from lanewise.planning.work import parse_service
 from lanewise.topology.model import Kind
 
@@ -52,13 +52,13 @@ def test_the_search_finds_what_trying_everything_finds(question):
 @given(questions())
 def test_the_best_is_never_worse_than_today_and_moves_nothing_for_nothing(question):
     found = place(question)
-    if found.today is not None:
+    if found.current is not None:
         # Goals count in order: a later one may fall only where an earlier one rises.
-        assert found.best.score.goals >= tuple(goal * (1 - 1e-3) - 1e-9 for goal in found.today.score.goals)
-        if found.best.score.goals == found.today.score.goals:
+        assert found.best.score.goals >= tuple(goal * (1 - 1e-3) - 1e-9 for goal in found.current.score.goals)
+        if found.best.score.goals == found.current.score.goals:
             assert not found.best.moves
     for line in found.best.score.lines:
-        assert line.rate <= (line.wanted or 0) * (1 + 1e-6)
+        assert line.rate <= (line.demand or 0) * (1 + 1e-6)
 
 
 @settings(max_examples=15, deadline=None)
@@ -106,7 +106,7 @@ def test_flows_beside_a_service_take_their_share_and_are_not_what_is_ranked():
     movable = movables(system, [f"gpu{i}" for i in range(4)], None)
     found = agree(Question(system, movable, tenants, flows))
     assert found.served
-    assert any(line.name == "host->gpu0" and line.wanted is None for line in found.best.score.lines)
+    assert any(line.name == "host->gpu0" and line.demand is None for line in found.best.score.lines)
 
 
 def test_drives_move_as_gpus_do():
@@ -115,8 +115,8 @@ def test_drives_move_as_gpus_do():
     switches = system.of_kind(Kind.SWITCH)
     flows = parse_flows(", ".join(f"{drive}->host" for drive in drives))
     found = agree(Question(system, movables(system, drives, None, switches), flows=flows))
-    assert found.today is not None
-    assert found.best.score.total >= found.today.score.total
+    assert found.current is not None
+    assert found.best.score.total >= found.current.score.total
 
 
 def test_a_plan_is_the_same_each_time():
@@ -125,14 +125,14 @@ def test_a_plan_is_the_same_each_time():
     first, second = place(question), place(question)
     assert first.best.moves == second.best.moves
     assert first.best.serving == second.best.serving
-    assert first.tried == second.tried
+    assert first.judged == second.judged
 
 
 def test_where_candidates_run_out_the_plan_says_so():
     tenants = ("resnet50 150000 each 43367 as a", "resnet50 40000 each 30000 as b")
     question = asked(box([16, 8, 4], [0, 0, 0, None, None]), *tenants)
     assert place(question).doubt == ""
-    found = place(question, limits=Limits(candidates=1))
+    found = place(question, limits=SearchLimits(candidates=1))
     assert found.doubt == "stopped after 1 candidate"
     assert found.best.score.goals[0] > 0
 
@@ -147,7 +147,7 @@ def test_ctrl_c_keeps_the_best_found():
         judged.append(pick)
         return by_model(apply(question.system, choices.moves(pick))[0], choices.work(pick))
 
-    found = search(choices.problem, judge, Limits(), Seen())
+    found = search(choices.problem, judge, SearchLimits(), JudgedPicks())
     assert found.interrupted
     assert found.pick == judged[0]
     assert found.doubt == "interrupted"

@@ -4,7 +4,8 @@ import pytest
 from route_systems import build, way
 
 from lanewise.errors import InputError, UnknownName, Unreachable
-from lanewise.routes.find import endpoint, route, routes
+from lanewise.routes.endpoints import endpoint
+from lanewise.routes.find import route, routes
 from lanewise.routes.model import Via
 from lanewise.topology.ready import ready_system
 

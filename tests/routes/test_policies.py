@@ -167,7 +167,7 @@ def test_every_pair_of_gpus_is_a_peer_or_says_why_not():
         ("gpu0", "gpu2", False),
         ("gpu1", "gpu2", False),
     ]
-    assert peers(system)[1].why == (
+    assert peers(system)[1].reason == (
         "gpu0 and gpu2 hang from cpu0 and cpu1, and cpu0 forwards between peers of one host bridge only "
         "(peer scope root-complex)"
     )
@@ -192,7 +192,7 @@ def test_peer_groups_of_published_machines(name, sizes):
 def test_unbound_gpus_and_gpus_of_two_hosts_are_no_peers():
     hosts = {"cpu0": "a", "gpu0": "a", "cpu1": "b", "gpu1": "b"}
     system = build("cpu0 -- sw0 -- gpu0, cpu1 ~~ sw0 -- gpu1, sw0 -- gpu2", hosts=hosts)
-    whys = {(p.one, p.other): p.why for p in peers(system)}
+    whys = {(p.one, p.other): p.reason for p in peers(system)}
     assert "gpu0 is on a and gpu1 on b" in whys["gpu0", "gpu1"]
     assert "gpu2 is bound to no host" in whys["gpu0", "gpu2"]
 
@@ -205,7 +205,7 @@ def test_refused_routes_are_listed_last_with_the_reason():
         (Via.STAGED, True, 3),
         (Via.PCIE, False, 0),
     ]
-    assert "peer scope root-complex" in found[-1].why
+    assert "peer scope root-complex" in found[-1].reason
     assert [way(stage) for stage in found[2].stages] == [
         "gpu0 - sw0 - cpu0",
         "cpu0 - cpu1",
@@ -215,11 +215,11 @@ def test_refused_routes_are_listed_last_with_the_reason():
 
 def test_all_ways_of_a_fabric_with_cross_domain_off_and_on():
     off, on = (build(FABRIC, domains=DOMAINS, cross_domain_p2p=value) for value in (False, True))
-    shown = {way(each): (each.allowed, each.why) for each in routes(off, "ssd0", "gpu0") if each.via is Via.PCIE}
+    shown = {way(each): (each.allowed, each.reason) for each in routes(off, "ssd0", "gpu0") if each.via is Via.PCIE}
     assert shown["ssd0 - sw1 - cpu1 - cpu0 - sw0 - gpu0"][0]
     assert not shown["ssd0 - sw1 - sw0 - gpu0"][0]
     assert "cross-domain P2P is off" in shown["ssd0 - sw1 - sw0 - gpu0"][1]
-    shown = {way(each): (each.allowed, each.why) for each in routes(on, "ssd0", "gpu0") if each.via is Via.PCIE}
+    shown = {way(each): (each.allowed, each.reason) for each in routes(on, "ssd0", "gpu0") if each.via is Via.PCIE}
     assert shown["ssd0 - sw1 - sw0 - gpu0"][0]
     assert shown["ssd0 - sw1 - cpu1 - cpu0 - sw0 - gpu0"][1] == (
         "cross-domain P2P is on, so peer traffic takes the fabric"

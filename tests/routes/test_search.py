@@ -128,7 +128,7 @@ def test_the_default_is_first_and_allowed_and_the_list_is_in_order(system):
         assert found[0] == route(system, a, b)
         assert found[0].allowed
         assert [each.allowed for each in found] == sorted((each.allowed for each in found), reverse=True)
-        assert all(each.allowed or each.why for each in found)
+        assert all(each.allowed or each.reason for each in found)
 
 
 @given(trees(fabric=True))

@@ -85,9 +85,9 @@ def _answer(
 ) -> None:
     """Each question answered in turn; what Ctrl-C cut short is shown as far as it went."""
     from lanewise import api
-    from lanewise.planning.hold import unkept
+    from lanewise.planning.bounds import late_error
     from lanewise.planning.layouts import Ranking
-    from lanewise.planning.place import Placement, unserved
+    from lanewise.planning.place import Placement, unserved_error
     from lanewise.report import json
     from lanewise.report.text.plan import render_plan
 
@@ -99,9 +99,9 @@ def _answer(
         cut = not isinstance(found, Ranking) and found.interrupted
         if isinstance(found, Placement) and not (anyway or cut):
             if not found.served:
-                raise unserved(found)
+                raise unserved_error(found)
             if found.late:
-                raise unkept(found)
+                raise late_error(found)
         if as_json:
             data.append(json.plan(found, ask, ref, parts))
         else:

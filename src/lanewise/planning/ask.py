@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError, unknown_name
 from lanewise.perf.flow import Flow, names_of, parse_flows
+from lanewise.planning.bounds import place_within_bounds
 from lanewise.planning.confirm import Confirm, by_simulation
-from lanewise.planning.hold import hold
 from lanewise.planning.layouts import Ranking, rank_layouts
 from lanewise.planning.patterns import pattern, pattern_flows
 from lanewise.planning.pins import Pinning, pin
 from lanewise.planning.place import Placement, place
+from lanewise.planning.positions import default_devices, movables
 from lanewise.planning.question import Question
 from lanewise.planning.score import Evaluate, by_model
-from lanewise.planning.search import Limits
-from lanewise.planning.spots import default_devices, movables
-from lanewise.planning.work import Serving, Tenant, Work, named, parse_service
+from lanewise.planning.search import SearchLimits
+from lanewise.planning.work import Tenant, TenantGpus, Work, parse_service, unique_tenants
 from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Ask:
     slots: Mapping[str, int] = field(default_factory=dict)
     pin: str | None = None
     p2p: bool = True
-    candidates: int = Limits().candidates
+    candidates: int = SearchLimits().candidates
 
 
 def answer(
@@ -53,13 +53,13 @@ def answer(
 ) -> Placement | Ranking | Pinning:
     """Pins for `pin`, a ranking of several systems, else a placement; InputError for what cannot be asked together."""
     _check(systems, ask)
-    limits = Limits(candidates=ask.candidates)
+    limits = SearchLimits(candidates=ask.candidates)
     if ask.pin is not None:
         return pin(systems[0], evaluate=evaluate, limits=limits)
-    tenants = named([parse_service(each) if isinstance(each, str) else each for each in ask.services])
+    tenants = unique_tenants([parse_service(each) if isinstance(each, str) else each for each in ask.services])
     for system in systems:
         for tenant in tenants:
-            _checknames_of(system, tenant)
+            _check_tenant(system, tenant)
     if len(systems) > 1:
         return rank_layouts(systems, lambda system: _as_it_stands(system, ask, tenants, evaluate), evaluate)
     system = systems[0]
@@ -69,7 +69,7 @@ def answer(
     for port in (*names, *ask.slots):
         system.device(port)
     question = Question(system, movables(system, names, ask.hosts, at), tenants, flows, _goal(ask), ask.slots)
-    return hold(question, evaluate, limits, confirm)
+    return place_within_bounds(question, evaluate, limits, confirm)
 
 
 def _check(systems: Sequence[System], ask: Ask) -> None:
@@ -98,7 +98,7 @@ def _check(systems: Sequence[System], ask: Ask) -> None:
         raise InputError("no system to plan for", hint="lanewise plan SYSTEM --pattern scatter")
 
 
-def _checknames_of(system: System, tenant: Tenant) -> None:
+def _check_tenant(system: System, tenant: Tenant) -> None:
     """UnknownName for a host or GPU of a tenant that the system does not have."""
     if tenant.load.frontend is not None and tenant.load.frontend not in system.hosts:
         raise unknown_name(f"host of {system.name}", tenant.load.frontend, system.hosts)
@@ -137,4 +137,4 @@ def _as_it_stands(system: System, ask: Ask, tenants: Sequence[Tenant], evaluate:
     if not tenants:
         return Work(flows, by=_goal(ask))
     found = place(Question(system, (), tuple(tenants), flows, _goal(ask)), evaluate)
-    return Work(flows, tuple(Serving(each, found.best.serving[each.name]) for each in tenants), _goal(ask))
+    return Work(flows, tuple(TenantGpus(each, found.best.serving[each.name]) for each in tenants), _goal(ask))

@@ -9,7 +9,7 @@ Pick = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class ItemOption:
     """One thing an item may do, with its cost: devices moved, devices in use, rank of the class (0: nearest)."""
 
     name: str
@@ -23,24 +23,24 @@ class Item:
     """A device with the options that it may take."""
 
     name: str
-    options: tuple[Option, ...]
+    options: tuple[ItemOption, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FlowGroup:
     """Flows counted together against `wanted` B/s; `bounded` if more than that is never used.
 
     A group that is not `counted` takes its share of resources, but no goal asks for it.
     """
 
     name: str
-    wanted: float
+    demand: float
     bounded: bool
     counted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class FlowVariant:
     """One flow of a group as it runs under the choices `when` ((item, option) pairs, all of them).
 
     `uses` gives for each resource the part of it that 1 B/s takes; `cap` is the flow's own ceiling in B/s.
@@ -53,12 +53,12 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """A port that holds `most` (lanes); each (item, option) in `takes` needs that amount of it."""
+class PortCapacity:
+    """A port with a limit (lanes, or cables); each (item, option) in `takes` needs that amount of it."""
 
     name: str
     takes: tuple[tuple[int, int, int], ...]
-    most: int
+    limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,14 @@ class Problem:
     """
 
     items: tuple[Item, ...]
-    groups: tuple[Group, ...]
-    variants: tuple[Variant, ...]
+    groups: tuple[FlowGroup, ...]
+    variants: tuple[FlowVariant, ...]
     goals: tuple[str, ...]
-    rooms: tuple[Room, ...] = ()
+    rooms: tuple[PortCapacity, ...] = ()
     alike: tuple[tuple[int, int], ...] = ()
     sound: bool = True
 
-    def chosen(self, pick: Pick) -> tuple[Option, ...]:
+    def chosen(self, pick: Pick) -> tuple[ItemOption, ...]:
         """The options that a pick stands for."""
         return tuple(item.options[index] for item, index in zip(self.items, pick, strict=True))
 
@@ -91,7 +91,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class FlowBundle:
     """Variants of one group that differ in the device only, as one: each adds up to `cap` B/s where it is chosen."""
 
     group: int
@@ -100,24 +100,24 @@ class Stream:
     cap: float
 
 
-def streams(problem: Problem) -> list[Stream]:
+def bundles(problem: Problem) -> list[FlowBundle]:
     """The variants, those of identical devices taken together.
 
     What only one device or one flow ever uses is left out: it bounds that flow alone, and its cap says so already.
     """
     owners: dict[tuple[str, ...], set[tuple[bool, int]]] = {}
-    for each in problem.variants:
-        bounded = problem.groups[each.group].bounded
+    for variant in problem.variants:
+        bounded = problem.groups[variant.group].bounded
         # A device serves one tenant at a time, and a plain flow runs in one way at a time.
-        owner = (bounded, each.when[0][0] if bounded else each.group)
-        for key, _ in each.uses:
+        owner = (bounded, variant.when[0][0] if bounded else variant.group)
+        for key, _ in variant.uses:
             owners.setdefault(key, set()).add(owner)
-    merged: dict[object, Stream] = {}
-    for each in problem.variants:
-        uses = tuple((key, part) for key, part in each.uses if len(owners[key]) > 1)
+    merged: dict[object, FlowBundle] = {}
+    for variant in problem.variants:
+        uses = tuple((key, part) for key, part in variant.uses if len(owners[key]) > 1)
         # Only variants with one choice add up: of those with two, one flow takes a single one.
-        sign = (each.group, uses, each.cap, len(merged) if len(each.when) != 1 else None)
-        known = merged.get(sign)
-        whens = (each.when,) if known is None else (*known.whens, each.when)
-        merged[sign] = Stream(each.group, whens, uses, each.cap)
+        sign = (variant.group, uses, variant.cap, len(merged) if len(variant.when) != 1 else None)
+        before = merged.get(sign)
+        whens = (variant.when,) if before is None else (*before.whens, variant.when)
+        merged[sign] = FlowBundle(variant.group, whens, uses, variant.cap)
     return list(merged.values())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lanewise import units
 from lanewise.catalog import Figure, Part
 from lanewise.errors import LanewiseError
-from lanewise.planning.work import Serving, Work
+from lanewise.planning.work import TenantGpus, Work
 from lanewise.serving.peak import simulate
 from lanewise.serving.times import stated_rate
 
@@ -32,10 +32,10 @@ NO_BOUND = 1e6  # s, in place of a bound where there is none
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmed:
-    """What the simulation says of a tenant: its latency (s) at the bound's percentile, the verdict, and its limit.
+class TenantLatency:
+    """The simulated latency (s) of a tenant at the percentile of its bound, the verdict, and the limit.
 
-    `bound` is None for an offline tenant. `grows` if its queue does, so that the latency says how long the run was.
+    `bound` is None for an offline tenant. If its queue `grows`, the latency depends on how long the run was.
     """
 
     tenant: str
@@ -68,44 +68,44 @@ class Confirmed:
 class Confirmation:
     """A placement as simulated for `seconds`: each tenant that has a GPU, or `why` it could not be simulated."""
 
-    tenants: tuple[Confirmed, ...] = ()
+    tenants: tuple[TenantLatency, ...] = ()
     seconds: float = 0.0
-    why: str = ""
+    reason: str = ""
 
     @property
-    def late(self) -> tuple[Confirmed, ...]:
+    def late(self) -> tuple[TenantLatency, ...]:
         """The tenants whose bound is broken."""
-        return tuple(each for each in self.tenants if each.late)
+        return tuple(tenant for tenant in self.tenants if tenant.late)
 
     @property
-    def kept(self) -> bool:
+    def bounds_kept(self) -> bool:
         """Whether every tenant that was simulated keeps its bound, as far as the run tells."""
-        return not self.why and all(each.valid or each.bound is None for each in self.tenants)
+        return not self.reason and all(tenant.valid or tenant.bound is None for tenant in self.tenants)
 
-    def of(self, tenant: str) -> Confirmed | None:
-        """What is known of that tenant."""
-        return next((each for each in self.tenants if each.tenant == tenant), None)
+    def of(self, tenant: str) -> TenantLatency | None:
+        """The result of that tenant, None if it was not simulated."""
+        return next((result for result in self.tenants if result.tenant == tenant), None)
 
 
 Confirm = Callable[["System", Work], Confirmation]
 
 
 def by_simulation(system: System, work: Work) -> Confirmation:
-    """All tenants that have a GPU at once, beside the work's flows; nothing is run if none of them has a bound."""
-    serving = [each for each in work.services if each.gpus]
-    if all(each.tenant.bound is None for each in serving):
-        return Confirmation(tuple(_unbounded(each.tenant) for each in serving))
-    rates = [each.tenant.qps for each in serving]
+    """All tenants that have a GPU, simulated with the work's flows; no simulation if none of them has a bound."""
+    serving = [served for served in work.services if served.gpus]
+    if all(served.tenant.bound is None for served in serving):
+        return Confirmation(tuple(_unbounded(served.tenant) for served in serving))
+    rates = [served.tenant.qps for served in serving]
     seconds = min(max(SECONDS, FEWEST_QUERIES / min(rates)), MOST_QUERIES / sum(rates))
     try:
-        loads = [_load(each) for each in serving]
-        found = simulate(_with_rates(system, serving), loads, work.flows, seconds, SEED)[0]
+        loads = [_load(served) for served in serving]
+        results = simulate(_with_rates(system, serving), loads, work.flows, seconds, SEED)[0]
     except LanewiseError as error:
-        return Confirmation(why=error.cause)
-    return Confirmation(tuple(_confirmed(a.tenant, b) for a, b in zip(serving, found, strict=True)), seconds)
+        return Confirmation(reason=error.cause)
+    return Confirmation(tuple(_confirmed(a.tenant, b) for a, b in zip(serving, results, strict=True)), seconds)
 
 
-def _load(serving: Serving) -> ServiceLoad:
+def _load(serving: TenantGpus) -> ServiceLoad:
     """The tenant's load on its GPUs; without a bound it comes at its rate all the same, and nothing is late."""
     tenant = serving.tenant
     bound = tenant.bound or NO_BOUND
@@ -114,18 +114,18 @@ def _load(serving: Serving) -> ServiceLoad:
     )
 
 
-def _with_rates(system: System, services: Sequence[Serving]) -> System:
+def _with_rates(system: System, services: Sequence[TenantGpus]) -> System:
     """The system with a part of its own for each GPU whose rate its part does not state in the way that is asked."""
     devices, catalog = dict(system.devices), system.catalog
-    for each in services:
-        for gpu in each.gpus:
+    for served in services:
+        for gpu in served.gpus:
             part = system.part(gpu)
-            figures = _figures(each.tenant, part)
+            figures = _figures(served.tenant, part)
             if not figures:
                 continue
-            name = f"{part.name if part else 'GPU'} for {each.tenant.name}"
-            known = part.figures if part else {}
-            catalog = catalog.with_part(Part(name, "gpu", name, figures={**known, **figures}))
+            name = f"{part.name if part else 'GPU'} for {served.tenant.name}"
+            stated = part.figures if part else {}
+            catalog = catalog.with_part(Part(name, "gpu", name, figures={**stated, **figures}))
             devices[gpu] = replace(devices[gpu], part=name)
     return replace(system, devices=devices, catalog=catalog)
 
@@ -133,11 +133,11 @@ def _with_rates(system: System, services: Sequence[Serving]) -> System:
 def _figures(tenant: Tenant, part: Part | None) -> dict[str, Figure]:
     """What a part must state beside its own for that tenant."""
     name = tenant.workload.name
-    if tenant.each is not None:
+    if tenant.gpu_rate is not None:
         source = "stated with the service"
         # What one GPU answers has the host's work for a query over the network in it already.
         return {
-            f"service.{name}.server": Figure(tenant.each, "1/s", source, basis="calibrated"),
+            f"service.{name}.server": Figure(tenant.gpu_rate, "1/s", source, basis="calibrated"),
             f"software.{name}": Figure(0.0, "s", source),
         }
     if tenant.bound is None and part is not None:
@@ -146,14 +146,14 @@ def _figures(tenant: Tenant, part: Part | None) -> dict[str, Figure]:
     return {}
 
 
-def _unbounded(tenant: Tenant) -> Confirmed:
-    return Confirmed(tenant.name, tenant.qps, 0.0, tenant.workload.percentile, None, True, "", "", False)
+def _unbounded(tenant: Tenant) -> TenantLatency:
+    return TenantLatency(tenant.name, tenant.qps, 0.0, tenant.workload.percentile, None, True, "", "", False)
 
 
-def _confirmed(tenant: Tenant, found: ServiceResult) -> Confirmed:
+def _confirmed(tenant: Tenant, result: ServiceResult) -> TenantLatency:
     if tenant.bound is None:
         return _unbounded(tenant)
-    return Confirmed(
-        tenant.name, tenant.qps, found.latency, found.percentile, tenant.bound, found.valid, found.reason, found.limit,
-        found.answered < BEHIND * tenant.qps,
+    return TenantLatency(
+        tenant.name, tenant.qps, result.latency, result.percentile, tenant.bound, result.valid, result.reason,
+        result.limit, result.answered < BEHIND * tenant.qps,
     )  # fmt: skip

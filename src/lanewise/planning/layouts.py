@@ -1,4 +1,4 @@
-"""Rank whole systems for one work: who gives most, what holds each, and why the next is worse."""
+"""Rank whole systems for the same work: the rates, what limits them, and why the next is worse."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError, LanewiseError
 from lanewise.planning.score import DEMAND, Evaluate, Score, by_model
-from lanewise.planning.search import TOLERANCE, least
+from lanewise.planning.search import TOLERANCE, lowest_equal
 
 if TYPE_CHECKING:
     from lanewise.planning.work import Work
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """A system with its rank (from 1; equals share one), and why it is worse than what stands before it."""
+class RankedSystem:
+    """A system with its rank (from 1; equals share one), and why it is worse than the one before it."""
 
     rank: int
     system: System
     work: Work
     score: Score
-    why: str = ""
+    reason: str = ""
 
     @property
     def label(self) -> str:
@@ -43,8 +43,8 @@ class Ranking:
     """Systems best first, and those that cannot run the work at all, with the reason."""
 
     by: str
-    places: tuple[Ranked, ...]
-    cannot: tuple[tuple[System, LanewiseError], ...] = ()
+    ranks: tuple[RankedSystem, ...]
+    errors: tuple[tuple[System, LanewiseError], ...] = ()
 
 
 def rank_layouts(
@@ -66,37 +66,37 @@ def rank_layouts(
             cannot.append((system, error))
     if not scored:
         raise cannot[0][1]
-    scored.sort(key=lambda each: tuple(-goal for goal in each[2].goals))
-    places: list[Ranked] = []
+    scored.sort(key=lambda row: tuple(-goal for goal in row[2].goals))
+    places: list[RankedSystem] = []
     for system, work, score in scored:
         before = places[-1] if places else None
         if before is not None and _equal(before.score, score, tolerance):
             first = places[before.rank - 1].label
-            places.append(Ranked(before.rank, system, work, score, f"as good as {first}"))
+            places.append(RankedSystem(before.rank, system, work, score, f"as good as {first}"))
         else:
             why = "" if before is None else _why(places[before.rank - 1], score)
-            places.append(Ranked(len(places) + 1, system, work, score, why))
+            places.append(RankedSystem(len(places) + 1, system, work, score, why))
     return Ranking(scored[0][1].by, tuple(places), tuple(cannot))
 
 
-def _equal(one: Score, other: Score, tolerance: float) -> bool:
-    return all(min(a, b) >= least(max(a, b), tolerance) for a, b in zip(one.goals, other.goals, strict=True))
+def _equal(first: Score, second: Score, tolerance: float) -> bool:
+    return all(min(a, b) >= lowest_equal(max(a, b), tolerance) for a, b in zip(first.goals, second.goals, strict=True))
 
 
-def _why(before: Ranked, score: Score) -> str:
-    """In which goal it is worse, by how much, and what holds it that does not hold the one before, or more."""
-    for number, (one, other) in enumerate(zip(before.score.goals, score.goals, strict=True)):
-        if other < least(one, TOLERANCE):
+def _why(before: RankedSystem, score: Score) -> str:
+    """In which goal it is worse, by how much, and the limits of both."""
+    for number, (best, value) in enumerate(zip(before.score.goals, score.goals, strict=True)):
+        if value < lowest_equal(best, TOLERANCE):
             what = ("slowest", "total") if before.work.by == "slowest" else ("total", "slowest")
             goal = "served" if before.work.services else what[number]
-            less = f"{goal} {100 * (1 - other / one):.0f} % less than {before.label}"
-            here, there = _behind(score), _behind(before.score)
-            return f"{less}: {here}, there too" if here == there else f"{less}: {here}; there {there}"
+            less = f"{goal} {100 * (1 - value / best):.0f} % less than {before.label}"
+            limit, limit_before = _behind(score), _behind(before.score)
+            return f"{less}: {limit}, there too" if limit == limit_before else f"{less}: {limit}; there {limit_before}"
     return f"hardly less than {before.label}"
 
 
 def _behind(score: Score) -> str:
-    """How many flows stand behind what limits most of them."""
-    if any(line.wanted for line in score.lines):
+    """The limit of most flows, and how many it limits."""
+    if any(line.demand for line in score.lines):
         return "every demand is met" if score.limit == DEMAND else score.limit
-    return f"{score.held} flow{'' if score.held == 1 else 's'} behind {score.limit}"
+    return f"{score.limited} flow{'' if score.limited == 1 else 's'} behind {score.limit}"

@@ -66,28 +66,28 @@ def pattern(name: str) -> tuple[Pattern, int | None]:
     if name in PATTERNS:
         return PATTERNS[name], None
     sized = _SIZED.match(name)
-    found = PATTERNS.get(sized["name"]) if sized else None
-    if sized is None or found is None or found.pairs is None:
+    base = PATTERNS.get(sized["name"]) if sized else None
+    if sized is None or base is None or base.pairs is None:
         raise unknown_name("pattern", name, PATTERNS)
     if int(sized["size"]) < 2:
-        raise InputError(f"groups of {sized['size']} have nobody to talk to", hint=f"write {found.name}-2 or more")
-    return found, int(sized["size"])
+        raise InputError(f"groups of {sized['size']} have no pairs", hint=f"write {base.name}-2 or more")
+    return base, int(sized["size"])
 
 
 def pattern_flows(system: System, name: str, p2p: bool = True) -> tuple[Flow, ...]:
     """The flows of a pattern over all GPUs that are bound to a host; InputError if there are too few."""
-    found, size = pattern(name)
+    chosen, size = pattern(name)
     gpus = [gpu for gpu in system.of_kind(Kind.GPU) if system.device(gpu).host is not None]
     if not gpus:
         raise InputError(f"no GPU of {system.name} is bound to a host", hint="attach some: lanewise system attach")
-    if found.pairs is None:
+    if chosen.pairs is None:
         from lanewise.planning.pins import nearest_cards
 
         cards = nearest_cards(system, gpus)
         both = [(gpu, card) if name == "off-box" else (card, gpu) for gpu, card in cards.items()]
     else:
         groups = [gpus[i : i + (size or len(gpus))] for i in range(0, len(gpus), size or len(gpus))]
-        both = [pair for group in groups for pair in found.pairs(group) if pair[0] != pair[1]]
+        both = [pair for group in groups for pair in chosen.pairs(group) if pair[0] != pair[1]]
     if not both:
         raise InputError(f"{system.name} has too few GPUs for the pattern '{name}'", hint="set the parameter for them")
     return tuple(Flow(a, b, p2p=p2p) for a, b in both)

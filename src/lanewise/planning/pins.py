@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from lanewise.errors import InputError, LanewiseError, Unreachable
 from lanewise.perf.flow import Flow
 from lanewise.perf.plans import plan
-from lanewise.planning.choices import Group, Item, Option, Pick, Problem, Variant
+from lanewise.planning.choices import FlowGroup, FlowVariant, Item, ItemOption, Pick, Problem
 from lanewise.planning.question import ceiling, parts_of
-from lanewise.planning.score import GB, Evaluate, Line, Score, by_model
-from lanewise.planning.search import Judge, Limits, Seen, search
+from lanewise.planning.score import GB, Allocation, Evaluate, Score, by_model
+from lanewise.planning.search import Judge, JudgedPicks, SearchLimits, search
 from lanewise.planning.work import Work
 from lanewise.routes.classify import rank, seen_class
 from lanewise.routes.ways import root_of
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A GPU and its card, the class between them, and what it sends and receives (B/s) at once, as all others do.
+    """A GPU and its card, the class between them, and what it sends and receives (B/s) while all others do.
 
-    `index` is the GPU's number within its host, `numa` the NUMA node of its socket, `limit` what holds the sending.
+    `index` is the GPU's number within its host, `numa` the NUMA node of its socket.
     """
 
     gpu: str
     host: str
     card: str
-    cls: str
+    route_class: str
     index: int
     numa: int | None
-    out: Line
-    into: Line
+    sends: Allocation
+    receives: Allocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def pin(
     system: System,
     gpus: Sequence[str] | None = None,
     evaluate: Evaluate = by_model,
-    limits: Limits = Limits(),  # noqa: B008
+    limits: SearchLimits = SearchLimits(),  # noqa: B008
 ) -> Pinning:
     """The card each bound GPU should use when all send and receive at once; InputError if a host has none."""
     chosen = list(gpus) if gpus is not None else [g for g in system.of_kind(Kind.GPU) if system.device(g).host]
@@ -65,44 +65,44 @@ def pin(
 
     def judge(pick: Pick) -> Score:
         flows = tuple(flow for gpu, i in zip(chosen, pick, strict=True) for flow in _both_ways(gpu, cards[gpu][i][0]))
-        found = evaluate(system, Work(flows, by="slowest"))
+        result = evaluate(system, Work(flows, by="slowest"))
         near = -sum(cards[gpu][i][1] for gpu, i in zip(chosen, pick, strict=True))
-        return Score((float(near), *found.goals), found.lines, found.limit, found.held, found.busiest)
+        return Score((float(near), *result.goals), result.lines, result.limit, result.limited, result.busiest)
 
-    seen = Seen()
+    judged = JudgedPicks()
     problem = _problem(system, cards, ("near", "worst", "total"))
-    found = search(problem, judge, limits, seen)
-    if found.pick is None and found.interrupted:
+    result = search(problem, judge, limits, judged)
+    if result.pick is None and result.interrupted:
         raise KeyboardInterrupt
-    if found.pick is None:
-        raise seen.refused or Unreachable("no GPU reaches a network card", hint="describe the cards' links")
-    score = seen.scores[found.pick]
+    if result.pick is None:
+        raise judged.error or Unreachable("no GPU reaches a network card", hint="describe the cards' links")
+    score = judged.scores[result.pick]
     assert score is not None
-    further = None if found.interrupted else _further(system, cards, judge, limits, score)
-    pins = _pins(system, {gpu: cards[gpu][i][0] for gpu, i in zip(chosen, found.pick, strict=True)}, score)
-    return Pinning(system, tuple(pins), score, found.doubt, further, found.interrupted)
+    further = None if result.interrupted else _further(system, cards, judge, limits, score)
+    pins = _pins(system, {gpu: cards[gpu][i][0] for gpu, i in zip(chosen, result.pick, strict=True)}, score)
+    return Pinning(system, tuple(pins), score, result.doubt, further, result.interrupted)
 
 
 def nearest_cards(system: System, gpus: Sequence[str]) -> dict[str, str]:
     """For each GPU a card of the nearest class, GPUs with the same choice taking turns; InputError as `pin`."""
     turns: dict[tuple[str, ...], int] = {}
-    found = {}
+    cards = {}
     for gpu in gpus:
         ranked = _cards(system, gpu)
         near = tuple(card for card, distance in ranked if distance == ranked[0][1])
-        found[gpu] = near[turns.get(near, 0) % len(near)]
+        cards[gpu] = near[turns.get(near, 0) % len(near)]
         turns[near] = turns.get(near, 0) + 1
-    return found
+    return cards
 
 
 def lines(pinning: Pinning) -> list[str]:
     """For each GPU the environment and the affinity of the process that drives it."""
-    found = []
-    for each in pinning.pins:
-        numa = "" if each.numa is None else f" numactl --cpunodebind={each.numa} --membind={each.numa}"
+    texts = []
+    for pin in pinning.pins:
+        numa = "" if pin.numa is None else f" numactl --cpunodebind={pin.numa} --membind={pin.numa}"
         # The second '=' asks NCCL for this very card, not for all whose names begin so.
-        found.append(f"CUDA_VISIBLE_DEVICES={each.index} NCCL_IB_HCA=={each.card} UCX_NET_DEVICES={each.card}:1{numa}")
-    return found
+        texts.append(f"CUDA_VISIBLE_DEVICES={pin.index} NCCL_IB_HCA=={pin.card} UCX_NET_DEVICES={pin.card}:1{numa}")
+    return texts
 
 
 def _cards(system: System, gpu: str) -> list[tuple[str, int]]:
@@ -111,41 +111,44 @@ def _cards(system: System, gpu: str) -> list[tuple[str, int]]:
     if host is None:
         hint = f"attach it: lanewise system attach {system.name} {gpu} HOST"
         raise InputError(f"{gpu} is bound to no host", location=system.device(gpu).location, hint=hint)
-    found = [(card, rank(seen_class(system, gpu, card))) for card in system.of_kind(Kind.NIC, host=host)]
-    if not found:
+    cards = [(card, rank(seen_class(system, gpu, card))) for card in system.of_kind(Kind.NIC, host=host)]
+    if not cards:
         raise InputError(f"{host} of {system.name} has GPUs but no network card", hint="describe one: {nic: ...}")
-    return sorted(found, key=lambda pair: pair[1])
+    return sorted(cards, key=lambda pair: pair[1])
 
 
 def _problem(system: System, cards: dict[str, list[tuple[str, int]]], goals: tuple[str, ...]) -> Problem:
     items, groups, variants = [], [], []
     turns = nearest_cards(system, list(cards))
-    for number, (gpu, known) in enumerate(cards.items()):
+    for number, (gpu, options) in enumerate(cards.items()):
         # Of pinnings that are equally good, the one in which GPUs take turns is what people expect.
-        items.append(Item(gpu, tuple(Option(card, int(card != turns[gpu]), 0, distance) for card, distance in known)))
-        groups += [Group(f"{gpu} sends", GB, bounded=False), Group(f"{gpu} receives", GB, bounded=False)]
-        for index, (card, _) in enumerate(known):
-            for way, flow in enumerate(_both_ways(gpu, card)):
+        items.append(
+            Item(gpu, tuple(ItemOption(card, int(card != turns[gpu]), 0, distance) for card, distance in options))
+        )
+        groups += [FlowGroup(f"{gpu} sends", GB, bounded=False), FlowGroup(f"{gpu} receives", GB, bounded=False)]
+        for index, (card, _) in enumerate(options):
+            for direction, flow in enumerate(_both_ways(gpu, card)):
                 try:
                     planned = plan(system, flow)
                 except LanewiseError:
                     continue
-                variants.append(Variant(2 * number + way, ((number, index),), parts_of(planned), ceiling(planned)))
+                group = 2 * number + direction
+                variants.append(FlowVariant(group, ((number, index),), parts_of(planned), ceiling(planned)))
     return Problem(tuple(items), tuple(groups), tuple(variants), goals)
 
 
 def _further(
-    system: System, cards: dict[str, list[tuple[str, int]]], judge: Judge, limits: Limits, near: Score
+    system: System, cards: dict[str, list[tuple[str, int]]], judge: Judge, limits: SearchLimits, near: Score
 ) -> Score | None:
     """The score if load came before class, None if that is no faster."""
-    seen = Seen()
+    judged = JudgedPicks()
 
     def by_load(pick: Pick) -> Score:
-        found = judge(pick)
-        return Score((*found.goals[1:], found.goals[0]), found.lines, found.limit, found.held, found.busiest)
+        score = judge(pick)
+        return Score((*score.goals[1:], score.goals[0]), score.lines, score.limit, score.limited, score.busiest)
 
-    best = search(_problem(system, cards, ("worst", "total", "near")), by_load, limits, seen)
-    score = seen.scores[best.pick] if best.pick is not None else None
+    best = search(_problem(system, cards, ("worst", "total", "near")), by_load, limits, judged)
+    score = judged.scores[best.pick] if best.pick is not None else None
     if score is None or score.slowest <= near.slowest * (1 + limits.tolerance):
         return None
     return score

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError, Unreachable
 from lanewise.planning.choices import Pick
+from lanewise.planning.positions import Move, apply
 from lanewise.planning.question import Choices, Question
 from lanewise.planning.score import Evaluate, Score, by_model
-from lanewise.planning.search import Found, Judge, Limits, Seen, search
-from lanewise.planning.spots import Move, apply
+from lanewise.planning.search import Judge, JudgedPicks, SearchLimits, SearchResult, search
 
 if TYPE_CHECKING:
-    from lanewise.planning.confirm import Confirmation, Confirmed
+    from lanewise.planning.confirm import Confirmation, TenantLatency
     from lanewise.topology.model import System
 
 MOST_STEPS = 6
@@ -49,10 +49,10 @@ class Placement:
 
     question: Question
     best: Candidate
-    today: Candidate | None
-    between: tuple[Candidate, ...]
+    current: Candidate | None
+    steps: tuple[Candidate, ...]
     doubt: str
-    tried: int
+    judged: int
     interrupted: bool = False
     margin: float = 0.0
     steady: Candidate | None = None
@@ -63,62 +63,64 @@ class Placement:
         return all(line.served for line in self.best.score.lines)
 
     @property
-    def kept(self) -> bool | None:
+    def bounds_kept(self) -> bool | None:
         """Whether the simulation shows that each tenant has GPUs and keeps its bound; None where nobody asked."""
-        told = self.best.confirmed
-        return None if told is None else told.kept and all(self.best.serving.values())
+        confirmed = self.best.confirmed
+        return None if confirmed is None else confirmed.bounds_kept and all(self.best.serving.values())
 
     @property
-    def late(self) -> tuple[Confirmed, ...]:
+    def late(self) -> tuple[TenantLatency, ...]:
         """The tenants that the best placement serves too late, as far as they were simulated."""
         return self.best.confirmed.late if self.best.confirmed is not None else ()
 
 
-def place(question: Question, evaluate: Evaluate = by_model, limits: Limits = Limits()) -> Placement:  # noqa: B008
+def place(question: Question, evaluate: Evaluate = by_model, limits: SearchLimits = SearchLimits()) -> Placement:  # noqa: B008
     """The best placement of a question; InputError if nothing can move or serve, Unreachable if none can run."""
     if not question.tenants and not question.flows:
         raise InputError("nothing to plan for", hint="give --service 'resnet50 170000 QPS', --flows or --pattern")
-    if not question.tenants and not any(len(each.spots) > 1 for each in question.movables):
+    if not question.tenants and not any(len(movable.positions) > 1 for movable in question.movables):
         raise _nothing_moves(question)
     limits = limits.of_demand() if question.tenants else limits
     choices = Choices(question)
-    seen = Seen()
+    judged = JudgedPicks()
 
     def judge(pick: Pick) -> Score:
         return evaluate(apply(question.system, choices.moves(pick))[0], choices.work(pick))
 
-    found = search(choices.problem, judge, limits, seen, most_moves=0)
-    today = found.pick
-    if not found.interrupted:
-        found = search(choices.problem, judge, limits, seen)
-    if found.pick is None and found.interrupted:
+    result = search(choices.problem, judge, limits, judged, most_moves=0)
+    today = result.pick
+    if not result.interrupted:
+        result = search(choices.problem, judge, limits, judged)
+    if result.pick is None and result.interrupted:
         raise KeyboardInterrupt
-    if found.pick is None:
-        raise seen.refused or Unreachable("no placement can run this work", hint="let more devices move with --move")
-    between = [] if found.interrupted else _between(choices, judge, limits, seen, found)
-    best, *others = [_candidate(choices, seen, pick) for pick in (found.pick, *between)]
-    now = None if today is None else _candidate(choices, seen, today)
-    return Placement(question, best, now, tuple(others), found.doubt, len(seen.scores), found.interrupted)
+    if result.pick is None:
+        raise judged.error or Unreachable("no placement can run this work", hint="let more devices move with --move")
+    between = [] if result.interrupted else _between(choices, judge, limits, judged, result)
+    best, *others = [_candidate(choices, judged, pick) for pick in (result.pick, *between)]
+    now = None if today is None else _candidate(choices, judged, today)
+    return Placement(question, best, now, tuple(others), result.doubt, len(judged.scores), result.interrupted)
 
 
-def unserved(placement: Placement) -> InputError:
+def unserved_error(placement: Placement) -> InputError:
     """The error that says what the best placement reaches of a demand, and what limits it."""
     line = min(
-        (line for line in placement.best.score.lines if line.wanted), key=lambda each: each.rate / (each.wanted or 1.0)
+        (line for line in placement.best.score.lines if line.demand), key=lambda line: line.rate / (line.demand or 1.0)
     )
     none = "no placement found serves" if placement.doubt else "no placement serves"
     reached = f"the best reaches {line.rate:,.0f}, limited by {line.limit}"
-    cause = f"{none} {line.wanted:,.0f} QPS of {line.name}: {reached}"
+    cause = f"{none} {line.demand:,.0f} QPS of {line.name}: {reached}"
     return InputError(cause, hint="ask for less, let more devices move (--move), or see the best with --anyway")
 
 
-def _between(choices: Choices, judge: Judge, limits: Limits, seen: Seen, found: Found) -> list[Pick]:
+def _between(
+    choices: Choices, judge: Judge, limits: SearchLimits, judged: JudgedPicks, result: SearchResult
+) -> list[Pick]:
     """The best placement for each number of moves between none and those of the best, where it is another one."""
-    assert found.pick is not None
+    assert result.pick is not None
     picks: list[Pick] = []
-    fewer = Limits(limits.tolerance, max(1, limits.candidates // 5))
-    for number in range(1, min(choices.problem.moves(found.pick), MOST_STEPS + 1)):
-        step = search(choices.problem, judge, fewer, seen, most_moves=number)
+    fewer = SearchLimits(limits.tolerance, max(1, limits.candidates // 5))
+    for number in range(1, min(choices.problem.moves(result.pick), MOST_STEPS + 1)):
+        step = search(choices.problem, judge, fewer, judged, most_moves=number)
         if step.interrupted:
             break
         if step.pick is not None and choices.problem.moves(step.pick) == number:
@@ -126,11 +128,11 @@ def _between(choices: Choices, judge: Judge, limits: Limits, seen: Seen, found: 
     return picks
 
 
-def _candidate(choices: Choices, seen: Seen, pick: Pick) -> Candidate:
-    score = seen.scores[pick]
+def _candidate(choices: Choices, judged: JudgedPicks, pick: Pick) -> Candidate:
+    score = judged.scores[pick]
     assert score is not None
     system, moves = apply(choices.question.system, choices.moves(pick))
-    serving = {each.tenant.name: each.gpus for each in choices.work(pick).services}
+    serving = {served.tenant.name: served.gpus for served in choices.work(pick).services}
     return Candidate(moves, serving, system, score)
 
 
@@ -139,6 +141,6 @@ def _nothing_moves(question: Question) -> InputError:
     hint = "name devices with --move 'gpu[0-3]' and ports with --at 'sw[0-1]', or give several systems to rank"
     if not question.movables:
         return InputError(f"nothing of {system.name} can move to another host", hint=hint)
-    names = ", ".join(each.device for each in question.movables[:4])
+    names = ", ".join(movable.device for movable in question.movables[:4])
     more = f" and {len(question.movables) - 4} more" if len(question.movables) > 4 else ""
     return InputError(f"{names}{more} can go nowhere else", hint=hint)

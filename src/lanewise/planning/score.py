@@ -1,4 +1,4 @@
-"""How good a placement is: the model's rates for it, as goals that are compared one after the other.
+"""The score of a placement: the model's rates as goals, compared one after the other.
 
 `Evaluate` is the seam: whatever takes a system and its work and gives a Score may judge placements, such as an event
 simulation that knows latency bounds. `by_model` is the default: steady state, max-min over shared resources.
@@ -16,7 +16,7 @@ from lanewise.perf.flow import Flow
 from lanewise.perf.plans import plan_all, staging_mode
 from lanewise.perf.predict import compete
 from lanewise.perf.sharing import FlowClass, Shares, share
-from lanewise.planning.work import Serving, Tenant, Work
+from lanewise.planning.work import Tenant, TenantGpus, Work
 from lanewise.serving.load import check_frontend
 from lanewise.serving.steady import service_rate
 
@@ -35,13 +35,13 @@ GB = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """What one flow (B/s) or one tenant (queries/s) gets, what it wants (None: all it can get) and its limit."""
+class Allocation:
+    """The rate of one flow (B/s) or tenant (queries/s), its demand (None: as much as possible) and its limit."""
 
     name: str
     rate: float
     unit: str
-    wanted: float | None
+    demand: float | None
     limit: str
     basis: str
     rests_on: str
@@ -50,17 +50,17 @@ class Line:
     @property
     def served(self) -> bool:
         """Whether the demand is met, as far as rates tell."""
-        return self.wanted is None or self.rate >= self.wanted * (1 - SHORT)
+        return self.demand is None or self.rate >= self.demand * (1 - SHORT)
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Goals in their order (more is better), each line, what holds it down, and the busiest resource with its use."""
+    """Goals in order (more is better), the rates, their limit and how many it limits, and the busiest resource."""
 
     goals: tuple[float, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[Allocation, ...]
     limit: str
-    held: int
+    limited: int
     busiest: tuple[str, float]
 
     @property
@@ -82,7 +82,7 @@ def by_model(system: System, work: Work) -> Score:
     flows, owners = _all_flows(system, work)
     planned = plan_all(system, flows)
     resources, taken = compete(planned)
-    capacities = [resource.capacity for resource in resources] + [each.tenant.wanted for each in work.services]
+    capacities = [resource.capacity for resource in resources] + [served.tenant.demand for served in work.services]
     classes = [
         FlowClass(
             uses if owner is None else (*uses, (len(resources) + owner, 1.0)),
@@ -107,8 +107,8 @@ def service_flow(system: System, tenant: Tenant, gpu: str) -> Flow:
     check_frontend(tenant.load.frontend, system.device(gpu).host)
     source = tenant.load.frontend or system.device(gpu).host or ""
     name = f"GPU service rate ({system.device(gpu).part or gpu}, {tenant.workload.name})"
-    if tenant.each is not None:
-        cap = tenant.each * tenant.workload.bytes_in
+    if tenant.gpu_rate is not None:
+        cap = tenant.gpu_rate * tenant.workload.bytes_in
         return Flow(source, gpu, cap=cap, cap_name=name, cap_basis="calibrated", cap_rests_on="stated with the service")
     part = system.part(gpu)
     if part is None:
@@ -118,14 +118,14 @@ def service_flow(system: System, tenant: Tenant, gpu: str) -> Flow:
     return Flow(source, gpu, cap=rate * tenant.workload.bytes_in, cap_name=name, cap_basis=basis, cap_rests_on=rests)
 
 
-def common_limit(lines: Sequence[Line]) -> tuple[str, int]:
+def common_limit(lines: Sequence[Allocation]) -> tuple[str, int]:
     """The limit that holds most of the lines (the first of equals), with how many others are like it, and its count."""
     if not lines:
         return "", 0
     counts = Counter(line.limit for line in lines)
-    name, held = counts.most_common(1)[0]
+    name, count = counts.most_common(1)[0]
     more = len(counts) - 1
-    return (f"{name} and {more} more" if more else name), held
+    return (f"{name} and {more} more" if more else name), count
 
 
 def _all_flows(system: System, work: Work) -> tuple[list[Flow], list[int | None]]:
@@ -138,7 +138,7 @@ def _all_flows(system: System, work: Work) -> tuple[list[Flow], list[int | None]
     return flows, owners
 
 
-def _flow_line(item: Planned, i: int, shares: Shares, resources: Sequence[Resource]) -> Line:
+def _flow_line(item: Planned, i: int, shares: Shares, resources: Sequence[Resource]) -> Allocation:
     index = shares.limits[i]
     flow = item.flow
     if index is not None and index >= len(resources):
@@ -149,31 +149,31 @@ def _flow_line(item: Planned, i: int, shares: Shares, resources: Sequence[Resour
         limit, basis, rests = item.staging.name, item.staging.basis, item.staging.rests_on
     else:
         limit, basis, rests = flow.cap_name or "its own cap", flow.cap_basis, flow.cap_rests_on
-    return Line(flow.name, shares.rates[i], "B/s", None, limit, basis, rests)
+    return Allocation(flow.name, shares.rates[i], "B/s", None, limit, basis, rests)
 
 
-def _tenant_line(serving: Serving, mine: Sequence[Line]) -> Line:
+def _tenant_line(serving: TenantGpus, mine: Sequence[Allocation]) -> Allocation:
     tenant = serving.tenant
     rate = sum(line.rate for line in mine) / tenant.workload.bytes_in
     if not mine:
-        return Line(tenant.name, 0.0, "1/s", tenant.qps, NO_GPU, "physics", "the plan")
+        return Allocation(tenant.name, 0.0, "1/s", tenant.qps, NO_GPU, "physics", "the plan")
     short = rate < tenant.qps * (1 - SHORT)
     slow = min(mine, key=lambda line: line.rate)
     limit, basis, rests = (slow.limit, slow.basis, slow.rests_on) if short else (DEMAND, "physics", "the plan")
-    return Line(tenant.name, rate, "1/s", tenant.qps, limit, basis, rests, serving.gpus)
+    return Allocation(tenant.name, rate, "1/s", tenant.qps, limit, basis, rests, serving.gpus)
 
 
-def _score(work: Work, lines: Sequence[Line], busiest: tuple[str, float]) -> Score:
+def _score(work: Work, lines: Sequence[Allocation], busiest: tuple[str, float]) -> Score:
     if work.services:
-        tenants = [line for line in lines if line.wanted]
-        parts = [min(1.0, line.rate / (line.wanted or 1.0)) for line in tenants]
+        tenants = [line for line in lines if line.demand]
+        parts = [min(1.0, line.rate / (line.demand or 1.0)) for line in tenants]
         goals: tuple[float, ...] = (min(parts), sum(parts))
         short = [line for line in tenants if not line.served]
-        limit, held = common_limit(short) if short else (DEMAND, len(tenants))
-        return Score(goals, tuple(lines), limit, held, busiest)
+        limit, count = common_limit(short) if short else (DEMAND, len(tenants))
+        return Score(goals, tuple(lines), limit, count, busiest)
     slowest, total = min(line.rate for line in lines) / GB, sum(line.rate for line in lines) / GB
     if work.by == "slowest":
-        limit, held = common_limit([line for line in lines if line.rate <= slowest * GB * (1 + SAME)])
-        return Score((slowest, total), tuple(lines), limit, held, busiest)
-    limit, held = common_limit(lines)
-    return Score((total, slowest), tuple(lines), limit, held, busiest)
+        limit, count = common_limit([line for line in lines if line.rate <= slowest * GB * (1 + SAME)])
+        return Score((slowest, total), tuple(lines), limit, count, busiest)
+    limit, count = common_limit(lines)
+    return Score((total, slowest), tuple(lines), limit, count, busiest)

@@ -1,4 +1,4 @@
-"""The search: the solver proposes, the evaluator judges exactly, and what was seen is never proposed again.
+"""The search: the solver proposes, the evaluator judges exactly, and a judged placement is never proposed again.
 
 It goes through the goals in their order and then through the costs. A goal is settled when the solver's bound says
 that no unseen placement can beat the best by more than the tolerance.
@@ -20,27 +20,27 @@ CANDIDATES = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SearchLimits:
     """When to stop: goals closer than `tolerance` (relative) are equal; at most `candidates` are judged."""
 
     tolerance: float = TOLERANCE
     candidates: int = CANDIDATES
 
-    def of_demand(self) -> Limits:
-        """The same for stated demands: what is short of one by more than it may be is no equal."""
+    def of_demand(self) -> SearchLimits:
+        """The limits for stated demands: a placement that misses a demand is never equal to one that meets it."""
         return replace(self, tolerance=min(self.tolerance, SHORT))
 
 
 @dataclass(slots=True)
-class Seen:
-    """What has been judged so far (None: it cannot be built), and the last reason why one could not."""
+class JudgedPicks:
+    """The score of each pick judged so far (None: it cannot be built), and the last error of one that cannot."""
 
     scores: dict[Pick, Score | None] = field(default_factory=dict)
-    refused: LanewiseError | None = None
+    error: LanewiseError | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The best placement judged (None: none can be built) and why it is not proven to be the best (empty: it is)."""
 
     pick: Pick | None
@@ -53,16 +53,18 @@ class Found:
         return self.pick is not None and not self.doubt
 
 
-def search(problem: Problem, judge: Judge, limits: Limits, seen: Seen, most_moves: int | None = None) -> Found:
-    """The best placement that moves at most `most_moves` devices; Ctrl-C keeps the best that was found."""
-    state = _State(problem, judge, limits, seen, most_moves)
+def search(
+    problem: Problem, judge: Judge, limits: SearchLimits, judged: JudgedPicks, most_moves: int | None = None
+) -> SearchResult:
+    """The best placement that moves at most `most_moves` devices; Ctrl-C keeps the best so far."""
+    state = _State(problem, judge, limits, judged, most_moves)
     doubt, interrupted = "", False
     try:
         state.run()
         doubt = "" if problem.sound else "cards are chosen by what else is placed, so the solver's bound proves nothing"
     except KeyboardInterrupt:
         doubt, interrupted = "interrupted", True
-    return Found(state.best(), doubt or state.doubt, interrupted)
+    return SearchResult(state.best(), doubt or state.doubt, interrupted)
 
 
 def choose(problem: Problem, scores: dict[Pick, Score | None], tolerance: float) -> Pick | None:
@@ -70,8 +72,8 @@ def choose(problem: Problem, scores: dict[Pick, Score | None], tolerance: float)
 
     What is left equal is decided by the least use of the busiest resource, then by the order of devices and options.
     """
-    left = acceptable(scores, tolerance, None)
-    if not left:
+    best = acceptable(scores, tolerance, None)
+    if not best:
         return None
 
     def cost(pick: Pick) -> tuple[int, int, float, Pick]:
@@ -79,32 +81,34 @@ def choose(problem: Problem, scores: dict[Pick, Score | None], tolerance: float)
         assert score is not None
         return problem.moves(pick), problem.used(pick), round(score.busiest[1], 6), pick
 
-    return min(left, key=cost)
+    return min(best, key=cost)
 
 
 def acceptable(scores: dict[Pick, Score | None], tolerance: float, depth: int | None) -> list[Pick]:
     """The placements that nothing judged beats in the first `depth` goals (None: all) by more than the tolerance."""
-    left = [pick for pick, score in scores.items() if score is not None]
+    picks = [pick for pick, score in scores.items() if score is not None]
     goals = {pick: score.goals for pick, score in scores.items() if score is not None}
-    for number in range(len(goals[left[0]]) if left and depth is None else depth or 0):
-        peak = max((goals[pick][number] for pick in left), default=0.0)
-        left = [pick for pick in left if goals[pick][number] >= least(peak, tolerance)]
-    return left
+    for number in range(len(goals[picks[0]]) if picks and depth is None else depth or 0):
+        peak = max((goals[pick][number] for pick in picks), default=0.0)
+        picks = [pick for pick in picks if goals[pick][number] >= lowest_equal(peak, tolerance)]
+    return picks
 
 
-def least(peak: float, tolerance: float) -> float:
+def lowest_equal(peak: float, tolerance: float) -> float:
     """The smallest value that is as good as `peak`; peaks below zero count too."""
     return peak - tolerance * abs(peak) - 1e-9
 
 
 class _State:
-    """One search under way."""
+    """One running search."""
 
-    def __init__(self, problem: Problem, judge: Judge, limits: Limits, seen: Seen, most_moves: int | None) -> None:
-        self.problem, self.judge, self.limits, self.seen, self.most = problem, judge, limits, seen, most_moves
+    def __init__(
+        self, problem: Problem, judge: Judge, limits: SearchLimits, judged: JudgedPicks, most_moves: int | None
+    ) -> None:
+        self.problem, self.judge, self.limits, self.judged_picks, self.most = problem, judge, limits, judged, most_moves
         self.relaxed = Relaxed(problem, most_moves)
-        self.judged, self.doubt = 0, ""
-        for pick in seen.scores:
+        self.count, self.doubt = 0, ""
+        for pick in judged.scores:
             self.relaxed.forbid(pick)
 
     def run(self) -> None:
@@ -128,7 +132,7 @@ class _State:
             proposal = self.relaxed.best(self.problem.goals[depth], self._floors(depth))
             if proposal is None or (peak is not None and proposal.bound <= self._over(peak)):
                 return True
-            if self.judged >= most:
+            if self.count >= most:
                 return False
             self._judge(proposal.pick)
 
@@ -138,7 +142,7 @@ class _State:
             pick = self.relaxed.cheapest(self._floors(depth), self._cost())
             if pick is None:
                 return True
-            if self.judged >= most:
+            if self.count >= most:
                 return False
             self._judge(pick)
 
@@ -149,17 +153,19 @@ class _State:
     def _allowed(self) -> dict[Pick, Score | None]:
         most = self.most
         return {
-            pick: score for pick, score in self.seen.scores.items() if most is None or self.problem.moves(pick) <= most
+            pick: score
+            for pick, score in self.judged_picks.scores.items()
+            if most is None or self.problem.moves(pick) <= most
         }
 
     def _peak(self, depth: int) -> float | None:
         scores = self._allowed()
-        left = acceptable(scores, self.limits.tolerance, depth)
-        return max((score.goals[depth] for pick in left if (score := scores[pick])), default=None)
+        picks = acceptable(scores, self.limits.tolerance, depth)
+        return max((score.goals[depth] for pick in picks if (score := scores[pick])), default=None)
 
     def _floors(self, depth: int) -> list[tuple[str, float]]:
         peaks = [(goal, self._peak(number)) for number, goal in enumerate(self.problem.goals[:depth])]
-        return [(goal, least(peak, self.limits.tolerance)) for goal, peak in peaks if peak is not None]
+        return [(goal, lowest_equal(peak, self.limits.tolerance)) for goal, peak in peaks if peak is not None]
 
     def _over(self, peak: float) -> float:
         return peak + self.limits.tolerance * abs(peak) + 1e-9
@@ -169,9 +175,9 @@ class _State:
         return None if best is None else (self.problem.moves(best), self.problem.used(best))
 
     def _judge(self, pick: Pick) -> None:
-        self.judged += 1
+        self.count += 1
         try:
-            self.seen.scores[pick] = self.judge(pick)
+            self.judged_picks.scores[pick] = self.judge(pick)
         except LanewiseError as error:
-            self.seen.scores[pick], self.seen.refused = None, error
+            self.judged_picks.scores[pick], self.judged_picks.error = None, error
         self.relaxed.forbid(pick)

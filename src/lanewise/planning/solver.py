@@ -1,4 +1,4 @@
-"""The question as a CP-SAT model: what the best unseen placement could reach, and one that reaches it.
+"""The planning question as a CP-SAT model: a bound for every placement not judged yet, and the most promising one.
 
 Flows share by max-min, which is not linear. Here they may share a full resource in any way, so the model never gives a
 placement less than it has: its best value is an upper bound of what is left to find. Rounding goes the same way (what
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lanewise.errors import MissingDependency
-from lanewise.planning.choices import streams
+from lanewise.planning.choices import bundles
 
 if TYPE_CHECKING:
     from lanewise.planning.choices import Pick, Problem
@@ -29,7 +29,7 @@ EFFORT = 1.0  # CP-SAT's own measure of effort for one answer: the same on every
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A placement not seen before, and the most that any unseen one could reach in the goal asked for."""
+    """A placement not judged yet, and the bound of all such placements in one goal."""
 
     pick: Pick
     bound: float
@@ -40,7 +40,7 @@ class Exhausted(Exception):
 
 
 class Relaxed:
-    """The model of one problem; `forbid` takes away what has been seen."""
+    """The model of one problem; `forbid` removes a judged placement."""
 
     def __init__(self, problem: Problem, most_moves: int | None = None) -> None:
         self.problem = problem
@@ -50,15 +50,15 @@ class Relaxed:
             [self._model.new_bool_var(f"{item.name}:{option.name}") for option in item.options]
             for item in problem.items
         ]
-        for each in self._takes:
-            self._model.add_exactly_one(each)
-        self._streams = streams(problem)
+        for takes in self._takes:
+            self._model.add_exactly_one(takes)
+        self._bundles = bundles(problem)
         self._rates, self._steps = self._flows()
         self._goals = {name: self._goal(name) for name in problem.goals}
         self._cost, self._weight = self._costs(most_moves)
         self._order()
         for room in problem.rooms:
-            self._model.add(sum(self._takes[i][j] * amount for i, j, amount in room.takes) <= room.most)
+            self._model.add(sum(self._takes[i][j] * amount for i, j, amount in room.takes) <= room.limit)
 
     def forbid(self, pick: Pick) -> None:
         """Never propose this placement again."""
@@ -97,39 +97,40 @@ class Relaxed:
         return solver
 
     def _pick(self, solver: Any) -> Pick:
-        return tuple(next(j for j, var in enumerate(each) if solver.boolean_value(var)) for each in self._takes)
+        return tuple(next(j for j, var in enumerate(takes) if solver.boolean_value(var)) for takes in self._takes)
 
     def _flows(self) -> tuple[list[Any], list[float]]:
         """A whole-numbered rate for each stream, in steps of its group, under all resources and demands."""
         problem, model = self.problem, self._model
         largest = [0.0] * len(problem.groups)
-        for each in self._streams:
-            group = problem.groups[each.group]
-            largest[each.group] = max(largest[each.group], min(each.cap, group.wanted) if group.bounded else each.cap)
+        for bundle in self._bundles:
+            group = problem.groups[bundle.group]
+            cap = min(bundle.cap, group.demand) if group.bounded else bundle.cap
+            largest[bundle.group] = max(largest[bundle.group], cap)
         steps = [value / STEPS or 1.0 for value in largest]
         rates: list[Any] = []
         most = [0] * len(problem.groups)
         loads: dict[tuple[str, ...], list[Any]] = {}
         demands: list[list[Any]] = [[] for _ in problem.groups]
-        for number, each in enumerate(self._streams):
-            wanted = problem.groups[each.group].wanted if problem.groups[each.group].bounded else math.inf
-            top = math.ceil(min(each.cap, wanted) / steps[each.group])
-            rate = model.new_int_var(0, top * len(each.whens), f"rate{number}")
-            most[each.group] += top * len(each.whens)
-            if len(each.whens) == 1:
-                for item, option in each.whens[0]:
+        for number, bundle in enumerate(self._bundles):
+            demand = problem.groups[bundle.group].demand if problem.groups[bundle.group].bounded else math.inf
+            top = math.ceil(min(bundle.cap, demand) / steps[bundle.group])
+            rate = model.new_int_var(0, top * len(bundle.whens), f"rate{number}")
+            most[bundle.group] += top * len(bundle.whens)
+            if len(bundle.whens) == 1:
+                for item, option in bundle.whens[0]:
                     model.add(rate <= top * self._takes[item][option])
             else:
-                model.add(rate <= sum(top * self._takes[item][option] for ((item, option),) in each.whens))
-            for key, part in each.uses:
-                loads.setdefault(key, []).append(rate * math.floor(part * steps[each.group] * FULL))
-            demands[each.group].append(rate)
+                model.add(rate <= sum(top * self._takes[item][option] for ((item, option),) in bundle.whens))
+            for key, part in bundle.uses:
+                loads.setdefault(key, []).append(rate * math.floor(part * steps[bundle.group] * FULL))
+            demands[bundle.group].append(rate)
             rates.append(rate)
         for terms in loads.values():
             model.add(sum(terms) <= FULL)
         for group, mine, step, top in zip(problem.groups, demands, steps, most, strict=True):
             if group.bounded and mine:  # more than all could do together need not fit the solver's whole numbers
-                model.add(sum(mine) <= math.ceil(min(group.wanted / step, top)))
+                model.add(sum(mine) <= math.ceil(min(group.demand / step, top)))
         return rates, steps
 
     def _goal(self, name: str) -> tuple[Any, float]:
@@ -142,11 +143,11 @@ class Relaxed:
                 for option, var in zip(item.options, takes, strict=True)
             ), 1.0
         # Shares of what is wanted: one step of a group is worth step / wanted.
-        worth = [step / group.wanted for step, group in zip(self._steps, problem.groups, strict=True)]
+        worth = [step / group.demand for step, group in zip(self._steps, problem.groups, strict=True)]
         if name == "total":
             counted = [
                 (rate, worth[each.group])
-                for rate, each in zip(self._rates, self._streams, strict=True)
+                for rate, each in zip(self._rates, self._bundles, strict=True)
                 if problem.groups[each.group].counted
             ]
             scale = FINE / max((each for _, each in counted), default=1.0)
@@ -157,16 +158,16 @@ class Relaxed:
         """The least share of any group."""
         groups = self.problem.groups
         tops = {number: 0.0 for number, group in enumerate(groups) if group.counted}
-        for each in self.problem.variants:
-            if each.group in tops:
-                tops[each.group] += each.cap / groups[each.group].wanted
+        for variant in self.problem.variants:
+            if variant.group in tops:
+                tops[variant.group] += variant.cap / groups[variant.group].demand
         top = min(tops.values(), default=1.0)
         if all(groups[number].bounded for number in tops):
             top = min(top, 1.0)
         scale = STEPS / max(top, 1e-9)
         least = self._model.new_int_var(0, STEPS, "worst")
         for number in tops:
-            mine = [r for r, v in zip(self._rates, self._streams, strict=True) if v.group == number]
+            mine = [r for r, v in zip(self._rates, self._bundles, strict=True) if v.group == number]
             # (least - 1) / scale <= sum of rates * worth: a whole number more, so that nothing is promised too little.
             # A demand far beyond all rates would need larger numbers than the solver has: less steep promises more.
             steep = math.floor(min(FINE / (scale * worth[number]), STEEPEST))
@@ -187,8 +188,8 @@ class Relaxed:
 
     def _order(self) -> None:
         """Of devices that are alike, the later one takes the later option."""
-        for one, other in self.problem.alike:
-            places = [sum(j * var for j, var in enumerate(self._takes[i])) for i in (one, other)]
+        for first, second in self.problem.alike:
+            places = [sum(j * var for j, var in enumerate(self._takes[i])) for i in (first, second)]
             self._model.add(places[0] <= places[1])
 
 

@@ -1,4 +1,4 @@
-"""What is asked of a system: plain flows, and services of several tenants with the queries a second they want."""
+"""The work of a system: plain flows, and services of several tenants with their demand in queries a second."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _MODES = ("server", "offline")
 class Tenant:
     """A load under a name of its own; its `gpus` are those, or those of the hosts, that may serve it (none: any may).
 
-    `each` is what one GPU answers in queries/s where the user states it; else the GPU's part must.
+    `gpu_rate` is what one GPU answers in queries/s if the user states it; otherwise the GPU's part does.
     """
 
     name: str
     load: ServiceLoad
-    each: float | None = None
+    gpu_rate: float | None = None
 
     @property
     def workload(self) -> Workload:
@@ -38,7 +38,7 @@ class Tenant:
         return self.load.qps
 
     @property
-    def wanted(self) -> float:
+    def demand(self) -> float:
         """The demand in bytes a second of queries."""
         return self.qps * self.workload.bytes_in
 
@@ -57,7 +57,7 @@ class Tenant:
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class TenantGpus:
     """A tenant and the GPUs that serve it in one placement."""
 
     tenant: Tenant
@@ -69,7 +69,7 @@ class Work:
     """Flows and services that run at once; plain flows are judged `by` their slowest or their total."""
 
     flows: tuple[Flow, ...] = ()
-    services: tuple[Serving, ...] = ()
+    services: tuple[TenantGpus, ...] = ()
     by: str = "total"
 
 
@@ -80,11 +80,11 @@ def parse_service(text: str, find: Callable[[str], Workload] = workload) -> Tena
     """
     words = deque(text.split())
     rest: list[str] = []
-    each, name, mode = None, None, "server"
+    gpu_rate, name, mode = None, None, "server"
     while words:
         word = words.popleft()
         if word == "each" and words:
-            each = _rate(text, words)
+            gpu_rate = _rate(text, words)
         elif word == "as" and words:
             name = words.popleft()
         elif word in _MODES and rest:
@@ -97,32 +97,31 @@ def parse_service(text: str, find: Callable[[str], Workload] = workload) -> Tena
         error.hint = _HINT
         raise
     if load.qps == 0.0:
-        raise FormatError(f"'{text}' says no demand above zero", hint=_HINT)
-    return tenant(load, each, mode, name)
+        raise FormatError(f"'{text}' states no demand above zero", hint=_HINT)
+    return tenant(load, gpu_rate, mode, name)
 
 
-def tenant(load: ServiceLoad, each: float | None = None, mode: str = "server", name: str | None = None) -> Tenant:
+def tenant(load: ServiceLoad, gpu_rate: float | None = None, mode: str = "server", name: str | None = None) -> Tenant:
     """A tenant with that load; FormatError for a demand that is not above zero, UnknownName for another mode."""
-    what = load.workload.name
-    for said, value in (("the demand", load.qps), ("what one GPU answers", each)):
+    workload_name = load.workload.name
+    for what, value in (("the demand", load.qps), ("what one GPU answers", gpu_rate)):
         if value is not None:
             try:
                 check_rate(value)
             except InputError as error:
-                raise FormatError(f"{said} of {what} is {value:g} QPS", hint=error.hint) from None
+                raise FormatError(f"{what} of {workload_name} is {value:g} QPS", hint=error.hint) from None
     if mode not in _MODES:
         raise unknown_name("mode", mode, _MODES)
-    return Tenant(name or what, replace(load, scenario=mode), each)
+    return Tenant(name or workload_name, replace(load, scenario=mode), gpu_rate)
 
 
-def named(tenants: list[Tenant]) -> tuple[Tenant, ...]:
-    """Tenants under names of their own; FormatError for two that bear one name."""
-    seen: set[str] = set()
-    for each in tenants:
-        if each.name in seen:
+def unique_tenants(tenants: list[Tenant]) -> tuple[Tenant, ...]:
+    """The tenants; FormatError if two have the same name."""
+    names = [tenant.name for tenant in tenants]
+    for name in names:
+        if names.count(name) > 1:
             hint = "name them: '... as shop', '... as search'"
-            raise FormatError(f"two services are called '{each.name}'", hint=hint)
-        seen.add(each.name)
+            raise FormatError(f"two services are called '{name}'", hint=hint)
     return tuple(tenants)
 
 

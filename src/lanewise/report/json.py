@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lanewise.planning.layouts import Ranking
     from lanewise.planning.pins import Pinning
     from lanewise.planning.place import Candidate, Placement
-    from lanewise.planning.score import Line, Score
+    from lanewise.planning.score import Allocation, Score
     from lanewise.results.compare import Comparison, RowPair
     from lanewise.results.run import LeftOut
     from lanewise.results.service_result import ServiceResult
@@ -107,7 +107,7 @@ def routes(system: System, found: Sequence[Route]) -> dict[str, Any]:
 def _route(found: Route) -> dict[str, Any]:
     return {
         "from": found.src, "to": found.dst, "class": found.cls, "via": str(found.via), "way": list(found.nodes),
-        "allowed": found.allowed, "why_not": found.why or None, "stages": [_route(stage) for stage in found.stages],
+        "allowed": found.allowed, "why_not": found.reason or None, "stages": [_route(stage) for stage in found.stages],
         "hops": [{"from": hop.start, "to": hop.end, "link": link_speed(hop.link)} for hop in found.hops],
     }  # fmt: skip
 
@@ -117,7 +117,7 @@ def classes(system: System, found: ClassMatrix, peers: Sequence[Peers]) -> dict[
     return {
         **_head(system), "names": list(found.names), "numa": list(found.numa),
         "classes": [list(row) for row in found.cells], "notes": list(found.notes),
-        "peers": [{"pair": [p.one, p.other], "allowed": p.allowed, "why_not": p.why or None} for p in peers],
+        "peers": [{"pair": [p.one, p.other], "allowed": p.allowed, "why_not": p.reason or None} for p in peers],
     }  # fmt: skip
 
 
@@ -130,9 +130,9 @@ def _score_data(score: Score) -> dict[str, Any]:
     }
 
 
-def _line_data(line: Line) -> dict[str, Any]:
+def _line_data(line: Allocation) -> dict[str, Any]:
     return {
-        "name": line.name, "rate": line.rate, "unit": line.unit, "wanted": line.wanted, "served": line.served,
+        "name": line.name, "rate": line.rate, "unit": line.unit, "wanted": line.demand, "served": line.served,
         "limit": line.limit, "basis": line.basis, "rests_on": line.rests_on, "gpus": list(line.gpus),
     }  # fmt: skip
 
@@ -145,12 +145,12 @@ def _ranking_data(found: Ranking, ask: Ask) -> dict[str, Any]:
         "ranks": [
             {
                 "rank": each.rank, "system": each.system.name, "settings": dict(each.system.settings),
-                "total": each.score.total, "slowest": each.score.slowest, "why": each.why or None,
+                "total": each.score.total, "slowest": each.score.slowest, "why": each.reason or None,
                 **_score_data(each.score),
             }
-            for each in found.places
+            for each in found.ranks
         ],
-        "cannot": [{"system": system.name, "why": error.cause} for system, error in found.cannot],
+        "cannot": [{"system": system.name, "why": error.cause} for system, error in found.errors],
     }  # fmt: skip
 
 
@@ -159,7 +159,8 @@ def _candidate_data(found: Candidate | None) -> dict[str, Any] | None:
         return None
     return {
         "moves": [
-            {"device": move.device, "from": move.was.host, "to": move.to.host, "at": move.to.at} for move in found.moves
+            {"device": move.device, "from": move.origin.host, "to": move.to.host, "at": move.to.at}
+            for move in found.moves
         ],
         "serving": {name: list(gpus) for name, gpus in found.serving.items()},
         "simulated": _confirmation_data(found.confirmed),
@@ -171,9 +172,9 @@ def _confirmation_data(found: Confirmation | None) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
-        "kept": found.kept,
+        "kept": found.bounds_kept,
         "seconds": found.seconds,
-        "why_not": found.why or None,
+        "why_not": found.reason or None,
         "tenants": [
             {
                 "name": each.tenant, "qps": each.qps, "percentile": each.percentile, "bound": each.bound,
@@ -187,23 +188,23 @@ def _confirmation_data(found: Confirmation | None) -> dict[str, Any] | None:
 
 
 def _placement_data(found: Placement, ref: str, parts: Sequence[str]) -> dict[str, Any]:
-    from lanewise.planning.spots import commands
+    from lanewise.planning.positions import commands
 
     system = found.question.system
     return {
         "answer": "placement",
         "system": system.name,
         "settings": dict(system.settings),
-        "today": _candidate_data(found.today),
-        "between": [_candidate_data(each) for each in found.between],
+        "today": _candidate_data(found.current),
+        "between": [_candidate_data(each) for each in found.steps],
         "best": _candidate_data(found.best),
         "commands": commands(system, ref, found.best.moves, parts),
         "served": found.served,
-        "kept": found.kept,
+        "kept": found.bounds_kept,
         "margin": found.margin,
         "proven": not found.doubt,
         "doubt": found.doubt or None,
-        "judged": found.tried,
+        "judged": found.judged,
     }
 
 
@@ -216,8 +217,8 @@ def _pinning_data(found: Pinning) -> dict[str, Any]:
         "settings": dict(found.system.settings),
         "pins": [
             {
-                "gpu": p.gpu, "host": p.host, "card": p.card, "class": p.cls, "index": p.index, "numa": p.numa,
-                "sends": p.out.rate, "receives": p.into.rate, "limit": p.out.limit, "environment": line,
+                "gpu": p.gpu, "host": p.host, "card": p.card, "class": p.route_class, "index": p.index, "numa": p.numa,
+                "sends": p.sends.rate, "receives": p.receives.rate, "limit": p.sends.limit, "environment": line,
             }
             for p, line in zip(found.pins, lines(found), strict=True)
         ],

@@ -85,7 +85,7 @@ def _route(system: System, a: str, b: str, p2p: bool) -> Route:
     direct = _peer(system, a, b)
     if direct.allowed and p2p:
         return direct
-    return _staged(system, a, b, (root_of(system, a)[0],), direct.cls, direct.why or OFF)
+    return _staged(system, a, b, (root_of(system, a)[0],), direct.cls, direct.reason or OFF)
 
 
 def _preference(each: Route) -> tuple[bool, int, int, int]:

@@ -56,7 +56,7 @@ class Peers:
     one: str
     other: str
     allowed: bool
-    why: str = ""
+    reason: str = ""
 
 
 def class_matrix(system: System, names: Sequence[str] | None = None) -> Matrix:
@@ -77,7 +77,7 @@ def peers(system: System) -> tuple[Peers, ...]:
     """Every pair of GPUs: whether the two are peers, over NVLink or PCIe, and if not, why."""
     pairs = combinations(system.of_kind(Kind.GPU), 2)
     verdicts = ((a, b, _why_not_peers(system, a, b)) for a, b in pairs)
-    return tuple(Peers(a, b, not why, why) for a, b, why in verdicts)
+    return tuple(Peers(a, b, not reason, reason) for a, b, reason in verdicts)
 
 
 def peer_groups(system: System) -> tuple[tuple[str, ...], ...]:

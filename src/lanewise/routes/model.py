@@ -53,8 +53,8 @@ class Route:
     """A route from `src` to `dst`: `cls` is PIX, PXB, PHB, NODE, SYS, NV#, NET or LOC, as nvidia-smi says.
 
     The class is that of the links crossed. A staged route has `stages` (its copies through host memory, one
-    after the other), the hops of all of them, and the class of the direct way that it stands in for. `why`
-    says what forbids a route that is not `allowed`; `note` why an allowed one goes where it does.
+    after the other), the hops of all of them, and the class of the direct way that it replaces. `reason`
+    says what forbids a route that is not `allowed`; `note` why an allowed one takes this path.
     """
 
     src: str
@@ -63,7 +63,7 @@ class Route:
     cls: str
     hops: tuple[Hop, ...]
     allowed: bool = True
-    why: str = ""
+    reason: str = ""
     stages: tuple[Route, ...] = ()
     note: str = ""
 

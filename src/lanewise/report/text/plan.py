@@ -10,7 +10,7 @@ from lanewise.planning.layouts import Ranking
 from lanewise.planning.patterns import pattern
 from lanewise.planning.pins import Pinning
 from lanewise.planning.pins import lines as environment
-from lanewise.planning.spots import commands, show_moves
+from lanewise.planning.positions import commands, show_moves
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Footnotes, Table, TableCell, heading, number_columns, render_table
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lanewise.planning.ask import Ask
     from lanewise.planning.place import Candidate, Placement
-    from lanewise.planning.score import Line
+    from lanewise.planning.score import Allocation
 
 STEADY = "note: rates are those of steady state, not simulated"
 
@@ -35,21 +35,21 @@ def render_plan(
 
 def _ranking(ranking: Ranking, ask: Ask, screen: Screen) -> str:
     title = f"{ask.pattern} ({pattern(ask.pattern)[0].title})" if ask.pattern else "these flows"
-    service = bool(ranking.places[0].work.services)
+    service = bool(ranking.ranks[0].work.services)
     table = Table([
         Column("rank", number=True), Column("system", wrap=True),
         *(number_columns("worst served", "QPS") if service else number_columns("total", "slowest", unit="GB/s")),
         Column("held", drop=1), Column("limit", wrap=True),
     ])  # fmt: skip
-    for place in ranking.places:
+    for place in ranking.ranks:
         score = place.score
         if service:
             numbers = (f"{100 * score.goals[0]:.1f} %", " ".join(_qps(line.rate) for line in score.lines), "")
         else:
-            numbers = (units.number(score.total / 1e9), _gb(score.slowest), f"{score.held} of {len(score.lines)}")
+            numbers = (units.number(score.total / 1e9), _gb(score.slowest), f"{score.limited} of {len(score.lines)}")
         table.add(str(place.rank), place.label, *numbers, score.limit)
-    lines = [f"{place.rank}  {place.label}: {place.why}" for place in ranking.places if place.why]
-    lines += [f"-  {system.name} cannot run it: {error.cause}" for system, error in ranking.cannot]
+    lines = [f"{place.rank}  {place.label}: {place.reason}" for place in ranking.ranks if place.reason]
+    lines += [f"-  {system.name} cannot run it: {error.cause}" for system, error in ranking.errors]
     head = f"{'these services' if service else title}, ranked by {'served' if service else ranking.by}"
     return "\n".join([head, render_table(table, screen), "", *(screen.wrap(line, 3) for line in [*lines, STEADY])])
 
@@ -57,10 +57,10 @@ def _ranking(ranking: Ranking, ask: Ask, screen: Screen) -> str:
 def _placement(placement: Placement, ref: str, parts: Sequence[str], screen: Screen) -> str:
     notes = Footnotes()
     services = bool(placement.question.tenants)
-    rows = _rows("as it stands", placement.today, services, notes)
-    for candidate in (*placement.between, placement.best):
-        if candidate.moves or placement.today is None or candidate.serving != placement.today.serving:
-            same = "as it stands" if placement.today is None else "as it stands, other GPUs"
+    rows = _rows("as it stands", placement.current, services, notes)
+    for candidate in (*placement.steps, placement.best):
+        if candidate.moves or placement.current is None or candidate.serving != placement.current.serving:
+            same = "as it stands" if placement.current is None else "as it stands, other GPUs"
             rows += _rows(show_moves(candidate.moves) or same, candidate, services, notes)
     if services:
         columns = [Column("plan", wrap=True), Column("service"), *number_columns("wanted QPS", drop=3),
@@ -85,11 +85,11 @@ def _rows(plan: str, candidate: Candidate | None, services: bool, notes: Footnot
         mark = notes.mark([line.rests_on] if line.rests_on != "the plan" else [])
         basis = line.basis if mark else ""
         name = "" if rows else plan
-        if line.wanted is not None:
+        if line.demand is not None:
             answer = candidate.confirmed.of(line.name) if candidate.confirmed is not None else None
             latency = answer.show() if answer is not None else ""
             limit = answer.limit if answer is not None and answer.late and line.served else line.limit
-            numbers = [_qps(line.wanted), _qps(line.rate), str(len(line.gpus)), latency]
+            numbers = [_qps(line.demand), _qps(line.rate), str(len(line.gpus)), latency]
             rows.append((name, line.name, *numbers, limit, basis, mark))
         else:
             total = "" if rows or services else units.number(candidate.score.total / 1e9)
@@ -105,11 +105,11 @@ def _first(texts: Sequence[str]) -> str:
     return f"{texts[0]} and {others} more" if others else texts[0]
 
 
-def _alike(lines: Sequence[Line]) -> list[list[Line]]:
+def _alike(lines: Sequence[Allocation]) -> list[list[Allocation]]:
     """Flows of one rate and one kind of limit together; tenants each alone."""
-    groups: dict[object, list[Line]] = {}
+    groups: dict[object, list[Allocation]] = {}
     for line in lines:
-        key = line.name if line.wanted is not None else (_gb(line.rate), re.sub(r"\w*\d\w*", "", line.limit))
+        key = line.name if line.demand is not None else (_gb(line.rate), re.sub(r"\w*\d\w*", "", line.limit))
         groups.setdefault(key, []).append(line)
     return list(groups.values())
 
@@ -138,9 +138,9 @@ def _ending(placement: Placement) -> list[str]:
     name, use = placement.best.score.busiest
     lines = [f"busiest then: {name}, {100 * use:.0f} %"] if name else []
     if placement.doubt:
-        lines.append(f"best found, not proven: {placement.doubt} ({placement.tried} placements judged)")
+        lines.append(f"best found, not proven: {placement.doubt} ({placement.judged} placements judged)")
     else:
-        count = f"{placement.tried} placement{'' if placement.tried == 1 else 's'}"
+        count = f"{placement.judged} placement{'' if placement.judged == 1 else 's'}"
         where = "in steady state " if placement.question.tenants else ""
         where += f"for {_percent(placement.margin)} more " if placement.margin else ""
         lines.append(
@@ -169,8 +169,8 @@ def _note(placement: Placement) -> str:
     confirmed = placement.best.confirmed
     if confirmed is None:
         return STEADY
-    if confirmed.why:
-        return f"{STEADY}: {confirmed.why}"
+    if confirmed.reason:
+        return f"{STEADY}: {confirmed.reason}"
     if not confirmed.seconds:
         return f"{STEADY}: no tenant has a latency bound"
     beside = ", the flows beside them without a pause" if placement.question.flows else ""
@@ -186,7 +186,7 @@ def _pinning(pinning: Pinning, screen: Screen) -> str:
         Column("limit of sending", wrap=True),
     ])  # fmt: skip
     for pin in pinning.pins:
-        table.add(pin.gpu, pin.card, pin.cls, _gb(pin.out.rate), _gb(pin.into.rate), pin.out.limit)
+        table.add(pin.gpu, pin.card, pin.route_class, _gb(pin.sends.rate), _gb(pin.receives.rate), pin.sends.limit)
     lines = [f"{heading(pinning.system)}: a card for each GPU, all GPUs at once and both ways"]
     lines += [render_table(table, screen), ""]
     lines += [f"{line}  # {p.gpu} on {p.host}" for line, p in zip(environment(pinning), pinning.pins, strict=True)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def render_route(system: System, route: Route, screen: Screen = PIPE) -> str:
     """A route, its class, and what else uses each of its links."""
-    allowed = "" if route.allowed else f"   not allowed: {route.why}"
+    allowed = "" if route.allowed else f"   not allowed: {route.reason}"
     lines = [f"{route.src} -> {route.dst}   class {route.cls}, {route.via}, {plural(len(route.hops), 'hop')}{allowed}"]
     lines += [f"  {route.show()}", *([f"  {route.note}"] if route.note else [])]
     lines += [f"  stage {i}: {stage.show()} ({stage.cls})" for i, stage in enumerate(route.stages, 1)]
@@ -45,7 +45,7 @@ def render_routes(routes: Sequence[Route], screen: Screen = PIPE) -> str:
     table = Table([Column("", number=True), Column("class"), Column("via", drop=1), Column("route", wrap=True),
                    Column("allowed", wrap=True)])  # fmt: skip
     for number, route in enumerate(routes, 1):
-        allowed = "yes" if route.allowed else f"no: {route.why}"
+        allowed = "yes" if route.allowed else f"no: {route.reason}"
         table.add(str(number), route.cls, str(route.via), route.show(), allowed)
     return render_table(table, screen)
 
@@ -65,7 +65,7 @@ def _peers(pairs: Sequence[Peers]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for pair in pairs:
         if not pair.allowed:
-            why = pair.why.replace(f"{pair.one} and {pair.other}", "they")  # one reason for many pairs
+            why = pair.reason.replace(f"{pair.one} and {pair.other}", "they")  # one reason for many pairs
             reasons.setdefault(why, []).append(f"{pair.one}-{pair.other}")
     lines = [f"peers: {sum(pair.allowed for pair in pairs)} of {len(pairs)} pairs of GPUs"]
     for why, names in reasons.items():

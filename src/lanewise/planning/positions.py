@@ -1,4 +1,4 @@
-"""Where a device may be, which is a host and a port for its cable, and the moves that put it there."""
+"""Positions of a device (a host, and a port for its cable), and the moves between them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class Position:
     """A host (None: bound to none) and the switch or CPU the cable goes to (None: where it is)."""
 
     host: str | None
@@ -28,28 +28,28 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A device that leaves `was` for `to`."""
+    """A device that moves from `origin` to `to`."""
 
     device: str
-    was: Spot
-    to: Spot
+    origin: Position
+    to: Position
 
     def show(self) -> str:
-        """The move as people say it."""
+        """The move in words."""
         return f"attach {self.device} to {self.to.show()}"
 
 
 @dataclass(frozen=True, slots=True)
-class Movable:
-    """A device that may move, with its spots: the first is where it is."""
+class MovableDevice:
+    """A device that may move, with its positions, the current one first."""
 
     device: str
-    spots: tuple[Spot, ...]
+    positions: tuple[Position, ...]
 
 
 def movables(
     system: System, devices: Sequence[str], hosts: Sequence[str] | None, places: Sequence[str] = ()
-) -> tuple[Movable, ...]:
+) -> tuple[MovableDevice, ...]:
     """Each device with the hosts (None: all) and ports it can go to; LanewiseError for names that cannot be meant."""
     for host in hosts or ():
         if host not in system.hosts:
@@ -63,62 +63,62 @@ def movables(
 
 def default_devices(system: System) -> list[str]:
     """The GPUs that more than one host can hold, or that are free."""
-    found = []
+    devices = []
     for name in system.of_kind(Kind.GPU):
-        here = system.device(name).host
-        if any(_fits(system, name, Spot(host), [name]) is None for host in system.hosts if host != here):
-            found.append(name)
-    return found
+        others = [host for host in system.hosts if host != system.device(name).host]
+        if any(_fits(system, name, Position(host), [name]) is None for host in others):
+            devices.append(name)
+    return devices
 
 
 def apply(system: System, moves: Iterable[Move]) -> tuple[System, tuple[Move, ...]]:
     """The system after all moves, and the order in which they work; LanewiseError if no order does."""
-    left, done = list(moves), []
-    while left:
+    remaining, ordered = list(moves), []
+    while remaining:
         refused: LanewiseError | None = None
-        for move in left:
+        for move in remaining:
             try:
                 system = put(system, move.device, move.to)
             except LanewiseError as error:
                 refused = refused or error
                 continue
-            left.remove(move)
-            done.append(move)
+            remaining.remove(move)
+            ordered.append(move)
             break
         else:
             assert refused is not None
             raise refused
-    return system, tuple(done)
+    return system, tuple(ordered)
 
 
-def put(system: System, device: str, spot: Spot) -> System:
-    """The system with the device at a spot; LanewiseError as `attach` and `detach` say."""
+def put(system: System, device: str, position: Position) -> System:
+    """The system with the device at a position; LanewiseError as `attach` and `detach` say."""
     if system.device(device).host is not None:
         system = detach(system, device)
-    return system if spot.host is None else attach(system, device, spot.host, spot.at)
+    return system if position.host is None else attach(system, device, position.host, position.at)
 
 
-def alone(system: System, movable: Iterable[str], kept: Iterable[str]) -> System:
-    """The system without the cables of movable devices, save those `kept`: what a device finds if others give way."""
-    gone = set(movable) - set(kept)
+def without_cables(system: System, movable: Iterable[str], keep: Iterable[str]) -> System:
+    """The system without the cables of the movable devices, except those to `keep`."""
+    removed = set(movable) - set(keep)
     links = tuple(
-        link for link in system.links if link.kind is not LinkKind.PCIE or not gone.intersection((link.a, link.b))
+        link for link in system.links if link.kind is not LinkKind.PCIE or not removed.intersection((link.a, link.b))
     )
     return replace(system, links=links)
 
 
-def above(system: System, device: str) -> str | None:
+def port_of(system: System, device: str) -> str | None:
     """The switch or CPU that the device's only PCIe cable goes to."""
     cables = [link for link in system.links_at(device) if link.kind is LinkKind.PCIE]
     return cables[0].a if len(cables) == 1 else None
 
 
 def show_moves(moves: Iterable[Move]) -> str:
-    """Several moves in one line, those to one spot together: 'attach gpu2, gpu3 to host1; gpu4 to host2'."""
-    spots: dict[str, list[str]] = {}
+    """Several moves in one line, those to one position together: 'attach gpu2, gpu3 to host1; gpu4 to host2'."""
+    positions: dict[str, list[str]] = {}
     for move in moves:
-        spots.setdefault(move.to.show(), []).append(move.device)
-    text = "; ".join(f"{', '.join(names)} to {spot}" for spot, names in spots.items())
+        positions.setdefault(move.to.show(), []).append(move.device)
+    text = "; ".join(f"{', '.join(names)} to {position}" for position, names in positions.items())
     return f"attach {text}" if text else ""
 
 
@@ -135,40 +135,41 @@ def commands(system: System, ref: str, moves: Sequence[Move], parts: Sequence[st
     ]
     steps = [(move, verb) for move in moves for verb in ("detach", "attach")]
     for move, verb in steps:
-        if (move.was if verb == "detach" else move.to).host is None:
+        if (move.origin if verb == "detach" else move.to).host is None:
             continue
         where = f" {move.to.host}{f' --at {move.to.at}' if move.to.at else ''}" if verb == "attach" else ""
-        source, given = (ref, changed) if not lines else (f"plan-{len(lines)}.yaml", [])
-        options = "".join(f" {each}" for each in (*given, *(f"--parts {file}" for file in parts)))
+        source, settings = (ref, changed) if not lines else (f"plan-{len(lines)}.yaml", [])
+        options = "".join(f" {option}" for option in (*settings, *(f"--parts {file}" for file in parts)))
         lines.append(f"lanewise system {verb} {source} {move.device}{where}{options} -o plan-{len(lines) + 1}.yaml")
     return lines
 
 
 def _movable(
     system: System, device: str, devices: Sequence[str], hosts: Sequence[str], places: Sequence[str]
-) -> Movable:
-    today = Spot(system.device(device).host)
-    bare = alone(system, devices, [device])
-    here = above(system, device)
-    wanted = [Spot(host) for host in hosts] + [Spot(host, at) for host in hosts for at in places if at != here]
+) -> MovableDevice:
+    today = Position(system.device(device).host)
+    bare = without_cables(system, devices, [device])
+    port = port_of(system, device)
+    candidates = [Position(host) for host in hosts]
+    candidates += [Position(host, at) for host in hosts for at in places if at != port]
     refused: LanewiseError | None = None
-    spots = [today]
-    for spot in wanted:
-        if spot == today:
+    positions = [today]
+    for position in candidates:
+        if position == today:
             continue
-        why = _fits(bare, device, spot, [device])
+        why = _fits(bare, device, position, [device])
         if why is None:
-            spots.append(spot)
+            positions.append(position)
         refused = refused or why
-    if len(spots) == 1 and today.host is None and refused is not None:
+    if len(positions) == 1 and today.host is None and refused is not None:
         raise refused  # a device that is free and can go nowhere was named by mistake
-    return Movable(device, tuple(spots))
+    return MovableDevice(device, tuple(positions))
 
 
-def _fits(system: System, device: str, spot: Spot, kept: Sequence[str]) -> LanewiseError | None:
-    """Why a device cannot be at a spot, None if it can."""
+def _fits(system: System, device: str, position: Position, keep: Sequence[str]) -> LanewiseError | None:
+    """Why a device cannot be at a position, None if it can."""
     try:
-        put(system, device, spot)
+        put(system, device, position)
     except LanewiseError as error:
         return error
     return None
