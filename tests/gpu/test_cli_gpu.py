@@ -58,7 +58,7 @@ def test_queries_are_shown_by_method_and_batch() -> None:
 def test_json_has_each_row_with_its_unit(case: str) -> None:
     done = run(STAND_IN, "--cases", case, "--devices", "0", "--json")
     assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
+    rows = json.loads(done.stdout)["rows"]
     units = {row["metric"]: row["unit"] for row in rows}
     assert units.items() <= {
         "goodput": "GB/s", "total": "GB/s", "latency": "us", "chase_latency": "ns", "share": "%",

@@ -35,7 +35,7 @@ def measured(driver: Path, *arguments: str, code: int = 0, **settings: object) -
         env={**KEPT, **env}, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == code, done.stderr
-    rows: list[dict[str, Any]] = json.loads(done.stdout) if done.stdout else []
+    rows: list[dict[str, Any]] = json.loads(done.stdout)["rows"] if done.stdout else []
     return rows if code == 0 else [*rows, {"said": done.stderr}]
 
 

@@ -136,7 +136,7 @@ def test_the_command_writes_run_and_samples_that_read_back_the_same(tmp_path):
     done = run("--bytes", "4MiB", "--threads", "1", "--what", "copy,latency", "-o", "r.json", "--samples", "s.jsonl",
                "--json", folder=tmp_path)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    shown = json.loads(done.stdout)
+    shown = json.loads(done.stdout)["rows"]
     assert [row["scenario"] for row in shown][:2] == ["memory copy", "memory latency"]
     saved = lanewise.load_run(tmp_path / "r.json")
     assert saved.rows == lanewise.read_results(tmp_path / "s.jsonl").observations

@@ -64,7 +64,7 @@ def test_selftest_gives_json_and_says_what_it_tries(loadgen, lanewise):
         "--bound", "500 ms", "--modes", "plain",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    (found,) = json.loads(done.stdout)
+    (found,) = json.loads(done.stdout)["modes"]
     assert found["mode"] == "plain"
     assert found["qps"] >= 100_000.0
     assert found["failed"] is None or found["failed"] > found["qps"]

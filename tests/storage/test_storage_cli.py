@@ -128,7 +128,7 @@ def test_without_io_uring_threads_read_and_it_is_said_loudly(tmp_path, data):
     assert (
         "warning: read by psync (pread in threads); no io_uring: io_uring_setup: Operation not permitted" in done.stderr
     )
-    assert all(row["how"]["engine"].startswith("psync") for row in json.loads(done.stdout))
+    assert all(row["how"]["engine"].startswith("psync") for row in json.loads(done.stdout)["rows"])
     forced = filtered("--engine", "io_uring")
     assert forced.returncode == 2
     assert "error: there is no io_uring here: io_uring_setup: Operation not permitted" in forced.stderr
@@ -153,7 +153,7 @@ def test_a_user_without_rights_gets_clear_errors_and_reads_without_registered_bu
     done = as_user(data, *SMALL, "--io", "128KiB", "--json")
     assert done.returncode == 0, done.stderr
     if not _native.io_uring_missing():
-        assert "buffers not registered (locked memory, ulimit -l)" in json.loads(done.stdout)[0]["how"]["engine"]
+        assert "buffers not registered (locked memory, ulimit -l)" in json.loads(done.stdout)["rows"][0]["how"]["engine"]
     denied = as_user(folder, "--make", "1MiB", *SMALL)
     assert denied.stderr.startswith(f"error: {folder}: no test file can be made: Permission denied\nhint:")
     data.chmod(0)

@@ -110,7 +110,7 @@ def _answer(
             terminal.print_text(render_plan, found, ask, ref, parts)
         interrupted = interrupted or cut
     if as_json:
-        terminal.out_json(data[0] if len(data) == 1 else data)
+        terminal.out_json(data[0] if len(data) == 1 else json.document("plan", data, "answers"))
     if interrupted:
         terminal.note("interrupted")
         raise typer.Exit(interrupts.exit_code())

@@ -1,16 +1,21 @@
-"""The JSON of every verb."""
+"""The JSON of every verb: an object whose first key, `schema`, names its layout."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec
 
+from lanewise.planning.layouts import Ranking
+from lanewise.planning.pins import Pinning
+from lanewise.planning.pins import lines as environment
+from lanewise.planning.positions import commands
 from lanewise.report.words import link_speed
 from lanewise.results.codec import encode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from lanewise.catalog import Part
     from lanewise.installed import Piece
@@ -19,11 +24,10 @@ if TYPE_CHECKING:
     from lanewise.perf.transfers import Finished
     from lanewise.planning.ask import Ask
     from lanewise.planning.confirm import Confirmation
-    from lanewise.planning.layouts import Ranking
-    from lanewise.planning.pins import Pinning
     from lanewise.planning.place import Candidate, Placement
     from lanewise.planning.score import Allocation, Score
     from lanewise.results.compare import Comparison, RowPair
+    from lanewise.results.observation import Observation
     from lanewise.results.run import LeftOut
     from lanewise.results.service_result import ServiceResult
     from lanewise.routes.matrix import Matrix as ClassMatrix
@@ -35,20 +39,33 @@ if TYPE_CHECKING:
     from lanewise.topology.model import System
 
 
-def plan(found: Placement | Ranking | Pinning, ask: Ask, ref: str, parts: list[str]) -> dict[str, Any]:
-    """The answer for programs."""
-    from lanewise.planning.layouts import Ranking
-    from lanewise.planning.pins import Pinning
+P = ParamSpec("P")
 
-    if isinstance(found, Ranking):
-        return _ranking_data(found, ask)
-    return _pinning_data(found) if isinstance(found, Pinning) else _placement_data(found, ref, parts)
+
+def document(verb: str, answer: object, key: str = "") -> dict[str, Any]:
+    """What --json prints: the schema's name, then the answer; a list is named by `key`."""
+    data = encode(answer, verb)
+    return {"schema": f"lanewise.{verb}/1", **(data if isinstance(data, dict) else {key: data})}
+
+
+def _document(verb: str, key: str = "") -> Callable[[Callable[P, object]], Callable[P, dict[str, Any]]]:
+    """The function's answer as a document of that verb."""
+
+    def decorate(answer: Callable[P, object]) -> Callable[P, dict[str, Any]]:
+        @wraps(answer)
+        def answer_with_schema(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
+            return document(verb, answer(*args, **kwargs), key)
+
+        return answer_with_schema
+
+    return decorate
 
 
 def _head(system: System) -> dict[str, Any]:
     return {"system": system.name, "settings": dict(system.settings)}
 
 
+@_document("predict")
 def flow_rates(found: Prediction) -> dict[str, Any]:
     """Flows together: goodput, interval, limit and basis."""
     flows = [
@@ -62,6 +79,7 @@ def flow_rates(found: Prediction) -> dict[str, Any]:
     return {**_head(found.system), "total": found.total, "unit": "B/s", "flows": flows}
 
 
+@_document("predict")
 def transfers(system: System, found: Sequence[Finished]) -> dict[str, Any]:
     """Finite transfers: when each starts and ends, and its mean rate."""
     units = {"size": "B", "start": "s", "latency": "s", "finish": "s", "goodput": "B/s"}
@@ -76,6 +94,7 @@ def transfers(system: System, found: Sequence[Finished]) -> dict[str, Any]:
     return {**_head(system), "units": units, "transfers": data}
 
 
+@_document("predict")
 def pairs(system: System, found: Matrix) -> dict[str, Any]:
     """A rate or a latency for each pair of devices."""
     return {
@@ -84,6 +103,7 @@ def pairs(system: System, found: Matrix) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@_document("predict")
 def steady_service(system: System, found: ServiceRate, mode: str, division: str) -> dict[str, Any]:
     """A service in steady state."""
     return {
@@ -93,12 +113,7 @@ def steady_service(system: System, found: ServiceRate, mode: str, division: str)
     }  # fmt: skip
 
 
-def services(results: Sequence[ServiceResult]) -> Any:
-    """Simulated services: one by itself, or several."""
-    data = [encode(result, result.name) for result in results]
-    return data[0] if len(data) == 1 else data
-
-
+@_document("route")
 def routes(system: System, found: Sequence[Route]) -> dict[str, Any]:
     """Routes between two devices."""
     return {**_head(system), "routes": [_route(route) for route in found]}
@@ -112,6 +127,7 @@ def _route(found: Route) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@_document("route")
 def classes(system: System, found: ClassMatrix, peers: Sequence[Peers]) -> dict[str, Any]:
     """The class of the route between all pairs, and who can be peers."""
     return {
@@ -119,6 +135,14 @@ def classes(system: System, found: ClassMatrix, peers: Sequence[Peers]) -> dict[
         "classes": [list(row) for row in found.cells], "notes": list(found.notes),
         "peers": [{"pair": [p.one, p.other], "allowed": p.allowed, "why_not": p.reason or None} for p in peers],
     }  # fmt: skip
+
+
+@_document("plan")
+def plan(found: Placement | Ranking | Pinning, ask: Ask, ref: str, parts: list[str]) -> dict[str, Any]:
+    """The answer for programs."""
+    if isinstance(found, Ranking):
+        return _ranking_data(found, ask)
+    return _pinning_data(found) if isinstance(found, Pinning) else _placement_data(found, ref, parts)
 
 
 def _score_data(score: Score) -> dict[str, Any]:
@@ -188,8 +212,6 @@ def _confirmation_data(found: Confirmation | None) -> dict[str, Any] | None:
 
 
 def _placement_data(found: Placement, ref: str, parts: Sequence[str]) -> dict[str, Any]:
-    from lanewise.planning.positions import commands
-
     system = found.question.system
     return {
         "answer": "placement",
@@ -209,8 +231,6 @@ def _placement_data(found: Placement, ref: str, parts: Sequence[str]) -> dict[st
 
 
 def _pinning_data(found: Pinning) -> dict[str, Any]:
-    from lanewise.planning.pins import lines
-
     return {
         "answer": "pins",
         "system": found.system.name,
@@ -220,7 +240,7 @@ def _pinning_data(found: Pinning) -> dict[str, Any]:
                 "gpu": p.gpu, "host": p.host, "card": p.card, "class": p.route_class, "index": p.index, "numa": p.numa,
                 "sends": p.sends.rate, "receives": p.receives.rate, "limit": p.sends.limit, "environment": line,
             }
-            for p, line in zip(found.pins, lines(found), strict=True)
+            for p, line in zip(found.pins, environment(found), strict=True)
         ],
         "proven": not found.doubt,
         "doubt": found.doubt or None,
@@ -228,6 +248,7 @@ def _pinning_data(found: Pinning) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@_document("compare")
 def comparison(found: Comparison) -> dict[str, Any]:
     """Pairs with their difference, and rows of one side only."""
     pairs = [
@@ -272,6 +293,7 @@ def _measured(pair: RowPair) -> dict[str, Any]:
     }
 
 
+@_document("calibrate")
 def calibration(found: CalibrationFit, left: Sequence[LeftOut]) -> dict[str, Any]:
     """Fitted figures, and the residuals of the rows."""
     rows = []
@@ -287,11 +309,13 @@ def calibration(found: CalibrationFit, left: Sequence[LeftOut]) -> dict[str, Any
     }
 
 
+@_document("system-list", "systems")
 def systems(found: Sequence[System]) -> list[dict[str, Any]]:
     """The ready systems."""
     return [{"name": s.name, "title": s.title, "parameters": _parameters(s)} for s in found]
 
 
+@_document("system")
 def system(found: System) -> dict[str, Any]:
     """A system: devices, links, domains, volumes, assumptions."""
     system = found
@@ -335,6 +359,7 @@ def _parameters(system: System) -> dict[str, Any]:
     }
 
 
+@_document("discover")
 def discovery(system: System, found: Any) -> dict[str, Any]:
     """A machine as read from dumps."""
     return {
@@ -377,27 +402,33 @@ def discovery(system: System, found: Any) -> dict[str, Any]:
     }
 
 
+@_document("doctor")
 def doctor(versions: Mapping[str, str], pieces: Sequence[Piece]) -> dict[str, Any]:
     """Versions, and which optional dependencies are installed."""
     return {"versions": dict(versions), "pieces": [asdict(piece) for piece in pieces]}
 
 
+@_document("parts-list", "parts")
 def parts(found: Sequence[Part]) -> list[dict[str, Any]]:
     """The parts of the catalogue."""
     return [{"name": p.name, "kind": p.kind, "title": p.title, "aliases": list(p.aliases)} for p in found]
 
 
+@_document("parts")
 def part(found: Part) -> dict[str, Any]:
     """Every figure of a part."""
     figures = {key: asdict(figure) for key, figure in found.figures.items()}
-    return {**parts([found])[0], "figures": figures}
+    return {"name": found.name, "kind": found.kind, "title": found.title, "aliases": list(found.aliases),
+            "figures": figures}  # fmt: skip
 
 
+@_document("study-list", "studies")
 def studies(forms: Sequence[tuple[str, StudyForm]]) -> list[dict[str, Any]]:
     """The ready studies."""
     return [{"name": n, "title": f.title, "rows": len(f.rows), "source": f.source} for n, f in forms]
 
 
+@_document("loadtest-selftest", "modes")
 def ceilings(found: Sequence[Any]) -> list[dict[str, Any]]:
     """The load generator's own limits."""
     return [
@@ -407,3 +438,14 @@ def ceilings(found: Sequence[Any]) -> list[dict[str, Any]]:
         }
         for c in found
     ]  # fmt: skip
+
+
+@_document("measure", "rows")
+def measured_rows(rows: Sequence[Observation]) -> Sequence[Observation]:
+    """What was measured, a row an observation."""
+    return rows
+
+
+def services(results: Sequence[ServiceResult]) -> dict[str, Any]:
+    """Services under load; a single one is the document itself."""
+    return document("predict-service", results[0] if len(results) == 1 else list(results), "services")

@@ -26,6 +26,7 @@ def peak(options: PeakOptions, json: Json = None) -> None:
     """
     from lanewise import api
     from lanewise.loadtest.result import as_data
+    from lanewise.report.json import document
     from lanewise.report.text.loadtest import render_peak
 
     try:
@@ -34,7 +35,9 @@ def peak(options: PeakOptions, json: Json = None) -> None:
         )
     finally:
         terminal.done()
-    terminal.show(json, lambda: as_data(result), lambda screen: render_peak(as_data(result), screen))
+    terminal.show(
+        json, lambda: document("loadtest-peak", as_data(result)), lambda screen: render_peak(as_data(result), screen)
+    )
     if result.best is None:
         raise typer.Exit(1)
 

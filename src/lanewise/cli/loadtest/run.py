@@ -18,6 +18,7 @@ def run(options: RunOptions, json: Json = None) -> None:
     """
     from lanewise import api
     from lanewise.loadtest.run_result import as_data
+    from lanewise.report.json import document
     from lanewise.report.text.loadtest_run import render_run
 
     try:
@@ -26,7 +27,9 @@ def run(options: RunOptions, json: Json = None) -> None:
         )
     finally:
         terminal.done()
-    terminal.show(json, lambda: as_data(result), lambda screen: render_run(as_data(result), screen))
+    terminal.show(
+        json, lambda: document("loadtest-run", as_data(result)), lambda screen: render_run(as_data(result), screen)
+    )
     if not result.passed:
         raise typer.Exit(1)
 

@@ -32,7 +32,7 @@ def selftest(options: SelftestOptions, json: Json = None) -> None:
         terminal.done()
         if ceilings:
             data = report_json.ceilings(ceilings)
-            terminal.show(json, lambda: data, lambda screen: render_ceilings(data, screen))
+            terminal.show(json, lambda: data, lambda screen: render_ceilings(data["modes"], screen))
             _warn(ceilings)
 
 

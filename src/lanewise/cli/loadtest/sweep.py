@@ -36,13 +36,14 @@ def sweep(options: SweepOptions, json: Json = None) -> None:
 
 def _write(options: SweepOptions, results: list[SweepResult], json: str | None) -> None:
     from lanewise import api
+    from lanewise.report.json import document
     from lanewise.report.sweep import as_chart
     from lanewise.report.text.loadtest import render_sweep
 
     data = api.sweep_data(options, results)
     if options.output is not None:
         api.save_run(api.as_sweep_run(options, results), options.output)
-    terminal.show(json, lambda: data, lambda screen: render_sweep(data, screen))
+    terminal.show(json, lambda: document("loadtest-sweep", data), lambda screen: render_sweep(data, screen))
     if options.chart is not None:
         files.write_file(options.chart, as_chart(data))
         terminal.note(f"wrote {options.chart}")

@@ -12,7 +12,12 @@ from lanewise.options.loadtest import TrainingOptions
 def training(options: TrainingOptions, json: Json = None) -> None:
     """Compute how much data a training reads per second: epochs of its MLPerf log times the size of the dataset."""
     from lanewise import api
+    from lanewise.report.json import document
     from lanewise.report.text.loadtest import render_training
 
     result = api.loadtest_training(options)
-    terminal.show(json, result.data, lambda screen: render_training(result.data(), screen))
+    terminal.show(
+        json,
+        lambda: document("loadtest-training", result.data()),
+        lambda screen: render_training(result.data(), screen),
+    )

@@ -110,9 +110,9 @@ def _save(run: Run, output: Path) -> LanewiseError | None:
 
 def _show(rows: Sequence[Observation], as_json: bool) -> None:
     if as_json:
-        from lanewise.results.codec import encode
+        from lanewise.report import json
 
-        return terminal.out_json([encode(row, "row") for row in rows])
+        return terminal.out_json(json.measured_rows(rows))
     from lanewise.report.text.run import render_measured
 
     return terminal.print_text(render_measured, rows)
