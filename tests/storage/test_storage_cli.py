@@ -153,7 +153,8 @@ def test_a_user_without_rights_gets_clear_errors_and_reads_without_registered_bu
     done = as_user(data, *SMALL, "--io", "128KiB", "--json")
     assert done.returncode == 0, done.stderr
     if not _native.io_uring_missing():
-        assert "buffers not registered (locked memory, ulimit -l)" in json.loads(done.stdout)["rows"][0]["how"]["engine"]
+        (row, *_) = json.loads(done.stdout)["rows"]
+        assert "buffers not registered (locked memory, ulimit -l)" in row["how"]["engine"]
     denied = as_user(folder, "--make", "1MiB", *SMALL)
     assert denied.stderr.startswith(f"error: {folder}: no test file can be made: Permission denied\nhint:")
     data.chmod(0)

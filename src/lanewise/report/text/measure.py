@@ -17,5 +17,5 @@ def render_cases(cases: Sequence[Mapping[str, Any]], screen: Screen = PIPE) -> s
                    Column("same as", drop=1, wrap=True)])  # fmt: skip
     for case in cases:
         flows = ", ".join(text.format(a="A", b="B") for text in case["flows"])
-        table.add(case["name"], case["says"], str(case["over"]), flows, case["like"])
+        table.add(case["name"], case["shows"], str(case["scope"]), flows, case["tool"])
     return render_table(table, screen)
