@@ -1,4 +1,4 @@
-"""The real binary as a subprocess, in a folder of its own."""
+"""The command in a process and a folder of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_binary import BINARY
+from forked_cli import forked
 
 Lanewise = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -23,16 +23,4 @@ def clean_env() -> dict[str, str]:
 @pytest.fixture
 def lanewise(tmp_path: Path, clean_env: dict[str, str]) -> Lanewise:
     """Run `lanewise ARGUMENTS...` in tmp_path and return what it did."""
-
-    def run(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [BINARY, *arguments],
-            cwd=tmp_path,
-            env={**clean_env, **env},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    return run
+    return lambda *arguments, **env: forked(arguments, tmp_path, {**clean_env, **env})

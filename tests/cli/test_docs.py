@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -15,10 +16,12 @@ from pathlib import Path
 
 import pytest
 from cli_binary import BINARY
+from forked_cli import forked
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 HEREDOC = re.compile(r"cat > \S+ <<'EOF'\n.*?^EOF$", re.DOTALL | re.MULTILINE)
+SHELL = re.compile(r"[|&;<>$*?~`(){}!\\\\\n\"]")  # what only a shell understands, outside of quotes
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 
@@ -38,9 +41,12 @@ def printed(command: str, folder: str) -> str:
     """What a command prints to stdout, as it would in a pipe."""
     kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
     env = {**kept, "PATH": f"{BINARY.parent}:{os.environ['PATH']}", "COLUMNS": "110"}
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False
-    )
+    if command.startswith("lanewise ") and not SHELL.search(re.sub(r"'[^']*'", "", command)):
+        done = forked(shlex.split(command)[1:], Path(folder), env)
+    else:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=600, check=False
+        )
     assert done.returncode == 0, f"{command}\n{done.stderr}"
     return "\n".join(line.rstrip() for line in done.stdout.strip("\n").splitlines())
 

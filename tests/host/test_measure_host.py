@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 from cli_binary import BINARY, has_lines, interrupted
+from forked_cli import forked
 
 import lanewise
 from lanewise.errors import CannotMeasure, UnknownName
@@ -21,8 +23,7 @@ MIB = 2**20
 
 
 def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [BINARY, "measure", "host", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return forked(["measure", "host", *arguments], folder, os.environ)
 
 
 def test_every_kind_of_work_is_measured_verified_and_says_where():

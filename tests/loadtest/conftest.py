@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
-from cli_binary import BINARY
+from forked_cli import forked
 
 from lanewise.installed import loadgen_missing
 
@@ -40,6 +39,4 @@ def clean_env() -> dict[str, str]:
 @pytest.fixture
 def lanewise(tmp_path, clean_env):
     """Run `lanewise ARGUMENTS...` in tmp_path and return what it did."""
-    return lambda *arguments: subprocess.run(
-        [BINARY, *arguments], cwd=tmp_path, env=clean_env, capture_output=True, text=True, timeout=120, check=False
-    )
+    return lambda *arguments: forked(arguments, tmp_path, clean_env)

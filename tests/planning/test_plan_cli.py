@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
-from cli_binary import BINARY, interrupts_itself
+from cli_binary import interrupts_itself
+from forked_cli import forked
 
 from lanewise.cli import verbs
 
@@ -41,13 +41,7 @@ cp_model.CpSolver.solve = interrupted
 @pytest.fixture
 def lanewise(tmp_path: Path):
     env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM")}
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [BINARY, *arguments], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False
-        )
-
-    return run
+    return lambda *arguments: forked(arguments, tmp_path, env)
 
 
 def data(done) -> dict:

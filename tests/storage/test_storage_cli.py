@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from cli_binary import BINARY, HANGS, has_lines, interrupted
+from forked_cli import forked
 
 from lanewise import _native
 
@@ -43,8 +44,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     """`lanewise measure storage ARGUMENTS...`."""
-    command = [BINARY, "measure", "storage", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=HANGS, check=False)
+    return forked(["measure", "storage", *map(str, arguments)], cwd, os.environ)
 
 
 def test_the_table_shows_one_row_a_metric(tmp_path, data):
