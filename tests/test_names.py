@@ -32,8 +32,6 @@ SHARED = {
 # Modules named by such a word today.
 VAGUE_MODULES = {
     "api.here",
-    "cli.loaded",
-    "cli.spread",
     "readers.own",
 }
 
