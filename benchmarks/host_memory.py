@@ -38,7 +38,10 @@ def lanewise(kind: str, threads: int) -> dict[str, Any]:
     shown = output(str(binary), "measure", "host", "--what", kind, "--nodes", "0", "--threads", str(threads),
                    "--bytes", f"{SIZE}MiB", "--json")  # fmt: skip
     (row,) = json.loads(shown)
-    return {"value": row["value"], "samples": row["samples"], "how": row["how"]}
+    scale = 1e-9 if row["unit"] == "B/s" else 1e9  # GB/s, and ns of a load
+    return {
+        "value": row["value"] * scale, "samples": [value * scale for value in row["samples"]], "how": row["how"]
+    }  # fmt: skip
 
 
 def likwid(kernel: str, threads: int) -> dict[str, Any]:

@@ -21,6 +21,8 @@ from pathlib import Path
 
 import kept
 
+from lanewise import units
+
 LANEWISE = str(Path(sys.executable).with_name("lanewise"))
 BYTES, STREAMS, ROUNDS, PING = 131072, (1, 2, 4), 5, 64
 HERE = "127.0.0.1"
@@ -55,7 +57,7 @@ def lanewise(*options: str) -> dict[str, float]:
         found: dict[str, list[float]] = {}
         for line in path.read_text().splitlines():
             row = json.loads(line)
-            found.setdefault(row["metric"], []).append(row["value"])
+            found.setdefault(row["metric"], []).append(units.in_unit(row["value"], row["display_unit"]))
     return {metric: statistics.fmean(values) for metric, values in found.items()}
 
 

@@ -72,8 +72,8 @@ def lanewise(path: str, case: Case) -> Row:
         seconds=SECONDS, size=os.path.getsize(path),
     )  # fmt: skip
     rows = {sample.metric: sample for sample in taken}
-    return {"GB/s": rows["goodput"].value, "p50_us": rows["latency_p50"].value, "p99_us": rows["latency_p99"].value,
-            "how": dict(rows["goodput"].how)}  # fmt: skip
+    late = {f"{name}_us": (rows[f"latency_{name}"].value or 0.0) * 1e6 for name in ("p50", "p99")}
+    return {"GB/s": (rows["goodput"].value or 0.0) / 1e9, **late, "how": dict(rows["goodput"].how)}
 
 
 def fio_huge(path: str, case: Case) -> Row:

@@ -43,8 +43,8 @@ def unlisted(rows: Iterable[Sample | Observation]) -> set[str]:
         missing |= {word for word in row.settings if word not in settings}
         missing |= {word for word in row.how if word not in how}
         missing |= {strange} if (strange := others.sub("", row.path)) else set()
-        if f"`{row.unit}`" not in metrics.get(row.metric, ""):
-            missing.add(f"{row.metric} in {row.unit}")
+        if f"`{row.display_unit}`" not in metrics.get(row.metric, ""):
+            missing.add(f"{row.metric} in {row.display_unit}")
     return missing
 
 

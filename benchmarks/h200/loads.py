@@ -292,7 +292,9 @@ def targets(ran: Sequence[Ran]) -> Iterator[tuple[str, str, float, bool]]:
     for count in (1, 2, 4):
         moved, links = _told(ran, f"bytes offline on {count}"), _told(ran, f"h2d of {count}")
         if moved and links:
-            rate = sum(row["value"] * 1e9 for row in links if row["metric"] == "goodput")
+            rate = sum(
+                row["value"] * (1e9 if row["unit"] == "GB/s" else 1) for row in links if row["metric"] == "goodput"
+            )
             share = moved["qps"] * moved["about"]["sample bytes"] / rate
             yield f"bytes, Offline: share of {count} links at once", f">= {H2D}", share, share >= H2D
 

@@ -10,6 +10,8 @@ import re
 import statistics
 from typing import TYPE_CHECKING, Any
 
+from lanewise import units
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -129,7 +131,9 @@ def lanewise(text: str) -> Values:
         batch = row.get("settings", {}).get("batch")
         scenario = f"{row['scenario']} batch={batch}" if batch else row["scenario"]
         if row.get("value") is not None:
-            found[scenario, row["flow"], row["metric"]] = row["value"]
+            # A run/1 file states values in the unit of their table, a later one in SI.
+            value = units.in_unit(row["value"], row["display_unit"]) if "display_unit" in row else row["value"]
+            found[scenario, row["flow"], row["metric"]] = value
     for (scenario, flow, metric), value in list(found.items()):
         src, _, dst = flow.partition("->")
         back = (scenario, f"{dst}->{src}", "goodput")

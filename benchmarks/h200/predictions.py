@@ -52,15 +52,15 @@ def rows() -> Iterator[Observation]:
         found = predict(system, parse_flows(text, p2p))
         how = {"flows": text, "p2p": "on" if p2p else "off"}
         for flow in found.flows:
-            low, high = (None, None) if flow.low == flow.high else (flow.low / 1e9, flow.high / 1e9)
+            low, high = (None, None) if flow.low == flow.high else (flow.low, flow.high)
             yield Observation(
-                scenario, flow.flow.name, "goodput", flow.rate / 1e9, "GB/s", Source.PREDICTED, system=system.name,
+                scenario, flow.flow.name, "goodput", flow.rate, "GB/s", Source.PREDICTED, system=system.name,
                 basis=Basis(flow.basis), limit=flow.limit, rests_on=flow.rests_on, low=low, high=high, how=how,
             )  # fmt: skip
     for scenario, p2p in LAUNCHES:
         small = latency(system, "gpu0", "gpu1", p2p)
         yield Observation(
-            scenario, "gpu0->gpu1", "latency", None if small.api is None else small.api * 1e6, "us", Source.PREDICTED,
+            scenario, "gpu0->gpu1", "latency", small.api, "us", Source.PREDICTED,
             system=system.name, basis=Basis(small.basis), limit=small.limit, rests_on=small.rests_on, note=small.note,
             how={"flows": "gpu0->gpu1", "p2p": "on" if p2p else "off"},
         )  # fmt: skip
@@ -74,7 +74,7 @@ def queries(rate: float, system: str) -> Iterator[Observation]:
         for scenario, calls in (("queries_one_by_one", batch), ("queries_in_one_call", 1)):
             value = QUERY * batch / (calls * COPY_SETUP + QUERY * batch / rate)
             yield Observation(
-                scenario, "host0->gpu0", "goodput", value / 1e9, "GB/s", Source.PREDICTED, system=system,
+                scenario, "host0->gpu0", "goodput", value, "GB/s", Source.PREDICTED, system=system,
                 settings={"bytes": QUERY, "batch": batch}, basis=Basis.CALIBRATED, rests_on=rests_on,
                 limit="copy set-up and copy engine", how={"flows": "host0->gpu0"},
             )  # fmt: skip
@@ -89,7 +89,7 @@ def main() -> None:
     command = "python benchmarks/h200/predictions.py"
     lanewise.save_run(Run((), now(), version(), command, {"system": SYSTEM}, rows=made), path)
     for row in made:
-        value = "unknown" if row.value is None else f"{row.value:8.2f} {row.unit}"
+        value = "unknown" if row.value is None else f"{row.shown(row.value):8.2f} {row.display_unit}"
         print(f"{row.scenario:48} {row.flow:14} {' '.join(f'{k}={v}' for k, v in row.settings.items()):22} {value}")
     print(f"wrote {path}")
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from in_display_units import observation
+
 from lanewise.perf.flow import parse_flows
 from lanewise.perf.predict import predict
 from lanewise.results.observation import Observation, Source
@@ -102,7 +104,7 @@ def rows(
             value = rate.rate / 1e9 * (1 + error * (-1) ** number)
             words = {"flows": text, "engine": "copy engine", "p2p": "on" if p2p else "off", **(how or {})}
             found.append(
-                Observation(
+                observation(
                     text,
                     flow.name,
                     "goodput",

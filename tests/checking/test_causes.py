@@ -7,6 +7,7 @@ from pathlib import Path
 
 import made_machines as made
 import pytest
+from in_display_units import observation
 from made_machines import HOST_COPIES
 
 from lanewise import api
@@ -107,7 +108,7 @@ def test_a_bounce_buffer_asked_for_is_judged_as_such_and_the_page_cache_is_no_pa
     system = api.load_system("pax-storage-fabric", {"cross_domain": 1})
     drive = next(iter(system.volumes))
     model = Model(system)
-    direct = Observation("read", f"{drive}->gpu0", "goodput", 1.0, "GB/s", Source.MEASURED, path="storage")
+    direct = observation("read", f"{drive}->gpu0", "goodput", 1.0, "GB/s", Source.MEASURED, path="storage")
     ways = {mode: model.expect(replace(direct, how={"mode": mode})).basis for mode in ("direct", "bounce")}
     assert ways["bounce"] == "staged" != ways["direct"]
     assert not model.judges(replace(direct, how={"mode": "cached"}))
@@ -166,15 +167,15 @@ def test_metrics_that_the_model_knows_nothing_of_are_not_judged_by_it(system: Sy
     model = Model(system)
     for metric, flow, path in (("launch_latency", "gpu0->gpu1", "peer"), ("goodput", "gpu0->gpu0", "GPU memory"),
                                ("goodput", "host0:0->host0:1", "host memory")):  # fmt: skip
-        assert not model.judges(Observation("x", flow, metric, 1.0, "GB/s", Source.MEASURED, path=path))
-    small = Observation("x", "host0->gpu0", "goodput", 1.0, "GB/s", Source.MEASURED, settings={"bytes": 4096})
+        assert not model.judges(observation("x", flow, metric, 1.0, "GB/s", Source.MEASURED, path=path))
+    small = observation("x", "host0->gpu0", "goodput", 1.0, "GB/s", Source.MEASURED, settings={"bytes": 4096})
     assert not model.judges(small)
     assert model.judges(replace(small, settings={"bytes": 1 << 28}))
 
 
 def test_a_name_that_no_device_bears_leaves_the_row_unknown_and_a_called_name_does_not():
     system = api.load_system("pax-storage-fabric")
-    row = Observation("fio", "data.bin->host0", "goodput", 3.0, "GB/s", Source.MEASURED, path="storage")
+    row = observation("fio", "data.bin->host0", "goodput", 3.0, "GB/s", Source.MEASURED, path="storage")
     drive = next(name for name in system.devices if name.startswith("ssd"))
     assert Model(system).expect(row).value is None
     assert Model(system, {"data.bin": drive}).expect(row).value is not None

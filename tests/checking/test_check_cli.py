@@ -13,6 +13,7 @@ from typing import Any
 import made_machines as made
 import pytest
 from cli_binary import BINARY
+from in_display_units import sample
 
 from lanewise import api
 from lanewise.checking.checkup import Checkup, check
@@ -227,7 +228,7 @@ def test_an_interrupt_judges_and_keeps_what_was_measured_by_then(
 ):
     def two(_: list[str]) -> Iterator[Sample]:
         for flow in ("host0->gpu0", "host0->gpu1"):
-            yield Sample("copy", flow, "goodput", 55.0, "GB/s", {"bytes": 1 << 28}, {"flows": flow})
+            yield sample("copy", flow, "goodput", 55.0, "GB/s", {"bytes": 1 << 28}, {"flows": flow})
         raise KeyboardInterrupt
 
     _stand_in(monkeypatch)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from in_display_units import observation
 
 from lanewise import units
 from lanewise.checking.earlier import from_rows, robust_deviation
@@ -24,7 +25,7 @@ BASES = st.sampled_from(sorted(TABLE))
 
 
 def row(value: float | None, unit: str = "GB/s", metric: str = "goodput", **more: object) -> Observation:
-    return Observation("copy", "host0->gpu0", metric, value, unit, Source.MEASURED, **more)  # type: ignore[arg-type]
+    return observation("copy", "host0->gpu0", metric, value, unit, Source.MEASURED, **more)  # type: ignore[arg-type]
 
 
 def expected(value: float, width: float = 0.0, basis: str = "calibrated") -> Expected:
@@ -87,10 +88,10 @@ def test_what_the_model_predicts_of_any_ready_system_is_fine_on_it(name: str):
     gpus = [gpu for gpu in system.of_kind(Kind.GPU)[:3] if system.device(gpu).host]
     flows = [f"{a}->{b}" for a in gpus for b in gpus if a != b] + [f"{system.device(gpu).host}->{gpu}" for gpu in gpus]
     for flow in flows:
-        seen = Observation(flow, flow, "goodput", 1.0, "GB/s", Source.MEASURED)
+        seen = observation(flow, flow, "goodput", 1.0, "GB/s", Source.MEASURED)
         wanted = model.expect(seen)
         if wanted.value is not None:
-            measured = Observation(flow, flow, "goodput", wanted.value / 1e9, "GB/s", Source.MEASURED)
+            measured = observation(flow, flow, "goodput", wanted.value / 1e9, "GB/s", Source.MEASURED)
             assert judge(measured, wanted, tolerance_for(wanted)).verdict is Verdict.OK, flow
 
 

@@ -52,8 +52,8 @@ def test_every_case_of_nvbandwidth_gives_values_on_two_gpus(driver: Path) -> Non
 def test_the_driver_model_s_figures_come_out(driver: Path) -> None:
     rows = measured(driver, "--cases", "*_latency_sm,*launch_latency*")
     found = {(row["scenario"], row["metric"]): row["value"] for row in rows}
-    assert found["host_device_latency_sm", "chase_latency"] == pytest.approx(1000, rel=0.01)
-    assert found["device_to_device_latency_sm", "chase_latency"] == pytest.approx(800, rel=0.01)
+    assert found["host_device_latency_sm", "chase_latency"] == pytest.approx(1000e-9, rel=0.01)
+    assert found["device_to_device_latency_sm", "chase_latency"] == pytest.approx(800e-9, rel=0.01)
     on, off = (found[f"device_to_device_launch_latency{way}", "latency"] for way in ("", "_no_p2p"))
     assert on < off
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_display_units import shown
 from stand_in import GIB, Cuda, Flow, fair
 
 import lanewise
@@ -33,7 +34,7 @@ def rows(cuda: Cuda, flows: str = "", **ask: object) -> list[Observation]:
 
 
 def values(found: list[Observation], metric: str = "goodput") -> dict[str, float | None]:
-    return {row.flow: row.value for row in found if row.metric == metric}
+    return {row.flow: shown(row) for row in found if row.metric == metric}
 
 
 def test_the_default_set_has_hosts_pairs_and_latencies_each_direction_with_a_row() -> None:
@@ -85,7 +86,7 @@ def test_flows_tuned_by_a_pilot_end_together() -> None:
     moved = dict(part.rsplit(" ", 2)[:2] for part in makespan.how["moved"].split(", "))
     times = [float(size) / rate for size, rate in zip(moved.values(), (50e9, 400e9, 50e9), strict=True)]
     assert max(times) / min(times) < 1.1
-    assert makespan.value == pytest.approx(max(times))
+    assert shown(makespan) == pytest.approx(max(times))
 
 
 def test_a_flow_with_a_size_moves_that_much_and_those_without_last_as_long() -> None:
@@ -103,7 +104,7 @@ def test_two_flows_between_the_same_ends_have_a_row_each() -> None:
     goodput = [row for row in found if row.metric == "goodput"]
     assert [row.settings["flow"] for row in goodput] == [1, 2]
     assert [row.how["engine"] for row in goodput] == ["copy engine", "SM"]
-    assert [row.value for row in goodput] == pytest.approx([200, 200])
+    assert [shown(row) for row in goodput] == pytest.approx([200, 200])
 
 
 @pytest.mark.parametrize("case", ["host_to_device_bidirectional_memcpy_ce", "all_to_one_read_sm"])
@@ -139,9 +140,9 @@ def test_host_memory_is_the_gpus_own_node_unless_asked_otherwise() -> None:
 def test_a_pair_without_peer_access_has_no_value_and_a_reason_and_the_rest_is_measured() -> None:
     found = rows(Cuda(peers=False))
     (row, *_) = [row for row in found if row.scenario == "device_to_device_memcpy_write_ce"]
-    assert (row.value, row.note) == (None, "gpu0 has no peer access to gpu1")
+    assert (shown(row), row.note) == (None, "gpu0 has no peer access to gpu1")
     (lat, *_) = [row for row in found if row.scenario == "device_to_device_launch_latency"]
-    assert (lat.value, lat.note) == (None, "gpu0 has no peer access to gpu1")
+    assert (shown(lat), lat.note) == (None, "gpu0 has no peer access to gpu1")
     assert values([r for r in found if r.scenario == "device_to_device_memcpy_no_p2p"])["gpu1->gpu0"] is not None
 
 
@@ -154,20 +155,20 @@ def test_without_p2p_every_pair_is_staged_and_says_so() -> None:
 def test_a_kernel_s_copy_between_gpus_needs_p2p() -> None:
     found = rows(Cuda(), cases=("device_to_device_memcpy_write_*",), p2p=False)
     by_engine = {row.how["engine"]: row for row in found if row.flow == "gpu0->gpu1"}
-    assert by_engine["copy engine"].value == pytest.approx(30)
-    assert by_engine["SM"].value is None
+    assert shown(by_engine["copy engine"]) == pytest.approx(30)
+    assert shown(by_engine["SM"]) is None
     assert "only with P2P" in by_engine["SM"].note
 
 
 def test_a_hold_that_times_out_leaves_its_cell_empty_with_the_reason_and_measuring_goes_on() -> None:
     found = rows(Cuda(gpus=1, held=(1,)), cases=("host_to_device_memcpy_ce", "device_to_host_memcpy_ce"))
-    assert (found[0].value, found[0].note) == (None, "the copies were held too long")
-    assert found[1].value == pytest.approx(50)
+    assert (shown(found[0]), found[0].note) == (None, "the copies were held too long")
+    assert shown(found[1]) == pytest.approx(50)
 
 
 def test_a_hold_that_times_out_later_keeps_the_samples_before_it() -> None:
     taken = list(samples(Cuda(gpus=1, held=(4,)), cases=("host_to_device_memcpy_ce",)))
-    assert [sample.value for sample in taken] == [pytest.approx(50), None]
+    assert [shown(sample) for sample in taken] == [pytest.approx(50), None]
 
 
 def test_where_the_driver_queues_few_copies_samples_get_shorter() -> None:
@@ -181,7 +182,7 @@ def test_where_the_driver_queues_few_copies_samples_get_shorter() -> None:
 def test_wrong_data_is_a_row_without_a_value() -> None:
     cuda = Cuda(gpus=1, wrong="host0->gpu0: byte 4096 is wrong")
     (row,) = rows(cuda, cases=("host_to_device_memcpy_ce",))
-    assert (row.value, row.note) == (None, "host0->gpu0: byte 4096 is wrong")
+    assert (shown(row), row.note) == (None, "host0->gpu0: byte 4096 is wrong")
     assert "data" not in row.how
 
 
@@ -199,17 +200,17 @@ def test_queries_have_goodput_and_their_share_of_one_large_copy() -> None:
     gathered = [r for r in found if r.scenario == "queries_in_one_call" and r.metric == "goodput"]
     assert [row.settings["batch"] for row in one] == [1, 8, 32, 128]
     alone = 150528 / (2.8e-6 + 150528 / 50e9) / 1e9
-    assert [row.value for row in one] == pytest.approx([alone] * 4)
-    assert gathered[-1].value == pytest.approx(128 * 150528 / (2.8e-6 + 128 * 150528 / 50e9) / 1e9)
+    assert [shown(row) for row in one] == pytest.approx([alone] * 4)
+    assert shown(gathered[-1]) == pytest.approx(128 * 150528 / (2.8e-6 + 128 * 150528 / 50e9) / 1e9)
     share = [r for r in found if r.metric == "share" and r.scenario == "queries_in_one_call"][-1]
-    peak = found[0].value
+    peak = shown(found[0])
     assert found[0].scenario == "host_to_device_memcpy_ce"
-    assert share.value == pytest.approx(100 * (gathered[-1].value or 0) / (peak or 1))
+    assert shown(share) == pytest.approx(100 * (shown(gathered[-1]) or 0) / (peak or 1))
 
 
 def test_a_driver_without_batched_copies_leaves_those_rows_empty() -> None:
     found = rows(Cuda(gpus=1, driver=12040), cases=("queries_in_one_call",))
-    assert {row.value for row in found if row.scenario == "queries_in_one_call"} == {None}
+    assert {shown(row) for row in found if row.scenario == "queries_in_one_call"} == {None}
     assert found[-1].note == "cuMemcpyBatchAsync is not in this driver"
 
 

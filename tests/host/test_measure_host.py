@@ -28,7 +28,7 @@ def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_every_kind_of_work_is_measured_verified_and_says_where():
     samples = list(lanewise.measure_host(threads=[1], nodes=read_layout().nodes[:1], bytes=8 * MIB, rule=QUICK))
-    cells = {(s.scenario, s.metric, s.unit) for s in samples}
+    cells = {(s.scenario, s.metric, s.display_unit) for s in samples}
     assert cells == {
         ("memory copy", "goodput", "GB/s"),
         ("memory read", "goodput", "GB/s"),

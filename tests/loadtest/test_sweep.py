@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from in_display_units import sample
 from known_runner import KnownRunner
 
 from lanewise import api
@@ -21,7 +22,6 @@ from lanewise.report.sweep import as_chart
 from lanewise.report.text.loadtest import render_sweep
 from lanewise.results.codec import run_from_json, run_to_json
 from lanewise.results.observation import Source
-from lanewise.results.sample import Sample
 
 FOUR = SweepOptions(devices=("gpu0", "gpu1", "gpu2", "gpu3"), batch=8, streams=2)
 BYTES = 150_528
@@ -35,7 +35,7 @@ def made(point: sweep.SweepPoint, qps: float | None) -> sweep.SweepResult:
     flow = ", ".join(f"host0->{device}" for device in point.options.devices)
     rows = (("qps", qps, "1/s"), ("goodput", qps * BYTES / 1e9, "GB/s"), ("p99", 12.0, "ms"))
     return sweep.SweepResult(
-        point, tuple(Sample("Server 15 ms", flow, name, v, unit, settings, {}, "service") for name, v, unit in rows)
+        point, tuple(sample("Server 15 ms", flow, name, v, unit, settings, {}, "service") for name, v, unit in rows)
     )
 
 
@@ -159,7 +159,7 @@ def test_a_run_holds_every_point_apart_and_marks_what_is_extrapolated() -> None:
     assert rows["qps", 2, Source.MEASURED].value is None
     assert rows["qps", 2, Source.MEASURED].note == "no such device"
     drawn = rows["goodput", 8, Source.EXTRAPOLATED]
-    assert drawn.value == pytest.approx(780.0 * BYTES / 1e9)
+    assert drawn.value == pytest.approx(780.0 * BYTES)
     assert drawn.extrapolated
     assert drawn.scenario == "Server 15 ms, extrapolated"
     assert drawn.settings["bytes"] == BYTES
@@ -220,7 +220,9 @@ def test_the_composable_server_study_takes_the_users_rows_and_draws_them(tmp_pat
     )
     study = runs.studies[0]
     seen = {
-        (row.table, row.scenario, row.settings.get("gpus")): row.measured.value for row in study.rows if row.measured
+        (row.table, row.scenario, row.settings.get("gpus")): row.shown(row.measured.value)
+        for row in study.rows
+        if row.measured
     }
     assert seen["gen5", "path 4", 6] == pytest.approx(60_000 * 6 * 0.96 * BYTES / 1e9)
     assert seen["gen5", "path 3", 4] == pytest.approx(60_000 * 4 * 0.99 * BYTES / 1e9)
@@ -250,8 +252,8 @@ def test_a_peak_of_another_path_or_bound_does_not_stand_for_a_row(settings: dict
     )  # fmt: skip
 
     def measured(scenario: str, **settings: int) -> MeasuredRun:
-        sample = Sample(scenario, "", "goodput", 9.0, "GB/s", {"bytes": BYTES, **settings}, {}, "service")
-        return MeasuredRun("run", summarise([sample]))
+        peak = sample(scenario, "", "goodput", 9.0, "GB/s", {"bytes": BYTES, **settings}, {}, "service")
+        return MeasuredRun("run", summarise([peak]))
 
     assert find(row, [measured("Server 15 ms", gpus=4, path=3)])
     assert find(row, [measured(scenario, **settings)]) is None

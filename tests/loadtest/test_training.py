@@ -122,7 +122,7 @@ def test_the_verb_shows_the_table_and_writes_the_run(lanewise, tmp_path) -> None
     data = json.loads(lanewise(*asked, "--json").stdout)
     assert [span["rate"] for span in data["spans"]] == pytest.approx([10e9, 5e9, 2.5e9])
     rows = {row.metric: row for row in api.load_run(tmp_path / "run.json").rows}
-    assert (rows["goodput"].value, rows["goodput"].low, rows["goodput"].high) == pytest.approx((5.0, 2.5, 10.0))
+    assert (rows["goodput"].value, rows["goodput"].low, rows["goodput"].high) == pytest.approx((5.0e9, 2.5e9, 10.0e9))
     assert rows["epoch"].unit == "s"
 
 

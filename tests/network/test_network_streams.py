@@ -107,9 +107,9 @@ def test_a_receiver_stops_when_told_although_the_other_side_is_silent():
 
 @given(st.lists(st.floats(0.001, 1e3), min_size=1, max_size=64))
 def test_fairness_lies_between_one_share_and_all(rates):
-    assert 100 / len(rates) - 1e-9 <= fairness(rates) <= 100 + 1e-9
+    assert 1 / len(rates) - 1e-9 <= fairness(rates) <= 1 + 1e-9
 
 
 def test_fairness_of_equal_and_of_single_rates():
-    assert fairness([2.0, 2.0, 2.0]) == pytest.approx(100)
-    assert fairness([1.0, 0.0]) == pytest.approx(50)
+    assert fairness([2.0, 2.0, 2.0]) == pytest.approx(1)
+    assert fairness([1.0, 0.0]) == pytest.approx(0.5)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from in_display_units import observation, sample, shown
 
 import lanewise
 from lanewise.errors import FormatError, InputError
@@ -17,7 +18,6 @@ from lanewise.readers.kinds import read_results
 from lanewise.results.codec import run_to_json
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Run
-from lanewise.results.sample import Sample
 
 DATA = Path(__file__).parent / "data"
 FILES = sorted(path.name for path in DATA.iterdir())
@@ -62,37 +62,37 @@ def test_nvbandwidth_cells_are_the_flows_that_its_cases_start():
     found = read("nvbandwidth-0.8.txt")
     assert found.tool == "nvbandwidth 0.8"
     up = one(found, "host_to_device_memcpy_ce", "host0->gpu1")
-    assert (up.value, up.unit, up.path) == (55.51, "GB/s", "host to device")
+    assert (shown(up), up.display_unit, up.path) == (55.51, "GB/s", "host to device")
     assert up.how["engine"] == "copy engine"
     down = one(found, "device_to_host_bidirectional_memcpy_ce", "gpu0->host0")
-    assert (down.value, down.how["flows"]) == (50.70, "gpu0->host0, host0->gpu0")
+    assert (shown(down), down.how["flows"]) == (50.70, "gpu0->host0, host0->gpu0")
     # Row 1, column 0: the row's GPU pulls out of the column's, or pushes into it; the headings' arrows say otherwise.
-    assert one(found, "device_to_device_memcpy_read_ce", "gpu0->gpu1").value == 390.10
+    assert shown(one(found, "device_to_device_memcpy_read_ce", "gpu0->gpu1")) == 390.10
     assert one(found, "device_to_device_memcpy_read_ce", "gpu0->gpu1").how["flows"] == "gpu0->gpu1 read"
-    assert one(found, "device_to_device_memcpy_write_ce", "gpu1->gpu0").value == 395.80
+    assert shown(one(found, "device_to_device_memcpy_write_ce", "gpu1->gpu0")) == 395.80
     both = "device_to_device_bidirectional_memcpy_write_ce"
-    assert one(found, f"{both} Write1", "gpu1->gpu0").value == 392.10
-    assert one(found, f"{both} Write2", "gpu0->gpu1").value == 392.30
-    assert one(found, f"{both} Total", "gpu0->gpu1, gpu1->gpu0", "total").value == 784.40
+    assert shown(one(found, f"{both} Write1", "gpu1->gpu0")) == 392.10
+    assert shown(one(found, f"{both} Write2", "gpu0->gpu1")) == 392.30
+    assert shown(one(found, f"{both} Total", "gpu0->gpu1, gpu1->gpu0", "total")) == 784.40
 
 
 def test_nvbandwidth_stars_latencies_and_local_copies_keep_their_meaning():
     found = read("nvbandwidth-0.8.txt")
     assert one(found, "all_to_host_memcpy_ce", "gpu1->host0").how["flows"] == "gpu1->host0, gpu0->host0"
-    assert one(found, "all_to_one_write_ce", "gpu1->gpu0", "total").value == 395.00
+    assert shown(one(found, "all_to_one_write_ce", "gpu1->gpu0", "total")) == 395.00
     chase = one(found, "host_device_latency_sm", "host0->gpu0", "chase_latency")
-    assert (chase.value, chase.unit, chase.how["engine"]) == (1153.0, "ns", "SM")
-    assert one(found, "device_to_device_latency_sm", "gpu1->gpu0", "chase_latency").value == 828.50
+    assert (shown(chase), chase.display_unit, chase.how["engine"]) == (1153.0, "ns", "SM")
+    assert shown(one(found, "device_to_device_latency_sm", "gpu1->gpu0", "chase_latency")) == 828.50
     assert one(found, "device_local_copy", "gpu0->gpu0").path == "GPU memory"
     assert [note for note in found.notes if "multinode_bisect_write_ce is not read: Waived:" in note]
-    assert not [row for row in found.observations if row.value in (111.07, 1568.30)]  # SUM lines are no aggregate
+    assert not [row for row in found.observations if shown(row) in (111.07, 1568.30)]  # SUM lines are no aggregate
 
 
 def test_old_nvbandwidth_measures_one_way_by_copy_engine_and_the_sum_by_kernel():
     found = read("nvbandwidth-0.4.txt")
-    assert one(found, "device_to_device_bidirectional_memcpy_read_ce", "gpu1->gpu0").value == 20.50
+    assert shown(one(found, "device_to_device_bidirectional_memcpy_read_ce", "gpu1->gpu0")) == 20.50
     kernel = "device_to_device_bidirectional_memcpy_read_sm"
-    assert one(found, kernel, "gpu0->gpu1, gpu1->gpu0", "total").value == 41.00
+    assert shown(one(found, kernel, "gpu0->gpu1, gpu1->gpu0", "total")) == 41.00
     assert found.peers[("gpu0", "gpu1")] is True  # a later case had numbers
 
 
@@ -103,7 +103,7 @@ def test_verbose_lines_and_zeros_of_early_versions_do_no_harm():
         "Running all_to_one_write_ce.\nerror: out of memory\n"
     )
     found = read_results(text, "f")
-    assert [(row.flow, row.value) for row in found.observations] == [("gpu0->gpu1", 2.5), ("gpu1->gpu0", 3.5)]
+    assert [(row.flow, shown(row)) for row in found.observations] == [("gpu0->gpu1", 2.5), ("gpu1->gpu0", 3.5)]
     assert found.notes == ("f: all_to_one_write_ce is not read: error: out of memory",)
 
 
@@ -117,7 +117,7 @@ def test_pairs_without_a_number_cannot_access_each_other():
 def test_a_matrix_alone_is_known_by_the_sum_line_below_it_or_refused():
     text = "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n 0 1\n0 N/A 2.5\n1 3.5 N/A\n"
     found = read_results(text + "\nSUM device_to_device_memcpy_read_ce 6.0\n", "f")
-    assert one(found, "device_to_device_memcpy_read_ce", "gpu1->gpu0").value == 2.5
+    assert shown(one(found, "device_to_device_memcpy_read_ce", "gpu1->gpu0")) == 2.5
     with pytest.raises(FormatError, match="which case is") as caught:
         read_results("hello\n" + text, "f")
     assert str(caught.value.location) == "f:2"
@@ -126,21 +126,21 @@ def test_a_matrix_alone_is_known_by_the_sum_line_below_it_or_refused():
 def test_nvbandwidth_json_has_three_matrices_below_each_other():
     found = read("nvbandwidth-0.8.json")
     both = "device_to_device_bidirectional_memcpy_read_ce"
-    assert one(found, f"{both} Read1", "gpu1->gpu0").value == 390.1
-    assert one(found, f"{both} Read2", "gpu0->gpu1").value == 391.1
-    assert one(found, f"{both} Total", "gpu1->gpu0, gpu0->gpu1", "total").value == 781.4
-    assert one(found, "host_to_device_memcpy_ce", "host0->gpu0").value == 55.5612
+    assert shown(one(found, f"{both} Read1", "gpu1->gpu0")) == 390.1
+    assert shown(one(found, f"{both} Read2", "gpu0->gpu1")) == 391.1
+    assert shown(one(found, f"{both} Total", "gpu1->gpu0, gpu0->gpu1", "total")) == 781.4
+    assert shown(one(found, "host_to_device_memcpy_ce", "host0->gpu0")) == 55.5612
     assert any("Waived" in note for note in found.notes)
 
 
 def test_p2p_disabled_and_enabled_one_way_and_both_ways_stay_apart():
     found = read("p2p.txt")
     off = one(found, "Unidirectional P2P=Disabled Bandwidth", "gpu0->gpu1")
-    assert (off.value, off.how["p2p"], off.path) == (18.61, "off", "peer, staged")
+    assert (shown(off), off.how["p2p"], off.path) == (18.61, "off", "peer, staged")
     on = one(found, "Unidirectional P2P=Enabled Bandwidth (P2P Writes)", "gpu0->gpu1")
-    assert (on.value, on.how["p2p"], on.path, on.how["flows"]) == (26.10, "on", "peer", "gpu0->gpu1")
+    assert (shown(on), on.how["p2p"], on.path, on.how["flows"]) == (26.10, "on", "peer", "gpu0->gpu1")
     both = one(found, "Bidirectional P2P=Enabled Bandwidth", "gpu0->gpu1, gpu1->gpu0", "total")
-    assert (both.value, both.note) == (51.70, "the sum of both ways")
+    assert (shown(both), both.note) == (51.70, "the sum of both ways")
 
 
 def test_p2p_pairs_that_are_no_peers_are_named_and_their_rows_are_staged():
@@ -154,20 +154,20 @@ def test_p2p_pairs_that_are_no_peers_are_named_and_their_rows_are_staged():
 def test_p2p_latency_of_the_gpu_and_of_the_launch_are_named_apart():
     found = read("p2p.txt")
     title = "P2P=Enabled Latency (P2P Writes)"
-    assert one(found, title, "gpu0->gpu1", "latency").value == 1.72
-    assert one(found, title, "gpu0->gpu1", "launch_latency").value == 1.90
-    assert one(found, title, "gpu0->gpu1", "latency").unit == "us"
+    assert shown(one(found, title, "gpu0->gpu1", "latency")) == 1.72
+    assert shown(one(found, title, "gpu0->gpu1", "launch_latency")) == 1.90
+    assert one(found, title, "gpu0->gpu1", "latency").display_unit == "us"
 
 
 def test_p2p_within_one_gpu_counts_the_payload_once():
     row = one(read("p2p.txt"), "Unidirectional P2P=Disabled Bandwidth", "gpu0->gpu0")
-    assert (row.value, row.path) == (336.03, "GPU memory")
+    assert (shown(row), row.path) == (336.03, "GPU memory")
 
 
 def test_the_sample_of_cuda_6_reads_from_the_column():
     row = one(read("p2p-old.txt"), "Unidirectional P2P=Enabled Bandwidth", "gpu1->gpu0")
-    assert (row.value, row.how["flows"]) == (10.60, "gpu1->gpu0 read")
-    assert one(read("p2p-old.txt"), "P2P=Enabled Latency", "gpu0->gpu1", "latency").value == 7.80
+    assert (shown(row), row.how["flows"]) == (10.60, "gpu1->gpu0 read")
+    assert shown(one(read("p2p-old.txt"), "P2P=Enabled Latency", "gpu0->gpu1", "latency")) == 7.80
 
 
 def test_headings_within_sentences_are_no_matrices():
@@ -191,18 +191,18 @@ def test_peers_alone_are_a_result():
 
 def test_bandwidth_test_gives_both_ways_and_old_megabytes_are_binary():
     found = read("bandwidth-test.txt")
-    assert one(found, "Host to Device", "host0->gpu0").value == pytest.approx(12.3)
+    assert shown(one(found, "Host to Device", "host0->gpu0")) == pytest.approx(12.3)
     assert one(found, "Device to Host", "gpu0->host0").settings == {"bytes": 32000000}
-    assert one(found, "Device to Device", "gpu0->gpu0").value == pytest.approx(120.0)
+    assert shown(one(found, "Device to Device", "gpu0->gpu0")) == pytest.approx(120.0)
     old = (DATA / "bandwidth-test.txt").read_text().replace("(GB/s)", "(MB/s)").replace("12.3", "12150.7")
-    value = one(read_results(old, "f"), "Host to Device", "host0->gpu0").value
+    value = shown(one(read_results(old, "f"), "Host to Device", "host0->gpu0"))
     assert value == pytest.approx(12150.7 * 2**20 / 1e9)
 
 
 def test_gdsio_lines_become_rates_in_gb_with_their_mode():
     found = read("gdsio.txt")
     row = one(found, "read GPUD", "test.bin->gpu2")
-    assert row.value == pytest.approx(6.5 * 2**30 / 1e9)
+    assert shown(row) == pytest.approx(6.5 * 2**30 / 1e9)
     assert (row.settings, row.how["mode"]) == ({"threads": 24, "bytes": 8 * 2**20}, "cuFile")
     assert one(found, "read CPUONLY", "test.bin->host0").how["mode"] == "direct"
     assert one(found, "randread GPU_BATCH", "test.bin->gpu2").settings["depth"] == 128  # broken in two by a forum
@@ -215,57 +215,57 @@ def test_fio_jobs_groups_and_percentiles():
     found = read("fio.json")
     assert found.tool == "fio 3.33"
     row = one(found, "a", "nvme0n1->host0")
-    assert (row.value, row.settings) == (2.0, {"bytes": 131072, "depth": 32, "threads": 4})
+    assert (shown(row), row.settings) == (2.0, {"bytes": 131072, "depth": 32, "threads": 4})
     assert (row.how["mode"], row.how["engine"]) == ("direct", "io_uring")
     assert row.how["flows"] == "nvme0n1->host0, host0->nvme0n1"
     assert one(found, "a", "host0->nvme0n1").settings["bytes"] == 4096
-    assert one(found, "a", "nvme0n1->host0", "latency_p99").value == 900.0
+    assert shown(one(found, "a", "nvme0n1->host0", "latency_p99")) == 900.0
     assert one(found, "a", "nvme0n1->host0", "iops").unit == "1/s"
     group = one(found, "group 0 read", "nvme0n1->host0, nvme1n1->host0", "total")
-    assert group.value == pytest.approx(3.0)  # 6 GB in the 2 s of the longer job, not 2 + 2 GB/s
+    assert shown(group) == pytest.approx(3.0)  # 6 GB in the 2 s of the longer job, not 2 + 2 GB/s
 
 
 def test_old_fio_without_bytes_per_second_and_with_microseconds():
     job = {"bw": 1024, "io_kbytes": 9, "clat": {"percentile": {"50.000000": 250}}}
     data = {"fio version": "fio-2.2.10", "jobs": [{"jobname": "j", "read": job}]}
     found = read_results(json.dumps(data), "f")
-    assert one(found, "j", "j->host0").value == pytest.approx(1024 * 1024 / 1e9)
-    assert one(found, "j", "j->host0", "latency_p50").value == 250
+    assert shown(one(found, "j", "j->host0")) == pytest.approx(1024 * 1024 / 1e9)
+    assert shown(one(found, "j", "j->host0", "latency_p50")) == 250
 
 
 def test_perftest_tables_by_size_in_either_unit():
     found = read("ib_write_bw.txt")
     rows = [row for row in found.observations if row.settings["bytes"] == 65536]
-    assert [(row.scenario, row.flow, row.value) for row in rows] == [("ib_write_bw", "host0->host1", 48.8)]
+    assert [(row.scenario, row.flow, shown(row)) for row in rows] == [("ib_write_bw", "host0->host1", 48.8)]
     assert rows[0].settings == {"bytes": 65536, "connections": 2, "depth": 128}
     assert rows[0].how["device"] == "mlx5_0"
     text = (DATA / "ib_write_bw.txt").read_text().replace("Gb/sec", "MB/sec")
-    assert read_results(text, "f").observations[0].value == pytest.approx(390.40 * 2**20 / 1e9)
+    assert shown(read_results(text, "f").observations[0]) == pytest.approx(390.40 * 2**20 / 1e9)
 
 
 def test_perftest_latencies_are_percentiles_and_reads_go_the_other_way():
     found = read("ib_read_lat.txt")
-    assert one(found, "ib_read_lat", "host1->host0", "latency_p99.9").value == 9.80
+    assert shown(one(found, "ib_read_lat", "host1->host0", "latency_p99.9")) == 9.80
     assert one(found, "ib_read_lat", "host1->host0", "latency_p50").note == "a whole round trip"
 
 
 def test_perftest_json_shows_its_unit_by_size_and_message_rate():
     found = read("ib_write_bw.json")
     row = one(found, "ib_write_bw bidirectional", "host0->host1, host1->host0", "total")
-    assert row.value == pytest.approx(780.80 / 8)
+    assert shown(row) == pytest.approx(780.80 / 8)
     binary = (DATA / "ib_write_bw.json").read_text().replace("780.80", "93078.6")
-    assert read_results(binary, "f").observations[0].value == pytest.approx(97.6, rel=1e-3)
+    assert shown(read_results(binary, "f").observations[0]) == pytest.approx(97.6, rel=1e-3)
     assert (row.settings["connections"], row.how["device"]) == (4, "mlx5_1")
 
 
 def test_perftest_json_of_before_2024_is_no_json_and_is_read_all_the_same():
     found = read("ib_send_lat-2022.json")
-    assert one(found, "ib_send_lat", "host0->host1", "latency_p50").value == 1.05
-    assert one(found, "ib_send_lat", "host0->host1", "latency_p99.9").value == 3.10
+    assert shown(one(found, "ib_send_lat", "host0->host1", "latency_p50")) == 1.05
+    assert shown(one(found, "ib_send_lat", "host0->host1", "latency_p99.9")) == 3.10
 
 
 def test_own_runs_and_samples_come_back_as_they_were(tmp_path):
-    taken = [Sample("copy", "host0:0->host0:1", "goodput", value, "GB/s", {"threads": 2}) for value in (3.0, 1.0, 2.0)]
+    taken = [sample("copy", "host0:0->host0:1", "goodput", value, "GB/s", {"threads": 2}) for value in (3.0, 1.0, 2.0)]
     run = lanewise.as_measured_run(taken)
     (tmp_path / "run.json").write_text(run_to_json(run))
     lines = [json.dumps(sample.row()) for sample in taken]
@@ -273,7 +273,7 @@ def test_own_runs_and_samples_come_back_as_they_were(tmp_path):
     assert lanewise.read_results(tmp_path / "run.json").observations == run.rows
     assert lanewise.read_results(tmp_path / "samples.jsonl").observations == run.rows
     cut = read_results("\n".join(lines)[:-20], "s.jsonl")
-    assert cut.observations[0].samples == (3.0, 1.0)
+    assert cut.observations[0].samples == (3e9, 1e9)
     assert cut.notes == ("s.jsonl:3: the last sample is cut off and left out",)
     with pytest.raises(FormatError, match="no measured rows"):
         read_results(run_to_json(lanewise.as_measured_run([])), "empty.json")
@@ -334,9 +334,9 @@ def test_any_damage_gives_rows_or_one_error_with_a_hint(name, start, length, put
 
 def test_what_a_run_predicted_beside_what_it_measured_is_not_read_as_measured():
     values = {Source.MEASURED: 90.0, Source.PREDICTED: 99.0, Source.EXTRAPOLATED: 180.0}
-    rows = [Observation("Server 15 ms", "host0->gpu0", "qps", value, "1/s", source) for source, value in values.items()]
+    rows = [observation("Server 15 ms", "host0->gpu0", "qps", value, "1/s", source) for source, value in values.items()]
     found = read_results(run_to_json(Run((), "now", "1", "lanewise", {}, rows=tuple(rows))), "run.json")
-    assert [row.value for row in found.observations] == [90.0]
+    assert [shown(row) for row in found.observations] == [90.0]
     alone = run_to_json(Run((), "now", "1", "lanewise", {}, rows=tuple(rows[1:])))
     with pytest.raises(FormatError, match="no measured rows"):
         read_results(alone, "run.json")

@@ -9,6 +9,9 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from in_display_units import sample
+
+from lanewise import units
 from lanewise.results.observation import Observation
 from lanewise.results.run import Run
 from lanewise.results.sample import Sample, summarise
@@ -32,14 +35,14 @@ def samples() -> Iterator[Sample]:
     yield from _sweep(dice)
     yield from _latency(dice)
     yield from _storage(dice)
-    yield Sample("nvlink_read", "gpu0->gpu1", "goodput", None, "GB/s", path="peer SYS", note="gpu0 has no NVLink")
+    yield sample("nvlink_read", "gpu0->gpu1", "goodput", None, "GB/s", path="peer SYS", note="gpu0 has no NVLink")
 
 
 def rows() -> tuple[Observation, ...]:
     """The same as rows, host copies with what a model might predict beside them."""
-    told = {"host to device": 55.5, "device to host": 55.4}
+    told = {"host to device": 55.5e9, "device to host": 55.4e9}
     return tuple(
-        replace(row, beside={"predicted": told[row.path]})
+        replace(row, comparisons={"predicted": told[row.path]})
         if row.scenario.endswith("memcpy_ce") and row.path in told
         else row
         for row in summarise(samples())
@@ -54,11 +57,11 @@ def measured_run() -> Run:
 def several(dice: random.Random, one: Sample, middle: float, spread: float = 0.002, count: int = 7) -> Iterator[Sample]:
     """`count` samples that scatter by `spread` around `middle`, three digits of them."""
     for _ in range(count):
-        yield replace(one, value=round(middle * (1 + dice.gauss(0, spread)), 4))
+        yield replace(one, value=units.to_si(round(middle * (1 + dice.gauss(0, spread)), 4), one.display_unit))
 
 
 def flow(scenario: str, ends: str, path: str, how: Mapping[str, str], **settings: int) -> Sample:
-    return Sample(scenario, ends, "goodput", None, "GB/s", settings, {"flows": ends, **how}, path)
+    return sample(scenario, ends, "goodput", None, "GB/s", settings, {"flows": ends, **how}, path)
 
 
 def _host_copies(dice: random.Random) -> Iterator[Sample]:
@@ -95,9 +98,9 @@ def _together(dice: random.Random) -> Iterator[Sample]:
     for name, rate in zip(flows, (371.0, 388.0, 49.0), strict=True):
         path = "peer NV18" if "host" not in name else "host to device"
         yield from several(dice, flow(scenario, name, path, how), rate)
-    whole = Sample(scenario, scenario, "total", None, "GB/s", {}, how)
+    whole = sample(scenario, scenario, "total", None, "GB/s", {}, how)
     yield from several(dice, whole, 808.0)
-    yield from several(dice, replace(whole, metric="makespan", unit="s"), 0.0213)
+    yield from several(dice, replace(whole, metric="makespan", display_unit="s"), 0.0213)
 
 
 def _sweep(dice: random.Random) -> Iterator[Sample]:
@@ -109,21 +112,21 @@ def _sweep(dice: random.Random) -> Iterator[Sample]:
             reached = size / (latency + size / rate) / 1e9
             spread = 0.03 if size < 2**18 else 0.003
             yield from several(dice, flow("sizes", ends, path, CE, bytes=size), reached, spread)
-        fit = Sample("sizes", ends, "fit_latency", None, "us", {}, {"flows": ends}, path)
-        yield replace(fit, value=latency * 1e6)
-        yield replace(fit, metric="fit_bandwidth", unit="GB/s", value=rate / 1e9)
+        fit = sample("sizes", ends, "fit_latency", None, "us", {}, {"flows": ends}, path)
+        yield replace(fit, value=latency)
+        yield replace(fit, metric="fit_bandwidth", display_unit="GB/s", value=rate)
 
 
 def _latency(dice: random.Random) -> Iterator[Sample]:
     for gpu in range(GPUS):
         ends = f"host0->gpu{gpu}"
         how = {"engine": "SM", "flows": ends}
-        chase = Sample("host_device_latency_sm", ends, "chase_latency", None, "ns", {}, how, "host to device")
+        chase = sample("host_device_latency_sm", ends, "chase_latency", None, "ns", {}, how, "host to device")
         yield from several(dice, chase, 1150.0 + 6 * gpu, 0.002)
     for a in range(GPUS):
         for b in range(GPUS):
             if a != b:
-                one = Sample("p2p_latency", f"gpu{a}->gpu{b}", "latency", None, "us", {"bytes": 16}, CE, "peer NV18")
+                one = sample("p2p_latency", f"gpu{a}->gpu{b}", "latency", None, "us", {"bytes": 16}, CE, "peer NV18")
                 yield from several(dice, one, 2.2 + 0.1 * dice.random(), 0.02)
 
 
@@ -132,7 +135,7 @@ def _storage(dice: random.Random) -> Iterator[Sample]:
         for threads in (1, 4):
             how = {"mode": mode, "flows": "nvme0n1->gpu0"}
             settings = {"bytes": 2**20, "threads": threads, "depth": 16}
-            one = Sample(f"nvme0n1->gpu0, {mode}", "nvme0n1->gpu0", "goodput", None, "GB/s", settings, how, "storage")
+            one = sample(f"nvme0n1->gpu0, {mode}", "nvme0n1->gpu0", "goodput", None, "GB/s", settings, how, "storage")
             yield from several(dice, one, rate * (0.7 if threads == 1 else 1), 0.08 if mode == "cached" else 0.01)
             for metric, time in (("latency_p50", 2.1e3), ("latency_p99", 3.4e3), ("latency_p99.9", 5.2e3)):
-                yield from several(dice, replace(one, metric=metric, unit="us"), time / rate, 0.03)
+                yield from several(dice, replace(one, metric=metric, display_unit="us"), time / rate, 0.03)

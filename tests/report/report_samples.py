@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lanewise.results.observation import Basis, Observation, Source
+from in_display_units import observation
+
+from lanewise.results.observation import Basis, Source
 from lanewise.results.run import (
     Chart,
     Conclusion,
@@ -47,7 +49,7 @@ def composable(drawings: tuple[Drawing, ...] = ()) -> StudyRun:
             gpus = 4 - column
             off = (0.6, -1.2, 0.9, -7.4, 12.5)[row] if gpus == 4 else (0.4 * row - 0.8) / (column + 1)
             rows.append(
-                Observation(
+                observation(
                     scenario=path,
                     flow="ResNet50 Server",
                     metric="ingress",
@@ -69,7 +71,7 @@ def composable(drawings: tuple[Drawing, ...] = ()) -> StudyRun:
     for index, value in enumerate(BOX_H100):
         far = index >= 4
         rows.append(
-            Observation(
+            observation(
                 scenario=f"{index + 1} GPUs", flow="ResNet50 Server", metric="largest QPS",
                 value=predicted(value, 0.3 * index - 1), unit="QPS", source=Source.PREDICTED, published=value,
                 study="composable-server", system="tx2550-m7", table="No-switch box, H100 NVL",
@@ -78,7 +80,7 @@ def composable(drawings: tuple[Drawing, ...] = ()) -> StudyRun:
             )
         )  # fmt: skip
     rows.append(
-        Observation(
+        observation(
             scenario="8 GPUs", flow="ResNet50 Server", metric="share of 32 GB/s", value=None, unit="%",
             source=Source.PREDICTED, study="composable-server", system="cdi-v1.0", table="Share of the link",
             published=75.25, note="the paper prints 75.25 %, but 24.77 / 32 is 77.4 %: kept, not predicted",
@@ -121,7 +123,7 @@ def chassis(drawings: tuple[Drawing, ...] = ()) -> StudyRun:
         for metric, values in table.items():
             for index, (system, value) in enumerate(zip(("xeon-5120t", "epyc-7452"), values, strict=True)):
                 rows.append(
-                    Observation(
+                    observation(
                         scenario="p2pBandwidthLatencyTest",
                         flow="gpu0->gpu1" if "GPU" in metric else "host0->gpu0",
                         metric=metric,

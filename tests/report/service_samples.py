@@ -6,7 +6,8 @@ import math
 import random
 
 from lanewise.results.observation import Source
-from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage, Tried
+from lanewise.results.search_run import SearchRun
+from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage
 
 STAGES = (
     Stage("queue", 0.9e-3, 2.5e-3),
@@ -60,11 +61,11 @@ def at_peak() -> ServiceResult:
             "pex-host-bridge.window = 24,576 B, fitted to 5 rows of this table",
             "NVIDIA L40S: resnet50_server.qps = 43,900 QPS (MLPerf v4.0 submission 4.0-0058), one GPU",
         ),
-        percentiles=PERCENTILES, stages=STAGES, busy=busy(), series_step=0.0149, batch=17.3,
+        percentiles=PERCENTILES, stages=STAGES, utilization=busy(), series_step=0.0149, batch=17.3,
         peak=(136_000.0, 136_250.0),
-        tried=tuple(
-            Tried(float(qps), latency, latency <= 15e-3, 270_336, 1 + i,
-                  "" if latency <= 15e-3 else f"p99 {1e3 * latency:.1f} ms > 15 ms")
+        search_runs=tuple(
+            SearchRun(float(qps), 1 + i, latency <= 15e-3, latency, 270_336,
+                      "" if latency <= 15e-3 else f"p99 {1e3 * latency:.1f} ms > 15 ms")
             for i, (qps, latency) in enumerate(SEARCH)
         ),
         steady=150_300.0,
@@ -87,7 +88,7 @@ def too_fast() -> ServiceResult:
         "gpu0 (inference rate)", "calibrated",
         percentiles=((0.5, 18.9e-3), (0.9, 61e-3), (0.99, 96.5e-3), (0.999, 99e-3)),
         stages=(Stage("queue", 21e-3, 88e-3), Stage("copy", 0.3e-3, 0.3e-3), Stage("GPU", 1.4e-3, 1.5e-3)),
-        busy=(ResourceUtilization("gpu0", 1.0, kind="GPU"), ResourceUtilization("link host0--gpu0", 0.62)),
+        utilization=(ResourceUtilization("gpu0", 1.0, kind="GPU"), ResourceUtilization("link host0--gpu0", 0.62)),
     )  # fmt: skip
 
 

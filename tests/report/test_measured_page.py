@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from in_display_units import observation, sample
 from measured_samples import SIZES, measured_run, rows
 from report_samples import sample_run
 from test_html import Outliner, text_of
@@ -14,9 +15,9 @@ from lanewise.report import measured, measured_plots, page
 from lanewise.report.html import report_html
 from lanewise.report.screen import Screen
 from lanewise.report.text.run import render_run
-from lanewise.results.observation import Measured, Observation, Source
+from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Run
-from lanewise.results.sample import Sample, summarise
+from lanewise.results.sample import summarise
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def html() -> str:
 
 def row(flow: str = "gpu0->gpu1", value: float | None = 10.0, **more: object) -> Observation:
     fields = {"scenario": "s", "metric": "goodput", "unit": "GB/s", "source": Source.MEASURED, **more}
-    return Observation(flow=flow, value=value, **fields)  # type: ignore[arg-type]
+    return observation(flow=flow, value=value, **fields)  # type: ignore[arg-type]
 
 
 def part(name: str) -> measured.Part:
@@ -145,7 +146,7 @@ def test_the_terminal_shows_matrices_and_cells() -> None:
 def test_a_study_shows_measured_beside_predicted_and_how_far_the_prediction_lies_off() -> None:
     run = sample_run()
     first = run.studies[0].rows[0]
-    seen = Measured((first.value or 0.0) / 1.02, "run.json: made up", 1.0, 2.0, 7)
+    seen = replace(first, value=(first.value or 0.0) / 1.02, note="run.json: made up", source=Source.MEASURED)
     study = replace(run.studies[0], rows=(replace(first, measured=seen), *run.studies[0].rows[1:]))
     text = text_of(report_html(replace(run, studies=(study, *run.studies[1:]))))
     assert "Predicted against published and measured" in text
@@ -155,7 +156,7 @@ def test_a_study_shows_measured_beside_predicted_and_how_far_the_prediction_lies
 
 
 def test_what_was_predicted_stands_beside_what_was_measured_and_is_no_measured_cell() -> None:
-    told = [Sample("Server", "a->b", name, value, "1/s", {"gpus": 1}, {"engine": "x"}, "service", "no submission")
+    told = [sample("Server", "a->b", name, value, "1/s", {"gpus": 1}, {"engine": "x"}, "service", "no submission")
             for name, value in (("qps", 90.0), ("offline", 100.0))]  # fmt: skip
     peak = summarise(told)
     expected = replace(peak[0], value=99.0, source=Source.PREDICTED, samples=(), how={}, note="")
@@ -175,7 +176,7 @@ def test_what_was_predicted_stands_beside_what_was_measured_and_is_no_measured_c
 
 def test_the_parts_of_notes_that_all_rows_share_are_said_once() -> None:
     notes = {"qps": "known badly; no submission; random", "p50": "no submission; random"}
-    told = [Sample("Server", "a->b", name, 1.0, "1/s", {}, {}, "service", note) for name, note in notes.items()]
+    told = [sample("Server", "a->b", name, 1.0, "1/s", {}, {}, "service", note) for name, note in notes.items()]
     (part,) = measured.parts(summarise(told))
     assert part.common.endswith("no submission; random")
     assert [cell.note for table in part.tables for cell in table.cells] == ["known badly", ""]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from in_display_units import observation
 from report_samples import GEN4, sample_run
 from test_html import text_of
 
@@ -14,7 +15,7 @@ from lanewise.report.methods import methods
 from lanewise.report.page import method_lines, study_page
 from lanewise.report.screen import Screen
 from lanewise.report.text.run import render_run
-from lanewise.results.observation import Observation, Source
+from lanewise.results.observation import Source
 from lanewise.results.run import Run
 
 LINE = "20 rows: predicted rms 3.3 %, worst +12.5 %; steady state rms 20.0 %, worst +20.0 %"
@@ -24,7 +25,7 @@ def with_steady(**more: float) -> Run:
     """The Gen4 rows with a steady state 20 % above what was published."""
     run = sample_run()
     rows = tuple(
-        replace(row, beside={"steady state": 1.2 * row.published, **more})
+        replace(row, comparisons={"steady state": 1.2 * row.published, **more})
         if row.table == "Gen4, L40S" and row.published
         else row
         for row in run.studies[0].rows
@@ -44,7 +45,7 @@ def test_both_methods_are_summed_over_the_same_rows() -> None:
 
 
 def test_an_input_row_or_one_without_a_published_value_counts_for_no_method() -> None:
-    row = Observation("s", "f", "m", 1.0, "QPS", Source.PREDICTED, published=1.0, beside={"a": 2.0})
+    row = observation("s", "f", "m", 1.0, "QPS", Source.PREDICTED, published=1.0, comparisons={"a": 2.0})
     assert methods([replace(row, role="input"), replace(row, published=None)]) == []
     assert method_lines([row]) == ["1 row: predicted rms 0.0 %, worst 0.0 %; a rms 100.0 %, worst +100.0 %"]
 
@@ -87,6 +88,6 @@ def test_the_accuracy_page_lists_it_by_row_and_by_method() -> None:
 
 
 def test_several_methods_share_one_column_of_the_accuracy_page() -> None:
-    page = accuracy_page(with_steady(roofline=30.0))
+    page = accuracy_page(with_steady(roofline=30e9))
     assert "other methods (residual %)" in page
     assert "steady state 24.60 (+20.0); roofline 30.00 (+46.3)" in page

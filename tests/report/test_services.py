@@ -24,7 +24,8 @@ from lanewise.report.service_page import MOST_DRAWN
 from lanewise.report.text.run import render_run
 from lanewise.report.text.service import WIDEST, render_service
 from lanewise.results.run import Run
-from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage, Tried
+from lanewise.results.search_run import SearchRun
+from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage
 
 CHARTS = (plots.percentile_chart, plots.stage_chart, plots.use_chart, plots.search_chart)
 
@@ -116,7 +117,7 @@ def test_the_ten_busiest_come_first_and_the_rest_is_counted() -> None:
 def gpus(*means: float) -> ServiceResult:
     links = [ResourceUtilization(f"link {i}", 0.5 - 0.01 * i) for i in range(12)]
     found = [ResourceUtilization(f"GPU gpu{i}", mean, (0.0, 2 * mean), "GPU") for i, mean in enumerate(means)]
-    return replace(at_peak(), busy=(*found, *links))
+    return replace(at_peak(), utilization=(*found, *links))
 
 
 def test_gpus_that_are_alike_busy_are_one_row_with_their_range_and_leave_room_for_links() -> None:
@@ -176,8 +177,8 @@ def test_names_cannot_become_markup_or_formulas() -> None:
     bad = replace(
         at_peak(), name=name, limit=name, system=name, note=name, reason=name, workload=name, assumptions=(name,),
         rests_on=(name,), advice=(Advice(name, 2.0),), stages=(Stage(name, 1e-3, 2e-3),),
-        busy=(ResourceUtilization(name, 0.5, (0.4, 0.6)),),
-        tried=tuple(replace(one, reason=name) for one in at_peak().tried),
+        utilization=(ResourceUtilization(name, 0.5, (0.4, 0.6)),),
+        search_runs=tuple(replace(one, reason=name) for one in at_peak().search_runs),
     )  # fmt: skip
     html = served(bad)
     assert "<script" not in html
@@ -187,11 +188,13 @@ def test_names_cannot_become_markup_or_formulas() -> None:
     assert "[red]" in terminal(replace(at_peak(), limit="[red]x[/red]"))
 
 
-@pytest.mark.parametrize("part", ["percentiles", "stages", "busy", "tried", "advice", "assumptions", "rests_on"])
+@pytest.mark.parametrize(
+    "part", ["percentiles", "stages", "utilization", "search_runs", "advice", "assumptions", "rests_on"]
+)
 def test_a_part_that_is_missing_leaves_no_empty_frame(part: str) -> None:
     heads = {
-        "percentiles": "Latency by percentile", "stages": "Where a query’s time goes", "busy": "Busiest links",
-        "tried": "Search for the largest", "advice": "What would raise it", "assumptions": "Assumed",
+        "percentiles": "Latency by percentile", "stages": "Where a query’s time goes", "utilization": "Busiest links",
+        "search_runs": "Search for the largest", "advice": "What would raise it", "assumptions": "Assumed",
         "rests_on": "Rests on",
     }  # fmt: skip
     assert heads[part] in served(at_peak())
@@ -207,7 +210,7 @@ def test_a_scenario_without_a_bound_shows_none() -> None:
 
 
 def test_a_search_that_found_no_valid_rate_says_so() -> None:
-    none = replace(at_peak(), valid=False, peak=(0.0, 40_000.0), tried=at_peak().tried[2:3], steady=None)
+    none = replace(at_peak(), valid=False, peak=(0.0, 40_000.0), search_runs=at_peak().search_runs[2:3], steady=None)
     assert services.peak_text(none) == "no valid rate, in 1 run"
     assert services.peak_interval(none) == "none"
     assert "ends in" not in plots.search_chart(none, "x")
@@ -221,11 +224,12 @@ def test_a_bound_that_takes_nothing_is_said_to_cost_nothing() -> None:
 
 def test_idle_resources_get_no_line_unless_all_are_idle() -> None:
     one = replace(
-        at_peak(), busy=(ResourceUtilization("a", 0.6), ResourceUtilization("b", 0.0), ResourceUtilization("c", 0.001))
+        at_peak(),
+        utilization=(ResourceUtilization("a", 0.6), ResourceUtilization("b", 0.0), ResourceUtilization("c", 0.001)),
     )
     assert [each.name for each in services.shown_busy(one)] == ["a"]
     assert services.left_over(one) == "2 more, idle or below 1 % on average"
-    assert len(services.shown_busy(replace(one, busy=one.busy[1:]))) == 1
+    assert len(services.shown_busy(replace(one, utilization=one.utilization[1:]))) == 1
 
 
 def test_times_far_below_the_unit_stay_plain_numbers() -> None:
@@ -234,8 +238,8 @@ def test_times_far_below_the_unit_stay_plain_numbers() -> None:
 
 
 def searched(*rates: float, peak: tuple[float, float] | None = None, steady: float | None = None) -> ServiceResult:
-    runs = tuple(Tried(rate, 1e-3, rate < 1e5, 1000, i) for i, rate in enumerate(rates))
-    return replace(at_peak(), tried=runs, peak=peak, steady=steady)
+    runs = tuple(SearchRun(rate, i, rate < 1e5, 1e-3, 1000) for i, rate in enumerate(rates))
+    return replace(at_peak(), search_runs=runs, peak=peak, steady=steady)
 
 
 def test_the_axis_of_a_search_is_cut_to_its_runs_and_says_so() -> None:
@@ -273,7 +277,7 @@ def test_the_verdicts_of_a_search_are_written_whole_inside_the_picture() -> None
 def test_one_run_or_runs_of_one_rate_make_a_chart() -> None:
     for one in (searched(5.0), searched(7e6, 7e6, peak=(7e6, 7e6), steady=7e6), searched(3.0, peak=(0.0, 0.0))):
         low, high = plots.window(one)
-        assert low < one.tried[0].qps < high
+        assert low < one.search_runs[0].rate < high
         ElementTree.fromstring(plots.search_chart(one, "x"))
 
 
@@ -295,7 +299,7 @@ def test_use_without_a_series_is_drawn_as_means() -> None:
     chart = plots.use_chart(too_fast(), "x")
     assert "mean use, %" in chart
     assert "62 %" in chart
-    mixed = replace(at_peak(), busy=(ResourceUtilization("a", 0.5, (0.2, 0.8)), ResourceUtilization("b", 0.3)))
+    mixed = replace(at_peak(), utilization=(ResourceUtilization("a", 0.5, (0.2, 0.8)), ResourceUtilization("b", 0.3)))
     assert "time, ms" in plots.use_chart(mixed, "x")
 
 

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_display_units import observation
 
 from lanewise.errors import FormatError
 from lanewise.results.codec import SCHEMA, run_from_json, run_to_json
@@ -26,7 +27,8 @@ from lanewise.results.run import (
     StudyRun,
 )
 from lanewise.results.schema import run_schema
-from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage, Tried
+from lanewise.results.search_run import SearchRun
+from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage
 
 texts = st.text(max_size=12)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -44,7 +46,7 @@ observations = st.builds(
     flow=texts,
     metric=texts,
     value=maybe,
-    unit=texts,
+    display_unit=texts,
     source=st.sampled_from(Source),
     study=texts,
     system=texts,
@@ -60,17 +62,18 @@ observations = st.builds(
     extrapolated=st.booleans(),
     note=texts,
     samples=tuples(numbers),
-    beside=st.dictionaries(texts, numbers, max_size=2),
+    comparisons=st.dictionaries(texts, numbers, max_size=2),
 )
 services = st.builds(
     ServiceResult, texts, texts, texts, texts, st.sampled_from(Source), numbers, numbers, counts, counts, numbers,
     numbers, numbers, st.booleans(), texts, texts, texts,
     rests_on=tuples(texts), percentiles=tuples(st.tuples(numbers, numbers)),
     stages=tuples(st.builds(Stage, texts, numbers, numbers)),
-    busy=tuples(st.builds(ResourceUtilization, texts, numbers, tuples(numbers), texts)),
+    utilization=tuples(st.builds(ResourceUtilization, texts, numbers, tuples(numbers), texts)),
     series_step=numbers, batch=numbers,
     peak=st.none() | st.tuples(numbers, numbers),
-    tried=tuples(st.builds(Tried, numbers, numbers, st.booleans(), counts, counts, texts)), steady=maybe,
+    search_runs=tuples(st.builds(SearchRun, st.floats(1e-3, 1e9), counts, st.booleans(), numbers, counts, texts)),
+    steady=maybe,
     advice=tuples(st.builds(Advice, texts, maybe)), goodput=numbers, duration=numbers, seed=counts,
     settings=st.dictionaries(texts, counts, max_size=2), assumptions=tuples(texts), note=texts,
 )  # fmt: skip
@@ -110,7 +113,7 @@ def observed(**changes: object) -> Observation:
         "unit": "GB/s",
         "source": Source.PREDICTED,
     }
-    return Observation(**{**fields, **changes})  # type: ignore[arg-type]
+    return observation(**{**fields, **changes})  # type: ignore[arg-type]
 
 
 def one_row(row: Observation) -> Run:
@@ -160,7 +163,7 @@ def test_a_field_added_later_is_passed_over() -> None:
 def test_a_file_from_before_services_and_other_methods_still_reads() -> None:
     data = json.loads(run_to_json(one_row(observed())))
     assert data.pop("services") == data["studies"][0].pop("services") == []
-    assert data["studies"][0]["rows"][0].pop("beside") == {}
+    assert data["studies"][0]["rows"][0].pop("comparisons") == {}
     assert run_from_json(json.dumps(data), "old.json") == one_row(observed())
     jsonschema.Draft202012Validator(run_schema()).validate(data)
 
@@ -174,10 +177,10 @@ def test_a_latency_that_is_not_finite_is_refused_by_name() -> None:
 
 
 def test_residuals_of_other_methods_are_those_of_the_row() -> None:
-    row = observed(value=11.0, published=10.0, beside={"a": 9.0, "b": 10.0})
-    assert row.beside_residuals_pct == {"a": pytest.approx(-10.0), "b": 0.0}
-    assert observed(beside={"a": 9.0}).beside_residuals_pct == {"a": None}
-    assert observed(published=0.0, beside={"a": 9.0}).beside_residuals_pct == {"a": None}
+    row = observed(value=11.0, published=10.0, comparisons={"a": 9.0, "b": 10.0})
+    assert row.comparison_residuals_pct == {"a": pytest.approx(-10.0), "b": 0.0}
+    assert observed(comparisons={"a": 9.0}).comparison_residuals_pct == {"a": None}
+    assert observed(published=0.0, comparisons={"a": 9.0}).comparison_residuals_pct == {"a": None}
 
 
 GOOD = run_to_json(one_row(observed()))
@@ -191,12 +194,12 @@ GOOD = run_to_json(one_row(observed()))
         ("{oops}", "not JSON"),
         ("[1]", "names no schema"),
         ("{}", "names no schema"),
-        (GOOD.replace(SCHEMA, "lanewise.run/2"), 'its schema is "lanewise.run/2"'),
-        (GOOD.replace('"value": 1.0', '"value": "fast"'), 'value should be a number, not "fast"'),
-        (GOOD.replace('"value": 1.0', '"value": true'), "value should be a number, not true"),
-        (GOOD.replace('"value": 1.0', '"value": NaN'), "NaN is not a JSON number"),
+        (GOOD.replace(SCHEMA, "lanewise.run/3"), 'its schema is "lanewise.run/3"'),
+        (GOOD.replace('"value": 1000000000.0', '"value": "fast"'), 'value should be a number, not "fast"'),
+        (GOOD.replace('"value": 1000000000.0', '"value": true'), "value should be a number, not true"),
+        (GOOD.replace('"value": 1000000000.0', '"value": NaN'), "NaN is not a JSON number"),
         (GOOD.replace('"source": "predicted"', '"source": "guessed"'), "source should be one of published"),
-        (GOOD.replace('"unit": "GB/s",', ""), "lacks 'unit'"),
+        (GOOD.replace('"display_unit": "GB/s",', ""), "lacks 'display_unit'"),
         (GOOD.replace('"rests_on": []', '"rests_on": "all"'), "rests_on should be a list"),
         (GOOD.replace('"use": {}', '"use": []'), "use should be an object"),
         ("[" * 100_000, "nested too deeply"),

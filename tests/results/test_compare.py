@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from in_display_units import observation
 
 from lanewise.results.compare import (
     RowPair,
@@ -18,14 +19,14 @@ from lanewise.results.compare import (
     rows_of,
     service_rows,
 )
-from lanewise.results.observation import Measured, Observation, Source
+from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Run, StudyRun
 from lanewise.results.service_result import ServiceResult
 
 
 def row(scenario: str = "s", value: float | None = 10.0, **more: object) -> Observation:
     fields = {"flow": "f", "metric": "m", "unit": "GB/s", "source": Source.PREDICTED, **more}
-    return Observation(scenario=scenario, value=value, **fields)  # type: ignore[arg-type]
+    return observation(scenario=scenario, value=value, **fields)  # type: ignore[arg-type]
 
 
 def run(*rows: Observation) -> Run:
@@ -38,7 +39,7 @@ def test_a_difference_counts_from_the_left() -> None:
 
 def test_units_of_one_kind_are_converted_to_the_left_one() -> None:
     pair = compare([row(value=1.0, unit="us")], [row(value=1500.0, unit="ns")]).pairs[0]
-    assert (pair.unit, pair.right_value) == ("us", pytest.approx(1.5))
+    assert (pair.left.unit, pair.left_value, pair.right_value) == ("s", pytest.approx(1e-6), pytest.approx(1.5e-6))
 
 
 def test_units_of_two_kinds_are_not_compared() -> None:
@@ -83,7 +84,7 @@ def test_services_of_two_runs_are_compared_by_rate_and_latency() -> None:
     found = {pair.left.metric: pair for pair in compare_runs(left, right).pairs}
     assert list(found) == ["largest valid rate", "answered rate", "p99 latency"]
     assert found["largest valid rate"].difference_pct == pytest.approx(100 * 50 / 101)
-    assert (found["p99 latency"].left_value, found["p99 latency"].unit) == (pytest.approx(12.0), "ms")
+    assert (found["p99 latency"].left_value, found["p99 latency"].left.display_unit) == (pytest.approx(12e-3), "ms")
 
 
 def test_services_with_other_settings_names_or_without_a_peak_stand_alone() -> None:
@@ -137,9 +138,9 @@ def test_measured_rows_outside_any_study_take_part() -> None:
 
 
 def test_what_was_measured_beside_a_prediction_becomes_a_row() -> None:
-    beside = row(measured=Measured(8.0, "run.json: made up", 7.0, 9.0, 5))
+    beside = row(measured=row(value=8.0, low=7.0, high=9.0, source=Source.MEASURED, note="run.json: made up"))
     (found,) = rows_of(run(beside), Source.MEASURED)
-    assert (found.value, found.low, found.high, found.measured) == (8.0, 7.0, 9.0, None)
+    assert (found.value, found.low, found.high, found.measured) == (8e9, 7e9, 9e9, None)
     assert compare_sources(run(beside), Source.PREDICTED, Source.MEASURED).pairs[0].difference_pct == pytest.approx(-20)
 
 

@@ -9,6 +9,7 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from in_display_units import sample, shown
 
 from lanewise import units
 from lanewise.options.sampling import SamplingRule
@@ -21,21 +22,21 @@ VALUES = st.lists(st.floats(1.0, 1e6), min_size=1, max_size=40)
 
 
 def taken(value: float | None, flow: str = "host0->gpu0", note: str = "") -> Sample:
-    return Sample("copy", flow, "goodput", value, "GB/s", {"bytes": 4096}, {"engine": "CE"}, "host to device", note)
+    return sample("copy", flow, "goodput", value, "GB/s", {"bytes": 4096}, {"engine": "CE"}, "host to device", note)
 
 
 @given(VALUES)
 def test_an_observation_is_the_median_between_the_extremes_and_keeps_every_sample(values: list[float]):
     (row,) = summarise([taken(value) for value in values])
-    assert row.value == statistics.median(values)
-    assert (row.low, row.high) == (min(values), max(values))
-    assert list(row.samples) == values
+    assert row.shown(row.value) == pytest.approx(statistics.median(values))
+    assert (row.shown(row.low), row.shown(row.high)) == (pytest.approx(min(values)), pytest.approx(max(values)))
+    assert list(map(row.shown, row.samples)) == pytest.approx(values)
     assert row.source is Source.MEASURED
 
 
 def test_cells_keep_their_order_and_one_without_a_value_keeps_its_reason():
     rows = summarise([taken(1.0, "b"), taken(None, "a", "no such peer"), taken(3.0, "b")])
-    assert [(row.flow, row.value, row.note) for row in rows] == [("b", 2.0, ""), ("a", None, "no such peer")]
+    assert [(row.flow, shown(row), row.note) for row in rows] == [("b", 2.0, ""), ("a", None, "no such peer")]
 
 
 def test_the_interval_of_the_median_holds_it_as_often_as_it_says():

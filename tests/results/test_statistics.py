@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from in_display_units import observation
 
 from lanewise.results import statistics
-from lanewise.results.observation import Basis, Measured, Observation, Source
+from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.run import Conclusion, Run, StudyRun
 
 
 def row(value: float | None, published: float | None, **more: object) -> Observation:
-    return Observation("s", "f", "m", value, "GB/s", more.pop("source", Source.PREDICTED), published=published, **more)  # type: ignore[arg-type]
+    return observation("s", "f", "m", value, "GB/s", more.pop("source", Source.PREDICTED), published=published, **more)  # type: ignore[arg-type]
 
 
 def test_rms_worst_and_bias_of_plus_three_and_minus_four_percent() -> None:
@@ -51,7 +52,7 @@ def test_verdicts_count_true_false_and_open() -> None:
 
 
 def test_residuals_against_measured_values_leave_out_only_rows_that_repeat_others() -> None:
-    seen = Measured(50.0, "run.json: made up")
+    seen = observation("s", "f", "m", 50.0, "GB/s", Source.MEASURED, note="run.json: made up")
     rows = [
         row(51.0, 40.0, measured=seen),
         row(49.0, 40.0, measured=seen, role="input"),

@@ -56,7 +56,7 @@ def test_modes_stand_side_by_side_with_rate_io_times_and_how_they_were_obtained(
     for sample in rates.values():
         assert sample.value is not None
         assert sample.value > 0
-        assert (sample.unit, sample.flow, sample.path) == ("GB/s", "data.bin->host0", "storage")
+        assert (sample.display_unit, sample.flow, sample.path) == ("GB/s", "data.bin->host0", "storage")
         assert dict(sample.settings) == {"bytes": 65536, "threads": 2, "depth": 2}
         assert sample.how["data"] == "verified"
         assert sample.how["mode"] == sample.scenario.removeprefix("read ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from in_display_units import observation
 
 from lanewise import api
 from lanewise.errors import InputError
@@ -41,7 +42,7 @@ conclusions:
 
 def seen(flow: str, value: float | None, **more: object) -> Observation:
     fields = {"scenario": "made up", "metric": "goodput", "unit": "GB/s", "source": Source.MEASURED, **more}
-    return Observation(flow=flow, value=value, **fields)  # type: ignore[arg-type]
+    return observation(flow=flow, value=value, **fields)  # type: ignore[arg-type]
 
 
 ROWS = (
@@ -76,7 +77,7 @@ def study(folder: Path) -> StudyRun:
 
 
 def values(study: StudyRun) -> dict[str, float | None]:
-    return {row.scenario: row.measured and row.measured.value for row in study.rows}
+    return {row.scenario: row.measured and row.shown(row.measured.value) for row in study.rows}
 
 
 def test_each_row_finds_the_measured_value_of_the_same_flows_at_once(study: StudyRun) -> None:
@@ -89,15 +90,15 @@ def test_each_row_finds_the_measured_value_of_the_same_flows_at_once(study: Stud
 def test_of_several_that_fit_the_large_copy_by_the_copy_engine_is_taken_and_it_is_said(study: StudyRun) -> None:
     found = study.rows[0].measured
     assert found is not None
-    assert found.which == "run.json: made up, 512 MiB, median of 3; taken out of 3 that fit"
-    assert (found.low, found.high, found.samples) == (55.4, 55.6, 3)
+    assert found.note == "run.json: made up, 512 MiB, median of 3; taken out of 3 that fit"
+    assert (found.low, found.high, len(found.samples)) == (55.4e9, 55.6e9, 3)
 
 
 def test_the_residual_against_the_measured_value_is_the_predictions(study: StudyRun) -> None:
     first = study.rows[0]
     assert first.value is not None
-    assert first.measured_residual_pct == pytest.approx(100 * (first.value - 55.5) / 55.5)
-    assert first.residual_pct == pytest.approx(100 * (first.value - 55) / 55)
+    assert first.measured_residual_pct == pytest.approx(100 * (first.value - 55.5e9) / 55.5e9)
+    assert first.residual_pct == pytest.approx(100 * (first.value - 55e9) / 55e9)
 
 
 def test_a_conclusion_says_what_measured_values_say(study: StudyRun) -> None:
@@ -122,7 +123,7 @@ def test_memory_of_another_numa_node_answers_only_where_nothing_nearer_was_measu
         api.save_run(run(*rows), folder / "run.json")
         first = api.run_studies([folder / "pair.yaml"], measured=[folder / "run.json"]).studies[0].rows[0]
         assert first.measured is not None
-        assert first.measured.value == value
+        assert first.shown(first.measured.value) == value
 
 
 def test_settings_that_both_name_must_agree() -> None:
@@ -163,14 +164,14 @@ def test_of_two_runs_that_both_fit_the_last_one_named_wins(folder: Path) -> None
     for order, value in ((both, 51.0), (both[::-1], 50.0)):
         first = api.run_studies([folder / "pair.yaml"], measured=order).studies[0].rows[0]
         assert first.measured is not None
-        assert first.measured.value == value
+        assert first.shown(first.measured.value) == value
 
 
 def test_what_other_tools_call_their_flows_is_passed_over_when_it_cannot_be_read(folder: Path) -> None:
     api.save_run(run(seen("host0:0->host0:0", 9.0), seen("all of it", 8.0), ROWS[1]), folder / "run.json")
     first = api.run_studies([folder / "pair.yaml"], measured=[folder / "run.json"]).studies[0].rows[0]
     assert first.measured is not None
-    assert first.measured.value == 55.5
+    assert first.shown(first.measured.value) == 55.5
 
 
 @pytest.mark.parametrize("kind", ["line", "bar"])

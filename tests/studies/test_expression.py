@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pytest
+from in_display_units import observation
 
 from lanewise.errors import FormatError, LanewiseError, Location
 from lanewise.results.observation import Basis, Observation, Source
@@ -17,7 +18,7 @@ from lanewise.studies.rows import NotStated, StudyRows, ValueKind
 def row(
     label: str, value: float | None, published: float | None = None, table: str = "t", **settings: int
 ) -> Observation:
-    return Observation(
+    return observation(
         label, "", "goodput", value, "GB/s", Source.PREDICTED, table=table, settings=settings, basis=Basis.PHYSICS,
         limit="link a->b", use={"host link": 0.95}, published=published,
     )  # fmt: skip

@@ -43,10 +43,10 @@ def surface(kind: str) -> dict[tuple[int, int, int], Observation]:
 
 def ceiling(kind: str, gen: int, gpus: int, hops: int) -> float:
     """What GPUs and window let through; the cable, which they do not know, may be lower."""
-    asked = gpus * GPU_QPS * QUERY / 1e9
+    asked = gpus * GPU_QPS * QUERY
     if hops == 0 or kind not in WINDOWS:
         return asked
-    return min(asked, WINDOWS[kind] / (MEMORY_READ + 2 * hops * CUT_THROUGH[gen]) / 1e9)
+    return min(asked, WINDOWS[kind] / (MEMORY_READ + 2 * hops * CUT_THROUGH[gen]))
 
 
 def test_it_comes_ready_after_the_five_and_every_conclusion_holds() -> None:
@@ -75,7 +75,7 @@ def test_every_rate_is_that_of_gpus_window_or_cable_whichever_is_least(kind: str
             assert value(row) < expected
         else:
             assert value(row) == pytest.approx(expected, rel=1e-6)
-            assert ("window" in row.limit) == (expected < gpus * GPU_QPS * QUERY / 1e9 * (1 - 1e-9))
+            assert ("window" in row.limit) == (expected < gpus * GPU_QPS * QUERY * (1 - 1e-9))
 
 
 def test_what_rests_on_the_window_calls_itself_fitted() -> None:
@@ -131,7 +131,7 @@ def test_queries_are_goodput_by_the_size_of_one() -> None:
     assert len(rows) == 80
     for row in rows:
         seen = asked[row.settings["gen"], row.settings["gpus"], row.settings["hops"]]
-        assert value(row) == pytest.approx(value(seen) * 1e9 / QUERY)
+        assert value(row) == pytest.approx(value(seen) / QUERY)
 
 
 def test_its_surfaces_show_every_row_and_outline_what_is_affordable() -> None:
@@ -141,7 +141,7 @@ def test_its_surfaces_show_every_row_and_outline_what_is_affordable() -> None:
     assert {chart.kind for chart in study().charts} == {"surface"}
     for title, kind in kinds.items():
         shown = {(int(one.group[3]), int(one.name), int(x)): y for one in charts[title].series for x, y in one.points}
-        assert shown == {place: row.value for place, row in surface(kind).items()}
+        assert shown == {place: row.shown(row.value) for place, row in surface(kind).items()}
         assert charts[title].within == 0.05
         most = {
             (int(one.group[3]), int(one.name)): max(

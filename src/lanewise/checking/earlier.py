@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lanewise import units
 from lanewise.checking.verdict import Expected
-from lanewise.errors import FormatError, InputError
+from lanewise.errors import InputError
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 
 if TYPE_CHECKING:
@@ -59,14 +58,7 @@ def from_rows(machines: Sequence[tuple[str, Iterable[Observation]]]) -> Rows:
         )
     values: dict[Identity, list[float]] = defaultdict(list)
     for _, rows in machines:
-        own = {identity(row, _IGNORED): value for row in rows if (value := _si(row)) is not None}
+        own = {identity(row, _IGNORED): row.value for row in rows if row.value is not None}
         for key, value in own.items():
             values[key].append(value)
     return Rows({key: tuple(each) for key, each in values.items()}, tuple(name for name, _ in machines))
-
-
-def _si(row: Observation) -> float | None:
-    try:
-        return None if row.value is None else units.to_si(row.value, row.unit)
-    except FormatError:
-        return row.value

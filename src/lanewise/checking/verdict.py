@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from lanewise import units
-from lanewise.errors import FormatError
-
 if TYPE_CHECKING:
     from lanewise.checking.tolerance import Tolerance
     from lanewise.results.observation import Observation
@@ -83,7 +80,7 @@ def lower_is_better(unit: str) -> bool:
 
 def judge(row: Observation, expected: Expected, tolerance: Tolerance | None) -> Judged:
     """Whether a row lies in its expectation's interval, widened by the tolerance on both sides alike."""
-    value, unit = _si(row)
+    value, unit = row.value, row.unit
     if value is None:
         # A percentile that is missing had too few I/Os or messages: nothing went wrong.
         verdict = Verdict.UNKNOWN if row.metric.startswith("latency_p") else Verdict.FAILED
@@ -97,15 +94,3 @@ def judge(row: Observation, expected: Expected, tolerance: Tolerance | None) -> 
         below, above = above, below
     verdict = below if value < low else above if value > high else Verdict.OK
     return Judged(row, value, unit, expected, tolerance, low, high, verdict)
-
-
-def _si(row: Observation) -> tuple[float | None, str]:
-    """A row's value and unit in SI; a unit that nobody knows stays as it is."""
-    try:
-        unit = units.dimension(row.unit)
-        return (None if row.value is None else units.to_si(row.value, row.unit)), unit
-    except FormatError:
-        return row.value, row.unit
-
-
-__all__ = ["Expected", "Judged", "Verdict", "judge", "lower_is_better"]

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lanewise.results.observation import Basis, Measured, Observation, Source
-from lanewise.results.sample import Sample
+from lanewise.results.observation import Basis, Observation, Source
+from lanewise.results.sample import Sample, summarise
 
 if TYPE_CHECKING:
     from lanewise.loadtest.load_run import LoadGenResult
@@ -55,17 +55,18 @@ def as_samples(result: PeakResult) -> Iterator[Sample]:
     yield replace(peak, how={**how, **of_peak})
     if best is None:
         return
-    yield sample("goodput", best.qps * sample_bytes / 1e9, "GB/s")
+    yield sample("goodput", best.qps * sample_bytes, "GB/s")
     yield sample("completed", best.qps, "1/s")
     yield sample("offline", result.offline, "1/s")
-    yield from (sample(name, milliseconds, "ms") for name, milliseconds in latencies(best))
+    yield from (sample(name, seconds, "ms") for name, seconds in latencies(best))
 
 
 def prediction_of(peak: Sample, qps: float) -> Observation:
     """The rate that was predicted before the search, as a row next to the sample of the measured peak."""
-    measured = None if peak.value is None else Measured(peak.value, "this search", samples=1)
+    (row,) = summarise([peak])
+    measured = None if peak.value is None else replace(row, note="this search")
     return Observation(
-        peak.scenario, peak.flow, peak.metric, qps, peak.unit, Source.PREDICTED, settings=dict(peak.settings),
+        peak.scenario, peak.flow, peak.metric, qps, peak.display_unit, Source.PREDICTED, settings=dict(peak.settings),
         basis=Basis.CALIBRATED, rests_on=(str(peak.how.get("prediction", "")),), path=peak.path, measured=measured,
     )  # fmt: skip
 
@@ -95,12 +96,12 @@ def limit(result: PeakResult) -> str:
 
 
 def latencies(run: LoadGenResult) -> Iterator[tuple[str, float]]:
-    """Latency at each percentile, and how late the generator was, by the name of the metric in ms."""
+    """Latency at each percentile, and how late the generator was, in s, by the name of the metric."""
     for name in ("p50", "p90", "p99", "p99.9"):
         if name in run.latency:
-            yield name, run.latency[name] * 1e3
+            yield name, run.latency[name]
     if "p99" in run.lag:
-        yield "lag_p99", run.lag["p99"] * 1e3
+        yield "lag_p99", run.lag["p99"]
 
 
 def notes(setup: Mapping[str, object]) -> list[str]:

@@ -50,9 +50,9 @@ def as_samples(single: SingleRun, sample_bytes: int) -> Iterator[Sample]:
         yield sample("top1", single.accuracy.top1, "1")
     if load.accuracy:
         return
-    yield sample("goodput", run.qps * sample_bytes / 1e9, "GB/s")
+    yield sample("goodput", run.qps * sample_bytes, "GB/s")
     yield sample("completed", run.qps, "1/s")
-    yield from (sample(name, milliseconds, "ms") for name, milliseconds in latencies(run))
+    yield from (sample(name, seconds, "ms") for name, seconds in latencies(run))
 
 
 def verdict(run: LoadGenResult) -> str:

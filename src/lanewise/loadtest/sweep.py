@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from lanewise import units
-from lanewise.errors import InputError, unknown_name
+from lanewise.errors import FormatError, InputError, unknown_name
 from lanewise.loadtest.result import as_samples, notes, prediction_of
+from lanewise.results.codec import decode
 from lanewise.results.observation import Observation, Source
+from lanewise.results.run_1 import row_2
 from lanewise.results.sample import Sample, summarise
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class SweepResult:
             (candidate for candidate in self.samples if candidate.metric == metric and candidate.value is not None),
             None,
         )
-        return units.to_si(sample.value, sample.unit) if sample is not None and sample.value is not None else None
+        return None if sample is None else sample.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +184,9 @@ def from_json(text: str, point: SweepPoint, options: str) -> SweepResult | None:
         data = json.loads(text)
         if data["asked"] != options:
             return None
-        samples = tuple(Sample(**row) for row in data["samples"])
+        samples = tuple(decode(Sample, row_2(row), "samples", "") for row in data["samples"])
         return SweepResult(point, samples, str(data["reason"]), tuple(map(str, data["notes"])), data.get("predicted"))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, FormatError):
         return None
 
 
@@ -265,7 +266,7 @@ def observations(results: Sequence[SweepResult], rows: Sequence[SweepRow]) -> tu
             settings={**first.settings, "gpus": row.x}, extrapolated=True, path=first.path, note=row.note,
         )
         for row in lines
-        for metric, value, unit in (("qps", row.qps, "1/s"), ("goodput", (row.goodput or 0.0) / 1e9, "GB/s"))
+        for metric, value, unit in (("qps", row.qps, "1/s"), ("goodput", row.goodput or 0.0, "GB/s"))
     ]  # fmt: skip
     return (*measured, *extrapolated)
 

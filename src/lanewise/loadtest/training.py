@@ -107,7 +107,7 @@ def as_samples(found: Training, file: str) -> Iterator[Sample]:
     how = {"log": file, "samples": str(found.samples), "sample bytes": f"{found.sample_bytes:g}"}
     settings = {"bytes": round(found.sample_bytes)}
     for span in found.spans:
-        yield Sample("training", "dataset", "goodput", found.rate(span) / 1e9, "GB/s", settings, how, "training")
+        yield Sample("training", "dataset", "goodput", found.rate(span), "GB/s", settings, how, "training")
     for span in found.spans:
         yield Sample("training", "dataset", "epoch", span.seconds / span.epochs, "s", settings, how, "training")
     if found.run is not None:

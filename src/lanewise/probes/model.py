@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lanewise import units
 from lanewise.errors import unknown_name
 from lanewise.perf.latency import latency
 from lanewise.perf.predict import predict
@@ -73,12 +72,13 @@ class ModelProbe:
         value = {"qps": found.qps, "goodput": found.qps * size}.get(steady_state.metric)
         if steady_state.metric == "share":
             value = found.qps / self._under_load(plan.system, replace(service, division="closed")).qps
-        beside = {} if steady_state.value is None else {STEADY: steady_state.value}
-        busy = [each for each in found.busy if each.kind != "GPU"][:4] + [b for b in found.busy if b.kind == "GPU"][:1]
+        comparisons = {} if steady_state.value is None else {STEADY: steady_state.value}
+        gpus = [resource for resource in found.utilization if resource.kind == "GPU"]
+        busiest = [*[resource for resource in found.utilization if resource.kind != "GPU"][:4], *gpus[:1]]
         return replace(
-            steady_state, value=None if value is None else units.from_si(value, steady_state.unit), beside=beside,
+            steady_state, value=value, comparisons=comparisons,
             limit=found.limit, basis=Basis(found.basis), rests_on=found.rests_on,
-            use={each.name: round(each.mean, 4) for each in busy},
+            use={each.name: round(each.mean, 4) for each in busiest},
         )  # fmt: skip
 
     def _under_load(self, system: System, service: Service) -> ServiceResult:
@@ -198,15 +198,11 @@ def _busy(found: Prediction) -> dict[str, float]:
 
 
 def _observation(plan: Plan, metric: Metric, flow: str, value: float | None, basis: str, **rest: Any) -> Observation:
-    def scaled(number: float | None) -> float | None:
-        return None if number is None else units.from_si(number, metric.unit)
-
-    low, high = scaled(rest.pop("low", None)), scaled(rest.pop("high", None))
-    shown = scaled(value)
-    if shown is not None and low is not None and high is not None and high - low < 1e-9 * abs(shown):
+    low, high = rest.pop("low", None), rest.pop("high", None)
+    if value is not None and low is not None and high is not None and high - low < 1e-9 * abs(value):
         low = high = None
     return Observation(
-        scenario=plan.scenario.name, flow=flow, metric=metric.name, value=shown, unit=metric.unit,
+        scenario=plan.scenario.name, flow=flow, metric=metric.name, value=value, display_unit=metric.unit,
         source=Source.PREDICTED, system=plan.system.name, settings=dict(plan.system.settings),
         basis=Basis(basis), low=low, high=high, **rest,
     )  # fmt: skip

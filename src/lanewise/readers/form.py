@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lanewise import units
 from lanewise.results.observation import Observation, Source
 
 if TYPE_CHECKING:
@@ -57,11 +58,12 @@ class Cell:
 def measured(
     tool: str, scenario: str, cell: Cell, value: float | None, how: Mapping[str, str], settings: Mapping[str, int]
 ) -> Observation:
-    """The observation of one such number."""
+    """The observation of one such number, `value` in the unit of its cell."""
     words = {"tool": tool, **({"flows": cell.flows} if cell.flows else {}), **{k: v for k, v in how.items() if v}}
     note = cell.note if value is not None else cell.note or "the tool gives no value"
     return Observation(
-        scenario, cell.flow, cell.metric, value, cell.unit, Source.MEASURED,
+        scenario, cell.flow, cell.metric, None if value is None else units.to_si(value, cell.unit), cell.unit,
+        Source.MEASURED,
         settings=dict(settings), path=cell.path, how=words, note=note,
     )  # fmt: skip
 

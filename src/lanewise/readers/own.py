@@ -10,6 +10,7 @@ from lanewise.errors import FormatError, Location
 from lanewise.readers.form import Results
 from lanewise.results.codec import decode, run_from_json
 from lanewise.results.observation import Source
+from lanewise.results.run_1 import row_2
 from lanewise.results.sample import Sample, summarise
 
 
@@ -49,5 +50,5 @@ def read_samples(lines: Sequence[str], file: str) -> Results:
                 break
             cause = f"not a sample: {error.msg}"
             raise FormatError(cause, location=Location(file, number), hint="one JSON object a line") from None
-        samples.append(decode(Sample, data, f"line {number}", file))
+        samples.append(decode(Sample, row_2(data), f"line {number}", file))
     return Results("lanewise", summarise(samples), notes=notes)

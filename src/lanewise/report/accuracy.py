@@ -113,27 +113,31 @@ def _methods(study: StudyRun) -> list[str]:
 
 def _beside(row: Observation, others: Sequence[str]) -> str:
     parts = []
-    for name, residual in row.beside_residuals_pct.items():
-        text = units.number(row.beside[name]) + (f" ({_signed(residual)})" if residual is not None else "")
+    for name, residual in row.comparison_residuals_pct.items():
+        text = _shown(row, row.comparisons[name]) + (f" ({_signed(residual)})" if residual is not None else "")
         parts.append(text if len(others) == 1 else f"{name} {text}")
     return "; ".join(parts)
 
 
 def _measured(row: Observation) -> tuple[str, str]:
-    return (units.number(row.measured.value), _signed(row.measured_residual_pct)) if row.measured else ("", "")
+    return (_shown(row, row.measured.value), _signed(row.measured_residual_pct)) if row.measured else ("", "")
+
+
+def _shown(row: Observation, value: float | None) -> str:
+    return "" if value is None else units.number(units.in_unit(value, row.display_unit))
 
 
 def _row(row: Observation, others: Sequence[str], measured: bool) -> tuple[str, ...]:
     settings = " ".join(f"{key}={value}" for key, value in row.settings.items() if key not in row.scenario)
-    published = "" if row.published is None else units.number(row.published)
-    value = "unknown" if row.value is None else units.number(row.value)
+    published = _shown(row, row.published)
+    value = _shown(row, row.value) or "unknown"
     marked = " (extrapolated)" if row.extrapolated else ""
     residual = _signed(row.residual_pct)
     basis = str(row.basis) if row.basis else str(row.source)
     return (
         row.table,
         f"{row.scenario} {settings}".strip(),
-        row.unit,
+        row.display_unit,
         published + marked,
         value,
         residual,

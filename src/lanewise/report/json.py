@@ -260,9 +260,9 @@ def comparison(found: Comparison) -> dict[str, Any]:
             "flow": p.left.flow,
             "settings": dict(p.left.settings),
             "metric": p.left.metric,
-            "unit": p.unit,
-            "left": p.left_value,
-            "right": p.right_value,
+            "unit": p.left.display_unit,
+            "left": p.left.shown(p.left_value),
+            "right": p.left.shown(p.right_value),
             "difference_pct": p.difference_pct,
             **(_measured(p) if p.measured else {}),
             "left_limit": p.left.limit,
@@ -282,15 +282,20 @@ def comparison(found: Comparison) -> dict[str, Any]:
 
 
 def _measured(pair: RowPair) -> dict[str, Any]:
-    """What is said of measured pairs only; intervals in each side's own unit."""
-    from lanewise.results.compare import interval
-
+    """What is said of measured pairs only; intervals in each side's display unit."""
     return {
         "verdict": pair.verdict or None,
-        "left_interval": interval(pair.left),
-        "right_interval": interval(pair.right),
+        "left_interval": _interval(pair.left),
+        "right_interval": _interval(pair.right),
         "measured_otherwise": {name: list(sides) for name, sides in pair.differs.items()},
     }
+
+
+def _interval(row: Observation) -> list[float | None] | None:
+    from lanewise.results.compare import interval
+
+    ends = interval(row)
+    return None if ends is None else [row.shown(end) for end in ends]
 
 
 @_document("calibrate")

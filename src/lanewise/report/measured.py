@@ -93,7 +93,7 @@ def overview(rows: Sequence[Observation]) -> str:
 def parts(rows: Iterable[Observation]) -> list[Part]:
     """Every scenario in the order of the rows; where they are too many, the longest tables are cut to one length."""
     rows = _beside(rows)
-    most = _longest(Counter((row.scenario, row.unit) for row in rows).values())
+    most = _longest(Counter((row.scenario, row.display_unit) for row in rows).values())
     groups: dict[str, list[Observation]] = {}
     for row in rows:
         groups.setdefault(row.scenario, []).append(row)
@@ -112,7 +112,7 @@ def _beside(rows: Iterable[Observation]) -> tuple[Observation, ...]:
     expected = {identity(row, _IGNORED): row.value for row in predicted if row.value is not None}
     measured = {identity(row, _IGNORED) for row in rows if row.source is Source.MEASURED}
     return tuple(
-        replace(row, beside={**row.beside, "predicted": expected[key]})
+        replace(row, comparisons={**row.comparisons, "predicted": expected[key]})
         if (key := identity(row, _IGNORED)) in expected and row.source is Source.MEASURED
         else row
         for row in rows
@@ -137,8 +137,8 @@ def _part(name: str, anchor: str, rows: list[Observation], most: int) -> Part:
     said = " · ".join(filter(None, (_common_text(rows, common), note)))
     rows = [replace(row, note=_less(row.note, note)) if row.value is not None else row for row in rows]
     made = Part(name, anchor, _summary(rows), said, rows)
-    for unit in dict.fromkeys(row.unit for row in rows):
-        told = [row for row in rows if row.unit == unit]
+    for unit in dict.fromkeys(row.display_unit for row in rows):
+        told = [row for row in rows if row.display_unit == unit]
         table = _table(told[:most], rows, frozenset(common))
         made.tables.append(replace(table, left_out=len(told) - len(table.cells)))
     made.matrices = matrices(rows)
@@ -147,12 +147,12 @@ def _part(name: str, anchor: str, rows: list[Observation], most: int) -> Part:
 
 def _summary(rows: Sequence[Observation]) -> str:
     """'12 cells, 55.1 to 55.6 GB/s', of the metric that comes first."""
-    first = [row for row in rows if row.metric == rows[0].metric and row.unit == rows[0].unit]
-    values = [row.value for row in first if row.value is not None]
+    first = [row for row in rows if row.metric == rows[0].metric and row.display_unit == rows[0].display_unit]
+    values = [value for row in first if (value := row.shown(row.value)) is not None]
     if not values:
         return "not measured"
     low, high = (_number(end) for end in (min(values), max(values)))
-    return f"{first[0].metric} {low if low == high else f'{low} to {high}'} {first[0].unit}"
+    return f"{first[0].metric} {low if low == high else f'{low} to {high}'} {first[0].display_unit}"
 
 
 def _common(rows: Sequence[Observation]) -> dict[str, str]:
@@ -199,7 +199,7 @@ def _table(rows: Sequence[Observation], scenario: Sequence[Observation], common:
     said = {"path": {row.path for row in scenario} - {""}, "settings": {settings(row) for row in scenario}}
     columns |= {key for key, texts in said.items() if len(texts) > 1 and any(getattr(cell, key) for cell in cells)}
     columns |= {"metric"} if len({row.metric for row in scenario}) > 1 else set()
-    return Table(rows[0].unit, cells, frozenset(columns), tuple(heads))
+    return Table(rows[0].display_unit, cells, frozenset(columns), tuple(heads))
 
 
 def _cell(row: Observation, common: frozenset[str], heads: Sequence[str], together: bool) -> Cell:
@@ -210,10 +210,10 @@ def _cell(row: Observation, common: frozenset[str], heads: Sequence[str], togeth
     words = [f"{key} {text}" for key, text in own.items()]
     if together and "," in with_ and with_ != row.flow:
         words.append(f"at once: {with_}")
-    ends = ("", "") if share is None else (_number(row.low), _number(row.high))
+    ends = ("", "") if share is None else (_number(row.shown(row.low)), _number(row.shown(row.high)))
     return Cell(
         flow=row.flow, settings=settings(row), metric=row.metric, path=row.path,
-        value=_number(row.value) or page.NONE, low=ends[0], high=ends[1],
+        value=_number(row.shown(row.value)) or page.NONE, low=ends[0], high=ends[1],
         spread="" if share is None else f"{share:.1f}", samples=str(len(row.samples) or ""), how=", ".join(words),
         note=row.note or ("not measured, no reason given" if row.value is None else ""),
         compared=tuple(_compared(row, head) for head in heads),
@@ -221,12 +221,12 @@ def _cell(row: Observation, common: frozenset[str], heads: Sequence[str], togeth
 
 
 def _compared(row: Observation, head: str) -> tuple[str, str, str]:
-    value = row.published if head == "published" and head not in row.beside else row.beside.get(head)
+    value = row.comparisons.get(head, row.published if head == "published" else None)
     if value is None:
         return "", "", ""
     if row.value is None or not value:
-        return _number(value), "", ""
-    return _number(value), f"{row.value / value:.3f}", page.grade(100 * (row.value / value - 1))
+        return _number(row.shown(value)), "", ""
+    return _number(row.shown(value)), f"{row.value / value:.3f}", page.grade(100 * (row.value / value - 1))
 
 
 def settings(row: Observation) -> str:
@@ -253,7 +253,7 @@ def matrices(rows: Sequence[Observation]) -> list[Chart]:
     for row in rows:
         ends = row.flow.split("->")
         if len(ends) == 2 and "," not in row.how.get("flows", "") and "," not in row.flow:
-            key = (row.metric, row.unit, row.settings.get("bytes", 0), settings(row))
+            key = (row.metric, row.display_unit, row.settings.get("bytes", 0), settings(row))
             groups.setdefault(key, {})[(ends[0], ends[1])] = row
     largest: dict[tuple[str, str], int] = {}
     for metric, unit, count, _ in groups:
@@ -275,10 +275,8 @@ def _is_matrix(cells: Cells) -> bool:
 def _matrix(key: tuple[str, str, str], cells: Cells) -> Chart:
     metric, unit, chosen = key
     sources, targets = (sorted({ends[i] for ends in cells}, key=_natural) for i in (0, 1))
-    series = tuple(
-        Series(src, "measured", tuple((dst, cells[src, dst].value if (src, dst) in cells else None) for dst in targets))
-        for src in sources
-    )
+    values = {ends: row.shown(row.value) for ends, row in cells.items()}
+    series = tuple(Series(src, "measured", tuple((dst, values.get((src, dst))) for dst in targets)) for src in sources)
     title = ", ".join(word for word in (metric, chosen, unit) if word)
     return Chart(title, "surface", "destination", unit, series, by_label="source")
 

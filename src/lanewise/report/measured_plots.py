@@ -86,8 +86,8 @@ def sweeps(rows: Sequence[Observation]) -> list[SizeSweep]:
     """What was measured at three sizes at least, with the fits among the rows."""
     groups: dict[tuple[str, str], dict[str, list[Observation]]] = {}
     for row in rows:
-        if "bytes" in row.settings and row.value and _plottable(row.unit):
-            groups.setdefault((row.metric, row.unit), {}).setdefault(_name(row), []).append(row)
+        if "bytes" in row.settings and row.value and _plottable(row.display_unit):
+            groups.setdefault((row.metric, row.display_unit), {}).setdefault(_name(row), []).append(row)
     fits = _fitted(rows)
     long = {
         key: [
@@ -112,17 +112,16 @@ def _fitted(rows: Iterable[Observation]) -> dict[str, tuple[float, float]]:
     fits: dict[str, dict[str, float]] = {}
     for row in rows:
         if row.metric in ("fit_latency", "fit_bandwidth") and row.value is not None:
-            fits.setdefault(_name(row), {})[row.metric] = units.to_si(row.value, row.unit)
+            fits.setdefault(_name(row), {})[row.metric] = row.value
     return {name: (fit["fit_latency"], fit["fit_bandwidth"]) for name, fit in fits.items() if len(fit) == 2}
 
 
 def _line(name: str, rows: Sequence[Observation], fits: Mapping[str, tuple[float, float]]) -> SizeLine:
     points = [
-        (row.settings["bytes"], row.value, row.value if row.low is None else row.low,
-         row.value if row.high is None else row.high)
+        (row.settings["bytes"], value, row.shown(row.low) or value, row.shown(row.high) or value)
         for row in rows
-        if row.value is not None
-    ]  # fmt: skip
+        if (value := row.shown(row.value)) is not None
+    ]
     return SizeLine(name, tuple(sorted(points)), fits.get(name))
 
 

@@ -26,15 +26,15 @@ class Method:
 
 def names(rows: Iterable[Observation]) -> list[str]:
     """The other methods that stand beside rows, in the order they first appear."""
-    return list(dict.fromkeys(name for row in rows for name in row.beside))
+    return list(dict.fromkeys(name for row in rows for name in row.comparisons))
 
 
 def methods(rows: Sequence[Observation]) -> list[Method]:
     """Each other method on the rows that it has a value for; methods that nothing was published for are left out."""
     found = []
     for name in names(rows):
-        own = [row for row in rows if name in row.beside and row.value is not None]
-        other = statistics.residuals(replace(row, value=row.beside[name]) for row in own)
+        own = [row for row in rows if name in row.comparisons and row.value is not None]
+        other = statistics.residuals(replace(row, value=row.comparisons[name]) for row in own)
         if other.compared:
             sources = {row.source.value for row in own}
             own_name = sources.pop() if len(sources) == 1 else "own value"

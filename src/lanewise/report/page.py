@@ -223,7 +223,7 @@ def plain(value: float | None, decimals: int) -> str:
 def _tables(study: StudyRun, rests: Sequence[str]) -> list[Table]:
     groups: dict[tuple[str, str], list[Observation]] = {}
     for row in _without_repeats(study.rows):
-        groups.setdefault((row.table, row.unit), []).append(row)
+        groups.setdefault((row.table, row.display_unit), []).append(row)
     seen: dict[str, int] = {}
     tables = []
     for (name, unit), rows in groups.items():
@@ -246,8 +246,8 @@ def _without_repeats(rows: Sequence[Observation]) -> list[Observation]:
 
 
 def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests: Sequence[str]) -> Table:
-    figures = [v for row in rows for v in (row.published,) if v is not None]
-    sample = figures or [row.value for row in rows if row.value is not None]
+    figures = [v for row in rows if (v := row.shown(row.published)) is not None]
+    sample = figures or [v for row in rows if (v := row.shown(row.value)) is not None]
     decimals = places(figures) if figures else _by_size(sample)
     if not figures and all(float(value).is_integer() for value in sample):
         decimals = 0  # counts, such as hops
@@ -313,12 +313,12 @@ def _summary(rows: Sequence[Observation]) -> str:
 
 def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str], others: Sequence[str]) -> Cell:
     published_row = row.source is Source.PUBLISHED
-    published = row.value if published_row else row.published
-    low, high = row.low, row.high
+    published = row.shown(row.value if published_row else row.published)
+    low, high = row.shown(row.low), row.shown(row.high)
     interval = f"{plain(low, decimals)} to {plain(high, decimals)}" if low is not None and high is not None else ""
     note = row.note or ("no reason given" if row.value is None else "")
     if row.measured is not None:
-        note = "; ".join(filter(None, [note, f"measured: {row.measured.which}"]))
+        note = "; ".join(filter(None, [note, f"measured: {row.measured.note}"]))
     if row.role != "prediction":
         note = f"{row.role}; {note}" if note else row.role
     return Cell(
@@ -328,7 +328,7 @@ def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str], oth
         metric=row.metric,
         settings=settings_text(row),
         published="" if published is None else plain(published, decimals),
-        value="" if published_row else plain(row.value, finer),
+        value="" if published_row else plain(row.shown(row.value), finer),
         interval=interval,
         source=row.source.value,
         residual="" if row.residual_pct is None else signed(row.residual_pct),
@@ -344,17 +344,21 @@ def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str], oth
 
 
 def _beside(row: Observation, method: str, decimals: int) -> tuple[str, str, str]:
-    if method not in row.beside:
+    if method not in row.comparisons:
         return ("", "", "")
-    residual = row.beside_residuals_pct[method]
-    return plain(row.beside[method], decimals), "" if residual is None else signed(residual), grade(residual)
+    residual = row.comparison_residuals_pct[method]
+    return (
+        plain(row.shown(row.comparisons[method]), decimals),
+        "" if residual is None else signed(residual),
+        grade(residual),
+    )
 
 
 def _measured(row: Observation, decimals: int) -> tuple[str, str, str]:
     if row.measured is None:
         return ("", "", "")
     residual = row.measured_residual_pct
-    return plain(row.measured.value, decimals), "" if residual is None else signed(residual), grade(residual)
+    return plain(row.shown(row.measured.value), decimals), "" if residual is None else signed(residual), grade(residual)
 
 
 def basis_names(pages: Iterable[StudyPage]) -> list[str]:

@@ -90,7 +90,7 @@ def _part(loaded: ServiceResult, anchor: str, drawn: bool) -> ServicePart:
         tried=services.tried_rows(loaded),
         left_over=services.left_over(loaded),
         grouped=services.grouped(loaded),
-        full=any(one.mean >= service_plots.FULL for one in loaded.busy),
+        full=any(one.mean >= service_plots.FULL for one in loaded.utilization),
         drawn=drawn,
     )
     return _illustrated(part) if drawn else part

@@ -203,9 +203,9 @@ def _strip(axes: Any, row: int, strip: Strip, step: float, clock: Scale | None, 
 
 def search_chart(result: ServiceResult, salt: str) -> str:
     """The rate of each run of the search with its verdict, and the interval it ended in; '' without runs."""
-    if not result.tried:
+    if not result.search_runs:
         return ""
-    runs = [(number, run.qps / 1e3, run.valid) for number, run in enumerate(result.tried, 1)]
+    runs = [(number, run.rate / 1e3, run.valid) for number, run in enumerate(result.search_runs, 1)]
     low, high = (rate / 1e3 for rate in window(result))
 
     def paint(figure: Any) -> None:
@@ -238,7 +238,7 @@ def window(result: ServiceResult) -> tuple[float, float]:
     It starts at 0 where cutting the axis would gain little.
     """
     ends = list(result.peak) if result.peak is not None and result.peak[0] > 0 else []
-    rates = [run.qps for run in result.tried] + ends
+    rates = [run.rate for run in result.search_runs] + ends
     low, high = min(rates), max(rates)
     last = rates[: -len(ends) or None][-_LAST:] + ends
     around = max(max(last) - min(last), 1e-3 * max(last))

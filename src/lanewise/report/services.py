@@ -13,7 +13,8 @@ from lanewise.report.citations import shortened
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage, Tried
+    from lanewise.results.search_run import SearchRun
+    from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage
 
 BUSIEST = 10
 ALIKE = 0.05  # GPUs whose uses differ by no more are shown as one
@@ -118,9 +119,9 @@ def peak_text(loaded: ServiceResult) -> str:
     """How large a rate is valid, how that is known, and what the bound costs; '' where one rate was asked."""
     parts = []
     if loaded.peak is not None and loaded.peak[0] > 0:
-        parts.append(f"largest valid rate {interval(*loaded.peak)}{_found_in(loaded.tried)}")
+        parts.append(f"largest valid rate {interval(*loaded.peak)}{_found_in(loaded.search_runs)}")
     elif loaded.peak is not None:
-        parts.append(f"no valid rate{_found_in(loaded.tried).replace('found in', 'in')}")
+        parts.append(f"no valid rate{_found_in(loaded.search_runs).replace('found in', 'in')}")
     if loaded.steady:
         text = f"GPUs and paths alone, without a bound, allow {rate(loaded.steady)}"
         if loaded.peak is not None and loaded.peak[0] > 0:
@@ -130,8 +131,8 @@ def peak_text(loaded: ServiceResult) -> str:
     return "; ".join(parts)
 
 
-def _found_in(tried: Sequence[Tried]) -> str:
-    return f", found in {len(tried)} run{'s' * (len(tried) != 1)}" if tried else ""
+def _found_in(runs: Sequence[SearchRun]) -> str:
+    return f", found in {len(runs)} run{'s' * (len(runs) != 1)}" if runs else ""
 
 
 def facts(loaded: ServiceResult) -> list[tuple[str, str]]:
@@ -211,14 +212,16 @@ class Strip:
 
 def busiest(loaded: ServiceResult) -> list[Strip]:
     """The busiest first, of equally busy ones the one named first; GPUs that are alike busy are one."""
-    alone = [Strip(one.name, one.mean, one.series, one.mean, one.mean) for one in loaded.busy if one.kind != "GPU"]
+    alone = [
+        Strip(one.name, one.mean, one.series, one.mean, one.mean) for one in loaded.utilization if one.kind != "GPU"
+    ]
     groups: list[list[ResourceUtilization]] = []
-    for one in sorted((one for one in loaded.busy if one.kind == "GPU"), key=lambda one: -one.mean):
+    for one in sorted((one for one in loaded.utilization if one.kind == "GPU"), key=lambda one: -one.mean):
         if groups and groups[-1][0].mean - one.mean <= ALIKE:
             groups[-1].append(one)
         else:
             groups.append([one])
-    places = {one.name: place for place, one in enumerate(loaded.busy)}
+    places = {one.name: place for place, one in enumerate(loaded.utilization)}
     strips = [*alone, *map(_together, groups)]
     return sorted(strips, key=lambda one: (-one.mean, places.get(one.name, -1)))
 
@@ -305,9 +308,9 @@ def tried_rows(loaded: ServiceResult) -> list[tuple[str, str, str, str, str, str
     """Run, rate, latency, queries, verdict and reason of each run of the search, as it went."""
     unit = clock(loaded)
     return [
-        (str(number), _rate(one.qps), unit.number(one.latency), f"{one.queries:,}",
+        (str(number), _rate(one.rate), unit.number(one.latency), f"{one.queries:,}",
          "VALID" if one.valid else "INVALID", one.reason)
-        for number, one in enumerate(loaded.tried, 1)
+        for number, one in enumerate(loaded.search_runs, 1)
     ]  # fmt: skip
 
 

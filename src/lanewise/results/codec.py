@@ -14,47 +14,51 @@ from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, TypeVar, Union, cast
 
-from lanewise.errors import FormatError, Location
+from lanewise.errors import FormatError, InputError, Location
 from lanewise.results.observation import Observation, Source
 from lanewise.results.outline import Outline
 from lanewise.results.run import Run
+from lanewise.results.run_1 import run_2
+from lanewise.results.search_run import SearchRun
 from lanewise.results.service_result import ServiceResult
 
-SCHEMA = "lanewise.run/1"
-# What a row says besides its fields, for readers that do not compute: written, and not read back.
+SCHEMA, BEFORE = "lanewise.run/2", "lanewise.run/1"
+# Properties of a row that are written with its fields, for readers that do not compute; they are not read back.
 DERIVED = {
+    "unit": "SI unit of all values of the row: B/s, s, 1/s, B, or 1 for a ratio. Written, not read back.",
     "residual_pct": "100 * (value - published) / published; null where one is missing. Written, not read back.",
     "measured_residual_pct": "100 * (value - measured) / measured; null where one is missing. Written, not read back.",
 }
 T = TypeVar("T")
 
-_NAMES = {
-    "Mapping": Mapping,
-    "Observation": Observation,
-    "Outline": Outline,
-    "ServiceResult": ServiceResult,
-    "Source": Source,
-}
+_NAMES = {kind.__name__: kind for kind in (Mapping, Observation, Outline, SearchRun, ServiceResult, Source)}
 _HINTS: dict[type, dict[str, Any]] = {}
+_PLAIN: dict[Any, tuple[Any, str]] = {
+    float: ((int, float), "a number"),
+    int: (int, "a whole number"),
+    bool: (bool, "true or false"),
+    str: (str, "text"),
+}
 _RERUN = "write it again with the command that made it"
 
 
 def run_to_json(run: Run) -> str:
     """The run as indented JSON text; FormatError if a number that must be finite is not."""
-    body = {"schema": SCHEMA, **cast("dict[str, Any]", encode(run, "run"))}
+    body = {"schema": SCHEMA, **encode(run, "run")}
     return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def run_from_json(text: str, file: str) -> Run:
-    """The run in `text`; FormatError (place `file`) if it is cut short, of another schema or a wrong type."""
+    """The run in `text`, of this schema or the one before; FormatError with the place if it is cut short or wrong."""
     data = _parse(text, file)
-    found = data.get("schema") if isinstance(data, dict) else None
-    if found != SCHEMA:
-        said = f"its schema is {json.dumps(found)}" if found is not None else "it names no schema"
-        raise FormatError(
-            f"not a run that this version reads: {said}", location=Location(file), hint=_other_schema(found)
-        )
-    return decode(Run, data, "run", file)
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if schema not in (SCHEMA, BEFORE):
+        cause = f"its schema is {json.dumps(schema)}" if schema is not None else "it names no schema"
+        hint = f'give a file written by lanewise, with "schema": "{SCHEMA}"'
+        if isinstance(schema, str) and schema.startswith("lanewise.run/"):
+            hint = f"this version reads {BEFORE} and {SCHEMA}; use the version of lanewise that wrote it, or run again"
+        raise FormatError(f"not a run that this version reads: {cause}", location=Location(file), hint=hint)
+    return decode(Run, run_2(data) if schema == BEFORE else data, "run", file)
 
 
 def _parse(text: str, file: str) -> Any:
@@ -82,14 +86,8 @@ def _no_constant(literal: str) -> float:
     raise _NotFiniteError(literal)
 
 
-def _other_schema(found: object) -> str:
-    if isinstance(found, str) and found.startswith("lanewise.run/"):
-        return f"this version reads {SCHEMA}; use the version of lanewise that wrote the file, or run again"
-    return f'give a file written by lanewise, with "schema": "{SCHEMA}"'
-
-
-def encode(value: object, path: str) -> object:
-    """`value` as plain JSON data; `path` names it in errors."""
+def encode(value: object, path: str) -> Any:
+    """`value` as plain JSON data: any dataclass, mapping or sequence of such; `path` names it in errors."""
     if is_dataclass(value) and not isinstance(value, type):
         return _encode_dataclass(value, path)
     if isinstance(value, Mapping):
@@ -117,8 +115,8 @@ def _encode_dataclass(value: Any, path: str) -> dict[str, object]:
         out["note"] = "; ".join([*filter(None, [str(out["note"])]), *lost])
     if isinstance(value, Observation):
         for name in DERIVED:
-            residual = getattr(value, name)
-            out[name] = residual if residual is None or math.isfinite(residual) else None
+            derived = getattr(value, name)
+            out[name] = None if isinstance(derived, float) and not math.isfinite(derived) else derived
     return out
 
 
@@ -147,19 +145,12 @@ def _decode(kind: Any, data: Any, path: str, file: str) -> Any:
 
 
 def _decode_plain(kind: Any, data: Any, path: str, file: str) -> Any:
-    if kind is float:
-        _expect(isinstance(data, (int, float)) and not isinstance(data, bool), "a number", data, path, file)
-        try:
-            return float(data)
-        except OverflowError:
-            raise FormatError(f"{path} is too large a number", location=Location(file), hint=_RERUN) from None
-    if kind is int:
-        _expect(isinstance(data, int) and not isinstance(data, bool), "a whole number", data, path, file)
-    elif kind is bool:
-        _expect(isinstance(data, bool), "true or false", data, path, file)
-    elif kind is str:
-        _expect(isinstance(data, str), "text", data, path, file)
-    return data
+    types_, name = _PLAIN[kind]
+    _expect(isinstance(data, types_) and (kind is bool or not isinstance(data, bool)), name, data, path, file)
+    try:
+        return kind(data)
+    except OverflowError:
+        raise FormatError(f"{path} is too large a number", location=Location(file), hint=_RERUN) from None
 
 
 def _decode_union(kinds: tuple[Any, ...], data: Any, path: str, file: str) -> Any:
@@ -189,7 +180,10 @@ def _decode_dataclass(kind: Any, data: Any, path: str, file: str) -> Any:
             values[item.name] = _decode(kinds[item.name], data[item.name], f"{path}.{item.name}", file)
         elif item.default is MISSING and item.default_factory is MISSING:
             raise FormatError(f"{path} lacks '{item.name}'", location=Location(file), hint=_RERUN)
-    return kind(**values)
+    try:
+        return kind(**values)
+    except InputError as error:
+        raise FormatError(f"{path}: {error.cause}", location=Location(file), hint=error.hint) from None
 
 
 def _expect(fine: bool, wanted: str, data: object, path: str, file: str) -> None:
@@ -207,6 +201,3 @@ def hints(kind: type) -> dict[str, Any]:
 
 def _nullable(kind: Any) -> bool:
     return typing.get_origin(kind) in (Union, types.UnionType) and type(None) in typing.get_args(kind)
-
-
-__all__ = ["DERIVED", "SCHEMA", "decode", "encode", "hints", "run_from_json", "run_to_json"]

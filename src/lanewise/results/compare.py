@@ -11,8 +11,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lanewise import units
-from lanewise.errors import FormatError
 from lanewise.results.estimate import median_interval
 from lanewise.results.match import identity, join
 from lanewise.results.observation import Basis, Observation, Source
@@ -30,14 +28,27 @@ _BETTER = {"B/s": 1, "1/s": 1, "s": -1}  # more is better of rates, less of time
 
 @dataclass(frozen=True, slots=True)
 class RowPair:
-    """Two observations of the same thing; values are in `unit`, the left one's, None where unknown."""
+    """Two observations of the same thing, in SI; `right_value` is None as well where the two are of another kind."""
 
     left: Observation
     right: Observation
-    unit: str
-    left_value: float | None
-    right_value: float | None
-    note: str = ""
+
+    @property
+    def left_value(self) -> float | None:
+        """The left value, None where unknown."""
+        return self.left.value
+
+    @property
+    def right_value(self) -> float | None:
+        """The right value, None where unknown or of another dimension than the left one."""
+        return None if self.note else self.right.value
+
+    @property
+    def note(self) -> str:
+        """Why the two cannot be compared, '' if they can."""
+        if self.left.unit == self.right.unit:
+            return ""
+        return f"not comparable: {self.left.display_unit} and {self.right.display_unit}"
 
     @property
     def difference_pct(self) -> float | None:
@@ -57,7 +68,7 @@ class RowPair:
 
         None as well where a value is missing or not above zero.
         """
-        sense = _BETTER.get(_dimension(self.unit) or "")
+        sense = _BETTER.get(self.left.unit)
         if sense is None or not self.left_value or not self.right_value or self.left_value * self.right_value < 0:
             return None
         return float((self.right_value / self.left_value) ** sense)
@@ -69,7 +80,7 @@ class RowPair:
         '' where that is not known. The intervals hold 95 %, or all samples where those are too few; one value alone
         says nothing of its spread.
         """
-        speed, left, right = self.speed, interval(self.left), self._right_interval
+        speed, left, right = self.speed, interval(self.left), interval(self.right)
         if speed is None or left is None or right is None or not self.measured:
             return ""
         if left[0] <= right[1] and right[0] <= left[1]:
@@ -83,14 +94,6 @@ class RowPair:
         if not self.measured:
             return {}
         return {key: (sides[0][key], sides[1][key]) for key in sides[0] if sides[0][key] != sides[1][key]}
-
-    @property
-    def _right_interval(self) -> tuple[float, float] | None:
-        found = interval(self.right)
-        if found is None or self.right.unit == self.unit:
-            return found
-        low, high = (units.from_si(units.to_si(end, self.right.unit), self.unit) for end in found)
-        return low, high
 
 
 def interval(row: Observation) -> tuple[float, float] | None:
@@ -135,7 +138,7 @@ def compare(
     """Join rows by their identity without the fields in `ignore`; then what is left over without method and path."""
     # A path that has become another one (peers that are staged now) is what a comparison is for.
     rows = join(left, right, ignore, relax=("method", "path"))
-    pairs = tuple(_pair(*pair) for pair in rows.pairs)
+    pairs = tuple(RowPair(*pair) for pair in rows.pairs)
     return Comparison(names[0], names[1], pairs, rows.only_left, rows.only_right)
 
 
@@ -179,13 +182,15 @@ def _beside(row: Observation, source: Source) -> Observation | None:
     """What was published or measured beside a row, as a row of its own."""
     bare = replace(
         row, source=source, published=None, measured=None, basis=None, limit="", rests_on=(), low=None, high=None,
-        use={}, samples=(), note="", beside={},
+        use={}, samples=(), note="", comparisons={},
     )  # fmt: skip
     if source is Source.PUBLISHED and row.published is not None:
         return replace(bare, value=row.published)
     if source is Source.MEASURED and row.measured is not None:
         seen = row.measured
-        return replace(bare, value=seen.value, low=seen.low, high=seen.high, note=seen.which)
+        return replace(
+            bare, value=seen.value, low=seen.low, high=seen.high, samples=seen.samples, how=seen.how, note=seen.note
+        )
     return None
 
 
@@ -194,7 +199,7 @@ def service_rows(loaded: ServiceResult, study: str = "") -> tuple[Observation, .
     latency = f"p{round(100 * loaded.percentile, 6):g} latency"
     found: list[tuple[str, float, str, float | None, float | None]] = [
         ("answered rate", loaded.answered, "QPS", None, None),
-        (latency, 1e3 * loaded.latency, "ms", None, None),
+        (latency, loaded.latency, "ms", None, None),
     ]
     if loaded.peak is not None:
         low, high = loaded.peak
@@ -208,22 +213,6 @@ def service_rows(loaded: ServiceResult, study: str = "") -> tuple[Observation, .
         )
         for metric, value, unit, low, high in found
     )  # fmt: skip
-
-
-def _pair(left: Observation, right: Observation) -> RowPair:
-    value, note = right.value, ""
-    if value is not None and right.unit != left.unit:
-        same = _dimension(left.unit) is not None and _dimension(left.unit) == _dimension(right.unit)
-        value = units.from_si(units.to_si(value, right.unit), left.unit) if same else None
-        note = "" if same else f"not comparable: {left.unit} and {right.unit}"
-    return RowPair(left, right, left.unit, left.value, value, note)
-
-
-def _dimension(unit: str) -> str | None:
-    try:
-        return units.dimension(unit)
-    except FormatError:
-        return None
 
 
 def _joined(names: tuple[str, str], parts: list[Comparison]) -> Comparison:

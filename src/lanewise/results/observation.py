@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from lanewise import units
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -28,39 +30,26 @@ class Basis(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """A measured value that a row is laid beside, in the row's unit, and which one of a measured run it is.
-
-    `value` is the median, `low` and `high` the smallest and largest of `samples` samples; 0: the tool gave one value.
-    """
-
-    value: float
-    which: str
-    low: float | None = None
-    high: float | None = None
-    samples: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Observation:
-    """One value of one metric of one flow in one scenario, in `unit` (GB/s, us, QPS, %).
+    """One value of one metric of one flow in one scenario, in SI: B/s, s, 1/s, B or a ratio, named by `unit`.
 
+    `display_unit` (GB/s, us, QPS, %) is that of the table or tool the value comes from, for text alone.
     `limit` names what holds the value down, `rests_on` the figures and sources it comes from, `low` and `high`
     the interval where a prediction is one, `use` the use (0..1) of each shared resource, `published` the value it is
-    laid beside, `path` the kind of path (host to device, peer PIX, staged). `value` None means unknown, and `note`
+    compared with, `path` the kind of path (host to device, peer PIX, staged). `value` None means unknown, and `note`
     says why. `role` is prediction; or input, where the published value itself went in; or repeat, where the row says
     in another unit or as a ratio what other rows say already. Only predictions count in summaries of residuals.
-    `beside` holds the same metric by other methods, in the same unit: {'steady state': 24.9}. `how` says how a measured
+    `comparisons` holds the same metric by other methods: {'steady state': 24.9e9}. `how` says how a measured
     value was obtained: {'engine': 'copy engine', 'NUMA node': '0', 'link under load': 'Gen5 x16'}; its `low` and `high`
-    are the smallest and largest of its `samples`, the value their median. `measured` is what was measured where the row
-    predicts.
+    are the smallest and largest of its `samples`, the value their median. `measured` is the measured row that a
+    predicted one is compared with; its note names the run.
     """
 
     scenario: str
     flow: str
     metric: str
     value: float | None
-    unit: str
+    display_unit: str
     source: Source
     study: str = ""
     system: str = ""
@@ -78,9 +67,18 @@ class Observation:
     path: str = ""
     note: str = ""
     samples: tuple[float, ...] = ()
-    beside: Mapping[str, float] = field(default_factory=dict)
+    comparisons: Mapping[str, float] = field(default_factory=dict)
     how: Mapping[str, str] = field(default_factory=dict)
-    measured: Measured | None = None
+    measured: Observation | None = None
+
+    @property
+    def unit(self) -> str:
+        """The SI unit of every value of the row: B/s, s, 1/s, B, or 1 for a ratio."""
+        return units.si_unit(self.display_unit)
+
+    def shown(self, value: float | None) -> float | None:
+        """One of the row's values as a number in its display unit, for text."""
+        return None if value is None else units.in_unit(value, self.display_unit)
 
     @property
     def residual_pct(self) -> float | None:
@@ -93,9 +91,9 @@ class Observation:
         return _residual_pct(self.value, self.measured.value) if self.measured else None
 
     @property
-    def beside_residuals_pct(self) -> dict[str, float | None]:
-        """The residual in % of each value in `beside`, by method, as `residual_pct` is of the row's own."""
-        return {method: _residual_pct(value, self.published) for method, value in self.beside.items()}
+    def comparison_residuals_pct(self) -> dict[str, float | None]:
+        """The residual in % of each value in `comparisons`, by method, as `residual_pct` is of the row's own."""
+        return {method: _residual_pct(value, self.published) for method, value in self.comparisons.items()}
 
 
 def _residual_pct(value: float | None, reference: float | None) -> float | None:

@@ -9,6 +9,7 @@ import statistics
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lanewise import units
 from lanewise.results.match import group
 from lanewise.results.observation import Observation, Source
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One measured value of one metric of one flow: independent of those before it, in `unit`.
+    """One measured value of one metric of one flow: independent of those before it, in SI.
+
+    `display_unit` (GB/s, us) is the unit that text shows it in.
 
     `settings` are the numbers that tell cells of one scenario apart (bytes, threads), `how` the words that say how the
     value was obtained (engine, method, NUMA node, link under load). `value` None: not measured, and `note` says why.
@@ -29,15 +32,20 @@ class Sample:
     flow: str
     metric: str
     value: float | None
-    unit: str
+    display_unit: str
     settings: Mapping[str, int] = field(default_factory=dict)
     how: Mapping[str, str] = field(default_factory=dict)
     path: str = ""
     note: str = ""
 
+    @property
+    def unit(self) -> str:
+        """The SI unit of the value: B/s, s, 1/s, B, or 1 for a ratio."""
+        return units.si_unit(self.display_unit)
+
     def row(self) -> dict[str, Any]:
-        """The sample as one flat-keyed record of a long-format file."""
-        return asdict(self)
+        """The sample as one flat-keyed record of a long-format file, with the SI unit of its value."""
+        return {**asdict(self), "unit": self.unit}
 
 
 def summarise(samples: Iterable[Sample], system: str = "") -> tuple[Observation, ...]:
@@ -54,7 +62,7 @@ def _observe(samples: list[Sample], system: str) -> Observation:
     values = tuple(sample.value for sample in samples if sample.value is not None)
     notes = dict.fromkeys(sample.note for sample in samples if sample.note)
     return Observation(
-        last.scenario, last.flow, last.metric, statistics.median(values) if values else None, last.unit,
+        last.scenario, last.flow, last.metric, statistics.median(values) if values else None, last.display_unit,
         Source.MEASURED, system=system, settings=dict(last.settings), path=last.path, how=dict(last.how),
         low=min(values, default=None), high=max(values, default=None), samples=values, note="; ".join(notes),
     )  # fmt: skip

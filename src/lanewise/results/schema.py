@@ -37,7 +37,10 @@ def _define(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
         kinds = hints(kind)
         properties = {item.name: _describe(kinds[item.name], found) for item in fields(kind)}
         if kind is Observation:
-            properties |= {name: {"type": ["number", "null"], "description": says} for name, says in DERIVED.items()}
+            properties |= {
+                name: {"type": "string" if name == "unit" else ["number", "null"], "description": text}
+                for name, text in DERIVED.items()
+            }
         found[name] = {
             "type": "object",
             "description": " ".join((kind.__doc__ or "").split()),
@@ -69,6 +72,3 @@ def _either(args: tuple[Any, ...], found: dict[str, Any]) -> dict[str, Any]:
     if all(arg in _PLAIN for arg in args):
         return {"type": [_PLAIN[arg] for arg in args]}
     return {"anyOf": [_describe(arg, found) for arg in args]}
-
-
-__all__ = ["run_schema"]

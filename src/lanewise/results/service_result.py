@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lanewise.results.observation import Source
+    from lanewise.results.search_run import SearchRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +25,6 @@ class Stage:
     name: str
     mean: float
     slowest: float
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """One run of a search: the target rate, the latency (s) at the bound's percentile, and MLPerf's verdict."""
-
-    qps: float
-    latency: float
-    valid: bool
-    queries: int
-    seed: int
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +53,9 @@ class ServiceResult:
     """One service at one rate: latency percentiles, where time went, what was busy, and whether the bound held.
 
     `percentiles` are (share 0..1, latency s), ascending; `series_step` is the width in s of the intervals of each
-    ResourceUtilization.series. `peak` is the interval in QPS in which the largest valid rate lies, with `tried` the
-    runs that found it; both are empty where a single rate was asked. `steady` is the rate in QPS that GPUs and paths
-    allow without any bound.
+    ResourceUtilization.series. `peak` is the interval in QPS in which the largest valid rate lies, with the
+    `search_runs` that found it; both are empty where a single rate was asked. `steady` is the rate in QPS that GPUs and
+    paths allow without any bound.
     """
 
     name: str
@@ -88,11 +77,11 @@ class ServiceResult:
     rests_on: tuple[str, ...] = ()
     percentiles: tuple[tuple[float, float], ...] = ()
     stages: tuple[Stage, ...] = ()
-    busy: tuple[ResourceUtilization, ...] = ()
+    utilization: tuple[ResourceUtilization, ...] = ()
     series_step: float = 0.0
     batch: float = 0.0
     peak: tuple[float, float] | None = None
-    tried: tuple[Tried, ...] = ()
+    search_runs: tuple[SearchRun, ...] = ()
     steady: float | None = None
     advice: tuple[Advice, ...] = ()
     goodput: float = 0.0

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError
 from lanewise.results.search_run import SearchRun
-from lanewise.results.service_result import Tried
 from lanewise.serving.advice import BUSY, advice, doubts, stage_limit
 from lanewise.serving.ceiling import ceiling
 from lanewise.serving.durations import Durations
@@ -66,7 +65,7 @@ def _result(
     result = service_result(simulation, place, rates[place], run, outcome)
     most = ceiling(simulation, place, rates).qps
     limit, changes = result.limit, advice(simulation, place, rates, most)
-    if not result.valid and max(resource.mean for resource in result.busy) < BUSY:
+    if not result.valid and max(resource.mean for resource in result.utilization) < BUSY:
         limit, changes = stage_limit(deployment, result)
     note = "; ".join(filter(None, [*doubts(simulation, deployment, run.duration), result.note]))
     # With other services the ceiling depends on how they share, so only the gains are stated.
@@ -122,12 +121,12 @@ def at_peak(
     low, high = estimate.interval
     if high == math.inf:  # valid at the ceiling: nothing above it can be, and one run may have been lucky
         low, high = last.rate * max(0.0, 1.0 - durations.deviation(last)), last.rate
-    tried = tuple(Tried(run.rate, run.latency, run.valid, run.queries, run.seed, run.reason) for run in estimate.runs)
     mine = results[place]
     others = [f"{result.name} is INVALID at its rate: {result.reason}" for result in results
               if result is not mine and not result.valid]  # fmt: skip
     mine = replace(
-        mine, reason=mine.reason if valid else estimate.reason, peak=(low, high), tried=tried,
+        mine, reason=mine.reason if valid else estimate.reason, peak=(low, high),
+        search_runs=estimate.runs,
         note="; ".join(filter(None, [*others, mine.note])),
     )  # fmt: skip
     return (*results[:place], mine, *results[place + 1 :]), outcome

@@ -76,7 +76,7 @@ def service_result(
         latency=latency, valid=verdict.valid, reason=verdict.reason,
         limit=limit_name(simulation, deployment, limit), basis=limit.basis,
         rests_on=limit.rests_on, percentiles=_percentiles(out), stages=_stages(load, out, latency),
-        busy=tuple(each.busy for each in used[:20]), series_step=run.duration / run.steps if run.steps else 0.0,
+        utilization=tuple(each.busy for each in used[:20]), series_step=run.duration / run.steps if run.steps else 0.0,
         batch=out.samples / out.batches if out.batches else 0.0, goodput=answered * load.workload.bytes_in,
         duration=run.duration, seed=run.seed, settings=dict(simulation.system.settings),
         assumptions=_assumptions(deployment), note="; ".join(filter(None, notes)),

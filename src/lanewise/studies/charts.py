@@ -42,10 +42,11 @@ def _surface(entry: SurfaceForm, rows: Sequence[Observation]) -> Chart:
         chosen = [row for row in rows if row.table in panel]
         for value in _sorted(_axis(row, by) for row in chosen):
             members = [row for row in chosen if _axis(row, by) == value]
-            cells = {_axis(row, x): row.value for row in members}
+            cells = {_axis(row, x): row.shown(row.value) for row in members}
             points = tuple((place, cells[place]) for place in _sorted(cells))
             series.append(Series(str(value), "predicted", points, (), panel[0] if len(panels) > 1 else ""))
-    y_label = entry.y_label or next((f"{row.metric} ({row.unit})" for row in rows if row.table in entry.tables), "")
+    names = (f"{row.metric} ({row.display_unit})" for row in rows if row.table in entry.tables)
+    y_label = entry.y_label or next(names, "")
     return Chart(
         entry.title, entry.kind, entry.x_label or ("" if x == "label" else x), y_label, tuple(series), entry.note,
         entry.by_label or ("" if by == "label" else by), entry.within,
@@ -67,7 +68,7 @@ def _chart(entry: ChartForm, rows: Sequence[Observation]) -> Chart:
         name = f"{group} {by}".strip() if by not in ("", "label", "table") else str(group)
         sources = ("predicted", "published", *(("measured",) if any(row.measured for row in chosen) else ()))
         series += [_series(members, x, name, name, kind) for kind in sources]
-    y_label = entry.y_label or (f"{chosen[0].metric} ({chosen[0].unit})" if chosen else "")
+    y_label = entry.y_label or (f"{chosen[0].metric} ({chosen[0].display_unit})" if chosen else "")
     x_label = entry.x_label or ("" if x == "label" else x)
     return Chart(entry.title, entry.kind, x_label, y_label, tuple(series), entry.note)
 

@@ -8,7 +8,7 @@ from lanewise import units
 from lanewise.errors import FormatError, LanewiseError, error_location
 from lanewise.expressions import describe, is_number
 from lanewise.perf.resources import weakest
-from lanewise.results.observation import Basis, Measured, Observation, Source
+from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.run import Conclusion
 from lanewise.studies.rows import NotStated, StudyRows, ValueKind
 
@@ -31,8 +31,8 @@ def derive(row: RowForm, before: Sequence[Observation]) -> Observation:
     only_published = not inputs
     rows = inputs or published
     return Observation(
-        scenario=row.label, flow="", metric=row.metric, unit=row.unit, table=row.table, settings=dict(row.settings),
-        value=_in_unit(result, row),
+        scenario=row.label, flow="", metric=row.metric, value=_in_si(result, row), display_unit=row.unit,
+        table=row.table, settings=dict(row.settings),
         source=Source.EXTRAPOLATED if only_published else Source.PREDICTED,
         basis=None if only_published else Basis(weakest([str(o.basis) for o in rows if o.basis])),
         limit=" / ".join(dict.fromkeys(o.limit for o in rows if o.limit)) if len(rows) < 3 else "",
@@ -53,11 +53,12 @@ def _evaluate(
     return value, rows.inputs, published.inputs
 
 
-def _in_unit(result: Any, row: RowForm) -> float:
-    return units.from_si(result, row.unit) if row.unit == "%" else float(result)
+def _in_si(result: Any, row: RowForm) -> float:
+    """The result of an expression, which computes in the units of the tables; a share comes out as a ratio."""
+    return float(result) if row.unit == "%" else units.to_si(result, row.unit)
 
 
-def _measured(row: RowForm, before: Sequence[Observation]) -> Measured | None:
+def _measured(row: RowForm, before: Sequence[Observation]) -> Observation | None:
     """The row computed from measured values, None unless all that it needs were measured."""
     try:
         result, inputs, _ = _evaluate(row, before, ValueKind.MEASURED)
@@ -65,7 +66,10 @@ def _measured(row: RowForm, before: Sequence[Observation]) -> Measured | None:
         return None
     if not inputs or not is_number(result):
         return None
-    return Measured(_in_unit(result, row), "computed from measured rows")
+    return Observation(
+        scenario=row.label, flow="", metric=row.metric, value=_in_si(result, row), display_unit=row.unit,
+        source=Source.MEASURED, table=row.table, settings=dict(row.settings), note="computed from measured rows",
+    )  # fmt: skip
 
 
 def _unknown(row: RowForm, before: Sequence[Observation]) -> Observation | None:
@@ -78,7 +82,7 @@ def _unknown(row: RowForm, before: Sequence[Observation]) -> Observation | None:
     if not missing:
         return None
     return Observation(
-        scenario=row.label, flow="", metric=row.metric, value=None, unit=row.unit, source=Source.PREDICTED,
+        scenario=row.label, flow="", metric=row.metric, value=None, display_unit=row.unit, source=Source.PREDICTED,
         table=row.table, settings=dict(row.settings), published=row.published,
         extrapolated=row.extrapolated, role=row.role,
         study=missing[0].study, system=missing[0].system, note=f"unknown, as {missing[0].table} is: {missing[0].note}",

@@ -13,7 +13,7 @@ from lanewise import units
 from lanewise.errors import FormatError, InputError
 from lanewise.perf.flow import parse_flows
 from lanewise.results.match import CONTEXT, METHOD, Identity, group, identity
-from lanewise.results.observation import Measured, Observation, Source
+from lanewise.results.observation import Observation, Source
 from lanewise.results.sample import Sample
 from lanewise.serving.workload import workload
 
@@ -57,10 +57,10 @@ def check_measured(form: StudyForm, runs: Iterable[MeasuredRun]) -> None:
             raise InputError(cause, hint=f"--measured {next(iter(form.systems))}={run.name}; systems: {names}")
 
 
-def find(row: RowForm, runs: Sequence[MeasuredRun]) -> Measured | None:
-    """The measured value that answers a row, in the row's unit; None where no run has it.
+def find(row: RowForm, runs: Sequence[MeasuredRun]) -> Observation | None:
+    """The measured row that answers a row of a study; None where no run has it.
 
-    Of several, the one in whose size, engine and memory a rate is predicted is taken, and `which` says so.
+    Of several, the one in whose size, engine and memory a rate is predicted is taken, and its note says so.
     """
     scenario = row.scenario
     if row.derive or scenario.demand is not None:
@@ -84,10 +84,10 @@ def find(row: RowForm, runs: Sequence[MeasuredRun]) -> Measured | None:
     if not fitting:
         return None
     best, run = min(fitting, key=lambda pair: _order(pair[0], row, flows))
-    return _measured(best, row.unit, _which(best, run, fitting))
+    return replace(best, note=_note(best, run, fitting))
 
 
-def _load_tested(row: RowForm, runs: Sequence[MeasuredRun]) -> Measured | None:
+def _load_tested(row: RowForm, runs: Sequence[MeasuredRun]) -> Observation | None:
     """The peak of a load test for a row about a service; of several that fit the last run's highest.
 
     Its queries must have the service's bytes and bound, and it must name every setting of the row with the same value:
@@ -117,7 +117,7 @@ def _load_tested(row: RowForm, runs: Sequence[MeasuredRun]) -> Measured | None:
         return None
     last = fitting[-1][1]
     best = max((sample for sample, run in fitting if run is last), key=lambda sample: sample.value or 0.0)
-    return _measured(best, row.unit, _which(best, last, fitting))
+    return replace(best, note=_note(best, last, fitting))
 
 
 def _agrees(sample: Observation, row: RowForm, flows: Sequence[Flow]) -> bool:
@@ -127,7 +127,7 @@ def _agrees(sample: Observation, row: RowForm, flows: Sequence[Flow]) -> bool:
     sizes = {flow.size for flow in flows if flow.size is not None}
     if sizes and {float(sample.settings.get("bytes", -1))} != sizes:
         return False
-    return _same_kind(sample.unit, row.unit)
+    return sample.unit == units.si_unit(row.unit)
 
 
 def _flows(row: Observation | Sample) -> tuple[Flow, ...]:
@@ -179,13 +179,6 @@ _REDUCED: Mapping[str, Callable[[Observation | Sample], Hashable]] = {
 }
 
 
-def _same_kind(one: str, other: str) -> bool:
-    try:
-        return units.dimension(one) == units.dimension(other)
-    except FormatError:
-        return False
-
-
 def _order(sample: Observation, row: RowForm, flows: Sequence[Flow]) -> tuple[float, ...]:
     """Smallest first: memory as named, the copy engine, the size at which the metric is defined, most samples."""
     size = float(sample.settings.get("bytes", 0))
@@ -197,7 +190,7 @@ def _order(sample: Observation, row: RowForm, flows: Sequence[Flow]) -> tuple[fl
     )
 
 
-def _which(sample: Observation, run: MeasuredRun, fitting: Sequence[tuple[Observation, MeasuredRun]]) -> str:
+def _note(sample: Observation, run: MeasuredRun, fitting: Sequence[tuple[Observation, MeasuredRun]]) -> str:
     settings = [units.size(n) if name == "bytes" else f"{name} {n}" for name, n in sample.settings.items()]
     words = [sample.how[key] for key in ("engine", "mode") if key in sample.how]
     node = [f"NUMA node {sample.how['NUMA node']}"] if "NUMA node" in sample.how else []
@@ -206,16 +199,7 @@ def _which(sample: Observation, run: MeasuredRun, fitting: Sequence[tuple[Observ
     return text + (f"; taken out of {len(fitting)} that fit" if len(fitting) > 1 else "")
 
 
-def _measured(sample: Observation, unit: str, which: str) -> Measured:
-    value, low, high = (
-        None if each is None else units.from_si(units.to_si(each, sample.unit), unit)
-        for each in (sample.value, sample.low, sample.high)
-    )
-    assert value is not None
-    return Measured(value, which, low, high, len(sample.samples))
-
-
 def matched(rows: Iterable[Observation]) -> Mapping[str, int]:
     """How many rows have a measured value out of each run, by the run's name."""
-    found = [row.measured.which.partition(": ")[0] for row in rows if row.measured]
+    found = [row.measured.note.partition(": ")[0] for row in rows if row.measured]
     return Counter(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lanewise import units
 from lanewise.errors import Contradiction, error_location, unknown_name
 from lanewise.expressions import STATEMENTS, check_expression
 from lanewise.studies import sections
@@ -104,7 +105,8 @@ def _rows(table: YamlNode, row: YamlNode, name: str, index: int, systems: dict[s
     return [
         RowForm(
             table=name, label=row["label"].text(f"row {index + 1}"), system=system, settings=common | point.setting,
-            scenario=form, metric=metric, unit=unit, published=point.published, extrapolated=point.extrapolated,
+            scenario=form, metric=metric, unit=unit, extrapolated=point.extrapolated,
+            published=None if point.published is None else units.to_si(point.published, unit),
             role=nodes["role"].choice(ROLES, "prediction"),
             note=nodes["note"].text(), derive=derive, group=row["group"].text(),
             location=row["published"][i].location,

@@ -33,12 +33,12 @@ class ValueKind(Enum):
     ASSUMED = "assumed"
 
     def of(self, row: Observation) -> float | None:
-        """That value of a row."""
+        """That value of a row, as a number in the unit of its table: study files compute in those."""
         if self is ValueKind.ASSUMED:
             return 1.0
         if self is ValueKind.MEASURED:
-            return row.measured.value if row.measured else None
-        return row.value if self is ValueKind.PREDICTED else row.published
+            return row.shown(row.measured.value) if row.measured else None
+        return row.shown(row.value if self is ValueKind.PREDICTED else row.published)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ class StudyRow:
         """
         row = self.observation
         stated = {
-            "value": self.value, "published": row.published, "label": row.scenario, "table": row.table,
+            "value": self.value, "published": row.shown(row.published), "label": row.scenario, "table": row.table,
             "system": row.system, "extrapolated": row.extrapolated, "metric": row.metric,
         }  # fmt: skip
         predicted = {
-            "predicted": row.value, "limit": row.limit, "basis": str(row.basis) if row.basis else None,
-            "low": row.low, "high": row.high, "residual_pct": row.residual_pct,
+            "predicted": row.shown(row.value), "limit": row.limit, "basis": str(row.basis) if row.basis else None,
+            "low": row.shown(row.low), "high": row.shown(row.high), "residual_pct": row.residual_pct,
         }  # fmt: skip
         fields = stated | predicted | dict(row.settings)
         if name not in fields:

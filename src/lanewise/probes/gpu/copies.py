@@ -65,7 +65,7 @@ def sweep(measurement: Measurement, session: GpuSession) -> Iterator[Sample]:
             yield sample
             if sample.metric == "goodput" and sample.value:
                 key = (sample.scenario, sample.flow)
-                seconds.setdefault(key, {}).setdefault(size, []).append(size / (sample.value * 1e9))
+                seconds.setdefault(key, {}).setdefault(size, []).append(size / sample.value)
                 last[key] = sample
     for key, by_size in seconds.items():
         yield from _fit(last[key], by_size)
@@ -76,9 +76,9 @@ def _fit(sample: Sample, seconds: Mapping[int, Sequence[float]]) -> Iterator[Sam
     if fit is None:
         return
     note = f"fitted to {len(seconds)} sizes, the worst {100 * fit.worst:.0f} % off the line"
-    fitted = (("fit_latency", fit.latency * 1e6, "us"), ("fit_bandwidth", fit.bandwidth / 1e9, "GB/s"))
+    fitted = (("fit_latency", fit.latency, "us"), ("fit_bandwidth", fit.bandwidth, "GB/s"))
     for metric, value, unit in fitted:
-        yield replace(sample, metric=metric, value=value, unit=unit, settings={}, note=note)
+        yield replace(sample, metric=metric, value=value, display_unit=unit, settings={}, note=note)
 
 
 def _not_measured(measurement: Measurement, session: GpuSession, reason: str) -> Iterator[Sample]:
@@ -113,7 +113,7 @@ class _CopySeries:
         with self._telemetry.recording():
             window = _window(self._run, self._schedule)
         doubt = _IN_TURNS if window.in_turns else "" if window.complete else _OUTLASTED
-        rates = [rate * job.bytes / 1e9 for rate, job in zip(window.rates, self._jobs, strict=True)]
+        rates = [rate * job.bytes for rate, job in zip(window.rates, self._jobs, strict=True)]
         for scenario in self._measurement.scenarios:
             for i, (job, rate) in enumerate(zip(self._jobs, rates, strict=True)):
                 note = "; ".join(text for text in (self._notes[i], doubt) if text)

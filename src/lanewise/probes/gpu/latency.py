@@ -20,25 +20,25 @@ LAUNCHES = 100
 
 
 def chase(measurement: Measurement, session: GpuSession) -> Iterator[Sample]:
-    """Nanoseconds of one dependent read by the destination GPU from the source's memory."""
+    """Seconds of one dependent read by the destination GPU from the source's memory."""
     flow = measurement.flows[0]
     reader, holder, node = session.gpus.ordinal(flow.dst), session.gpus.ordinal(flow.src), session.gpus.node(flow)
 
-    def nanoseconds() -> float:
-        return 1e9 * session.cuda.chase(reader, holder, node, steps=CHASE_STEPS)
+    def seconds() -> float:
+        return session.cuda.chase(reader, holder, node, steps=CHASE_STEPS)
 
-    return _samples(measurement, session, "chase_latency", "ns", "SM", nanoseconds)
+    return _samples(measurement, session, "chase_latency", "ns", "SM", seconds)
 
 
 def launch(measurement: Measurement, session: GpuSession) -> Iterator[Sample]:
-    """Microseconds of a small copy in a row of such, launched on a stream."""
+    """Seconds of a small copy in a row of such, launched on a stream."""
     flow = measurement.flows[0]
     src, dst, node = session.gpus.ordinal(flow.src), session.gpus.ordinal(flow.dst), session.gpus.node(flow)
 
-    def microseconds() -> float:
-        return 1e6 * session.cuda.launch(src, dst, flow.p2p, LAUNCHES, node)
+    def seconds() -> float:
+        return session.cuda.launch(src, dst, flow.p2p, LAUNCHES, node)
 
-    return _samples(measurement, session, "latency", "us", engine(flow), microseconds)
+    return _samples(measurement, session, "latency", "us", engine(flow), seconds)
 
 
 def _samples(

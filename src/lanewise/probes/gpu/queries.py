@@ -60,11 +60,11 @@ def _samples(measurement: Measurement, session: GpuSession, run: CudaRun, size: 
 
     def measure() -> Iterator[Sample]:
         with telemetry.recording():
-            rate = size / run.run()[0].marks[-1] / 1e9
+            rate = size / run.run()[0].marks[-1]
         how = {"NUMA node": node, **telemetry.how(), "data": "verified"}
         yield _sample(measurement, "goodput", rate, "GB/s", how, note)
         if large:
-            share = 100 * rate / statistics.median(large)
+            share = rate / statistics.median(large)
             size_note = f"of copies of {session.jobs(measurement)[0].bytes:,} B"
             yield _sample(measurement, "share", share, "%", how, size_note)
 

@@ -195,7 +195,7 @@ class _NodePair:
         settings = {"threads": 1, "bytes": chase.lines * 64}
 
         def measure() -> Iterator[Sample]:
-            time = chase.run(self.cores("latency")[0], _SECONDS)
+            time = chase.run(self.cores("latency")[0], _SECONDS) * 1e-9
             if not chase.verify():
                 raise CannotMeasure("a chain of loads went astray", hint="test this machine's memory")
             yield Sample(
@@ -234,15 +234,15 @@ def _faster_stores(crew: HostCrew, work: str) -> tuple[HostWork, dict[str, str]]
             rates[name].append(_rate(crew, kind)[0] or 0.0)
     medians = {name: statistics.median(values) for name, values in rates.items()}
     best, rest = sorted(medians, key=lambda name: -medians[name])
-    return kinds[best], {"stores": best, "other stores": f"{rest} {medians[rest]:.3g} GB/s in a short trial"}
+    return kinds[best], {"stores": best, "other stores": f"{rest} {medians[rest] / 1e9:.3g} GB/s in a short trial"}
 
 
 def _rate(crew: HostCrew, stores: HostWork) -> tuple[float | None, str]:
-    """GB/s of all threads in the window in which all of them run; None and why if there is none."""
+    """B/s of all threads in the window in which all of them run; None and why if there is none."""
     window = crew.run(stores, _SECONDS)
     if window.seconds <= 0:
         return None, "the threads did not run at the same time; is this machine busy?"
-    return sum(window.bytes) / window.seconds / 1e9, ""
+    return sum(window.bytes) / window.seconds, ""
 
 
 def _node_of(pieces: Sequence[HostMemory]) -> str:

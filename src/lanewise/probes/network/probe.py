@@ -105,12 +105,12 @@ def _first_counters(run: NetworkRun, seconds: float) -> list[Counters]:
 
 
 def _rates(before: Counters, after: Counters) -> list[float]:
-    """GB/s of each connection between two readings; CannotMeasure where the clock or a count went backwards."""
+    """B/s of each connection between two readings; CannotMeasure where the clock or a count went backwards."""
     seconds = after[0] - before[0]
     moved = [b - a for a, b in zip(before[1], after[1], strict=True)]
     if seconds <= 0 or min(moved) < 0:
         raise CannotMeasure("the other side's byte counters go backwards", hint="use the same version on both sides")
-    return [size / seconds / 1e9 for size in moved]
+    return [size / seconds for size in moved]
 
 
 class _NetworkSamples:
@@ -145,9 +145,9 @@ class _NetworkSamples:
     def latency(self, trips: _native.RoundTrips) -> Iterator[Sample]:
         """Of one window: mean and percentiles of half round trips."""
         how = {**self._how(0), "round trips": str(trips.count)}
-        yield self._sample(FLOWS["to"], "latency", trips.mean(), "us", how)
+        yield self._sample(FLOWS["to"], "latency", trips.mean() * 1e-6, "us", how)
         for metric, share in PERCENTILES.items():
-            yield self._sample(FLOWS["to"], metric, trips.percentile(share), "us", how)
+            yield self._sample(FLOWS["to"], metric, trips.percentile(share) * 1e-6, "us", how)
 
     def _how(self, direction: int) -> dict[str, str]:
         measurement, endpoint = self._measurement, self._run.endpoints[direction]
@@ -168,6 +168,6 @@ class _NetworkSamples:
 
 
 def fairness(rates: list[float]) -> float:
-    """Jain's index in %: 100 where all connections get the same, 100 / n where one gets everything."""
+    """Jain's index: 1 where all connections get the same, 1 / n where one gets everything."""
     squares = sum(rate * rate for rate in rates)
-    return 100.0 * sum(rates) ** 2 / (len(rates) * squares) if squares > 0 else 100.0
+    return sum(rates) ** 2 / (len(rates) * squares) if squares > 0 else 1.0

@@ -77,15 +77,15 @@ class StorageSamples:
         for metric, share in PERCENTILES:
             value = percentile(times, share)
             note = "" if value is not None else f"{len(times)} I/Os a run are too few"
-            yield self._sample(together, metric, None if value is None else value * 1e6, "us", how, note)
+            yield self._sample(together, metric, value, "us", how, note)
         yield self._sample(together, "iops", len(times) / outcome.makespan, "1/s", how)
         for drive, moved_bytes in moved.items():
-            yield self._sample(self._flow(drive), "drive_rate", moved_bytes / outcome.makespan / 1e9, "GB/s", how)
+            yield self._sample(self._flow(drive), "drive_rate", moved_bytes / outcome.makespan, "GB/s", how)
 
     def rates(self, outcome: StorageOutcome) -> list[float]:
-        """GB/s of each volume, in the window in which all of them run."""
+        """B/s of each volume, in the window in which all of them run."""
         window = outcome.window
-        return [sum(outcome.in_window[i] for i in v.files) / window / 1e9 for v in self._session.volumes]
+        return [sum(outcome.in_window[i] for i in v.files) / window for v in self._session.volumes]
 
     def _run_facts(self, outcome: StorageOutcome, moved: Mapping[str, int], cached: float | None) -> dict[str, str]:
         total = sum(outcome.bytes)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.checking.verdict import Judged, Verdict
-from lanewise.errors import FormatError
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
 from lanewise.report.words import plural
@@ -80,7 +79,7 @@ def _not_judged(checkup: Checkup) -> Table:
     for row in checkup.aside[: 2 * MOST_FINE]:
         scenario = " ".join([row.scenario, *(f"{key}={value}" for key, value in row.settings.items())])
         table.add(row.flow, scenario, row.metric,
-                  "–" if row.value is None else f"{units.number(row.value)} {row.unit}")  # fmt: skip
+                  "–" if row.value is None else units.show(row.value, row.display_unit))  # fmt: skip
     return table
 
 
@@ -88,20 +87,14 @@ def _bare(judged: Judged, value: float | None) -> str:
     """An SI value in the row's unit, three digits, without the unit."""
     if value is None:
         return "–"
-    try:
-        return units.number(units.from_si(value, judged.row.unit), 3)
-    except FormatError:
-        return units.number(value, 3)
+    return units.number(units.in_unit(value, judged.row.display_unit), 3)
 
 
 def _quantity(judged: Judged, value: float | None) -> str:
     """An SI value of a row in the unit that the row was given in; a dash for None."""
     if value is None:
         return "–"
-    try:
-        return units.show(value, judged.row.unit)
-    except FormatError:
-        return f"{units.number(value)} {judged.row.unit}"
+    return units.show(value, judged.row.display_unit)
 
 
 def _basis(judged: Judged) -> str:

@@ -58,7 +58,8 @@ def _row(pair: RowPair) -> tuple[str | TableCell, ...]:
     left, right = pair.left, pair.right
     settings = " ".join(f"{key}={value}" for key, value in left.settings.items() if key not in left.scenario)
     label = left.scenario if left.scenario == right.scenario else f"{left.scenario} / {right.scenario}"
-    values = [units.number(v) if v is not None else "unknown" for v in (pair.left_value, pair.right_value)]
+    sides = map(left.shown, (pair.left_value, pair.right_value))
+    values = ["unknown" if value is None else units.number(value) for value in sides]
     difference = TableCell(
         pair.note if pair.difference_pct is None else f"{pair.difference_pct:+.1f} %", grade(pair.difference_pct)
     )
@@ -66,4 +67,15 @@ def _row(pair: RowPair) -> tuple[str | TableCell, ...]:
     flow = left.flow if pair.measured and left.flow != left.scenario else ""
     conditions = "; ".join(f"{name}: {_sides(*sides)}" for name, sides in pair.differs.items())
     name = f"{label} {settings}".strip()
-    return (left.table, name, flow, left.metric, pair.unit, *values, difference, pair.verdict, limits, conditions)
+    return (
+        left.table,
+        name,
+        flow,
+        left.metric,
+        left.display_unit,
+        *values,
+        difference,
+        pair.verdict,
+        limits,
+        conditions,
+    )
