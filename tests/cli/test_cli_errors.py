@@ -111,7 +111,7 @@ def test_a_run_that_is_something_else(lanewise, tmp_path):
     (tmp_path / "run.json").write_text('{"name": "other"}\n')
     assert complaint(lanewise, "compare", "run.json", "run.json") == snapshot("""\
 error: run.json: not a run that this version reads: it names no schema
-hint:  give a file written by lanewise, with "schema": "lanewise.run/1"
+hint:  give a file written by lanewise, with "schema": "lanewise.run/2"
 """)
 
 
