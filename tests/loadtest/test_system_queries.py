@@ -225,7 +225,9 @@ def test_deterministic_service_queues_as_m_d_1_does() -> None:
     for time in times:  # Lindley: what a server without overhead would do with this very schedule
         free = max(free, time) + service
         exact.append(free - time)
-    assert (latencies > np.array(exact) - 1e-6).all()
+    # The two streams may swap two queries on a busy machine, so completions are compared in their own order.
+    assert (latencies > service - 1e-6).all()
+    assert (np.sort(times + latencies) > times + np.array(exact) - 1e-6).all()
     # A busy machine wakes threads late, and only then most queries may wait longer.
     if before and after and after.others_since(before) == 0.0:
         assert np.median(latencies) < 1.6 * np.median(exact) + 0.01
