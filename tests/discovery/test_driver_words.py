@@ -13,7 +13,7 @@ from lanewise.discovery import nvml
 from lanewise.discovery.build import discover as build
 from lanewise.discovery.dumps import read_dump
 from lanewise.errors import InputError
-from lanewise.routes.classify import seen_class
+from lanewise.routes.classify import topo_class
 
 
 def machine(library):
@@ -42,7 +42,7 @@ def test_nvml_gives_gpus_links_and_nvlinks_through_a_switch():
     found = machine(library)
     assert library.open == 0
     assert found.contradictions == ()
-    assert seen_class(found.system, "gpu0", "gpu1") == "NV18"
+    assert topo_class(found.system, "gpu0", "gpu1") == "NV18"
     assert found.dump_names["gpu0"] == ("0000:0a:00.0",)
     facts = {fact.key: fact.value for fact in found.facts["gpu0"]}
     assert (facts["nvlinks"], facts["nvlinks_off"], facts["nvlink_version"]) == (18, 1, "5.0")
@@ -75,7 +75,7 @@ def test_what_nvml_refuses_to_say_stays_unknown():
 
 def test_nvlinks_whose_other_end_is_hidden_take_an_nvswitch():
     found = machine(FakeNvml(silent=["nvmlDeviceGetNvLinkRemotePciInfo", "nvmlDeviceGetNvLinkRemoteDeviceType"]))
-    assert seen_class(found.system, "gpu0", "gpu1") == "NV18"
+    assert topo_class(found.system, "gpu0", "gpu1") == "NV18"
     assert any("does not show where the NVLinks of 0000:0a:00.0 lead" in text for text in found.system.assumptions)
 
 
@@ -133,7 +133,7 @@ def test_one_text_may_hold_the_classes_and_several_matrices_of_peers(tmp_path):
     peers_text = "$ nvidia-smi topo -p2p {0}\n\tGPU0\tGPU1\nGPU0\tX\t{1}\nGPU1\t{1}\tX\n"
     path.write_text(classes + peers_text.format("r", "OK") + peers_text.format("n", "NS"))
     found = discover(path)
-    assert seen_class(found.system, "gpu0", "gpu1") == "PHB"
+    assert topo_class(found.system, "gpu0", "gpu1") == "PHB"
     assert [(p.ability, p.status) for p in found.conditions.peers("gpu0", "gpu1")] == [("read", "OK"), ("nvlink", "NS")]
 
 

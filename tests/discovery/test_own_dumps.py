@@ -13,7 +13,7 @@ from lanewise.checking.suspects import Machine, suspects
 from lanewise.cli import verbs
 from lanewise.discovery.config import decode
 from lanewise.errors import InputError
-from lanewise.routes.classify import seen_class
+from lanewise.routes.classify import topo_class
 from lanewise.topology.model import Kind
 
 DATA = Path(__file__).parent / "data"
@@ -27,14 +27,14 @@ def test_a_matrix_with_nv_for_all_pairs_takes_an_nvswitch(own):
     found = own("topo-nvswitch.txt")
     assert found.contradictions == ()
     assert found.system.device("nvsw0").kind.value == "nvswitch"
-    assert seen_class(found.system, "gpu0", "gpu3") == "NV18"
-    assert seen_class(found.system, "gpu0", "nic0") == "PIX"
+    assert topo_class(found.system, "gpu0", "gpu3") == "NV18"
+    assert topo_class(found.system, "gpu0", "nic0") == "PIX"
 
 
 def test_a_matrix_with_old_names_and_no_numa_column_gives_switches(own):
     found = own("topo-switches.txt")
     assert found.contradictions == ()
-    assert [seen_class(found.system, "gpu0", other) for other in ("gpu1", "gpu2", "nic0", "gpu3")] == [
+    assert [topo_class(found.system, "gpu0", other) for other in ("gpu1", "gpu2", "nic0", "gpu3")] == [
         "PIX",
         "PXB",
         "PHB",
@@ -50,7 +50,7 @@ def test_a_real_virtual_machine_with_gpus_replays_and_has_no_fault(own, gpus, pa
     assert list(found.system.of_kind(Kind.GPU)) == names
     assert {found.system.device(name).part for name in names} == {part}
     assert all(links(found)[f"cpu0--{name}"] == (5, 16) for name in names)
-    assert {seen_class(found.system, "gpu0", other) for other in names[1:]} <= {"NV18"}
+    assert {topo_class(found.system, "gpu0", other) for other in names[1:]} <= {"NV18"}
     facts = {fact.key: fact.value for fact in found.facts["gpu0"]}
     assert (facts.get("nvlink_version"), facts["gen_now"], facts["lanes_now"]) == ("4.0" if gpus > 1 else None, 5, 16)
     # The driver has no PCI peers between GPUs with NVLink, and needs none.
@@ -111,8 +111,8 @@ def test_hwloc_gives_parts_and_no_names_of_anybody(own):
 
 def test_nccl_gives_switches_and_nvswitches(own):
     found = own("machine-nccl.xml")
-    assert seen_class(found.system, "gpu0", "gpu1") == "NV18"
-    assert seen_class(found.system, "gpu0", "nic0") == "PIX"
+    assert topo_class(found.system, "gpu0", "gpu1") == "NV18"
+    assert topo_class(found.system, "gpu0", "nic0") == "PIX"
     assert {found.system.device(gpu).part for gpu in ("gpu0", "gpu1")} == {"h100-sxm"}
     assert "deadbeef" not in found.text()
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from lanewise.routes.classify import seen_class
+from lanewise.routes.classify import topo_class
 from lanewise.topology.read import read_system
 
 PUGET = "stelline-puget-threadripper-pro-wrx90."
@@ -47,14 +47,14 @@ def test_the_trees_of_the_workstation_give_the_classes_of_its_matrix(real):
     system = found.system
     assert found.contradictions == ()
     gpus, card = ("gpu0", "gpu1"), next(n for n, words in found.dump_names.items() if "NIC0" in words)
-    assert seen_class(system, *gpus) == "PHB"
-    assert {seen_class(system, gpu, card) for gpu in gpus} == {"NODE"}
+    assert topo_class(system, *gpus) == "PHB"
+    assert {topo_class(system, gpu, card) for gpu in gpus} == {"NODE"}
     assert system.device("gpu0").part == "rtx-6000-ada"
     assert system.device(card).part == "connectx-7-ndr"
     gpu = system.links_at("gpu0")[0]
     assert (gpu.gen, gpu.lanes, gpu.port, gpu.bridge, gpu.max_payload) == (4, 16, "c0:01.1", "c0", 256)
-    assert seen_class(system, "ssd0", "ssd3") == "PIX"
-    assert seen_class(system, "ssd0", "ssd4") == "PXB"
+    assert topo_class(system, "ssd0", "ssd3") == "PIX"
+    assert topo_class(system, "ssd0", "ssd4") == "PXB"
     assert any("gpu[0-1] ran at Gen1 x16" in text for text in system.assumptions)
 
 
@@ -64,7 +64,7 @@ def test_a_matrix_alone_gives_a_system_with_its_classes(real, name):
 
 
 def test_the_pair_of_the_virtual_machine_is_joined_by_18_nvlinks(real):
-    assert seen_class(real(H200).system, "gpu0", "gpu1") == "NV18"
+    assert topo_class(real(H200).system, "gpu0", "gpu1") == "NV18"
 
 
 def test_nvlinks_from_bandwidths_join_gpus_and_cpus(real):

@@ -6,7 +6,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from lanewise.perf.flow import Flow
-from lanewise.perf.transfers import Finished
+from lanewise.perf.transfers import FinishedTransfer
 from lanewise.report.screen import Screen
 from lanewise.report.text.matrices import render_classes, render_matrix, render_timeline
 from lanewise.report.text.route import render_routes
@@ -99,8 +99,8 @@ def test_a_wide_matrix_breaks_into_blocks_and_loses_nothing() -> None:
 
 
 def test_a_timeline_puts_transfers_on_one_axis() -> None:
-    def transfer(source: str, start: float, finish: float) -> Finished:
-        return Finished(Flow(source, "gpu1", size=1e7), start, finish, 0.0, "", "physics", (), ())
+    def transfer(source: str, start: float, finish: float) -> FinishedTransfer:
+        return FinishedTransfer(Flow(source, "gpu1", size=1e7), start, finish, 0.0, "", "physics", (), ())
 
     text = render_timeline([transfer("gpu0", 0.0, 1e-3), transfer("gpu2", 1e-3, 2e-3)], Screen(60))
     assert text == snapshot("""\

@@ -163,7 +163,7 @@ def test_the_published_fabric():
 def test_every_pair_of_gpus_is_a_peer_or_says_why_not():
     system = build("cpu0 == cpu1, cpu0 -- gpu0, cpu0 -- gpu1, cpu1 -- gpu2", unbound=[])
     assert peers(system)[0] == Peers("gpu0", "gpu1", True)
-    assert [(p.one, p.other, p.allowed) for p in peers(system)[1:]] == [
+    assert [(p.a, p.b, p.allowed) for p in peers(system)[1:]] == [
         ("gpu0", "gpu2", False),
         ("gpu1", "gpu2", False),
     ]
@@ -192,7 +192,7 @@ def test_peer_groups_of_published_machines(name, sizes):
 def test_unbound_gpus_and_gpus_of_two_hosts_are_no_peers():
     hosts = {"cpu0": "a", "gpu0": "a", "cpu1": "b", "gpu1": "b"}
     system = build("cpu0 -- sw0 -- gpu0, cpu1 ~~ sw0 -- gpu1, sw0 -- gpu2", hosts=hosts)
-    whys = {(p.one, p.other): p.reason for p in peers(system)}
+    whys = {(p.a, p.b): p.reason for p in peers(system)}
     assert "gpu0 is on a and gpu1 on b" in whys["gpu0", "gpu1"]
     assert "gpu2 is bound to no host" in whys["gpu0", "gpu2"]
 

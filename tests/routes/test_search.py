@@ -11,8 +11,8 @@ from lanewise.routes.classify import class_of
 from lanewise.routes.find import route, routes
 from lanewise.routes.matrix import class_matrix
 from lanewise.routes.model import Via
+from lanewise.routes.paths import root_of, turns_at_cpu
 from lanewise.routes.shared import shared_links
-from lanewise.routes.ways import root_of, turns_at_cpu
 from lanewise.topology.model import Kind, LinkKind
 from lanewise.topology.ready import ready_system, ready_systems
 
@@ -92,7 +92,7 @@ def test_straight_routes_take_the_same_links_both_ways_and_have_one_class(system
         there, back = route(system, a, b), route(system, b, a)
         assert (there.via, there.cls) == (back.via, back.cls)
         if not there.stages:
-            assert there.hops == tuple(hop.back for hop in reversed(back.hops))
+            assert there.hops == tuple(hop.reverse for hop in reversed(back.hops))
 
 
 @given(trees())

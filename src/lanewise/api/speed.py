@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lanewise.perf.flow import Flow
-    from lanewise.perf.matrix import Matrix
+    from lanewise.perf.matrix import RateMatrix
     from lanewise.perf.predict import Prediction
-    from lanewise.perf.transfers import Finished
+    from lanewise.perf.transfers import FinishedTransfer
     from lanewise.topology.model import System
 
 
@@ -37,7 +37,9 @@ def predict(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool 
     return solve(system_of(system), asked)
 
 
-def finish_times(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool = True) -> tuple[Finished, ...]:
+def finish_times(
+    system: System | str | Path, flows: str | Sequence[Flow], p2p: bool = True
+) -> tuple[FinishedTransfer, ...]:
     """When each of the finite transfers ends: 'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms'."""
     from lanewise.perf.transfers import finish_times as solve
 
@@ -50,7 +52,7 @@ def matrix(
     metric: str = "goodput",
     both_ways: bool = False,
     p2p: bool = True,
-) -> Matrix:
+) -> RateMatrix:
     """A matrix over all pairs, each alone: metric goodput (B/s) or latency (s); UnknownName for another metric."""
     from lanewise.perf.matrix import bandwidth_matrix, latency_matrix
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lanewise.planning.layouts import Ranking
     from lanewise.planning.pins import Pinning
     from lanewise.planning.place import Placement
-    from lanewise.routes.matrix import Matrix as ClassMatrix
+    from lanewise.routes.matrix import ClassMatrix as ClassMatrix
     from lanewise.routes.matrix import Peers
     from lanewise.routes.model import Route
     from lanewise.topology.model import System

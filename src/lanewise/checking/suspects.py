@@ -232,7 +232,7 @@ def _turned(free: System, bound: System) -> list[tuple[str, str]]:
 
 def _no_peers(states: Sequence[PeerState], expected: System) -> Iterator[Suspect]:
     """Pairs that should be peers and that the driver says are none, those of one reason together."""
-    should = {frozenset((pair.one, pair.other)) for pair in peers(expected) if pair.allowed}
+    should = {frozenset((pair.a, pair.b)) for pair in peers(expected) if pair.allowed}
     lost: dict[str, dict[frozenset[str], PeerState]] = defaultdict(dict)
     for state in states:
         pair = frozenset((state.a, state.b))

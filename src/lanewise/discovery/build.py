@@ -20,7 +20,7 @@ from lanewise.discovery.tree import draft_from_tree, endpoints, with_cpus
 from lanewise.discovery.volumes import volumes
 from lanewise.errors import InputError, LanewiseError, Location
 from lanewise.results.conditions import Conditions
-from lanewise.routes.classify import LOCAL, seen_class
+from lanewise.routes.classify import LOCAL, topo_class
 from lanewise.topology import speeds
 from lanewise.topology.model import Kind, System
 from lanewise.topology.read import read_system
@@ -186,7 +186,7 @@ def _disagreements(system: System, merged: Merged, draft: SystemDraft) -> list[s
         if not (a and b) or " " in pair.word:
             continue
         try:
-            route_class = seen_class(system, a, b)
+            route_class = topo_class(system, a, b)
         except LanewiseError as error:
             route_class = error.cause
         if route_class != pair.word and not (route_class == LOCAL and pair.word == "PIX"):

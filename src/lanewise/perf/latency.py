@@ -39,16 +39,16 @@ class Latency:
 def latency(system: System, src: str, dst: str, p2p: bool = True) -> Latency:
     """The latency of a small copy; the API figure is None where the catalogue has none for that GPU."""
     a, b = endpoint(system, src, dst), endpoint(system, dst, src)
-    found = find_route(system, a, b, p2p)
-    wire = one_way(system, found.hops)
+    path = find_route(system, a, b, p2p)
+    wire = one_way(system, path.hops)
     gpu = next((name for name in (a, b) if system.device(name).kind is Kind.GPU), None)
-    key = {Via.STAGED: "latency.api_staged", Via.NVLINK: "latency.api_nvlink"}.get(found.via, "latency.api_p2p")
+    key = {Via.STAGED: "latency.api_staged", Via.NVLINK: "latency.api_nvlink"}.get(path.via, "latency.api_p2p")
     part = system.part(gpu) if gpu else None
     figure = part.figure(key) if part else None
     if part is None or figure is None or not isinstance(figure.value, float):
         note = f"no figure {key} for {part.name if part else 'these ends'}: only the wire time is known"
-        return Latency(a, b, found, wire, None, "physics", "wire", ("switch and root-complex latencies",), note)
-    limit = "CUDA API (staged copy)" if found.via is Via.STAGED else "CUDA API (peer copy)"
+        return Latency(a, b, path, wire, None, "physics", "wire", ("switch and root-complex latencies",), note)
+    limit = "CUDA API (staged copy)" if path.via is Via.STAGED else "CUDA API (peer copy)"
     basis = weakest(["calibrated", figure.basis])
-    beyond = max(0.0, wire - REFERENCE_WIRE) if found.via is not Via.NVLINK else 0.0
-    return Latency(a, b, found, wire, figure.value + beyond, basis, limit, (cite(part, key, figure),))
+    beyond = max(0.0, wire - REFERENCE_WIRE) if path.via is not Via.NVLINK else 0.0
+    return Latency(a, b, path, wire, figure.value + beyond, basis, limit, (cite(part, key, figure),))

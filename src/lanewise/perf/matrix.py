@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class RateMatrix:
     """`cells[i][j]` is the value from names[i] to names[j] in B/s or s; None on the diagonal or for no way."""
 
     names: tuple[str, ...]
@@ -30,7 +30,7 @@ class Matrix:
 
 def bandwidth_matrix(
     system: System, names: Sequence[str] | None = None, both_ways: bool = False, p2p: bool = True
-) -> Matrix:
+) -> RateMatrix:
     """Goodput in B/s of every pair alone; `both_ways` gives the sum of the two directions, as the CUDA sample does."""
     ends = _ends(system, names)
     cells, limits = [], []
@@ -38,27 +38,27 @@ def bandwidth_matrix(
         row = [_pair(system, a, b, both_ways, p2p) for b in ends]
         cells.append(tuple(value for value, _ in row))
         limits.append(tuple(limit for _, limit in row))
-    way = "both ways, sum" if both_ways else "one way"
-    return Matrix(tuple(ends), tuple(cells), tuple(limits), "B/s", f"goodput, {way}, P2P {'on' if p2p else 'off'}")
+    direction = "both ways, sum" if both_ways else "one way"
+    return RateMatrix(
+        tuple(ends), tuple(cells), tuple(limits), "B/s", f"goodput, {direction}, P2P {'on' if p2p else 'off'}"
+    )
 
 
-def latency_matrix(system: System, names: Sequence[str] | None = None, p2p: bool = True) -> Matrix:
+def latency_matrix(system: System, names: Sequence[str] | None = None, p2p: bool = True) -> RateMatrix:
     """Small-copy time in s of every pair as CUDA's sample times it; None where the API figure is unknown."""
     ends = _ends(system, names)
     rows = [[_latency(system, a, b, p2p) for b in ends] for a in ends]
-    return Matrix(
+    return RateMatrix(
         tuple(ends),
         tuple(tuple(cell.api if cell else None for cell in row) for row in rows),
-        tuple(
-            tuple((cell.limit if cell.api is not None else cell.note) if cell else "" for cell in row) for row in rows
-        ),
+        tuple(tuple(_limit(cell) for cell in row) for row in rows),
         "s",
         f"latency of a small copy, P2P {'on' if p2p else 'off'}",
     )
 
 
-def _why(cell: Latency | None) -> str:
-    """The limit of a latency, or why it is unknown."""
+def _limit(cell: Latency | None) -> str:
+    """The limit of a latency, or the reason why it is unknown."""
     if cell is None:
         return ""
     return cell.limit if cell.api is not None else cell.note
@@ -83,7 +83,7 @@ def _pair(system: System, a: str, b: str, both_ways: bool, p2p: bool) -> tuple[f
         return None, ""
     flows = [Flow(a, b, p2p=p2p)] + ([Flow(b, a, p2p=p2p)] if both_ways else [])
     try:
-        found = predict(system, flows)
+        prediction = predict(system, flows)
     except Unreachable as error:
         return None, error.cause
-    return found.total, found.flows[0].limit
+    return prediction.total, prediction.flows[0].limit

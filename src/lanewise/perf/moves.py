@@ -64,12 +64,12 @@ def uses(system: System, route: Route, read: bool = False) -> list[Use]:
 
 
 def merged(shares: Iterable[tuple[Use, float]]) -> list[Use]:
-    """Uses with the share of a byte that each stands for, summed into one Use for each resource."""
+    """Uses weighted with their shares of a byte, summed into one Use for each resource."""
     total: dict[tuple[str, ...], Use] = {}
     for use, share in shares:
-        known = total.get(use.resource.key)
+        before = total.get(use.resource.key)
         amount = use.amount * share
-        total[use.resource.key] = Use(use.resource, amount if known is None else known.amount + amount)
+        total[use.resource.key] = Use(use.resource, amount if before is None else before.amount + amount)
     return list(total.values())
 
 
@@ -158,12 +158,12 @@ def _root_complexes(system: System, segment: Segment) -> Iterator[Use]:
         if not _is_cpu(system, out.start) or out.link.kind is LinkKind.SOCKET or out.link.gen is None:
             continue
         key = f"peer.rate.gen{out.link.gen}"
-        lanes = (out.link.lanes or 16) / 16
-        found = figure_resource(system, out.start, key, "peer writes through the root complex", lanes)
-        if found is not None:
+        ports = (out.link.lanes or 16) / 16
+        resource = figure_resource(system, out.start, key, "peer writes through the root complex", ports)
+        if resource is not None:
             # One capacity for each root port that peer traffic leaves by, whichever port it came in at.
-            name = f"{found.name} at {out.link.port or out.end}"
-            yield Use(replace(found, key=(found.key[0], *out.key), name=name), 1.0)
+            name = f"{resource.name} at {out.link.port or out.end}"
+            yield Use(replace(resource, key=(resource.key[0], *out.key), name=name), 1.0)
 
 
 def _engines(system: System, segment: Segment) -> Iterator[Use]:
@@ -203,9 +203,9 @@ def _root_port(system: System, segment: Segment) -> Iterator[Use]:
         return
     if first.link.gen is None or first.link.lanes is None:
         return
-    found = best_read(system, first.link.gen)
-    if found is not None:
-        rate, rests = found
+    best = best_read(system, first.link.gen)
+    if best is not None:
+        rate, rests = best
         name = f"reads through root port {first.link.port} of {first.start}"
         yield Use(Resource(("root port", *first.key), name, rate * first.link.lanes / 16, "calibrated", rests), 1.0)
 
@@ -235,10 +235,10 @@ def _fabric_windows(system: System, segment: Segment, trip: float | None) -> Ite
         window = _window(system, name, segment.src, key)
         if window is not None and trip is not None:
             yield Use(window, trip)
-        found = figure_resource(system, name, "switch.read_rate", "reads over the host link")
-        if found is not None:
+        resource = figure_resource(system, name, "switch.read_rate", "reads over the host link")
+        if resource is not None:
             label = f"host link of the fabric at {name} (reads)"
-            yield Use(replace(found, key=("host link", *key), name=label), 1.0)
+            yield Use(replace(resource, key=("host link", *key), name=label), 1.0)
 
 
 def _requester_window(system: System, name: str) -> Resource | None:
@@ -281,11 +281,11 @@ def _ends(system: System, route: Route) -> Iterator[Use]:
             if resource is not None:
                 yield Use(resource, 1.0)
     # A port is full duplex: what a card sends from its host does not slow what it brings in.
-    for name, way in ((route.src, "in"), (route.dst, "out")):
+    for name, direction in ((route.src, "in"), (route.dst, "out")):
         if system.device(name).kind is Kind.NIC:
             # A card is as wide as its cables; where none is described, as one port.
             ports = max(1, sum(link.kind is LinkKind.NETWORK for link in system.links_at(name)))
-            port = figure_resource(system, name, "net.rate", f"network ports ({way})", ports * NETWORK_SHARE)
+            port = figure_resource(system, name, "net.rate", f"network ports ({direction})", ports * NETWORK_SHARE)
             if port is not None:
                 yield Use(port, 1.0)
     for name in route.nodes[1:-1]:

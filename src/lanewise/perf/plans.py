@@ -69,10 +69,12 @@ def plan(system: System, flow: Flow) -> Planned:
     routes = tuple(find_route(system, a, b, flow.p2p) for a, b, _ in pieces.parts)
     shares = tuple(share for _, _, share in pieces.parts)
     uses = moves.merged(
-        (use, share) for each, share in zip(routes, shares, strict=True) for use in _route_uses(system, each, flow.read)
+        (use, share)
+        for route, share in zip(routes, shares, strict=True)
+        for use in _route_uses(system, route, flow.read)
     )
-    known = {use.resource.key for use in uses}
-    uses += [use for use in pieces.extra if use.resource.key not in known]
+    keys = {use.resource.key for use in uses}
+    uses += [use for use in pieces.extra if use.resource.key not in keys]
     return Planned(
         flow, routes, shares, tuple(uses), _staging(system, flow, routes, shares), _doubt(system, routes, uses)
     )
@@ -81,7 +83,7 @@ def plan(system: System, flow: Flow) -> Planned:
 def staging_mode(item: Planned, planned: Sequence[Planned]) -> str:
     """How a flow's staging runs beside the others: in turn if the opposite copy runs too, else as a lone copy."""
     ends = (item.flow.dst, item.flow.src)
-    opposite = any(other.staging and (other.flow.src, other.flow.dst) == ends for other in planned)
+    opposite = any(another.staging and (another.flow.src, another.flow.dst) == ends for another in planned)
     return "in_turn" if opposite else "lone"
 
 
@@ -100,8 +102,8 @@ def _staging(system: System, flow: Flow, routes: Sequence[Route], shares: Sequen
     each takes its stages in turn: 1/x = 1/B1 + 1/B2.
     """
     stages: dict[int, list[tuple[Use, float]]] = defaultdict(list)
-    for each, share in zip(routes, shares, strict=True):
-        for index, stage in enumerate(each.stages):
+    for route, share in zip(routes, shares, strict=True):
+        for index, stage in enumerate(route.stages):
             stages[index] += [(use, share) for use in moves.uses(system, stage)]
     if not stages:
         return None
@@ -128,20 +130,20 @@ def _staging(system: System, flow: Flow, routes: Sequence[Route], shares: Sequen
 def _duplex(system: System, item: Planned, planned: Sequence[Planned]) -> Iterator[Use]:
     """What each direction of a GPU's host copies keeps while the other one runs, where somebody measured it."""
     both = {"h2d": "d2h", "d2h": "h2d"}
-    running = {use.resource.key for other in planned for use in other.uses if use.resource.key[0] == "engine"}
+    running = {use.resource.key for another in planned for use in another.uses if use.resource.key[0] == "engine"}
     for use in item.uses:
         what, *where = use.resource.key
         if what != "engine" or where[1] not in both or ("engine", where[0], both[where[1]]) not in running:
             continue
-        found = _duplex_figure(system, where[0], where[1])
-        if found is not None:
-            yield Use(found, use.amount)
+        resource = _duplex_figure(system, where[0], where[1])
+        if resource is not None:
+            yield Use(resource, use.amount)
 
 
 def _duplex_figure(system: System, device: str, kind: str) -> Resource | None:
     part = system.part(device)
-    known = [f"engine.duplex_{kind}.gen{gen}" for gen in range(6, 0, -1)] if part is not None else []
-    for key in known:
+    keys = [f"engine.duplex_{kind}.gen{gen}" for gen in range(6, 0, -1)] if part is not None else []
+    for key in keys:
         figure = part.figure(key) if part is not None else None
         if part is not None and figure is not None and isinstance(figure.value, float):
             name = f"copy engine ({kind}, beside the other direction) of {device}"
@@ -152,9 +154,9 @@ def _duplex_figure(system: System, device: str, kind: str) -> Resource | None:
 def _doubt(system: System, routes: Sequence[Route], uses: Sequence[Use]) -> str:
     """Which missing figure makes the links' rate only a ceiling for this flow."""
     keys = {use.resource.key[0] for use in uses}
-    ends = {system.device(name).kind for each in routes for name in (each.src, each.dst)}
+    ends = {system.device(name).kind for route in routes for name in (route.src, route.dst)}
     if ends & {Kind.SSD, Kind.RAID} and not keys & {"drive reads", "drive writes"}:
         return DRIVE_DOUBT
     copies = ends <= {Kind.GPU, Kind.CPU} and Kind.GPU in ends
-    over_pcie = any(hop.link.kind is LinkKind.PCIE for each in routes for hop in each.hops)
+    over_pcie = any(hop.link.kind is LinkKind.PCIE for route in routes for hop in route.hops)
     return ENGINE_DOUBT if copies and over_pcie and routes[0].via is not Via.NETWORK and "engine" not in keys else ""

@@ -107,8 +107,8 @@ def _solve(
 
 
 def _check_bounded(planned: Sequence[Planned], classes: Sequence[FlowClass]) -> None:
-    for item, each in zip(planned, classes, strict=True):
-        if not each.uses and math.isinf(each.cap):
+    for item, flow_class in zip(planned, classes, strict=True):
+        if not flow_class.uses and math.isinf(flow_class.cap):
             raise Unreachable(
                 f"nothing is known that would limit {item.flow.name}",
                 hint="name the parts of its devices, or the speed of its links, in the description",

@@ -177,23 +177,23 @@ def engine(system: System, device: str, kind: str, link: Link) -> Use | None:
 def best_read(system: System, gen: int) -> tuple[float, str] | None:
     """The fastest host-to-device copy over a x16 link of that generation in B/s that anybody published, and whose.
 
-    Copies of several GPUs together have not been seen to pass a root port faster than the best copy of one. Parts
-    that the system itself uses count too, so that a user's own better figure is never held down by ours.
+    No publication shows copies of several GPUs pass a root port faster than the best copy of one. Parts that the
+    system itself uses count too, so that a user's own better figure is never limited by the catalogue's.
     """
-    own = {part.name: part for name in system.devices if (part := system.part(name)) is not None}
-    known = {**builtin().parts, **own}
+    used = {part.name: part for name in system.devices if (part := system.part(name)) is not None}
+    parts = {**builtin().parts, **used}
     key = f"engine.h2d.gen{gen}"
-    found = [(rate, part) for part in known.values() if part.kind == "gpu" and (rate := part.number(key))]
-    if not found:
+    copies = [(rate, part) for part in parts.values() if part.kind == "gpu" and (rate := part.number(key))]
+    if not copies:
         return None
     # Of equal figures the measured one is cited, not one carried over from it.
-    rate, part = max(found, key=lambda pair: (pair[0], "carried" not in pair[1].figure(key).condition))
+    rate, part = max(copies, key=lambda pair: (pair[0], "carried" not in pair[1].figure(key).condition))
     return rate, f"best single copy published over Gen{gen} x16: {cite(part, key, part.figure(key))}"
 
 
 def _engine_use(part: Part, device: str, kind: str, figures: dict[int, str], speed: tuple[int, int]) -> Use:
     best = part.number(figures[max(figures)]) or 0.0
-    gen = min(figures, key=lambda known: (abs(known - speed[0]), -known))
+    gen = min(figures, key=lambda generation: (abs(generation - speed[0]), -generation))
     figure = part.figure(figures[gen])
     scale = packets.raw_rate(*speed) / packets.raw_rate(gen, 16)
     rests = cite(part, figures[gen], figure)

@@ -72,14 +72,14 @@ class Timeline:
 
 def share(capacities: Sequence[float], classes: Sequence[FlowClass]) -> Shares:
     """Weighted max-min rates in B/s; InputError for figures out of range and classes that nothing bounds."""
-    for index, each in enumerate(classes):
-        if each.count < 1:
+    for index, flow_class in enumerate(classes):
+        if flow_class.count < 1:
             raise InputError(
-                f"flow class {index} has a count of {each.count}", hint="leave out a class that has no flow"
+                f"flow class {index} has a count of {flow_class.count}", hint="leave out a class that has no flow"
             )
     with native_errors():
         network = network_of(capacities, classes)
-        rates, limits, use = _native.share(network, [each.count for each in classes])
+        rates, limits, use = _native.share(network, [flow_class.count for flow_class in classes])
     return Shares(tuple(rates), tuple(None if r == _OWN_CAP else r for r in limits), tuple(use))
 
 
@@ -96,9 +96,9 @@ def run(
     finishes, rates, complete = _run(
         capacities,
         classes,
-        [each.flow_class for each in transfers],
-        [each.size for each in transfers],
-        [each.start for each in transfers],
+        [transfer.flow_class for transfer in transfers],
+        [transfer.size for transfer in transfers],
+        [transfer.start for transfer in transfers],
         keep_rates,
     )
     return Timeline(tuple(finishes.tolist()), tuple((time, tuple(now)) for time, now in rates), complete)
@@ -139,18 +139,18 @@ def network_of(capacities: Sequence[float], classes: Sequence[FlowClass]) -> _na
     """Checked resources and classes for the native core; call it under `native_errors`."""
     return _native.Network(
         list(capacities),
-        [list(each.uses) for each in classes],
-        [each.weight for each in classes],
-        [each.cap for each in classes],
+        [list(flow_class.uses) for flow_class in classes],
+        [flow_class.weight for flow_class in classes],
+        [flow_class.cap for flow_class in classes],
     )
 
 
 def _indices(column: ArrayLike) -> NDArray[np.int32]:
     """Class indices as int32; a fraction or a number too large becomes no index silently."""
-    given = np.asarray(column)
+    values = np.asarray(column)
     with np.errstate(invalid="ignore"):  # the comparison below finds what does not fit
-        indices = given.astype(np.int32, order="C")
-    if not np.array_equal(indices, given):
+        indices = values.astype(np.int32, order="C")
+    if not np.array_equal(indices, values):
         raise InputError("flow classes of transfers must be whole numbers", hint="classes count from 0")
     return indices
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedTransfer:
     """One transfer: from `start` to `finish` in s, so at `rate` B/s on average.
 
     Of that `delay` s passes before data flows: the API's time for a small copy where it is known, else the wire's
-    alone. `limit`, `basis` and `rests_on` are those while all transfers run together; `routes` is the way it takes.
+    alone. `limit`, `basis` and `rests_on` are those while all transfers run together; `routes` are the ones it takes.
     """
 
     flow: Flow
@@ -44,37 +44,35 @@ class Finished:
         return (self.flow.size or 0.0) / took if took > 0 else 0.0
 
 
-def finish_times(system: System, flows: Sequence[Flow]) -> tuple[Finished, ...]:
+def finish_times(system: System, flows: Sequence[Flow]) -> tuple[FinishedTransfer, ...]:
     """When each of `flows` ends; InputError if one has no size."""
     endless = next((flow for flow in flows if flow.size is None), None)
     if endless is not None:
         raise InputError(f"{endless.name} has no size, so it never ends", hint=f"write '{endless.name} 1 GiB'")
-    again = next((flow for flow in flows if flow.every), None)
-    if again is not None:
-        raise InputError(
-            f"{again.name} begins again and again, so it never ends", hint="leave 'every' to background traffic"
-        )
+    repeated = next((flow for flow in flows if flow.every), None)
+    if repeated is not None:
+        raise InputError(f"{repeated.name} repeats, so it never ends", hint="leave 'every' to background traffic")
     planned = plan_all(system, flows)
     resources, taken = compete(planned)
-    known: dict[FlowClass, int] = {}
+    classes: dict[FlowClass, int] = {}
     member = []
     for item, uses in zip(planned, taken, strict=True):
         # Flows with the same uses, weight and cap are one class: the solver's cost depends on classes alone.
-        made = FlowClass(uses, item.flow.weight, item.cap(staging_mode(item, planned)))
-        member.append(known.setdefault(made, len(known)))
+        flow_class = FlowClass(uses, item.flow.weight, item.cap(staging_mode(item, planned)))
+        member.append(classes.setdefault(flow_class, len(classes)))
     delays = [_delay(system, item) for item in planned]
     jobs = [
         Transfer(k, flow.size or 0.0, flow.start + delay) for k, flow, delay in zip(member, flows, delays, strict=True)
     ]
-    ends = run([resource.capacity for resource in resources], list(known), jobs).finishes
+    ends = run([resource.capacity for resource in resources], list(classes), jobs).finishes
     together = predict(system, flows).flows
     return tuple(
-        Finished(f, f.start, end, delay, rate.limit, rate.basis, rate.rests_on, rate.routes)
+        FinishedTransfer(f, f.start, end, delay, rate.limit, rate.basis, rate.rests_on, rate.routes)
         for f, end, delay, rate in zip(flows, ends, delays, together, strict=True)
     )
 
 
 def _delay(system: System, item: Planned) -> float:
     """What passes before the first byte: the latency of a small copy over the flow's longest route."""
-    found = [latency(system, each.src, each.dst, item.flow.p2p) for each in item.routes]
-    return max(each.api if each.api is not None else each.wire for each in found)
+    latencies = [latency(system, route.src, route.dst, item.flow.p2p) for route in item.routes]
+    return max(cell.api if cell.api is not None else cell.wire for cell in latencies)

@@ -14,8 +14,8 @@ from lanewise.planning.question import ceiling, parts_of
 from lanewise.planning.score import GB, Allocation, Evaluate, Score, by_model
 from lanewise.planning.search import Judge, JudgedPicks, SearchLimits, search
 from lanewise.planning.work import Work
-from lanewise.routes.classify import rank, seen_class
-from lanewise.routes.ways import root_of
+from lanewise.routes.classify import rank, topo_class
+from lanewise.routes.paths import root_of
 from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _cards(system: System, gpu: str) -> list[tuple[str, int]]:
     if host is None:
         hint = f"attach it: lanewise system attach {system.name} {gpu} HOST"
         raise InputError(f"{gpu} is bound to no host", location=system.device(gpu).location, hint=hint)
-    cards = [(card, rank(seen_class(system, gpu, card))) for card in system.of_kind(Kind.NIC, host=host)]
+    cards = [(card, rank(topo_class(system, gpu, card))) for card in system.of_kind(Kind.NIC, host=host)]
     if not cards:
         raise InputError(f"{host} of {system.name} has GPUs but no network card", hint="describe one: {nic: ...}")
     return sorted(cards, key=lambda pair: pair[1])
@@ -163,4 +163,4 @@ def _pins(system: System, chosen: dict[str, str], score: Score) -> Iterator[Pin]
         host = system.device(gpu).host or ""
         index = system.of_kind(Kind.GPU, host=host).index(gpu)
         numa = system.device(root_of(system, gpu)[0]).numa
-        yield Pin(gpu, host, card, seen_class(system, gpu, card), index, numa, sends, receives)
+        yield Pin(gpu, host, card, topo_class(system, gpu, card), index, numa, sends, receives)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from lanewise.catalog import Part
     from lanewise.installed import Piece
-    from lanewise.perf.matrix import Matrix
+    from lanewise.perf.matrix import RateMatrix
     from lanewise.perf.predict import Prediction
-    from lanewise.perf.transfers import Finished
+    from lanewise.perf.transfers import FinishedTransfer
     from lanewise.planning.ask import Ask
     from lanewise.planning.confirm import Confirmation
     from lanewise.planning.place import Candidate, Placement
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lanewise.results.observation import Observation
     from lanewise.results.run import LeftOut
     from lanewise.results.service_result import ServiceResult
-    from lanewise.routes.matrix import Matrix as ClassMatrix
+    from lanewise.routes.matrix import ClassMatrix
     from lanewise.routes.matrix import Peers
     from lanewise.routes.model import Route
     from lanewise.serving.steady import ServiceRate
@@ -80,7 +80,7 @@ def flow_rates(found: Prediction) -> dict[str, Any]:
 
 
 @_document("predict")
-def transfers(system: System, found: Sequence[Finished]) -> dict[str, Any]:
+def transfers(system: System, found: Sequence[FinishedTransfer]) -> dict[str, Any]:
     """Finite transfers: when each starts and ends, and its mean rate."""
     units = {"size": "B", "start": "s", "latency": "s", "finish": "s", "goodput": "B/s"}
     data = [
@@ -95,7 +95,7 @@ def transfers(system: System, found: Sequence[Finished]) -> dict[str, Any]:
 
 
 @_document("predict")
-def pairs(system: System, found: Matrix) -> dict[str, Any]:
+def pairs(system: System, found: RateMatrix) -> dict[str, Any]:
     """A rate or a latency for each pair of devices."""
     return {
         **_head(system), "title": found.title, "unit": found.unit, "names": list(found.names),
@@ -133,7 +133,7 @@ def classes(system: System, found: ClassMatrix, peers: Sequence[Peers]) -> dict[
     return {
         **_head(system), "names": list(found.names), "numa": list(found.numa),
         "classes": [list(row) for row in found.cells], "notes": list(found.notes),
-        "peers": [{"pair": [p.one, p.other], "allowed": p.allowed, "why_not": p.reason or None} for p in peers],
+        "peers": [{"pair": [p.a, p.b], "allowed": p.allowed, "why_not": p.reason or None} for p in peers],
     }  # fmt: skip
 
 

@@ -1,11 +1,11 @@
-"""The class of a way, in the words of nvidia-smi and NCCL: what is the widest thing that it crosses?"""
+"""The class of a path in the terms of nvidia-smi and NCCL: the widest thing that it crosses."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.routes.model import turned
-from lanewise.routes.ways import NVLINKS, Way, reach, root_of, shortest, sockets, turns_at_cpu
+from lanewise.routes.model import reversed_hops
+from lanewise.routes.paths import NVLINKS, Hops, reach, root_of, shortest, sockets, turns_at_cpu
 from lanewise.topology.model import Kind, LinkKind
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ _NEAREST_FIRST = (LOCAL, "NV", PIX, PXB, PHB, NODE, SYS, NET)
 
 
 def rank(cls: str) -> int:
-    """The place of a class from near (LOC) to far (NET)."""
+    """The rank of a class from near (LOC) to far (NET)."""
     return _NEAREST_FIRST.index("NV" if cls.startswith("NV") else cls)
 
 
-def class_of(system: System, hops: Way) -> str:
+def class_of(system: System, hops: Hops) -> str:
     """The class of contiguous `hops`: LOC, NV#, PIX, PXB, PHB, NODE, SYS or NET."""
     kinds = {hop.link.kind for hop in hops}
     if not hops:
@@ -49,15 +49,15 @@ def class_of(system: System, hops: Way) -> str:
     return PHB if len(set(bridges(system, hops))) <= 1 else NODE
 
 
-def bridges(system: System, hops: Way) -> tuple[str, ...]:
-    """The host bridges by which a way enters and leaves CPUs, in order."""
-    found = []
+def bridges(system: System, hops: Hops) -> tuple[str, ...]:
+    """The host bridges by which a path enters and leaves CPUs, in order."""
+    names = []
     for hop in hops:
         if hop.link.kind is not LinkKind.SOCKET:
             end = hop.start if hop.down else hop.end
             if system.device(end).kind is Kind.CPU:
-                found.append(hop.link.bridge)
-    return tuple(found)
+                names.append(hop.link.bridge)
+    return tuple(names)
 
 
 def bonds(system: System, a: str, b: str) -> int:
@@ -66,41 +66,41 @@ def bonds(system: System, a: str, b: str) -> int:
     return min(_bonds_of(system, a, b), _bonds_of(system, b, a))
 
 
-def _bonds_of(system: System, one: str, other: str) -> int:
-    links = [link for link in system.links_at(one) if link.kind is LinkKind.NVLINK]
-    straight = [link for link in links if link.other(one) == other]
-    return sum(link.count for link in straight or links if straight or _leads(system, link.other(one), other))
+def _bonds_of(system: System, gpu: str, peer: str) -> int:
+    links = [link for link in system.links_at(gpu) if link.kind is LinkKind.NVLINK]
+    straight = [link for link in links if link.other(gpu) == peer]
+    return sum(link.count for link in straight or links if straight or _leads(system, link.other(gpu), peer))
 
 
 def _leads(system: System, middle: str, end: str) -> bool:
     return system.device(middle).kind is Kind.NVSWITCH and end in reach(system, middle, NVLINKS)
 
 
-def seen_class(system: System, a: str, b: str) -> str:
+def topo_class(system: System, a: str, b: str) -> str:
     """The class by where two devices of one host sit below their root ports, as nvidia-smi prints it.
 
-    It knows nothing of ACS, of the IOMMU and of fabric links beside the trees; Unreachable as `root_of`.
+    It ignores ACS, the IOMMU and fabric links beside the trees; Unreachable as `root_of`.
     """
     if a == b:
         return LOCAL
     nvlink = shortest(system, a, b, NVLINKS)
     if nvlink is not None:
         return class_of(system, nvlink)
-    return class_of(system, tree_way(system, a, b))
+    return class_of(system, tree_hops(system, a, b))
 
 
-def tree_way(system: System, a: str, b: str) -> Way:
-    """The way from `a` up to where it meets the tree of `b`, and down; Unreachable as `over_roots`."""
-    (one, up), (other, down) = root_of(system, a), root_of(system, b)
-    above, beside = [hop.end for hop in up], [hop.end for hop in down]
-    if b in above:
-        return up[: above.index(b) + 1]
-    if a in beside:
-        return turned(down[: beside.index(a) + 1])
-    for index, name in enumerate(above):
+def tree_hops(system: System, a: str, b: str) -> Hops:
+    """The hops from `a` up to where it meets the tree of `b`, and down; Unreachable as `over_roots`."""
+    (root_a, up), (root_b, down) = root_of(system, a), root_of(system, b)
+    path_a, path_b = [hop.end for hop in up], [hop.end for hop in down]
+    if b in path_a:
+        return up[: path_a.index(b) + 1]
+    if a in path_b:
+        return reversed_hops(down[: path_b.index(a) + 1])
+    for index, name in enumerate(path_a):
         device = system.device(name)
-        if device.kind is Kind.SWITCH and name in beside:
-            place = beside.index(name)
-            if device.joins(up[index].start, down[place].start):
-                return (*up[: index + 1], *turned(down[: place + 1]))
-    return (*up, *sockets(system, one, other), *turned(down))
+        if device.kind is Kind.SWITCH and name in path_b:
+            position = path_b.index(name)
+            if device.joins(up[index].start, down[position].start):
+                return (*up[: index + 1], *reversed_hops(down[: position + 1]))
+    return (*up, *sockets(system, root_a, root_b), *reversed_hops(down))

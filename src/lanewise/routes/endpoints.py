@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError, Unreachable, unknown_name
 from lanewise.routes.network import nearest_memory
-from lanewise.routes.ways import root_of
+from lanewise.routes.paths import root_of
 from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def endpoint(system: System, text: str, peer: str = "") -> str:
     word, colon, node = text.partition(":")
     host = _host(system, word, peer)
     if host is None:
-        known = [*system.devices, *system.hosts, *system.volumes]
-        raise unknown_name(f"device of {system.name}", text, known)
+        names = [*system.devices, *system.hosts, *system.volumes]
+        raise unknown_name(f"device of {system.name}", text, names)
     cpus = system.of_kind(Kind.CPU, host=host)
     if colon:
         return _at_node(system, text, host, node, cpus)
@@ -69,8 +69,8 @@ def _at_node(system: System, text: str, host: str, node: str, cpus: list[str]) -
     for cpu in cpus:
         if str(system.device(cpu).numa) == node:
             return cpu
-    known = [f"{host}:{system.device(cpu).numa}" for cpu in cpus if system.device(cpu).numa is not None]
-    raise unknown_name(f"NUMA node of {system.name}", text, known)
+    names = [f"{host}:{system.device(cpu).numa}" for cpu in cpus if system.device(cpu).numa is not None]
+    raise unknown_name(f"NUMA node of {system.name}", text, names)
 
 
 def _nearest(system: System, host: str, peer: str) -> str | None:

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from lanewise.errors import Unreachable
-from lanewise.routes.classify import LOCAL, NET, class_of, rank, seen_class
+from lanewise.errors import Unreachable, error_location
+from lanewise.routes.classify import LOCAL, NET, class_of, rank, topo_class
 from lanewise.routes.endpoints import ends
-from lanewise.routes.memo import remembered
+from lanewise.routes.memo import memoized
 from lanewise.routes.model import Route, Via
-from lanewise.routes.network import Cards, pairs
-from lanewise.routes.rules import domain_key, peer_way, refusal, why_not_below_root
-from lanewise.routes.ways import (
+from lanewise.routes.network import CardPair, pairs
+from lanewise.routes.paths import (
     FABRIC,
     NVLINKS,
     SOCKETS,
-    Way,
-    every,
+    Hops,
     over_roots,
     root_of,
     shortest,
+    simple_paths,
     turns_at_cpu,
 )
+from lanewise.routes.rules import domain_key, peer_hops, refusal, why_not_below_root
 from lanewise.topology.model import Kind, LinkKind
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def route(system: System, src: str, dst: str, p2p: bool = True) -> Route:
 
     UnknownName or InputError for a name that is no end, Unreachable with the line of `src` if nothing joins the two.
     """
-    with _at_line_of(system, src):
+    with error_location(system.devices[src].location if src in system.devices else None):
         return _route(system, *ends(system, src, dst), p2p)
 
 
@@ -50,27 +50,16 @@ def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
     a, b = first.src, first.dst
     if a == b:
         return (first,)
-    found: dict[tuple[object, ...], Route] = {}
-    for each in (first, *_candidates(system, a, b)):
-        found.setdefault((each.hops, each.via, *(stage.dst for stage in each.stages)), each)
-    rest = [each for each in found.values() if each is not first]
+    by_path: dict[tuple[object, ...], Route] = {}
+    for candidate in (first, *_candidates(system, a, b)):
+        by_path.setdefault((candidate.hops, candidate.via, *(stage.dst for stage in candidate.stages)), candidate)
+    rest = [candidate for candidate in by_path.values() if candidate is not first]
     return (first, *sorted(rest, key=_preference))
 
 
-@contextmanager
-def _at_line_of(system: System, name: str) -> Iterator[None]:
-    """Gives an Unreachable the place where the description has the source."""
-    try:
-        yield
-    except Unreachable as error:
-        if error.location is None and name in system.devices:
-            error.location = system.devices[name].location
-        raise
-
-
-@remembered
+@memoized
 def _route(system: System, a: str, b: str, p2p: bool) -> Route:
-    one, other = system.device(a), system.device(b)
+    device_a, device_b = system.device(a), system.device(b)
     if a == b:
         return Route(a, b, Via.LOCAL, LOCAL, ())
     for name in (a, b):
@@ -78,92 +67,92 @@ def _route(system: System, a: str, b: str, p2p: bool) -> Route:
     nvlink = next(_nvlinks(system, a, b), None) if p2p else None
     if nvlink is not None:
         return nvlink
-    if one.host != other.host:
+    if device_a.host != device_b.host:
         return _by_network(system, a, b, p2p)
-    if Kind.CPU in (one.kind, other.kind):
-        return _made(system, a, b, over_roots(system, a, b))
+    if Kind.CPU in (device_a.kind, device_b.kind):
+        return _direct(system, a, b, over_roots(system, a, b))
     direct = _peer(system, a, b)
     if direct.allowed and p2p:
         return direct
     return _staged(system, a, b, (root_of(system, a)[0],), direct.cls, direct.reason or OFF)
 
 
-def _preference(each: Route) -> tuple[bool, int, int, int]:
+def _preference(route: Route) -> tuple[bool, int, int, int]:
     """Allowed before not; fewer copies, nearer classes, fewer hops first."""
-    return (not each.allowed, len(each.stages), rank(each.cls), len(each.hops))
+    return (not route.allowed, len(route.stages), rank(route.cls), len(route.hops))
 
 
-def _made(system: System, a: str, b: str, hops: Way, why: str = "", note: str = "") -> Route:
+def _direct(system: System, a: str, b: str, hops: Hops, reason: str = "", note: str = "") -> Route:
     nvlink = any(hop.link.kind is LinkKind.NVLINK for hop in hops)
     via = Via.NVLINK if nvlink else Via.PCIE
-    return Route(a, b, via, class_of(system, hops), hops, not why, why, (), note)
+    return Route(a, b, via, class_of(system, hops), hops, not reason, reason, (), note)
 
 
 def _peer(system: System, a: str, b: str) -> Route:
     """Straight from device to device over PCIe, allowed or not."""
-    hops, note = peer_way(system, a, b)
+    hops, note = peer_hops(system, a, b)
     if note:
-        shown = seen_class(system, a, b)
-        if shown != class_of(system, hops):
-            note += f"; nvidia-smi shows {shown}"
-    return _made(system, a, b, hops, refusal(system, a, b, hops), note)
+        displayed = topo_class(system, a, b)
+        if displayed != class_of(system, hops):
+            note += f"; nvidia-smi shows {displayed}"
+    return _direct(system, a, b, hops, refusal(system, a, b, hops), note)
 
 
 def _nvlinks(system: System, a: str, b: str) -> Iterator[Route]:
-    """Every NVLink of two GPUs' own, and the way through every NVSwitch that joins them."""
+    """Every NVLink between two GPUs, and the path through every NVSwitch that joins them."""
     if {system.device(a).kind, system.device(b).kind} != {Kind.GPU}:
         return
-    least = shortest(system, a, b, NVLINKS)
-    for way in every(system, a, b, NVLINKS) if least else ():
-        if len(way) == len(least or ()):
-            yield _made(system, a, b, way)
+    shortest_hops = shortest(system, a, b, NVLINKS)
+    for hops in simple_paths(system, a, b, NVLINKS) if shortest_hops else ():
+        if len(hops) == len(shortest_hops or ()):
+            yield _direct(system, a, b, hops)
 
 
 def _staged(system: System, a: str, b: str, memories: Sequence[str], cls: str, note: str) -> Route:
     """Copies through the memory of these sockets, one after the other."""
-    stages = tuple(_made(system, x, y, over_roots(system, x, y)) for x, y in pairwise((a, *memories, b)))
+    stages = tuple(_direct(system, x, y, over_roots(system, x, y)) for x, y in pairwise((a, *memories, b)))
     hops = tuple(hop for stage in stages for hop in stage.hops)
     return Route(a, b, Via.STAGED, cls, hops, stages=stages, note=note)
 
 
 def _by_network(system: System, a: str, b: str, p2p: bool) -> Route:
-    found = pairs(system, a, b)
-    if not found:
+    cards = pairs(system, a, b)
+    if not cards:
         raise _no_network(system, a, b)
-    return _over_cards(system, a, b, found[0], p2p)
+    return _over_cards(system, a, b, cards[0], p2p)
 
 
-def _over_cards(system: System, a: str, b: str, cards: Cards, p2p: bool) -> Route:
+def _over_cards(system: System, a: str, b: str, cards: CardPair, p2p: bool) -> Route:
     """Over a pair of cards; at an end where the card may not reach the device, through host memory."""
-    why = (
+    refusals = (
         _card_refusal(system, a, cards.first, cards.leaving, p2p),
         _card_refusal(system, b, cards.second, cards.arriving, p2p),
     )
-    x = root_of(system, a)[0] if why[0] else a
-    y = root_of(system, b)[0] if why[1] else b
+    x = root_of(system, a)[0] if refusals[0] else a
+    y = root_of(system, b)[0] if refusals[1] else b
     if x == a and y == b:
         return Route(a, b, Via.NETWORK, NET, cards.hops)
-    leaving = over_roots(system, x, cards.first) if why[0] else cards.leaving
-    arriving = over_roots(system, cards.second, y) if why[1] else cards.arriving
+    leaving = over_roots(system, x, cards.first) if refusals[0] else cards.leaving
+    arriving = over_roots(system, cards.second, y) if refusals[1] else cards.arriving
     stages = [Route(x, y, Via.NETWORK, NET, (*leaving, *cards.between, *arriving))]
-    if why[0]:
-        stages.insert(0, _made(system, a, x, over_roots(system, a, x)))
-    if why[1]:
-        stages.append(_made(system, y, b, over_roots(system, y, b)))
+    if refusals[0]:
+        stages.insert(0, _direct(system, a, x, over_roots(system, a, x)))
+    if refusals[1]:
+        stages.append(_direct(system, y, b, over_roots(system, y, b)))
     hops = tuple(hop for stage in stages for hop in stage.hops)
-    note = "; ".join(dict.fromkeys(each for each in why if each))
+    note = "; ".join(dict.fromkeys(each for each in refusals if each))
     return Route(a, b, Via.STAGED, NET, hops, stages=tuple(stages), note=note)
 
 
-def _card_refusal(system: System, end: str, card: str, way: Way, p2p: bool) -> str:
+def _card_refusal(system: System, end: str, card: str, hops: Hops, p2p: bool) -> str:
     if end == card or system.device(end).kind is Kind.CPU:
         return ""
-    return refusal(system, end, card, way) if p2p else OFF
+    return refusal(system, end, card, hops) if p2p else OFF
 
 
 def _no_network(system: System, a: str, b: str) -> Unreachable:
-    one, other = system.device(a).host, system.device(b).host
-    cause = f"{a} is on {one} and {b} on {other}, and no network joins the two hosts"
+    host_a, host_b = system.device(a).host, system.device(b).host
+    cause = f"{a} is on {host_a} and {b} on {host_b}, and no network joins the two hosts"
     if shortest(system, a, b, FABRIC):
         cause += "; the PCIe fabric between them keeps hosts apart"
     hint = "join a network card of each host with network: links, or bind both to one host"
@@ -171,12 +160,12 @@ def _no_network(system: System, a: str, b: str) -> Unreachable:
 
 
 def _candidates(system: System, a: str, b: str) -> Iterator[Route]:
-    one, other = system.device(a), system.device(b)
+    device_a, device_b = system.device(a), system.device(b)
     yield from _nvlinks(system, a, b)
-    memory = Kind.CPU in (one.kind, other.kind)
-    if one.host == other.host:
+    memory = Kind.CPU in (device_a.kind, device_b.kind)
+    if device_a.host == device_b.host:
         yield from _to_memory(system, a, b) if memory else _between_devices(system, a, b)
-    if one.host != other.host or not memory:
+    if device_a.host != device_b.host or not memory:
         for number, cards in enumerate(pairs(system, a, b)[:MOST_CARDS]):
             direct = _over_cards(system, a, b, cards, True)
             yield direct
@@ -190,33 +179,33 @@ def _memory_only(system: System, a: str, b: str) -> bool:
 
 
 def _to_memory(system: System, a: str, b: str) -> Iterator[Route]:
-    """Redundant ways between a device and its root, and redundant ways between sockets."""
-    (one, up), (other, down) = root_of(system, a), root_of(system, b)
-    ups = every(system, a, one, FABRIC) if up else ((),)
-    downs = every(system, other, b, FABRIC) if down else ((),)
-    across = every(system, one, other, SOCKETS) if one != other else ((),)
+    """Redundant paths between a device and its root, and between sockets."""
+    (root_a, up), (root_b, down) = root_of(system, a), root_of(system, b)
+    ups = simple_paths(system, a, root_a, FABRIC) if up else ((),)
+    downs = simple_paths(system, root_b, b, FABRIC) if down else ((),)
+    across = simple_paths(system, root_a, root_b, SOCKETS) if root_a != root_b else ((),)
     for first in ups:
         for middle in across:
             for last in downs:
-                yield _made(system, a, b, (*first, *middle, *last))
+                yield _direct(system, a, b, (*first, *middle, *last))
 
 
 def _between_devices(system: System, a: str, b: str) -> Iterator[Route]:
     direct = _peer(system, a, b)
     yield direct
-    for way in every(system, a, b, FABRIC):
-        why = why_not_below_root(system, a, b, way)
-        yield _made(system, a, b, way, why or refusal(system, a, b, way))
-    with suppress(Unreachable):  # two sockets that only a fabric joins have no way over their roots
+    for hops in simple_paths(system, a, b, FABRIC):
+        reason = why_not_below_root(system, a, b, hops)
+        yield _direct(system, a, b, hops, reason or refusal(system, a, b, hops))
+    with suppress(Unreachable):  # two sockets that only a fabric joins have no path over their roots
         yield from _above_roots(system, a, b, direct)
 
 
 def _above_roots(system: System, a: str, b: str, direct: Route) -> Iterator[Route]:
-    """The way over the root ports that the fabric saves, and copies staged at either socket or at both."""
+    """The path over the root ports that the fabric saves, and copies staged at either socket or at both."""
     if not turns_at_cpu(system, direct.hops) and domain_key(system, a) != domain_key(system, b):
         hops = over_roots(system, a, b)
-        why = "cross-domain P2P is on, so peer traffic takes the fabric"
-        yield _made(system, a, b, hops, refusal(system, a, b, hops) or why)
+        reason = "cross-domain P2P is on, so peer traffic takes the fabric"
+        yield _direct(system, a, b, hops, refusal(system, a, b, hops) or reason)
     near, far = root_of(system, a)[0], root_of(system, b)[0]
     for memories in [(near,), (far,), (near, far)] if near != far else [(near,)]:
         yield _staged(system, a, b, memories, direct.cls, "")

@@ -8,10 +8,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from lanewise.errors import Unreachable
-from lanewise.routes.classify import NET, seen_class
+from lanewise.routes.classify import NET, topo_class
 from lanewise.routes.find import route
 from lanewise.routes.model import Via
-from lanewise.routes.ways import root_of
+from lanewise.routes.paths import root_of
 from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ SELF, APART = "X", "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
-    """`cells[i][j]` is the class between names[i] and names[j]: X on the diagonal, '-' where there is no way.
+class ClassMatrix:
+    """`cells[i][j]` is the class between names[i] and names[j]: X on the diagonal, '-' where there is no path.
 
     `sockets` and `numa` are the affinity of each name (None if unbound); `notes` say where data takes another
-    way than the class tells.
+    path than the class suggests.
     """
 
     names: tuple[str, ...]
@@ -53,24 +53,24 @@ class Matrix:
 class Peers:
     """Two GPUs, whether they may reach each other's memory, and if not, why."""
 
-    one: str
-    other: str
+    a: str
+    b: str
     allowed: bool
     reason: str = ""
 
 
-def class_matrix(system: System, names: Sequence[str] | None = None) -> Matrix:
+def class_matrix(system: System, names: Sequence[str] | None = None) -> ClassMatrix:
     """The class of every pair of `names` (default: GPUs and network cards); UnknownName for an unknown."""
     chosen = tuple(names) if names is not None else tuple(system.of_kind(Kind.GPU, Kind.NIC))
     for name in chosen:
         system.device(name)
-    known = {pair: _cell(system, *pair) for pair in combinations(chosen, 2)}
-    both = {**known, **{(b, a): cls for (a, b), cls in known.items()}}
+    classes = {pair: _cell(system, *pair) for pair in combinations(chosen, 2)}
+    both = {**classes, **{(b, a): cls for (a, b), cls in classes.items()}}
     cells = tuple(tuple(SELF if a == b else both[a, b] for b in chosen) for a in chosen)
-    notes = dict.fromkeys(note for a, b in known if (note := _note(system, a, b, known[a, b])))
+    notes = dict.fromkeys(note for a, b in classes if (note := _note(system, a, b, classes[a, b])))
     cpus = tuple(_cpu(system, name) for name in chosen)
     numas = tuple(system.device(cpu).numa if cpu else None for cpu in cpus)
-    return Matrix(chosen, cells, cpus, numas, tuple(notes))
+    return ClassMatrix(chosen, cells, cpus, numas, tuple(notes))
 
 
 def peers(system: System) -> tuple[Peers, ...]:
@@ -82,7 +82,7 @@ def peers(system: System) -> tuple[Peers, ...]:
 
 def peer_groups(system: System) -> tuple[tuple[str, ...], ...]:
     """The GPUs in groups of which all members are peers of each other, in the order of the description."""
-    apart = {(pair.one, pair.other) for pair in peers(system) if not pair.allowed}
+    apart = {(pair.a, pair.b) for pair in peers(system) if not pair.allowed}
     groups: list[list[str]] = []
     for gpu in system.of_kind(Kind.GPU):
         fitting = (group for group in groups if all((mate, gpu) not in apart for mate in group))
@@ -101,14 +101,14 @@ def _why_not_peers(system: System, a: str, b: str) -> str:
         return error.cause
     if first.via is Via.NVLINK or first.via is Via.PCIE:
         return ""
-    one, other = system.device(a).host, system.device(b).host
-    return first.note if one == other else f"{a} is on {one} and {b} on {other}"
+    host_a, host_b = system.device(a).host, system.device(b).host
+    return first.note if host_a == host_b else f"{a} is on {host_a} and {b} on {host_b}"
 
 
 def _cell(system: System, a: str, b: str) -> str:
     if system.device(a).host == system.device(b).host:
         with suppress(Unreachable):
-            return seen_class(system, a, b)
+            return topo_class(system, a, b)
     with suppress(Unreachable):
         return route(system, a, b).cls
     return APART
@@ -117,12 +117,12 @@ def _cell(system: System, a: str, b: str) -> str:
 def _note(system: System, a: str, b: str, shown: str) -> str:
     if shown in (APART, NET):
         return ""
-    found = route(system, a, b)
-    if found.cls == shown:
+    taken = route(system, a, b)
+    if taken.cls == shown:
         return ""
-    note = found.note.removesuffix(f"; nvidia-smi shows {shown}")
-    why = f": {note}" if note else ""
-    return f"{a} - {b} is shown as {shown}, but its data goes {found.show()} ({found.cls}){why}"
+    note = taken.note.removesuffix(f"; nvidia-smi shows {shown}")
+    reason = f": {note}" if note else ""
+    return f"{a} - {b} is shown as {shown}, but its data goes {taken.show()} ({taken.cls}){reason}"
 
 
 def _cpu(system: System, name: str) -> str | None:

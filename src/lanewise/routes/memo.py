@@ -1,4 +1,4 @@
-"""Answers about a system's layout, kept as long as it lives: no answer changes, for layouts do not."""
+"""Results of functions of a system's layout, kept as long as the layout lives."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from lanewise.topology.model import System, SystemLayout
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_Asked = TypeVarTuple("_Asked")
-_Answer = TypeVar("_Answer")
+_Args = TypeVarTuple("_Args")
+_Result = TypeVar("_Result")
 
 
-def remembered(function: Callable[[System, *_Asked], _Answer]) -> Callable[[System, *_Asked], _Answer]:
-    """A `function` of a system and hashable things that works out each answer once; errors are not kept."""
-    tables: WeakKeyDictionary[SystemLayout, dict[tuple[object, ...], _Answer]] = WeakKeyDictionary()
+def memoized(function: Callable[[System, *_Args], _Result]) -> Callable[[System, *_Args], _Result]:
+    """A `function` of a system and hashable arguments that computes each result once; errors are not kept."""
+    tables: WeakKeyDictionary[SystemLayout, dict[tuple[object, ...], _Result]] = WeakKeyDictionary()
 
     @wraps(function)
-    def asked(system: System, *args: *_Asked) -> _Answer:
+    def cached(system: System, *args: *_Args) -> _Result:
         table = tables.get(system.layout)
         if table is None:
             table = tables.setdefault(system.layout, {})
@@ -28,4 +28,4 @@ def remembered(function: Callable[[System, *_Asked], _Answer]) -> Callable[[Syst
             table[args] = function(system, *args)
         return table[args]
 
-    return asked
+    return cached

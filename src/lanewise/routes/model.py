@@ -1,4 +1,4 @@
-"""Which way: a route is the links that one flow crosses, in order, with its class and if it is allowed."""
+"""A route: the links that one flow crosses, in order, with its class and whether it is allowed."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Hop:
         return (self.start, self.end, self.link.port)
 
     @property
-    def back(self) -> Hop:
-        """The same link crossed the other way."""
+    def reverse(self) -> Hop:
+        """The same link crossed in the opposite direction."""
         return Hop(self.link, not self.down)
 
 
@@ -53,7 +53,7 @@ class Route:
     """A route from `src` to `dst`: `cls` is PIX, PXB, PHB, NODE, SYS, NV#, NET or LOC, as nvidia-smi says.
 
     The class is that of the links crossed. A staged route has `stages` (its copies through host memory, one
-    after the other), the hops of all of them, and the class of the direct way that it replaces. `reason`
+    after the other), the hops of all of them, and the class of the direct route that it replaces. `reason`
     says what forbids a route that is not `allowed`; `note` why an allowed one takes this path.
     """
 
@@ -69,7 +69,7 @@ class Route:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Every device on the way, ends included."""
+        """Every device on the route, ends included."""
         return (self.src, *(hop.end for hop in self.hops)) if self.hops else (self.src,)
 
     def show(self) -> str:
@@ -78,6 +78,6 @@ class Route:
         return " - ".join(f"[{name}]" if name in stops else name for name in self.nodes)
 
 
-def turned(hops: tuple[Hop, ...]) -> tuple[Hop, ...]:
-    """The same links from the other end."""
-    return tuple(hop.back for hop in reversed(hops))
+def reversed_hops(hops: tuple[Hop, ...]) -> tuple[Hop, ...]:
+    """The same links from the other end, in the opposite direction."""
+    return tuple(hop.reverse for hop in reversed(hops))

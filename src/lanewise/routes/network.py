@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import Unreachable
 from lanewise.routes.classify import class_of, rank
-from lanewise.routes.memo import remembered
-from lanewise.routes.rules import peer_way
-from lanewise.routes.ways import NETWORK, Way, over_roots, reach, shortest
+from lanewise.routes.memo import memoized
+from lanewise.routes.paths import NETWORK, Hops, over_roots, reach, shortest
+from lanewise.routes.rules import peer_hops
 from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
@@ -17,53 +17,53 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Cards:
-    """A pair of network cards, and the ways from one end to the first, between them, and to the other end."""
+class CardPair:
+    """A pair of network cards, and the hops from one end to the first, between them, and to the other end."""
 
     first: str
     second: str
-    leaving: Way
-    between: Way
-    arriving: Way
+    leaving: Hops
+    between: Hops
+    arriving: Hops
 
     @property
-    def hops(self) -> Way:
-        """All three ways in order."""
+    def hops(self) -> Hops:
+        """All hops in order."""
         return (*self.leaving, *self.between, *self.arriving)
 
 
-@remembered
+@memoized
 def cards_of(system: System, host: str) -> tuple[str, ...]:
     """The network cards of a host that have a network link, in the order of the description."""
     return tuple(name for name in system.of_kind(Kind.NIC, host=host) if reach(system, name, NETWORK))
 
 
-def local_way(system: System, a: str, b: str) -> Way:
-    """The way between two ends of one host, devices or memory; Unreachable as `root_of` and `sockets`."""
+def local_hops(system: System, a: str, b: str) -> Hops:
+    """The hops between two ends of one host, devices or memory; Unreachable as `root_of` and `sockets`."""
     if a == b:
         return ()
     if Kind.CPU in (system.device(a).kind, system.device(b).kind):
         return over_roots(system, a, b)
-    return peer_way(system, a, b)[0]
+    return peer_hops(system, a, b)[0]
 
 
-@remembered
+@memoized
 def _distances(system: System, end: str) -> dict[str, tuple[int, int]]:
-    """The cards that an end of a route can use, each with (rank of the class, hops) of the way there."""
+    """The cards that an end of a route can use, each with (rank of the class, hops) of the path to it."""
     device = system.device(end)
     if device.kind is Kind.NIC:
         return {end: (0, 0)} if reach(system, end, NETWORK) else {}
-    found = {}
+    distances = {}
     for card in cards_of(system, device.host or ""):
         try:
-            way = local_way(system, end, card)
+            hops = local_hops(system, end, card)
         except Unreachable:
             continue
-        found[card] = (rank(class_of(system, way)), len(way))
-    return found
+        distances[card] = (rank(class_of(system, hops)), len(hops))
+    return distances
 
 
-@remembered
+@memoized
 def nearest(system: System, end: str) -> tuple[str, ...]:
     """The cards at the least distance from an end, in the order of the description."""
     distances = _distances(system, end)
@@ -71,23 +71,23 @@ def nearest(system: System, end: str) -> tuple[str, ...]:
     return tuple(card for card, distance in distances.items() if distance == least)
 
 
-@remembered
-def own(system: System, end: str) -> str | None:
-    """The card that falls to a device: devices of one kind that are as near to the same cards take turns."""
-    device, near = system.device(end), nearest(system, end)
-    if not near or device.kind is Kind.CPU:
+@memoized
+def own_card(system: System, end: str) -> str | None:
+    """The card assigned to a device: devices of one kind that are equally near to the same cards take turns."""
+    device, cards = system.device(end), nearest(system, end)
+    if not cards or device.kind is Kind.CPU:
         return None
-    mates = [name for name in system.of_kind(device.kind, host=device.host) if nearest(system, name) == near]
-    return near[mates.index(end) % len(near)]
+    mates = [name for name in system.of_kind(device.kind, host=device.host) if nearest(system, name) == cards]
+    return cards[mates.index(end) % len(cards)]
 
 
 def rail(system: System, end: str, partner: str) -> str | None:
-    """The card for memory `end` when the other side uses `partner`: the one of its number, if near."""
-    near = nearest(system, end)
-    if not near:
+    """The card for memory `end` when the other side uses `partner`: the one of the same number, if near."""
+    cards = nearest(system, end)
+    if not cards:
         return None
-    level = of_number(system, system.device(end).host or "", partner)
-    return level if level in near else near[_number(system, partner) % len(near)]
+    same_number = of_number(system, system.device(end).host or "", partner)
+    return same_number if same_number in cards else cards[_number(system, partner) % len(cards)]
 
 
 def of_number(system: System, host: str, partner: str) -> str:
@@ -100,8 +100,8 @@ def _number(system: System, card: str) -> int:
     return cards_of(system, system.device(card).host or "").index(card)
 
 
-@remembered
-def pairs(system: System, a: str, b: str) -> tuple[Cards, ...]:
+@memoized
+def pairs(system: System, a: str, b: str) -> tuple[CardPair, ...]:
     """The pairs of cards that join `a` and `b`, best first: near to both ends, then spread over the cards."""
     ranked = sorted(
         (_cost(system, a, b, first, second), first, second)
@@ -113,25 +113,25 @@ def pairs(system: System, a: str, b: str) -> tuple[Cards, ...]:
 
 
 def _cost(system: System, a: str, b: str, first: str, second: str) -> tuple[int, ...]:
-    one, other = _distances(system, a)[first], _distances(system, b)[second]
-    liked = own(system, a) or rail(system, a, second), own(system, b) or rail(system, b, first)
-    odd = (first != liked[0]) + (second != liked[1])
+    from_a, from_b = _distances(system, a)[first], _distances(system, b)[second]
+    preferred = own_card(system, a) or rail(system, a, second), own_card(system, b) or rail(system, b, first)
+    odd = (first != preferred[0]) + (second != preferred[1])
     between = len(shortest(system, first, second, NETWORK) or ())
-    return (one[0] + other[0], one[1] + other[1] + between, odd, _number(system, first))
+    return (from_a[0] + from_b[0], from_a[1] + from_b[1] + between, odd, _number(system, first))
 
 
-def _cards(system: System, a: str, b: str, first: str, second: str) -> Cards:
+def _cards(system: System, a: str, b: str, first: str, second: str) -> CardPair:
     between = shortest(system, first, second, NETWORK) or ()
-    return Cards(first, second, local_way(system, a, first), between, local_way(system, second, b))
+    return CardPair(first, second, local_hops(system, a, first), between, local_hops(system, second, b))
 
 
-@remembered
+@memoized
 def nearest_memory(system: System, host: str, peer: str) -> str | None:
     """The CPU of `host` whose memory has the best cards to `peer` on another host, None if there is none."""
     best: list[tuple[tuple[int, ...], int, str]] = []
-    for place, cpu in enumerate(system.of_kind(Kind.CPU, host=host)):
+    for index, cpu in enumerate(system.of_kind(Kind.CPU, host=host)):
         for cards in pairs(system, cpu, peer)[:1]:
             near, far, odd, _ = _cost(system, cpu, peer, cards.first, cards.second)
             off_rail = cards.first != of_number(system, host, cards.second)
-            best.append(((near, far, odd, off_rail), place, cpu))
+            best.append(((near, far, odd, off_rail), index, cpu))
     return min(best)[2] if best else None

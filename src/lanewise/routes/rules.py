@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lanewise.routes.classify import bridges
-from lanewise.routes.memo import remembered
-from lanewise.routes.ways import FABRIC, Way, over_roots, root_of, shortest, turns_at_cpu
+from lanewise.routes.memo import memoized
+from lanewise.routes.paths import FABRIC, Hops, over_roots, root_of, shortest, turns_at_cpu
 from lanewise.topology.model import Kind, LinkKind
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def scope(system: System, cpu: str) -> str:
     return stated or DEFAULT_SCOPE
 
 
-@remembered
+@memoized
 def domain_key(system: System, name: str) -> tuple[str, str]:
     """What two devices share if they are in one virtual domain: its name, or the host where none is stated.
 
@@ -41,9 +41,9 @@ def domain_key(system: System, name: str) -> tuple[str, str]:
     return ("domain", stated.name) if stated else ("host", system.device(name).host or "")
 
 
-@remembered
-def peer_way(system: System, a: str, b: str) -> tuple[Way, str]:
-    """The links that traffic between two devices of one host crosses, and why if it is not the shortest way.
+@memoized
+def peer_hops(system: System, a: str, b: str) -> tuple[Hops, str]:
+    """The links that traffic between two devices of one host crosses, and why if they are not the shortest path.
 
     Unreachable as `root_of` and `sockets`.
     """
@@ -54,14 +54,14 @@ def peer_way(system: System, a: str, b: str) -> tuple[Way, str]:
     return (over_roots(system, a, b), turn) if turn else (direct, "")
 
 
-def why_not_below_root(system: System, a: str, b: str, way: Way) -> str:
-    """What keeps traffic from `a` to `b` off a way through switches alone; empty if nothing does."""
+def why_not_below_root(system: System, a: str, b: str, hops: Hops) -> str:
+    """What keeps traffic from `a` to `b` off a path through switches alone; empty if nothing does."""
     if domain_key(system, a) != domain_key(system, b) and not system.policies.cross_domain_p2p:
         return (
             f"cross-domain P2P is off, so {domain_key(system, a)[1]} and {domain_key(system, b)[1]}"
             " meet only above their root ports"
         )
-    turns = [into.end for into, out in pairwise(way) if _turns(into, out)]
+    turns = [into.end for into, out in pairwise(hops) if _turns(into, out)]
     if turns and system.policies.iommu == "translate":
         return f"the IOMMU translates peer traffic, so {turns[0]} sends it up to the root port and back"
     for name in turns:
@@ -79,8 +79,8 @@ def _climbs(hop: Hop) -> bool:
     return hop.link.kind is LinkKind.PCIE and not hop.down
 
 
-def refusal(system: System, a: str, b: str, way: Way) -> str:
-    """Why `a` may not reach `b` directly over this way; empty if it may.
+def refusal(system: System, a: str, b: str, hops: Hops) -> str:
+    """Why `a` may not reach `b` directly over this path; empty if it may.
 
     The peer scope of a CPU governs GPUs that reach each other's memory. Drives and network cards that reach a
     GPU's memory are stopped by the scope `none` alone.
@@ -88,7 +88,7 @@ def refusal(system: System, a: str, b: str, way: Way) -> str:
     kinds = {system.device(a).kind, system.device(b).kind}
     if not kinds & {Kind.GPU, Kind.RAID}:
         return f"neither {a} nor {b} has memory that the other can reach"
-    cpus = turns_at_cpu(system, way)
+    cpus = turns_at_cpu(system, hops)
     scopes = {cpu: scope(system, cpu) for cpu in cpus}
     for cpu, word in scopes.items():
         if word == "none":
@@ -105,7 +105,7 @@ def refusal(system: System, a: str, b: str, way: Way) -> str:
                 f"{a} and {b} hang from {cpus[0]} and {cpus[-1]}, "
                 f"and {cpu} forwards between peers of {_WITHIN[word]} only (peer scope {word})"
             )
-        used = bridges(system, way)
+        used = bridges(system, hops)
         if len(set(used)) > 1 and word == "root-complex":
             return (
                 f"{a} and {b} hang from host bridges {used[0]} and {used[-1]} of {cpu}, "

@@ -21,7 +21,7 @@ def shared_links(routes: Iterable[Route]) -> dict[tuple[str, str, str], tuple[Ro
     for route in routes:
         for key in dict.fromkeys(hop.key for hop in route.hops):
             users.setdefault(key, []).append(route)
-    meeting = {key: tuple(found) for key, found in users.items() if len(found) > 1}
+    meeting = {key: tuple(crossing) for key, crossing in users.items() if len(crossing) > 1}
     return dict(sorted(meeting.items(), key=lambda item: -len(item[1])))
 
 

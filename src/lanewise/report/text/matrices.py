@@ -10,7 +10,7 @@ from lanewise.report.words import clock
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lanewise.perf.transfers import Finished
+    from lanewise.perf.transfers import FinishedTransfer
 
 LEGEND = {
     "X": "self",
@@ -59,7 +59,7 @@ def render_matrix(
     return "\n".join([*lines, *_matrix(sources, targets, cells, {}, screen)])
 
 
-def render_timeline(transfers: Sequence[Finished], screen: Screen = PIPE) -> str:
+def render_timeline(transfers: Sequence[FinishedTransfer], screen: Screen = PIPE) -> str:
     """One bar a transfer on a common time axis."""
     first, last = min(t.start for t in transfers), max(t.finish for t in transfers)
     span = max(last - first, 1e-30)

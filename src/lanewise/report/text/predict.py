@@ -13,9 +13,9 @@ from lanewise.report.words import clock, plural
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lanewise.perf.matrix import Matrix
+    from lanewise.perf.matrix import RateMatrix
     from lanewise.perf.predict import FlowRate, Prediction
-    from lanewise.perf.transfers import Finished
+    from lanewise.perf.transfers import FinishedTransfer
     from lanewise.serving.steady import ServiceRate
     from lanewise.topology.model import System
 
@@ -42,7 +42,7 @@ def _flow_row(flow: FlowRate, notes: Footnotes) -> tuple[str, ...]:
     return flow.flow.name, route, units.number(flow.rate / 1e9), interval, flow.limit, flow.basis, marks
 
 
-def render_transfers(system: System, transfers: Sequence[Finished], screen: Screen = PIPE) -> str:
+def render_transfers(system: System, transfers: Sequence[FinishedTransfer], screen: Screen = PIPE) -> str:
     """Finite transfers: when each ends, its mean rate, and what limits it while all run."""
     columns = [
         Column("flow", wrap=True), *number_columns("size"), *number_columns("start", drop=2),
@@ -69,7 +69,7 @@ def _size(size: float) -> str:
     return units.show(size, "B")
 
 
-def render_pairs(system: System, matrix: Matrix, screen: Screen = PIPE) -> str:
+def render_pairs(system: System, matrix: RateMatrix, screen: Screen = PIPE) -> str:
     """Goodput or latency of each pair of devices, every pair alone."""
     unit = "GB/s" if matrix.unit == "B/s" else "us"
     cells = [[None if cell is None else units.from_si(cell, unit) for cell in row] for row in matrix.cells]

@@ -13,7 +13,7 @@ from lanewise.routes.shared import sharers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lanewise.routes.matrix import Matrix as ClassMatrix
+    from lanewise.routes.matrix import ClassMatrix as ClassMatrix
     from lanewise.routes.matrix import Peers
     from lanewise.routes.model import Route
     from lanewise.topology.model import System
@@ -65,8 +65,8 @@ def _peers(pairs: Sequence[Peers]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for pair in pairs:
         if not pair.allowed:
-            why = pair.reason.replace(f"{pair.one} and {pair.other}", "they")  # one reason for many pairs
-            reasons.setdefault(why, []).append(f"{pair.one}-{pair.other}")
+            why = pair.reason.replace(f"{pair.a} and {pair.b}", "they")  # one reason for many pairs
+            reasons.setdefault(why, []).append(f"{pair.a}-{pair.b}")
     lines = [f"peers: {sum(pair.allowed for pair in pairs)} of {len(pairs)} pairs of GPUs"]
     for why, names in reasons.items():
         more = f" and {len(names) - 6} more" if len(names) > 6 else ""

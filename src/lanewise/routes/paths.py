@@ -1,0 +1,159 @@
+"""Shortest paths over links: through switches, up to a root port, between sockets, over NVLink and networks.
+
+Switches (within a partition) forward; a RAID controller forwards between its drives and its host; no other
+endpoint does. Fewest hops win, then the order of the description. The path back is the same path, reversed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import deque
+from typing import TYPE_CHECKING
+
+from lanewise.errors import Unreachable
+from lanewise.routes.memo import memoized
+from lanewise.routes.model import Hop, reversed_hops
+from lanewise.topology.model import Kind, LinkKind
+from lanewise.topology.ready import ready_systems
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lanewise.topology.model import Device, System
+
+Hops = tuple[Hop, ...]
+TREE = frozenset({LinkKind.PCIE})
+FABRIC = frozenset({LinkKind.PCIE, LinkKind.FABRIC})
+SOCKETS = frozenset({LinkKind.SOCKET})
+NVLINKS = frozenset({LinkKind.NVLINK})
+NETWORK = frozenset({LinkKind.NETWORK})
+# Which devices forward traffic, by the medium; all others are endpoints.
+_FORWARDS = {
+    LinkKind.PCIE: (Kind.SWITCH, Kind.RAID),
+    LinkKind.FABRIC: (Kind.SWITCH,),
+    LinkKind.SOCKET: (Kind.CPU,),
+    LinkKind.NVLINK: (Kind.NVSWITCH,),
+    LinkKind.NETWORK: (Kind.NETSWITCH,),
+}
+MAX_PATHS, MAX_STEPS = 8, 4000
+
+
+def passes(system: System, into: Hop, out: Hop) -> bool:
+    """Whether the device between two hops forwards from the one to the other."""
+    device = system.device(into.end)
+    if device.kind not in _FORWARDS[into.link.kind] or into.link is out.link:
+        return False
+    if device.kind is Kind.RAID:
+        return into.down == out.down
+    return device.joins(into.start, out.end)
+
+
+@memoized
+def reach(system: System, src: str, kinds: frozenset[LinkKind]) -> Mapping[str, Hops]:
+    """Every device that `src` reaches over links of these kinds, nearest first, with a shortest path to it."""
+    paths: dict[str, Hops] = {}
+    entered: set[tuple[int, bool]] = set()
+    queue: deque[tuple[str, Hops]] = deque([(src, ())])
+    while queue:
+        name, hops = queue.popleft()
+        for hop in _onward(system, name, hops, kinds):
+            state = (id(hop.link), hop.down)
+            if state not in entered and hop.end != src:
+                entered.add(state)
+                longer = (*hops, hop)
+                paths.setdefault(hop.end, longer)
+                queue.append((hop.end, longer))
+    return paths
+
+
+def _onward(system: System, name: str, hops: Hops, kinds: frozenset[LinkKind]) -> list[Hop]:
+    onward = [Hop(link, link.a == name) for link in system.links_at(name) if link.kind in kinds]
+    return [hop for hop in onward if passes(system, hops[-1], hop)] if hops else onward
+
+
+def shortest(system: System, a: str, b: str, kinds: frozenset[LinkKind]) -> Hops | None:
+    """A shortest path from `a` to `b`, None if there is none; from `b` to `a` it has the same links."""
+    if order(system)[a] <= order(system)[b]:
+        return reach(system, a, kinds).get(b)
+    hops = reach(system, b, kinds).get(a)
+    return None if hops is None else reversed_hops(hops)
+
+
+@memoized
+def simple_paths(system: System, a: str, b: str, kinds: frozenset[LinkKind]) -> tuple[Hops, ...]:
+    """The paths from `a` to `b` that pass no device twice, shortest first, at most eight."""
+    paths: list[Hops] = []
+    queue: deque[tuple[str, Hops]] = deque([(a, ())])
+    steps = 0
+    while queue and len(paths) < MAX_PATHS and steps < MAX_STEPS:
+        name, hops = queue.popleft()
+        steps += 1
+        passed = {a, *(hop.end for hop in hops)}
+        for hop in _onward(system, name, hops, kinds):
+            if hop.end == b:
+                paths.append((*hops, hop))
+            elif hop.end not in passed:
+                queue.append((hop.end, (*hops, hop)))
+    return tuple(paths[:MAX_PATHS])
+
+
+@memoized
+def order(system: System) -> Mapping[str, int]:
+    """The index of every device in the description."""
+    return {name: index for index, name in enumerate(system.devices)}
+
+
+@memoized
+def root_of(system: System, name: str) -> tuple[str, Hops]:
+    """The CPU whose root port a device hangs from, and the hops up to it; Unreachable if unbound or cut off.
+
+    Plain PCIe links, a tree, come first; fabric links serve where the tree does not lead to the root.
+    """
+    device = system.device(name)
+    if device.kind is Kind.CPU:
+        return name, ()
+    if device.host is None:
+        raise Unreachable(
+            f"{name} is bound to no host",
+            location=device.location,
+            hint=f"attach it: lanewise system attach {_reference(system, device)} {name} HOST",
+        )
+    domain = system.domain_of(name)
+    roots = {domain.root} if domain else set(system.of_kind(Kind.CPU, host=device.host))
+    for kinds in (NVLINKS, TREE, FABRIC):
+        for end, hops in reach(system, name, kinds).items():
+            if end in roots:
+                return end, hops
+    names = " or ".join(sorted(roots)) or f"{device.host}, which has no CPU"
+    raise Unreachable(f"no PCIe link leads from {name} up to {names}", hint="add the missing link to the description")
+
+
+def _reference(system: System, device: Device) -> str:
+    """A system as a command takes it: the name of a ready system, or its file."""
+    file = device.location.file if device.location else ""
+    own = file and not (file == f"{system.name}.yaml" and system.name in ready_systems())
+    return shlex.quote(file) if own else system.name
+
+
+def sockets(system: System, a: str, b: str) -> Hops:
+    """The inter-socket links from CPU `a` to CPU `b` (none if the same); Unreachable if none join them."""
+    hops = () if a == b else shortest(system, a, b, SOCKETS)
+    if hops is None:
+        raise Unreachable(
+            f"no inter-socket link joins {a} and {b}", hint=f"add one: {{from: {a}, to: {b}, socket: auto}}"
+        )
+    return hops
+
+
+@memoized
+def over_roots(system: System, a: str, b: str) -> Hops:
+    """The hops up to the root port of `a`, over sockets if need be, and down to `b`; an end may be a CPU."""
+    root_a, up = root_of(system, a)
+    root_b, down = root_of(system, b)
+    return (*up, *sockets(system, root_a, root_b), *reversed_hops(down))
+
+
+def turns_at_cpu(system: System, hops: Hops) -> tuple[str, ...]:
+    """The CPUs that peer traffic passes between its two ends."""
+    passed = (hop.end for hop in hops[:-1])
+    return tuple(name for name in passed if system.device(name).kind is Kind.CPU)
