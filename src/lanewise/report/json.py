@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from lanewise.results.observation import Observation
     from lanewise.results.run import LeftOut
     from lanewise.results.service_result import ServiceResult
-    from lanewise.routes.matrix import ClassMatrix
-    from lanewise.routes.matrix import Peers
+    from lanewise.routes.matrix import ClassMatrix, Peers
     from lanewise.routes.model import Route
     from lanewise.serving.steady import ServiceRate
     from lanewise.studies.calibrate import CalibrationFit
