@@ -6,8 +6,12 @@ GB is 1e9 bytes and GiB is 2**30 bytes, always; b is a bit, B is a byte.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from lanewise.errors import FormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _SCALE: dict[str, tuple[str, float]] = {
     "B": ("B", 1.0), "kB": ("B", 1e3), "KB": ("B", 1e3), "MB": ("B", 1e6), "GB": ("B", 1e9), "TB": ("B", 1e12),
@@ -81,6 +85,17 @@ def show(value: float | None, unit: str, digits: int = 4) -> str:
     if "." in text and "e" not in text:
         text = text.rstrip("0").rstrip(".")
     return text if unit == "1" else f"{text} {unit}"
+
+
+def exact(value: float, unit: str, prefixes: Iterable[str] = ()) -> str:
+    """An SI number of `unit` in the prefix that writes it shortest and reads back as exactly the same number."""
+    texts = [f"{_digits(from_si(value, prefix))} {prefix}" for prefix in prefixes]
+    return min([*(text for text in texts if parse(text, unit) == value), f"{_digits(value)} {unit}"], key=len)
+
+
+def _digits(value: float) -> str:
+    """The shortest digits that read back as exactly the same number."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def readable(value: float | None, si: str, digits: int = 4) -> str:

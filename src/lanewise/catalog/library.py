@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from functools import cache
 
+from lanewise import package_data
 from lanewise.catalog.model import Catalog
-from lanewise.catalog.reading import Draft, Resolver, read_drafts
+from lanewise.catalog.reading import Resolver, read_drafts
 
 
 @cache
 def builtin() -> Catalog:
     """The parts that ship with Lanewise, read once from the package's own data files."""
-    from importlib.resources import files  # here, so that importing the catalogue stays cheap
-
-    folder = files("lanewise").joinpath("data", "parts")
-    drafts: list[Draft] = []
-    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
-        if entry.name.endswith(".yaml"):
-            drafts += read_drafts(entry.read_text(encoding="utf-8"), entry.name)
-    return Resolver(drafts, Catalog).catalog()
+    files = [package_data.text("parts", name, "part file") for name in package_data.names("parts")]
+    return Resolver([draft for file in files for draft in read_drafts(*file)], Catalog).catalog()
 
 
 def read_parts(text: str, file: str, base: Catalog | None = None) -> Catalog:

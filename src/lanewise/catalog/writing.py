@@ -12,12 +12,11 @@ if TYPE_CHECKING:
 
 # The prefixes a person would write; the shortest text that reads back as the same float is taken.
 _PREFIXES = {
-    "B": ("GB", "GiB", "MiB", "KiB", "B"),
-    "B/s": ("GB/s", "MB/s", "B/s"),
-    "s": ("ms", "us", "ns", "s"),
-    "T/s": ("GT/s", "T/s"),
-    "1/s": ("1/s",),
-    "1": ("1",),
+    "B": ("GB", "GiB", "MiB", "KiB"),
+    "B/s": ("GB/s", "MB/s"),
+    "s": ("ms", "us", "ns"),
+    "T/s": ("GT/s",),
+    "1/s": (),
 }
 
 
@@ -62,16 +61,4 @@ def _value(figure: Figure) -> object:
     if figure.unit == "1":
         return int(figure.value) if figure.value.is_integer() and figure.value < 2**53 else figure.value
     # The shortest reads best: 25.1 GB/s rather than 25100000000 B/s.
-    return min((_written(figure.value, unit, figure.unit) for unit in _PREFIXES[figure.unit]), key=len)
-
-
-def _written(value: float, unit: str, expect: str) -> str:
-    text = f"{_digits(units.from_si(value, unit))} {unit}"
-    exact = units.parse(text, expect) == value
-    # A rounding that changes the value is worse than an ugly number.
-    return text if exact else f"{_digits(value)} {expect}"
-
-
-def _digits(value: float) -> str:
-    text = repr(float(value))
-    return text.removesuffix(".0")
+    return units.exact(figure.value, figure.unit, _PREFIXES[figure.unit])

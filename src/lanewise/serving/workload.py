@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
-from lanewise import units
+from lanewise import package_data, units
 from lanewise.errors import Contradiction, FormatError, Location, unknown_name
 from lanewise.yaml_positions import YamlNode, load
 
@@ -62,11 +61,10 @@ def workload(name: str | Workload, known: Mapping[str, Workload] | None = None) 
 @cache
 def workloads() -> dict[str, Workload]:
     """All ready workloads by name."""
-    found: dict[str, Workload] = {}
-    for path in sorted((resources.files("lanewise") / "data" / "workloads").iterdir(), key=lambda p: p.name):
-        if path.name.endswith(".yaml"):
-            found |= read_workloads(path.read_text(encoding="utf-8"), path.name)
-    return found
+    ready: dict[str, Workload] = {}
+    for name in package_data.names("workloads"):
+        ready |= read_workloads(*package_data.text("workloads", name, "workload file"))
+    return ready
 
 
 def read_workloads(text: str, file: str) -> dict[str, Workload]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 from pydantic.config import JsonDict
 
+from lanewise.topology.expand_devices import WORDS
+from lanewise.topology.expand_links import MEDIA, SHAPES
+from lanewise.topology.layers import SCOPES
+
 Whole = Annotated[StrictInt | StrictStr, Field(union_mode="left_to_right")]
 Quantity = StrictInt | StrictFloat | StrictStr
 Names = StrictStr | list[StrictStr]
-
-PARTS = ("cpu", "gpu", "switch", "adapter", "nvswitch", "nic", "ssd", "raid", "netswitch")
-SHAPES = ("chain", "from", "mesh")
-MEDIA = ("pcie", "fabric", "socket", "nvlink", "network")
-SCOPES = ("none", "root-complex", "socket", "system")
 
 
 class Form(BaseModel):
@@ -23,8 +23,8 @@ class Form(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
-def _one_of(names: tuple[str, ...]) -> JsonDict:
-    return {"oneOf": [{"required": [name]} for name in names]}
+def _one_of(names: Iterable[str]) -> JsonDict:
+    return {"oneOf": [{"required": [name.removesuffix("_")]} for name in names]}
 
 
 class ParameterForm(Form):
@@ -40,7 +40,7 @@ class ParameterForm(Form):
 class DeviceForm(Form):
     """One device, or one for each name of a range."""
 
-    model_config = ConfigDict(json_schema_extra=_one_of(PARTS))
+    model_config = ConfigDict(json_schema_extra=_one_of(WORDS))
 
     cpu: StrictStr | None = Field(None, description="a CPU socket; its part, or null if unknown")
     gpu: StrictStr | None = Field(None, description="a GPU; its part, or null if unknown")

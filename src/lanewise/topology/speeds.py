@@ -92,10 +92,4 @@ def read_positive(value: str | float, unit: str) -> float:
 
 def write_quantity(value: float, unit: str) -> str:
     """An SI number in the prefix that writes it shortest, and that reads back as exactly the same number."""
-    texts = [f"{_digits(units.from_si(value, prefix))} {prefix}" for prefix in _PREFIXES.get(unit, ())]
-    exact = [text for text in texts if units.parse(text, unit) == value]
-    return min([*exact, f"{_digits(value)} {unit}"], key=len)
-
-
-def _digits(value: float) -> str:
-    return repr(float(value)).removesuffix(".0")
+    return units.exact(value, unit, _PREFIXES.get(unit, ()))
