@@ -188,7 +188,7 @@ BAD = {
         "unit 'GX'",
         "units:",
     ),
-    "no number": (figure("pcie.gen: {value: four, source: s}"), 5, FormatError, "not a quantity", "number"),
+    "no number": (figure("pcie.gen: {value: four, source: s}"), 5, FormatError, "not a number", "number"),
     "a negative number": (figure("pcie.gen: {value: -4, source: s}"), 5, FormatError, "not negative", ""),
     "an infinite number": (figure("pcie.gen: {value: 1e999, source: s}"), 5, FormatError, "finite", ""),
     "a rate of zero": (
