@@ -6,7 +6,7 @@
 namespace lanewise::loadgen {
 
 void Answerer::put(std::span<const loadtest::Answer> answers) {
-  std::lock_guard held(mutex_);
+  std::lock_guard lock(mutex_);
   if (closed_) return;
   for (const loadtest::Answer& answer : answers) {
     const bool data = keep_data_ && answer.bytes != 0;
@@ -17,20 +17,20 @@ void Answerer::put(std::span<const loadtest::Answer> answers) {
 }
 
 void Answerer::loop() {
-  Batch taken;
-  std::unique_lock held(mutex_);
+  Batch batch;
+  std::unique_lock lock(mutex_);
   for (;;) {
-    wait(held);
+    wait(lock);
     if (closed_) return;
-    taken.responses.clear();
-    taken.bytes.clear();
-    std::swap(taken, waiting_);
+    batch.responses.clear();
+    batch.bytes.clear();
+    std::swap(batch, waiting_);
     telling_ = true;
-    held.unlock();
-    const auto start = reinterpret_cast<std::uintptr_t>(taken.bytes.data());
-    for (auto& response : taken.responses) response.data += start;
-    tell_(taken.responses);
-    held.lock();
+    lock.unlock();
+    const auto start = reinterpret_cast<std::uintptr_t>(batch.bytes.data());
+    for (auto& response : batch.responses) response.data += start;
+    tell_(batch.responses);
+    lock.lock();
     telling_ = false;
     if (closed_) changed_.notify_all();
   }
@@ -38,25 +38,25 @@ void Answerer::loop() {
 
 // Answers that come at a high rate are gathered for a moment, as network cards do with interrupts: a wake-up for each
 // one costs the thread that brings it more than LoadGen takes for a query.
-void Answerer::wait(std::unique_lock<std::mutex>& held) {
+void Answerer::wait(std::unique_lock<std::mutex>& lock) {
   constexpr auto kNap = std::chrono::microseconds(20);
   if (waiting_.responses.empty() && !closed_ && std::chrono::steady_clock::now() - last_ < kNap) {
-    held.unlock();
+    lock.unlock();
     std::this_thread::sleep_for(kNap);
-    held.lock();
+    lock.lock();
   }
   idle_ = true;
-  changed_.wait(held, [this] { return closed_ || !waiting_.responses.empty(); });
+  changed_.wait(lock, [this] { return closed_ || !waiting_.responses.empty(); });
   idle_ = false;
   last_ = std::chrono::steady_clock::now();
 }
 
 void Answerer::close() {
-  std::unique_lock held(mutex_);
+  std::unique_lock lock(mutex_);
   closed_ = true;
   waiting_ = {};
   changed_.notify_all();
-  changed_.wait(held, [this] { return !telling_; });
+  changed_.wait(lock, [this] { return !telling_; });
 }
 
 }  // namespace lanewise::loadgen

@@ -50,16 +50,16 @@ void bind_settings(nb::module_& m) {
 }
 
 nb::dict figures(const Times& times) {
-  nb::dict shown;
-  const auto& seen = times.histogram;
-  if (seen.count() == 0) return shown;
-  shown["p50"] = seen.percentile(0.5);
-  shown["p90"] = seen.percentile(0.9);
-  shown["p99"] = seen.percentile(0.99);
-  shown["p99.9"] = seen.percentile(0.999);
-  shown["mean"] = times.sum / static_cast<double>(seen.count());
-  shown["max"] = seen.largest();
-  return shown;
+  nb::dict values;
+  const auto& histogram = times.histogram;
+  if (histogram.count() == 0) return values;
+  values["p50"] = histogram.percentile(0.5);
+  values["p90"] = histogram.percentile(0.9);
+  values["p99"] = histogram.percentile(0.99);
+  values["p99.9"] = histogram.percentile(0.999);
+  values["mean"] = times.sum / static_cast<double>(histogram.count());
+  values["max"] = histogram.largest();
+  return values;
 }
 
 void bind_counts(nb::module_& m) {
@@ -80,7 +80,7 @@ class Watcher {
   explicit Watcher(nb::object tick) : tick_(std::move(tick)) {}
 
   bool look(const Progress& progress) {
-    nb::gil_scoped_acquire held;
+    nb::gil_scoped_acquire gil;
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
       if (!error_ && !tick_.is_none()) tick_(progress.issued, progress.answered, progress.late);
@@ -102,16 +102,16 @@ class Watcher {
 
 std::shared_ptr<Run> run(loadtest::System& system, const Settings& settings, nb::object tick) {
   Watcher watcher(std::move(tick));
-  std::shared_ptr<Run> done;
+  std::shared_ptr<Run> result;
   try {
     nb::gil_scoped_release free;
-    done = drive(system, settings, [&watcher](const Progress& progress) { return watcher.look(progress); });
+    result = drive(system, settings, [&watcher](const Progress& progress) { return watcher.look(progress); });
   } catch (const host::Failure&) {
     watcher.rethrow();  // who interrupts wants to see just that
     throw;
   }
   watcher.rethrow();
-  return done;
+  return result;
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ std::shared_ptr<Run> run(loadtest::System& system, const Settings& settings, nb:
 
 NB_MODULE(_loadgen, m) {
   using namespace lanewise::bindings;
-  m.doc() = "MLCommons LoadGen without Python in the way of a query.";
+  m.doc() = "MLCommons LoadGen without Python between its queries.";
   nb::module_::import_("lanewise._native");  // has the types of systems, and makes ProbeFailure of host::Failure
   bind_settings(m);
   bind_counts(m);

@@ -22,9 +22,9 @@ constexpr double kOfBound = 1e-3;  // share of the bound
 
 // How late (ns) the issuing thread may wake. LoadGen sleeps before every query: at high rates several share a timer and a
 // wake-up, which else are much of what a query costs; as late as nobody sees.
-unsigned long slack(const mlperf::TestSettings& asked) {
-  if (asked.scenario != mlperf::TestScenario::Server || asked.server_target_qps < kOften) return 1;
-  const double bound = static_cast<double>(asked.server_target_latency_ns) * 1e-9;
+unsigned long slack(const mlperf::TestSettings& test) {
+  if (test.scenario != mlperf::TestScenario::Server || test.server_target_qps < kOften) return 1;
+  const double bound = static_cast<double>(test.server_target_latency_ns) * 1e-9;
   return static_cast<unsigned long>(std::max(1.0, std::min(kUsual, kOfBound * bound) * 1e9));
 }
 
@@ -69,15 +69,15 @@ Run::Run(loadtest::System& system, Settings settings)
 void Run::issue_all() {
   try {
     check_folder(settings_.folder);
-    mlperf::TestSettings asked = test_settings(settings_);
-    if (asked.scenario == mlperf::TestScenario::Server) bound_ns_ = static_cast<std::int64_t>(asked.server_target_latency_ns);
-    most_late_ = settings_.end_hopeless ? loadgen::most_late(asked) : ~std::uint64_t{0};
-    stream_ = asked.scenario == mlperf::TestScenario::SingleStream || asked.scenario == mlperf::TestScenario::MultiStream;
-    prctl(PR_SET_TIMERSLACK, slack(asked));
+    mlperf::TestSettings test = test_settings(settings_);
+    if (test.scenario == mlperf::TestScenario::Server) bound_ns_ = static_cast<std::int64_t>(test.server_target_latency_ns);
+    most_late_ = settings_.end_hopeless ? loadgen::most_late(test) : ~std::uint64_t{0};
+    stream_ = test.scenario == mlperf::TestScenario::SingleStream || test.scenario == mlperf::TestScenario::MultiStream;
+    prctl(PR_SET_TIMERSLACK, slack(test));
     mlperf::LogSettings logs;
     logs.log_output.outdir = settings_.folder;
     logs.enable_trace = false;
-    mlperf::StartTest(this, this, asked, logs, settings_.audit);
+    mlperf::StartTest(this, this, test, logs, settings_.audit);
   } catch (const GivenUp&) {
   } catch (...) {
     failure_ = std::current_exception();
@@ -153,15 +153,15 @@ void Run::tell(Responses& responses, Times& latency) {
   const auto now = Clock::now();
   std::uint64_t late = 0;
   for (const auto& response : responses) {
-    const auto taken = now - reinterpret_cast<const SampleMetadata*>(response.id)->query_metadata->scheduled_time;
-    latency.add(in_seconds(taken));
-    late += std::chrono::duration_cast<std::chrono::nanoseconds>(taken).count() > bound_ns_;
+    const auto latency_ns = now - reinterpret_cast<const SampleMetadata*>(response.id)->query_metadata->scheduled_time;
+    latency.add(in_seconds(latency_ns));
+    late += std::chrono::duration_cast<std::chrono::nanoseconds>(latency_ns).count() > bound_ns_;
   }
   mlperf::QuerySamplesComplete(responses.data(), responses.size());
   if (late != 0 && late_.fetch_add(late) + late > most_late_) give_up(End::kHopeless);
   told_.fetch_add(responses.size());
   if (awaited_.load()) {
-    std::lock_guard held(mutex_);
+    std::lock_guard lock(mutex_);
     all_told_.notify_one();
   }
 }
@@ -171,8 +171,8 @@ void Run::await_answers() {
   constexpr auto kPoll = std::chrono::milliseconds(5);
   awaited_.store(true);
   {
-    std::unique_lock held(mutex_);
-    while (told_.load() < issued_.load() && end_.load() == End::kNone) all_told_.wait_for(held, kPoll);
+    std::unique_lock lock(mutex_);
+    while (told_.load() < issued_.load() && end_.load() == End::kNone) all_told_.wait_for(lock, kPoll);
   }
   awaited_.store(false);
   if (told_.load() < issued_.load()) leave();
@@ -191,11 +191,11 @@ void Run::leave() {
   seconds_ = first_ == Clock::time_point{} ? 0.0 : in_seconds(Clock::now() - first_);
   auto& logger = mlperf::logging::GlobalLogger();
   if (issuing_) {
-    const std::size_t told = told_.load() - told_before_;
-    logger.GetLatenciesBlocking(told);
-    logger.GetTokenLatencies(told);
-    logger.GetTimePerOutputToken(told);
-    logger.GetTokensPerSample(told);
+    const std::size_t answered = told_.load() - told_before_;
+    logger.GetLatenciesBlocking(answered);
+    logger.GetTokenLatencies(answered);
+    logger.GetTimePerOutputToken(answered);
+    logger.GetTokensPerSample(answered);
   }
   log_error(words(end_.load()));
   mlperf::AbortTest();

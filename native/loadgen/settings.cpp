@@ -29,47 +29,47 @@ std::uint64_t next_seed(std::uint64_t& state) {
   return z ^ (z >> 31);
 }
 
-void ask(const Settings& asked, mlperf::TestSettings& made) {
-  made.min_duration_ms = rounded(asked.seconds * 1e3);
-  made.min_query_count = asked.queries;
-  made.server_target_latency_ns = rounded(asked.bound * kNanoseconds);
-  made.server_target_latency_percentile = asked.percentile;
-  made.single_stream_target_latency_percentile = asked.percentile;
-  made.multi_stream_target_latency_percentile = asked.percentile;
-  made.multi_stream_samples_per_query = asked.samples;
-  made.server_coalesce_queries = asked.coalesce;
+void set_limits(const Settings& settings, mlperf::TestSettings& test) {
+  test.min_duration_ms = rounded(settings.seconds * 1e3);
+  test.min_query_count = settings.queries;
+  test.server_target_latency_ns = rounded(settings.bound * kNanoseconds);
+  test.server_target_latency_percentile = settings.percentile;
+  test.single_stream_target_latency_percentile = settings.percentile;
+  test.multi_stream_target_latency_percentile = settings.percentile;
+  test.multi_stream_samples_per_query = settings.samples;
+  test.server_coalesce_queries = settings.coalesce;
 }
 
 // The rate and the seeds are the search's own, so they stand above the files.
-void insist(const Settings& asked, mlperf::TestSettings& made) {
-  if (asked.qps > 0.0) {
-    made.server_target_qps = made.offline_expected_qps = asked.qps;
-    made.single_stream_expected_latency_ns = made.multi_stream_expected_latency_ns = kNanoseconds / asked.qps;
+void set_rate_and_seeds(const Settings& settings, mlperf::TestSettings& test) {
+  if (settings.qps > 0.0) {
+    test.server_target_qps = test.offline_expected_qps = settings.qps;
+    test.single_stream_expected_latency_ns = test.multi_stream_expected_latency_ns = kNanoseconds / settings.qps;
   }
-  if (asked.seed != 0) {
-    std::uint64_t state = asked.seed;
-    made.qsl_rng_seed = next_seed(state);
-    made.sample_index_rng_seed = next_seed(state);
-    made.schedule_rng_seed = next_seed(state);
+  if (settings.seed != 0) {
+    std::uint64_t state = settings.seed;
+    test.qsl_rng_seed = next_seed(state);
+    test.sample_index_rng_seed = next_seed(state);
+    test.schedule_rng_seed = next_seed(state);
   }
-  made.mode = asked.mode;
-  made.server_num_issue_query_threads = 0;  // there is one issuing thread
+  test.mode = settings.mode;
+  test.server_num_issue_query_threads = 0;  // there is one issuing thread
 }
 
 }  // namespace
 
-mlperf::TestSettings test_settings(const Settings& asked) {
-  mlperf::TestSettings made;
-  made.scenario = scenario(asked.scenario);
-  ask(asked, made);
-  for (const std::string& file : asked.configs) {
+mlperf::TestSettings test_settings(const Settings& settings) {
+  mlperf::TestSettings test;
+  test.scenario = scenario(settings.scenario);
+  set_limits(settings, test);
+  for (const std::string& file : settings.configs) {
     // LoadGen calls its own text kind 0, and a second file of kind 1 in a process an error; kind 2 is read alike.
-    if (made.FromConfig(file, asked.model, asked.scenario, file.empty() ? 0 : 2) != 0) {
+    if (test.FromConfig(file, settings.model, settings.scenario, file.empty() ? 0 : 2) != 0) {
       throw host::Failure("LoadGen cannot read " + file, "lines such as: *.Server.target_qps = 1000");
     }
   }
-  insist(asked, made);
-  return made;
+  set_rate_and_seeds(settings, test);
+  return test;
 }
 
 std::uint64_t most_late(const mlperf::TestSettings& settings) {

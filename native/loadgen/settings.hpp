@@ -31,7 +31,7 @@ struct Settings {
 };
 
 // host::Failure for a scenario that does not exist or a file that LoadGen does not take; on the issuing thread.
-mlperf::TestSettings test_settings(const Settings& asked);
+mlperf::TestSettings test_settings(const Settings& settings);
 
 // The most late queries with which a Server run can still become valid.
 std::uint64_t most_late(const mlperf::TestSettings& settings);

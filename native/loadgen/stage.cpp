@@ -18,7 +18,7 @@ Worker::Worker() : thread_([this] { loop(); }) {}
 
 Worker::~Worker() {
   {
-    std::lock_guard held(mutex_);
+    std::lock_guard lock(mutex_);
     ends_ = true;
   }
   changed_.notify_all();
@@ -26,33 +26,33 @@ Worker::~Worker() {
 }
 
 void Worker::begin(std::function<void()> work) {
-  std::lock_guard held(mutex_);
+  std::lock_guard lock(mutex_);
   work_ = std::move(work);
   busy_ = true;
   changed_.notify_all();
 }
 
 void Worker::wait() {
-  std::unique_lock held(mutex_);
-  changed_.wait(held, [this] { return !busy_; });
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !busy_; });
 }
 
 bool Worker::wait_for(double seconds) {
-  std::unique_lock held(mutex_);
-  return changed_.wait_for(held, std::chrono::duration<double>(seconds), [this] { return !busy_; });
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return !busy_; });
 }
 
 void Worker::loop() {
   // Sleeps end within 1 ns of their time, not within the usual 50 us: the issuing thread sleeps until a query is due.
   prctl(PR_SET_TIMERSLACK, 1UL);
-  std::unique_lock held(mutex_);
+  std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(held, [this] { return busy_ || ends_; });
+    changed_.wait(lock, [this] { return busy_ || ends_; });
     if (!busy_) return;
-    held.unlock();
+    lock.unlock();
     work_();
     work_ = nullptr;
-    held.lock();
+    lock.lock();
     busy_ = false;
     changed_.notify_all();
   }

@@ -9,30 +9,30 @@ namespace {
 
 constexpr std::int64_t kStall = 20'000;  // ns between two looks for room
 
-const Batching& checked(const Batching& how) {
+const Batching& checked(const Batching& options) {
   const auto least = [](std::size_t value, std::size_t most, const char* what) {
     if (value >= 1 && value <= most) return;
     throw host::Failure(std::string(what) + " " + std::to_string(value), "take 1 to " + std::to_string(most));
   };
-  least(how.batch, 65535, "batches of");  // blocks of the gather kernel's grid along y
-  least(how.streams, 64, "batches in flight:");
-  least(how.ring, std::size_t{1} << 28, "queries that may wait:");
-  if (how.timeout < 0) throw host::Failure("a time-out below zero", "0 takes what is there");
-  return how;
+  least(options.batch, 65535, "batches of");  // blocks of the gather kernel's grid along y
+  least(options.streams, 64, "batches in flight:");
+  least(options.ring, std::size_t{1} << 28, "queries that may wait:");
+  if (options.timeout < 0) throw host::Failure("a time-out below zero", "0 takes what is there");
+  return options;
 }
 
 }  // namespace
 
-BatchingSystem::BatchingSystem(std::string name, const Batching& how, Balance balance, std::shared_ptr<Shared> shared,
-                               const std::vector<MakeParts>& lanes)
-    : name_(std::move(name)), how_(checked(how)), balance_(balance), shared_(std::move(shared)) {
-  if (lanes.empty()) throw host::Failure("a system without a device", "name one at least");
-  for (const MakeParts& make : lanes) {
+BatchingSystem::BatchingSystem(std::string name, const Batching& options, Balance balance, std::shared_ptr<Shared> shared,
+                               const std::vector<MakeParts>& queues)
+    : name_(std::move(name)), options_(checked(options)), balance_(balance), shared_(std::move(shared)) {
+  if (queues.empty()) throw host::Failure("a system without a device", "name one at least");
+  for (const MakeParts& make : queues) {
     Parts parts = make(shared_->library);
-    parts.mover->prepare(how_.batch, how_.streams);
-    parts.engine->prepare(how_.batch, how_.streams);
-    lanes_.push_back(
-        std::make_unique<Lane>(lanes_.size(), how_, *shared_, std::move(parts.mover), std::move(parts.engine)));
+    parts.mover->prepare(options_.batch, options_.streams);
+    parts.engine->prepare(options_.batch, options_.streams);
+    queues_.push_back(
+        std::make_unique<DeviceQueue>(queues_.size(), options_, *shared_, std::move(parts.mover), std::move(parts.engine)));
   }
 }
 
@@ -42,20 +42,20 @@ void BatchingSystem::start(Answers answers) {
   shared_->fault.clear();
   shared_->trace.clear();
   stalled_ = 0;
-  for (const auto& lane : lanes_) lane->start();
+  for (const auto& queue : queues_) queue->start();
 }
 
-Lane& BatchingSystem::pick() noexcept {
-  if (lanes_.size() == 1) return *lanes_.front();
-  const std::size_t first = next_.fetch_add(1, std::memory_order_relaxed) % lanes_.size();
-  if (balance_ == Balance::kRoundRobin) return *lanes_[first];
+DeviceQueue& BatchingSystem::pick() noexcept {
+  if (queues_.size() == 1) return *queues_.front();
+  const std::size_t first = next_.fetch_add(1, std::memory_order_relaxed) % queues_.size();
+  if (balance_ == Balance::kRoundRobin) return *queues_[first];
   // Equal ones in turn: an idle system uses all its devices.
-  Lane* best = lanes_[first].get();
+  DeviceQueue* best = queues_[first].get();
   std::uint64_t least = best->outstanding();
-  for (std::size_t i = 1; i < lanes_.size() && least > 0; ++i) {
-    Lane* const lane = lanes_[(first + i) % lanes_.size()].get();
-    if (const std::uint64_t count = lane->outstanding(); count < least) {
-      best = lane;
+  for (std::size_t i = 1; i < queues_.size() && least > 0; ++i) {
+    DeviceQueue* const queue = queues_[(first + i) % queues_.size()].get();
+    if (const std::uint64_t count = queue->outstanding(); count < least) {
+      best = queue;
       least = count;
     }
   }
@@ -64,10 +64,10 @@ Lane& BatchingSystem::pick() noexcept {
 
 void BatchingSystem::issue(std::span<const Query> queries) {
   const std::int64_t now = now_ns();
-  // What comes together goes in whole batches where there is more than a batch for each lane.
-  const std::size_t lanes = lanes_.size();
+  // What comes together goes in whole batches where there is more than a batch for each queue.
+  const std::size_t queues = queues_.size();
   const std::size_t portion =
-      lanes == 1 ? queries.size() : std::clamp<std::size_t>(queries.size() / lanes, 1, how_.batch);
+      queues == 1 ? queries.size() : std::clamp<std::size_t>(queries.size() / queues, 1, options_.batch);
   while (!queries.empty() && running_.load(std::memory_order_relaxed)) {
     const std::size_t taken = pick().push(queries.first(std::min(portion, queries.size())), now);
     queries = queries.subspan(taken);
@@ -79,7 +79,7 @@ void BatchingSystem::issue(std::span<const Query> queries) {
 }
 
 void BatchingSystem::flush() {
-  for (const auto& lane : lanes_) lane->flush();
+  for (const auto& queue : queues_) queue->flush();
 }
 
 void BatchingSystem::cancel() {
@@ -89,12 +89,12 @@ void BatchingSystem::cancel() {
 
 void BatchingSystem::take_at_most(std::size_t batch) {
   if (running_) throw host::Failure("the system runs", "stop it first");
-  for (const auto& lane : lanes_) lane->take_at_most(batch);
+  for (const auto& queue : queues_) queue->take_at_most(batch);
 }
 
 void BatchingSystem::end() noexcept {
   running_ = false;
-  for (const auto& lane : lanes_) lane->stop();
+  for (const auto& queue : queues_) queue->stop();
 }
 
 void BatchingSystem::stop() {
@@ -104,8 +104,8 @@ void BatchingSystem::stop() {
 }
 
 Tally BatchingSystem::tally() {
-  Tally tally(how_.batch);
-  for (const auto& lane : lanes_) lane->add_to(tally);
+  Tally tally(options_.batch);
+  for (const auto& queue : queues_) queue->add_to(tally);
   return tally;
 }
 

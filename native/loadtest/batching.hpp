@@ -1,17 +1,17 @@
-// A system under test of one lane a device: queues, batches, copies, an engine, answers.
+// A system under test of one queue a device: queues, batches, copies, an engine, answers.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "loadtest/lane.hpp"
+#include "loadtest/device_queue.hpp"
 
 namespace lanewise::loadtest {
 
 enum class Balance { kLeastOutstanding, kRoundRobin };
 
-// What a lane is made of, given the library that it reads.
+// What a queue is made of, given the library that it reads.
 struct Parts {
   std::unique_ptr<Mover> mover;
   std::unique_ptr<Engine> engine;
@@ -20,8 +20,8 @@ using MakeParts = std::function<Parts(Library&)>;
 
 class BatchingSystem : public System {
  public:
-  BatchingSystem(std::string name, const Batching& how, Balance balance, std::shared_ptr<Shared> shared,
-                 const std::vector<MakeParts>& lanes);
+  BatchingSystem(std::string name, const Batching& options, Balance balance, std::shared_ptr<Shared> shared,
+                 const std::vector<MakeParts>& queues);
   ~BatchingSystem() override { end(); }
 
   std::string name() const override { return name_; }
@@ -40,21 +40,21 @@ class BatchingSystem : public System {
   // Ends the workers of a run that nobody stopped.
   void end() noexcept;
 
-  // What the lanes did since the last start.
+  // What the queues did since the last start.
   Tally tally();
   std::vector<TracedBatch> trace() const { return shared_->trace.batches(); }
   double stalled() const { return static_cast<double>(stalled_.load()) * 1e-9; }  // s that issue() waited for room
-  const Batching& how() const { return how_; }
-  const std::vector<std::unique_ptr<Lane>>& lanes() const { return lanes_; }
+  const Batching& options() const { return options_; }
+  const std::vector<std::unique_ptr<DeviceQueue>>& queues() const { return queues_; }
 
  private:
-  Lane& pick() noexcept;
+  DeviceQueue& pick() noexcept;
 
   std::string name_;
-  Batching how_;
+  Batching options_;
   Balance balance_;
   std::shared_ptr<Shared> shared_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::unique_ptr<DeviceQueue>> queues_;
   std::atomic<std::size_t> next_ = 0;
   std::atomic<std::int64_t> stalled_ = 0;
   std::atomic<bool> running_ = false;

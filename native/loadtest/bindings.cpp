@@ -28,7 +28,7 @@ using Free = nb::call_guard<nb::gil_scoped_release>;
 constexpr int kCpu = -1;  // in place of a GPU's ordinal
 
 // nanobind tells types apart by name, also those of nameless namespaces.
-struct LaneDevice {
+struct DeviceSetup {
   int ordinal = kCpu;
   int node = host::kAnyNode;  // of the library that it reads
   nb::object engine;          // None: synthetic
@@ -37,7 +37,7 @@ struct LaneDevice {
 // What a system is made of, as plain values.
 struct Setup {
   std::string name = "lanewise";
-  std::vector<LaneDevice> devices;
+  std::vector<DeviceSetup> devices;
   std::size_t batch = 64;
   double timeout = 0;
   std::size_t streams = 2;
@@ -74,10 +74,10 @@ Allocate host_memory() {
   };
 }
 
-MakeParts parts_of(const Setup& setup, const LaneDevice& device, const std::shared_ptr<cuda::Engine>& driver) {
+MakeParts parts_of(const Setup& setup, const DeviceSetup& device, const std::shared_ptr<cuda::Engine>& driver) {
   const Service service{to_ns(setup.service_batch), setup.service_query * 1e9};
   const bool on_gpu = device.ordinal != kCpu;
-  const auto called = device.engine.is_none() ? nullptr : std::make_shared<Held>(device.engine);
+  const auto engine = device.engine.is_none() ? nullptr : std::make_shared<Held>(device.engine);
   return [=, ordinal = device.ordinal, node = device.node, copy = setup.copy, spin = to_ns(setup.spin)](Library& library) {
     Parts parts;
     if (on_gpu) {
@@ -85,9 +85,9 @@ MakeParts parts_of(const Setup& setup, const LaneDevice& device, const std::shar
     } else {
       parts.mover = std::make_unique<CpuMover>(library, node);
     }
-    if (called != nullptr) {
+    if (engine != nullptr) {
       const nb::gil_scoped_acquire python;
-      parts.engine = std::make_unique<Callback>(called->get(), on_gpu);
+      parts.engine = std::make_unique<Callback>(engine->get(), on_gpu);
     } else if (on_gpu) {
       parts.engine = std::make_unique<GpuHold>(driver, ordinal, service);
     } else {
@@ -98,10 +98,10 @@ MakeParts parts_of(const Setup& setup, const LaneDevice& device, const std::shar
 }
 
 void make_system(Bound* at, const Setup& setup) {
-  const auto gpu = std::ranges::find_if(setup.devices, [](const LaneDevice& each) { return each.ordinal != kCpu; });
+  const auto gpu = std::ranges::find_if(setup.devices, [](const DeviceSetup& entry) { return entry.ordinal != kCpu; });
   const bool any_gpu = gpu != setup.devices.end();
   const Fill fill = setup.fill.is_none() ? Fill(fill_synthetic) : python_fill(setup.fill);
-  const Batching how{.batch = setup.batch,
+  const Batching options{.batch = setup.batch,
                      .timeout = to_ns(setup.timeout),
                      .streams = setup.streams,
                      .ring = setup.ring,
@@ -109,21 +109,21 @@ void make_system(Bound* at, const Setup& setup) {
   const int first = any_gpu ? gpu->ordinal : kCpu;
   const nb::gil_scoped_release others_may_run;
   const auto driver = any_gpu ? std::make_shared<cuda::Engine>(setup.driver) : nullptr;
-  std::vector<MakeParts> lanes;
+  std::vector<MakeParts> queues;
   {
     const nb::gil_scoped_acquire python;
-    for (const LaneDevice& device : setup.devices) lanes.push_back(parts_of(setup, device, driver));
+    for (const DeviceSetup& device : setup.devices) queues.push_back(parts_of(setup, device, driver));
   }
   Library library(setup.samples, setup.room, setup.sample_bytes, any_gpu ? pinned_by(driver, first) : host_memory(), fill);
-  new (at) Bound(setup.name, how, setup.round_robin ? Balance::kRoundRobin : Balance::kLeastOutstanding,
-                 std::make_shared<Shared>(std::move(library), setup.trace, setup.batch), lanes);
+  new (at) Bound(setup.name, options, setup.round_robin ? Balance::kRoundRobin : Balance::kLeastOutstanding,
+                 std::make_shared<Shared>(std::move(library), setup.trace, setup.batch), queues);
 }
 
 template <class Value>
 nb::object array_of(std::vector<Value> values) {
-  auto* const kept = new std::vector<Value>(std::move(values));
-  const nb::capsule owner(kept, [](void* of) noexcept { delete static_cast<std::vector<Value>*>(of); });
-  return nb::cast(nb::ndarray<nb::numpy, Value>(kept->data(), {kept->size()}, owner));
+  auto* const memory = new std::vector<Value>(std::move(values));
+  const nb::capsule owner(memory, [](void* of) noexcept { delete static_cast<std::vector<Value>*>(of); });
+  return nb::cast(nb::ndarray<nb::numpy, Value>(memory->data(), {memory->size()}, owner));
 }
 
 nb::dict stages_of(const Tally& tally) {
@@ -143,37 +143,37 @@ nb::dict stages_of(const Tally& tally) {
 }
 
 nb::dict tally_of(Bound& system) {
-  Tally tally(system.how().batch);
+  Tally tally(system.options().batch);
   {
     const nb::gil_scoped_release others_may_run;
     tally = system.tally();
   }
-  nb::dict found;
-  found["stages"] = stages_of(tally);
-  found["sizes"] = array_of(std::move(tally.sizes));
-  found["bytes"] = tally.bytes;
-  found["answered"] = tally.stages[kTotal].count();
-  found["failed"] = tally.failed;
-  found["stalled"] = system.stalled();
-  return found;
+  nb::dict values;
+  values["stages"] = stages_of(tally);
+  values["sizes"] = array_of(std::move(tally.sizes));
+  values["bytes"] = tally.bytes;
+  values["answered"] = tally.stages[kTotal].count();
+  values["failed"] = tally.failed;
+  values["stalled"] = system.stalled();
+  return values;
 }
 
 nb::list trace_of(const Bound& system) {
   nb::list batches;
-  for (TracedBatch& each : system.trace()) {
-    const Stamps& at = each.stamps;
-    batches.append(nb::make_tuple(each.lane, each.stream, at.batched, at.copied, at.inferred, at.completed,
-                                  array_of(std::move(each.arrived))));
+  for (TracedBatch& entry : system.trace()) {
+    const Stamps& at = entry.stamps;
+    batches.append(nb::make_tuple(entry.queue, entry.stream, at.batched, at.copied, at.inferred, at.completed,
+                                  array_of(std::move(entry.arrived))));
   }
   return batches;
 }
 
 nb::list copies_of(const Bound& system) {
   nb::list copies;
-  for (const auto& lane : system.lanes()) {
-    nb::dict tried;
-    for (const auto& [name, seconds] : lane->mover().tried()) tried[name.c_str()] = seconds;
-    copies.append(nb::make_tuple(lane->mover().method(), tried));
+  for (const auto& queue : system.queues()) {
+    nb::dict seconds_by_method;
+    for (const auto& [name, seconds] : queue->mover().seconds_by_method()) seconds_by_method[name.c_str()] = seconds;
+    copies.append(nb::make_tuple(queue->mover().method(), seconds_by_method));
   }
   return copies;
 }
@@ -181,41 +181,41 @@ nb::list copies_of(const Bound& system) {
 using Times = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Indices = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-nb::dict driven(System& system, const Times& seconds, const Indices& samples, const Drive& how) {
-  Driven done;
+nb::dict drive_system(System& system, const Times& seconds, const Indices& samples, const Drive& options) {
+  Driven result;
   {
     const nb::gil_scoped_release others_may_run;
-    done = drive(system, {seconds.data(), seconds.size()}, {samples.data(), samples.size()}, how, [] {
+    result = drive(system, {seconds.data(), seconds.size()}, {samples.data(), samples.size()}, options, [] {
       const nb::gil_scoped_acquire python;
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
     });
   }
-  nb::dict found;
-  found["scheduled"] = array_of(std::move(done.scheduled));
-  found["issued"] = array_of(std::move(done.issued));
-  found["answered"] = array_of(std::move(done.answered));
-  found["answers"] = array_of(std::move(done.answers));
+  nb::dict values;
+  values["scheduled"] = array_of(std::move(result.scheduled));
+  values["issued"] = array_of(std::move(result.issued));
+  values["answered"] = array_of(std::move(result.answered));
+  values["answers"] = array_of(std::move(result.answers));
   nb::list data;
-  for (const std::string& each : done.data) data.append(nb::bytes(each.data(), each.size()));
-  found["data"] = data;
-  found["failure"] = nb::make_tuple(done.failure, done.hint);
-  return found;
+  for (const std::string& entry : result.data) data.append(nb::bytes(entry.data(), entry.size()));
+  values["data"] = data;
+  values["failure"] = nb::make_tuple(result.failure, result.hint);
+  return values;
 }
 
 nb::dict interface_of(const DeviceBatch& batch) {
-  nb::dict found;
-  found["shape"] = nb::make_tuple(batch.samples, batch.bytes);
-  found["strides"] = nb::make_tuple(batch.stride, 1);
-  found["typestr"] = "|u1";
-  found["data"] = nb::make_tuple(batch.address, false);
-  found["version"] = 3;
-  return found;
+  nb::dict values;
+  values["shape"] = nb::make_tuple(batch.samples, batch.bytes);
+  values["strides"] = nb::make_tuple(batch.stride, 1);
+  values["typestr"] = "|u1";
+  values["data"] = nb::make_tuple(batch.address, false);
+  values["version"] = 3;
+  return values;
 }
 
 void bind_setup(nb::module_& m) {
-  nb::class_<LaneDevice>(m, "SystemDevice", "One device of a system under test: a GPU's ordinal, or -1 for the CPU.")
-      .def("__init__", [](LaneDevice* at, int ordinal, int node, nb::object engine) {
-        new (at) LaneDevice{ordinal, node, std::move(engine)};
+  nb::class_<DeviceSetup>(m, "SystemDevice", "One device of a system under test: a GPU's ordinal, or -1 for the CPU.")
+      .def("__init__", [](DeviceSetup* at, int ordinal, int node, nb::object engine) {
+        new (at) DeviceSetup{ordinal, node, std::move(engine)};
       }, "ordinal"_a = kCpu, "node"_a = host::kAnyNode, "engine"_a.none() = nb::none());
   nb::class_<Setup>(m, "SystemSetup", "What a system under test is made of.")
       .def(nb::init<>())
@@ -259,7 +259,7 @@ void bind_systems(nb::module_& m) {
            "samples"_a, Free())
       .def("unload", [](System& system, const std::vector<std::uint64_t>& samples) { system.unload(samples); },
            "samples"_a, Free());
-  nb::class_<Bound, System>(m, "BatchingSystem", "Queues, batches, copies, an engine, answers: a lane a device.")
+  nb::class_<Bound, System>(m, "BatchingSystem", "Queues, batches, copies, an engine, answers: a queue a device.")
       .def("__init__", make_system, "setup"_a)
       .def("take_at_most", &Bound::take_at_most, "batch"_a)
       .def("tally", tally_of)
@@ -271,7 +271,7 @@ void bind_systems(nb::module_& m) {
       .def("__init__", make_law, "service"_a, "exponential"_a = false, "servers"_a = 1, "seed"_a = 1);
   m.def("drive",
         [](System& system, const Times& seconds, const Indices& samples, bool coalesce, bool flush, bool keep,
-           double limit) { return driven(system, seconds, samples, {coalesce, flush, keep, limit}); },
+           double limit) { return drive_system(system, seconds, samples, {coalesce, flush, keep, limit}); },
         "system"_a, "seconds"_a, "samples"_a, "coalesce"_a = false, "flush"_a = true, "keep"_a = false,
         "limit"_a = 60.0);
   m.def("synthetic_sample", [](std::uint64_t sample, std::size_t bytes) {

@@ -63,7 +63,7 @@ class Callback : public Engine {
 
   Held call_;
   bool on_gpu_;
-  std::vector<Views> kept_;  // by stream: what its answers lie in. A copy would hold the lock that other lanes wait for
+  std::vector<Views> kept_;  // by stream: what its answers lie in. A copy would hold the lock that other queues wait for
 };
 
 }  // namespace lanewise::loadtest

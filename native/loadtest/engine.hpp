@@ -1,4 +1,4 @@
-// What a lane needs of its device: somebody who brings a batch's samples there, and an engine that answers it.
+// What a queue needs of its device: somebody who brings a batch's samples there, and an engine that answers it.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace lanewise::loadtest {
 
 // A batch in the device's memory: sample i at `address` + i * `stride`.
 struct Batch {
-  std::size_t stream = 0;  // which of the lane's batches in flight
+  std::size_t stream = 0;  // which of the queue's batches in flight
   std::span<const Arrived> queries;
   std::uint64_t address = 0;  // the device's; host memory where the device is the CPU
   std::size_t bytes = 0;      // of a sample
@@ -33,9 +33,9 @@ class Mover {
   virtual std::shared_ptr<const void> keeper(std::size_t stream) const = 0;
   // What lies in the buffer, `bytes` from its begin, in host memory until the next call: to verify it.
   virtual const std::byte* read_back(std::size_t stream, std::size_t bytes) = 0;
-  // How it copies, with what each way that was tried took for a full batch (seconds).
+  // How it copies, with the time of each method that was tried for a full batch (seconds).
   virtual std::string method() const = 0;
-  virtual std::vector<std::pair<std::string, double>> tried() const { return {}; }
+  virtual std::vector<std::pair<std::string, double>> seconds_by_method() const { return {}; }
 };
 
 // Answers batches. One thread a stream, several streams at once; the device takes one batch after the other.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kTries = 4;             // batches a stream at least; one before them warms up
 constexpr double kKernelCosts = 1.1;          // it takes multiprocessors from the model, so it has to win clearly
-constexpr std::int64_t kTrying = 30'000'000;  // ns that each way is tried for: in a few ms chance would choose
+constexpr std::int64_t kTrying = 30'000'000;  // ns that each method is tried for: in a few ms chance would choose
 
 const cuda::Gpu& gpu_of(cuda::Engine& driver, int ordinal) {
   const std::scoped_lock turn(driver.turn());
@@ -24,7 +24,7 @@ std::optional<GpuMethod> method_of(const std::string& name) {
   if (name == "auto") return std::nullopt;
   const auto* const found = std::ranges::find(kGpuMethods, name);
   if (found != kGpuMethods.end()) return static_cast<GpuMethod>(found - kGpuMethods.begin());
-  throw host::Failure("no way to copy is called '" + name + "'", "take auto, batch, kernel, staged or calls");
+  throw host::Failure("no copy method is called '" + name + "'", "take auto, batch, kernel, staged or calls");
 }
 
 }  // namespace
@@ -61,19 +61,19 @@ void GpuMover::prepare(std::size_t batch, std::size_t streams) {
   streams_ = made(method_, batch, streams);
 }
 
-// A way that fails here (no such call, too little memory to pin) is left out while another works.
+// A method that fails here (no such call, too little memory to pin) is left out while another works.
 GpuMethod GpuMover::fastest(std::size_t batch, std::size_t streams) {
   const std::scoped_lock turn(driver_->turn());
   const cuda::Current current(*gpu_.context());
   std::optional<GpuMethod> best;
   std::optional<host::Failure> failed;
   double least = 0;
-  tried_.clear();
+  seconds_by_method_.clear();
   for (std::size_t i = 0; i < kGpuMethods.size(); ++i) {
     const auto method = static_cast<GpuMethod>(i);
     try {
       const double took = seconds(made(method, batch, streams), method, batch);
-      tried_.emplace_back(kGpuMethods[i], took);
+      seconds_by_method_.emplace_back(kGpuMethods[i], took);
       const double counts = method == GpuMethod::kKernel ? kKernelCosts * took : took;
       if (!best || counts < least) {
         best = method;
@@ -87,7 +87,7 @@ GpuMethod GpuMover::fastest(std::size_t batch, std::size_t streams) {
   return *best;
 }
 
-// A batch's share of the time that all streams take at once, as under load: ways that are as fast alone share a link
+// A batch's share of the time that all streams take at once, as under load: methods that are as fast alone share a link
 // differently.
 double GpuMover::seconds(const Streams& streams, GpuMethod method, std::size_t batch) const {
   std::vector<std::exception_ptr> failed(streams.size());

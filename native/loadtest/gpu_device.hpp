@@ -22,7 +22,7 @@ class GpuMover : public Mover {
   std::shared_ptr<const void> keeper(std::size_t stream) const override { return streams_[stream]->keeper(); }
   const std::byte* read_back(std::size_t stream, std::size_t bytes) override;
   std::string method() const override { return kGpuMethods[static_cast<std::size_t>(method_)]; }
-  std::vector<std::pair<std::string, double>> tried() const override { return tried_; }
+  std::vector<std::pair<std::string, double>> seconds_by_method() const override { return seconds_by_method_; }
 
  private:
   using Streams = std::vector<std::unique_ptr<GpuStream>>;
@@ -38,7 +38,7 @@ class GpuMover : public Mover {
   std::size_t room_;
   std::optional<GpuMethod> asked_;
   GpuMethod method_ = GpuMethod::kCalls;
-  std::vector<std::pair<std::string, double>> tried_;
+  std::vector<std::pair<std::string, double>> seconds_by_method_;
   Streams streams_;
 };
 

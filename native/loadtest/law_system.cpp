@@ -34,7 +34,7 @@ LawSystem::Clock::duration LawSystem::draw() {
 
 void LawSystem::issue(std::span<const Query> queries) {
   const auto now = Clock::now();
-  std::lock_guard held(mutex_);
+  std::lock_guard lock(mutex_);
   const bool nothing = due_.empty();
   const auto before = nothing ? now : due_.top().time;
   for (const Query& query : queries) {
@@ -49,11 +49,11 @@ void LawSystem::issue(std::span<const Query> queries) {
 void LawSystem::work() {
   wake_promptly();
   std::vector<Answer> ready;
-  std::unique_lock held(mutex_);
+  std::unique_lock lock(mutex_);
   for (;;) {
     if (due_.empty()) {
       if (ends_) return;
-      earlier_.wait(held);
+      earlier_.wait(lock);
       continue;
     }
     const auto now = Clock::now();
@@ -63,24 +63,24 @@ void LawSystem::work() {
       due_.pop();
     }
     if (ready.empty()) {
-      earlier_.wait_until(held, Clock::time_point(due_.top().time));
+      earlier_.wait_until(lock, Clock::time_point(due_.top().time));
       continue;
     }
-    held.unlock();
+    lock.unlock();
     answers_(ready);
-    held.lock();
+    lock.lock();
   }
 }
 
 void LawSystem::cancel() {
-  std::lock_guard held(mutex_);
+  std::lock_guard lock(mutex_);
   cancelled_ = true;
   earlier_.notify_one();
 }
 
 void LawSystem::stop() {
   {
-    std::lock_guard held(mutex_);
+    std::lock_guard lock(mutex_);
     ends_ = true;
     earlier_.notify_one();
   }

@@ -20,31 +20,31 @@ void NullSystem::issue(std::span<const Query> queries) {
     answers_(at_once_);
     return;
   }
-  std::lock_guard held(mutex_);
+  std::lock_guard lock(mutex_);
   for (const Query& query : queries) waiting_.push_back({query.id});
   if (std::exchange(idle_, false)) more_.notify_one();
 }
 
 void NullSystem::work() {
-  std::vector<Answer> taken;
-  std::unique_lock held(mutex_);
+  std::vector<Answer> answers;
+  std::unique_lock lock(mutex_);
   for (;;) {
     while (waiting_.empty()) {
       if (ends_) return;
       idle_ = true;
-      more_.wait(held);
+      more_.wait(lock);
     }
-    taken.clear();
-    std::swap(taken, waiting_);
-    held.unlock();
-    answers_(taken);
-    held.lock();
+    answers.clear();
+    std::swap(answers, waiting_);
+    lock.unlock();
+    answers_(answers);
+    lock.lock();
   }
 }
 
 void NullSystem::stop() {
   {
-    std::lock_guard held(mutex_);
+    std::lock_guard lock(mutex_);
     ends_ = true;
     more_.notify_one();
   }

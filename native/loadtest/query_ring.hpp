@@ -1,4 +1,4 @@
-// Queries on their way to a lane: a ring of fixed size, filled by whoever issues, emptied by one worker at a time.
+// Queries on their way to a queue: a ring of fixed size, filled by whoever issues, emptied by one worker at a time.
 #pragma once
 
 #include <algorithm>

@@ -28,12 +28,12 @@ Trace::Trace(std::size_t batches, std::size_t batch) : batches_(batches) {
   for (TracedBatch& each : batches_) each.arrived.reserve(batch);
 }
 
-void Trace::add(std::size_t lane, std::size_t stream, std::span<const Arrived> queries, const Stamps& stamps) noexcept {
+void Trace::add(std::size_t queue, std::size_t stream, std::span<const Arrived> queries, const Stamps& stamps) noexcept {
   if (used_.load(std::memory_order_relaxed) >= batches_.size()) return;
   const std::size_t at = used_.fetch_add(1, std::memory_order_relaxed);
   if (at >= batches_.size()) return;
   TracedBatch& into = batches_[at];
-  into.lane = lane;
+  into.queue = queue;
   into.stream = stream;
   into.stamps = stamps;
   into.arrived.clear();

@@ -74,7 +74,7 @@ class Record {
 };
 
 struct TracedBatch {
-  std::size_t lane = 0;
+  std::size_t queue = 0;
   std::size_t stream = 0;
   Stamps stamps;
   std::vector<std::int64_t> arrived;  // of each query
@@ -85,7 +85,7 @@ class Trace {
  public:
   Trace(std::size_t batches, std::size_t batch);
   void clear() noexcept { used_ = 0; }
-  void add(std::size_t lane, std::size_t stream, std::span<const Arrived> queries, const Stamps& stamps) noexcept;
+  void add(std::size_t queue, std::size_t stream, std::span<const Arrived> queries, const Stamps& stamps) noexcept;
   // Those there are; between runs.
   std::vector<TracedBatch> batches() const;
 

@@ -7,7 +7,7 @@
 
 namespace lanewise::serve {
 
-// Stages of a query's way, in their order. A stage that a service does not have stays at zero.
+// Stages of a query, in their order. A stage that a service does not have stays at zero.
 enum Stage : std::size_t {
   kArriveWait,      // for the connection or copy slot of its own transfer
   kArrive,          // its own transfer, as long as it takes alone

@@ -9,7 +9,7 @@ namespace lanewise::serve {
 
 inline constexpr std::int32_t kNoFlow = -1;
 
-// One transfer on a query's way. It holds a slot from `setup` s before its first byte to its last one, and arrives
+// One transfer of a query. It holds a slot from `setup` s before its first byte to its last one, and arrives
 // `latency` s later. `alone` is the rate in B/s that it reaches with nothing beside it; `bytes` are those of a sample.
 struct Leg {
   std::int32_t flow_class = kNoFlow;

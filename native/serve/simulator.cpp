@@ -41,7 +41,7 @@ Simulator::Simulator(std::shared_ptr<const sim::Network> network, Scenario scena
     pool.workers.push_back(static_cast<std::int32_t>(w));
     ++pool.open;
   }
-  for (ServiceState& service : services_) service.standing.resize(service.pools.size());
+  for (ServiceState& service : services_) service.pool_loads.resize(service.pools.size());
 }
 
 void Simulator::begin() {
@@ -135,7 +135,7 @@ void Simulator::issue(std::size_t s, double scheduled) {
 std::size_t Simulator::add_sample(std::size_t s, const Sample& sample) {
   out_.most_in_flight = std::max(out_.most_in_flight, ++in_flight_);
   const std::size_t chosen = choose_pool(s);
-  services_[s].standing.sent(chosen);
+  services_[s].pool_loads.sent(chosen);
   const std::size_t p = place(services_[s].pools[chosen]);
   (is_nothing(scenario_.pools[p].arrive) ? pools_[p].waiting : pools_[p].arriving).push(sample);
   return p;
@@ -155,7 +155,7 @@ std::size_t Simulator::choose_pool(std::size_t s) {
     case Dispatch::kRandom: return pools == 1 ? 0 : service.choices.below(pools);
     case Dispatch::kLeastOutstanding: break;
   }
-  return service.standing.least();
+  return service.pool_loads.least();
 }
 
 // Offline: hands over as many samples as keep the pool's workers supplied; the rest wait at the source.
@@ -168,7 +168,7 @@ void Simulator::supply(std::size_t p) {
   while (service.left > 0 && static_cast<std::int64_t>(pool.waiting.size() + pool.arriving.size()) < wanted) {
     --service.left;
     ++out_.services[s].issued;
-    service.standing.sent(place(places_[p]));
+    service.pool_loads.sent(place(places_[p]));
     out_.most_in_flight = std::max(out_.most_in_flight, ++in_flight_);
     (is_nothing(scenario_.pools[p].arrive) ? pool.waiting : pool.arriving).push({0.0, 0.0, 0.0, -1});
   }

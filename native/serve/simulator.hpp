@@ -1,5 +1,5 @@
 // Inference services under load, event by event, over links shared by the flow simulation.
-// A sample's way: it is scheduled, sent to a pool, brought there (arrive), waits for a batch, is copied with it, waits
+// A sample's path: it is scheduled, sent to a pool, brought there (arrive), waits for a batch, is copied with it, waits
 // for the GPU, is served and returns. Latency counts from the scheduled time: MLPerf inference rules, LoadGen.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "serve/random.hpp"
 #include "serve/ring.hpp"
 #include "serve/scenario.hpp"
-#include "serve/standing.hpp"
+#include "serve/pool_loads.hpp"
 #include "sim/flowsim.hpp"
 
 namespace lanewise::serve {
@@ -30,7 +30,7 @@ class Simulator {
   }
 
  private:
-  // The transfers of a query's way.
+  // The transfers of a query.
   enum Move : std::int64_t { kArriving, kCopying, kReturning, kMoves };
   // Timed events: beginnings and ends of moves are kBegins + move and kEnds + move.
   static constexpr std::int64_t kBegins = 0, kEnds = kMoves, kServed = 2 * kMoves, kTimeout = kServed + 1,
@@ -71,7 +71,7 @@ class Simulator {
   };
   struct ServiceState {
     Random arrivals, choices, times;
-    Standing standing;
+    PoolLoads pool_loads;
     std::vector<std::int32_t> pools;
     std::size_t turn = 0;
     std::int64_t left = 0;  // samples not yet taken from the source, kAtOnce only

@@ -74,4 +74,4 @@ def test_a_system_that_does_not_tell_is_unknown(tmp_path: Path, text: str):
     ],
 )
 def test_others_took_what_was_busy_and_not_its_own_where_little_was_idle(after: Used, others: float | None):
-    assert after.others_since(Used(0.0, 0.0, 0.0)) == (None if others is None else pytest.approx(others))
+    assert after.interference_since(Used(0.0, 0.0, 0.0)) == (None if others is None else pytest.approx(others))

@@ -131,7 +131,9 @@ def test_a_refused_run_is_disturbed_by_others_or_where_the_machine_stood_still(
     others: float | None, still: float, late: int, hit: bool
 ) -> None:
     run = replace(
-        LoadGenResult(LoadSpec(qps=1000.0), False, ("late",), 5000, 5.0, 1000.0, {}, late), others=others, still=still
+        LoadGenResult(LoadSpec(qps=1000.0), False, ("late",), 5000, 5.0, 1000.0, {}, late),
+        interference=others,
+        still=still,
     )
     assert run.disturbed is hit
     assert not replace(run, valid=True).disturbed
@@ -174,7 +176,7 @@ class Disturbed(KnownRunner):
         alone, self.times = self.times, [1.6 * took for took in self.times]
         found = super().run(load)
         self.times = alone
-        return replace(found, others=0.4 if self.told else None)
+        return replace(found, interference=0.4 if self.told else None)
 
 
 def test_runs_refused_beside_other_work_count_little_and_are_noted() -> None:
@@ -193,7 +195,7 @@ def test_progress_tells_what_runs_next_and_how_long_it_may_take() -> None:
     told = []
     found = find(KnownRunner(), QUICK, on_progress=told.append)
     assert len(told) == len(found.runs)
-    assert all(0.0 < each.left <= each.at_most <= QUICK.seconds for each in told)
+    assert all(0.0 < each.remaining <= each.at_most <= QUICK.seconds for each in told)
     assert [each.load for each in told] == [run.load for run in found.runs]
 
 

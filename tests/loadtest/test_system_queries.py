@@ -229,5 +229,5 @@ def test_deterministic_service_queues_as_m_d_1_does() -> None:
     assert (latencies > service - 1e-6).all()
     assert (np.sort(times + latencies) > times + np.array(exact) - 1e-6).all()
     # A busy machine wakes threads late, and only then most queries may wait longer.
-    if before and after and after.others_since(before) == 0.0:
+    if before and after and after.interference_since(before) == 0.0:
         assert np.median(latencies) < 1.6 * np.median(exact) + 0.01

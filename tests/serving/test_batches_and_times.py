@@ -57,7 +57,7 @@ def test_eight_samples_of_a_query_share_a_batch():
 
 def test_the_peak_is_the_run_that_decided():
     found = lanewise.peak("composable-server-gen4", "resnet50")
-    last = next(run for run in reversed(found.tried) if run.valid and run.qps == found.qps)
+    last = next(run for run in reversed(found.search_runs) if run.valid and run.rate == found.qps)
     assert found.valid
     assert (found.latency, found.queries, found.seed) == (last.latency, last.queries, last.seed)
 

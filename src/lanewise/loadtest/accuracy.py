@@ -37,9 +37,9 @@ def answers(log: Path) -> dict[int, bytes]:
     location = Location(str(log))
     try:
         entries = json.loads(log.read_text(encoding="utf-8"))
-        found: dict[int, bytes] = {}
+        answer_of: dict[int, bytes] = {}
         for entry in entries:
-            found.setdefault(int(entry["qsl_idx"]), bytes.fromhex(entry["data"]))
+            answer_of.setdefault(int(entry["qsl_idx"]), bytes.fromhex(entry["data"]))
     except OSError as error:
         why = error.strerror or str(error)
         raise InputError(
@@ -51,7 +51,7 @@ def answers(log: Path) -> dict[int, bytes]:
             location=location,
             hint="a run that was cut off leaves half a log: repeat it",
         ) from error
-    return found
+    return answer_of
 
 
 def named_class(data: bytes, kind: str) -> int:
@@ -71,14 +71,14 @@ def named_class(data: bytes, kind: str) -> int:
 
 
 def top1(
-    given: dict[int, bytes], labels: Callable[[int], int | None], of: int, kind: str = "float32", offset: int = 0
+    answer_of: dict[int, bytes], labels: Callable[[int], int | None], of: int, kind: str = "float32", offset: int = 0
 ) -> Accuracy:
     """Counts the answers of samples 0 to `of` - 1; `offset` is taken off a class (1 where class 0 is the background).
 
     CannotMeasure where no answered sample has a label.
     """
     correct = counted = 0
-    for index, data in given.items():
+    for index, data in answer_of.items():
         if not 0 <= index < of:
             raise FormatError(f"there is no sample {index} in a dataset of {of}", hint="name the dataset of that run")
         label = labels(index)

@@ -35,10 +35,10 @@ def same_sample(various: LoadGenResult, same: LoadGenResult) -> Audit:
 
     Contradiction for runs that differ in more than the samples, CannotMeasure for one that did not end.
     """
-    one, other = various.load, same.load
-    if (one.scenario, one.coalesce, one.samples) != (other.scenario, other.coalesce, other.samples):
+    load, same_load = various.load, same.load
+    if (load.scenario, load.coalesce, load.samples) != (same_load.scenario, same_load.coalesce, same_load.samples):
         raise Contradiction(
-            f"a run of {one.scenario} and one of {other.scenario} cannot be compared",
+            f"a run of {load.scenario} and one of {same_load.scenario} cannot be compared",
             hint="run both in the same scenario, with the same coalescing and samples a query",
         )
     for run, which in ((various, "all samples"), (same, "one sample")):
@@ -60,19 +60,19 @@ def summed(sample: bytes) -> bytes:
     return checksum(sample).to_bytes(WORD, "little")
 
 
-def payload(given: Mapping[int, bytes], dataset: Dataset, of: Callable[[bytes], bytes] = summed) -> Audit:
+def payload(answer_of: Mapping[int, bytes], dataset: Dataset, of: Callable[[bytes], bytes] = summed) -> Audit:
     """Whether answers that are checksums of what the engine received are the dataset's; `of` sums a sample.
 
     CannotMeasure where there is no answer.
     """
-    if not given:
+    if not answer_of:
         raise CannotMeasure("no answer to check", hint="run the payload audit in accuracy mode")
-    wrong = sorted(index for index, data in given.items() if not _right(index, data, dataset, of))
-    figures = {"checked": float(len(given)), "wrong": float(len(wrong))}
+    wrong = sorted(index for index, data in answer_of.items() if not _right(index, data, dataset, of))
+    figures = {"checked": float(len(answer_of)), "wrong": float(len(wrong))}
     if not wrong:
-        return Audit(PAYLOAD, True, f"{len(given)} samples arrived unchanged", figures)
+        return Audit(PAYLOAD, True, f"{len(answer_of)} samples arrived unchanged", figures)
     named = ", ".join(map(str, wrong[:SHOWN])) + (", ..." if len(wrong) > SHOWN else "")
-    return Audit(PAYLOAD, False, f"{len(wrong)} of {len(given)} samples arrived changed: {named}", figures)
+    return Audit(PAYLOAD, False, f"{len(wrong)} of {len(answer_of)} samples arrived changed: {named}", figures)
 
 
 def as_answers(sums: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:

@@ -22,42 +22,42 @@ SECONDS = 0.25  # of work for each size, or BATCHES where those take longer
 BATCHES = 10  # of each device at least; the first and the last tenth do not count
 
 
-def intervals(system: _native.BatchingSystem, ask: SystemSpec, sizes: Sequence[int]) -> dict[int, float]:
+def intervals(system: _native.BatchingSystem, spec: SystemSpec, sizes: Sequence[int]) -> dict[int, float]:
     """Seconds from one batch of a device to its next, by size, with all devices and streams at work.
 
     The system must not run. CannotMeasure where it fails.
     """
     from lanewise._native import ProbeFailure
 
-    resident = list(range(min(ask.library, ask.samples or ask.library)))
+    resident = list(range(min(spec.library, spec.samples or spec.library)))
     try:
         system.load(resident)
-        return {size: _interval(system, ask, size, len(resident)) for size in sizes}
+        return {size: _interval(system, spec, size, len(resident)) for size in sizes}
     except ProbeFailure as failure:
         raise cannot(failure) from None
     finally:
-        system.take_at_most(ask.batch)
+        system.take_at_most(spec.batch)
         system.unload(resident)
 
 
-def _interval(system: _native.BatchingSystem, ask: SystemSpec, size: int, resident: int) -> float:
+def _interval(system: _native.BatchingSystem, spec: SystemSpec, size: int, resident: int) -> float:
     system.take_at_most(size)
-    first = _one(system, ask, size, resident, 1)
-    again = math.ceil(SECONDS / (BATCHES * first))
-    return first if again <= 1 else _one(system, ask, size, resident, again)
+    first = _measured(system, spec, size, resident, 1)
+    repeats = math.ceil(SECONDS / (BATCHES * first))
+    return first if repeats <= 1 else _measured(system, spec, size, resident, repeats)
 
 
-def _one(system: _native.BatchingSystem, ask: SystemSpec, size: int, resident: int, times: int) -> float:
+def _measured(system: _native.BatchingSystem, spec: SystemSpec, size: int, resident: int, times: int) -> float:
     import lanewise._native as native
 
-    lanes = len(ask.devices)
-    count = times * BATCHES * size * lanes
+    devices = len(spec.devices)
+    count = times * BATCHES * size * devices
     samples = np.arange(count, dtype=np.uint64) * 7919 % resident  # scattered: no cache has them
-    done = native.drive(system, np.zeros(count), samples, coalesce=True)
-    cause, hint = done["failure"]
+    result = native.drive(system, np.zeros(count), samples, coalesce=True)
+    cause, hint = result["failure"]
     if cause:
         raise CannotMeasure(cause, hint=hint)
-    ends = np.sort(done["answered"])
-    low, high = (times * tenth * size * lanes - 1 for tenth in (1, BATCHES - 1))
+    ends = np.sort(result["answered"])
+    low, high = (times * tenth * size * devices - 1 for tenth in (1, BATCHES - 1))
     batches = (BATCHES - 2) * times
     return float(max(ends[high] - ends[low], 1) * 1e-9 / batches)

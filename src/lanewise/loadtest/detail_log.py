@@ -60,11 +60,11 @@ class DetailLog:
     def latency(self) -> dict[str, float]:
         """p50, p90, p99, p99.9, mean and max in s; of whole queries in MultiStream."""
         whole = "_query" if "result_mean_query_latency_ns" in self.values else ""
-        each = "_per_query" if whole else ""
-        keys = {name: f"result_{percent}_percentile{each}_latency_ns" for name, percent in PERCENTILES.items()}
+        infix = "_per_query" if whole else ""
+        keys = {name: f"result_{percent}_percentile{infix}_latency_ns" for name, percent in PERCENTILES.items()}
         keys |= {name: f"result_{name}{whole}_latency_ns" for name in ("mean", "max")}
-        found = {name: self.number(key) for name, key in keys.items()}
-        return {name: value / 1e9 for name, value in found.items() if value is not None}
+        values = {name: self.number(key) for name, key in keys.items()}
+        return {name: value / 1e9 for name, value in values.items() if value is not None}
 
     @property
     def reasons(self) -> tuple[str, ...]:

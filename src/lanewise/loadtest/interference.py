@@ -24,7 +24,7 @@ class Used:
     busy: float
     own: float
 
-    def others_since(self, before: Used) -> float | None:
+    def interference_since(self, before: Used) -> float | None:
         """The share (0 to 1) that others and the hypervisor took, 0 where enough was left; None: too short to tell."""
         passed, busy = self.all - before.all, self.busy - before.busy
         if passed < 0.1:  # ten ticks
@@ -57,9 +57,9 @@ def used(proc: Path = Path("/proc")) -> Used | None:
 def _yielding(proc: Path) -> int:
     """Ticks of all processes of the idle class; of one that ends they are missing, and count as others' again."""
     ticks = 0
-    for each in proc.glob("[0-9]*/stat"):
+    for process in proc.glob("[0-9]*/stat"):
         try:
-            fields = each.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            fields = process.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         except OSError:  # it has ended
             continue
         if len(fields) > _POLICY and fields[_POLICY] == _IDLE_CLASS:

@@ -44,7 +44,7 @@ class LoadGenResult:
     `valid` is LoadGen's verdict, early stopping included, `reasons` why not. `latency` has p50, p90, p99, p99.9, mean,
     max from the scheduled time; `lag` the same of issued minus scheduled: how late the generator itself was. `late`
     queries were above the bound. `ended_early`: cut off as it could no longer become valid. `folder` holds LoadGen's
-    logs; `settings` what LoadGen says it used. `others` is the share of the CPU time that other processes and the
+    logs; `settings` what LoadGen says it used. `interference` is the share of the CPU time that other processes and the
     hypervisor took meanwhile, 0 where a quarter and more was idle; `still` how long the machine stood still in all, in
     pieces of 4 ms and more, as a thread sees it that only sleeps. `role` in a peak search: warm-up, offline or search.
     """
@@ -62,7 +62,7 @@ class LoadGenResult:
     folder: Path | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    others: float | None = None
+    interference: float | None = None
     still: float = 0.0
     role: str = SEARCH
 
@@ -83,7 +83,7 @@ class LoadGenResult:
         """Whether it may have been refused because other work took the machine's time, or the machine stood still."""
         if self.valid:
             return False
-        shared = self.others is not None and self.others > DISTURBED
+        shared = self.interference is not None and self.interference > DISTURBED
         return shared or 0 < self.late <= KNOCK_ON * self.load.qps * self.still
 
     def search_run(self) -> SearchRun:

@@ -67,8 +67,8 @@ class LoadGenRunner:
         counts = self._drive(self._settings(load, folder))
         after = interference.used()
         log = folder / detail_log.NAME
-        found = outcome(load, detail_log.parse(log.read_text(encoding="utf-8"), str(log)), counts, folder)
-        return replace(found, others=after.others_since(before) if before and after else None)
+        result = outcome(load, detail_log.parse(log.read_text(encoding="utf-8"), str(log)), counts, folder)
+        return replace(result, interference=after.interference_since(before) if before and after else None)
 
     def _drive(self, settings: Settings) -> Counts:
         from lanewise import _loadgen
@@ -88,15 +88,15 @@ class LoadGenRunner:
     def _settings(self, load: LoadSpec, folder: Path) -> Settings:
         from lanewise._loadgen import Mode, Settings
 
-        made, setup = Settings(), self.setup
-        made.scenario, made.qps, made.bound = load.scenario, load.qps, load.bound
-        made.mode = Mode.ACCURACY if load.accuracy else Mode.PERFORMANCE
-        made.percentile, made.seconds, made.queries = load.percentile, load.seconds, load.queries
-        made.samples, made.seed, made.coalesce = load.samples, load.seed, load.coalesce
-        made.sample_count, made.performance_sample_count = setup.samples, min(setup.resident, setup.samples)
-        made.folder, made.configs, made.model = str(folder), list(setup.configs), setup.model
-        made.audit, made.end_hopeless, made.direct = setup.audit, setup.end_hopeless, setup.direct
-        return made
+        settings, setup = Settings(), self.setup
+        settings.scenario, settings.qps, settings.bound = load.scenario, load.qps, load.bound
+        settings.mode = Mode.ACCURACY if load.accuracy else Mode.PERFORMANCE
+        settings.percentile, settings.seconds, settings.queries = load.percentile, load.seconds, load.queries
+        settings.samples, settings.seed, settings.coalesce = load.samples, load.seed, load.coalesce
+        settings.sample_count, settings.performance_sample_count = setup.samples, min(setup.resident, setup.samples)
+        settings.folder, settings.configs, settings.model = str(folder), list(setup.configs), setup.model
+        settings.audit, settings.end_hopeless, settings.direct = setup.audit, setup.end_hopeless, setup.direct
+        return settings
 
 
 def needs_loadgen() -> None:
@@ -130,12 +130,12 @@ def next_folder(root: Path, load: LoadSpec) -> Path:
     mode = "-accuracy" if load.accuracy else ""
     try:
         root.mkdir(parents=True, exist_ok=True)
-        taken = [int(each.name[:4]) for each in root.iterdir() if each.name[:4].isdecimal()]
-        made = root / f"{max(taken, default=0) + 1:04d}-{load.scenario.lower()}{rate}{mode}-seed{load.seed}"
-        made.mkdir()
+        numbers = [int(entry.name[:4]) for entry in root.iterdir() if entry.name[:4].isdecimal()]
+        folder = root / f"{max(numbers, default=0) + 1:04d}-{load.scenario.lower()}{rate}{mode}-seed{load.seed}"
+        folder.mkdir()
     except OSError as error:
         raise InputError(f"no folder for logs below {root}: {error.strerror}", hint="name another folder") from None
-    return made
+    return folder
 
 
 def outcome(load: LoadSpec, log: detail_log.DetailLog, counts: Counts, folder: Path) -> LoadGenResult:

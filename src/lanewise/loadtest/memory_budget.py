@@ -22,8 +22,8 @@ def needed(load: LoadSpec) -> int:
         return PER_QUERY * math.ceil(max(load.queries, due))
     if load.scenario == OFFLINE:
         return PER_SAMPLE * math.ceil(max(load.queries, 1.1 * due))
-    each = PER_QUERY + (PER_SAMPLE * load.samples if load.scenario == MULTI_STREAM else 0)
-    return each * math.ceil(max(load.queries, 2.0 * due))
+    per_query = PER_QUERY + (PER_SAMPLE * load.samples if load.scenario == MULTI_STREAM else 0)
+    return per_query * math.ceil(max(load.queries, 2.0 * due))
 
 
 def available(root: Path = Path("/")) -> int | None:
@@ -41,8 +41,10 @@ def check(load: LoadSpec, free: int | None) -> None:
     need = needed(load)
     if free is None or need <= _SHARE * free:
         return
-    fits = math.floor(_SHARE * free / need * load.seconds)
-    shorter = f"a run of {fits} s fits" if fits >= 1 and load.qps * fits >= load.queries else "ask for a lower rate"
+    seconds = math.floor(_SHARE * free / need * load.seconds)
+    shorter = (
+        f"a run of {seconds} s fits" if seconds >= 1 and load.qps * seconds >= load.queries else "ask for a lower rate"
+    )
     raise CannotMeasure(
         f"LoadGen makes its queries beforehand: this run needs {_gb(need)} of memory, {_gb(free)} are free",
         hint=f"{shorter}, or free memory",

@@ -43,7 +43,7 @@ class SearchProgress:
 
     number: int
     load: LoadSpec
-    left: float
+    remaining: float
     at_most: float
     role: str = SEARCH
 
@@ -137,8 +137,8 @@ class _Finder:
 
     def _offline(self) -> float:
         """Samples a second without a bound: warm-ups guess it ever better, until one lasts long enough to believe."""
-        if known := self._of(OFFLINE_RUN):
-            return known[0].qps
+        if finished := self._of(OFFLINE_RUN):
+            return finished[0].qps
         seconds, warm = WARM * self.options.seconds, self._of(WARM_UP)
         while not warm or (warm[-1].seconds < 0.4 * seconds and len(warm) < WARM_RUNS):
             guess = warm[-1].qps if warm else 0.2 * (self.prediction or 500.0)
@@ -168,8 +168,8 @@ class _Finder:
         # Most searches end after one or two confirmations, each about as long as the longest run so far.
         longest = max([load.seconds, *(run.seconds for run in self.runs)])
         few = self.options.most_runs - number < 3 or load.seconds > 0.9 * longest > 5.0 * self.options.bound
-        left = min(at_most, 2.0 * longest) if few and role == SEARCH and number > 4 else 0.8 * at_most
-        self.on_progress(SearchProgress(number, load, max(left, min(load.seconds, at_most)), at_most, role))
+        remaining = min(at_most, 2.0 * longest) if few and role == SEARCH and number > 4 else 0.8 * at_most
+        self.on_progress(SearchProgress(number, load, max(remaining, min(load.seconds, at_most)), at_most, role))
         self.runs.append(replace(self.runner.run(load), role=role))
         self.on_run(self.runs[-1])
         return self.runs[-1]
@@ -193,7 +193,7 @@ def _generator_lag(options: PeakOptions, run: LoadGenResult) -> float | None:
 def _disturbances(runs: Sequence[LoadGenResult]) -> Iterator[str]:
     disturbed = [run for run in runs if run.disturbed]
     if disturbed:
-        taken, still = max(run.others or 0.0 for run in disturbed), max(run.still for run in disturbed)
+        taken, still = max(run.interference or 0.0 for run in disturbed), max(run.still for run in disturbed)
         yield (
             f"{len(disturbed)} of {len(runs)} runs were refused while the machine was not quiet: others took up to "
             f"{100 * taken:.0f} % of the CPU time, and it stood still for up to {units.readable(still, 's', 2)} of a "

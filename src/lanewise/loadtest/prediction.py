@@ -56,8 +56,8 @@ def predict_peak(times: Mapping[int, float], model: DeviceModel, seed: int = 1) 
 
     InputError if no rate keeps the bound.
     """
-    known = check_times(times)
-    seconds = [_batch_time(known, batch, model.steps) for batch in range(1, max(known) + 1)]
+    time_of = check_times(times)
+    seconds = [_batch_time(time_of, batch, model.steps) for batch in range(1, max(time_of) + 1)]
     most = model.servers * max(batch / took for batch, took in enumerate(seconds, 1))
     estimate = find_peak(
         lambda rate, number, duration: _simulated(seconds, model, rate, number, duration), seed=seed, start=0.9 * most,
@@ -69,12 +69,12 @@ def predict_peak(times: Mapping[int, float], model: DeviceModel, seed: int = 1) 
     return PredictedPeak(estimate.rate, estimate.interval, most)
 
 
-def _batch_time(known: Mapping[int, float], batch: int, steps: bool) -> float:
+def _batch_time(time_of: Mapping[int, float], batch: int, steps: bool) -> float:
     import numpy as np
 
     if steps:
-        return known[min(size for size in known if size >= batch)]
-    return float(np.interp(batch, list(known), list(known.values())))
+        return time_of[min(size for size in time_of if size >= batch)]
+    return float(np.interp(batch, list(time_of), list(time_of.values())))
 
 
 def _simulated(times: Sequence[float], model: DeviceModel, rate: float, seed: int, seconds: float) -> SearchRun:
@@ -96,9 +96,9 @@ def _simulated(times: Sequence[float], model: DeviceModel, rate: float, seed: in
 
 def part_file(times: Mapping[int, float], source: str) -> str:
     """Service times by batch (s) as a part file for --parts and `lanewise calibrate`."""
-    known = check_times(times)
+    time_of = check_times(times)
     figures = "\n".join(
-        f"          {time_key(SERVICE, size)}: {seconds * 1e6:.6g} us" for size, seconds in known.items()
+        f"          {time_key(SERVICE, size)}: {seconds * 1e6:.6g} us" for size, seconds in time_of.items()
     )
     return (
         f"parts:\n  - part: {PART}\n    kind: gpu\n    title: a device as measured\n    from:\n"

@@ -92,15 +92,15 @@ def _search(runner: LoadRunner, effort: Effort, mode: str, say: Callable[[str], 
     rate = effort.start
     while high - low > effort.precision * high or math.isinf(high):
         try:
-            found, tried = _attempt(runner, effort, mode, rate)
+            run, attempts = _attempt(runner, effort, mode, rate)
         except CannotMeasure as error:
             if best is None:
                 raise
             note = f"not tried further: {error.cause}"
             break
-        runs += tried
-        say(f"{mode}: {rate:,.0f} queries/s {'VALID' if found.valid else 'not valid'}")
-        low, high, best = (rate, high, found) if found.valid else (low, rate, best)
+        runs += attempts
+        say(f"{mode}: {rate:,.0f} queries/s {'VALID' if run.valid else 'not valid'}")
+        low, high, best = (rate, high, run) if run.valid else (low, rate, best)
         if high < 1.0:
             break
         rate = 2.0 * low if math.isinf(high) else (low + high) / 2.0
@@ -115,13 +115,13 @@ def _search(runner: LoadRunner, effort: Effort, mode: str, say: Callable[[str], 
 def _attempt(runner: LoadRunner, effort: Effort, mode: str, rate: float) -> tuple[LoadGenResult, int]:
     """The first valid run of some at a rate, else the last one; something else on the machine may disturb one."""
     enough = minimum_queries(_LATE, effort.percentile)
-    for tried in range(1, effort.tries + 1):
-        found = runner.run(
+    for attempt in range(1, effort.tries + 1):
+        run = runner.run(
             LoadSpec(
                 qps=rate, seconds=effort.seconds, queries=enough, bound=effort.bound, percentile=effort.percentile,
-                seed=tried, coalesce=mode == COALESCED,
+                seed=attempt, coalesce=mode == COALESCED,
             )
         )  # fmt: skip
-        if found.valid:
+        if run.valid:
             break
-    return found, tried
+    return run, attempt

@@ -235,9 +235,9 @@ def _answer(engine: Engine, answer: str) -> Any:
     address."""
     from lanewise.loadtest.engines import callback
 
-    answer_kind = answer or (CLASSES if engine.classifies else PLAIN)
-    on_host = {PLAIN: callback.answering, CLASSES: callback.naming_class, SUMS: callback.auditing}[answer_kind](engine)
-    on_gpu = callback.lying(engine.classes_at if answer_kind == CLASSES else engine.infer_at)
+    kind = answer or (CLASSES if engine.classifies else PLAIN)
+    on_host = {PLAIN: callback.output_bytes, CLASSES: callback.class_bytes, SUMS: callback.checksum_bytes}[kind](engine)
+    on_gpu = callback.at_address(engine.classes_at if kind == CLASSES else engine.infer_at)
 
     def respond(batch: Any, samples: Any) -> Any:
         interface = getattr(batch, "__cuda_array_interface__", None)

@@ -82,10 +82,10 @@ def plan(options: RunOptions) -> tuple[LoadSpec, str]:
 
 def _scenario(text: str) -> str:
     """MLPerf's name of a scenario from 'server', 'single-stream', ...; UnknownName for another."""
-    known = {name.lower(): name for name in SCENARIOS}
-    name = known.get(text.lower().replace("-", ""))
+    scenarios = {name.lower(): name for name in SCENARIOS}
+    name = scenarios.get(text.lower().replace("-", ""))
     if name is None:
-        raise unknown_name("scenario", text, known)
+        raise unknown_name("scenario", text, scenarios)
     return name
 
 

@@ -61,8 +61,8 @@ def in_memory(address: int, n: int, spec: SampleSpec, stride: int = 0) -> Array:
     import numpy as np
 
     step = stride or spec.bytes
-    held = (ctypes.c_uint8 * ((n - 1) * step + spec.bytes)).from_address(address)
-    flat = np.ctypeslib.as_array(held)
+    buffer = (ctypes.c_uint8 * ((n - 1) * step + spec.bytes)).from_address(address)
+    flat = np.ctypeslib.as_array(buffer)
     return batch_of(np.lib.stride_tricks.as_strided(flat, (n, spec.bytes), (step, 1)), spec)
 
 

@@ -86,6 +86,7 @@ def _object(text: str, file: str, number: int) -> dict[str, Any]:
 def _run(data: dict[str, Any], file: str, number: int) -> LoadGenResult:
     try:
         outcome = data["outcome"]
+        outcome.setdefault("interference", outcome.get("others"))  # its name in older files
         values = {item.name: outcome[item.name] for item in fields(LoadGenResult) if item.name in outcome}
         values |= {name: tuple(values.get(name, ())) for name in ("reasons", "notes")}
         values |= {"load": LoadSpec(**values["load"]), "role": str(data["kind"])}

@@ -147,12 +147,12 @@ class SystemStatistics:
 
     def about_copies(self, devices: Sequence[str]) -> dict[str, object]:
         """In words how samples came to the devices, and a batch's share of the time that each way tried took."""
-        told: dict[str, object] = {"copy": ", ".join(dict.fromkeys(way for way, _ in self.copies))}
-        for device, (_, tried) in zip(devices, self.copies, strict=False):
-            if tried:
-                took = (f"{way} {units.readable(seconds, 's', 3)}" for way, seconds in tried.items())
-                told[f"copies tried, {device}"] = ", ".join(took)
-        return told if self.copies else {}
+        setup: dict[str, object] = {"copy": ", ".join(dict.fromkeys(method for method, _ in self.copies))}
+        for device, (_, seconds_of) in zip(devices, self.copies, strict=False):
+            if seconds_of:
+                times = (f"{method} {units.readable(seconds, 's', 3)}" for method, seconds in seconds_of.items())
+                setup[f"copies tried, {device}"] = ", ".join(times)
+        return setup if self.copies else {}
 
     @property
     def mean_batch(self) -> float:
@@ -177,8 +177,8 @@ def perfetto(system: _native.BatchingSystem, devices: tuple[str, ...]) -> str:
     batches = system.trace()
     begin = min((int(arrived.min()) for *_, arrived in batches), default=0)
     events = [
-        {"ph": "M", "name": "process_name", "pid": lane + 1, "tid": 0, "args": {"name": f"{lane + 1}: {device}"}}
-        for lane, device in enumerate(devices)
+        {"ph": "M", "name": "process_name", "pid": queue + 1, "tid": 0, "args": {"name": f"{queue + 1}: {device}"}}
+        for queue, device in enumerate(devices)
     ]
     for number, batch in enumerate(batches):
         events += _events(number, batch, begin)
@@ -189,16 +189,16 @@ def perfetto(system: _native.BatchingSystem, devices: tuple[str, ...]) -> str:
 
 def _events(number: int, batch: tuple[Any, ...], begin: int) -> Iterator[dict[str, Any]]:
     """A batch's stages on its stream, and each of its queries from arrival to answer."""
-    lane, stream, batched, copied, inferred, completed, arrived = batch
+    queue, stream, batched, copied, inferred, completed, arrived = batch
 
     def at(ns: int) -> float:
         return (int(ns) - begin) / 1e3
 
     for name, start, end in (("copy", batched, copied), ("infer", copied, inferred), ("answer", inferred, completed)):
-        yield {"ph": "X", "name": f"{name} {number}", "cat": name, "pid": lane + 1, "tid": stream + 1, "ts": at(start),
+        yield {"ph": "X", "name": f"{name} {number}", "cat": name, "pid": queue + 1, "tid": stream + 1, "ts": at(start),
                "dur": (end - start) / 1e3, "args": {"batch": number, "queries": len(arrived)}}  # fmt: skip
     for place, when in enumerate(arrived):
-        common = {"cat": "query", "id": f"0x{(number << 20) + place:x}", "pid": lane + 1, "tid": 0}
+        common = {"cat": "query", "id": f"0x{(number << 20) + place:x}", "pid": queue + 1, "tid": 0}
         yield {"ph": "b", "name": "query", **common, "ts": at(when), "args": {"batch": number}}
         yield {"ph": "e", "name": "query", **common, "ts": at(completed)}
 
@@ -227,18 +227,18 @@ def gpus(devices: Sequence[str]) -> dict[str, Any]:
         ordered = sorted(native.Cuda(cuda_driver()).devices, key=lambda gpu: (gpu.pci, gpu.ordinal))
     except native.ProbeFailure as failure:
         raise cannot(failure) from None
-    found = {f"gpu{place}": gpu for place, gpu in enumerate(ordered)}
+    gpu_of = {f"gpu{place}": gpu for place, gpu in enumerate(ordered)}
     for device in devices:
-        if device != CPU and device not in found:
-            raise unknown_name("device", device, [CPU, *found])
-    return found
+        if device != CPU and device not in gpu_of:
+            raise unknown_name("device", device, [CPU, *gpu_of])
+    return gpu_of
 
 
 def _devices(ask: SystemSpec) -> Iterator[tuple[int, int, Engine | None]]:
     """Each device's ordinal, the NUMA node of its library, its engine."""
-    known = gpus(ask.devices)
+    gpu_of = gpus(ask.devices)
     for device, engine in zip(ask.devices, ask.engines(), strict=True):
-        gpu = known.get(device)
+        gpu = gpu_of.get(device)
         node = ask.node if ask.node >= 0 or gpu is None else gpu.numa
         ordinal = -1 if gpu is None else gpu.ordinal
         yield ordinal, node, engine if callable(engine) else None

@@ -74,12 +74,12 @@ class _Event:
     location: Location
 
     def number(self, name: str) -> int | None:
-        found = self.metadata.get(name)
-        if found is None:
+        number = self.metadata.get(name)
+        if number is None:
             return None
-        if isinstance(found, bool) or not isinstance(found, int):
-            raise FormatError(f"{name} '{found}' of {self.key} is no whole number", location=self.location, hint=_HINT)
-        return found
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise FormatError(f"{name} '{number}' of {self.key} is no whole number", location=self.location, hint=_HINT)
+        return number
 
 
 def read(text: str, file: str, sample_bytes: float, samples: int | None = None) -> Training:
@@ -102,16 +102,16 @@ def read(text: str, file: str, sample_bytes: float, samples: int | None = None) 
     return Training(tuple(spans), count, sample_bytes, _run(events), tuple(notes))
 
 
-def as_samples(found: Training, file: str) -> Iterator[Sample]:
+def as_samples(training: Training, file: str) -> Iterator[Sample]:
     """The rates and times of the epochs as measured values of a run file."""
-    how = {"log": file, "samples": str(found.samples), "sample bytes": f"{found.sample_bytes:g}"}
-    settings = {"bytes": round(found.sample_bytes)}
-    for span in found.spans:
-        yield Sample("training", "dataset", "goodput", found.rate(span), "GB/s", settings, how, "training")
-    for span in found.spans:
+    how = {"log": file, "samples": str(training.samples), "sample bytes": f"{training.sample_bytes:g}"}
+    settings = {"bytes": round(training.sample_bytes)}
+    for span in training.spans:
+        yield Sample("training", "dataset", "goodput", training.rate(span), "GB/s", settings, how, "training")
+    for span in training.spans:
         yield Sample("training", "dataset", "epoch", span.seconds / span.epochs, "s", settings, how, "training")
-    if found.run is not None:
-        yield Sample("training", "dataset", "run", found.run, "s", settings, how, "training")
+    if training.run is not None:
+        yield Sample("training", "dataset", "run", training.run, "s", settings, how, "training")
 
 
 def _events(text: str, file: str) -> Iterator[_Event]:
@@ -139,10 +139,10 @@ def _events(text: str, file: str) -> Iterator[_Event]:
 def _spans(events: Sequence[_Event], kind: str, notes: list[str]) -> list[Span]:
     """Epochs or blocks in the order in which they ended; one that has not ended is noted and left out."""
     begun: dict[int, _Event] = {}
-    found: list[Span] = []
+    spans: list[Span] = []
     for event in events:
         if event.key == f"{kind}_start":
-            first = _first(event, len(found) + len(begun) + 1)
+            first = _first(event, len(spans) + len(begun) + 1)
             if first in begun:
                 cause = f"{kind} {first} starts again; it started in line {begun[first].location.line}"
                 raise FormatError(cause, location=event.location, hint="give the log of one run and one process")
@@ -151,18 +151,18 @@ def _spans(events: Sequence[_Event], kind: str, notes: list[str]) -> list[Span]:
             first = _first(event, next(reversed(begun)) if begun else 0)
             if first not in begun:
                 raise FormatError(f"{kind} {first} stops, but has not started", location=event.location, hint=_HINT)
-            found.append(_span(first, begun.pop(first), event))
+            spans.append(_span(first, begun.pop(first), event))
     notes += [
         f"{kind} {first} (line {event.location.line}) has not ended and is left out" for first, event in begun.items()
     ]
-    return found
+    return spans
 
 
 def _first(event: _Event, otherwise: int) -> int:
     for name in ("epoch_num", "first_epoch_num"):
-        found = event.number(name)
-        if found is not None:
-            return found
+        number = event.number(name)
+        if number is not None:
+            return number
     return otherwise
 
 
@@ -198,12 +198,12 @@ def _run(events: Sequence[_Event]) -> float | None:
 
 
 def _train_samples(events: Sequence[_Event], file: str) -> int:
-    found = [event for event in events if event.key == "train_samples"]
-    if not found:
+    matches = [event for event in events if event.key == "train_samples"]
+    if not matches:
         cause = "does not say how many samples an epoch has (train_samples)"
         raise InputError(cause, location=Location(file), hint="give --samples, such as --samples 1281167")
-    value = found[-1].value
+    value = matches[-1].value
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise FormatError(f"train_samples '{value}' is no number of samples", location=found[-1].location,
+        raise FormatError(f"train_samples '{value}' is no number of samples", location=matches[-1].location,
                           hint="give --samples, such as --samples 1281167")  # fmt: skip
     return value

@@ -47,19 +47,21 @@ def ceiling(
     for index, (deployment, rate) in enumerate(zip(simulation.deployments, rates, strict=True)):
         factor = gpus if index == place else 1.0
         own = _own(deployment, factor)
-        wanted = rate if index != place and deployment.load.scenario == "server" else math.inf
-        caps = [min(each, wanted * deployment.load.workload.bytes_in * each / sum(own)) for each in own]
+        demand = rate if index != place and deployment.load.scenario == "server" else math.inf
+        caps = [
+            min(rate_of_gpu, demand * deployment.load.workload.bytes_in * rate_of_gpu / sum(own)) for rate_of_gpu in own
+        ]
         for gpu, uses, cap, most in zip(deployment.gpus, _both_ways(simulation, index), caps, own, strict=True):
             busy = ((len(simulation.resources) + shared.index(gpu), 1.0 / most),) if gpu in shared else ()
             classes.append(FlowClass((*uses, *busy), cap=cap))
-    classes += _beside(simulation)
+    classes += _background(simulation)
     shares = share(capacities, classes)
     start = sum(len(deployment.gpus) for deployment in simulation.deployments[:place])
     deployment = simulation.deployments[place]
     limits = shares.limits[start : start + len(deployment.gpus)]
-    known = tuple(None if limit is None or limit >= len(simulation.resources) else limit for limit in limits)
+    limit_resources = tuple(None if limit is None or limit >= len(simulation.resources) else limit for limit in limits)
     total = sum(shares.rates[start : start + len(deployment.gpus)])
-    return RateCeiling(total / deployment.load.workload.bytes_in, known)
+    return RateCeiling(total / deployment.load.workload.bytes_in, limit_resources)
 
 
 def apart(simulation: Simulation, place: int) -> float:
@@ -96,7 +98,7 @@ def _both_ways(simulation: Simulation, place: int) -> Iterator[Uses]:
         yield (*inward, *((index, amount * answer) for index, amount in outward if answer > 0.0))
 
 
-def _beside(simulation: Simulation) -> list[FlowClass]:
+def _background(simulation: Simulation) -> list[FlowClass]:
     """Background traffic: endless, or its average where it comes again and again; what comes once is left out."""
     classes = []
     for flow, uses in zip(simulation.background, simulation.background_uses(), strict=True):

@@ -85,14 +85,14 @@ class ServiceLoad:
 
 def check(load: ServiceLoad) -> None:
     """InputError or UnknownName for a load that has no meaning."""
-    for kind, value, known in (
+    for kind, value, choices in (
         ("scenario", load.scenario, SCENARIOS),
         ("way to copy", load.copies, COPIES),
         ("dispatch", load.dispatch, DISPATCHES),
         ("law", load.law, LAWS),
     ):
-        if value not in known:
-            raise unknown_name(kind, value, known)
+        if value not in choices:
+            raise unknown_name(kind, value, choices)
     if load.scenario == "server":
         check_rate(load.qps)
     if not _whole(load.largest, 1, MAX_BATCH):
@@ -157,25 +157,25 @@ def gpus_of(system: System, load: ServiceLoad) -> tuple[str, ...]:
             hint=f"hosts: {', '.join(system.hosts)}",
         )
     one_host = load.gpus[0] if len(load.gpus) == 1 and load.gpus[0] in system.hosts else None
-    found = _named(system, load.gpus) if load.gpus and one_host is None else _all_of(system, load, one_host)
-    for gpu in found:
+    gpus = _named(system, load.gpus) if load.gpus and one_host is None else _all_of(system, load, one_host)
+    for gpu in gpus:
         host = system.device(gpu).host
         if load.host not in (None, host):
             hint = f"leave out --host, or name GPUs of {load.host}"
             raise Contradiction(f"{gpu} belongs to {host}, not to {load.host}", hint=hint)
         check_frontend(load.frontend, host)
     if load.dispatch != "least":
-        check_dispatch(system, load, found)
-    return found
+        check_dispatch(system, load, gpus)
+    return gpus
 
 
 def _all_of(system: System, load: ServiceLoad, one_host: str | None) -> tuple[str, ...]:
     host = one_host or load.host or next((name for name in system.hosts if system.of_kind(Kind.GPU, host=name)), None)
-    found = system.of_kind(Kind.GPU, host=host) if host is not None else ()
-    if not found:
+    gpus = system.of_kind(Kind.GPU, host=host) if host is not None else ()
+    if not gpus:
         cause = f"{host} of {system.name} has no GPU" if host is not None else f"{system.name} has no host with a GPU"
         raise InputError(cause, hint="attach one, or set the parameter that counts them")
-    return tuple(found)
+    return tuple(gpus)
 
 
 def _named(system: System, names: Sequence[str]) -> tuple[str, ...]:

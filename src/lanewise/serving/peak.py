@@ -122,12 +122,12 @@ def at_peak(
     if high == math.inf:  # valid at the ceiling: nothing above it can be, and one run may have been lucky
         low, high = last.rate * max(0.0, 1.0 - durations.deviation(last)), last.rate
     mine = results[place]
-    others = [f"{result.name} is INVALID at its rate: {result.reason}" for result in results
+    invalid = [f"{result.name} is INVALID at its rate: {result.reason}" for result in results
               if result is not mine and not result.valid]  # fmt: skip
     mine = replace(
         mine, reason=mine.reason if valid else estimate.reason, peak=(low, high),
         search_runs=estimate.runs,
-        note="; ".join(filter(None, [*others, mine.note])),
+        note="; ".join(filter(None, [*invalid, mine.note])),
     )  # fmt: skip
     return (*results[:place], mine, *results[place + 1 :]), outcome
 

@@ -129,13 +129,13 @@ class Waiting:
     def percentile(self, percentile: float) -> float:
         """The wait that this share (0..1) of the queries does not exceed: 0 if so many need not wait at all."""
         _check_share(percentile)
-        left = 1.0 - percentile
-        if self.tail(0.0) <= left:
+        late_share = 1.0 - percentile
+        if self.tail(0.0) <= late_share:
             return 0.0
         high = self.service
-        while self.tail(high) > left:
+        while self.tail(high) > late_share:
             high *= 2.0
-        return _root(lambda wait: self.tail(wait) - left, 0.0, high)
+        return _root(lambda wait: self.tail(wait) - late_share, 0.0, high)
 
 
 @lru_cache(maxsize=256)
@@ -163,9 +163,9 @@ def mdc(rate: float, service: float, servers: int = 1) -> Waiting:
     shrink = np.exp(-math.log1p(ratio) * np.arange(size + 1))
     system[0] = shrink
     system[0, size] *= (1.0 + ratio) / ratio
-    one = np.zeros(size + 1)
-    one[0] = 1.0
-    settled = np.linalg.solve(system, one)
+    total = np.zeros(size + 1)
+    total[0] = 1.0
+    settled = np.linalg.solve(system, total)
     waiting = settled * shrink
     waiting[size] *= (1.0 + ratio) / ratio
     survivors = np.cumsum(waiting[::-1])[::-1]

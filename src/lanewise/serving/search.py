@@ -201,12 +201,12 @@ class _Search:
     def _between(self, runs: Sequence[SearchRun]) -> _Step | PeakEstimate:
         if self.budget is not None:
             return self._budgeted(runs, self.budget)
-        left = self.most_runs - len(runs)
+        runs_left = self.most_runs - len(runs)
         share = self.half_width(runs)
-        if share > self.precision and left > len(CONFIRM_AT):
+        if share > self.precision and runs_left > len(CONFIRM_AT):
             rate = self._quantiles(runs, 0.5)[0]
             return _Step(rate, self.durations.of(rate, max(share / 4.0, self.precision)))
-        chance = CONFIRM_AT[left - 1] if left <= len(CONFIRM_AT) else CONFIRM_FIRST
+        chance = CONFIRM_AT[runs_left - 1] if runs_left <= len(CONFIRM_AT) else CONFIRM_FIRST
         rate = min(self._quantiles(runs, chance)[0], self._below_refused(runs))
         return _Step(rate, self.durations.of(rate, self.precision), confirms=True)
 
@@ -219,17 +219,17 @@ class _Search:
         if plan.explores(spent, self.most_runs, share <= time_budget.KNOWN * self.precision):
             return _Step(middle, plan.exploration(self.durations.of(middle, max(share / 8.0, self.precision / 4.0))))
         seconds = plan.confirmation(spent)
-        left, best = self.most_runs - len(runs), self._best_confirmed(runs, plan)
-        if (left == 1 or plan.over(spent)) and best > 0.0:
+        runs_left, best = self.most_runs - len(runs), self._best_confirmed(runs, plan)
+        if (runs_left == 1 or plan.over(spent)) and best > 0.0:
             return self.peak(runs, best, f"known within {100.0 * share:.2g} %", True)
-        rate = middle * (1.0 - time_budget.below(left, plan.over(spent)) * self.precision)
-        if left == 1:
+        rate = middle * (1.0 - time_budget.below(runs_left, plan.over(spent)) * self.precision)
+        if runs_left == 1:
             certain = posterior.rate(time_budget.CERTAIN, max(1, round(middle * seconds)))
             rate = min(rate, max(certain, middle * (1.0 - time_budget.LOWEST * self.precision)))
         rate = max(rate, self.floor)
         # Early stopping demands more of a short run, the more so the less latency depends on the rate.
         if posterior.valid(math.log(rate), max(1, round(rate * seconds))) < time_budget.LIKELY:
-            seconds = max(seconds, min(2.0 * seconds, plan.left(spent)))
+            seconds = max(seconds, min(2.0 * seconds, plan.remaining(spent)))
         return _Step(rate, seconds, confirms=True)
 
     def _best_confirmed(self, runs: Sequence[SearchRun], plan: TimeBudget) -> float:
@@ -307,4 +307,4 @@ def _growth(runs: Sequence[SearchRun]) -> float:
 def _fresh_seeds(first: int, runs: Sequence[SearchRun]) -> Callable[[int], int]:
     """The seed of the run after so many others; above every seed of `runs`, should these have been other ones."""
     shift = max((run.seed - first - index for index, run in enumerate(runs)), default=0)
-    return lambda done: first + done + max(shift, 0)
+    return lambda count: first + count + max(shift, 0)

@@ -254,12 +254,12 @@ def _classes(
     planned: Sequence[Planned], taken: Sequence[tuple[tuple[int, float], ...]], owners: Sequence[int]
 ) -> tuple[list[int], list[FlowClass]]:
     """The flow class of each planned flow; one owner's flows that take the same are one, which is cheaper to solve."""
-    known: dict[tuple[int, FlowClass], int] = {}
+    index_of: dict[tuple[int, FlowClass], int] = {}
     member = []
     for item, uses, owner in zip(planned, taken, owners, strict=True):
         flow_class = FlowClass(uses, item.flow.weight, item.cap(staging_mode(item, planned)))
-        member.append(known.setdefault((owner, flow_class), len(known)))
-    return member, [flow_class for _, flow_class in known]
+        member.append(index_of.setdefault((owner, flow_class), len(index_of)))
+    return member, [flow_class for _, flow_class in index_of]
 
 
 def _native_service(deployment: Deployment, rate: float, run: SimulationInput, hopeless: bool) -> _native.Service:

@@ -65,19 +65,20 @@ def service_result(
     load = deployment.load
     verdict, share = verdict_of(load, out), percentile_of(load)
     latency = out.percentile(share)
-    answered = answered_rate(load, out, run)
-    used = sorted(uses(simulation, outcome, run), key=lambda each: -each.busy.mean)
-    limit = limit_of(simulation, deployment, used)
+    answer_rate = answered_rate(load, out, run)
+    resource_uses = sorted(uses(simulation, outcome, run), key=lambda use: -use.busy.mean)
+    limit = limit_of(simulation, deployment, resource_uses)
     notes = dict.fromkeys([*others_on(simulation, place, limit, outcome), *(times.doubt for times in deployment.times)])
     return ServiceResult(
         name=name_of(simulation, deployment), workload=load.workload.name, scenario=load.scenario,
-        system=simulation.system.name, source=Source.PREDICTED, qps=rate if load.scenario == "server" else answered,
-        answered=answered, queries=out.counted, late=out.late, bound=load.workload.bound, percentile=share,
+        system=simulation.system.name, source=Source.PREDICTED, qps=rate if load.scenario == "server" else answer_rate,
+        answered=answer_rate, queries=out.counted, late=out.late, bound=load.workload.bound, percentile=share,
         latency=latency, valid=verdict.valid, reason=verdict.reason,
         limit=limit_name(simulation, deployment, limit), basis=limit.basis,
         rests_on=limit.rests_on, percentiles=_percentiles(out), stages=_stages(load, out, latency),
-        utilization=tuple(each.busy for each in used[:20]), series_step=run.duration / run.steps if run.steps else 0.0,
-        batch=out.samples / out.batches if out.batches else 0.0, goodput=answered * load.workload.bytes_in,
+        utilization=tuple(use.busy for use in resource_uses[:20]),
+        series_step=run.duration / run.steps if run.steps else 0.0,
+        batch=out.samples / out.batches if out.batches else 0.0, goodput=answer_rate * load.workload.bytes_in,
         duration=run.duration, seed=run.seed, settings=dict(simulation.system.settings),
         assumptions=_assumptions(deployment), note="; ".join(filter(None, notes)),
     )  # fmt: skip
@@ -97,10 +98,10 @@ def uses(simulation: Simulation, outcome: _native.Outcome, run: SimulationInput)
     end = max(outcome.end, 1e-12)
     step = run.duration / run.steps if run.steps else 1.0
     for index, resource in enumerate(simulation.resources):
-        taken = amounts[index]
-        mean = sum(outcome.moved[k] * amount for k, amount in taken) / (resource.capacity * end)
+        shares = amounts[index]
+        mean = sum(outcome.moved[k] * amount for k, amount in shares) / (resource.capacity * end)
         series = tuple(
-            min(1.0, sum(moved[k] * amount for k, amount in taken) / (resource.capacity * step))
+            min(1.0, sum(moved[k] * amount for k, amount in shares) / (resource.capacity * step))
             for moved in outcome.steps
         )
         kind = _KINDS.get(resource.key[0], "other")
@@ -112,40 +113,41 @@ def uses(simulation: Simulation, outcome: _native.Outcome, run: SimulationInput)
         )
     for place, gpu in enumerate(simulation.gpus):
         series = tuple(min(1.0, busy[place] / step) for busy in outcome.gpu_steps)
-        times = [each.times[each.gpus.index(gpu)] for each in simulation.deployments if gpu in each.gpus]
+        times = [service.times[service.gpus.index(gpu)] for service in simulation.deployments if gpu in service.gpus]
         yield ResourceUse(
             ResourceUtilization(f"GPU {gpu}", min(outcome.busy[place] / end, 1.0), series, "GPU"),
-            weakest([each.basis for each in times]), tuple(text for each in times for text in each.rests_on), None,
+            weakest([item.basis for item in times]), tuple(text for item in times for text in item.rests_on), None,
         )  # fmt: skip
 
 
-def limit_of(simulation: Simulation, deployment: Deployment, used: Sequence[ResourceUse]) -> ResourceUse:
+def limit_of(simulation: Simulation, deployment: Deployment, resource_uses: Sequence[ResourceUse]) -> ResourceUse:
     """What holds the service down: the busiest of what its queries use."""
-    mine = simulation.resources_of(deployment)
+    resources = simulation.resources_of(deployment)
+    gpus = {f"GPU {gpu}" for gpu in deployment.gpus}
     of_service = [
-        each for each in used
-        if each.resource in mine or (each.busy.kind == "GPU" and each.busy.name.removeprefix("GPU ") in deployment.gpus)
+        use for use in resource_uses
+        if use.resource in resources or (use.busy.kind == "GPU" and use.busy.name in gpus)
     ]  # fmt: skip
-    return max(of_service, key=lambda each: each.busy.mean)
+    return max(of_service, key=lambda use: use.busy.mean)
 
 
 def others_on(simulation: Simulation, place: int, limit: ResourceUse, outcome: _native.Outcome) -> list[str]:
     """Who else takes a worthwhile part of what limits the service at that place, in words."""
     if limit.resource is None:
         sharers = [
-            name_of(simulation, other) for index, other in enumerate(simulation.deployments)
-            if index != place and limit.busy.name.removeprefix("GPU ") in other.gpus
+            name_of(simulation, sharer) for index, sharer in enumerate(simulation.deployments)
+            if index != place and limit.busy.name.removeprefix("GPU ") in sharer.gpus
         ]  # fmt: skip
         return [f"shares its GPUs with {name}" for name in sharers]
-    taken: dict[str, float] = {}
+    amount_of: dict[str, float] = {}
     for owner, flow_class, amount in simulation.users_of(limit.resource):
-        taken[owner] = taken.get(owner, 0.0) + outcome.moved[flow_class] * amount
-    total = sum(taken.values())
-    mine = simulation.owner(place)
+        amount_of[owner] = amount_of.get(owner, 0.0) + outcome.moved[flow_class] * amount
+    total = sum(amount_of.values())
+    own_name = simulation.owner(place)
     return [
         f"{owner} takes {100 * part / total:.0f} % of what passes {limit.busy.name}"
-        for owner, part in taken.items()
-        if owner != mine and total > 0 and part / total >= WORTH_TELLING
+        for owner, part in amount_of.items()
+        if owner != own_name and total > 0 and part / total >= WORTH_TELLING
     ]
 
 
@@ -172,11 +174,13 @@ def _stages(load: ServiceLoad, out: _native.ServiceOutcome, latency: float) -> t
 def _assumptions(deployment: Deployment) -> tuple[str, ...]:
     load = deployment.load
     wait = units.show(load.wait, "ms") if load.wait else "no time"
-    made = [f"batches of up to {deployment.batch}; the oldest query waits {wait} for its batch to fill"]
+    assumptions = [f"batches of up to {deployment.batch}; the oldest query waits {wait} for its batch to fill"]
     if load.frontend:
-        made.append("each query is a message of its own, straight into GPU memory; those that wait leave as one chain")
+        assumptions.append(
+            "each query is a message of its own, straight into GPU memory; those that wait leave as one chain"
+        )
     elif load.copies == "gathered":
-        made.append(f"a batch is copied in one go, {load.slots} copies to a GPU at once, {load.buffers} buffers")
+        assumptions.append(f"a batch is copied in one go, {load.slots} copies to a GPU at once, {load.buffers} buffers")
     else:
-        made.append("each query is copied on its own as it comes, one copy to a GPU at once")
-    return tuple(made)
+        assumptions.append("each query is copied on its own as it comes, one copy to a GPU at once")
+    return tuple(assumptions)

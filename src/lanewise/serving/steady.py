@@ -49,27 +49,35 @@ def network(
     return _rate(system, ServiceLoad(workload(name), scenario=mode, host=host, frontend=frontend))
 
 
-def _rate(system: System, asked: ServiceLoad) -> ServiceRate:
-    if asked.scenario not in MODES:
-        raise unknown_name("mode", asked.scenario, MODES)
-    load = asked.workload
-    flows = [_flow(system, asked, gpu) for gpu in gpus_of(system, asked)]
-    found = predict(system, flows)
-    slowest = min(found.flows, key=lambda flow: flow.rate)
-    basis = weakest([slowest.basis, *(flow.basis for flow in found.flows)])
-    return ServiceRate(load, found.total / load.bytes_in, found.total, slowest.limit, basis, slowest.rests_on, found)
+def _rate(system: System, load: ServiceLoad) -> ServiceRate:
+    if load.scenario not in MODES:
+        raise unknown_name("mode", load.scenario, MODES)
+    workload = load.workload
+    flows = [_flow(system, load, gpu) for gpu in gpus_of(system, load)]
+    prediction = predict(system, flows)
+    slowest = min(prediction.flows, key=lambda flow: flow.rate)
+    basis = weakest([slowest.basis, *(flow.basis for flow in prediction.flows)])
+    return ServiceRate(
+        workload,
+        prediction.total / workload.bytes_in,
+        prediction.total,
+        slowest.limit,
+        basis,
+        slowest.rests_on,
+        prediction,
+    )
 
 
-def _flow(system: System, asked: ServiceLoad, gpu: str) -> Flow:
-    part, load = system.part(gpu), asked.workload
+def _flow(system: System, load: ServiceLoad, gpu: str) -> Flow:
+    part, workload = system.part(gpu), load.workload
     if part is None:
         raise InputError(
             f"{gpu} names no part, so its service rate is unknown", hint="give it a part in the description"
         )
-    rate, basis, rests = service_rate(part, load, asked.mode, asked.networked)
-    source = asked.frontend or system.device(gpu).host or ""
+    rate, basis, rests = service_rate(part, workload, load.mode, load.networked)
+    source = load.frontend or system.device(gpu).host or ""
     return Flow(
-        source, gpu, cap=rate * load.bytes_in, cap_name=f"GPU service rate ({part.name}, {load.name})",
+        source, gpu, cap=rate * workload.bytes_in, cap_name=f"GPU service rate ({part.name}, {workload.name})",
         cap_basis=basis, cap_rests_on=rests,
     )  # fmt: skip
 

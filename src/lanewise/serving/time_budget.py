@@ -40,14 +40,14 @@ class TimeBudget:
         """Whether a run was long enough to be a confirmation."""
         return seconds >= 0.5 * self.full
 
-    def left(self, spent: Spent) -> float:
+    def remaining(self, spent: Spent) -> float:
         """Seconds of the budget that are left, 0 or more."""
         return max(0.0, self.budget - sum(seconds for seconds, _ in spent))
 
-    def explores(self, spent: Spent, most_runs: int, known: bool) -> bool:
+    def explores(self, spent: Spent, most_runs: int, precise: bool) -> bool:
         """Whether another run may look for the peak instead of confirming it."""
-        time = self.left(spent) > RESERVE * self.full + 0.5 * EXPLORE * self.budget
-        return time and most_runs - len(spent) > RUNS and not known
+        time = self.remaining(spent) > RESERVE * self.full + 0.5 * EXPLORE * self.budget
+        return time and most_runs - len(spent) > RUNS and not precise
 
     def exploration(self, seconds: float) -> float:
         """Seconds of an exploring run that would take so many."""
@@ -55,13 +55,13 @@ class TimeBudget:
 
     def over(self, spent: Spent) -> bool:
         """Whether no time is left for another confirmation."""
-        return self.left(spent) < 0.5 * self.full
+        return self.remaining(spent) < 0.5 * self.full
 
     def confirmation(self, spent: Spent) -> float:
         """Seconds of the next confirmation: all that is left, but no less than makes it one."""
-        return max(min(self.full, self.left(spent)), 0.55 * self.full)
+        return max(min(self.full, self.remaining(spent)), 0.55 * self.full)
 
 
-def below(left: int, over: bool) -> float:
+def below(runs_left: int, over: bool) -> float:
     """How far below the likeliest peak to confirm with so many runs left, in precisions; `over`: with no time left."""
-    return OVERTIME if over else BELOW[min(max(RUNS - left, 0), len(BELOW) - 1)]
+    return OVERTIME if over else BELOW[min(max(RUNS - runs_left, 0), len(BELOW) - 1)]

@@ -63,30 +63,30 @@ def service_times(part: Part, load: str | Workload, mode: str = "server", networ
 
     `mode` says which of the GPU's scores is its rate. Over the network the host adds its software time to each query.
     """
-    asked = workload(load)
-    score, stated, peak = _score(part, asked.name, mode), _stated(part, asked.name), inf
+    work = workload(load)
+    score, stated, peak = _score(part, work.name, mode), _stated(part, work.name), inf
     if score is None and mode == "offline":  # a Server score tells the GPU's own rate as well
-        mode, score = "server", _score(part, asked.name, "server")
+        mode, score = "server", _score(part, work.name, "server")
     if score is None:
-        if len(stated) < 2 and max(stated, default=0) < asked.batch:
-            raise unknown_rate(part, asked.name, mode)
-        points, doubt = _from_times(stated, asked.batch)
-        batch, used = _fitting(points, asked, mode), list(stated)
+        if len(stated) < 2 and max(stated, default=0) < work.batch:
+            raise unknown_rate(part, work.name, mode)
+        points, doubt = _from_times(stated, work.batch)
+        batch, used = _fitting(points, work, mode), list(stated)
     else:
-        peak = own_rate(score, asked, mode)
-        batch = max(1, int(min(asked.batch, peak * _longest(asked, mode))))
+        peak = own_rate(score, work, mode)
+        batch = max(1, int(min(work.batch, peak * _longest(work, mode))))
         points, doubt = _from_rate(stated, peak, batch)
         used = [size for size in stated if size < batch]
-    keys = [f"service.{asked.name}.{mode}"] * (score is not None) + [time_key(asked.name, size) for size in used]
+    keys = [f"service.{work.name}.{mode}"] * (score is not None) + [time_key(work.name, size) for size in used]
     figures = [part.figure(key) for key in keys]
     bases = [figure.basis for figure in figures]
-    rests = [cite(part, key, figure) for key, figure in zip(keys, figures, strict=True)]
-    cost, basis, rests_on = software_cost(part, asked) if networked else (0.0, "physics", "")
+    sources = [cite(part, key, figure) for key, figure in zip(keys, figures, strict=True)]
+    cost, basis, source = software_cost(part, work) if networked else (0.0, "physics", "")
     if cost:
         points, peak = [(size, time + size * cost) for size, time in points], 1.0 / (1.0 / peak + cost)
         bases.append(basis)
-        rests.append(rests_on)
-    return ServiceTimes(batch, tuple(points), weakest(bases), tuple(rests), doubt, peak)
+        sources.append(source)
+    return ServiceTimes(batch, tuple(points), weakest(bases), tuple(sources), doubt, peak)
 
 
 def own_rate(score: float, load: Workload, mode: str = "server") -> float:
@@ -117,16 +117,16 @@ def software_cost(part: Part, load: str | Workload) -> tuple[float, str, str]:
 
     0 and no source where neither states any.
     """
-    found = load if isinstance(load, Workload) else workloads().get(load)
-    name = found.name if found else str(load)
+    entry = load if isinstance(load, Workload) else workloads().get(load)
+    name = entry.name if entry else str(load)
     key = f"software.{name}"
     figure = part.figure(key)
     if isinstance(figure.value, float):
         return figure.value, figure.basis, cite(part, key, figure) if figure.value else ""
-    if found is None or not found.software:
+    if entry is None or not entry.software:
         return 0.0, "physics", ""
-    source = f"workload {name}: software = {readable(found.software, 's')} ({found.source_of('software')})"
-    return found.software, "calibrated", source
+    source = f"workload {name}: software = {readable(entry.software, 's')} ({entry.source_of('software')})"
+    return entry.software, "calibrated", source
 
 
 def unknown_rate(part: Part, name: str, mode: str) -> InputError:
@@ -145,15 +145,15 @@ def _score(part: Part, name: str, mode: str) -> float | None:
 def _stated(part: Part, name: str) -> dict[int, float]:
     """The known times of a GPU by batch, ascending; InputError for one of 0 s."""
     stem = f"service_time.{name}."
-    found: dict[int, float] = {}
+    times: dict[int, float] = {}
     for key, figure in part.figures.items():
         batch = key.removeprefix(stem)
         # bert-99 must not take what is stated for bert-99.9.
         if key.startswith(stem) and batch.isdecimal() and isinstance(figure.value, float):
             if figure.value == 0:
                 raise InputError(f"'{key}' of part '{part.name}' is 0 s", hint="leave it out if it is unknown")
-            found[int(batch)] = figure.value
-    return dict(sorted(found.items()))
+            times[int(batch)] = figure.value
+    return dict(sorted(times.items()))
 
 
 def _from_times(stated: Mapping[int, float], largest: int) -> tuple[list[tuple[int, float]], str]:
@@ -169,17 +169,17 @@ def _from_times(stated: Mapping[int, float], largest: int) -> tuple[list[tuple[i
 def _from_rate(stated: Mapping[int, float], rate: float, largest: int) -> tuple[list[tuple[int, float]], str]:
     """Points of which the largest batch runs at `rate`, and no smaller one runs faster or takes longer than it."""
     full = largest / rate
-    known = {batch: time for batch, time in stated.items() if batch < largest}
-    if not known:
+    times = {batch: time for batch, time in stated.items() if batch < largest}
+    if not times:
         return ([(1, 1.0 / rate)] if largest == 1 else [(1, 1.0 / rate), (largest, full)]), RATE_ONLY * (largest > 1)
-    doubts = [_small(known)]
-    late = [batch for batch, time in known.items() if time > full]
+    doubts = [_small(times)]
+    late = [batch for batch, time in times.items() if time > full]
     if late:
         doubts.append(
             f"a batch of {late[0]} is stated to take longer than {largest} at the stated rate: taken as long as those"
         )
-    known = {1: next(iter(known.values()))} | known
-    small = [(batch, min(max(time, batch / rate), full)) for batch, time in known.items()]
+    times = {1: next(iter(times.values()))} | times
+    small = [(batch, min(max(time, batch / rate), full)) for batch, time in times.items()]
     return [*_rising(small), (largest, full)], "; ".join(filter(None, doubts))
 
 

@@ -52,10 +52,10 @@ def workload(name: str | Workload, known: Mapping[str, Workload] | None = None) 
     """The workload of that name among `known` (the ready ones if None); UnknownName otherwise."""
     if isinstance(name, Workload):
         return name
-    found = workloads() if known is None else known
-    if name not in found:
-        raise unknown_name("workload", name, found)
-    return found[name]
+    entries = workloads() if known is None else known
+    if name not in entries:
+        raise unknown_name("workload", name, entries)
+    return entries[name]
 
 
 @cache
@@ -75,16 +75,16 @@ def read_workloads(text: str, file: str) -> dict[str, Workload]:
     return {name: _read(name, node) for name, node in document.root.members("my-model: {bytes_in: ...}").items()}
 
 
-def one_workload(found: Mapping[str, Workload], file: str, name: str | None = None) -> Workload:
+def one_workload(entries: Mapping[str, Workload], file: str, name: str | None = None) -> Workload:
     """The workload of that name in a file that was read, or its only one; InputError if there are several."""
     if name is not None:
-        if name not in found:
-            raise unknown_name("workload", name, found, Location(file))
-        return found[name]
-    if len(found) != 1:
-        hint = f"name one of them: {', '.join(found)}"
-        raise FormatError(f"the file holds {len(found)} workloads", location=Location(file), hint=hint)
-    return next(iter(found.values()))
+        if name not in entries:
+            raise unknown_name("workload", name, entries, Location(file))
+        return entries[name]
+    if len(entries) != 1:
+        hint = f"name one of them: {', '.join(entries)}"
+        raise FormatError(f"the file holds {len(entries)} workloads", location=Location(file), hint=hint)
+    return next(iter(entries.values()))
 
 
 def _read(name: str, node: YamlNode) -> Workload:

@@ -45,8 +45,8 @@ def peak(options: PeakOptions, json: Json = None) -> None:
 def show_progress(progress: SearchProgress) -> None:
     """The run of a search that is about to begin."""
     load = f"{progress.load.qps:,.0f} queries/s" if progress.role == "search" else progress.role
-    left = f"about {progress.left:.0f} s left of this search"
-    terminal.status(f"run {progress.number}: {load} for {progress.load.seconds:.1f} s; {left}")
+    time = f"about {progress.remaining:.0f} s left of this search"
+    terminal.status(f"run {progress.number}: {load} for {progress.load.seconds:.1f} s; {time}")
 
 
 def _show_run(run: LoadGenResult) -> None:

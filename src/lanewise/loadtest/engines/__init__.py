@@ -25,13 +25,14 @@ def open_engine(
     InputError for what does not go together, FormatError for a file that is no such model, MissingDependency for a
     library that is not installed, CannotMeasure where the device refuses.
     """
-    chosen = options or EngineOptions()
+    engine_options = options or EngineOptions()
     if name not in ENGINES:
         raise unknown_name("engine", name, ENGINES)
     if precision not in PRECISIONS:
         raise unknown_name("precision", precision, PRECISIONS)
-    wanted = _source(source, chosen.layout)
-    engine = _onnxruntime(wanted, precision, chosen) if name == "onnxruntime" else _torch(wanted, precision, chosen)
+    model_source = _source(source, engine_options.layout)
+    create = _onnxruntime if name == "onnxruntime" else _torch
+    engine = create(model_source, precision, engine_options)
     engine.load(device, max_batch)
     return engine
 

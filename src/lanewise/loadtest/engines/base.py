@@ -102,17 +102,17 @@ def closed_loop(
 ) -> dict[int, float]:
     """The median seconds of `infer` for each batch, each run as soon as the one before has ended; the first two runs
     are not counted."""
-    found = {}
+    medians = {}
     for size, batch in sorted(batches.items()):
         for _ in range(2):
             infer(batch)
-        taken: list[float] = []
-        while len(taken) < LEAST or (sum(taken) < SECONDS and len(taken) < MOST):
-            began = clock()
+        durations: list[float] = []
+        while len(durations) < LEAST or (sum(durations) < SECONDS and len(durations) < MOST):
+            start = clock()
             infer(batch)
-            taken.append(clock() - began)
-        found[size] = statistics.median(taken)
-    return found
+            durations.append(clock() - start)
+        medians[size] = statistics.median(durations)
+    return medians
 
 
 def checked_sizes(batches: Sequence[int], max_batch: int) -> list[int]:
@@ -131,17 +131,17 @@ def random_batch(spec: SampleSpec, n: int) -> Array:
 
     from lanewise.loadtest.datasets.synthetic import Synthetic
 
-    made = Synthetic(spec, n)
-    return np.stack([np.frombuffer(made.sample(index), np.uint8) for index in range(n)])
+    dataset = Synthetic(spec, n)
+    return np.stack([np.frombuffer(dataset.sample(index), np.uint8) for index in range(n)])
 
 
-def classes_of(made: Array) -> Array:
+def classes_of(outputs: Array) -> Array:
     """Scores (n, classes) as the class of the largest, or the model's own integer where it answers one: (n), int32."""
     import numpy as np
 
-    made = made.reshape(len(made), -1)
-    own = made.shape[1] == 1 and made.dtype.kind in "iu"
-    return np.ascontiguousarray(made[:, 0] if own else made.argmax(axis=1), np.int32)
+    outputs = outputs.reshape(len(outputs), -1)
+    own = outputs.shape[1] == 1 and outputs.dtype.kind in "iu"
+    return np.ascontiguousarray(outputs[:, 0] if own else outputs.argmax(axis=1), np.int32)
 
 
 def device_index(device: str) -> int | None:

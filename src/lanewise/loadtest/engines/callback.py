@@ -18,46 +18,46 @@ if TYPE_CHECKING:
     Callback = Callable[[Array, Array], Array]
 
 
-def answering(engine: Engine) -> Callback:
+def output_bytes(engine: Engine) -> Callback:
     """Answers (n, bytes) of uint8: the engine's outputs as they are, row by row."""
 
-    def called(batch: Array, samples: Array) -> Array:
+    def respond(batch: Array, samples: Array) -> Array:
         return as_bytes(engine.infer(batch))
 
-    return called
+    return respond
 
 
-def as_bytes(made: Array) -> Array:
+def as_bytes(outputs: Array) -> Array:
     """Outputs (n, ...) as (n, bytes) of uint8."""
-    made = np.ascontiguousarray(made)
-    return made.reshape(len(made), -1).view(np.uint8)
+    outputs = np.ascontiguousarray(outputs)
+    return outputs.reshape(len(outputs), -1).view(np.uint8)
 
 
-def lying(answer: Callable[[int, int, int], Array]) -> Callable[[Mapping[str, Any]], Array]:
+def at_address(answer: Callable[[int, int, int], Array]) -> Callable[[Mapping[str, Any]], Array]:
     """Answers (n, bytes) of a batch by its __cuda_array_interface__; `answer` is an engine's infer_at or classes_at."""
 
-    def called(held: Mapping[str, Any]) -> Array:
-        n, size = held["shape"]
-        stride = held["strides"][0] if held.get("strides") else size
-        return as_bytes(answer(held["data"][0], n, stride))
+    def respond(interface: Mapping[str, Any]) -> Array:
+        n, size = interface["shape"]
+        stride = interface["strides"][0] if interface.get("strides") else size
+        return as_bytes(answer(interface["data"][0], n, stride))
 
-    return called
+    return respond
 
 
-def naming_class(engine: Engine) -> Callback:
+def class_bytes(engine: Engine) -> Callback:
     """Answers (n, 4): the class of the largest score as int32, or the model's own where it answers one integer."""
 
-    def called(batch: Array, samples: Array) -> Array:
+    def respond(batch: Array, samples: Array) -> Array:
         return as_bytes(classes_of(engine.infer(batch)))
 
-    return called
+    return respond
 
 
-def auditing(engine: Engine) -> Callback:
+def checksum_bytes(engine: Engine) -> Callback:
     """Answers (n, 8): the checksum of each sample as it reached the engine's device, for the payload audit."""
 
-    def called(batch: Array, samples: Array) -> Array:
+    def respond(batch: Array, samples: Array) -> Array:
         engine.infer(batch)
         return as_answers(engine.checksums(batch))
 
-    return called
+    return respond

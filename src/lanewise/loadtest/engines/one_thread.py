@@ -27,15 +27,15 @@ class InlineExecutor:
     def __init__(self) -> None:
         self._turn = threading.Lock()
 
-    def submit(self, work: Callable[..., Any], *given: Any) -> Future[Any]:
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """The work's result or error, there already."""
-        done: Future[Any] = Future()
+        future: Future[Any] = Future()
         with self._turn:
             try:
-                done.set_result(work(*given))
+                future.set_result(work(*arguments))
             except Exception as error:
-                done.set_exception(error)
-        return done
+                future.set_exception(error)
+        return future
 
     def shutdown(self) -> None:
         """Nothing: there is no thread to end."""
@@ -115,11 +115,11 @@ class SingleThreadEngine(ABC):
         if self._device == CPU:
             return closed_loop(self.infer, {size: whole[:size] for size in sizes})
         answer = self.classes_at if self.classifies else self.infer_at
-        address, held = self._do(self._placed, whole)
+        address, owner = self._do(self._placed, whole)
         try:
             return closed_loop(lambda n: answer(address, n), {size: size for size in sizes})
         finally:
-            del held  # the memory at `address`
+            del owner  # the memory at `address`
 
     def close(self) -> None:
         """See Engine; what is under way ends first."""
@@ -163,20 +163,20 @@ class SingleThreadEngine(ABC):
 
     # Helpers.
 
-    def _do(self, work: Callable[..., Any], *given: Any) -> Any:
+    def _do(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """What `work` returns, done by the engine's thread."""
         if self._worker is None:
             raise CannotMeasure("the engine is closed", hint="load it again")
-        return self._worker.submit(self._told, work, *given).result()
+        return self._worker.submit(self._translated, work, *arguments).result()
 
-    def _array(self, work: Callable[..., Array], *given: Any) -> Array:
-        found: Array = self._do(work, *given)
-        return found
+    def _array(self, work: Callable[..., Array], *arguments: Any) -> Array:
+        outputs: Array = self._do(work, *arguments)
+        return outputs
 
-    def _told(self, work: Callable[..., Any], *given: Any) -> Any:
+    def _translated(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """The same by this thread; errors of the library as ours."""
         try:
-            return work(*given)
+            return work(*arguments)
         except LanewiseError:
             raise
         except Exception as error:
@@ -206,8 +206,8 @@ class SingleThreadEngine(ABC):
 def about_model(model: Model, seed: int, precision: str) -> dict[str, object]:
     """What an engine says of a model that Lanewise builds."""
     size = model.size()
-    said: dict[str, object] = {"model": model.about, "weights": f"random, seed {seed}", "parameters": size.parameters}
-    return said | {"multiply_adds": size.multiply_adds, "precision": precision, "sample": str(model.spec)}
+    setup: dict[str, object] = {"model": model.about, "weights": f"random, seed {seed}", "parameters": size.parameters}
+    return setup | {"multiply_adds": size.multiply_adds, "precision": precision, "sample": str(model.spec)}
 
 
 def scores_classes(model: Model | None) -> bool:

@@ -12,7 +12,7 @@ from lanewise.errors import CannotMeasure, FormatError, InputError, Location
 from lanewise.loadtest.checksum import checksums
 from lanewise.loadtest.engines.base import EngineOptions, classes_of, device_index
 from lanewise.loadtest.engines.one_thread import CPU, SingleThreadEngine, about_model, scores_classes
-from lanewise.loadtest.engines.onnx_spec import Described, described
+from lanewise.loadtest.engines.onnx_spec import ModelSpec, model_spec
 from lanewise.loadtest.engines.sizes import fitting, steps
 from lanewise.loadtest.models import Model
 from lanewise.loadtest.models.onnx_model import onnx_file
@@ -51,7 +51,7 @@ class OnnxRuntime(SingleThreadEngine):
         self._content: bytes | None = with_pixels(self._path, options.layout) if pixels else None
         self._provider = "cpu"
         self._session: Any = self._start(["CPUExecutionProvider"])
-        self._said: Described = described(self._session, options.output, self._path)
+        self._model_spec: ModelSpec = model_spec(self._session, options.output, self._path)
         self._held: dict[int, Any] = {}
 
     @property
@@ -62,7 +62,7 @@ class OnnxRuntime(SingleThreadEngine):
     @property
     def spec(self) -> SampleSpec:
         """One sample."""
-        return self._model.spec if self._model else self._said.spec
+        return self._model.spec if self._model else self._model_spec.spec
 
     @property
     def classifies(self) -> bool:
@@ -71,15 +71,15 @@ class OnnxRuntime(SingleThreadEngine):
 
     def describe(self) -> dict[str, object]:
         """What runs."""
-        said: dict[str, object] = {"engine": "onnxruntime", "version": self._ort.__version__}
+        setup: dict[str, object] = {"engine": "onnxruntime", "version": self._ort.__version__}
         if self._model:
-            said |= about_model(self._model, self._options.seed, self._precision)
+            setup |= about_model(self._model, self._options.seed, self._precision)
         else:
             digest = hashlib.sha256(self._path.read_bytes()).hexdigest()
-            said |= {"model": self._path.name, "weights": "file", "sha256": digest, "precision": "the file's"}
-            said |= {"normalised": "in the graph"} if self._content else {}
-        said |= {"sample": str(self.spec), "device": self._device, "provider": PROVIDERS[self._provider]}
-        return said | {"threads": self._options.threads or "one a core", "batch_sizes": list(self.sizes)}
+            setup |= {"model": self._path.name, "weights": "file", "sha256": digest, "precision": "the file's"}
+            setup |= {"normalised": "in the graph"} if self._content else {}
+        setup |= {"sample": str(self.spec), "device": self._device, "provider": PROVIDERS[self._provider]}
+        return setup | {"threads": self._options.threads or "one a core", "batch_sizes": list(self.sizes)}
 
     def infer_at(self, address: int, n: int, stride: int = 0) -> Array:
         """See Engine."""
@@ -99,7 +99,7 @@ class OnnxRuntime(SingleThreadEngine):
         self._refuse_absent(provider)
         self._provider, self.sizes = provider, self._prepared(index)
         self._session = None  # before the new one, so that not both are in memory
-        self._session = self._start(self._asked(provider, index))
+        self._session = self._start(self._provider_options(provider, index))
         if PROVIDERS[provider] not in self._session.get_providers():
             raise CannotMeasure(
                 f"onnxruntime lists {PROVIDERS[provider]} but could not start it here and fell back to the CPU",
@@ -113,7 +113,7 @@ class OnnxRuntime(SingleThreadEngine):
         """Batch sizes that are prepared; none on a CPU, where every size is. A file of a fixed batch takes as long for
         all up to the next multiple of it; on a GPU it has to be the largest batch, which is what a lane's buffer holds.
         """
-        fixed = self._said.fixed
+        fixed = self._model_spec.fixed
         if fixed is None:
             return [] if index is None else steps(self._max_batch)
         if index is not None and fixed != self._max_batch:
@@ -123,14 +123,14 @@ class OnnxRuntime(SingleThreadEngine):
 
     def _size(self, n: int) -> int:
         """How many samples a run of `n` takes."""
-        return self._said.fixed or fitting(self.sizes, n)
+        return self._model_spec.fixed or fitting(self.sizes, n)
 
     def _infer(self, rows: Array) -> Array:
         """In one piece, in pieces of a fixed batch; the last one is padded."""
-        most = self._said.fixed or len(rows)
+        most = self._model_spec.fixed or len(rows)
         pieces = [rows[first : first + most] for first in range(0, len(rows), most)]
-        made = [self._run(_padded(piece, self._size(len(piece))))[: len(piece)] for piece in pieces]
-        return made[0] if len(made) == 1 else np.concatenate(made)
+        outputs = [self._run(_padded(piece, self._size(len(piece))))[: len(piece)] for piece in pieces]
+        return outputs[0] if len(outputs) == 1 else np.concatenate(outputs)
 
     def _infer_at(self, address: int, n: int, stride: int) -> Array:
         if self._device == CPU:
@@ -141,7 +141,7 @@ class OnnxRuntime(SingleThreadEngine):
                 hint="take samples of a multiple of 16 bytes, or the torch engine",
             )
         size, binding = self._size(n), self._session.io_binding()
-        place = (self._said.input, "cuda", device_index(self._device) or 0)
+        place = (self._model_spec.input, "cuda", device_index(self._device) or 0)
         # Read in place: what pads it lies behind it in the lane's buffer, samples of an earlier batch.
         binding.bind_input(*place, np.dtype(self.spec.dtype), [size, *self.spec.shape], address)
         return self._bound(binding, size)[:n]
@@ -152,8 +152,8 @@ class OnnxRuntime(SingleThreadEngine):
 
     def _placed(self, batch: Array) -> tuple[int, object]:
         rows = batch_of(batch, self.spec)
-        held = self._ort.OrtValue.ortvalue_from_numpy(rows, "cuda", device_index(self._device) or 0)
-        return held.data_ptr(), held
+        value = self._ort.OrtValue.ortvalue_from_numpy(rows, "cuda", device_index(self._device) or 0)
+        return value.data_ptr(), value
 
     def _let_go(self) -> None:
         self._session, self.sizes = None, []
@@ -162,49 +162,49 @@ class OnnxRuntime(SingleThreadEngine):
     def _run(self, rows: Array) -> Array:
         if self._device != CPU:
             binding = self._session.io_binding()
-            binding.bind_ortvalue_input(self._said.input, self._on_device(rows))
+            binding.bind_ortvalue_input(self._model_spec.input, self._on_device(rows))
             return self._bound(binding, len(rows))
-        (made,) = self._session.run([self._said.output], {self._said.input: rows}, self._quiet)
-        return self._answers(made, len(rows))
+        (outputs,) = self._session.run([self._model_spec.output], {self._model_spec.input: rows}, self._quiet)
+        return self._answers(outputs, len(rows))
 
     def _bound(self, binding: Any, n: int) -> Array:
-        binding.bind_output(self._said.output, CPU)
+        binding.bind_output(self._model_spec.output, CPU)
         binding.synchronize_inputs()
         self._session.run_with_iobinding(binding, self._quiet)
-        (made,) = binding.copy_outputs_to_cpu()
-        return self._answers(made, n)
+        (outputs,) = binding.copy_outputs_to_cpu()
+        return self._answers(outputs, n)
 
     def _on_device(self, rows: Array) -> Any:
         """The batch in the device's memory, in a buffer that is kept for its size."""
-        held = self._held.get(len(rows))
-        if held is None:
+        value = self._held.get(len(rows))
+        if value is None:
             index = device_index(self._device) or 0
-            held = self._held[len(rows)] = self._ort.OrtValue.ortvalue_from_numpy(rows, "cuda", index)
+            value = self._held[len(rows)] = self._ort.OrtValue.ortvalue_from_numpy(rows, "cuda", index)
         else:
-            held.update_inplace(np.ascontiguousarray(rows))
-        return held
+            value.update_inplace(np.ascontiguousarray(rows))
+        return value
 
-    def _answers(self, made: Any, n: int) -> Array:
-        if np.ndim(made) == 0 or len(made) != n:
+    def _answers(self, outputs: Any, n: int) -> Array:
+        if np.ndim(outputs) == 0 or len(outputs) != n:
             raise CannotMeasure(
-                f"the output '{self._said.output}' has the shape {list(np.shape(made))} for {n} samples",
+                f"the output '{self._model_spec.output}' has the shape {list(np.shape(outputs))} for {n} samples",
                 hint="choose an output that has one row for each sample",
             )
-        return np.asarray(made)
+        return np.asarray(outputs)
 
     def _ours(self, error: Exception) -> CannotMeasure:
         """Whatever it was: onnxruntime's errors share no base."""
         return CannotMeasure(f"{self.name} failed: {_reason(error)}", hint="try a smaller batch, or the CPU provider")
 
     def _refuse_absent(self, provider: str) -> None:
-        here = self._ort.get_available_providers()
-        if PROVIDERS[provider] not in here:
+        available = self._ort.get_available_providers()
+        if PROVIDERS[provider] not in available:
             raise CannotMeasure(
-                f"this onnxruntime has no {PROVIDERS[provider]}, only {', '.join(here)}",
+                f"this onnxruntime has no {PROVIDERS[provider]}, only {', '.join(available)}",
                 hint="pip install onnxruntime-gpu (in place of onnxruntime), or use the CPU",
             )
 
-    def _asked(self, provider: str, index: int | None) -> list[Any]:
+    def _provider_options(self, provider: str, index: int | None) -> list[Any]:
         """Providers in onnxruntime's words, the wanted one first."""
         if provider == "cpu":
             return [PROVIDERS["cpu"]]
@@ -215,9 +215,10 @@ class OnnxRuntime(SingleThreadEngine):
             return [cuda, PROVIDERS["cpu"]]
         shape = "x".join(map(str, self.spec.shape))
         sizes = {"min": 1, "opt": self._max_batch, "max": self._max_batch}
-        given = {f"trt_profile_{what}_shapes": f"{self._said.input}:{n}x{shape}" for what, n in sizes.items()}
-        given = own | {"trt_fp16_enable": str(self._precision == "fp16")} | (given if self._said.fixed is None else {})
-        return [(PROVIDERS["tensorrt"], given), cuda, PROVIDERS["cpu"]]
+        profiles = {f"trt_profile_{what}_shapes": f"{self._model_spec.input}:{n}x{shape}" for what, n in sizes.items()}
+        options = own | {"trt_fp16_enable": str(self._precision == "fp16")}
+        options |= profiles if self._model_spec.fixed is None else {}
+        return [(PROVIDERS["tensorrt"], options), cuda, PROVIDERS["cpu"]]
 
     def _start(self, providers: list[Any]) -> Any:
         chosen = self._ort.SessionOptions()

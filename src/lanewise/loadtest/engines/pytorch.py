@@ -27,7 +27,7 @@ VARIANTS = 1 << 16  # of one function that Dynamo may compile: sizes times GPUs,
 OUTPUTS, CLASSES = 0, 1  # which of a run's two results
 
 
-class Place(NamedTuple):
+class BufferKey(NamedTuple):
     """A buffer of batches on the device, and which result is asked of them."""
 
     address: int
@@ -66,7 +66,7 @@ class PyTorch(SingleThreadEngine):
         self._entered = ExitStack()
         self._whole: Run | None = None
         self._runs: dict[int, Run] = {}
-        self._slots: dict[Place, Slot] = {}
+        self._slots: dict[BufferKey, Slot] = {}
 
     @property
     def name(self) -> str:
@@ -85,50 +85,50 @@ class PyTorch(SingleThreadEngine):
 
     def describe(self) -> dict[str, object]:
         """What runs, and what a service time is of."""
-        said: dict[str, object] = {"engine": "torch", "version": self._torch.__version__}
-        said |= about_model(self._model, self._options.seed, self._precision)
-        said |= {"device": self._device, "mode": self._mode, "batch_sizes": list(self.sizes)}
+        setup: dict[str, object] = {"engine": "torch", "version": self._torch.__version__}
+        setup |= about_model(self._model, self._options.seed, self._precision)
+        setup |= {"device": self._device, "mode": self._mode, "batch_sizes": list(self.sizes)}
         if self._device != CPU:
-            said["service_times"] = "samples on the GPU, answers back in host memory"
-        return said | (self._place.describe() if self._place is not None else {})
+            setup["service_times"] = "samples on the GPU, answers back in host memory"
+        return setup | (self._place.describe() if self._place is not None else {})
 
     def infer_at(self, address: int, n: int, stride: int = 0) -> Array:
         """See Engine."""
-        return self._answered(Place(address, self._step(stride), OUTPUTS), n)
+        return self._answer(BufferKey(address, self._step(stride), OUTPUTS), n)
 
     def classes_at(self, address: int, n: int, stride: int = 0) -> Array:
         """See Engine."""
-        return self._answered(Place(address, self._step(stride), CLASSES), n)
+        return self._answer(BufferKey(address, self._step(stride), CLASSES), n)
 
-    def _answered(self, place: Place, n: int) -> Array:
+    def _answer(self, key: BufferKey, n: int) -> Array:
         self._check(n)
-        slot, device = self._do(self._queue, place, n)
-        self._told(device.wait, slot.event)
-        found: Array = slot.array[:n]
-        return found
+        slot, device = self._do(self._queue, key, n)
+        self._translated(device.wait, slot.event)
+        answers: Array = slot.array[:n]
+        return answers
 
-    def _queue(self, place: Place, n: int) -> tuple[Slot, Any]:
+    def _queue(self, key: BufferKey, n: int) -> tuple[Slot, Any]:
         """Everything that answers a batch, up to its event."""
-        device, slot = self._place, self._slots.get(place)
+        device, slot = self._place, self._slots.get(key)
         assert device is not None
         if slot is None:
-            slot = self._slots[place] = self._slot(device, place)
-        made = self._run(slot.samples[:n])[place.what]
-        slot.answers[:n].copy_(made[:n], non_blocking=True)
+            slot = self._slots[key] = self._slot(device, key)
+        outputs = self._run(slot.samples[:n])[key.what]
+        slot.answers[:n].copy_(outputs[:n], non_blocking=True)
         device.record(slot.event)
         return slot, device
 
-    def _slot(self, device: TorchDevice, place: Place) -> Slot:
+    def _slot(self, device: TorchDevice, key: BufferKey) -> Slot:
         """Made once for a buffer: a tensor over an address takes longer to make than a batch to queue.
 
         CannotMeasure where torch copies, as it does with memory of another GPU: a copy kept would answer old samples.
         """
         torch, spec = self._torch, self.spec
-        whole = device.bytes_at(place.address, self._max_batch, place.stride)
-        if whole.data_ptr() != place.address:
+        whole = device.bytes_at(key.address, self._max_batch, key.stride)
+        if whole.data_ptr() != key.address:
             raise CannotMeasure(f"the samples do not lie on {self._device}", hint="see CUDA_VISIBLE_DEVICES")
         samples = whole[:, : spec.bytes].view(getattr(torch, spec.dtype)).unflatten(1, spec.shape)
-        classes = place.what == CLASSES
+        classes = key.what == CLASSES
         shape = (self._max_batch,) if classes else (self._max_batch, *self._model.size().output)
         answers = device.answers(shape, torch.int32 if classes else torch.float32)
         return Slot(samples, answers, answers.numpy(), device.event())
@@ -142,8 +142,8 @@ class PyTorch(SingleThreadEngine):
 
     def _infer(self, rows: Array) -> Array:
         outputs = self._run(self._moved(rows))[OUTPUTS]
-        found: Array = outputs[: len(rows)].to(CPU, copy=True).numpy()
-        return found
+        answers: Array = outputs[: len(rows)].to(CPU, copy=True).numpy()
+        return answers
 
     def _moved(self, rows: Array) -> Any:
         """On the device; torch takes no memory that may not be written."""
@@ -151,18 +151,18 @@ class PyTorch(SingleThreadEngine):
         return self._torch.from_numpy(rows if rows.flags.writeable else rows.copy()).to(self._place.name)
 
     def _placed(self, batch: Array) -> tuple[int, object]:
-        held = self._moved(batch_of(batch, self.spec)).contiguous()
-        return held.data_ptr(), held
+        tensor = self._moved(batch_of(batch, self.spec)).contiguous()
+        return tensor.data_ptr(), tensor
 
     def _checksums(self, rows: Array) -> Array:
         """By the device itself."""
         torch = self._torch
-        given = self._moved(rows).contiguous().reshape(len(rows), -1).view(torch.uint8)
-        size = given.shape[1]
-        words = torch.nn.functional.pad(given, (0, -size % WORD)).view(torch.int64)
+        rows_bytes = self._moved(rows).contiguous().reshape(len(rows), -1).view(torch.uint8)
+        size = rows_bytes.shape[1]
+        words = torch.nn.functional.pad(rows_bytes, (0, -size % WORD)).view(torch.int64)
         factors = 2 * torch.arange(words.shape[1], device=words.device) + 1
-        found: Array = ((words * factors).sum(dim=1) + size).cpu().numpy()
-        return found.view("<u8")
+        sums: Array = ((words * factors).sum(dim=1) + size).cpu().numpy()
+        return sums.view("<u8")
 
     def _open(self, index: int | None) -> None:
         torch, spec = self._torch, self.spec
@@ -198,10 +198,10 @@ class PyTorch(SingleThreadEngine):
         torch, spec = self._torch, self.spec
         self.sizes = steps(self._max_batch)
         for size in reversed(self.sizes):
-            held = torch.zeros((size, *spec.shape), dtype=getattr(torch, spec.dtype), device=device.name)
+            buffer = torch.zeros((size, *spec.shape), dtype=getattr(torch, spec.dtype), device=device.name)
             for _ in range(WARM):
-                whole(held)
-            self._runs[size] = _padded(device.captured(whole, held) if "graphs" in self._mode else whole, held)
+                whole(buffer)
+            self._runs[size] = _padded(device.captured(whole, buffer) if "graphs" in self._mode else whole, buffer)
 
     def _let_go(self) -> None:
         device, self._place, self._whole = self._place, None, None
@@ -237,11 +237,11 @@ def compile_every_size(torch: Any) -> None:
             setattr(config, setting, True)
 
 
-def _padded(run: Run, held: Any) -> Run:
+def _padded(run: Run, buffer: Any) -> Run:
     """Runs batches of up to `held` rows at its size; rows beyond the batch hold an earlier one's."""
 
     def ran(samples: Any) -> Any:
-        held[: len(samples)].copy_(samples)
-        return run(held)
+        buffer[: len(samples)].copy_(samples)
+        return run(buffer)
 
     return ran

@@ -41,7 +41,7 @@ class TorchDevice(Protocol):
     def wait(self, event: Any) -> None:
         """Back when all before it is done; other threads of Python run meanwhile."""
 
-    def captured(self, run: Run, held: Any) -> Run:
+    def captured(self, run: Run, buffer: Any) -> Run:
         """`run(held)` as a graph: a function that queues it, and always gives the same tensors."""
 
     def describe(self) -> dict[str, object]:
@@ -70,8 +70,8 @@ class Cpu:
 
         import numpy as np
 
-        held = (ctypes.c_uint8 * (rows * stride)).from_address(address)
-        return self.torch.from_numpy(np.ctypeslib.as_array(held).reshape(rows, stride))
+        buffer = (ctypes.c_uint8 * (rows * stride)).from_address(address)
+        return self.torch.from_numpy(np.ctypeslib.as_array(buffer).reshape(rows, stride))
 
     def answers(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """See TorchDevice."""
@@ -87,7 +87,7 @@ class Cpu:
     def wait(self, event: Any) -> None:
         """See TorchDevice."""
 
-    def captured(self, run: Run, held: Any) -> Run:
+    def captured(self, run: Run, buffer: Any) -> Run:
         """The function itself: a CPU has no graphs."""
         return run
 
@@ -145,30 +145,32 @@ class Cuda:
         with self.torch.cuda.device(self._index):
             event.synchronize()
 
-    def captured(self, run: Run, held: Any) -> Run:
+    def captured(self, run: Run, buffer: Any) -> Run:
         """See TorchDevice; graphs share memory: they run one after another, and each answer is copied in between."""
         torch = self.torch
         torch.cuda.synchronize(self._index)
         graph = torch.cuda.CUDAGraph()
         # Other threads may use their GPUs meanwhile; this one's calls alone are captured.
         with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
-            made = run(held)
+            outputs = run(buffer)
         self._pool = graph.pool()
 
         def replayed(_: Any) -> Any:
             graph.replay()
-            return made
+            return outputs
 
         return replayed
 
     def describe(self) -> dict[str, object]:
         """See TorchDevice; which GPU it is by its PCI address, where torch says it."""
         torch = self.torch
-        found = torch.cuda.get_device_properties(self._index)
-        said: dict[str, object] = {"gpu": found.name, "cuda": torch.version.cuda}
-        if hasattr(found, "pci_bus_id"):
-            said["pci"] = f"{found.pci_domain_id:04x}:{found.pci_bus_id:02x}:{found.pci_device_id:02x}.0"
-        return said | {"tf32": bool(torch.backends.cudnn.allow_tf32)}
+        properties = torch.cuda.get_device_properties(self._index)
+        setup: dict[str, object] = {"gpu": properties.name, "cuda": torch.version.cuda}
+        if hasattr(properties, "pci_bus_id"):
+            setup["pci"] = (
+                f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
+            )
+        return setup | {"tf32": bool(torch.backends.cudnn.allow_tf32)}
 
     def let_go(self) -> None:
         """See TorchDevice."""

@@ -48,15 +48,15 @@ class Model:
 
 def model(name: str, layout: str = "hwc") -> Model:
     """The model of that name; `layout` of image samples is hwc or chw. UnknownName otherwise."""
-    known: dict[str, tuple[str, NeuralNetwork]] = {
+    models: dict[str, tuple[str, NeuralNetwork]] = {
         "small-cnn": ("a small convolutional network for laptops, 224x224 images", SmallCnn(Pixels(layout))),
         "resnet50": ("ResNet50 v1.5 (stride in the 3x3), 224x224 images", ResNet50(Pixels(layout))),
         "bert": ("a BERT-style encoder of BERT-Mini's shape, sequences of 384", Encoder(MINI)),
         "bert-large": ("a BERT-style encoder of BERT-large's shape, sequences of 384", Encoder(LARGE)),
     }
-    if name not in known:
-        raise unknown_name("model", name, known)
-    return Model(name, *known[name])
+    if name not in models:
+        raise unknown_name("model", name, models)
+    return Model(name, *models[name])
 
 
 MODELS = ("small-cnn", "resnet50", "bert", "bert-large")

@@ -57,7 +57,7 @@ class Encoder:
     def _layer(self, ops: Ops[T], name: str, x: T, mask: T) -> T:
         width = self.shape.width
         query, key, value = (ops.dense(f"{name}.{part}", x, Dense(width, width)) for part in ("query", "key", "value"))
-        seen = ops.attention(query, key, value, mask, Heads(self.shape.heads, width // self.shape.heads))
-        x = ops.norm(f"{name}.seen", ops.add(x, ops.dense(f"{name}.out", seen, Dense(width, width))), width)
+        mixed = ops.attention(query, key, value, mask, Heads(self.shape.heads, width // self.shape.heads))
+        x = ops.norm(f"{name}.seen", ops.add(x, ops.dense(f"{name}.out", mixed, Dense(width, width))), width)
         inner = ops.gelu(ops.dense(f"{name}.wide", x, Dense(width, 4 * width)))
         return ops.norm(f"{name}.fed", ops.add(x, ops.dense(f"{name}.narrow", inner, Dense(4 * width, width))), width)

@@ -51,7 +51,7 @@ def onnx_bytes(model: Model, seed: int = 1, precision: str = "fp32") -> bytes:
     graph.nodes.append(onnx.helper.make_node("Identity", [scores], [OUTPUT]))
     spec = model.spec
     kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(spec.dtype))
-    made = onnx.helper.make_graph(
+    graph_proto = onnx.helper.make_graph(
         graph.nodes,
         model.name,
         [onnx.helper.make_tensor_value_info(INPUT, kind, ["n", *spec.shape])],
@@ -59,7 +59,7 @@ def onnx_bytes(model: Model, seed: int = 1, precision: str = "fp32") -> bytes:
         graph.arrays,
     )
     whole = onnx.helper.make_model(
-        made, producer_name="lanewise", opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=IR
+        graph_proto, producer_name="lanewise", opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=IR
     )
     whole.metadata_props.add(key="weights", value=f"random, seed {seed}")
     return bytes(whole.SerializeToString(deterministic=True))
@@ -76,16 +76,16 @@ class _Graph:
         self.arrays: list[Any] = []
 
     def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        made = f"{kind.lower()}_{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), [made], name=made, **attributes))
-        return made
+        name = f"{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), [name], name=name, **attributes))
+        return name
 
     def array(self, values: Any, name: str = "") -> str:
         """A constant: floats in the model's precision, integers as they are."""
-        held = np.asarray(values)
-        held = np.asarray(held, self.dtype if held.dtype.kind == "f" else np.int64, order="C")
+        constant = np.asarray(values)
+        constant = np.asarray(constant, self.dtype if constant.dtype.kind == "f" else np.int64, order="C")
         name = name or f"constant_{len(self.arrays)}"
-        self.arrays.append(self.onnx.numpy_helper.from_array(held, name))
+        self.arrays.append(self.onnx.numpy_helper.from_array(constant, name))
         return name
 
     def cast(self, x: str) -> str:
@@ -98,13 +98,13 @@ class _Graph:
 
     def conv(self, name: str, images: str, conv: Conv) -> str:
         kernel, bias = self.weights.conv(name, conv)
-        given = (self.array(kernel, f"{name}.kernel"), self.array(bias, f"{name}.bias"))
+        weights = (self.array(kernel, f"{name}.kernel"), self.array(bias, f"{name}.bias"))
         k, s = conv.kernel, conv.stride
-        made = self.node("Conv", images, *given, kernel_shape=[k, k], strides=[s, s], pads=[k // 2] * 4)
-        return self.node("Relu", made) if conv.relu else made
+        output = self.node("Conv", images, *weights, kernel_shape=[k, k], strides=[s, s], pads=[k // 2] * 4)
+        return self.node("Relu", output) if conv.relu else output
 
-    def add_relu(self, one: str, other: str) -> str:
-        return self.node("Relu", self.add(one, other))
+    def add_relu(self, x: str, y: str) -> str:
+        return self.node("Relu", self.add(x, y))
 
     def max_pool(self, images: str) -> str:
         return self.node("MaxPool", images, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
@@ -114,8 +114,8 @@ class _Graph:
 
     def dense(self, name: str, x: str, dense: Dense) -> str:
         matrix, bias = self.weights.dense(name, dense)
-        made = self.node("MatMul", x, self.array(matrix, f"{name}.matrix"))
-        return self.add(made, self.array(bias, f"{name}.bias"))
+        output = self.node("MatMul", x, self.array(matrix, f"{name}.matrix"))
+        return self.add(output, self.array(bias, f"{name}.bias"))
 
     def row(self, samples: str, index: int) -> str:
         return self.node("Gather", samples, self.array(np.int64(index)), axis=1)
@@ -126,13 +126,13 @@ class _Graph:
     def positions(self, name: str, x: str, length: int, width: int) -> str:
         return self.add(x, self.array(self.weights.table(name, length, width), f"{name}.table"))
 
-    def add(self, one: str, other: str) -> str:
-        return self.node("Add", one, other)
+    def add(self, x: str, y: str) -> str:
+        return self.node("Add", x, y)
 
     def norm(self, name: str, x: str, width: int) -> str:
         scale, shift = self.weights.norm(name, width)
-        given = (self.array(scale, f"{name}.scale"), self.array(shift, f"{name}.shift"))
-        return self.node("LayerNormalization", x, *given, axis=-1, epsilon=1e-12)
+        weights = (self.array(scale, f"{name}.scale"), self.array(shift, f"{name}.shift"))
+        return self.node("LayerNormalization", x, *weights, axis=-1, epsilon=1e-12)
 
     def gelu(self, x: str) -> str:
         error = self.node("Erf", self.node("Mul", x, self.array(2.0**-0.5)))
@@ -142,8 +142,8 @@ class _Graph:
         q, v = (self._heads(x, heads, [0, 2, 1, 3]) for x in (query, value))
         scores = self.node("MatMul", q, self._heads(key, heads, [0, 2, 3, 1]))
         scores = self.node("Mul", scores, self.array(heads.size**-0.5))
-        seen = self.node("Unsqueeze", self.cast(mask), self.array(np.array([1, 2])))
-        hidden = self.node("Mul", self.node("Sub", seen, self.array(1.0)), self.array(1e4))
+        visible = self.node("Unsqueeze", self.cast(mask), self.array(np.array([1, 2])))
+        hidden = self.node("Mul", self.node("Sub", visible, self.array(1.0)), self.array(1e4))
         shares = self.node("Softmax", self.add(scores, hidden), axis=-1)
         mixed = self.node("Transpose", self.node("MatMul", shares, v), perm=[0, 2, 1, 3])
         return self.node("Reshape", mixed, self.array(np.array([0, 0, heads.count * heads.size])))

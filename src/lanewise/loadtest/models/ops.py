@@ -52,7 +52,7 @@ class Ops(Protocol[T]):
     def conv(self, name: str, images: T, conv: Conv) -> T:
         """Convolution, batch norm and, where asked for, ReLU."""
 
-    def add_relu(self, one: T, other: T) -> T:
+    def add_relu(self, x: T, y: T) -> T:
         """ReLU of the sum."""
 
     def max_pool(self, images: T) -> T:
@@ -73,7 +73,7 @@ class Ops(Protocol[T]):
     def positions(self, name: str, x: T, length: int, width: int) -> T:
         """x plus a table of (length, width)."""
 
-    def add(self, one: T, other: T) -> T:
+    def add(self, x: T, y: T) -> T:
         """The sum."""
 
     def norm(self, name: str, x: T, width: int) -> T:

@@ -35,8 +35,8 @@ def with_pixels(path: Path, layout: str) -> bytes:
     arranged = [n, height, width, channels] if layout == "hwc" else sizes
     dtype = onnx.helper.tensor_dtype_to_np_dtype(kind)
     for index, values in enumerate(pixel_scale()):
-        held = onnx.numpy_helper.from_array(values[None].astype(dtype), f"{NEW}_{('factor', 'shift')[index]}")
-        model.graph.initializer.append(held)
+        array = onnx.numpy_helper.from_array(values[None].astype(dtype), f"{NEW}_{('factor', 'shift')[index]}")
+        model.graph.initializer.append(array)
     old = list(model.graph.node)
     del model.graph.node[:]
     model.graph.node.extend(_nodes(onnx, layout, kind, own.name) + old)
@@ -47,14 +47,14 @@ def with_pixels(path: Path, layout: str) -> bytes:
 
 def _image_input(graph: Any, path: Path) -> Any:
     """The only input, if it is of float images; InputError otherwise."""
-    held = {array.name for array in graph.initializer}
-    inputs = [given for given in graph.input if given.name not in held]
+    initializers = {array.name for array in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in initializers]
     floats = (1, 10)  # TensorProto.FLOAT and FLOAT16
-    for given in inputs:
-        tensor = given.type.tensor_type
+    for value in inputs:
+        tensor = value.type.tensor_type
         sizes = [dim.dim_value for dim in tensor.shape.dim]
         if len(inputs) == 1 and tensor.elem_type in floats and len(sizes) == 4 and sizes[1] == 3:
-            return given
+            return value
     raise InputError(
         "the model does not take normalised images: one input of floats (n, 3, height, width)",
         location=Location(str(path)),

@@ -44,14 +44,14 @@ class _Shapes:
     def conv(self, name: str, images: Shape, conv: Conv) -> Shape:
         n, channels, height, width = images
         assert channels == conv.inside, name
-        made = (n, conv.outside, -(-height // conv.stride), -(-width // conv.stride))
+        shape = (n, conv.outside, -(-height // conv.stride), -(-width // conv.stride))
         weights = conv.inside * conv.outside * conv.kernel**2
         self.parameters += weights + 2 * conv.outside
-        self.multiply_adds += weights * made[2] * made[3]
-        return made
+        self.multiply_adds += weights * shape[2] * shape[3]
+        return shape
 
-    def add_relu(self, one: Shape, other: Shape) -> Shape:
-        return self.add(one, other)
+    def add_relu(self, x: Shape, y: Shape) -> Shape:
+        return self.add(x, y)
 
     def max_pool(self, images: Shape) -> Shape:
         n, channels, height, width = images
@@ -78,9 +78,9 @@ class _Shapes:
         self.parameters += length * width
         return self.add(x, (x[0], length, width))
 
-    def add(self, one: Shape, other: Shape) -> Shape:
-        assert one == other, (one, other)
-        return one
+    def add(self, x: Shape, y: Shape) -> Shape:
+        assert x == y, (x, y)
+        return x
 
     def norm(self, name: str, x: Shape, width: int) -> Shape:
         assert x[-1] == width, name

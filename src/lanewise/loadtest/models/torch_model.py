@@ -45,27 +45,27 @@ class _Ops:
         self.home = (home,)
         self.weights: Weights | None = weights
 
-    def held(self, name: str, *parts: str, make: Callable[[Weights], Any]) -> tuple[Any, ...]:
+    def buffers(self, name: str, *parts: str, make: Callable[[Weights], Any]) -> tuple[Any, ...]:
         names = [f"{name}.{part}".replace(".", "_") for part in parts]
         home = self.home[0]
         if self.weights is not None:
-            made = make(self.weights)
-            for key, array in zip(names, made if isinstance(made, tuple) else (made,), strict=True):
+            arrays = make(self.weights)
+            for key, array in zip(names, arrays if isinstance(arrays, tuple) else (arrays,), strict=True):
                 home.register_buffer(key, self.torch.from_numpy(array.copy()))
         return tuple(getattr(home, key) for key in names)
 
     def pixels(self, samples: Any, layout: str) -> Any:
-        factor, shift = self.held("pixels", "factor", "shift", make=lambda _: pixel_scale())
+        factor, shift = self.buffers("pixels", "factor", "shift", make=lambda _: pixel_scale())
         planes = samples.permute(0, 3, 1, 2) if layout == "hwc" else samples
         return planes.to(factor.dtype) * factor + shift
 
     def conv(self, name: str, images: Any, conv: Conv) -> Any:
-        kernel, bias = self.held(name, "kernel", "bias", make=lambda weights: weights.conv(name, conv))
-        made = self.functions.conv2d(images, kernel, bias, stride=conv.stride, padding=conv.kernel // 2)
-        return self.functions.relu(made) if conv.relu else made
+        kernel, bias = self.buffers(name, "kernel", "bias", make=lambda weights: weights.conv(name, conv))
+        output = self.functions.conv2d(images, kernel, bias, stride=conv.stride, padding=conv.kernel // 2)
+        return self.functions.relu(output) if conv.relu else output
 
-    def add_relu(self, one: Any, other: Any) -> Any:
-        return self.functions.relu(one + other)
+    def add_relu(self, x: Any, y: Any) -> Any:
+        return self.functions.relu(x + y)
 
     def max_pool(self, images: Any) -> Any:
         return self.functions.max_pool2d(images, 3, stride=2, padding=1)
@@ -74,25 +74,25 @@ class _Ops:
         return images.mean(dim=(2, 3))
 
     def dense(self, name: str, x: Any, dense: Dense) -> Any:
-        matrix, bias = self.held(name, "matrix", "bias", make=lambda weights: weights.dense(name, dense))
+        matrix, bias = self.buffers(name, "matrix", "bias", make=lambda weights: weights.dense(name, dense))
         return self.functions.linear(x, matrix.T, bias)
 
     def row(self, samples: Any, index: int) -> Any:
         return samples[:, index]
 
     def embed(self, name: str, ids: Any, rows: int, width: int) -> Any:
-        (table,) = self.held(name, "table", make=lambda weights: weights.table(name, rows, width))
+        (table,) = self.buffers(name, "table", make=lambda weights: weights.table(name, rows, width))
         return self.functions.embedding(ids, table)
 
     def positions(self, name: str, x: Any, length: int, width: int) -> Any:
-        (table,) = self.held(name, "table", make=lambda weights: weights.table(name, length, width))
+        (table,) = self.buffers(name, "table", make=lambda weights: weights.table(name, length, width))
         return x + table
 
-    def add(self, one: Any, other: Any) -> Any:
-        return one + other
+    def add(self, x: Any, y: Any) -> Any:
+        return x + y
 
     def norm(self, name: str, x: Any, width: int) -> Any:
-        scale, shift = self.held(name, "scale", "shift", make=lambda weights: weights.norm(name, width))
+        scale, shift = self.buffers(name, "scale", "shift", make=lambda weights: weights.norm(name, width))
         return self.functions.layer_norm(x, (width,), scale, shift, 1e-12)
 
     def gelu(self, x: Any) -> Any:

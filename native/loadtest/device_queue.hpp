@@ -17,7 +17,7 @@
 
 namespace lanewise::loadtest {
 
-// What is asked of every lane.
+// What is asked of every queue.
 struct Batching {
   std::size_t batch = 64;        // most queries of a batch
   std::int64_t timeout = 0;      // ns that the oldest query waits for others
@@ -43,7 +43,7 @@ class Fault {
   std::optional<host::Failure> first_;
 };
 
-// What all lanes of a system share.
+// What all queues of a system share.
 struct Shared {
   explicit Shared(Library library_, std::size_t traced, std::size_t batch)
       : library(std::move(library_)), trace(traced, batch) {}
@@ -53,12 +53,12 @@ struct Shared {
   Answers answers;
 };
 
-class Lane {
+class DeviceQueue {
  public:
   // Both prepared.
-  Lane(std::size_t number, const Batching& how, Shared& shared, std::unique_ptr<Mover> mover,
+  DeviceQueue(std::size_t number, const Batching& options, Shared& shared, std::unique_ptr<Mover> mover,
        std::unique_ptr<Engine> engine);
-  ~Lane();
+  ~DeviceQueue();
 
   void start();
   void stop();  // answers what waits, then ends the workers
@@ -66,7 +66,7 @@ class Lane {
   std::size_t push(std::span<const Query> queries, std::int64_t at) noexcept { return ring_.push(queries, at); }
   void flush() noexcept;
   // Batches hold so many queries at most from the next start on; no more than was prepared for.
-  void take_at_most(std::size_t batch) noexcept { most_ = std::clamp<std::size_t>(batch, 1, how_.batch); }
+  void take_at_most(std::size_t batch) noexcept { most_ = std::clamp<std::size_t>(batch, 1, options_.batch); }
   // Queries not answered yet.
   std::uint64_t outstanding() const noexcept { return ring_.tail() - answered_.load(std::memory_order_relaxed); }
 
@@ -75,7 +75,7 @@ class Lane {
 
  private:
   struct Worker {
-    Worker(std::size_t stream_, const Batching& how);
+    Worker(std::size_t stream_, const Batching& options);
     std::size_t stream;
     std::vector<Arrived> queries;
     std::vector<std::uint32_t> slots;
@@ -92,7 +92,7 @@ class Lane {
   void answer_with_sums(Worker& worker, std::size_t count);
 
   std::size_t number_;
-  Batching how_;
+  Batching options_;
   std::size_t most_;
   Shared& shared_;
   std::unique_ptr<Mover> mover_;

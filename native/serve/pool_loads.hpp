@@ -9,7 +9,7 @@
 namespace lanewise::serve {
 
 // A tournament: each inner node holds the better of its two children, so a change costs one walk to the root.
-class Standing {
+class PoolLoads {
  public:
   void resize(std::size_t pools) {
     leaves_ = std::bit_ceil(pools == 0 ? std::size_t{1} : pools);

@@ -1,4 +1,4 @@
-#include "loadtest/lane.hpp"
+#include "loadtest/device_queue.hpp"
 
 #include <pthread.h>
 
@@ -33,34 +33,34 @@ void Fault::clear() noexcept {
   set_ = false;
 }
 
-Lane::Worker::Worker(std::size_t stream_, const Batching& how)
-    : stream(stream_), queries(how.batch), slots(how.batch), answers(how.batch), sums(how.batch), record(how.batch) {}
+DeviceQueue::Worker::Worker(std::size_t stream_, const Batching& options)
+    : stream(stream_), queries(options.batch), slots(options.batch), answers(options.batch), sums(options.batch), record(options.batch) {}
 
-Lane::Lane(std::size_t number, const Batching& how, Shared& shared, std::unique_ptr<Mover> mover,
+DeviceQueue::DeviceQueue(std::size_t number, const Batching& options, Shared& shared, std::unique_ptr<Mover> mover,
            std::unique_ptr<Engine> engine)
     : number_(number),
-      how_(how),
-      most_(how.batch),
+      options_(options),
+      most_(options.batch),
       shared_(shared),
       mover_(std::move(mover)),
       engine_(std::move(engine)),
-      ring_(std::max(how.ring, how.batch)) {
-  for (std::size_t i = 0; i < how.streams; ++i) workers_.push_back(std::make_unique<Worker>(i, how));
+      ring_(std::max(options.ring, options.batch)) {
+  for (std::size_t i = 0; i < options.streams; ++i) workers_.push_back(std::make_unique<Worker>(i, options));
 }
 
-Lane::~Lane() { stop(); }
+DeviceQueue::~DeviceQueue() { stop(); }
 
-void Lane::start() {
+void DeviceQueue::start() {
   stopping_ = false;
   for (const auto& worker : workers_) {
-    worker->record.change([this](Tally& tally) { tally = Tally(how_.batch); });
+    worker->record.change([this](Tally& tally) { tally = Tally(options_.batch); });
     worker->thread = std::thread([this, each = worker.get()] { run(*each); });
-    const std::string name = "lane" + std::to_string(number_) + "." + std::to_string(worker->stream);
+    const std::string name = "queue" + std::to_string(number_) + "." + std::to_string(worker->stream);
     pthread_setname_np(worker->thread.native_handle(), name.substr(0, 15).c_str());
   }
 }
 
-void Lane::stop() {
+void DeviceQueue::stop() {
   stopping_ = true;
   ring_.wake();
   for (const auto& worker : workers_) {
@@ -68,34 +68,34 @@ void Lane::stop() {
   }
 }
 
-void Lane::flush() noexcept {
+void DeviceQueue::flush() noexcept {
   released_.store(ring_.tail(), std::memory_order_seq_cst);
   ring_.wake();
 }
 
-void Lane::add_to(Tally& tally) {
+void DeviceQueue::add_to(Tally& tally) {
   for (const auto& worker : workers_) {
     worker->record.change([&](const Tally& of) { tally.add(of); });
   }
 }
 
-void Lane::run(Worker& worker) {
+void DeviceQueue::run(Worker& worker) {
   wake_promptly();
   while (const std::size_t count = take(worker)) serve(worker, count);
 }
 
 // The next batch: full, or its oldest query has waited long enough, or nothing more comes. 0: the run is over.
-std::size_t Lane::take(Worker& worker) {
+std::size_t DeviceQueue::take(Worker& worker) {
   const std::scoped_lock turn(taking_);
   const auto enough = [this] { return stopping_.load() || released_.load() > ring_.head(); };
   ring_.wait(ring_.head() + 1, kNever, enough);
   if (ring_.tail() == ring_.head()) return 0;
   const std::int64_t oldest = ring_.front().at;
-  ring_.wait(ring_.head() + most_, how_.timeout < kNever - oldest ? oldest + how_.timeout : kNever, enough);
+  ring_.wait(ring_.head() + most_, options_.timeout < kNever - oldest ? oldest + options_.timeout : kNever, enough);
   return ring_.take(std::span(worker.queries).first(most_));
 }
 
-void Lane::serve(Worker& worker, std::size_t count) {
+void DeviceQueue::serve(Worker& worker, std::size_t count) {
   const std::span<const Arrived> queries = std::span(worker.queries).first(count);
   Stamps stamps{.batched = now_ns()};
   for (std::size_t i = 0; i < count; ++i) worker.answers[i] = {.id = queries[i].id};
@@ -125,7 +125,7 @@ void Lane::serve(Worker& worker, std::size_t count) {
   if (!failed) shared_.trace.add(number_, worker.stream, queries, stamps);
 }
 
-void Lane::answer(Worker& worker, std::size_t count, Stamps& stamps) {
+void DeviceQueue::answer(Worker& worker, std::size_t count, Stamps& stamps) {
   const Library& library = shared_.library;
   for (std::size_t i = 0; i < count; ++i) {
     worker.slots[i] = library.slot(worker.queries[i].sample);
@@ -143,10 +143,10 @@ void Lane::answer(Worker& worker, std::size_t count, Stamps& stamps) {
                     .keeper = mover_->keeper(worker.stream)};
   engine_->infer(batch, std::span(worker.answers).first(count));
   stamps.inferred = now_ns();
-  if (how_.checksum) answer_with_sums(worker, count);
+  if (options_.checksum) answer_with_sums(worker, count);
 }
 
-void Lane::answer_with_sums(Worker& worker, std::size_t count) {
+void DeviceQueue::answer_with_sums(Worker& worker, std::size_t count) {
   const Library& library = shared_.library;
   const std::byte* const data = mover_->read_back(worker.stream, count * library.stride());
   for (std::size_t i = 0; i < count; ++i) {

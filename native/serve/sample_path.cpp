@@ -1,4 +1,4 @@
-// A sample's way through the service: brought to its pool, batched, copied, served, returned.
+// A sample's path through the service: brought to its pool, batched, copied, served, returned.
 #include <algorithm>
 #include <limits>
 
@@ -103,10 +103,10 @@ void Simulator::set_off(Move move, std::int32_t group) {
 
 void Simulator::begin_move(Move move, std::int32_t index) {
   const Group& group = groups_[place(index)];
-  const Leg& way = leg(move, group.owner);
-  if (way.flow_class == kNoFlow || way.bytes == 0.0) return last_byte(move, index);
+  const Leg& transfer = leg(move, group.owner);
+  if (transfer.flow_class == kNoFlow || transfer.bytes == 0.0) return last_byte(move, index);
   if (engine_.now() < now_) engine_.advance_to(now_);  // which shares all rates anew
-  engine_.add(way.flow_class, way.bytes * static_cast<double>(group.samples.size()), (std::int64_t{move} << 48) | index);
+  engine_.add(transfer.flow_class, transfer.bytes * static_cast<double>(group.samples.size()), (std::int64_t{move} << 48) | index);
 }
 
 void Simulator::flow_ended(std::int64_t id) {
@@ -185,7 +185,7 @@ void Simulator::done(std::int32_t index) {
   out.samples += samples;
   out.last_answer = now_;
   in_flight_ -= samples;
-  service.standing.answered(place(places_[place(worker.pool)]), samples);
+  service.pool_loads.answered(place(places_[place(worker.pool)]), samples);
   keep_trace(group);
   count(group, s);
   free_groups_.push_back(index);
