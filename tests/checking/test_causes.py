@@ -159,7 +159,7 @@ def test_what_nothing_explains_says_so_and_how_to_measure_again(system: System):
     rows = [scaled(row, 0.3) for row in made.rows(system, ["gpu0->gpu1"])]
     finding = checked(system, rows).findings[0]
     if not finding.causes:
-        assert finding.title.startswith("nothing that was seen explains it")
+        assert finding.title.startswith("no evidence explains it")
     assert "lanewise" in finding.step or "nvidia-smi" in finding.step
 
 

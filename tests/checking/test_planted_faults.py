@@ -67,7 +67,7 @@ def test_a_link_at_x8_is_found_in_the_capture_alone(tmp_path: Path):
     finding = only(found)
     assert finding.kind == "fault"
     assert found.exit_code == 1
-    assert finding.title == "the link of gpu1 runs at Gen4 x8 (below 0000:02:01.0), both ends can Gen4 x16"
+    assert finding.title == "gpu1's link runs at Gen4 x8 below 0000:02:01.0 (both ends support Gen4 x16)"
     assert "0000:02:01.0" in finding.step
 
 
@@ -91,7 +91,7 @@ def test_a_link_at_2_5_gt_s_under_load_is_read_from_the_row_and_explains_it(tmp_
         for row in made.rows(really, HOST_COPIES)
     ]
     finding = only(found := from_files(tmp_path, Plan(gens={"gpu2": 1}), rows))
-    assert "the link of gpu2 runs at Gen1 x16" in finding.title
+    assert "gpu2's link runs at Gen1 x16" in finding.title
     assert finding.causes[0].explains
     assert slow_flows(found) == {"host0->gpu2", "gpu2->host0"}
 
@@ -105,7 +105,7 @@ def test_a_capture_under_load_shows_2_5_gt_s_as_a_fault_and_an_idle_one_does_not
         return check([], machine(busy), lambda row: pytest.fail("no row"), None).findings
 
     assert [each.title for each in findings(True)] == [
-        "the link of gpu0 runs at Gen1 x16 (below 0000:00:01.0), both ends can Gen4 x16"
+        "gpu0's link runs at Gen1 x16 below 0000:00:01.0 (both ends support Gen4 x16)"
     ]
     assert findings(False) == findings(None) == ()
 
@@ -124,7 +124,7 @@ def test_an_idle_link_at_2_5_gt_s_is_no_fault_beside_good_copies(tmp_path: Path,
 def test_an_idle_capture_at_2_5_gt_s_is_blamed_when_the_copies_fit_it(tmp_path: Path, healthy: System):
     really = changes.narrower("gpu2", 1, 16).system(healthy)
     finding = only(from_files(tmp_path, Plan(gens={"gpu2": 1}), made.rows(really, HOST_COPIES)))
-    assert "the link of gpu2 runs at Gen1 x16" in finding.title
+    assert "gpu2's link runs at Gen1 x16" in finding.title
     assert finding.causes[0].suspect.seen
 
 
@@ -219,8 +219,8 @@ def test_a_supposed_fault_of_all_is_not_blamed_where_a_fine_row_speaks_against_i
 
 
 CAPTURES = {
-    "narrow": ("link", "the link of gpu1 runs at Gen4 x8"),
-    "slow": ("link", "the link of gpu2 runs at Gen1 x16"),
+    "narrow": ("link", "gpu1's link runs at Gen4 x8"),
+    "slow": ("link", "gpu2's link runs at Gen1 x16"),
     "acs": ("acs", "ACS at sw0 sends traffic between gpu0 and gpu1"),
     "numa": ("numa", "gpu3 states NUMA node 0, the root port above it belongs to node 1"),
     "no-peer": ("peers", "gpu0 and gpu1 are no peers, by the driver: not supported"),

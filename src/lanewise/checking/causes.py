@@ -161,14 +161,14 @@ def link_under_load(case: Case) -> Iterator[Suspect]:
         if link is not None and (gen < (link.gen or 0) or lanes < (link.lanes or 0)):
             state = case.conditions.link(device)
             seen = f"read while {case.judged.row.scenario} ran"
-            described = f"described is {speed(link.gen, link.lanes)}"
+            described = f"described as {speed(link.gen, link.lanes)}"
             yield trained(device, gen, lanes, described, seen, state.port if state else "")
 
 
 def idle_link(case: Case) -> Iterator[Suspect]:
     """The capture shows a lower generation, which idle GPUs have: a cause only if the value fits it."""
     for link in idle_links(case.conditions):
-        best = f"both ends can {speed(link.gen, link.lanes)}"
+        best = f"both ends support {speed(link.gen, link.lanes)}"
         found = trained(link.device, link.gen_now, link.lanes_now or link.lanes, best, link.source, link.port)
         cause = _weigh(case, found)
         if cause is not None and cause.explains:
@@ -243,7 +243,7 @@ def slower_link(case: Case) -> Iterator[Suspect]:
             predicted = case.model.with_change(case.judged.row, change)
             if predicted is not None and case.judged.reached_by(predicted):
                 link = changes.link_above(case.model.system, device)
-                best = f"described is {speed(link.gen, link.lanes)}" if link else ""
+                best = f"described as {speed(link.gen, link.lanes)}" if link else ""
                 found = trained(device, gen, lanes, best, "")
                 matching.append((abs(predicted - (case.judged.value or 0.0)), len(matching), found))
         yield from [min(matching)[2]] if matching else []

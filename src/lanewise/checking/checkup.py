@@ -162,9 +162,9 @@ def _finding(rows: list[Judged], why: Why) -> Finding:
     ranked = why[id(first)]
     if ranked:
         best = ranked[0].suspect
-        title = best.what if best.seen or ranked[0].predicted is None else f"perhaps {best.what}"
+        title = best.what if best.seen or ranked[0].predicted is None else _possible(best)
         return Finding(first.verdict.value, title, tuple(rows), ranked[:MOST_CAUSES], best.step)
-    what = "nothing that was seen explains it, and no single change that the model knows"
+    what = "no evidence explains it, and no single change of the model does"
     again = _AGAIN.get(first.row.path, f"gpu --flows '{first.row.flow}'")
     step = f"lanewise measure {again} -o again.json; then lanewise check --from again.json"
     return Finding(first.verdict.value, what, tuple(rows), (), step)
@@ -203,6 +203,12 @@ def beside(checkup: Checkup, notes: Iterable[str], aside: Iterable[Observation])
         told = f"{len(left)} row{'s' if len(left) > 1 else ''} left aside, as the model has no {', '.join(kinds)}"
         notes = (*notes, f"{told}; an earlier run may have (--expect)")
     return replace(checkup, notes=(*checkup.notes, *notes), aside=left)
+
+
+
+def _possible(suspect: Suspect) -> str:
+    """A suspect without direct evidence, as a title."""
+    return suspect.what if suspect.key[0] == "link" else f"perhaps {suspect.what}"
 
 
 __all__ = ["FINE", "NOT_JUDGED", "WRONG", "Checkup", "Expect", "Finding", "beside", "check", "expected_system"]

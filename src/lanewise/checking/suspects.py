@@ -107,9 +107,10 @@ def _of_peers(machine: Machine) -> list[PeerState]:
 
 
 def trained(device: str, gen: int | None, lanes: int | None, could: str, seen: str, port: str = "") -> Suspect:
-    """A link that runs below what it `could`, as a clause."""
-    where = f" (below {port})" if port else ""
-    what = f"the link of {device} runs at {speed(gen, lanes)}{where}{f', {could}' if could else ''}"
+    """A link that runs below what it `could`; without evidence (`seen`) it may do so."""
+    verb = "runs" if seen else "may be running"
+    port_text, could_text = f" below {port}" if port else "", f" ({could})" if could else ""
+    what = f"{device}'s link {verb} at {speed(gen, lanes)}{port_text}{could_text}"
     look = f"sudo lspci -vv -s {port} | grep Lnk" if port else "sudo lspci -vv | grep -E '^[0-9a-f]|LnkSta:'"
     step = f"reseat the card or its cable, try another slot, then look again under load: {look}"
     change = changes.narrower(device, gen, lanes)
@@ -130,7 +131,7 @@ def _links(conditions: Conditions) -> Iterator[Suspect]:
         best = speed(link.gen, link.lanes)
         # Without what the port can do, a slot of fewer lanes is as likely as a fault.
         both = link.port_lanes is not None and link.device_lanes is not None
-        could = f"both ends can {best}" if both else f"one end can {best}, the other is not in the dump"
+        could = f"both ends support {best}" if both else f"one end supports {best}, the other is not in the dump"
         yield replace(trained(link.device, gen, link.lanes_now, could, seen, link.port), fault=both)
 
 

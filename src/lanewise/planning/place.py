@@ -11,13 +11,14 @@ from lanewise.planning.choices import Pick
 from lanewise.planning.positions import Move, apply
 from lanewise.planning.question import Choices, Question
 from lanewise.planning.score import Evaluate, Score, by_model
-from lanewise.planning.search import Judge, JudgedPicks, SearchLimits, SearchResult, search
+from lanewise.planning.search import Judge, JudgedPicks, SearchLimits, SearchResult, equals, search
 
 if TYPE_CHECKING:
     from lanewise.planning.confirm import Confirmation, TenantLatency
     from lanewise.topology.model import System
 
 MOST_STEPS = 6
+MOST_EQUAL = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Placement:
     """The best placement, today's (None: the work cannot run as things are), and the best for fewer moves in between.
 
     `doubt` says why the best is not proven to be best (empty: it is); `tried` counts placements judged.
+    `equal` are up to MOST_EQUAL other placements as good as the best for as many moves and GPUs, in steady state.
     A `margin` (0.02: 2 %) is what was planned for beyond the demand, as `steady`, the best without one, would be late.
     """
 
@@ -56,6 +58,7 @@ class Placement:
     interrupted: bool = False
     margin: float = 0.0
     steady: Candidate | None = None
+    equal: tuple[Candidate, ...] = ()
 
     @property
     def served(self) -> bool:
@@ -98,7 +101,16 @@ def place(question: Question, evaluate: Evaluate = by_model, limits: SearchLimit
     between = [] if result.interrupted else _between(choices, judge, limits, judged, result)
     best, *others = [_candidate(choices, judged, pick) for pick in (result.pick, *between)]
     now = None if today is None else _candidate(choices, judged, today)
-    return Placement(question, best, now, tuple(others), result.doubt, len(judged.scores), result.interrupted)
+    count = len(judged.scores)
+    equal: list[Candidate] = []
+    interrupted = result.interrupted
+    if not interrupted:
+        try:
+            ties = equals(choices.problem, judge, limits, judged, result.pick, MOST_EQUAL)
+            equal = [_candidate(choices, judged, pick) for pick in ties]
+        except KeyboardInterrupt:
+            interrupted = True
+    return Placement(question, best, now, tuple(others), result.doubt, count, interrupted, equal=tuple(equal))
 
 
 def unserved_error(placement: Placement) -> InputError:

@@ -67,6 +67,30 @@ def search(
     return SearchResult(state.best(), doubt or state.doubt, interrupted)
 
 
+def equals(
+    problem: Problem, judge: Judge, limits: SearchLimits, judged: JudgedPicks, best: Pick, most: int
+) -> list[Pick]:
+    """At most `most` other placements with the goals, the moves and the devices in use of the best.
+
+    Those already judged come first; the solver proposes the rest, none that only swaps devices that are alike.
+    """
+    cost = problem.moves(best), problem.used(best)
+
+    def equal() -> list[Pick]:
+        picks = acceptable(judged.scores, limits.tolerance, None)
+        return [pick for pick in picks if pick != best and (problem.moves(pick), problem.used(pick)) == cost]
+
+    state = _State(problem, judge, limits, judged, None)
+    try:
+        for _ in range(most - len(equal())):
+            pick = state.propose_equal(cost)
+            if pick is None:
+                break
+    except Exhausted:
+        pass  # what is judged by then is enough
+    return equal()[:most]
+
+
 def choose(problem: Problem, scores: dict[Pick, Score | None], tolerance: float) -> Pick | None:
     """The best of judged placements: goals in order, within the tolerance fewest moves, then fewest devices in use.
 
@@ -145,6 +169,13 @@ class _State:
             if self.count >= most:
                 return False
             self._judge(pick)
+
+    def propose_equal(self, cost: tuple[int, int]) -> Pick | None:
+        """Judge one more placement that costs no more and may reach the goals of the best; None if there is none."""
+        pick = self.relaxed.cheapest(self._floors(len(self.problem.goals)), (cost[0], cost[1] + 1))
+        if pick is not None:
+            self._judge(pick)
+        return pick
 
     def best(self) -> Pick | None:
         """The best judged so far among those that may be chosen."""

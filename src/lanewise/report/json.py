@@ -219,6 +219,7 @@ def _placement_data(found: Placement, ref: str, parts: Sequence[str]) -> dict[st
         "today": _candidate_data(found.current),
         "between": [_candidate_data(each) for each in found.steps],
         "best": _candidate_data(found.best),
+        "equal": [_candidate_data(candidate) for candidate in found.equal],
         "commands": commands(system, ref, found.best.moves, parts),
         "served": found.served,
         "kept": found.bounds_kept,

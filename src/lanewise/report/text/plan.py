@@ -13,6 +13,7 @@ from lanewise.planning.pins import lines as environment
 from lanewise.planning.positions import commands, show_moves
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Footnotes, Table, TableCell, heading, number_columns, render_table
+from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,7 +132,16 @@ def _do(placement: Placement, ref: str, parts: Sequence[str]) -> list[str]:
             hosts.setdefault(best.system.device(gpu).host or "", []).append(gpu)
         where = "; ".join(f"{' '.join(names)} at {host}" for host, names in hosts.items())
         lines.append(f"{tenant}: {where or 'no GPU'}")
-    return lines
+    if best.serving:
+        total = len(best.system.of_kind(Kind.GPU))
+        lines.append(f"{best.used} of {total} GPUs {'used' if placement.doubt or placement.late else 'needed'}")
+    return [*lines, *(f"equally good: {_equal(candidate)}" for candidate in placement.equal)]
+
+
+def _equal(candidate: Candidate) -> str:
+    """Another placement: its moves, and which GPUs serve."""
+    gpus = [f"{tenant} on {' '.join(names)}" for tenant, names in candidate.serving.items()]
+    return "; ".join(filter(None, [show_moves(candidate.moves), *gpus]))
 
 
 def _ending(placement: Placement) -> list[str]:
