@@ -37,6 +37,8 @@ def predict(
     from lanewise import api
 
     _check(options, typed)
+    if options.sweep is not None:
+        return _sweep(options, options.sweep, service_options, system_options, json)
     system = api.system_from(system_options)
     if options.service is not None:
         _service(system, options.service, service_options, typed, json)
@@ -44,6 +46,7 @@ def predict(
         _flows(system, options.flows, not options.no_p2p, json)
     else:
         _matrix(system, options, json)
+    return None
 
 
 def _check(options: PredictOptions, typed: TypedFlags) -> None:
@@ -61,6 +64,39 @@ def _check(options: PredictOptions, typed: TypedFlags) -> None:
             raise InputError(f"{flag} has no effect with --{kinds[0]}", hint=hint)
     if options.service is not None and options.no_p2p:
         raise InputError("--no-p2p has no effect with --service", hint="leave it out: no data passes between GPUs")
+
+
+def _sweep(
+    options: PredictOptions, sweep: str, service: ServiceOptions, system_options: SystemOptions, json: str | None
+) -> None:
+    """The prediction for each value of a parameter, in one table."""
+    from lanewise import api
+    from lanewise.api.loading import swept_systems
+    from lanewise.report import json as data
+    from lanewise.report.text import sweep as text
+
+    if options.matrix is not None:
+        raise InputError("--sweep has no effect with --matrix", hint="predict with --flows or --service")
+    name, systems = swept_systems(system_options, sweep)
+    if options.flows is not None:
+        flows, p2p = options.flows, not options.no_p2p
+        rates = {value: api.predict(system, flows, p2p) for value, system in systems.items()}
+        return terminal.show(
+            json, lambda: data.sweep(name, rates), lambda screen: text.render_flows(name, rates, screen)
+        )
+    workload = str(options.service)
+    if service.peak or service.qps is not None:
+        results = {
+            value: api.predict_service(system, workload, service).results[0] for value, system in systems.items()
+        }
+        return terminal.show(
+            json, lambda: data.sweep(name, results), lambda screen: text.render_services(name, results, screen)
+        )
+    division = service.division or "closed"
+    steady = {v: api.serve(system, workload, service.mode, division, service.host) for v, system in systems.items()}
+    return terminal.show(
+        json, lambda: data.sweep(name, steady), lambda screen: text.render_steady(name, steady, screen)
+    )
 
 
 def _flows(system: System, flows: str, p2p: bool, json: str | None) -> None:

@@ -45,3 +45,13 @@ def settings(pairs: Iterable[str]) -> dict[str, int]:
             cause = f"'{pair}' does not set a parameter" if not equals else f"'{value}' is not a whole number"
             raise FormatError(cause, hint="write --set NAME=NUMBER, such as --set path=4") from None
     return mapping
+
+
+def parameter_values(text: str) -> tuple[str, tuple[int, ...]]:
+    """'path=1..4' or 'path=1,2,4' as a parameter and its values; FormatError for anything else."""
+    name, _, values = text.partition("=")
+    first, dots, last = values.partition("..")
+    numbers = tuple(range(whole_number(first), whole_number(last) + 1)) if dots else whole_numbers(values)
+    if not name.strip() or not numbers:
+        raise FormatError(f"'{text}' names no values of a parameter", hint="write --sweep path=1..4 or path=1,2,4")
+    return name.strip(), numbers

@@ -26,6 +26,9 @@ class PredictOptions(Options):
         None, "An inference service: resnet50, bert-99, my.yaml. In steady state; simulated with --qps or --peak.",
         metavar="WORKLOAD", complete="workloads",
     )  # fmt: skip
+    sweep: str | None = option(
+        None, "Predict once for each value of a system parameter: 'path=1..4' or 'gpus=1,2,4'.", metavar="NAME=VALUES",
+    )  # fmt: skip
     no_p2p: bool = option(False, "Copy between two GPUs through host memory.", "--no-p2p")
 
 

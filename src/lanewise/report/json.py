@@ -13,6 +13,8 @@ from lanewise.planning.pins import lines as environment
 from lanewise.planning.positions import commands
 from lanewise.report.words import link_speed
 from lanewise.results.codec import encode
+from lanewise.results.service_result import ServiceResult
+from lanewise.serving.steady import ServiceRate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,10 +31,8 @@ if TYPE_CHECKING:
     from lanewise.results.compare import Comparison, RowPair
     from lanewise.results.observation import Observation
     from lanewise.results.run import LeftOut
-    from lanewise.results.service_result import ServiceResult
     from lanewise.routes.matrix import ClassMatrix, Peers
     from lanewise.routes.model import Route
-    from lanewise.serving.steady import ServiceRate
     from lanewise.studies.calibrate import CalibrationFit
     from lanewise.studies.form import StudyForm
     from lanewise.topology.model import System
@@ -110,6 +110,21 @@ def steady_service(system: System, found: ServiceRate, mode: str, division: str)
         "gpus": len(found.prediction.flows), "qps": found.qps, "goodput": found.goodput, "unit": "B/s",
         "limit": found.limit, "basis": found.basis, "rests_on": list(found.rests_on),
     }  # fmt: skip
+
+
+@_document("predict-sweep")
+def sweep(parameter: str, answers: Mapping[int, Prediction | ServiceRate | ServiceResult]) -> dict[str, Any]:
+    """What is predicted for each value of a parameter: flows, or a service in steady state or simulated."""
+    return {"parameter": parameter, "points": [{"value": value, **_point(each)} for value, each in answers.items()]}
+
+
+def _point(answer: Prediction | ServiceRate | ServiceResult) -> dict[str, Any]:
+    if isinstance(answer, ServiceResult):
+        return document("predict-service", answer)
+    if isinstance(answer, ServiceRate):
+        return {"qps": answer.qps, "goodput": answer.goodput, "unit": "B/s", "limit": answer.limit,
+                "basis": answer.basis, "rests_on": list(answer.rests_on)}  # fmt: skip
+    return flow_rates(answer)
 
 
 @_document("route")

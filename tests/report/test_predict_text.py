@@ -1,0 +1,68 @@
+"""`lanewise predict` as people read it: a sweep in one table, flows with their limits."""
+
+from __future__ import annotations
+
+import pytest
+from inline_snapshot import snapshot
+
+import lanewise
+from lanewise.api.loading import swept_systems
+from lanewise.errors import FormatError
+from lanewise.options.parse import parameter_values
+from lanewise.options.system import SystemOptions
+from lanewise.report import json
+from lanewise.report.screen import Screen
+from lanewise.report.text import predict, sweep
+
+OPTIONS = SystemOptions("composable-server-gen4")
+
+
+def test_a_sweep_is_one_table() -> None:
+    name, systems = swept_systems(OPTIONS, "path=1..4")
+    rates = {value: lanewise.serve(system, "resnet50") for value, system in systems.items()}
+    assert sweep.render_steady(name, rates, Screen(80)) == snapshot("""\
+composable-server-gen4: resnet50 in steady state
+path  GPUs      QPS   GB/s  limit                                    basis
+   1     4  175,383  26.40  GPU service rate (l40s, resnet50)        calibrated
+   2     4  175,383  26.40  GPU service rate (l40s, resnet50)        calibrated
+   3     4  156,948  23.63  read window of hop1 (256 reads x 128 B)  fitted
+   4     4  136,310  20.52  read window of hop1 (256 reads x 128 B)  fitted\
+""")
+    assert [point["value"] for point in json.sweep(name, rates)["points"]] == [1, 2, 3, 4]
+
+
+def test_many_flows_of_a_sweep_are_the_slowest_and_the_total() -> None:
+    name, systems = swept_systems(OPTIONS, "path=1,4")
+    flows = "host0->gpu[0-3], gpu0->host0"
+    rates = {value: lanewise.predict(system, flows) for value, system in systems.items()}
+    assert sweep.render_flows(name, rates, Screen(80)) == snapshot("""\
+composable-server-gen4
+      slowest  total
+path     GB/s   GB/s  limit                                    basis
+   1    6.700  53.10  reads through root port rp0 of cpu0      calibrated
+   4    5.130  46.82  read window of hop1 (256 reads x 128 B)  fitted\
+""")
+
+
+def test_flows_fit_the_terminal_and_their_sources_are_footnotes() -> None:
+    prediction = lanewise.predict("rack-16gpu", "gpu0->gpu4, gpu1->gpu5")
+    assert predict.render_flow_rates(prediction, Screen(80)) == snapshot("""\
+rack-16gpu
+flow          route       GB/s  limit                       basis       based on
+gpu0->gpu4    NODE pcie  20.00  peer writes through the     calibrated  [1]
+                                root complex of cpu0 at
+                                rp1
+gpu1->gpu5    NODE pcie  20.00  peer writes through the     calibrated  [1]
+                                root complex of cpu0 at
+                                rp1
+all together             40.00
+
+[1] sapphire-rapids peer.rate.gen5 = 40 GB/s, 48 GB/s of a Gen5 x16 link by 6/5
+    (NCCL graph/topo.h planning table)\
+""")
+
+
+@pytest.mark.parametrize("text", ["path", "path=", "=1,2"])
+def test_what_names_no_values_is_refused(text: str) -> None:
+    with pytest.raises(FormatError):
+        parameter_values(text)
