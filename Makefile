@@ -1,7 +1,7 @@
 # make study     install into .venv, run the ready studies, write out/report.html
 # make test      linters, types, layers, tests
 # make examples  run every example
-# make accuracy  write docs/accuracy.md from a fresh run
+# make accuracy  write docs/accuracy.md and the errors that predict shows from a fresh run
 # make bench     benchmarks
 # make clean     remove what the build made (make distclean: .venv as well)
 # Needs Python 3.11 or newer, a C++20 compiler and make. PYTHON=python3.12 chooses another interpreter.
@@ -36,6 +36,7 @@ accuracy: install
 	@mkdir -p out
 	$(BIN)/lanewise study run all --json out/run.json
 	$(BIN)/lanewise study accuracy out/run.json -o docs/accuracy.md
+	$(BIN)/lanewise study accuracy out/run.json -o src/lanewise/data/accuracy.json
 
 bench: dev
 	$(BIN)/python benchmarks/flow_simulation.py

@@ -76,7 +76,7 @@ def test_a_link_at_x8_explains_every_slow_copy_of_its_gpu_and_no_other_is_slow(t
     found = from_files(tmp_path, Plan(lanes={"gpu1": 8}), made.rows(really, EVERY_COPY))
     finding = only(found)
     assert finding.kind == "slow"
-    assert "gpu1 runs at Gen4 x8" in finding.title
+    assert "gpu1's link runs at Gen4 x8" in finding.title
     assert finding.causes[0].explains
     assert finding.causes[0].suspect.seen
     touched = {flow for flow in EVERY_COPY if "gpu1" in flow}

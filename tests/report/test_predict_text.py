@@ -26,7 +26,9 @@ path  GPUs      QPS   GB/s  limit                                    basis
    1     4  175,383  26.40  GPU service rate (l40s, resnet50)        calibrated
    2     4  175,383  26.40  GPU service rate (l40s, resnet50)        calibrated
    3     4  156,948  23.63  read window of hop1 (256 reads x 128 B)  fitted
-   4     4  136,310  20.52  read window of hop1 (256 reads x 128 B)  fitted\
+   4     4  136,310  20.52  read window of hop1 (256 reads x 128 B)  fitted
+calibrated: rms error 9.1 % over 16 published rates; fitted: rms error 1.6 %
+  over 48 published rates\
 """)
     assert [point["value"] for point in json.sweep(name, rates)["points"]] == [1, 2, 3, 4]
 
@@ -40,7 +42,9 @@ composable-server-gen4
       slowest  total
 path     GB/s   GB/s  limit                                    basis
    1    6.700  53.10  reads through root port rp0 of cpu0      calibrated
-   4    5.130  46.82  read window of hop1 (256 reads x 128 B)  fitted\
+   4    5.130  46.82  read window of hop1 (256 reads x 128 B)  fitted
+calibrated: rms error 9.1 % over 16 published rates; fitted: rms error 1.6 %
+  over 48 published rates\
 """)
 
 
@@ -57,6 +61,7 @@ gpu1->gpu5    NODE pcie  20.00  peer writes through the     calibrated  [1]
                                 rp1
 all together             40.00
 
+calibrated: rms error 9.1 % over 16 published rates
 [1] sapphire-rapids peer.rate.gen5 = 40 GB/s, 48 GB/s of a Gen5 x16 link by 6/5
     (NCCL graph/topo.h planning table)\
 """)

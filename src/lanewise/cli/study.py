@@ -92,9 +92,13 @@ def accuracy(
     run: Annotated[Path, typer.Argument(metavar="RUN.json", help="Written by lanewise study run --json.")],
     output: options.Output = None,
 ) -> None:
-    """Write the residuals of a run as a Markdown page."""
+    """Write the residuals of a run as a Markdown page, or with -o FILE.json the rms error of each basis."""
     from lanewise import api
+    from lanewise.report.basis import basis_summary
 
+    if output is not None and output.suffix == ".json":
+        files.write_file(output, terminal.json_text(basis_summary(api.load_run(run))) + "\n")
+        return terminal.note(f"wrote {output}")
     text = api.accuracy(run)
     if output is None:
         return terminal.out(text.rstrip("\n"))

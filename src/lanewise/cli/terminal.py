@@ -20,7 +20,7 @@ def out(text: str = "") -> None:
 
 def out_json(data: Any) -> None:
     """The answer for other programs: SI units unless it names another `unit`."""
-    out(_json_text(data))
+    out(json_text(data))
 
 
 def print_text(render: Callable[..., str], *args: Any) -> None:
@@ -36,12 +36,13 @@ def show(json: str | None, data: Callable[[], Any], text: Callable[[Screen], str
     if json is not None:
         from lanewise import files
 
-        files.write_file(json, _json_text(data()) + "\n")
+        files.write_file(json, json_text(data()) + "\n")
         note(f"wrote {json}")
     return None
 
 
-def _json_text(data: Any) -> str:
+def json_text(data: Any) -> str:
+    """Data as indented JSON."""
     import json
 
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)

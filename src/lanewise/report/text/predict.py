@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise import units
+from lanewise.report.basis import basis_note
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Footnotes, Table, heading, number_columns, render_table
 from lanewise.report.text.matrices import render_matrix, render_timeline
@@ -30,7 +31,14 @@ def render_flow_rates(prediction: Prediction, screen: Screen = PIPE) -> str:
     table = Table(columns, [_flow_row(flow, notes) for flow in prediction.flows])
     if len(table.rows) > 1:
         table.add("all together", "", units.number(prediction.total / 1e9), "", "", "", "")
-    return "\n".join([heading(prediction.system), render_table(table, screen), "", notes.render(screen)])
+    error = basis_note(flow.basis for flow in prediction.flows)
+    return "\n".join(
+        [heading(prediction.system), render_table(table, screen), "", *_wrapped(error, screen), notes.render(screen)]
+    )
+
+
+def _wrapped(text: str, screen: Screen) -> list[str]:
+    return [screen.wrap(text, 2)] if text else []
 
 
 def _flow_row(flow: FlowRate, notes: Footnotes) -> tuple[str, ...]:
@@ -55,9 +63,8 @@ def render_transfers(system: System, transfers: Sequence[FinishedTransfer], scre
         table.add(each.flow.name, _size(each.flow.size or 0.0), *times, units.number(each.rate / 1e9), each.limit,
                   each.basis)  # fmt: skip
     note = "latency: that of a small copy, as far as it is known (the wire alone where the API's time is unknown)"
-    return "\n".join(
-        [heading(system), render_table(table, screen), "", screen.wrap(note, 2), "", render_timeline(transfers, screen)]
-    )
+    facts = [screen.wrap(note, 2), *_wrapped(basis_note(each.basis for each in transfers), screen)]
+    return "\n".join([heading(system), render_table(table, screen), "", *facts, "", render_timeline(transfers, screen)])
 
 
 def _size(size: float) -> str:
@@ -91,7 +98,7 @@ def render_steady_service(system: System, service: ServiceRate, mode: str, divis
         ("queries", units.show(service.qps, "QPS", 6)),
         ("goodput", units.show(service.goodput, "GB/s")),
         ("limit", service.limit),
-        ("basis", service.basis),
+        ("basis", basis_note([service.basis]) or service.basis),
         *(("based on", text) for text in service.rests_on),
         ("note", "steady state: the ceiling; a latency bound lowers it (--peak finds by how much)"),
     ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.report import services
+from lanewise.report.basis import basis_note
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
 
@@ -36,7 +37,8 @@ def render_flows(parameter: str, predictions: Mapping[int, Prediction], screen: 
         rates = [flow.rate for flow in prediction.flows] if few else [slowest.rate]
         rates += [prediction.total] if len(prediction.flows) > 1 else []
         table.add(str(value), *(units.number(rate / 1e9) for rate in rates), slowest.limit, slowest.basis)
-    return f"{first.system.name}\n{render_table(table, screen)}"
+    error = basis_note(flow.basis for prediction in predictions.values() for flow in prediction.flows)
+    return "\n".join(filter(None, [first.system.name, render_table(table, screen), screen.wrap(error, 2)]))
 
 
 def render_steady(parameter: str, rates: Mapping[int, ServiceRate], screen: Screen = PIPE) -> str:
@@ -47,7 +49,9 @@ def render_steady(parameter: str, rates: Mapping[int, ServiceRate], screen: Scre
         table.add(str(value), str(len(rate.prediction.flows)), f"{rate.qps:,.0f}", units.number(rate.goodput / 1e9),
                   rate.limit, rate.basis)  # fmt: skip
     first = next(iter(rates.values()))
-    return f"{first.prediction.system.name}: {first.workload.name} in steady state\n{render_table(table, screen)}"
+    title = f"{first.prediction.system.name}: {first.workload.name} in steady state"
+    error = basis_note(rate.basis for rate in rates.values())
+    return "\n".join(filter(None, [title, render_table(table, screen), screen.wrap(error, 2)]))
 
 
 def render_services(parameter: str, results: Mapping[int, ServiceResult], screen: Screen = PIPE) -> str:
