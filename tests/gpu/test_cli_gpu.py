@@ -29,9 +29,9 @@ def test_each_case_is_shown_with_what_its_rows_share_and_row_by_row() -> None:
     lines = [line for line in done.stdout.splitlines() if line]
     assert lines[0].split()[0] == "host_to_device_memcpy_ce"
     assert lines[1].startswith("goodput 55.47 GB/s · 256 MiB · host to device · engine: copy engine")
-    rows = [line.split()[:2] for line in lines if line.startswith(("host0->", "gpu"))]
-    assert rows[:2] == [["host0->gpu0", "55.47"], ["host0->gpu1", "55.47"]]
-    assert rows[2:] == [["gpu0->gpu1", "38.37"], ["gpu1->gpu0", "38.37"]]
+    rows = [line.split()[:3] for line in lines if line.startswith(("host0->", "gpu"))]
+    assert rows[:2] == [["host0->gpu0", "goodput", "55.47"], ["host0->gpu1", "goodput", "55.47"]]
+    assert rows[2:] == [["gpu0->gpu1", "goodput", "38.37"], ["gpu1->gpu0", "goodput", "38.37"]]
 
 
 def test_a_run_holds_rows_samples_and_the_conditions(tmp_path: Path) -> None:

@@ -154,5 +154,6 @@ def _cause(cause: Cause, finding: Finding) -> str:
     if not finding.rows or cause.predicted is None:
         return f"{text}: {evidence}"
     row = finding.rows[0]
-    value = f"{_quantity(row, cause.predicted)} (measured {_bare(row, row.value)})"
+    measured = _quantity(row, row.value).rpartition(" ")[0]
+    value = f"{_quantity(row, cause.predicted)} (measured {measured})"
     return f"{text}: {evidence}; {'would give' if cause.explains else 'would explain a part: gives'} {value}"

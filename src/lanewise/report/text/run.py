@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lanewise.studies.form import StudyForm
 
 MOST_FAR_ROWS = 8  # rows off by more than 10 % that are shown at once
+FEW_ROWS = 12  # in all studies, which are shown without being asked for
 MOST_FAILED = 5  # conclusions that do not hold that are shown at once
 _VERDICTS = {True: ("holds", "green"), False: ("does not hold", "bold red"), None: ("not evaluated", "dim")}
 
@@ -36,13 +37,17 @@ def render_studies(forms: Sequence[tuple[str, StudyForm]], screen: Screen = PIPE
 
 
 def render_run(run: Run, rows: bool = False, screen: Screen = PIPE) -> str:
-    """One screen: what each study finds, what does not hold, the rows that are far off; with `rows` every row."""
+    """One screen: what each study finds, what does not hold, the rows that are far off.
+
+    Every row is shown with `rows`, or if there are few.
+    """
     parts = [_head(run, screen)]
     if run.studies:
         parts += [_summary(run, screen), _failed(run.studies, screen), _far(run.studies, screen)]
     parts += [render_service(service, screen) for service in run.services]
     parts.append(render_measured(run.rows, screen))
-    parts += [_study(study, screen) for study in run.studies if rows]
+    few = sum(len(study.rows) for study in run.studies) <= FEW_ROWS
+    parts += [_study(study, screen) for study in run.studies if rows or few]
     return "\n\n".join(filter(None, parts))
 
 
@@ -175,7 +180,7 @@ def _measured(table: measured.Table) -> Table:
         compared = [part for value, ratio, mark in cell.compared for part in (value, TableCell(ratio, mark))]
         fixed = (cell.value, cell.low, cell.high, cell.spread, cell.samples)
         settings, path = (getattr(cell, key) if key in table.columns else "" for key in ("settings", "path"))
-        sheet.add(cell.flow, settings, cell.metric if "metric" in table.columns else "", *fixed, *compared, path,
+        sheet.add(cell.flow, settings, cell.metric, *fixed, *compared, path,
                   cell.how, cell.note)  # fmt: skip
     return sheet
 
