@@ -13,7 +13,7 @@ from in_display_units import observation, sample, shown
 import lanewise
 from lanewise.errors import FormatError, InputError
 from lanewise.perf.flow import parse_flows
-from lanewise.readers.form import Results
+from lanewise.readers.form import ToolResults
 from lanewise.readers.kinds import read_results
 from lanewise.results.codec import run_to_json
 from lanewise.results.observation import Observation, Source
@@ -23,11 +23,11 @@ DATA = Path(__file__).parent / "data"
 FILES = sorted(path.name for path in DATA.iterdir())
 
 
-def read(name: str) -> Results:
+def read(name: str) -> ToolResults:
     return read_results((DATA / name).read_text(encoding="utf-8"), name)
 
 
-def one(found: Results, scenario: str, flow: str, metric: str = "goodput") -> Observation:
+def one(found: ToolResults, scenario: str, flow: str, metric: str = "goodput") -> Observation:
     (row,) = [r for r in found.observations if (r.scenario, r.flow, r.metric) == (scenario, flow, metric)]
     return row
 

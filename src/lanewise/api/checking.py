@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lanewise.checking.suspects import Machine
     from lanewise.discovery.build import Discovery
     from lanewise.discovery.facts import DumpFacts
-    from lanewise.readers.form import Results
+    from lanewise.readers.form import ToolResults
     from lanewise.results.observation import Observation
     from lanewise.results.run import Run
     from lanewise.results.sample import Sample
@@ -155,7 +155,7 @@ def _read(path: Path, found: Found) -> None:
             raise (not_results if not_results is not None else error) from None
 
 
-def _results(path: Path) -> tuple[Results | None, LanewiseError | None]:
+def _results(path: Path) -> tuple[ToolResults | None, LanewiseError | None]:
     """What a reader makes of a file, or the error if it knows the tool and cannot read its output."""
     from lanewise.readers.kinds import KNOWN, read_results
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from lanewise.files import read_file
 
 if TYPE_CHECKING:
-    from lanewise.readers.form import Results
+    from lanewise.readers.form import ToolResults
 
 
-def read_results(files: str | Path | Sequence[str | Path]) -> Results:
+def read_results(files: str | Path | Sequence[str | Path]) -> ToolResults:
     """The results in one file or several as observations, with who can access whom and what to know of them.
 
     lanewise.read_results("p2p.txt").observations; InputError for a file that cannot be read, FormatError with the line

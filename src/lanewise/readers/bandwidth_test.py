@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.form import MIB, Cell, Results, measured
+from lanewise.readers.form import MIB, ToolResults, ToolValue, observation
 from lanewise.readers.texts import WHOLE
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def is_text(lines: Sequence[str]) -> bool:
     return any(_TITLE.match(line.strip()) for line in lines)
 
 
-def read_text(lines: list[str], file: str) -> Results:
+def read_text(lines: list[str], file: str) -> ToolResults:
     """Every row of every section; FormatError with the line of a section that has none."""
     rows: list[Observation] = []
     notes: list[str] = []
@@ -41,7 +41,7 @@ def read_text(lines: list[str], file: str) -> Results:
             notes.append(f"{file}: '{title[1]}' of {title[2]} devices is a sum of copies one after another; left out")
         elif title:
             rows += _section(lines, at, title[1], f"gpu{gpu}", file)
-    return Results(TOOL, tuple(rows), notes=tuple(notes))
+    return ToolResults(TOOL, tuple(rows), notes=tuple(notes))
 
 
 def _section(lines: list[str], at: int, title: str, gpu: str, file: str) -> list[Observation]:
@@ -57,7 +57,7 @@ def _section(lines: list[str], at: int, title: str, gpu: str, file: str) -> list
             cell = _cell(title, gpu)
             value = float(row[2]) * scale / 1e9 / (2 if cell.path == "GPU memory" else 1)
             how = {"engine": "copy engine", "host memory": memory if cell.path != "GPU memory" else ""}
-            rows.append(measured(TOOL, title, cell, value, how, {"bytes": int(row[1])}))
+            rows.append(observation(TOOL, title, cell, value, how, {"bytes": int(row[1])}))
         elif rows or _TITLE.search(line):
             break
     if not rows:
@@ -65,10 +65,10 @@ def _section(lines: list[str], at: int, title: str, gpu: str, file: str) -> list
     return rows
 
 
-def _cell(title: str, gpu: str) -> Cell:
+def _cell(title: str, gpu: str) -> ToolValue:
     if title == "Host to Device":
-        return Cell(f"host0->{gpu}", f"host0->{gpu}", path="host to device")
+        return ToolValue(f"host0->{gpu}", f"host0->{gpu}", path="host to device")
     if title == "Device to Host":
-        return Cell(f"{gpu}->host0", f"{gpu}->host0", path="device to host")
+        return ToolValue(f"{gpu}->host0", f"{gpu}->host0", path="device to host")
     note = "payload counted once, where the tool counts the read and the write"
-    return Cell(f"{gpu}->{gpu}", "", path="GPU memory", note=note)
+    return ToolValue(f"{gpu}->{gpu}", "", path="GPU memory", note=note)

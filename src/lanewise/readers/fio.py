@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.form import Cell, Results, measured
+from lanewise.readers.form import ToolResults, ToolValue, observation
 
 if TYPE_CHECKING:
     from lanewise.results.observation import Observation
@@ -25,7 +25,7 @@ def is_json(data: Any) -> bool:
     return isinstance(data, dict) and "fio version" in data
 
 
-def read_json(data: Mapping[str, Any], file: str) -> Results:
+def read_json(data: Mapping[str, Any], file: str) -> ToolResults:
     """Every job, and the total of each group of several; FormatError that names what is missing."""
     tool = str(data["fio version"]).replace("-", " ", 1)
     common = data.get("global options") or {}
@@ -37,8 +37,8 @@ def read_json(data: Mapping[str, Any], file: str) -> Results:
     rows: list[Observation] = []
     notes: list[str] = []
     groups: dict[object, list[_Job]] = {}
-    for each in jobs:
-        job = _Job(tool, each, common, file)
+    for entry in jobs:
+        job = _Job(tool, entry, common, file)
         if job.data.get("error"):
             notes.append(f"{file}: fio's job {job.name} ended with error {job.data['error']}")
         rows += job.observations()
@@ -46,7 +46,7 @@ def read_json(data: Mapping[str, Any], file: str) -> Results:
     for number, members in groups.items():
         if len(members) > 1:
             rows += _total(tool, number, members)
-    return Results(tool, tuple(rows), notes=tuple(notes))
+    return ToolResults(tool, tuple(rows), notes=tuple(notes))
 
 
 class _Job:
@@ -63,31 +63,31 @@ class _Job:
         self.name = str(data["jobname"])
         self.options: Mapping[str, Any] = {**common, **(data.get("job options") or {})}
 
-    def ways(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def directions(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """`read` and `write`, as far as any bytes moved."""
-        for way in ("read", "write"):
-            part = self.data.get(way)
+        for direction in ("read", "write"):
+            part = self.data.get(direction)
             if isinstance(part, dict) and part.get("io_bytes", part.get("io_kbytes", 0)):
-                yield way, part
+                yield direction, part
 
     def observations(self) -> Iterator[Observation]:
-        """Rate, I/Os per second and percentiles of each way."""
-        ways = list(self.ways())
-        flows = ", ".join(self.flow(way) for way, _ in ways)
-        for way, part in ways:
-            settings = self.settings(way)
+        """Rate, I/Os per second and percentiles of each direction."""
+        parts = list(self.directions())
+        flows = ", ".join(self.flow(direction) for direction, _ in parts)
+        for direction, part in parts:
+            settings = self.settings(direction)
             for metric, unit, value in self.figures(part):
-                cell = Cell(self.flow(way), flows, metric, unit, "storage")
-                yield measured(self.tool, self.name, cell, value, self.how(), settings)
+                cell = ToolValue(self.flow(direction), flows, metric, unit, "storage")
+                yield observation(self.tool, self.name, cell, value, self.how(), settings)
 
     def figures(self, part: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
-        """Metric, unit and value of what one way reports."""
+        """Metric, unit and value of what one direction reports."""
         yield "goodput", "GB/s", self.number(part, "bw_bytes", part.get("bw", 0) * 1024) / 1e9
         if "iops" in part:
             yield "iops", "1/s", self.number(part, "iops", 0)
         for key, scale in (("clat_ns", 1e-3), ("clat", 1.0)):
-            found = part.get(key)
-            percentiles = found.get("percentile") if isinstance(found, dict) else None
+            latencies = part.get(key)
+            percentiles = latencies.get("percentile") if isinstance(latencies, dict) else None
             for name, metric in _PERCENTILES.items():
                 if isinstance(percentiles, dict) and name in percentiles:
                     yield metric, "us", self.number(percentiles, name, 0) * scale
@@ -99,21 +99,21 @@ class _Job:
             raise FormatError(cause, location=Location(self.file), hint="give the file as fio wrote it")
         return float(value)
 
-    def flow(self, way: str) -> str:
+    def flow(self, direction: str) -> str:
         """The file or device by its base name, the job's name where there are several."""
         path = str(self.options.get("filename", ""))
         base = path.rstrip("/").rsplit("/", 1)[-1] if path and ":" not in path else self.name
         name = re.sub(r"[^\w.\-]", "_", base)
-        return f"{name}->host0" if way == "read" else f"host0->{name}"
+        return f"{name}->host0" if direction == "read" else f"host0->{name}"
 
-    def settings(self, way: str) -> dict[str, int]:
+    def settings(self, direction: str) -> dict[str, int]:
         """Bytes of an I/O, queue depth and number of threads, as far as the options say."""
         sizes = str(self.options.get("bs", self.options.get("blocksize", "4k"))).split(",")
-        size = _SIZE.fullmatch(sizes[min(("read", "write").index(way), len(sizes) - 1)].strip())
-        found = {"bytes": int(size[1]) << _POWERS[size[2].lower()]} if size and not self.mixed else {}
-        found["depth"] = _whole(self.options.get("iodepth"))
-        found["threads"] = _whole(self.options.get("numjobs"))
-        return found
+        size = _SIZE.fullmatch(sizes[min(("read", "write").index(direction), len(sizes) - 1)].strip())
+        settings = {"bytes": int(size[1]) << _POWERS[size[2].lower()]} if size and not self.mixed else {}
+        settings["depth"] = _whole(self.options.get("iodepth"))
+        settings["threads"] = _whole(self.options.get("numjobs"))
+        return settings
 
     @property
     def mixed(self) -> bool:
@@ -134,12 +134,12 @@ def _whole(value: object) -> int:
 
 def _total(tool: str, number: object, members: Sequence[_Job]) -> Iterator[Observation]:
     """All bytes of a group's jobs over the longest of their runs, as fio's own group line counts."""
-    for way in ("read", "write"):
-        parts = [(job, part) for job in members for other, part in job.ways() if other == way]
+    for direction in ("read", "write"):
+        parts = [(job, part) for job in members for name, part in job.directions() if name == direction]
         seconds = max((job.number(part, "runtime", 0) for job, part in parts), default=0.0) / 1e3
         if len(parts) < 2 or seconds <= 0:
             continue
         moved = sum(job.number(part, "io_bytes", 0) for job, part in parts)
-        flows = ", ".join(dict.fromkeys(job.flow(way) for job, _ in parts))
-        cell = Cell(flows, flows, "total", "GB/s", "storage", "all bytes of the group over its longest job")
-        yield measured(tool, f"group {number} {way}", cell, moved / seconds / 1e9, parts[0][0].how(), {})
+        flows = ", ".join(dict.fromkeys(job.flow(direction) for job, _ in parts))
+        cell = ToolValue(flows, flows, "total", "GB/s", "storage", "all bytes of the group over its longest job")
+        yield observation(tool, f"group {number} {direction}", cell, moved / seconds / 1e9, parts[0][0].how(), {})

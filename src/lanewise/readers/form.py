@@ -16,8 +16,8 @@ MIB = 2.0**20
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
-    """What one text or several say: `tool` with its version, measured rows, `peers` and notes on what to know of them.
+class ToolResults:
+    """What one text or several say: `tool` with its version, observation rows, `peers` and notes on what to know of them.
 
     `peers[("gpu0", "gpu1")]` is whether gpu0 can access the memory of gpu1; pairs that no text mentions are absent.
     """
@@ -33,18 +33,18 @@ class Results:
         return tuple(pair for pair, reached in self.peers.items() if not reached)
 
 
-def merge(found: Sequence[Results]) -> Results:
+def merge(results: Sequence[ToolResults]) -> ToolResults:
     """Several results as one; where two differ about a pair of peers, the later says."""
-    return Results(
-        ", ".join(dict.fromkeys(each.tool for each in found)),
-        tuple(row for each in found for row in each.observations),
-        {pair: reached for each in found for pair, reached in each.peers.items()},
-        tuple(dict.fromkeys(note for each in found for note in each.notes)),
+    return ToolResults(
+        ", ".join(dict.fromkeys(result.tool for result in results)),
+        tuple(row for result in results for row in result.observations),
+        {pair: reached for result in results for pair, reached in result.peers.items()},
+        tuple(dict.fromkeys(note for result in results for note in result.notes)),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ToolValue:
     """What a number of a tool stands for: its flow, all `flows` that ran with it, metric, unit and path."""
 
     flow: str
@@ -55,17 +55,13 @@ class Cell:
     note: str = ""
 
 
-def measured(
-    tool: str, scenario: str, cell: Cell, value: float | None, how: Mapping[str, str], settings: Mapping[str, int]
+def observation(
+    tool: str, scenario: str, kind: ToolValue, value: float | None, how: Mapping[str, str], settings: Mapping[str, int]
 ) -> Observation:
-    """The observation of one such number, `value` in the unit of its cell."""
-    words = {"tool": tool, **({"flows": cell.flows} if cell.flows else {}), **{k: v for k, v in how.items() if v}}
-    note = cell.note if value is not None else cell.note or "the tool gives no value"
+    """The observation of one such number, `value` in the tool's unit."""
+    words = {"tool": tool, **({"flows": kind.flows} if kind.flows else {}), **{k: v for k, v in how.items() if v}}
+    note = kind.note if value is not None else kind.note or "the tool gives no value"
     return Observation(
-        scenario, cell.flow, cell.metric, None if value is None else units.to_si(value, cell.unit), cell.unit,
-        Source.MEASURED,
-        settings=dict(settings), path=cell.path, how=words, note=note,
+        scenario, kind.flow, kind.metric, None if value is None else units.to_si(value, kind.unit), kind.unit,
+        Source.MEASURED, settings=dict(settings), path=kind.path, how=words, note=note,
     )  # fmt: skip
-
-
-__all__ = ["GIB", "MIB", "Cell", "Results", "measured", "merge"]

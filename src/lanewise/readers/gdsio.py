@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.form import GIB, Cell, Results, measured
+from lanewise.readers.form import GIB, ToolResults, ToolValue, observation
 from lanewise.readers.texts import WHOLE
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def is_text(lines: Sequence[str]) -> bool:
     return any(_START.search(line) for line in lines)
 
 
-def read_text(lines: list[str], file: str) -> Results:
+def read_text(lines: list[str], file: str) -> ToolResults:
     """Every result line, also where a forum broke it in two; FormatError with the line of one that is cut short."""
     rows: list[Observation] = []
     for at, line in enumerate(lines):
@@ -45,16 +45,16 @@ def read_text(lines: list[str], file: str) -> Results:
         if not start:
             continue
         whole = " ".join([line[start.start() :], *(text.strip() for text in lines[at + 1 : at + 4])])
-        found = _LINE.match(whole)
-        if found is None:
+        match = _LINE.match(whole)
+        if match is None:
             raise FormatError("a result line of gdsio breaks off", location=Location(file, at + 1), hint=WHOLE)
-        name, gpu = _asked(lines[:at])
-        rows += _observations(found.groupdict(), name, gpu)
+        name, gpu = _command_line(lines[:at])
+        rows += _observations(match.groupdict(), name, gpu)
     claim = any(row.how.get("mode") == "cuFile" for row in rows)
-    return Results(TOOL, tuple(rows), notes=(f"{file}: {_CLAIM}",) if claim else ())
+    return ToolResults(TOOL, tuple(rows), notes=(f"{file}: {_CLAIM}",) if claim else ())
 
 
-def _asked(before: Sequence[str]) -> tuple[str, str]:
+def _command_line(before: Sequence[str]) -> tuple[str, str]:
     """The file or folder and the GPU that the last command line names."""
     command = next((line for line in reversed(before) if re.search(r"\bgdsio\b.*\s-[fDdw]\b", line)), "")
     path = re.search(r"\s-[fD]\s*(\S+)", command)
@@ -63,20 +63,20 @@ def _asked(before: Sequence[str]) -> tuple[str, str]:
     return name or "storage", f"gpu{gpu[1] if gpu else 0}"
 
 
-def _observations(found: dict[str, str | None], name: str, gpu: str) -> list[Observation]:
-    transfer, io = str(found["transfer"]), str(found["io"])
+def _observations(fields: dict[str, str | None], name: str, gpu: str) -> list[Observation]:
+    transfer, io = str(fields["transfer"]), str(fields["io"])
     memory = "host0" if transfer.startswith(("CPUONLY", "CPU_ONLY")) else gpu
     flow = f"{name}->{memory}" if "READ" in io else f"{memory}->{name}"
-    settings = {"threads": int(found["threads"] or 0)}
-    if str(found["size"]).isdigit():
-        settings["bytes"] = int(str(found["size"])) * 1024
-    if found["depth"]:
-        settings["depth"] = int(found["depth"])
+    settings = {"threads": int(fields["threads"] or 0)}
+    if str(fields["size"]).isdigit():
+        settings["bytes"] = int(str(fields["size"])) * 1024
+    if fields["depth"]:
+        settings["depth"] = int(fields["depth"])
     how = {"mode": _MODES.get(transfer, transfer), "engine": f"gdsio {transfer}"}
     scenario = f"{io.lower()} {transfer}"
-    rate = Cell(flow, flow, path="storage")
-    wait = Cell(flow, flow, "latency_mean", "us", "storage")
+    rate = ToolValue(flow, flow, path="storage")
+    wait = ToolValue(flow, flow, "latency_mean", "us", "storage")
     return [
-        measured(TOOL, scenario, rate, float(str(found["rate"])) * GIB / 1e9, how, settings),
-        measured(TOOL, scenario, wait, float(str(found["latency"])), how, settings),
+        observation(TOOL, scenario, rate, float(str(fields["rate"])) * GIB / 1e9, how, settings),
+        observation(TOOL, scenario, wait, float(str(fields["latency"])), how, settings),
     ]

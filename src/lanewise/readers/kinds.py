@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers import bandwidth_test, fio, gdsio, nvbandwidth, own, p2p, perftest
-from lanewise.readers.form import Results, merge
+from lanewise.readers.form import ToolResults, merge
 from lanewise.readers.texts import json_in, lines_of
 
 KNOWN = (
@@ -15,7 +15,7 @@ _TEXTS = (nvbandwidth, p2p, bandwidth_test, gdsio, perftest)
 _JSONS = (nvbandwidth, fio)
 
 
-def read_results(text: str, file: str) -> Results:
+def read_results(text: str, file: str) -> ToolResults:
     """What a text of results says; one may hold outputs of several tools, between any other lines.
 
     FormatError, with the line, for what is no result of a known tool or is cut short.
@@ -25,15 +25,15 @@ def read_results(text: str, file: str) -> Results:
     lines = lines_of(text)
     if own.is_samples(lines):
         return own.read_samples(lines, file)
-    found = [kind.read_text(lines, file) for kind in _TEXTS if kind.is_text(lines)]
-    if not found:
-        found = _from_json("\n".join(lines), file)
-    if not any(each.observations or each.peers or each.notes for each in found):
+    results = [kind.read_text(lines, file) for kind in _TEXTS if kind.is_text(lines)]
+    if not results:
+        results = _from_json("\n".join(lines), file)
+    if not any(result.observations or result.peers or result.notes for result in results):
         raise FormatError("no results of a tool that Lanewise knows", location=Location(file), hint=KNOWN)
-    return merge(found)
+    return merge(results)
 
 
-def _from_json(text: str, file: str) -> list[Results]:
+def _from_json(text: str, file: str) -> list[ToolResults]:
     if not any(f'"{key}"' in text for key in ("nvbandwidth", "fio version")):
         return []
     data = json_in(text, file)

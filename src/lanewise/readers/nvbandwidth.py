@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.form import Results, measured
+from lanewise.readers.form import ToolResults, observation
 from lanewise.readers.nvbandwidth_cases import cell_of, engine_of, is_square
 from lanewise.readers.texts import WHOLE, matrix
 
@@ -36,7 +36,7 @@ def is_text(lines: Sequence[str]) -> bool:
     return any(kind.match(line.strip()) for line in lines for kind in kinds)
 
 
-def read_text(lines: list[str], file: str) -> Results:
+def read_text(lines: list[str], file: str) -> ToolResults:
     """Every matrix of the text; FormatError with the line where one is cut short or its case is not told."""
     version = next((found[1] for line in lines if (found := _VERSION.search(line))), "")
     tool = f"nvbandwidth {version}".strip()
@@ -52,16 +52,16 @@ def read_text(lines: list[str], file: str) -> Results:
             if case.startswith("multinode") or why:
                 notes.append(f"{file}: {case} is not read: {why or 'it runs on several nodes'}")
         elif _TITLE.match(line.strip()) and not case.startswith("multinode"):
-            shown, part, cells = _one(lines, at, case, file)
+            shown, part, cells = _matrix_below(lines, at, case, file)
             rows += _observations(tool, shown, part, cells, notes, file)
             _note_peers(shown, cells, peers)
     if not rows and not peers and not notes:
         hint = "paste the matrices: SUM lines add up copies that ran one after another, and tell nothing of a path"
         raise FormatError("no matrix of nvbandwidth", location=Location(file, len(lines)), hint=hint)
-    return Results(tool, tuple(rows), peers, tuple(notes))
+    return ToolResults(tool, tuple(rows), peers, tuple(notes))
 
 
-def _one(lines: list[str], at: int, running: str, file: str) -> tuple[str, str, Rows]:
+def _matrix_below(lines: list[str], at: int, running: str, file: str) -> tuple[str, str, Rows]:
     """The matrix below the title in line `at`: of which case, which part of it, and its cells."""
     title = lines[at].strip()
     case = running or _summed(lines[at + 1 :]) or _UNTOLD.get(title.split(" bandwidth")[0], "")
@@ -69,28 +69,27 @@ def _one(lines: list[str], at: int, running: str, file: str) -> tuple[str, str, 
         hint = "keep the line 'Running ...' above it, or the line 'SUM ...' below it"
         raise FormatError(f"which case is '{title}'?", location=Location(file, at + 1), hint=hint)
     part = _PART.search(title)
-    found = matrix(lines, at + 1, file, None if is_square(case) else 1)
-    return case, part[1] if part else "", found.cells
+    return case, part[1] if part else "", matrix(lines, at + 1, file, None if is_square(case) else 1).cells
 
 
 def _no_matrix(below: Sequence[str]) -> str:
     """What stands below `Running ...` where no matrix comes before the next case; nothing if one comes."""
-    said = ""
+    text = ""
     for line in below:
         if _TITLE.match(line.strip()):
             return ""
         if _RUNNING.match(line.strip()):
             break
-        said = said or line.strip()
-    return said or "the text ends there"
+        text = text or line.strip()
+    return text or "the text ends there"
 
 
 def _summed(below: Sequence[str]) -> str:
     """The case that the SUM line below a matrix names; none if another matrix comes first."""
     for line in below:
-        told = _SUM.match(line.strip())
-        if told:
-            return _PART_OF_SUM.sub("", told[1])
+        match = _SUM.match(line.strip())
+        if match:
+            return _PART_OF_SUM.sub("", match[1])
         if _TITLE.match(line.strip()):
             break
     return ""
@@ -101,7 +100,7 @@ def is_json(data: Any) -> bool:
     return isinstance(data, dict) and isinstance(data.get("nvbandwidth"), dict)
 
 
-def read_json(data: Mapping[str, Any], file: str) -> Results:
+def read_json(data: Mapping[str, Any], file: str) -> ToolResults:
     """Every matrix of what `nvbandwidth --json` prints; FormatError names the case that is not as it should be."""
     body = data["nvbandwidth"]
     tool = f"nvbandwidth {str(body.get('version', '')).lstrip('v')}".strip()
@@ -113,16 +112,16 @@ def read_json(data: Mapping[str, Any], file: str) -> Results:
         raise FormatError(
             "nvbandwidth's JSON without testcases", location=Location(file), hint="; ".join(notes) or WHOLE
         )
-    for each in cases:
-        name = str(each.get("name", "")) if isinstance(each, dict) else ""
-        if not name or "bandwidth_matrix" not in each:
-            why = each.get("error", each.get("status", "no status")) if name else "it has no name"
+    for case in cases:
+        name = str(case.get("name", "")) if isinstance(case, dict) else ""
+        if not name or "bandwidth_matrix" not in case:
+            why = case.get("error", case.get("status", "no status")) if name else "it has no name"
             notes.append(f"{file}: {name or 'a case'} has no result: {why}")
             continue
-        for part, cells in _parts(name, each["bandwidth_matrix"], file):
+        for part, cells in _parts(name, case["bandwidth_matrix"], file):
             rows += _observations(tool, name, part, cells, notes, file)
             _note_peers(name, cells, peers)
-    return Results(tool, tuple(rows), peers, tuple(notes))
+    return ToolResults(tool, tuple(rows), peers, tuple(notes))
 
 
 def _parts(case: str, data: Any, file: str) -> Iterator[tuple[str, Rows]]:
@@ -132,15 +131,15 @@ def _parts(case: str, data: Any, file: str) -> Iterator[tuple[str, Rows]]:
         columns = len(cells[0])
     except (TypeError, ValueError, IndexError):
         raise FormatError(f"the matrix of {case} is not one of numbers", location=Location(file), hint=WHOLE) from None
-    wanted = columns if is_square(case) else 1
-    several = len(cells) == 3 * wanted and "bidirectional" in case
-    if any(len(row) != columns for row in cells) or (len(cells) != wanted and not several):
+    expected = columns if is_square(case) else 1
+    several = len(cells) == 3 * expected and "bidirectional" in case
+    if any(len(row) != columns for row in cells) or (len(cells) != expected and not several):
         cause = f"the matrix of {case} has {len(cells)} rows for {columns} columns"
         raise FormatError(cause, location=Location(file), hint=WHOLE)
     word = "Read" if "_read_" in case else "Write"
     parts = (f"{word}1", f"{word}2", "Total") if several else ("",)
     for number, part in enumerate(parts):
-        yield part, cells[number * wanted : (number + 1) * wanted]
+        yield part, cells[number * expected : (number + 1) * expected]
 
 
 def _observations(tool: str, case: str, part: str, cells: Rows, notes: list[str], file: str) -> Iterator[Observation]:
@@ -153,11 +152,11 @@ def _observations(tool: str, case: str, part: str, cells: Rows, notes: list[str]
     scenario = f"{case} {part}".strip()
     for row, values in enumerate(cells):
         for column, value in enumerate(values):
-            found = cell_of(case, part, row, column, columns)
+            tool_value = cell_of(case, part, row, column, columns)
             # Early versions print 0.00 for a GPU with itself; pairs without a number are told by `peers`.
             missing = is_square(case) and (row == column or value is None)
-            if found is not None and not missing:
-                yield measured(tool, scenario, found, value, how, {})
+            if tool_value is not None and not missing:
+                yield observation(tool, scenario, tool_value, value, how, {})
 
 
 def _note_peers(case: str, cells: Rows, peers: dict[tuple[str, str], bool]) -> None:

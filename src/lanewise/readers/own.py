@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.form import Results
+from lanewise.readers.form import ToolResults
 from lanewise.results.codec import decode, run_from_json
 from lanewise.results.observation import Source
 from lanewise.results.run_1 import row_2
@@ -19,7 +19,7 @@ def is_run(text: str) -> bool:
     return text.lstrip("\ufeff \r\n\t").startswith("{") and '"schema": "lanewise.run/' in text[:400]
 
 
-def read_run(text: str, file: str) -> Results:
+def read_run(text: str, file: str) -> ToolResults:
     """The measured rows of a run, those of its studies too; FormatError if it has none."""
     run = run_from_json(text, file)
     every = [*run.rows, *(row for study in run.studies for row in study.rows)]
@@ -27,7 +27,7 @@ def read_run(text: str, file: str) -> Results:
     if not rows:
         hint = "lanewise measure ... -o run.json writes one that has"
         raise FormatError("the run has no measured rows", location=Location(file), hint=hint)
-    return Results(f"lanewise {run.version}", tuple(rows))
+    return ToolResults(f"lanewise {run.version}", tuple(rows))
 
 
 def is_samples(lines: Sequence[str]) -> bool:
@@ -36,7 +36,7 @@ def is_samples(lines: Sequence[str]) -> bool:
     return first.startswith("{") and all(f'"{key}":' in first for key in ("scenario", "flow", "metric", "value"))
 
 
-def read_samples(lines: Sequence[str], file: str) -> Results:
+def read_samples(lines: Sequence[str], file: str) -> ToolResults:
     """The samples, summed up by cell; a last line that a crash cut off is left out and noted."""
     samples: list[Sample] = []
     notes: tuple[str, ...] = ()
@@ -51,4 +51,4 @@ def read_samples(lines: Sequence[str], file: str) -> Results:
             cause = f"not a sample: {error.msg}"
             raise FormatError(cause, location=Location(file, number), hint="one JSON object a line") from None
         samples.append(decode(Sample, row_2(data), f"line {number}", file))
-    return Results("lanewise", summarise(samples), notes=notes)
+    return ToolResults("lanewise", summarise(samples), notes=notes)

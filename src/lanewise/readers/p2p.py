@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.form import Cell, Results, measured
-from lanewise.readers.texts import WHOLE, Matrix, matrix
+from lanewise.readers.form import ToolResults, ToolValue, observation
+from lanewise.readers.texts import WHOLE, TextMatrix, matrix
 
 if TYPE_CHECKING:
     from lanewise.results.observation import Observation
@@ -35,7 +35,7 @@ def is_text(lines: Sequence[str]) -> bool:
     return any(kind.match(line.strip()) for line in lines for kind in kinds)
 
 
-def read_text(lines: list[str], file: str) -> Results:
+def read_text(lines: list[str], file: str) -> ToolResults:
     """Every matrix and who can access whom; FormatError with the line where a matrix is cut short."""
     peers = {(f"gpu{m[1]}", f"gpu{m[3]}"): m[2] == "CAN" for line in lines if (m := _ACCESS.search(line))}
     for at, line in enumerate(lines):
@@ -54,13 +54,13 @@ def read_text(lines: list[str], file: str) -> Results:
                 rows += reader.launch(line, matrix(lines, timed.end, file))
         elif at == last and _CUT.match(line):
             raise FormatError("the text breaks off in a heading", location=Location(file, at + 1), hint=WHOLE)
-    return Results(TOOL, tuple(rows), peers, _notes(lines, file))
+    return ToolResults(TOOL, tuple(rows), peers, _notes(lines, file))
 
 
-def _connected(found: Matrix) -> dict[tuple[str, str], bool]:
+def _connected(matrix: TextMatrix) -> dict[tuple[str, str], bool]:
     return {
         (f"gpu{row}", f"gpu{column}"): value == 1
-        for row, values in enumerate(found.cells)
+        for row, values in enumerate(matrix.cells)
         for column, value in enumerate(values)
         if row != column
     }
@@ -90,26 +90,26 @@ class _Reader:
         self.engine = engine
         self.writes = writes
 
-    def speed(self, title: str, found: Matrix) -> Iterator[Observation]:
+    def speed(self, title: str, matrix: TextMatrix) -> Iterator[Observation]:
         both = "Bidirectional" in title
         make = self._both if both else self._one
-        return self._rows(title, found, lambda row, column: make(title, row, column))
+        return self._rows(title, matrix, lambda row, column: make(title, row, column))
 
-    def latency(self, title: str, found: Matrix) -> Iterator[Observation]:
-        return self._rows(title, found, lambda row, column: self._small(title, row, column, "latency"))
+    def latency(self, title: str, matrix: TextMatrix) -> Iterator[Observation]:
+        return self._rows(title, matrix, lambda row, column: self._small(title, row, column, "latency"))
 
-    def launch(self, title: str, found: Matrix) -> Iterator[Observation]:
+    def launch(self, title: str, matrix: TextMatrix) -> Iterator[Observation]:
         """What the CPU takes to ask for a copy, which the sample prints as a second matrix."""
-        return self._rows(title, found, lambda row, column: self._small(title, row, column, "launch_latency"))
+        return self._rows(title, matrix, lambda row, column: self._small(title, row, column, "launch_latency"))
 
-    def _rows(self, title: str, found: Matrix, cell: Callable[[int, int], Cell]) -> Iterator[Observation]:
+    def _rows(self, title: str, matrix: TextMatrix, cell: Callable[[int, int], ToolValue]) -> Iterator[Observation]:
         scenario = _SCENARIO.findall(title)[0].strip()
-        for row, values in enumerate(found.cells):
+        for row, values in enumerate(matrix.cells):
             for column, value in enumerate(values):
-                made = cell(row, column)
-                halved = row == column and made.unit == "GB/s" and value is not None
+                tool_value = cell(row, column)
+                halved = row == column and tool_value.unit == "GB/s" and value is not None
                 how = {"engine": self.engine, "p2p": self._p2p(title, row, column)}
-                yield measured(TOOL, scenario, made, value / 2 if halved and value else value, how, {})
+                yield observation(TOOL, scenario, tool_value, value / 2 if halved and value else value, how, {})
 
     def _p2p(self, title: str, row: int, column: int) -> str:
         if row == column:
@@ -125,21 +125,21 @@ class _Reader:
             return "peer", ""
         return "peer, staged", "the pair cannot access each other" if "P2P=Enabled" in title else ""
 
-    def _one(self, title: str, row: int, column: int) -> Cell:
+    def _one(self, title: str, row: int, column: int) -> ToolValue:
         path, note = self._path(title, row, column)
         reads = "P2P Reads" in title or not self.writes
         flow = f"gpu{column}->gpu{row}" if reads else f"gpu{row}->gpu{column}"
         flows = "" if row == column else f"{flow} read" if reads else flow
-        return Cell(flow, flows, path=path, note=note)
+        return ToolValue(flow, flows, path=path, note=note)
 
-    def _both(self, title: str, row: int, column: int) -> Cell:
+    def _both(self, title: str, row: int, column: int) -> ToolValue:
         path, note = self._path(title, row, column)
         if row == column:
-            return Cell(f"gpu{row}->gpu{row}", "", "total", path=path, note=f"two copies at once; {note}")
+            return ToolValue(f"gpu{row}->gpu{row}", "", "total", path=path, note=f"two copies at once; {note}")
         flows = f"gpu{row}->gpu{column}, gpu{column}->gpu{row}"
-        return Cell(flows, flows, "total", path=path, note="; ".join(filter(None, ["the sum of both ways", note])))
+        return ToolValue(flows, flows, "total", path=path, note="; ".join(filter(None, ["the sum of both ways", note])))
 
-    def _small(self, title: str, row: int, column: int, metric: str) -> Cell:
-        made = self._one(title, row, column)
-        note = "" if row == column else made.note
-        return Cell(made.flow, made.flows, metric, "us", made.path, note)
+    def _small(self, title: str, row: int, column: int, metric: str) -> ToolValue:
+        tool_value = self._one(title, row, column)
+        note = "" if row == column else tool_value.note
+        return ToolValue(tool_value.flow, tool_value.flows, metric, "us", tool_value.path, note)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.form import MIB, Cell, Results, measured
+from lanewise.readers.form import MIB, ToolResults, ToolValue, observation
 from lanewise.readers.texts import WHOLE
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def is_text(lines: Sequence[str]) -> bool:
     return any(line.lstrip().startswith("#bytes") or "test_info" in line for line in lines)
 
 
-def read_text(lines: list[str], file: str) -> Results:
+def read_text(lines: list[str], file: str) -> ToolResults:
     """Every row of every table, or the one result of a JSON; FormatError with the line of a table without rows."""
     if any("test_info" in line for line in lines):
         return _read_json(lines, file)
@@ -53,7 +53,7 @@ def read_text(lines: list[str], file: str) -> Results:
             test = _Test(lines[last:at], Location(file, at + 1))
             rows += _table(test, lines, at, file)
             last = at
-    return Results("perftest", tuple(rows))
+    return ToolResults("perftest", tuple(rows))
 
 
 class _Test:
@@ -72,23 +72,28 @@ class _Test:
         self.fields = {m[1].strip(): m[2].strip() for line in lines for m in _FIELD.finditer(_loose(line))}
 
     def settings(self, size: float) -> dict[str, int]:
-        found = {"bytes": int(size)}
+        settings = {"bytes": int(size)}
         for key, names in (("connections", ("Number of qps", "Number_of_qps")), ("depth", ("TX depth", "TX_depth"))):
             value = next((self.fields[name] for name in names if name in self.fields), "")
             if value.isdigit():
-                found[key] = int(value)
-        return found
+                settings[key] = int(value)
+        return settings
 
     def observe(self, metric: str, unit: str, value: float | None, size: float, note: str = "") -> Observation:
         """One value of this test."""
-        there, back = "host0->host1", "host1->host0"
-        flow, said = (back, f"{back} read") if self.verb == "RDMA_Read" else (there, there)
+        forward, back = "host0->host1", "host1->host0"
+        flow, flows = (back, f"{back} read") if self.verb == "RDMA_Read" else (forward, forward)
         if self.both and self.bandwidth:
-            flow, said, metric = f"{there}, {back}", f"{there}, {back}", "total" if metric == "goodput" else metric
+            flow, flows, metric = f"{forward}, {back}", f"{forward}, {back}", "total" if metric == "goodput" else metric
             note = note or "the sum of both ways"
         how = {"engine": f"RDMA {_WORDS[self.verb]}", "device": self.fields.get("Device", "")}
-        return measured(
-            "perftest", self.name, Cell(flow, said, metric, unit, "network", note), value, how, self.settings(size)
+        return observation(
+            "perftest",
+            self.name,
+            ToolValue(flow, flows, metric, unit, "network", note),
+            value,
+            how,
+            self.settings(size),
         )
 
     @property
@@ -118,25 +123,25 @@ def _table(test: _Test, lines: list[str], at: int, file: str) -> Iterator[Observ
         raise FormatError("perftest's table has no rows", location=Location(file, at + 1), hint=WHOLE)
 
 
-def _row(test: _Test, found: Mapping[str, float], unit: str) -> Iterator[Observation]:
-    size = found["#bytes"]
-    average = found.get(f"BW average[{unit}/sec]")
+def _row(test: _Test, figures: Mapping[str, float], unit: str) -> Iterator[Observation]:
+    size = figures["#bytes"]
+    average = figures.get(f"BW average[{unit}/sec]")
     if average is not None:
         yield test.observe("goodput", "GB/s", average * _SCALES.get(unit, MIB) / 1e9, size)
     for head, metric in _LATENCIES.items():
-        if head in found:
-            yield test.observe(metric, "us", found[head], size, test.trip)
-    if "t_avg[usec]" in found and "t_typical[usec]" not in found:
-        yield test.observe("latency_mean", "us", found["t_avg[usec]"], size, test.trip)
+        if head in figures:
+            yield test.observe(metric, "us", figures[head], size, test.trip)
+    if "t_avg[usec]" in figures and "t_typical[usec]" not in figures:
+        yield test.observe("latency_mean", "us", figures["t_avg[usec]"], size, test.trip)
 
 
-def _read_json(lines: list[str], file: str) -> Results:
+def _read_json(lines: list[str], file: str) -> ToolResults:
     test = _Test(lines, Location(file, 1))
-    found = test.fields
-    if "MsgSize" not in found or not lines or not any(line.strip() == "}" for line in lines):
+    fields = test.fields
+    if "MsgSize" not in fields or not lines or not any(line.strip() == "}" for line in lines):
         raise FormatError("perftest's JSON breaks off", location=Location(file, len(lines)), hint="give the whole file")
     try:
-        figures = {key: float(value) for key, value in found.items() if re.fullmatch(r"-?\d+(\.\d+)?", value)}
+        figures = {key: float(value) for key, value in fields.items() if re.fullmatch(r"-?\d+(\.\d+)?", value)}
         size = figures["MsgSize"]
         rows = [
             test.observe(metric, "us", figures[key], size, test.trip)
@@ -151,7 +156,7 @@ def _read_json(lines: list[str], file: str) -> Results:
         raise FormatError(
             f"perftest's JSON lacks {error}", location=Location(file), hint="give the whole file"
         ) from None
-    return Results("perftest", tuple(rows))
+    return ToolResults("perftest", tuple(rows))
 
 
 def _rate(test: _Test, average: float, messages: float, size: float) -> Observation:
@@ -159,5 +164,5 @@ def _rate(test: _Test, average: float, messages: float, size: float) -> Observat
     moved = size * messages * 1e6
     if moved <= 0:
         return test.observe("goodput", "GB/s", None, size, "MiB/s or Gb/s is not told, and no message rate shows it")
-    scale = min((MIB, 1e9 / 8), key=lambda each: abs(average * each - moved))
+    scale = min((MIB, 1e9 / 8), key=lambda scale: abs(average * scale - moved))
     return test.observe("goodput", "GB/s", average * scale / 1e9, size)

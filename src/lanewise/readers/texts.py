@@ -22,7 +22,7 @@ def lines_of(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class TextMatrix:
     """Numbers by row and column, None where there is none; `corner` stands before the heads, `end` is the next line."""
 
     corner: str
@@ -30,7 +30,7 @@ class Matrix:
     end: int
 
 
-def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> Matrix:
+def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> TextMatrix:
     """The matrix whose heads are the first line with text from `at` on (0 is the first line of the file).
 
     As many rows as columns unless `rows` says; FormatError with the line where it is cut short or has a wrong cell.
@@ -40,19 +40,19 @@ def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> Mat
     if not count:
         cause = f"no matrix below '{lines[at - 1].strip()}'" if at else "no matrix"
         raise FormatError(cause, location=Location(file, min(start + 1, len(lines))), hint=WHOLE)
-    wanted = count if rows is None else rows
-    found = []
-    for row in range(wanted):
+    expected = count if rows is None else rows
+    cells = []
+    for row in range(expected):
         number = start + 1 + row
         words = lines[number].split() if number < len(lines) else []
         if not words or words[0] != str(row):
-            cause = f"the matrix ends after {row} of {wanted} rows"
+            cause = f"the matrix ends after {row} of {expected} rows"
             raise FormatError(cause, location=Location(file, min(number + 1, len(lines))), hint=WHOLE)
         if len(words) != count + 1:
             cause = f"{len(words) - 1} cells for {count} columns"
             raise FormatError(cause, location=Location(file, number + 1), hint=WHOLE)
-        found.append(tuple(_number(word, Location(file, number + 1)) for word in words[1:]))
-    return Matrix(corner, tuple(found), start + 1 + wanted)
+        cells.append(tuple(_number(word, Location(file, number + 1)) for word in words[1:]))
+    return TextMatrix(corner, tuple(cells), start + 1 + expected)
 
 
 def _heads(line: str) -> tuple[str, int]:
@@ -76,10 +76,10 @@ def json_in(text: str, file: str) -> Any:
 
     FormatError with the line if the object breaks off or is malformed.
     """
-    found = re.search(r"^\s*\{", text, re.MULTILINE)
-    if found is None:
+    match = re.search(r"^\s*\{", text, re.MULTILINE)
+    if match is None:
         return None
-    start = found.end() - 1
+    start = match.end() - 1
     try:
         return json.JSONDecoder().raw_decode(text, start)[0]
     except json.JSONDecodeError as error:
@@ -91,6 +91,3 @@ def json_in(text: str, file: str) -> Any:
         raise FormatError(
             "nested too deeply", location=Location(file), hint="give the file as the tool wrote it"
         ) from None
-
-
-__all__ = ["WHOLE", "Matrix", "json_in", "lines_of", "matrix"]
