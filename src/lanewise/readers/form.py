@@ -17,7 +17,7 @@ MIB = 2.0**20
 
 @dataclass(frozen=True, slots=True)
 class ToolResults:
-    """What one text or several say: `tool` with its version, observation rows, `peers` and notes on what to know of them.
+    """What one text or several say: `tool` with its version, measured rows, `peers` and notes on what to know of them.
 
     `peers[("gpu0", "gpu1")]` is whether gpu0 can access the memory of gpu1; pairs that no text mentions are absent.
     """
