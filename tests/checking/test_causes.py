@@ -13,7 +13,7 @@ from made_machines import HOST_COPIES
 from lanewise import api
 from lanewise.checking import change as changes
 from lanewise.checking.checkup import Checkup, check
-from lanewise.checking.model import Model
+from lanewise.checking.model import ExpectationModel
 from lanewise.checking.suspects import Machine, Packets
 from lanewise.checking.verdict import Verdict
 from lanewise.results.conditions import Conditions, Throttle
@@ -27,7 +27,7 @@ def system() -> System:
 
 
 def checked(system: System, rows: list[Observation], machine: Machine | None = None) -> Checkup:
-    model = Model(system)
+    model = ExpectationModel(system)
     return check(rows, machine or Machine(), model.expect, model)
 
 
@@ -86,7 +86,7 @@ def test_bits_taken_for_bytes_and_sums_taken_for_one_are_suspected(system: Syste
 
 def test_a_link_better_than_described_is_among_the_suspects():
     better = api.load_system("h200-pair")
-    model = Model(changes.narrower("gpu0", 4, 16).system(better))
+    model = ExpectationModel(changes.narrower("gpu0", 4, 16).system(better))
     found = check(made.rows(better, ["gpu0->host0"]), Machine(), model.expect, model)
     assert found.rows[0].verdict is Verdict.FAST
     # Twice the rate may be a sum of both ways as well: both are said.
@@ -107,7 +107,7 @@ def test_cufile_compat_mode_is_named_for_drives_read_into_gpus():
 def test_a_bounce_buffer_asked_for_is_judged_as_such_and_the_page_cache_is_no_path():
     system = api.load_system("pax-storage-fabric", {"cross_domain": 1})
     drive = next(iter(system.volumes))
-    model = Model(system)
+    model = ExpectationModel(system)
     direct = observation("read", f"{drive}->gpu0", "goodput", 1.0, "GB/s", Source.MEASURED, path="storage")
     ways = {mode: model.expect(replace(direct, how={"mode": mode})).basis for mode in ("direct", "bounce")}
     assert ways["bounce"] == "staged" != ways["direct"]
@@ -164,7 +164,7 @@ def test_what_nothing_explains_says_so_and_how_to_measure_again(system: System):
 
 
 def test_metrics_that_the_model_knows_nothing_of_are_not_judged_by_it(system: System):
-    model = Model(system)
+    model = ExpectationModel(system)
     for metric, flow, path in (("launch_latency", "gpu0->gpu1", "peer"), ("goodput", "gpu0->gpu0", "GPU memory"),
                                ("goodput", "host0:0->host0:1", "host memory")):  # fmt: skip
         assert not model.judges(observation("x", flow, metric, 1.0, "GB/s", Source.MEASURED, path=path))
@@ -177,5 +177,5 @@ def test_a_name_that_no_device_bears_leaves_the_row_unknown_and_a_called_name_do
     system = api.load_system("pax-storage-fabric")
     row = observation("fio", "data.bin->host0", "goodput", 3.0, "GB/s", Source.MEASURED, path="storage")
     drive = next(name for name in system.devices if name.startswith("ssd"))
-    assert Model(system).expect(row).value is None
-    assert Model(system, {"data.bin": drive}).expect(row).value is not None
+    assert ExpectationModel(system).expect(row).value is None
+    assert ExpectationModel(system, {"data.bin": drive}).expect(row).value is not None

@@ -17,7 +17,7 @@ from in_display_units import sample
 
 from lanewise import api
 from lanewise.checking.checkup import Checkup, check
-from lanewise.checking.model import Model
+from lanewise.checking.model import ExpectationModel
 from lanewise.checking.record import data
 from lanewise.checking.suspects import Machine
 from lanewise.errors import InputError
@@ -142,7 +142,7 @@ def test_every_key_of_the_json_stands_in_its_reference():
 def _checked(system: System) -> Checkup:
 
     rows = made.rows(system, made.HOST_COPIES)
-    model = Model(system)
+    model = ExpectationModel(system)
     return check([replace(rows[0], value=3.0), *rows[1:]], Machine(), model.expect, model)
 
 

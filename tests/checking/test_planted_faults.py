@@ -17,7 +17,7 @@ from made_machines import EVERY_COPY, HOST_COPIES, Plan
 from lanewise import api
 from lanewise.checking import change as changes
 from lanewise.checking.checkup import Checkup, Finding, check, expected_system
-from lanewise.checking.model import Model
+from lanewise.checking.model import ExpectationModel
 from lanewise.checking.suspects import Machine
 from lanewise.checking.verdict import Verdict
 from lanewise.results.conditions import Conditions, LinkState
@@ -35,7 +35,7 @@ def healthy(tmp_path: Path) -> System:
 def judged(machine: Machine, rows: list[Observation]) -> Checkup:
     system = expected_system(machine, None)
     assert system is not None
-    model = Model(system)
+    model = ExpectationModel(system)
     return check(rows, machine, model.expect, model)
 
 
@@ -78,7 +78,7 @@ def test_a_link_at_x8_explains_every_slow_copy_of_its_gpu_and_no_other_is_slow(t
     assert finding.kind == "slow"
     assert "gpu1's link runs at Gen4 x8" in finding.title
     assert finding.causes[0].explains
-    assert finding.causes[0].suspect.seen
+    assert finding.causes[0].suspect.evidence
     touched = {flow for flow in EVERY_COPY if "gpu1" in flow}
     assert slow_flows(found) <= touched
     assert {"host0->gpu1", "gpu1->host0", "gpu0->gpu1"} <= slow_flows(found)
@@ -125,7 +125,7 @@ def test_an_idle_capture_at_2_5_gt_s_is_blamed_when_the_copies_fit_it(tmp_path: 
     really = changes.narrower("gpu2", 1, 16).system(healthy)
     finding = only(from_files(tmp_path, Plan(gens={"gpu2": 1}), made.rows(really, HOST_COPIES)))
     assert "gpu2's link runs at Gen1 x16" in finding.title
-    assert finding.causes[0].suspect.seen
+    assert finding.causes[0].suspect.evidence
 
 
 def test_acs_below_one_switch_is_a_fault_of_the_capture_alone(tmp_path: Path):
@@ -146,7 +146,7 @@ def test_acs_that_slows_peers_explains_them_and_spares_host_copies():
     system = api.load_system("falcon-4010-xeon")
     really = changes.redirected(frozenset({"chassis"})).system(system)
     flows = [f"gpu{a}->gpu{b}" for a in range(4) for b in range(4) if a != b]
-    model = Model(system)
+    model = ExpectationModel(system)
     finding = only(found := check([*made.rows(really, flows), *made.rows(really, HOST_COPIES)], Machine(really),
                                   model.expect, model))  # fmt: skip
     assert finding.title.startswith("ACS at chassis")
@@ -166,7 +166,7 @@ def test_a_buffer_on_the_wrong_numa_node_explains_slow_copies():
     rows = made.rows(system, ["host0->gpu0", "host0->gpu1"])
     far = replace(rows[0], value=made.rows(system, ["host0:1->gpu0"])[0].value)
     far = replace(far, how={**far.how, "NUMA node": "1"})
-    model = Model(system)
+    model = ExpectationModel(system)
     found = check([far, rows[1]], Machine(), model.expect, model)
     assert found.rows[0].verdict is Verdict.SLOW, "the socket link is slower than a copy"
     assert found.findings[0].title == "the host buffer lay on NUMA node 1, gpu0 hangs at node 0"
@@ -193,7 +193,7 @@ def test_a_missing_gpu_is_found_against_the_description(tmp_path: Path, healthy:
 def test_a_narrow_slot_is_found_against_the_description(tmp_path: Path, healthy: System):
     narrow = changes.narrower("gpu0", 4, 8).system(healthy)
     machine = Machine(system=narrow)
-    model = Model(healthy)
+    model = ExpectationModel(healthy)
     rows = made.rows(narrow, HOST_COPIES)
     finding = only(check(rows, machine, model.expect, model, healthy))
     assert "gpu0 can be no more than Gen4 x8" in finding.title
@@ -206,7 +206,7 @@ def test_a_slower_link_that_nobody_saw_is_supposed_where_the_model_fits_it(healt
     finding = only(found := judged(Machine(healthy), made.rows(really, HOST_COPIES)))
     assert slow_flows(found) == {"host0->gpu3", "gpu3->host0"}
     assert finding.causes[0].suspect.key == ("link", "gpu3")
-    assert not finding.causes[0].suspect.seen
+    assert not finding.causes[0].suspect.evidence
 
 
 def test_a_supposed_fault_of_all_is_not_blamed_where_a_fine_row_speaks_against_it(healthy: System):
@@ -238,7 +238,7 @@ def test_the_fault_of_a_capture_is_the_only_finding(tmp_path: Path, fault: str):
     key, title = CAPTURES[fault]
     assert (finding.kind, finding.causes[0].suspect.key[0]) == ("fault", key)
     assert finding.title.startswith(title)
-    assert finding.causes[0].suspect.seen
+    assert finding.causes[0].suspect.evidence
     assert found.exit_code == 1
 
 

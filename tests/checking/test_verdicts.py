@@ -12,9 +12,8 @@ from in_display_units import observation
 
 from lanewise import units
 from lanewise.checking.earlier import from_rows, robust_deviation
-from lanewise.checking.model import Model
-from lanewise.checking.tolerance import TABLE, tolerance_for
-from lanewise.checking.verdict import Expected, Judged, Verdict, judge
+from lanewise.checking.model import ExpectationModel
+from lanewise.checking.verdict import TABLE, Expected, PathResult, Verdict, judge, tolerance_for
 from lanewise.errors import InputError
 from lanewise.results.observation import Observation, Source
 from lanewise.topology.ready import ready_systems
@@ -32,7 +31,7 @@ def expected(value: float, width: float = 0.0, basis: str = "calibrated") -> Exp
     return Expected(value * 1e9, value * 1e9 * (1 - width), value * 1e9 * (1 + width), basis)
 
 
-def judged(measured: float | None, wanted: Expected, unit: str = "GB/s") -> Judged:
+def judged(measured: float | None, wanted: Expected, unit: str = "GB/s") -> PathResult:
     return judge(row(measured, unit), wanted, tolerance_for(wanted))
 
 
@@ -84,7 +83,7 @@ def test_what_the_model_predicts_of_any_ready_system_is_fine_on_it(name: str):
     from lanewise.topology.model import Kind
 
     system = api.load_system(name)
-    model = Model(system)
+    model = ExpectationModel(system)
     gpus = [gpu for gpu in system.of_kind(Kind.GPU)[:3] if system.device(gpu).host]
     flows = [f"{a}->{b}" for a in gpus for b in gpus if a != b] + [f"{system.device(gpu).host}->{gpu}" for gpu in gpus]
     for flow in flows:

@@ -212,14 +212,14 @@ def _judge(
     from lanewise.checking.checkup import beside, expected_system
     from lanewise.checking.checkup import check as judge_rows
     from lanewise.checking.earlier import from_rows
-    from lanewise.checking.model import Model, nothing_described
+    from lanewise.checking.model import ExpectationModel, nothing_described
     from lanewise.checking.suspects import apart_by_design
 
     machine = _machine(found, discovered)
     system = expected_system(machine, wanted)
     words = {word: name for name, words in (discovered.dump_names if discovered else {}).items() for word in words}
     apart = apart_by_design(machine) if wanted is None else frozenset()
-    model = Model(system, {**words, **called}, apart) if system is not None else None
+    model = ExpectationModel(system, {**words, **called}, apart) if system is not None else None
     rows, aside = found.rows, []
     if earlier:
         expect = from_rows(earlier).expect

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from lanewise.topology.model import Kind, LinkKind
-
-if TYPE_CHECKING:
-    from lanewise.perf.flow import Flow
-    from lanewise.topology.model import Link, System
+from lanewise.perf.flow import Flow
+from lanewise.topology.model import Kind, Link, LinkKind, System
 
 
 def _same_system(system: System) -> System:
@@ -66,11 +62,11 @@ def fewer_nvlinks(device: str, down: int | None = None) -> Change:
     """A GPU with that many of its NVLinks down; all, where None."""
 
     def change(system: System) -> System:
-        left, links = down, []
+        remaining, links = down, []
         for link in system.links:
             if link.kind is LinkKind.NVLINK and device in (link.a, link.b):
-                lost = link.count if left is None else min(left, link.count)
-                left = None if left is None else left - lost
+                lost = link.count if remaining is None else min(remaining, link.count)
+                remaining = None if remaining is None else remaining - lost
                 links += [replace(link, count=link.count - lost)] if lost < link.count else []
             else:
                 links.append(link)
@@ -83,8 +79,8 @@ def redirected(names: frozenset[str]) -> Change:
     """ACS on at these switches; at all of them where the system knows none of the names."""
 
     def change(system: System) -> System:
-        known = names & set(system.devices) or frozenset(system.of_kind(Kind.SWITCH))
-        both = replace(system.policies, acs_redirect=system.policies.acs_redirect | known)
+        switches = names & set(system.devices) or frozenset(system.of_kind(Kind.SWITCH))
+        both = replace(system.policies, acs_redirect=system.policies.acs_redirect | switches)
         return replace(system, policies=both)
 
     return Change(("acs", *sorted(names)), system=change)
@@ -128,9 +124,3 @@ def slower_links(system: System, device: str) -> Iterator[tuple[Change, int, int
     for lanes in (8, 4, 2, 1):
         if lanes < link.lanes:
             yield narrower(device, link.gen, lanes), link.gen, lanes
-
-
-__all__ = [
-    "Change", "far_memory", "fewer_nvlinks", "link_above", "narrower", "no_peers", "payload", "redirected",
-    "slower_links", "translated",
-]  # fmt: skip

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from lanewise.checking.causes import Case, Cause, causes
-from lanewise.checking.model import too_short
+from lanewise.checking.causes import Cause, Symptom, causes
+from lanewise.checking.model import ExpectationModel, too_short
 from lanewise.checking.suspects import Machine, Suspect, intended, suspects
-from lanewise.checking.tolerance import tolerance_for
-from lanewise.checking.verdict import Expected, Judged, Verdict, judge
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lanewise.checking.model import Model
-    from lanewise.results.observation import Observation
-    from lanewise.topology.model import System
+from lanewise.checking.verdict import Expected, PathResult, Verdict, judge, tolerance_for
+from lanewise.results.observation import Observation
+from lanewise.topology.model import System
 
 FINE, WRONG, NOT_JUDGED = 0, 1, 3
 MOST_CAUSES = 3
@@ -39,7 +32,7 @@ class Finding:
 
     kind: str
     title: str
-    rows: tuple[Judged, ...]
+    rows: tuple[PathResult, ...]
     causes: tuple[Cause, ...]
     step: str
 
@@ -48,14 +41,14 @@ class Finding:
 class Checkup:
     """All rows, the worst first, the findings, notes on what could not be looked at, and rows left `aside` unjudged."""
 
-    rows: tuple[Judged, ...]
+    rows: tuple[PathResult, ...]
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
     aside: tuple[Observation, ...] = ()
 
     def count(self, verdict: Verdict) -> int:
         """How many rows have that verdict."""
-        return sum(each.verdict is verdict for each in self.rows)
+        return sum(result.verdict is verdict for result in self.rows)
 
     @property
     def exit_code(self) -> int:
@@ -63,89 +56,94 @@ class Checkup:
         if any(finding.kind in ("fault", Verdict.SLOW) for finding in self.findings):
             return WRONG
         open_ones = (Verdict.UNKNOWN, Verdict.FAILED, Verdict.FAST)
-        return NOT_JUDGED if not self.rows or any(self.count(each) for each in open_ones) else FINE
+        return NOT_JUDGED if not self.rows or any(self.count(verdict) for verdict in open_ones) else FINE
 
 
 def check(
     rows: Iterable[Observation],
     machine: Machine,
     expect: Expect,
-    model: Model | None,
-    wanted: System | None = None,
+    model: ExpectationModel | None,
+    target: System | None = None,
     share: float | None = None,
 ) -> Checkup:
     """Judge rows by what is expected of them and say why not; `share` (0..1) takes the place of every tolerance.
 
     `model` tells causes apart (None: nothing is known of the machine); `wanted` is what the machine should be.
     """
-    judged = [_judge(row, expect, share) for row in rows]
-    judged.sort(key=_badness)
-    known = _once(suspects(machine, wanted))
-    found = _findings(judged, machine, known, model) + _open(judged)
-    return Checkup(tuple(judged), tuple(found))
+    results = [_judge(row, expect, share) for row in rows]
+    results.sort(key=_badness)
+    machine_suspects = _once(suspects(machine, target))
+    findings = _findings(results, machine, machine_suspects, model) + _open(results)
+    return Checkup(tuple(results), tuple(findings))
 
 
-def expected_system(machine: Machine, wanted: System | None) -> System | None:
+def expected_system(machine: Machine, target: System | None) -> System | None:
     """What rows are judged by: the system named, else the machine as found with the policies that it should have."""
-    return wanted or (intended(machine.system) if machine.system is not None else None)
+    return target or (intended(machine.system) if machine.system is not None else None)
 
 
-def _judge(row: Observation, expect: Expect, share: float | None) -> Judged:
+def _judge(row: Observation, expect: Expect, share: float | None) -> PathResult:
     expected = expect(row)
     return judge(row, expected, tolerance_for(expected, share))
 
 
-def _badness(judged: Judged) -> tuple[int, float]:
+def _badness(result: PathResult) -> tuple[int, float]:
     """The worst first: slow, fast, failed, unknown, fine; the farthest from its expectation first."""
-    order = list(Verdict).index(judged.verdict)
-    share = judged.share or 1.0
-    return (order, -max(share, 1 / share) if judged.verdict in (Verdict.SLOW, Verdict.FAST) else 0.0)
+    order = list(Verdict).index(result.verdict)
+    share = result.share or 1.0
+    return (order, -max(share, 1 / share) if result.verdict in (Verdict.SLOW, Verdict.FAST) else 0.0)
 
 
-def _once(found: Sequence[Suspect]) -> tuple[Suspect, ...]:
-    kept: dict[tuple[str, ...], Suspect] = {}
-    for suspect in found:
-        kept.setdefault(suspect.key, suspect)
-    return tuple(kept.values())
+def _once(all_suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
+    by_key: dict[tuple[str, ...], Suspect] = {}
+    for suspect in all_suspects:
+        by_key.setdefault(suspect.key, suspect)
+    return tuple(by_key.values())
 
 
 def _findings(
-    judged: Sequence[Judged], machine: Machine, known: tuple[Suspect, ...], model: Model | None
+    results: Sequence[PathResult],
+    machine: Machine,
+    machine_suspects: tuple[Suspect, ...],
+    model: ExpectationModel | None,
 ) -> list[Finding]:
     """The rows that are slow or fast by what explains them, and the faults that explain none."""
-    bad = [each for each in judged if each.verdict in (Verdict.SLOW, Verdict.FAST)]
+    bad = [result for result in results if result.verdict in (Verdict.SLOW, Verdict.FAST)]
     why = {
-        id(each): causes(Case(each, model, machine.conditions, known, judged)) if model is not None else ()
-        for each in bad
+        id(result): causes(Symptom(result, model, machine.conditions, machine_suspects, results))
+        if model is not None
+        else ()
+        for result in bad
     }
-    found = [_finding(rows, {id(each): why[id(each)] for each in rows}) for rows in _grouped(bad, why)]
-    blamed = {finding.causes[0].suspect.key for finding in found if finding.causes}
-    faults = [suspect for suspect in known if suspect.fault and suspect.key not in blamed]
-    return found + [Finding("fault", each.what, (), (Cause(each, None, False),), each.step) for each in faults]
+    findings = [_finding(rows, {id(result): why[id(result)] for result in rows}) for rows in _grouped(bad, why)]
+    blamed = {finding.causes[0].suspect.key for finding in findings if finding.causes}
+    faults = [suspect for suspect in machine_suspects if suspect.fault and suspect.key not in blamed]
+    return findings + [Finding("fault", fault.what, (), (Cause(fault, None, False),), fault.step) for fault in faults]
 
 
-def _grouped(bad: Sequence[Judged], why: Why) -> list[list[Judged]]:
+def _grouped(bad: Sequence[PathResult], why: Why) -> list[list[PathResult]]:
     """Rows by their likeliest cause: of causes that are as likely, the one of most rows, then the one that fits best.
 
     Its rows' first cause is that one afterwards; rows without any cause go by their kind of path.
     """
-    groups: list[list[Judged]] = []
-    left = [each for each in bad if why[id(each)]]
-    while left:
+    groups: list[list[PathResult]] = []
+    remaining = [result for result in bad if why[id(result)]]
+    while remaining:
         support: dict[tuple[object, ...], list[float]] = defaultdict(list)
-        for each in left:
-            for cause in _likeliest(why[id(each)]):
-                support[cause.level, each.verdict, *cause.suspect.key].append(cause.distance(each))
+        for result in remaining:
+            for cause in _likeliest(why[id(result)]):
+                support[cause.level, result.verdict, *cause.suspect.key].append(cause.distance(result))
         _, verdict, *key = min(support, key=lambda at: (at[0], -len(support[at]), sum(support[at])))
-        group = [each for each in left if each.verdict is verdict and _has(why[id(each)], tuple(key))]
-        for each in group:
-            why[id(each)] = tuple(sorted(why[id(each)], key=lambda cause: cause.suspect.key != tuple(key)))
+        group = [result for result in remaining if result.verdict is verdict and _has(why[id(result)], tuple(key))]
+        for result in group:
+            why[id(result)] = tuple(sorted(why[id(result)], key=lambda cause: cause.suspect.key != tuple(key)))
         groups.append(group)
-        left = [each for each in left if not any(each is other for other in group)]
-    alone: dict[tuple[object, ...], list[Judged]] = defaultdict(list)
-    for each in bad:
-        if not why[id(each)]:
-            alone[each.verdict, each.row.path, each.row.metric, each.row.how.get("p2p", "")].append(each)
+        remaining = [result for result in remaining if not any(result is member for member in group)]
+    alone: dict[tuple[object, ...], list[PathResult]] = defaultdict(list)
+    for result in bad:
+        if not why[id(result)]:
+            alone[result.verdict, result.row.path, result.row.metric, result.row.how.get("p2p", "")].append(result)
     return [*groups, *alone.values()]
 
 
@@ -157,12 +155,12 @@ def _has(ranked: tuple[Cause, ...], key: tuple[object, ...]) -> bool:
     return any(cause.suspect.key == key for cause in _likeliest(ranked))
 
 
-def _finding(rows: list[Judged], why: Why) -> Finding:
+def _finding(rows: list[PathResult], why: Why) -> Finding:
     first = rows[0]
     ranked = why[id(first)]
     if ranked:
         best = ranked[0].suspect
-        title = best.what if best.seen or ranked[0].predicted is None else _possible(best)
+        title = best.what if best.evidence or ranked[0].predicted is None else _possible(best)
         return Finding(first.verdict.value, title, tuple(rows), ranked[:MOST_CAUSES], best.step)
     what = "no evidence explains it, and no single change of the model does"
     again = _AGAIN.get(first.row.path, f"gpu --flows '{first.row.flow}'")
@@ -170,40 +168,39 @@ def _finding(rows: list[Judged], why: Why) -> Finding:
     return Finding(first.verdict.value, what, tuple(rows), (), step)
 
 
-def _open(judged: Sequence[Judged]) -> list[Finding]:
+def _open(results: Sequence[PathResult]) -> list[Finding]:
     """Rows that failed or that nothing is expected of, those of one reason together."""
-    groups: dict[tuple[Verdict, str], list[Judged]] = defaultdict(list)
-    for each in judged:
-        if each.verdict in (Verdict.FAILED, Verdict.UNKNOWN):
-            groups[each.verdict, _FLOW.sub("these flows", each.note)].append(each)
+    groups: dict[tuple[Verdict, str], list[PathResult]] = defaultdict(list)
+    for result in results:
+        if result.verdict in (Verdict.FAILED, Verdict.UNKNOWN):
+            groups[result.verdict, _FLOW.sub("these flows", result.note)].append(result)
     return [
         Finding(verdict.value, note or "nothing is known of it", tuple(rows), (), _step(rows[0]))
         for (verdict, note), rows in groups.items()
     ]
 
 
-def _step(judged: Judged) -> str:
+def _step(result: PathResult) -> str:
     """What to do about a row that could not be judged."""
-    if "no peer access" in judged.note:
+    if "no peer access" in result.note:
         return "nvidia-smi topo -p2p r; look at ACS and IOMMU (lanewise check without files reads them)"
-    if judged.verdict is Verdict.FAILED:
+    if result.verdict is Verdict.FAILED:
         return "lanewise doctor"
-    if judged.value is None:
+    if result.value is None:
         return "measure longer (--seconds, or a larger --size)"
-    if judged.note.startswith("unknown device"):
+    if result.note.startswith("unknown device"):
         return "say which device it is (--as WORD=DEVICE), or name the machine that has it (--system machine.yaml)"
     return "describe the machine with its parts (--system machine.yaml), or --expect EARLIER.json"
 
 
 def beside(checkup: Checkup, notes: Iterable[str], aside: Iterable[Observation]) -> Checkup:
     """The same with notes on what could not be looked at, and the rows that nothing can be expected of."""
-    left = tuple(aside)
-    if left:
-        kinds = dict.fromkeys(f"{row.metric} of {'short ' * too_short(row)}{row.path or row.flow}" for row in left)
-        told = f"{len(left)} row{'s' if len(left) > 1 else ''} left aside, as the model has no {', '.join(kinds)}"
-        notes = (*notes, f"{told}; an earlier run may have (--expect)")
-    return replace(checkup, notes=(*checkup.notes, *notes), aside=left)
-
+    rows = tuple(aside)
+    if rows:
+        kinds = dict.fromkeys(f"{row.metric} of {'short ' * too_short(row)}{row.path or row.flow}" for row in rows)
+        text = f"{len(rows)} row{'s' if len(rows) > 1 else ''} left aside, as the model has no {', '.join(kinds)}"
+        notes = (*notes, f"{text}; an earlier run may have (--expect)")
+    return replace(checkup, notes=(*checkup.notes, *notes), aside=rows)
 
 
 def _possible(suspect: Suspect) -> str:

@@ -6,14 +6,11 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lanewise.checking.verdict import Expected
 from lanewise.errors import InputError
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
-
-if TYPE_CHECKING:
-    from lanewise.results.observation import Observation
+from lanewise.results.observation import Observation
 
 LEAST_MACHINES = 3
 # The median of |x - median| of normal values, times this, is their standard deviation.
@@ -23,7 +20,7 @@ _IGNORED = (*CONTEXT, "path", *(key for key in METHOD if key not in ("flows", "e
 
 
 @dataclass(frozen=True)
-class Rows:
+class EarlierValues:
     """Expected values by row; `names` are the files that they come from, one a machine."""
 
     values: Mapping[Identity, tuple[float, ...]]
@@ -31,15 +28,15 @@ class Rows:
 
     def expect(self, row: Observation) -> Expected:
         """The value of the earlier run, or the median of the class with three robust deviations to either side."""
-        found = self.values.get(identity(row, _IGNORED), ())
+        values = self.values.get(identity(row, _IGNORED), ())
         if len(self.names) == 1:
-            if not found:
+            if not values:
                 return Expected(None, note=f"{self.names[0]} has no such row")
-            return Expected(found[0], found[0], found[0], "earlier run", rests_on=self.names)
-        if len(found) < LEAST_MACHINES:
-            return Expected(None, note=f"{len(found)} of {len(self.names)} machines have such a row; a class needs 3")
-        middle, wide = statistics.median(found), 3 * robust_deviation(found)
-        rests = (f"median of {len(found)} machines, 3 robust deviations = {100 * wide / middle:.1f} %",)
+            return Expected(values[0], values[0], values[0], "earlier run", rests_on=self.names)
+        if len(values) < LEAST_MACHINES:
+            return Expected(None, note=f"{len(values)} of {len(self.names)} machines have such a row; a class needs 3")
+        middle, wide = statistics.median(values), 3 * robust_deviation(values)
+        rests = (f"median of {len(values)} machines, 3 robust deviations = {100 * wide / middle:.1f} %",)
         return Expected(middle, middle - wide, middle + wide, "class", rests_on=rests)
 
 
@@ -49,7 +46,7 @@ def robust_deviation(values: Sequence[float]) -> float:
     return _NORMAL * statistics.median(abs(value - middle) for value in values)
 
 
-def from_rows(machines: Sequence[tuple[str, Iterable[Observation]]]) -> Rows:
+def from_rows(machines: Sequence[tuple[str, Iterable[Observation]]]) -> EarlierValues:
     """Expected values from the rows of one file, or of three or more; InputError for two, which are no class."""
     if len(machines) == 2:
         raise InputError(
@@ -61,4 +58,4 @@ def from_rows(machines: Sequence[tuple[str, Iterable[Observation]]]) -> Rows:
         own = {identity(row, _IGNORED): row.value for row in rows if row.value is not None}
         for key, value in own.items():
             values[key].append(value)
-    return Rows({key: tuple(each) for key, each in values.items()}, tuple(name for name, _ in machines))
+    return EarlierValues({key: tuple(numbers) for key, numbers in values.items()}, tuple(name for name, _ in machines))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from lanewise.checking.change import Change
 from lanewise.checking.verdict import Expected
@@ -14,12 +13,10 @@ from lanewise.perf.flow import Flow, parse_flows
 from lanewise.perf.latency import latency
 from lanewise.perf.plans import ENGINE_DOUBT
 from lanewise.perf.predict import FlowRate, predict
+from lanewise.results.observation import Observation
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Via
-
-if TYPE_CHECKING:
-    from lanewise.results.observation import Observation
-    from lanewise.topology.model import System
+from lanewise.topology.model import System
 
 # A launch costs about 10 us: below this size (B) it is more than 3 % of a copy at 50 GB/s. Smaller I/O and messages
 # than these tell how many of them a second there are, not what the path carries.
@@ -35,14 +32,14 @@ _SHORT = ("goodput", "total")
 
 
 @dataclass
-class Model:
+class ExpectationModel:
     """Expected values of rows on one system; `called` says which device a word in the results means.
 
     The pairs `apart` are no peers by the machine's design, though routes alone would let them.
     """
 
     system: System
-    called: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
     apart: frozenset[frozenset[str]] = frozenset()
     _systems: dict[tuple[str, ...], System] = field(default_factory=dict)
     _rates: dict[tuple[object, ...], tuple[FlowRate, ...]] = field(default_factory=dict)
@@ -83,7 +80,7 @@ class Model:
         return tuple(self._between_devices(flow) for flow in parsed)
 
     def _between_devices(self, flow: Flow) -> Flow:
-        src, dst = self._called(flow.src), self._called(flow.dst)
+        src, dst = self._device(flow.src), self._device(flow.dst)
         return replace(flow, src=src, dst=dst, p2p=flow.p2p and frozenset((src, dst)) not in self.apart)
 
     def touched(self, row: Observation) -> frozenset[str]:
@@ -96,12 +93,12 @@ class Model:
         except LanewiseError:
             return frozenset()
 
-    def _called(self, word: str) -> str:
-        return word if word in self.system.devices else self.called.get(word, word)
+    def _device(self, word: str) -> str:
+        return word if word in self.system.devices else self.names.get(word, word)
 
     def _own(self, row: Observation) -> str:
         source, arrow, target = row.flow.partition("->")
-        return f"{self._called(source.strip())}{arrow}{self._called(target.strip())}"
+        return f"{self._device(source.strip())}{arrow}{self._device(target.strip())}"
 
     def _expect(self, row: Observation, change: Change) -> Expected:
         if row.metric == "latency":
@@ -115,7 +112,7 @@ class Model:
         names = [flow.name for flow in flows]
         if self._own(row) not in names:
             return Expected(None, note=f"{row.flow} is not among the flows of its scenario: {', '.join(names)}")
-        return _one(rates[names.index(self._own(row))], row)
+        return _expected(rates[names.index(self._own(row))], row)
 
     def _changed(self, change: Change) -> System:
         if change.key not in self._systems:
@@ -132,10 +129,17 @@ class Model:
     def _latency(self, row: Observation, change: Change) -> Expected:
         system = self._changed(change)
         flow = change.flow(system, self.flows(row)[0])
-        found = latency(system, flow.src, flow.dst, flow.p2p)
-        if found.api is None:
-            return Expected(None, note=found.note)
-        return Expected(found.api, found.api, found.api, "latency", found.limit, found.rests_on)
+        latency_result = latency(system, flow.src, flow.dst, flow.p2p)
+        if latency_result.api is None:
+            return Expected(None, note=latency_result.note)
+        return Expected(
+            latency_result.api,
+            latency_result.api,
+            latency_result.api,
+            "latency",
+            latency_result.limit,
+            latency_result.rests_on,
+        )
 
 
 def too_short(row: Observation) -> bool:
@@ -149,7 +153,7 @@ def nothing_described(row: Observation) -> Expected:
     return Expected(None, note="nothing says what the machine is; name it with --system, or its dumps with --from")
 
 
-def _one(rate: FlowRate, row: Observation) -> Expected:
+def _expected(rate: FlowRate, row: Observation) -> Expected:
     low = rate.low * (ENGINE_SHARE if rate.doubt == ENGINE_DOUBT else 1.0)
     if not math.isfinite(rate.rate):
         return Expected(None, note=f"nothing is known that would limit {row.flow}")
@@ -158,16 +162,16 @@ def _one(rate: FlowRate, row: Observation) -> Expected:
 
 
 def _total(rates: tuple[FlowRate, ...], row: Observation) -> Expected:
-    each = [_one(rate, row) for rate in rates]
+    parts = [_expected(rate, row) for rate in rates]
     order = ("physics", "calibrated", "carried over", "fitted", "SM copy", "staged")
     return Expected(
-        value=math.fsum(one.value or 0.0 for one in each),
-        low=math.fsum(one.low for one in each),
-        high=math.fsum(one.high for one in each),
-        basis=max((one.basis for one in each), key=order.index),
-        limit=" and ".join(dict.fromkeys(one.limit for one in each)),
-        rests_on=tuple(dict.fromkeys(text for one in each for text in one.rests_on)),
-        note="; ".join(dict.fromkeys(one.note for one in each if one.note)),
+        value=math.fsum(part.value or 0.0 for part in parts),
+        low=math.fsum(part.low for part in parts),
+        high=math.fsum(part.high for part in parts),
+        basis=max((part.basis for part in parts), key=order.index),
+        limit=" and ".join(dict.fromkeys(part.limit for part in parts)),
+        rests_on=tuple(dict.fromkeys(text for part in parts for text in part.rests_on)),
+        note="; ".join(dict.fromkeys(part.note for part in parts if part.note)),
     )
 
 
@@ -179,6 +183,3 @@ def _basis(rate: FlowRate, row: Observation) -> str:
         return "SM copy"
     carried = any("carried over" in text or "scaled by" in text for text in rate.rests_on)
     return "carried over" if carried and rate.basis == "calibrated" else rate.basis
-
-
-__all__ = ["AS_DESCRIBED", "LEAST_COPY", "Model", "nothing_described", "too_short"]

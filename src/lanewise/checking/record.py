@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from lanewise.checking.verdict import Judged, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lanewise.checking.causes import Cause
-    from lanewise.checking.checkup import Checkup, Finding
+from lanewise.checking.causes import Cause
+from lanewise.checking.checkup import Checkup, Finding
+from lanewise.checking.verdict import PathResult, Verdict
 
 SCHEMA = "lanewise.check/1"
 _METRICS = {"B/s": "goodput_bytes_per_second", "s": "latency_seconds"}
@@ -29,20 +26,20 @@ _HELP = {
 
 def data(checkup: Checkup, name: str = "") -> dict[str, Any]:
     """The check-up as plain data in SI units; `name` is what the user calls the machine."""
-    numbers = {id(each): number for number, each in enumerate(checkup.rows)}
+    numbers = {id(result): number for number, result in enumerate(checkup.rows)}
     return {
         "schema": SCHEMA,
         "machine": name or None,
         "exit_code": checkup.exit_code,
         "counts": {verdict.value: checkup.count(verdict) for verdict in Verdict},
-        "rows": [_row(each) for each in checkup.rows],
-        "findings": [_finding(each, numbers) for each in checkup.findings],
+        "rows": [_row(result) for result in checkup.rows],
+        "findings": [_finding(result, numbers) for result in checkup.findings],
         "aside": [{"flow": row.flow, "scenario": row.scenario, "metric": row.metric} for row in checkup.aside],
         "notes": list(checkup.notes),
     }
 
 
-def _row(judged: Judged) -> dict[str, Any]:
+def _row(judged: PathResult) -> dict[str, Any]:
     row, expected = judged.row, judged.expected
     return {
         "verdict": judged.verdict.value,
@@ -58,7 +55,7 @@ def _row(judged: Judged) -> dict[str, Any]:
         "low": judged.low,
         "high": judged.high,
         "share": judged.share,
-        "spread": judged.spread,
+        "spread": judged.range_share,
         "basis": expected.basis or None,
         "tolerance": judged.tolerance.share if judged.tolerance else None,
         "limit": expected.limit or None,
@@ -71,8 +68,8 @@ def _finding(finding: Finding, numbers: dict[int, int]) -> dict[str, Any]:
     return {
         "kind": finding.kind,
         "title": finding.title,
-        "rows": [numbers[id(each)] for each in finding.rows],
-        "causes": [_cause(each) for each in finding.causes],
+        "rows": [numbers[id(result)] for result in finding.rows],
+        "causes": [_cause(result) for result in finding.causes],
         "next": finding.step,
     }
 
@@ -82,7 +79,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "cause": cause.suspect.key[0],
         "about": list(cause.suspect.key[1:]),
         "what": cause.suspect.what,
-        "seen": cause.suspect.seen or None,
+        "seen": cause.suspect.evidence or None,
         "predicted": cause.predicted,
         "explains": cause.explains,
         "next": cause.suspect.step,
@@ -112,29 +109,26 @@ def prometheus(checkup: Checkup, when: float, name: str = "") -> str:
     return "".join(_family(metric, values) for metric, values in series.items() if values)
 
 
-def _labels(rows: Sequence[Judged], name: str) -> Iterable[dict[str, str]]:
+def _labels(rows: Sequence[PathResult], name: str) -> Iterable[dict[str, str]]:
     taken: dict[str, int] = {}
     for judged in rows:
         row = judged.row
         labels = {"machine": name, "flow": row.flow, "scenario": row.scenario, "metric": row.metric}
         labels |= {key: row.how.get(key, "") for key in ("engine", "p2p", "mode")}
         labels |= {key: str(value) for key, value in row.settings.items()}
-        kept = {key: value for key, value in labels.items() if value}
-        known = json.dumps(kept, sort_keys=True)
-        taken[known] = taken.get(known, 0) + 1
-        yield {**kept, "repeat": str(taken[known])} if taken[known] > 1 else kept
+        kept_labels = {key: value for key, value in labels.items() if value}
+        names = json.dumps(kept_labels, sort_keys=True)
+        taken[names] = taken.get(names, 0) + 1
+        yield {**kept_labels, "repeat": str(taken[names])} if taken[names] > 1 else kept_labels
 
 
 def _family(metric: str, values: list[tuple[dict[str, str], float]]) -> str:
     lines = [f"# HELP {metric} {_HELP[metric]}", f"# TYPE {metric} gauge"]
     for labels, value in values:
-        told = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        lines.append(f"{metric}{{{told}}} {value!r}" if told else f"{metric} {value!r}")
+        label_text = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+        lines.append(f"{metric}{{{label_text}}} {value!r}" if label_text else f"{metric} {value!r}")
     return "\n".join(lines) + "\n"
 
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-__all__ = ["SCHEMA", "data", "prometheus"]

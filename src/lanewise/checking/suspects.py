@@ -6,18 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from lanewise.checking import change as changes
+from lanewise.checking.change import Change
 from lanewise.errors import LanewiseError
 from lanewise.results.conditions import STATUS, Conditions, LinkState, PeerState
 from lanewise.routes.find import route
 from lanewise.routes.matrix import peers
-from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from lanewise.checking.change import Change
-    from lanewise.topology.model import System
+from lanewise.topology.model import Kind, System
 
 # Chipset, GPU or topology not supported.
 _BY_DESIGN = ("CNS", "GNS", "TNS")
@@ -37,7 +33,7 @@ class Suspect:
     key: tuple[str, ...]
     what: str
     step: str
-    seen: str = ""
+    evidence: str = ""
     change: Change | None = None
     fault: bool = False
     devices: frozenset[str] = frozenset()
@@ -73,21 +69,21 @@ def intended(system: System) -> System:
     return replace(system, policies=replace(system.policies, acs_redirect=frozenset(), iommu=iommu))
 
 
-def suspects(machine: Machine, wanted: System | None) -> tuple[Suspect, ...]:
+def suspects(machine: Machine, target: System | None) -> tuple[Suspect, ...]:
     """All that captures and driver say against the machine; `wanted` is what it should be, where somebody said so."""
-    found = [*_links(machine.conditions), *_numa(machine.conditions), *_packets(machine.packets)]
-    found += _nvlinks(machine.packets)
-    found += _throttles(machine.conditions)
+    all_suspects = [*_links(machine.conditions), *_numa(machine.conditions), *_packets(machine.packets)]
+    all_suspects += _nvlinks(machine.packets)
+    all_suspects += _throttles(machine.conditions)
     if machine.system is not None:
-        found += _redirections(machine)
-    expected = wanted or (intended(machine.system) if machine.system is not None else None)
+        all_suspects += _redirections(machine)
+    expected = target or (intended(machine.system) if machine.system is not None else None)
     if expected is not None:
-        natural = apart_by_design(machine) if wanted is None else frozenset()
+        natural = apart_by_design(machine) if target is None else frozenset()
         lost = [state for state in _of_peers(machine) if frozenset((state.a, state.b)) not in natural]
-        found += _no_peers(lost, expected)
-    if wanted is not None and machine.system is not None:
-        found += [*_missing(machine.system, wanted), *_lesser_links(machine.system, wanted)]
-    return tuple(found)
+        all_suspects += _no_peers(lost, expected)
+    if target is not None and machine.system is not None:
+        all_suspects += [*_missing(machine.system, target), *_lesser_links(machine.system, target)]
+    return tuple(all_suspects)
 
 
 def apart_by_design(machine: Machine) -> frozenset[frozenset[str]]:
@@ -141,50 +137,50 @@ def idle_links(conditions: Conditions) -> Iterator[LinkState]:
 
 
 def _numa(conditions: Conditions) -> Iterator[Suspect]:
-    for each in conditions.numa:
-        if not each.differs or each.node is None:
+    for state in conditions.numa:
+        if not state.differs or state.node is None:
             continue
-        what = f"{each.device} states NUMA node {each.node}, the root port above it belongs to node {each.root_node}"
+        what = f"{state.device} states NUMA node {state.node}, the root port above it belongs to node {state.root_node}"
         step = (
             "update the firmware, or bind by hand: "
-            f"numactl --cpunodebind={each.root_node} --membind={each.root_node} COMMAND"
+            f"numactl --cpunodebind={state.root_node} --membind={state.root_node} COMMAND"
         )
-        moved = changes.far_memory(each.node, each.device)
-        yield Suspect(("numa", each.device), what, step, each.source, moved, True, frozenset({each.device}))
+        moved = changes.far_memory(state.node, state.device)
+        yield Suspect(("numa", state.device), what, step, state.source, moved, True, frozenset({state.device}))
 
 
 def _packets(packets: tuple[Packets, ...]) -> Iterator[Suspect]:
     """Packets smaller than a device can; what its port can do is not known here, so this is no fault by itself."""
-    for each in packets:
-        if each.payload is not None and each.most is not None and each.payload < each.most:
-            what = f"max payload of {each.device} is {each.payload} B, it can {each.most} B"
+    for state in packets:
+        if state.payload is not None and state.most is not None and state.payload < state.most:
+            what = f"max payload of {state.device} is {state.payload} B, it can {state.most} B"
             step = "boot with pci=pcie_bus_perf, or set the payload in the firmware; then: sudo lspci -vv | grep MaxPay"
-            change = changes.payload(each.device, each.payload)
-            yield Suspect(("payload", each.device), what, step, "lspci", change, False, frozenset({each.device}))
-        if each.read_request is not None and each.read_request < 512:
-            what = f"read requests of {each.device} ask for {each.read_request} B, 512 B and more are usual"
+            change = changes.payload(state.device, state.payload)
+            yield Suspect(("payload", state.device), what, step, "lspci", change, False, frozenset({state.device}))
+        if state.read_request is not None and state.read_request < 512:
+            what = f"read requests of {state.device} ask for {state.read_request} B, 512 B and more are usual"
             step = "raise it in the firmware or the device's settings; then: sudo lspci -vv | grep MaxReadReq"
-            yield Suspect(("read request", each.device), what, step, "lspci", None, False, frozenset({each.device}))
+            yield Suspect(("read request", state.device), what, step, "lspci", None, False, frozenset({state.device}))
 
 
 def _nvlinks(packets: tuple[Packets, ...]) -> Iterator[Suspect]:
     """NVLinks that are down: no fault by itself, as a bridge need not take all that a card has."""
-    for each in packets:
-        if each.nvlinks_off:
-            what = f"{each.nvlinks_off} NVLinks of {each.device} are down"
+    for state in packets:
+        if state.nvlinks_off:
+            what = f"{state.nvlinks_off} NVLinks of {state.device} are down"
             step = "nvidia-smi nvlink -s; nvidia-smi nvlink -e; dmesg | grep -i xid"
-            change = changes.fewer_nvlinks(each.device, each.nvlinks_off)
-            yield Suspect(("nvlink", each.device), what, step, "nvlink -s", change, False, frozenset({each.device}))
+            change = changes.fewer_nvlinks(state.device, state.nvlinks_off)
+            yield Suspect(("nvlink", state.device), what, step, "nvlink -s", change, False, frozenset({state.device}))
 
 
 def _throttles(conditions: Conditions) -> Iterator[Suspect]:
-    for each in conditions.throttles:
-        reasons = [reason for reason in each.reasons if reason.lower() not in _IDLE]
+    for state in conditions.throttles:
+        reasons = [reason for reason in state.reasons if reason.lower() not in _IDLE]
         if reasons:
-            what = f"the clocks of {each.device} are held down: {', '.join(reasons)}"
+            what = f"the clocks of {state.device} are held down: {', '.join(reasons)}"
             step = "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"
-            devices = frozenset({each.device})
-            yield Suspect(("throttling", each.device), what, step, each.source, None, False, devices)
+            devices = frozenset({state.device})
+            yield Suspect(("throttling", state.device), what, step, state.source, None, False, devices)
 
 
 def _redirections(machine: Machine) -> Iterator[Suspect]:
@@ -242,40 +238,42 @@ def _no_peers(states: Sequence[PeerState], expected: System) -> Iterator[Suspect
     for status, pairs in lost.items():
         named = [(state.a, state.b) for state in pairs.values()]
         reason = STATUS.get(status, status)
-        what = f"{_pairs(named)} {'are' if len(named) == 1 else 'are each'} no peers, by the driver: {reason}"
+        what = f"{_pairs(named)} {'are' if len(named) == 1 else 'are state'} no peers, by the driver: {reason}"
         step = "nvidia-smi topo -p2p r; look at ACS and IOMMU, at the driver's version, at other GPUs between them"
         source = next(iter(pairs.values())).source
         change = changes.no_peers(frozenset(pairs))
         yield Suspect(("peers", status), what, step, source, change, True, _of(named))
 
 
-def _missing(found: System, wanted: System) -> Iterator[Suspect]:
+def _missing(found: System, target: System) -> Iterator[Suspect]:
     for kind, word in ((Kind.GPU, "GPU"), (Kind.NIC, "network card"), (Kind.SSD, "drive"), (Kind.RAID, "controller")):
-        here, should = found.of_kind(kind), wanted.of_kind(kind)
-        if len(here) < len(should):
-            many = len(should) - len(here)
-            what = f"{many} {word}{'s' if many > 1 else ''} missing: {wanted.name} has {len(should)}, found {len(here)}"
+        actual, should = found.of_kind(kind), target.of_kind(kind)
+        if len(actual) < len(should):
+            many = len(should) - len(actual)
+            what = (
+                f"{many} {word}{'s' if many > 1 else ''} missing: {target.name} has {len(should)}, found {len(actual)}"
+            )
             step = "lspci -nn; dmesg | grep -iE 'pcie|Xid'; reseat what is missing"
             yield Suspect(("missing", kind.value), what, step, found.source, None, True)
 
 
-def _lesser_links(found: System, wanted: System) -> Iterator[Suspect]:
+def _lesser_links(found: System, target: System) -> Iterator[Suspect]:
     """Devices of one name whose link can do less than it should: the wrong slot, riser or cable."""
-    for name in wanted.of_kind(Kind.GPU, Kind.NIC, Kind.SSD):
-        should = changes.link_above(wanted, name)
-        here = changes.link_above(found, name) if name in found.devices else None
+    for name in target.of_kind(Kind.GPU, Kind.NIC, Kind.SSD):
+        should = changes.link_above(target, name)
+        actual = changes.link_above(found, name) if name in found.devices else None
         # Cards and drives of two descriptions may be numbered otherwise: only like is compared with like.
-        if should is None or here is None or found.device(name).part != wanted.device(name).part:
+        if should is None or actual is None or found.device(name).part != target.device(name).part:
             continue
         less = [
             (have or 0) < (want or 0) and have is not None
-            for have, want in ((here.gen, should.gen), (here.lanes, should.lanes))
+            for have, want in ((actual.gen, should.gen), (actual.lanes, should.lanes))
         ]
         if any(less):
-            can = speed(here.gen, here.lanes)
-            what = f"the link of {name} can be no more than {can}, {wanted.name} has {speed(should.gen, should.lanes)}"
+            can = speed(actual.gen, actual.lanes)
+            what = f"the link of {name} can be no more than {can}, {target.name} has {speed(should.gen, should.lanes)}"
             step = "look which slot, riser or cable it is in: sudo lspci -tv; sudo lspci -vv | grep LnkCap"
-            change = changes.narrower(name, here.gen, here.lanes)
+            change = changes.narrower(name, actual.gen, actual.lanes)
             yield Suspect(("slot", name), what, step, found.source, change, True, frozenset({name}))
 
 
@@ -286,8 +284,3 @@ def _pairs(pairs: list[tuple[str, str]]) -> str:
 
 def _of(pairs: list[tuple[str, str]]) -> frozenset[str]:
     return frozenset(name for pair in pairs for name in pair)
-
-
-__all__ = [
-    "Machine", "Packets", "Suspect", "apart_by_design", "idle_links", "intended", "speed", "suspects", "trained",
-]  # fmt: skip

@@ -1,14 +1,11 @@
-"""The verdict on one measured row: does it lie where it should, within what the expectation is worth?"""
+"""The verdict on one measured row: is its value within the expected interval, widened by a tolerance by basis?"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from lanewise.checking.tolerance import Tolerance
-    from lanewise.results.observation import Observation
+from lanewise.results.observation import Observation
 
 # A cause explains a value when the prediction with it comes at least as near as this, however strict the verdict is.
 LEAST_SHARE = 0.05
@@ -22,6 +19,31 @@ class Verdict(StrEnum):
     FAILED = "failed"
     UNKNOWN = "unknown"
     OK = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """`share` (0..1) to either side of the expected interval, and why that much."""
+
+    basis: str
+    share: float
+    why: str
+
+
+TABLE = {
+    row.basis: row
+    for row in (
+        Tolerance("physics", 0.10, "arithmetic of the links; published copies are up to 8 % away from it"),
+        Tolerance("calibrated", 0.10, "measured on the same part in another machine"),
+        Tolerance("carried over", 0.15, "measured on a related part, or at another generation or width"),
+        Tolerance("fitted", 0.15, "fitted to one published table of one machine"),
+        Tolerance("staged", 0.20, "copies through host memory: the rms residual of published ones is 17 %"),
+        Tolerance("SM copy", 0.20, "the figure is a copy engine's; copies by kernels are 5 to 13 % slower (H200)"),
+        Tolerance("latency", 0.60, "depends on driver and CPU as well; published ones reach 151 % of the prediction"),
+        Tolerance("earlier run", 0.05, "the same machine: medians of one path repeat within 1 to 2 % (H200)"),
+        Tolerance("class", 0.02, "in addition to the standard deviation among the machines"),
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +63,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class PathResult:
     """One row with its verdict: `value` in `unit` (SI), fine from `low` to `high`; None where unknown."""
 
     row: Observation
@@ -60,7 +82,7 @@ class Judged:
         return self.value / self.expected.value if self.value is not None and self.expected.value else None
 
     @property
-    def spread(self) -> float | None:
+    def range_share(self) -> float | None:
         """(largest - smallest) / median of the samples; None with fewer than three."""
         row = self.row
         if len(row.samples) < 3 or not row.value or row.low is None or row.high is None:
@@ -78,19 +100,27 @@ def lower_is_better(unit: str) -> bool:
     return unit == "s"
 
 
-def judge(row: Observation, expected: Expected, tolerance: Tolerance | None) -> Judged:
+def judge(row: Observation, expected: Expected, tolerance: Tolerance | None) -> PathResult:
     """Whether a row lies in its expectation's interval, widened by the tolerance on both sides alike."""
     value, unit = row.value, row.unit
     if value is None:
         # A percentile that is missing had too few I/Os or messages: nothing went wrong.
         verdict = Verdict.UNKNOWN if row.metric.startswith("latency_p") else Verdict.FAILED
         note = row.note or "not measured, and no reason given"
-        return Judged(row, None, unit, expected, tolerance, None, None, verdict, note)
+        return PathResult(row, None, unit, expected, tolerance, None, None, verdict, note)
     if expected.value is None or tolerance is None:
-        return Judged(row, value, unit, expected, tolerance, None, None, Verdict.UNKNOWN, expected.note)
+        return PathResult(row, value, unit, expected, tolerance, None, None, Verdict.UNKNOWN, expected.note)
     low, high = expected.low * (1 - tolerance.share), expected.high * (1 + tolerance.share)
     below, above = Verdict.SLOW, Verdict.FAST
     if lower_is_better(unit):
         below, above = above, below
     verdict = below if value < low else above if value > high else Verdict.OK
-    return Judged(row, value, unit, expected, tolerance, low, high, verdict)
+    return PathResult(row, value, unit, expected, tolerance, low, high, verdict)
+
+
+def tolerance_for(expected: Expected, share: float | None = None) -> Tolerance | None:
+    """The table's tolerance for an expectation, or the user's own `share`; None where nothing is expected."""
+    if expected.value is None:
+        return None
+    found = TABLE[expected.basis]
+    return found if share is None else replace(found, share=share, why="as given with --tolerance")

@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from lanewise import units
-from lanewise.checking.verdict import Judged, Verdict
+from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
 from lanewise.report.words import plural
@@ -45,13 +45,13 @@ def render_checkup(checkup: Checkup, screen: Screen = PIPE) -> str:
     return "\n\n".join([*parts, screen.wrap(_summary(checkup), 2)])
 
 
-def _chosen(rows: Sequence[Judged]) -> tuple[list[Judged], int]:
+def _chosen(rows: Sequence[PathResult]) -> tuple[list[PathResult], int]:
     fine = [row for row in rows if row.verdict is Verdict.OK]
     first = fine if len(fine) <= MOST_FINE + 1 else fine[:MOST_FINE]
     return [*(row for row in rows if row.verdict is not Verdict.OK), *first], len(fine) - len(first)
 
 
-def _verdicts(rows: Sequence[Judged]) -> Table:
+def _verdicts(rows: Sequence[PathResult]) -> Table:
     columns = [
         Column("verdict"), Column("flow", wrap=True), Column("scenario", drop=3, wrap=True), Column("metric", drop=4),
         *number_columns("measured", "expected"), *number_columns("share", drop=1), Column("fine", drop=2),
@@ -83,21 +83,21 @@ def _not_judged(checkup: Checkup) -> Table:
     return table
 
 
-def _bare(judged: Judged, value: float | None) -> str:
+def _bare(judged: PathResult, value: float | None) -> str:
     """An SI value in the row's unit, three digits, without the unit."""
     if value is None:
         return "–"
     return units.number(units.in_unit(value, judged.row.display_unit), 3)
 
 
-def _quantity(judged: Judged, value: float | None) -> str:
+def _quantity(judged: PathResult, value: float | None) -> str:
     """An SI value of a row in the unit that the row was given in; a dash for None."""
     if value is None:
         return "–"
     return units.show(value, judged.row.display_unit)
 
 
-def _basis(judged: Judged) -> str:
+def _basis(judged: PathResult) -> str:
     """What the expectation is based on, with its tolerance."""
     if judged.tolerance is None:
         return ""
@@ -125,13 +125,13 @@ def _summary(checkup: Checkup) -> str:
     return f"no row to judge; {', '.join(parts) or 'no fault in what was read of the machine'}"
 
 
-def _flows(rows: Sequence[Judged]) -> str:
+def _flows(rows: Sequence[PathResult]) -> str:
     names = list(dict.fromkeys(judged.row.flow for judged in rows))
     more = f" and {len(names) - _MOST_FLOWS} more flows" if len(names) > _MOST_FLOWS else ""
     return f"{len(rows)}: {'; '.join(names[:_MOST_FLOWS])}{more}"
 
 
-def _expected(judged: Judged) -> list[tuple[str, str]]:
+def _expected(judged: PathResult) -> list[tuple[str, str]]:
     expected = judged.expected
     share = f", {100 * judged.share:.0f} % of the expected value" if judged.share is not None else ""
     scenario = f" ({judged.row.scenario})" if judged.row.scenario != judged.row.flow else ""
@@ -148,8 +148,8 @@ def _cause(cause: Cause, finding: Finding) -> str:
     """The suspect, the evidence for it, and what the model says."""
     suspect = cause.suspect
     text = "as above" if finding.title.endswith(suspect.what) else suspect.what
-    evidence = f"evidence: {suspect.seen}" if suspect.seen else "no direct evidence"
-    if not suspect.seen and cause.predicted is None:
+    evidence = f"evidence: {suspect.evidence}" if suspect.evidence else "no direct evidence"
+    if not suspect.evidence and cause.predicted is None:
         return f"{text}: what remains if neither the evidence nor a single change of the model explains the value"
     if not finding.rows or cause.predicted is None:
         return f"{text}: {evidence}"
