@@ -9,14 +9,12 @@ from __future__ import annotations
 import ast
 import math
 import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from lanewise.errors import FormatError, LanewiseError, unknown_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 MAX_NODES, MAX_DEPTH, MAX_LOOPS, MAX_STEPS = 500, 40, 4, 300_000
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {

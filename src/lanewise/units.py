@@ -6,12 +6,9 @@ GB is 1e9 bytes and GiB is 2**30 bytes, always; b is a bit, B is a byte.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from lanewise.errors import FormatError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _SCALE: dict[str, tuple[str, float]] = {
     "B": ("B", 1.0), "kB": ("B", 1e3), "KB": ("B", 1e3), "MB": ("B", 1e6), "GB": ("B", 1e9), "TB": ("B", 1e12),

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lanewise import units
 from lanewise.catalog.keys import TEXT
-
-if TYPE_CHECKING:
-    from lanewise.catalog.model import Catalog, Figure, Part
+from lanewise.catalog.model import Catalog, Figure, Part
 
 # The prefixes a person would write; the shortest text that reads back as the same float is taken.
 _PREFIXES = {

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from lanewise.errors import CannotMeasure, FormatError, InputError, Location, unknown_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 ACCURACY_LOG = "mlperf_log_accuracy.json"
 ANSWERS = ("int32", "int64", "float32")

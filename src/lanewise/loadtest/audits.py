@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lanewise.errors import CannotMeasure, Contradiction
 from lanewise.loadtest.checksum import WORD, checksum
-
-if TYPE_CHECKING:
-    from lanewise.loadtest.datasets import Dataset
-    from lanewise.loadtest.load_run import LoadGenResult
+from lanewise.loadtest.datasets import Dataset
+from lanewise.loadtest.load_run import LoadGenResult
 
 SAME_SAMPLE, PAYLOAD = "same-sample", "payload"
 FASTER = 0.10  # what MLPerf's compliance test TEST04 allows

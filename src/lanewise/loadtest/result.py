@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lanewise.loadtest.load_run import LoadGenResult
+from lanewise.loadtest.peak import PeakResult
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.sample import Sample, summarise
-
-if TYPE_CHECKING:
-    from lanewise.loadtest.load_run import LoadGenResult
-    from lanewise.loadtest.peak import PeakResult
 
 # Of the setup what belongs to the search rather than to what is tested: it goes with the peak alone.
 OF_THE_SEARCH = ("copies tried", "prediction")

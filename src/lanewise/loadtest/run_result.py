@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult
 from lanewise.loadtest.result import NO_SUBMISSION, latencies, notes
+from lanewise.loadtest.single_run import SingleRun
 from lanewise.results.sample import Sample
-
-if TYPE_CHECKING:
-    from lanewise.loadtest.single_run import SingleRun
 
 SCORED = 600.0  # s, the shortest run of a score by MLPerf's rules
 NO_REVIEW = "made by MLPerf's rules, but no MLPerf submission: nobody reviewed it"

@@ -6,21 +6,18 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError, unknown_name
 from lanewise.loadtest import audits
 from lanewise.loadtest.accuracy import ACCURACY_LOG, Accuracy, answers, top1
 from lanewise.loadtest.audits import PAYLOAD, SAME_SAMPLE, Audit
+from lanewise.loadtest.datasets import Dataset
 from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadSpec
 from lanewise.loadtest.loadgen import CARRIED, SCENARIOS, LoadGenRunner, RunnerSetup
 from lanewise.loadtest.loadgen import check as check_load
 from lanewise.loadtest.session import BRIEF, CLASSES, SUMS, LoadTestSession
-
-if TYPE_CHECKING:
-    from lanewise.loadtest.datasets import Dataset
-    from lanewise.loadtest.system import SystemStatistics
-    from lanewise.options.loadtest import RunOptions
+from lanewise.loadtest.system import SystemStatistics
+from lanewise.options.loadtest import RunOptions
 
 AUDITS = (SAME_SAMPLE, PAYLOAD)
 # LoadGen's audit.config: the first sample again and again, as MLPerf's TEST04 does.

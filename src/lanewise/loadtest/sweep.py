@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lanewise.errors import FormatError, InputError, unknown_name
+from lanewise.loadtest.peak import PeakResult
 from lanewise.loadtest.result import as_samples, notes, prediction_of
+from lanewise.options.loadtest import SweepOptions
 from lanewise.results.codec import decode
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run_1 import row_2
 from lanewise.results.sample import Sample, summarise
-
-if TYPE_CHECKING:
-    from lanewise.loadtest.peak import PeakResult
-    from lanewise.options.loadtest import SweepOptions
 
 GPUS, BATCH, STREAMS, PATH = "GPUs", "batch", "streams", "path"
 LINE = "straight line from {n} through zero: as if nothing that is shared fills up"

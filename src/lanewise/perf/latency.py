@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lanewise.perf.moves import one_way
 from lanewise.perf.resources import cite, weakest
 from lanewise.routes.endpoints import endpoint
 from lanewise.routes.find import route as find_route
-from lanewise.routes.model import Via
-from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from lanewise.routes.model import Route
-    from lanewise.topology.model import System
-
+from lanewise.routes.model import Route, Via
+from lanewise.topology.model import Kind, System
 
 # An API figure is a whole: it already holds the wire time of its own machine, about one switch or root complex.
 REFERENCE_WIRE = 100e-9

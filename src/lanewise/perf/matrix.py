@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
 from lanewise.perf.latency import Latency, latency
 from lanewise.perf.predict import predict
-from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.topology.model import System
+from lanewise.topology.model import Kind, System
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ completions and costs one request per max read request in the other direction; r
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from lanewise.perf import packets
 from lanewise.perf.resources import (
@@ -21,14 +21,8 @@ from lanewise.perf.resources import (
     link_resource,
     weakest,
 )
-from lanewise.routes.model import Hop
-from lanewise.topology.model import Kind, LinkKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from lanewise.routes.model import Route
-    from lanewise.topology.model import Link, System
+from lanewise.routes.model import Hop, Route
+from lanewise.topology.model import Kind, Link, LinkKind, System
 
 _TREE = (LinkKind.PCIE, LinkKind.FABRIC, LinkKind.SOCKET)
 _PACKETS = (LinkKind.PCIE, LinkKind.FABRIC)

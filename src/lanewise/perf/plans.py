@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from lanewise.errors import Unreachable
 from lanewise.perf import moves
+from lanewise.perf.flow import Flow
 from lanewise.perf.resources import Resource, Use, cite, weakest
 from lanewise.perf.volumes import expand
 from lanewise.routes.find import route as find_route
-from lanewise.routes.model import Via
-from lanewise.topology.model import Kind, LinkKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from lanewise.perf.flow import Flow
-    from lanewise.routes.model import Route
-    from lanewise.topology.model import System
+from lanewise.routes.model import Route, Via
+from lanewise.topology.model import Kind, LinkKind, System
 
 ENGINE_DOUBT = "no copy-engine figure known: a ceiling, CUDA copies reach 84 to 87 % of it"
 DRIVE_DOUBT = "no figure for a drive's rate known: a ceiling of the links"

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from lanewise.errors import Unreachable
-from lanewise.perf.plans import plan_all, staging_mode
-from lanewise.perf.sharing import FlowClass, share
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from lanewise.perf.flow import Flow
-    from lanewise.perf.plans import Planned
-    from lanewise.perf.resources import Resource
-    from lanewise.perf.sharing import Shares
-    from lanewise.routes.model import Route
-    from lanewise.topology.model import System
+from lanewise.perf.flow import Flow
+from lanewise.perf.plans import Planned, plan_all, staging_mode
+from lanewise.perf.resources import Resource
+from lanewise.perf.sharing import FlowClass, Shares, share
+from lanewise.routes.model import Route
+from lanewise.topology.model import System
 
 
 @dataclass(frozen=True, slots=True)

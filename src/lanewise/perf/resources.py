@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from lanewise.catalog import builtin
+from lanewise.catalog import Figure, Part, builtin
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.perf import packets
-from lanewise.topology.model import LinkKind
+from lanewise.routes.model import Hop
+from lanewise.topology.model import Link, LinkKind, System
 from lanewise.units import readable, show
-
-if TYPE_CHECKING:
-    from lanewise.catalog import Figure, Part
-    from lanewise.routes.model import Hop
-    from lanewise.topology.model import Link, System
 
 # An InfiniBand data packet of 4,096 B carries LRH 8, BTH 12, RETH 16, ICRC 4 and VCRC 2 bytes beside its payload
 # (InfiniBand Architecture Specification, vol. 1, ch. 5-9).

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError
+from lanewise.perf.flow import Flow
 from lanewise.perf.latency import latency
-from lanewise.perf.plans import plan_all, staging_mode
+from lanewise.perf.plans import Planned, plan_all, staging_mode
 from lanewise.perf.predict import compete, predict
 from lanewise.perf.sharing import FlowClass, Transfer, run
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.perf.flow import Flow
-    from lanewise.perf.plans import Planned
-    from lanewise.routes.model import Route
-    from lanewise.topology.model import System
+from lanewise.routes.model import Route
+from lanewise.topology.model import System
 
 
 @dataclass(frozen=True, slots=True)

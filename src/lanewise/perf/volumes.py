@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from lanewise.perf.flow import Flow
 from lanewise.perf.resources import Use, figure_resource
 from lanewise.routes.endpoints import endpoint
-
-if TYPE_CHECKING:
-    from lanewise.perf.flow import Flow
-    from lanewise.topology.model import System, Volume
+from lanewise.topology.model import System, Volume
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError, unknown_name
 from lanewise.perf.flow import Flow, names_of, parse_flows
@@ -19,10 +18,7 @@ from lanewise.planning.question import Question
 from lanewise.planning.score import Evaluate, by_model
 from lanewise.planning.search import SearchLimits
 from lanewise.planning.work import Tenant, TenantGpus, Work, parse_service, unique_tenants
-from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from lanewise.topology.model import System
+from lanewise.topology.model import Kind, System
 
 GOALS = ("slowest", "total")
 

@@ -7,21 +7,15 @@ cent more, and that placement is simulated at the demand itself.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.errors import InputError
-from lanewise.planning.confirm import by_simulation
-from lanewise.planning.place import place
-from lanewise.planning.score import by_model
+from lanewise.planning.confirm import Confirm, Confirmation, by_simulation
+from lanewise.planning.place import Candidate, Placement, place
+from lanewise.planning.question import Question
+from lanewise.planning.score import Evaluate, by_model
 from lanewise.planning.search import SearchLimits
 from lanewise.planning.work import TenantGpus, Work
-
-if TYPE_CHECKING:
-    from lanewise.planning.confirm import Confirm, Confirmation
-    from lanewise.planning.place import Candidate, Placement
-    from lanewise.planning.question import Question
-    from lanewise.planning.score import Evaluate
 
 MARGINS = (0.01, 0.02, 0.04)
 

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.catalog import Figure, Part
 from lanewise.errors import LanewiseError
-from lanewise.planning.work import TenantGpus, Work
+from lanewise.planning.work import Tenant, TenantGpus, Work
+from lanewise.results.service_result import ServiceResult
+from lanewise.serving.load import ServiceLoad
 from lanewise.serving.peak import simulate
 from lanewise.serving.times import stated_rate
-
-if TYPE_CHECKING:
-    from lanewise.planning.work import Tenant
-    from lanewise.results.service_result import ServiceResult
-    from lanewise.serving.load import ServiceLoad
-    from lanewise.topology.model import System
+from lanewise.topology.model import System
 
 SEED = 1
 SECONDS = 30.0  # bound / SECONDS is how close to saturation a queue still shows: 0.05 % at 15 ms

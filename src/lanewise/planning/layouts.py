@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError, LanewiseError
 from lanewise.planning.score import DEMAND, Evaluate, Score, by_model
 from lanewise.planning.search import TOLERANCE, lowest_equal
-
-if TYPE_CHECKING:
-    from lanewise.planning.work import Work
-    from lanewise.topology.model import System
+from lanewise.planning.work import Work
+from lanewise.topology.model import System
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError, unknown_name
 from lanewise.perf.flow import Flow
 from lanewise.routes.endpoints import ANY_HOST
-from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from lanewise.topology.model import System
+from lanewise.topology.model import Kind, System
 
 Pairs = list[tuple[str, str]]
 _SIZED = re.compile(r"^(?P<name>[a-z\-]+?)-(?P<size>\d+)$")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError, LanewiseError, Unreachable
 from lanewise.perf.flow import Flow
@@ -16,10 +15,7 @@ from lanewise.planning.search import Judge, JudgedPicks, SearchLimits, search
 from lanewise.planning.work import Work
 from lanewise.routes.classify import rank, topo_class
 from lanewise.routes.paths import root_of
-from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from lanewise.topology.model import System
+from lanewise.topology.model import Kind, System
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError, Unreachable
 from lanewise.planning.choices import Pick
+from lanewise.planning.confirm import Confirmation, TenantLatency
 from lanewise.planning.positions import Move, apply
 from lanewise.planning.question import Choices, Question
 from lanewise.planning.score import Evaluate, Score, by_model
 from lanewise.planning.search import Judge, JudgedPicks, SearchLimits, SearchResult, equals, search
-
-if TYPE_CHECKING:
-    from lanewise.planning.confirm import Confirmation, TenantLatency
-    from lanewise.topology.model import System
+from lanewise.topology.model import System
 
 MOST_STEPS = 6
 MOST_EQUAL = 3

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError, LanewiseError, unknown_name
 from lanewise.topology.compose import attach, detach
-from lanewise.topology.model import Kind, LinkKind
-
-if TYPE_CHECKING:
-    from lanewise.topology.model import System
+from lanewise.topology.model import Kind, LinkKind, System
 
 
 @dataclass(frozen=True, slots=True)

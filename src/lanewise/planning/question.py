@@ -6,21 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError, LanewiseError
-from lanewise.perf.plans import plan
+from lanewise.perf.flow import Flow
+from lanewise.perf.plans import Planned, plan
 from lanewise.planning.choices import FlowGroup, FlowVariant, Item, ItemOption, Pick, PortCapacity, Problem
 from lanewise.planning.positions import MovableDevice, Move, Position, apply, port_of, without_cables
 from lanewise.planning.score import GB, service_flow
 from lanewise.planning.work import Tenant, TenantGpus, Work
 from lanewise.routes.model import Via
-from lanewise.topology.model import Kind, LinkKind
-
-if TYPE_CHECKING:
-    from lanewise.perf.flow import Flow
-    from lanewise.perf.plans import Planned
-    from lanewise.topology.model import System
+from lanewise.topology.model import Kind, LinkKind, System
 
 MOST_TOGETHER = 4_096
 FREELY = 1e15  # B/s of a flow that nothing known limits: the search needs a number

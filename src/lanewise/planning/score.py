@@ -9,21 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError
 from lanewise.perf.flow import Flow
-from lanewise.perf.plans import plan_all, staging_mode
+from lanewise.perf.plans import Planned, plan_all, staging_mode
 from lanewise.perf.predict import compete
+from lanewise.perf.resources import Resource
 from lanewise.perf.sharing import FlowClass, Shares, share
 from lanewise.planning.work import Tenant, TenantGpus, Work
 from lanewise.serving.load import check_frontend
 from lanewise.serving.steady import service_rate
-
-if TYPE_CHECKING:
-    from lanewise.perf.plans import Planned
-    from lanewise.perf.resources import Resource
-    from lanewise.topology.model import System
+from lanewise.topology.model import System
 
 DEMAND = "its demand"
 NO_GPU = "no GPU serves it"

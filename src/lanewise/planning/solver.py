@@ -11,13 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lanewise.errors import MissingDependency
-from lanewise.planning.choices import bundles
-
-if TYPE_CHECKING:
-    from lanewise.planning.choices import Pick, Problem
+from lanewise.planning.choices import Pick, Problem, bundles
 
 STEPS = 20_000  # the largest rate of a group in whole steps
 FULL = 10**11  # a full resource in whole parts

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lanewise.errors import unknown_name
 from lanewise.perf.latency import latency
-from lanewise.perf.predict import predict
+from lanewise.perf.predict import Prediction, predict
 from lanewise.perf.resources import weakest
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.plan import STEADY, Copies, Metric, Plan, Service
-from lanewise.routes.model import Via
+from lanewise.results.service_result import ServiceResult
+from lanewise.routes.model import Route, Via
 from lanewise.serving import steady
 from lanewise.serving.peak import under_load
 from lanewise.serving.workload import workload
-from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lanewise.perf.predict import Prediction
-    from lanewise.results.service_result import ServiceResult
-    from lanewise.routes.model import Route
-    from lanewise.topology.model import System
+from lanewise.topology.model import Kind, System
 
 COPY_METRICS = {
     "goodput": "payload bytes a second of all flows together",

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from lanewise.options.sampling import SamplingRule
 from lanewise.results.estimate import median_interval
-from lanewise.results.match import identity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from lanewise.options.sampling import SamplingRule
-    from lanewise.results.match import Identity
-    from lanewise.results.sample import Sample
+from lanewise.results.match import Identity, identity
+from lanewise.results.sample import Sample
 
 
 def sample_until(rule: SamplingRule, metric: str, measure: Callable[[], Iterable[Sample]]) -> Iterator[Sample]:

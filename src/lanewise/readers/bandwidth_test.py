@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers.form import MIB, ToolResults, ToolValue, observation
 from lanewise.readers.texts import WHOLE
-
-if TYPE_CHECKING:
-    from lanewise.results.observation import Observation
+from lanewise.results.observation import Observation
 
 TOOL = "bandwidthTest"
 _TITLE = re.compile(r"(Host to Device|Device to Host|Device to Device) Bandwidth, (\d+) Device\(s\)")

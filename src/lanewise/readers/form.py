@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.results.observation import Observation, Source
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 GIB = 2.0**30
 MIB = 2.0**20

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers.form import GIB, ToolResults, ToolValue, observation
 from lanewise.readers.texts import WHOLE
-
-if TYPE_CHECKING:
-    from lanewise.results.observation import Observation
+from lanewise.results.observation import Observation
 
 TOOL = "gdsio"
 _START = re.compile(r"IoType:\s*(\w+)")

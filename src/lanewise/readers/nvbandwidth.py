@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers.form import ToolResults, observation
 from lanewise.readers.nvbandwidth_cases import cell_of, engine_of, is_square
 from lanewise.readers.texts import WHOLE, matrix
-
-if TYPE_CHECKING:
-    from lanewise.results.observation import Observation
+from lanewise.results.observation import Observation
 
 Rows = Sequence[Sequence[float | None]]
 _VERSION = re.compile(r"nvbandwidth Version:\s*v?([\d.]+)")

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers.form import ToolResults, ToolValue, observation
 from lanewise.readers.texts import WHOLE, TextMatrix, matrix
-
-if TYPE_CHECKING:
-    from lanewise.results.observation import Observation
+from lanewise.results.observation import Observation
 
 TOOL = "p2pBandwidthLatencyTest"
 _ACCESS = re.compile(r"Device=(\d+) (CAN|CANNOT) Access Peer Device=(\d+)")

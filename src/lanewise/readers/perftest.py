@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers.form import MIB, ToolResults, ToolValue, observation
 from lanewise.readers.texts import WHOLE
-
-if TYPE_CHECKING:
-    from lanewise.results.observation import Observation
+from lanewise.results.observation import Observation
 
 _TITLE = re.compile(
     r"(RDMA_Write|RDMA_Read|Send|Atomic)(?:_imm)?[ _](?:[A-Z]+_AND_[A-Z]+[ _])?"

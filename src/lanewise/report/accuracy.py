@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.report import methods, page
 from lanewise.results import statistics
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from lanewise.results.observation import Observation
-    from lanewise.results.run import Run, StudyRun
-    from lanewise.results.statistics import Residuals
+from lanewise.results.observation import Observation
+from lanewise.results.run import Run, StudyRun
+from lanewise.results.statistics import Residuals
 
 
 def accuracy_page(run: Run) -> str:

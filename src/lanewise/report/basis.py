@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lanewise import units
 from lanewise.results import statistics
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from lanewise.results.run import Run
+from lanewise.results.run import Run
 
 _FILE = "accuracy.json"
 

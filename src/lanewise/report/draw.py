@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from lanewise.report.layout import prepare
-from lanewise.report.shapes import BoxShape, GroupShape, LineShape, MarkerShape, TextShape
-
-if TYPE_CHECKING:
-    from lanewise.report.shapes import Canvas, Shape
-    from lanewise.results.outline import Outline
+from lanewise.report.shapes import BoxShape, Canvas, GroupShape, LineShape, MarkerShape, Shape, TextShape
+from lanewise.results.outline import Outline
 
 _FONTS = "'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 _RULE = re.compile(r"(\w*)(?:\.(\w+))? \{ (.*?) \}")

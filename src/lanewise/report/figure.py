@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from lanewise.errors import MissingDependency
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, without yellow (too pale) and black.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#6b6b6b")

@@ -6,16 +6,13 @@ The lower hosts are drawn upside down, network cards first, so that every networ
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lanewise.report import grid as g
 from lanewise.report import levels as lv
+from lanewise.report.grid import Grid
+from lanewise.report.levels import Levels, LinkPolyline
 from lanewise.report.tracks import free_track
-
-if TYPE_CHECKING:
-    from lanewise.report.grid import Grid
-    from lanewise.report.levels import Levels, LinkPolyline
-    from lanewise.results.outline import Outline, OutlineBox
+from lanewise.results.outline import Outline, OutlineBox
 
 FOLD_WIDTH = 1500.0  # px; a page shows about 1250 at full size
 _GAP = 24.0

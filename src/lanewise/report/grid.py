@@ -6,16 +6,12 @@ crosses it unless it must.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from lanewise.report.metrics import cut, text_width
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lanewise.results.outline import Outline, OutlineBox, OutlineLine
+from lanewise.results.outline import Outline, OutlineBox, OutlineLine
 
 NAME, SMALL, LABEL = 10.5, 9.0, 9.0  # font sizes in px
 LEAF, STEP, CLEAR = 70.0, 11.0, 5.0  # narrowest leaf, line of text, text to border

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import resources
-from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.report import page as prepared
@@ -13,9 +12,7 @@ from lanewise.report.plots import plot
 from lanewise.report.service_page import service_parts
 from lanewise.report.surfaces import is_wide
 from lanewise.results import statistics
-
-if TYPE_CHECKING:
-    from lanewise.results.run import Run
+from lanewise.results.run import Run
 
 
 def report_html(run: Run, title: str = "") -> str:

@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import Any, ParamSpec
 
+from lanewise.catalog import Part
+from lanewise.installed import Piece
+from lanewise.perf.matrix import RateMatrix
+from lanewise.perf.predict import Prediction
+from lanewise.perf.transfers import FinishedTransfer
+from lanewise.planning.ask import Ask
+from lanewise.planning.confirm import Confirmation
 from lanewise.planning.layouts import Ranking
 from lanewise.planning.pins import Pinning
 from lanewise.planning.pins import lines as environment
+from lanewise.planning.place import Candidate, Placement
 from lanewise.planning.positions import commands
+from lanewise.planning.score import Allocation, Score
 from lanewise.report.words import link_speed
 from lanewise.results.codec import encode
+from lanewise.results.compare import Comparison, RowPair
+from lanewise.results.observation import Observation
+from lanewise.results.run import LeftOut
 from lanewise.results.service_result import ServiceResult
+from lanewise.routes.matrix import ClassMatrix, Peers
+from lanewise.routes.model import Route
 from lanewise.serving.steady import ServiceRate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from lanewise.catalog import Part
-    from lanewise.installed import Piece
-    from lanewise.perf.matrix import RateMatrix
-    from lanewise.perf.predict import Prediction
-    from lanewise.perf.transfers import FinishedTransfer
-    from lanewise.planning.ask import Ask
-    from lanewise.planning.confirm import Confirmation
-    from lanewise.planning.place import Candidate, Placement
-    from lanewise.planning.score import Allocation, Score
-    from lanewise.results.compare import Comparison, RowPair
-    from lanewise.results.observation import Observation
-    from lanewise.results.run import LeftOut
-    from lanewise.routes.matrix import ClassMatrix, Peers
-    from lanewise.routes.model import Route
-    from lanewise.studies.calibrate import CalibrationFit
-    from lanewise.studies.form import StudyForm
-    from lanewise.topology.model import System
-
+from lanewise.studies.calibrate import CalibrationFit
+from lanewise.studies.form import StudyForm
+from lanewise.topology.model import System
 
 P = ParamSpec("P")
 

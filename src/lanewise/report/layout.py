@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from lanewise.report import grid as g
 from lanewise.report.fold import arrange
+from lanewise.report.grid import GridCell
 from lanewise.report.legend import legend
-from lanewise.report.levels import MIRRORED, detail_lines, one_line, shown_cells
+from lanewise.report.levels import MIRRORED, BarPlace, Levels, LinkPolyline, detail_lines, one_line, shown_cells
 from lanewise.report.metrics import clip, text_width
 from lanewise.report.paths import route_shapes, shifted
 from lanewise.report.shapes import BoxShape, Canvas, GroupShape, LineShape, MarkerShape, Shape, TextShape
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.report.grid import GridCell
-    from lanewise.report.levels import BarPlace, Levels, LinkPolyline
-    from lanewise.results.outline import Outline, OutlineBox, OutlineLine
+from lanewise.results.outline import Outline, OutlineBox, OutlineLine
 
 _STEPS = (0.25, 0.5, 0.75, 0.9)
 MARGIN = 8.0

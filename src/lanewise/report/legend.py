@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lanewise.report import grid as g
 from lanewise.report.metrics import text_width
 from lanewise.report.paths import ROUTE_COLOURS
 from lanewise.report.shapes import BoxShape, LineShape, MarkerShape, Shape, TextShape
-
-if TYPE_CHECKING:
-    from lanewise.results.outline import Outline, OutlineBox
+from lanewise.results.outline import Outline, OutlineBox
 
 _KINDS = {
     "pcie": "PCIe",

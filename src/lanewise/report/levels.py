@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from lanewise.report import grid as g
+from lanewise.report.grid import Grid, GridCell
 from lanewise.report.metrics import wrap
 from lanewise.report.tracks import Tracks, free_track
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lanewise.report.grid import Grid, GridCell
-    from lanewise.results.outline import Outline, OutlineBox, OutlineLine, OutlineSpan
+from lanewise.results.outline import Outline, OutlineBox, OutlineLine, OutlineSpan
 
 Point = tuple[float, float]
 TRACK, SPAN, BAR, TITLE = 19.0, 26.0, 22.0, 17.0

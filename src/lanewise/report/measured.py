@@ -5,18 +5,14 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.report import methods, page
 from lanewise.results.match import CONTEXT, METHOD, identity
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Chart, Series
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 MOST_ROWS = 3600  # of all tables together, so that a page stays under 1.5 MB
 SHORT = 12  # rows that are shown at once beside a chart of them

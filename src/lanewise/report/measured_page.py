@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lanewise.report import measured, measured_plots
 from lanewise.report.plots import plot
 from lanewise.report.surfaces import is_wide
-
-if TYPE_CHECKING:
-    from lanewise.results.run import Run
+from lanewise.results.run import Run
 
 MOST_DRAWN = 500_000  # characters of charts on one page, so that it stays under 1.5 MB
 

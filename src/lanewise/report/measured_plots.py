@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lanewise import units
 from lanewise.report.figure import COLOURS, MARKERS, PAPER, RULE, SMALL, SOFT, dress, frame, painted, quantity
 from lanewise.report.measured import label, spread
 from lanewise.report.metrics import clip
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from lanewise.results.observation import Observation
+from lanewise.results.observation import Observation
 
 WIDEST = 12  # cells whose samples are drawn
 MOST_LINES = 8  # in one chart: as many as there are colours

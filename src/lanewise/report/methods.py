@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from lanewise.results import statistics
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lanewise.results.observation import Observation
-    from lanewise.results.statistics import Residuals
+from lanewise.results.observation import Observation
+from lanewise.results.statistics import Residuals
 
 
 @dataclass(frozen=True, slots=True)

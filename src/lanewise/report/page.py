@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.report import measured, methods, services
 from lanewise.report.citations import shortened
 from lanewise.results import statistics
 from lanewise.results.match import identity
-from lanewise.results.observation import Source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lanewise.results.observation import Observation
-    from lanewise.results.run import Run, StudyRun
-    from lanewise.results.statistics import Residuals
+from lanewise.results.observation import Observation, Source
+from lanewise.results.run import Run, StudyRun
+from lanewise.results.statistics import Residuals
 
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
 _BASES = ("physics", "calibrated", "fitted")

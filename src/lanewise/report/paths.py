@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from lanewise.report import grid as g
+from lanewise.report.levels import Levels
 from lanewise.report.shapes import LineShape, MarkerShape, Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.report.levels import Levels
-    from lanewise.results.outline import Outline, OutlinePath
+from lanewise.results.outline import Outline, OutlinePath
 
 Point = tuple[float, float]
 ROUTE_COLOURS = 6

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lanewise import units
 from lanewise.report.figure import COLOURS, INK, MARKERS, PAPER, SOFT, dress, frame, legend, painted, quantity
 from lanewise.report.surfaces import surface
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.results.run import Chart, Series
+from lanewise.results.run import Chart, Series
 
 _DASHES: dict[str, Any] = {"measured": (0, (4, 1.5)), "extrapolated": (0, (1, 1.5))}
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from lanewise.report import page, service_plots, services
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from lanewise.results.run import Run
-    from lanewise.results.service_result import ServiceResult
+from lanewise.results.run import Run
+from lanewise.results.service_result import ServiceResult
 
 MOST_DRAWN = 12  # services with charts on one page, so that it stays under 1.5 MB
 

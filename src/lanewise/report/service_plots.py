@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from lanewise import units
 from lanewise.report import services
 from lanewise.report.colours import on
 from lanewise.report.figure import COLOURS, INK, PAPER, RULE, SOFT, dress, frame, legend, note, painted, quantity
 from lanewise.report.metrics import clip, text_width
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.report.services import Scale, Strip
-    from lanewise.results.service_result import ServiceResult, Stage
+from lanewise.report.services import Scale, Strip
+from lanewise.results.service_result import ServiceResult, Stage
 
 POINTS = 120  # in a line: more cannot be told apart in print
 FULL = 0.9  # use from which a strip stands out

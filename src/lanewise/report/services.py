@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.report import page
 from lanewise.report.citations import shortened
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lanewise.results.search_run import SearchRun
-    from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage
+from lanewise.results.search_run import SearchRun
+from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage
 
 BUSIEST = 10
 ALIKE = 0.05  # GPUs whose uses differ by no more are shown as one

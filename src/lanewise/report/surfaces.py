@@ -6,19 +6,15 @@ Plain SVG with its coordinates decided here, as text has to fit into cells; it n
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from lanewise.report.colours import EVEN, even, on
 from lanewise.report.figure import FONTS, INK, PAPER, SOFT
 from lanewise.report.metrics import clip, text_width
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lanewise.results.run import Chart, Series
+from lanewise.results.run import Chart, Series
 
 NARROW, WIDE = 620.0, 1160.0  # px: a chart among others, and one that takes the page's whole width
 _SIZE, _SMALLEST, _SMALL = 12.0, 8.5, 11.5  # px of letters: values at best and at least, everything else

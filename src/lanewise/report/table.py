@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from lanewise.report.screen import PIPE, Screen
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lanewise.topology.model import System
+from lanewise.topology.model import System
 
 GAP = 2  # blanks between columns
 _COMFORT = 20  # letters that a text may have before columns are given up for it

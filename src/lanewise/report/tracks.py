@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lanewise.report import grid as g
+from lanewise.report.grid import Grid, GridCell
 from lanewise.report.metrics import text_width
-
-if TYPE_CHECKING:
-    from lanewise.report.grid import Grid, GridCell
-    from lanewise.results.outline import Outline, OutlineLine, OutlineSpan
+from lanewise.results.outline import Outline, OutlineLine, OutlineSpan
 
 
 class Tracks:

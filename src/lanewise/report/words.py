@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lanewise import units
 from lanewise.results import statistics
-
-if TYPE_CHECKING:
-    from lanewise.topology.model import Link
+from lanewise.topology.model import Link
 
 
 def link_speed(link: Link) -> str:

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from lanewise.results.estimate import median_interval
 from lanewise.results.match import identity, join
 from lanewise.results.observation import Basis, Observation, Source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lanewise.results.run import Run
-    from lanewise.results.service_result import ServiceResult
+from lanewise.results.run import Run
+from lanewise.results.service_result import ServiceResult
 
 # What is said of both sides of a pair of measured rows where it is not the same.
 _HOW = ("engine", "mode", "p2p", "link under load", "NUMA node", "data", "tool")

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:

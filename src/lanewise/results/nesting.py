@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from lanewise.topology.model import Kind, LinkKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lanewise.topology.model import Link, System
+from lanewise.topology.model import Kind, Link, LinkKind, System
 
 _BARS = (Kind.NVSWITCH, Kind.NETSWITCH)
 _TREE = (LinkKind.PCIE, LinkKind.FABRIC)

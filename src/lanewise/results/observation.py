@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from lanewise import units
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Source(StrEnum):

@@ -6,15 +6,11 @@ later, larger or in another style, from this plain data.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from lanewise.results.nesting import Nest, nest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from lanewise.topology.model import Device, Link, System
+from lanewise.topology.model import Device, Link, System
 
 CONTAINERS = ("host", "numa", "pool")
 

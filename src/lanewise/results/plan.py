@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.perf.flow import Flow
-    from lanewise.results.observation import Observation, Source
-    from lanewise.topology.model import System
-
+from lanewise.perf.flow import Flow
+from lanewise.results.observation import Observation, Source
+from lanewise.topology.model import System
 
 # How the rate of a service is predicted.
 METHODS = (STEADY, SIMULATION) = ("steady state", "simulation")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lanewise.results.observation import Observation
-    from lanewise.results.outline import Outline
-    from lanewise.results.service_result import ServiceResult
+from lanewise.results.observation import Observation
+from lanewise.results.outline import Outline
+from lanewise.results.service_result import ServiceResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,13 @@ A run file, the file of samples and what an interrupted measurement keeps all de
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lanewise import units
 from lanewise.results.match import group
 from lanewise.results.observation import Observation, Source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,11 @@ Who made it does not matter: the event simulation, or a load test of real machin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lanewise.results.observation import Source
-    from lanewise.results.search_run import SearchRun
+from lanewise.results.observation import Source
+from lanewise.results.search_run import SearchRun
 
 
 @dataclass(frozen=True, slots=True)

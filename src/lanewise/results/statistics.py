@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from lanewise.results.observation import Source
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from lanewise.results.observation import Observation
-    from lanewise.results.run import Run, StudyRun
+from lanewise.results.observation import Observation, Source
+from lanewise.results.run import Run, StudyRun
 
 CLOSE_PCT, FAR_PCT = 5.0, 10.0
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lanewise.routes.model import reversed_hops
 from lanewise.routes.paths import NVLINKS, Hops, reach, root_of, shortest, sockets, turns_at_cpu
-from lanewise.topology.model import Kind, LinkKind
-
-if TYPE_CHECKING:
-    from lanewise.topology.model import System
+from lanewise.topology.model import Kind, LinkKind, System
 
 LOCAL, PIX, PXB, PHB, NODE, SYS, NET = "LOC", "PIX", "PXB", "PHB", "NODE", "SYS", "NET"
 MEANING = {

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lanewise.errors import InputError, Unreachable, unknown_name
 from lanewise.routes.network import nearest_memory
 from lanewise.routes.paths import root_of
-from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from lanewise.topology.model import System
+from lanewise.topology.model import Kind, System
 
 ANY_HOST = "host"
 _PASSED = {

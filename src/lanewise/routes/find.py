@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from lanewise.errors import Unreachable, error_location
 from lanewise.routes.classify import LOCAL, NET, class_of, rank, topo_class
@@ -24,12 +24,7 @@ from lanewise.routes.paths import (
     turns_at_cpu,
 )
 from lanewise.routes.rules import domain_key, peer_hops, refusal, why_not_below_root
-from lanewise.topology.model import Kind, LinkKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from lanewise.topology.model import System
+from lanewise.topology.model import Kind, LinkKind, System
 
 OFF = "P2P is off"
 MOST_CARDS = 4

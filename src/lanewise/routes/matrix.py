@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from lanewise.errors import Unreachable
 from lanewise.routes.classify import NET, topo_class
 from lanewise.routes.find import route
 from lanewise.routes.model import Via
 from lanewise.routes.paths import root_of
-from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.topology.model import System
+from lanewise.topology.model import Kind, System
 
 SELF, APART = "X", "-"
 

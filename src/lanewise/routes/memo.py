@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
+from typing import TypeVar, TypeVarTuple
 from weakref import WeakKeyDictionary
 
 from lanewise.topology.model import System, SystemLayout
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _Args = TypeVarTuple("_Args")
 _Result = TypeVar("_Result")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from lanewise.topology.model import Link
+from lanewise.topology.model import Link
 
 
 class Via(StrEnum):

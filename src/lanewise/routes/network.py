@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lanewise.errors import Unreachable
 from lanewise.routes.classify import class_of, rank
 from lanewise.routes.memo import memoized
 from lanewise.routes.paths import NETWORK, Hops, over_roots, reach, shortest
 from lanewise.routes.rules import peer_hops
-from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from lanewise.topology.model import System
+from lanewise.topology.model import Kind, System
 
 
 @dataclass(frozen=True, slots=True)

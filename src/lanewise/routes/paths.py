@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import shlex
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from lanewise.errors import Unreachable
 from lanewise.routes.memo import memoized
 from lanewise.routes.model import Hop, reversed_hops
-from lanewise.topology.model import Kind, LinkKind
+from lanewise.topology.model import Device, Kind, LinkKind, System
 from lanewise.topology.ready import ready_systems
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lanewise.topology.model import Device, System
 
 Hops = tuple[Hop, ...]
 TREE = frozenset({LinkKind.PCIE})

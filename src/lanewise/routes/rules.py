@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from lanewise.routes.classify import bridges
 from lanewise.routes.memo import memoized
+from lanewise.routes.model import Hop
 from lanewise.routes.paths import FABRIC, Hops, over_roots, root_of, shortest, turns_at_cpu
-from lanewise.topology.model import Kind, LinkKind
-
-if TYPE_CHECKING:
-    from lanewise.routes.model import Hop
-    from lanewise.topology.model import System
+from lanewise.topology.model import Kind, LinkKind, System
 
 DEFAULT_SCOPE = "root-complex"
 _WITHIN = {"root-complex": "one host bridge", "socket": "one socket"}

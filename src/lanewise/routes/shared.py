@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from lanewise.errors import Unreachable
 from lanewise.routes.find import route as find_route
-from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from lanewise.routes.model import Route
-    from lanewise.topology.model import System
+from lanewise.routes.model import Route
+from lanewise.topology.model import Kind, System
 
 
 def shared_links(routes: Iterable[Route]) -> dict[tuple[str, str, str], tuple[Route, ...]]:

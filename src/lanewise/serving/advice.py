@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from lanewise import units
-from lanewise.results.service_result import Advice
+from lanewise.results.service_result import Advice, ServiceResult
 from lanewise.serving.ceiling import RAISE, apart, ceiling
-from lanewise.serving.simulation import alone_rate
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.results.service_result import ServiceResult
-    from lanewise.serving.simulation import Deployment, Simulation
+from lanewise.serving.simulation import Deployment, Simulation, alone_rate
 
 WORTH = 0.005  # gains below this share are noise
 BUSY = 0.8  # below this use nothing is full, so what is late is late for another reason

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError
-
-if TYPE_CHECKING:
-    from lanewise.results.search_run import SearchRun
+from lanewise.results.search_run import SearchRun
 
 # The standard deviation of the boundary that a run of n queries sees is about NOISE / sqrt(n), relative: late queries
 # come in clusters, whose length and whose sensitivity to the rate grow alike towards saturation. Simulated with M/D/1,

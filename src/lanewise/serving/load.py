@@ -5,20 +5,15 @@ from __future__ import annotations
 import math
 import numbers
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.errors import Contradiction, FormatError, InputError, unknown_name
 from lanewise.perf.flow import COMMA
 from lanewise.serving.workload import MAX_BATCH, Workload, workload
-from lanewise.topology.model import Kind
+from lanewise.topology.model import Kind, System
 from lanewise.topology.ranges import expand
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from lanewise.topology.model import System
 
 SCENARIOS = ("server", "offline", "single-stream", "multi-stream")
 COPIES = ("gathered", "per-query")

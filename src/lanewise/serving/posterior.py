@@ -8,18 +8,14 @@ so that a server whose latency hardly scatters (batches) is found sooner than on
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanewise.results.search_run import SearchRun
+from lanewise.serving.durations import Durations
 from lanewise.serving.verdict import most_late
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.results.search_run import SearchRun
-    from lanewise.serving.durations import Durations
 
 Array = NDArray[np.float64]
 

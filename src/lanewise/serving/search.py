@@ -14,16 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError
+from lanewise.results.search_run import SearchRun
 from lanewise.serving import time_budget
 from lanewise.serving.durations import Durations, check_positive
+from lanewise.serving.posterior import Posterior
 from lanewise.serving.time_budget import TimeBudget
-
-if TYPE_CHECKING:
-    from lanewise.results.search_run import SearchRun
-    from lanewise.serving.posterior import Posterior
 
 # Chance outside the interval, on each side.
 OUTSIDE = 0.05

@@ -7,24 +7,19 @@ Poisson and latency counts from the scheduled time (MLPerf inference rules).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import lanewise._native as _native
 from lanewise.errors import InputError, Unreachable
 from lanewise.perf.flow import Flow
 from lanewise.perf.latency import latency
-from lanewise.perf.plans import plan, plan_all, staging_mode
+from lanewise.perf.plans import Planned, plan, plan_all, staging_mode
 from lanewise.perf.predict import compete
 from lanewise.perf.sharing import FlowClass, native_errors, network_of
 from lanewise.serving.load import ServiceLoad, check, gpus_of
 from lanewise.serving.times import ServiceTimes, service_times
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from lanewise.perf.plans import Planned
-    from lanewise.topology.model import System
+from lanewise.topology.model import System
 
 # What passes before a copy's first byte: on an H200 (PCIe Gen5) 150,528 B copied one by one reach 27.3 GB/s, one large
 # copy 55.5 GB/s, so issuing takes 150,528 B * (1 / 27.3 - 1 / 55.5) = 2.8 us; batches of 8 to 128 of them in one call

@@ -6,8 +6,8 @@ This is the ceiling that queueing approaches from below; it knows no latency bou
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from lanewise.catalog import Part
 from lanewise.errors import InputError, unknown_name
 from lanewise.perf.flow import Flow
 from lanewise.perf.predict import Prediction, predict
@@ -15,11 +15,7 @@ from lanewise.perf.resources import weakest
 from lanewise.serving.load import ServiceLoad, gpus_of
 from lanewise.serving.times import service_times, software_cost, stated_rate
 from lanewise.serving.workload import Workload, workload
-
-if TYPE_CHECKING:
-    from lanewise.catalog import Part
-    from lanewise.topology.model import System
-
+from lanewise.topology.model import System
 
 MODES = ("server", "offline")
 

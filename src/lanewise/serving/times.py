@@ -6,21 +6,17 @@ A rate fixes the time of a full batch, so that the peak of a GPU stays the state
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import inf
-from typing import TYPE_CHECKING
 
+from lanewise.catalog import Part
 from lanewise.errors import InputError
 from lanewise.perf.resources import cite, weakest
 from lanewise.serving.queues import md1_service
 from lanewise.serving.workload import Workload, workload, workloads
 from lanewise.units import readable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from lanewise.catalog import Part
 
 RATE_ONLY = (
     "only a rate is known, so a small batch is taken to be as efficient as a large one: "

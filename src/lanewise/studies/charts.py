@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lanewise.errors import error_location
 from lanewise.perf.predict import Prediction, predict
+from lanewise.results.observation import Observation
 from lanewise.results.outline import outline
 from lanewise.results.plan import Copies, Service
 from lanewise.results.run import Chart, Drawing, Series
+from lanewise.results.service_result import ServiceResult
 from lanewise.serving import steady
 from lanewise.serving.peak import under_load
-from lanewise.studies.context import scenario
-from lanewise.studies.form import SurfaceForm
+from lanewise.studies.context import StudyContext, scenario
+from lanewise.studies.form import ChartForm, DrawingForm, ScenarioForm, StudyForm, SurfaceForm
 from lanewise.studies.rows import ValueKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lanewise.results.observation import Observation
-    from lanewise.results.service_result import ServiceResult
-    from lanewise.studies.context import StudyContext
-    from lanewise.studies.form import ChartForm, DrawingForm, ScenarioForm, StudyForm
-    from lanewise.topology.model import System
+from lanewise.topology.model import System
 
 
 def charts(form: StudyForm, rows: Sequence[Observation]) -> tuple[Chart, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from lanewise import units
 from lanewise.errors import FormatError, LanewiseError, error_location
@@ -10,12 +11,8 @@ from lanewise.expressions import describe, is_number
 from lanewise.perf.resources import weakest
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.run import Conclusion
+from lanewise.studies.form import ConclusionForm, RowForm
 from lanewise.studies.rows import NotStated, StudyRows, ValueKind
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.studies.form import ConclusionForm, RowForm
 
 
 def derive(row: RowForm, before: Sequence[Observation]) -> Observation:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from lanewise.errors import Location
 from lanewise.results.plan import STEADY
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lanewise.errors import Location
 
 FORMAT = 1
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.catalog import Catalog, Figure
 from lanewise.errors import error_location
 from lanewise.results.run import Hypothesis
-from lanewise.studies.calibrate import calibrate
+from lanewise.studies.calibrate import CalibrationFit, calibrate
 from lanewise.studies.context import StudyContext, fittable, targets
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.studies.calibrate import CalibrationFit
-    from lanewise.studies.form import HypothesisForm, RowForm
+from lanewise.studies.form import HypothesisForm, RowForm
 
 
 def try_hypothesis(

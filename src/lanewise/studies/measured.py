@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.errors import FormatError, InputError
-from lanewise.perf.flow import parse_flows
+from lanewise.perf.flow import Flow, parse_flows
 from lanewise.results.match import CONTEXT, METHOD, Identity, group, identity
 from lanewise.results.observation import Observation, Source
 from lanewise.results.sample import Sample
 from lanewise.serving.workload import workload
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lanewise.perf.flow import Flow
-    from lanewise.studies.form import RowForm, StudyForm
+from lanewise.studies.form import RowForm, StudyForm
 
 # The measured metric that answers one of a study, of one flow and of several at once.
 _ONE = {"goodput": "goodput", "flow_goodput": "goodput", "latency": "latency"}

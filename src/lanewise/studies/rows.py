@@ -6,18 +6,15 @@ all(r.value >= 0.98 * v('gen4', 'TX2550 M7', gpus=r.gpus) for r in rows('gen4') 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lanewise.errors import FormatError, InputError, unknown_name
 from lanewise.expressions import STATEMENTS, StepLimit, describe, evaluate
 from lanewise.results import statistics
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from lanewise.results.observation import Observation
+from lanewise.results.observation import Observation
 
 
 class NotStated(InputError):

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lanewise.errors import error_location
 from lanewise.perf.flow import parse_flows
 from lanewise.results.plan import METHODS, STEADY
 from lanewise.studies.form import ScenarioForm
-
-if TYPE_CHECKING:
-    from lanewise.yaml_positions import YamlNode
+from lanewise.yaml_positions import YamlNode
 
 _SCENARIO = ("flows", "demand", "p2p", "service", "mode", "division", "host", "method")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lanewise import units
 from lanewise.catalog import KEYS, unit_of
@@ -16,15 +17,12 @@ from lanewise.studies.form import (
     FigureForm,
     FitForm,
     HypothesisForm,
+    RowForm,
+    StudyForm,
     SurfaceForm,
 )
 from lanewise.studies.scenarios import scenario, settings
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from lanewise.studies.form import RowForm, StudyForm
-    from lanewise.yaml_positions import YamlNode
+from lanewise.yaml_positions import YamlNode
 
 _FIT = ("part", "figure", "start", "low", "high", "note")
 _HYPOTHESIS = ("name", "says", "figures", "fit", "note")

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from lanewise.catalog import Catalog
 from lanewise.errors import Contradiction
 from lanewise.topology.expand_devices import ENDPOINTS
 from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind
+from lanewise.topology.problems import Problems
 from lanewise.topology.trees import COHERENT, TREE, Graph
-
-if TYPE_CHECKING:
-    from lanewise.catalog import Catalog
-    from lanewise.topology.problems import Problems
 
 ONE_BRIDGE = "rc0"
 _T = TypeVar("_T")

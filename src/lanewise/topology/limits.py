@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lanewise import units
+from lanewise.catalog import Catalog, Part
 from lanewise.errors import Contradiction, FormatError
 from lanewise.topology import speeds
 from lanewise.topology.model import Device, Kind, Link, LinkKind
-
-if TYPE_CHECKING:
-    from lanewise.catalog import Catalog, Part
-    from lanewise.topology.problems import Problems
+from lanewise.topology.problems import Problems
 
 Ends = tuple["Part | None", "Part | None"]
 _WIDEST = 16

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from lanewise.catalog import Catalog, Part
 from lanewise.errors import Location, unknown_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lanewise.catalog import Catalog, Part
 
 
 class Kind(StrEnum):

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from lanewise.errors import LanewiseError, error_location
-
-if TYPE_CHECKING:
-    from lanewise.errors import Location
+from lanewise.errors import LanewiseError, Location, error_location
 
 MAX_SHOWN = 4
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from lanewise import package_data
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lanewise.catalog import Catalog
-    from lanewise.topology.model import System
+from lanewise.catalog import Catalog
+from lanewise.topology.model import System
 
 
 def ready_systems() -> list[str]:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lanewise.errors import CannotMeasure, FormatError, InputError, Location
 from lanewise.loadtest.models.images import SIDE, Pixels
 from lanewise.loadtest.optional import need
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lanewise.loadtest.spec import SampleSpec
+from lanewise.loadtest.spec import SampleSpec
 
 ENDINGS = (".jpeg", ".jpg", ".png", ".bmp", ".webp")
 SHORT_SIDE = 256  # of the image before its centre of 224x224 is cut out

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from lanewise.errors import InputError
-
-if TYPE_CHECKING:
-    from lanewise.loadtest.spec import SampleSpec
+from lanewise.loadtest.spec import SampleSpec
 
 
 class Synthetic:

@@ -6,17 +6,14 @@ its rows can be compared with these. nvbandwidth reports one figure a case; here
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from itertools import combinations, permutations
-from typing import TYPE_CHECKING
 
 from lanewise.errors import unknown_name
 from lanewise.perf.flow import Flow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 
 class GpuScope(StrEnum):

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from lanewise.probes.gpu.names import Gpus
 from lanewise.probes.gpu.telemetry import nvml
 from lanewise.probes.machine import SYS, link, text
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from lanewise.probes.gpu.names import Gpus
 
 _CAPABILITIES, _NEXT, _EXPRESS = 0x34, 1, 0x10  # the PCI configuration space: first capability, next, PCI Express
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.errors import InputError
+from lanewise.perf.flow import Flow
 from lanewise.probes.machine import UNKNOWN, numa_nodes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from lanewise.perf.flow import Flow
 
 HOST = "host0"
 ANY_NODE = -1

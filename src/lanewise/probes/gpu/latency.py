@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from lanewise._native import ProbeFailure
+from lanewise.probes.gpu.cases import Measurement
 from lanewise.probes.gpu.flows import concurrent_flows, engine, path
+from lanewise.probes.gpu.session import GpuSession
 from lanewise.probes.sampling import sample_until
 from lanewise.results.sample import Sample
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from lanewise.probes.gpu.cases import Measurement
-    from lanewise.probes.gpu.session import GpuSession
 
 CHASE_STEPS = 100_000  # some 0.1 s, a tenth of nvbandwidth's
 LAUNCHES = 100

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from lanewise.probes import machine
 from lanewise.results.conditions import CLOCK_REASONS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 _FAULTS = 0x4 | 0x8 | 0x20 | 0x40 | 0x80  # what holds a busy GPU down; idle and set clocks are no fault
 _PAUSE = 0.005  # s; one reading costs some tens of microseconds, and samples take tens of milliseconds

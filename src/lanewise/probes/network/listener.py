@@ -5,20 +5,17 @@ from __future__ import annotations
 import secrets
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lanewise.errors import CannotMeasure, InputError, LanewiseError
+from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import messages
 from lanewise.probes.network.endpoints import Endpoint, tcp_endpoint, verbs_endpoint
 from lanewise.probes.network.measurement import NetworkMeasurement
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lanewise.options.measure_network import NetworkSideOptions
-    from lanewise.probes.network.messages import MessageStream
+from lanewise.probes.network.messages import MessageStream
 
 HELLO_S, DATA_S, IDLE_S = 2.0, 5.0, 90.0
 _SAME_VERSION = "use the same version of Lanewise on both sides"

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes.network.listener import open_listener, serve
 from lanewise.probes.network.messages import LOOPBACK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _CLIENT_S, _EXIT_S = 20.0, 5.0
 

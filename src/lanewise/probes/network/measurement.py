@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lanewise.errors import InputError
-from lanewise.options.measure_network import DIRECTIONS, OPERATIONS, READ, TRANSPORTS, VERBS, WRITE
-
-if TYPE_CHECKING:
-    from lanewise.options.measure_network import MeasureNetworkOptions
+from lanewise.options.measure_network import (
+    DIRECTIONS,
+    OPERATIONS,
+    READ,
+    TRANSPORTS,
+    VERBS,
+    WRITE,
+    MeasureNetworkOptions,
+)
 
 MOST_BYTES, MOST_CONNECTIONS, MOST_MEMORY = 1 << 28, 256, 1 << 32
 

@@ -8,14 +8,11 @@ import socket
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lanewise.errors import CannotMeasure, InputError
+from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes import machine
 from lanewise.probes.machine import text
-
-if TYPE_CHECKING:
-    from lanewise.options.measure_network import NetworkSideOptions
 
 NET = Path("/sys/class/net")
 RDMA = Path("/sys/class/infiniband")

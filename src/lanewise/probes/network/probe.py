@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure
+from lanewise.options.measure_network import MeasureNetworkOptions
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import numa
 from lanewise.probes.network.listener_process import listener_process
@@ -17,11 +18,6 @@ from lanewise.probes.network.session import Counters, NetworkRun, connect_sessio
 from lanewise.probes.sampling import sample_until
 from lanewise.results.observation import Source
 from lanewise.results.sample import Sample
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lanewise.options.measure_network import MeasureNetworkOptions
 
 FLOWS = {"to": "host0->host1", "from": "host1->host0"}
 PERCENTILES = {"latency_p50": 0.5, "latency_p99": 0.99, "latency_p99.9": 0.999}

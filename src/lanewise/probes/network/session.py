@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lanewise.errors import CannotMeasure
+from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import messages
-from lanewise.probes.network.endpoints import tcp_endpoint, verbs_endpoint
+from lanewise.probes.network.endpoints import Endpoint, tcp_endpoint, verbs_endpoint
+from lanewise.probes.network.measurement import NetworkMeasurement
 from lanewise.probes.network.messages import MessageStream
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from lanewise.options.measure_network import NetworkSideOptions
-    from lanewise.probes.network.endpoints import Endpoint
-    from lanewise.probes.network.measurement import NetworkMeasurement
 
 CONNECT_S, READY_S, DONE_S, CLOSE_S = 5.0, 20.0, 10.0, 2.0
 _SAME_VERSION = "use the same version on both sides"

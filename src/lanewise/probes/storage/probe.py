@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lanewise._native import StorageData, StorageTask
 from lanewise.errors import CannotMeasure
+from lanewise.options.measure_storage import MeasureStorageOptions
 from lanewise.probes.sampling import sample_until
-from lanewise.probes.storage.files import make_files, open_files
+from lanewise.probes.storage.files import StorageFiles, make_files, open_files
 from lanewise.probes.storage.samples import StorageSamples, not_measured
 from lanewise.probes.storage.session import StorageProgress, StorageSession, verified_count
 from lanewise.results.observation import Source
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from lanewise.options.measure_storage import MeasureStorageOptions
-    from lanewise.probes.storage.files import StorageFiles
-    from lanewise.results.sample import Sample
+from lanewise.results.sample import Sample
 
 _FILL_IO = 1 << 20
 

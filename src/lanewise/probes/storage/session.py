@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lanewise import _native, installed
 from lanewise.errors import CannotMeasure
+from lanewise.options.measure_storage import MeasureStorageOptions
 from lanewise.probes.machine import ROOT, available, cpus_of, native_errors, text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from lanewise.options.measure_storage import MeasureStorageOptions
-    from lanewise.probes.storage.files import StorageFile
+from lanewise.probes.storage.files import StorageFile
 
 _PROGRESS_S = 0.1  # between two reports of progress
 _SLEEP_S = 0.005

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from lanewise import units
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
 from lanewise.report.words import grade
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.results.run import FittedValue, LeftOut
-    from lanewise.studies.calibrate import CalibrationFit
+from lanewise.results.run import FittedValue, LeftOut
+from lanewise.studies.calibrate import CalibrationFit
 
 
 def render_calibration(fit: CalibrationFit, left_out: Sequence[LeftOut], screen: Screen = PIPE) -> str:

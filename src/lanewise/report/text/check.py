@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from lanewise import units
+from lanewise.checking.causes import Cause
+from lanewise.checking.checkup import Checkup, Finding
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
 from lanewise.report.words import plural
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.checking.causes import Cause
-    from lanewise.checking.checkup import Checkup, Finding
 
 # A server with 16 GPUs has 240 pairs: what is fine and not shown is counted.
 MOST_FINE = 12

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lanewise import units
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, TableCell, render_table
 from lanewise.report.words import grade
-
-if TYPE_CHECKING:
-    from lanewise.results.compare import Comparison, RowPair
+from lanewise.results.compare import Comparison, RowPair
 
 
 def render_comparison(comparison: Comparison, screen: Screen = PIPE) -> str:

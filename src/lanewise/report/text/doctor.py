@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
+from lanewise.installed import Piece
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, TableCell, render_table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from lanewise.installed import Piece
 
 
 def render_doctor(versions: Mapping[str, str], pieces: Sequence[Piece], screen: Screen = PIPE) -> str:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
+from lanewise.perf.transfers import FinishedTransfer
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.words import clock
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from lanewise.perf.transfers import FinishedTransfer
 
 LEGEND = {
     "X": "self",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, render_table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 def render_cases(cases: Sequence[Mapping[str, Any]], screen: Screen = PIPE) -> str:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from lanewise import units
+from lanewise.catalog import Figure, Part
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Footnotes, Table, render_table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.catalog import Figure, Part
 
 
 def render_parts(parts: Sequence[Part], screen: Screen = PIPE) -> str:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from lanewise import units
+from lanewise.planning.ask import Ask
 from lanewise.planning.layouts import Ranking
 from lanewise.planning.patterns import pattern
 from lanewise.planning.pins import Pinning
 from lanewise.planning.pins import lines as environment
+from lanewise.planning.place import Candidate, Placement
 from lanewise.planning.positions import commands, show_moves
+from lanewise.planning.score import Allocation
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Footnotes, Table, TableCell, heading, number_columns, render_table
 from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.planning.ask import Ask
-    from lanewise.planning.place import Candidate, Placement
-    from lanewise.planning.score import Allocation
 
 STEADY = "note: rates are those of steady state, not simulated"
 

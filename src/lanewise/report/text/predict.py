@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from lanewise import units
+from lanewise.perf.matrix import RateMatrix
+from lanewise.perf.predict import FlowRate, Prediction
+from lanewise.perf.transfers import FinishedTransfer
 from lanewise.report.basis import basis_note
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Footnotes, Table, heading, number_columns, render_table
 from lanewise.report.text.matrices import render_matrix, render_timeline
 from lanewise.report.words import clock, plural
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.perf.matrix import RateMatrix
-    from lanewise.perf.predict import FlowRate, Prediction
-    from lanewise.perf.transfers import FinishedTransfer
-    from lanewise.serving.steady import ServiceRate
-    from lanewise.topology.model import System
+from lanewise.serving.steady import ServiceRate
+from lanewise.topology.model import System
 
 
 def render_flow_rates(prediction: Prediction, screen: Screen = PIPE) -> str:

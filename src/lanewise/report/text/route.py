@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, heading, render_table
 from lanewise.report.text.matrices import render_classes
 from lanewise.report.words import link_speed, plural
+from lanewise.routes.matrix import ClassMatrix as ClassMatrix
+from lanewise.routes.matrix import Peers
+from lanewise.routes.model import Route
 from lanewise.routes.shared import sharers
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.routes.matrix import ClassMatrix as ClassMatrix
-    from lanewise.routes.matrix import Peers
-    from lanewise.routes.model import Route
-    from lanewise.topology.model import System
+from lanewise.topology.model import System
 
 
 def render_route(system: System, route: Route, screen: Screen = PIPE) -> str:

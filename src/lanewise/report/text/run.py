@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from lanewise import units
 from lanewise.report import measured, page
@@ -13,14 +13,10 @@ from lanewise.report.text.matrices import render_matrix
 from lanewise.report.text.service import render_service, services_table
 from lanewise.report.words import grade, plural
 from lanewise.results import statistics
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lanewise.results.observation import Observation
-    from lanewise.results.run import Conclusion, Run, StudyRun
-    from lanewise.results.statistics import Residuals
-    from lanewise.studies.form import StudyForm
+from lanewise.results.observation import Observation
+from lanewise.results.run import Conclusion, Run, StudyRun
+from lanewise.results.statistics import Residuals
+from lanewise.studies.form import StudyForm
 
 MOST_FAR_ROWS = 8  # rows off by more than 10 % that are shown at once
 FEW_ROWS = 12  # in all studies, which are shown without being asked for

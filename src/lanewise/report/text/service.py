@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from lanewise.report import services
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.results.service_result import ServiceResult
+from lanewise.results.service_result import ServiceResult
 
 WIDEST = 100  # columns of texts, however wide the terminal is
 _BAR = 20

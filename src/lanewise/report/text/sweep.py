@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from lanewise import units
+from lanewise.perf.predict import Prediction
 from lanewise.report import services
 from lanewise.report.basis import basis_note
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lanewise.perf.predict import Prediction
-    from lanewise.results.service_result import ServiceResult
-    from lanewise.serving.steady import ServiceRate
+from lanewise.results.service_result import ServiceResult
+from lanewise.serving.steady import ServiceRate
 
 _MOST_FLOWS = 4  # with more flows the slowest and the total say enough
 

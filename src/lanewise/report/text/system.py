@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, render_table
 from lanewise.report.words import link_speed
-from lanewise.topology.model import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from lanewise.topology.model import Device, System
+from lanewise.topology.model import Device, Kind, System
 
 
 def render_systems(systems: Sequence[System], screen: Screen = PIPE) -> str:
