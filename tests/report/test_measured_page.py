@@ -30,7 +30,7 @@ def row(flow: str = "gpu0->gpu1", value: float | None = 10.0, **more: object) ->
     return observation(flow=flow, value=value, **fields)  # type: ignore[arg-type]
 
 
-def part(name: str) -> measured.Part:
+def part(name: str) -> measured.MeasuredScenario:
     return next(one for one in measured.parts(rows()) if one.name == name)
 
 

@@ -50,31 +50,49 @@ def _study(study: StudyRun) -> list[str]:
         *_methods(study),
     ]
     if study.fitted:
-        found = [(v.key, units.readable(v.value, v.unit), _spread(v.spread), str(v.used), v.note) for v in study.fitted]
-        lines += ["Fitted:", _table(("figure", "value", "spread", "rows used", "note"), found)]
+        fitted = [
+            (v.key, units.readable(v.value, v.unit), _spread(v.spread), str(v.used), v.note) for v in study.fitted
+        ]
+        lines += ["Fitted:", _table(("figure", "value", "spread", "rows used", "note"), fitted)]
     if study.left_out:
-        left = [(g.group, str(g.rows), f"{g.rms_pct:.1f}", _signed(g.worst_pct)) for g in study.left_out]
+        left_out = [(g.group, str(g.rows), f"{g.rms_pct:.1f}", _signed(g.worst_pct)) for g in study.left_out]
         lines += [
             "Left out, fitted to the rest, then predicted:",
-            _table(("left out", "rows", "rms %", "worst %"), left),
+            _table(("left out", "rows", "rms %", "worst %"), left_out),
         ]
     if study.hypotheses:
-        tried = [(h.name, h.says, _number(h.rms_pct), _signed(h.worst_pct), str(h.fitted)) for h in study.hypotheses]
+        hypotheses = [
+            (h.name, h.says, _number(h.rms_pct), _signed(h.worst_pct), str(h.fitted)) for h in study.hypotheses
+        ]
         columns = ("explanation", "which says", "rms %", "worst %", "values fitted")
-        lines += ["Explanations tried on the same rows:", _table(columns, tried)]
-    others = methods.names(study.rows)
-    beside = (f"{others[0]} (residual %)",) if len(others) == 1 else ("other methods (residual %)",) * bool(others)
-    told = ("measured", "off measured %") if any(row.measured for row in study.rows) else ()
-    rows = [_row(row, others, bool(told)) for row in study.rows]
-    heads = ("table", "row", "unit", "published", "predicted", "residual %", *told, *beside, "basis", "limit", "role")
+        lines += ["Explanations tried on the same rows:", _table(columns, hypotheses)]
+    names = methods.names(study.rows)
+    method_heads = (
+        (f"{names[0]} (residual %)",) if len(names) == 1 else ("other methods (residual %)",) * bool(names)
+    )
+    measured_heads = ("measured", "off measured %") if any(row.measured for row in study.rows) else ()
+    rows = [_row(row, names, bool(measured_heads)) for row in study.rows]
+    heads = (
+        "table",
+        "row",
+        "unit",
+        "published",
+        "predicted",
+        "residual %",
+        *measured_heads,
+        *method_heads,
+        "basis",
+        "limit",
+        "role",
+    )
     return [*lines, "Every row:", _table(heads, rows)]
 
 
 def _against_measured(run: Run) -> list[str]:
     """By study as well, what was measured in place of what was published; nothing where nothing was."""
-    found = {study.name: statistics.against_measured(study.rows) for study in run.studies}
-    known = {name: group for name, group in found.items() if group.rows}
-    return ["## Against measured values, by study", _residuals("study", known)] if known else []
+    residuals = {study.name: statistics.against_measured(study.rows) for study in run.studies}
+    compared = {name: group for name, group in residuals.items() if group.rows}
+    return ["## Against measured values, by study", _residuals("study", compared)] if compared else []
 
 
 def _residuals(head: str, groups: Mapping[str, Residuals]) -> str:
@@ -97,13 +115,15 @@ def _residuals(head: str, groups: Mapping[str, Residuals]) -> str:
 
 def _methods(study: StudyRun) -> list[str]:
     """Other methods on the rows they answered, each under the rows' own values."""
-    found = methods.methods(study.rows)
-    if not found:
+    compared = methods.methods(study.rows)
+    if not compared:
         return []
     groups = {}
-    for one in found:
-        groups[one.own_name if len(found) == 1 else f"{one.own_name}, on the rows of {one.name}"] = one.own
-        groups[one.name] = one.other
+    for method in compared:
+        groups[method.own_name if len(compared) == 1 else f"{method.own_name}, on the rows of {method.name}"] = (
+            method.own
+        )
+        groups[method.name] = method.other
     return ["The same rows by another method:", _residuals("method", groups)]
 
 
@@ -160,6 +180,3 @@ def _number(value: float | None) -> str:
 
 def _signed(value: float | None) -> str:
     return "" if value is None else f"{round(value, 1) + 0.0:+.1f}"
-
-
-__all__ = ["accuracy_page"]

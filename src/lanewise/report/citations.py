@@ -12,15 +12,15 @@ _START = re.compile(r"; (?=\S+ [\w.]+ = )")
 
 def shortened(text: str) -> str:
     """'p a = 1, so (s); p b = 2, so (s)' as 'p a = 1 and b = 2, so (s)'; anything else as it is."""
-    found = [_FIGURE.fullmatch(piece) for piece in _START.split(text)]
-    pieces = list(zip(_START.split(text), found, strict=True))
-    said = []
+    matches = [_FIGURE.fullmatch(piece) for piece in _START.split(text)]
+    pieces = list(zip(_START.split(text), matches, strict=True))
+    texts = []
     for _, group in groupby(pieces, key=lambda piece: (piece[1]["part"], piece[1]["rest"]) if piece[1] else piece[0]):
         members = list(group)
         first = members[0][1]
         if first is None or len(members) == 1:
-            said += [piece for piece, _ in members]
+            texts += [piece for piece, _ in members]
             continue
         names = [match["figure"] for _, match in members if match]
-        said.append(f"{first['part']} {', '.join(names[:-1])} and {names[-1]}{first['rest']}")
-    return "; ".join(said)
+        texts.append(f"{first['part']} {', '.join(names[:-1])} and {names[-1]}{first['rest']}")
+    return "; ".join(texts)

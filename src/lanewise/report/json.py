@@ -61,7 +61,7 @@ def _head(system: System) -> dict[str, Any]:
 
 
 @_document("predict")
-def flow_rates(found: Prediction) -> dict[str, Any]:
+def flow_rates(prediction: Prediction) -> dict[str, Any]:
     """Flows together: goodput, interval, limit and basis."""
     flows = [
         {
@@ -69,13 +69,13 @@ def flow_rates(found: Prediction) -> dict[str, Any]:
             "limit": flow.limit, "basis": flow.basis, "rests_on": list(flow.rests_on), "doubt": flow.doubt or None,
             "routes": [_route(route) for route in flow.routes],
         }
-        for flow in found.flows
+        for flow in prediction.flows
     ]  # fmt: skip
-    return {**_head(found.system), "total": found.total, "unit": "B/s", "flows": flows}
+    return {**_head(prediction.system), "total": prediction.total, "unit": "B/s", "flows": flows}
 
 
 @_document("predict")
-def transfers(system: System, found: Sequence[FinishedTransfer]) -> dict[str, Any]:
+def transfers(system: System, finished: Sequence[FinishedTransfer]) -> dict[str, Any]:
     """Finite transfers: when each starts and ends, and its mean rate."""
     units = {"size": "B", "start": "s", "latency": "s", "finish": "s", "goodput": "B/s"}
     data = [
@@ -84,27 +84,27 @@ def transfers(system: System, found: Sequence[FinishedTransfer]) -> dict[str, An
             "goodput": f.rate, "limit": f.limit, "basis": f.basis, "rests_on": list(f.rests_on),
             "ways": [list(route.nodes) for route in f.routes],
         }
-        for f in found
+        for f in finished
     ]  # fmt: skip
     return {**_head(system), "units": units, "transfers": data}
 
 
 @_document("predict")
-def pairs(system: System, found: RateMatrix) -> dict[str, Any]:
+def pairs(system: System, matrix: RateMatrix) -> dict[str, Any]:
     """A rate or a latency for each pair of devices."""
     return {
-        **_head(system), "title": found.title, "unit": found.unit, "names": list(found.names),
-        "cells": [list(row) for row in found.cells], "limits": [list(row) for row in found.limits],
+        **_head(system), "title": matrix.title, "unit": matrix.unit, "names": list(matrix.names),
+        "cells": [list(row) for row in matrix.cells], "limits": [list(row) for row in matrix.limits],
     }  # fmt: skip
 
 
 @_document("predict")
-def steady_service(system: System, found: ServiceRate, mode: str, division: str) -> dict[str, Any]:
+def steady_service(system: System, service: ServiceRate, mode: str, division: str) -> dict[str, Any]:
     """A service in steady state."""
     return {
-        **_head(system), "workload": found.workload.name, "mode": mode, "division": division,
-        "gpus": len(found.prediction.flows), "qps": found.qps, "goodput": found.goodput, "unit": "B/s",
-        "limit": found.limit, "basis": found.basis, "rests_on": list(found.rests_on),
+        **_head(system), "workload": service.workload.name, "mode": mode, "division": division,
+        "gpus": len(service.prediction.flows), "qps": service.qps, "goodput": service.goodput, "unit": "B/s",
+        "limit": service.limit, "basis": service.basis, "rests_on": list(service.rests_on),
     }  # fmt: skip
 
 
@@ -124,35 +124,35 @@ def _point(answer: Prediction | ServiceRate | ServiceResult) -> dict[str, Any]:
 
 
 @_document("route")
-def routes(system: System, found: Sequence[Route]) -> dict[str, Any]:
+def routes(system: System, alternatives: Sequence[Route]) -> dict[str, Any]:
     """Routes between two devices."""
-    return {**_head(system), "routes": [_route(route) for route in found]}
+    return {**_head(system), "routes": [_route(route) for route in alternatives]}
 
 
-def _route(found: Route) -> dict[str, Any]:
+def _route(route: Route) -> dict[str, Any]:
     return {
-        "from": found.src, "to": found.dst, "class": found.cls, "via": str(found.via), "way": list(found.nodes),
-        "allowed": found.allowed, "why_not": found.reason or None, "stages": [_route(stage) for stage in found.stages],
-        "hops": [{"from": hop.start, "to": hop.end, "link": link_speed(hop.link)} for hop in found.hops],
+        "from": route.src, "to": route.dst, "class": route.cls, "via": str(route.via), "way": list(route.nodes),
+        "allowed": route.allowed, "why_not": route.reason or None, "stages": [_route(stage) for stage in route.stages],
+        "hops": [{"from": hop.start, "to": hop.end, "link": link_speed(hop.link)} for hop in route.hops],
     }  # fmt: skip
 
 
 @_document("route")
-def classes(system: System, found: ClassMatrix, peers: Sequence[Peers]) -> dict[str, Any]:
+def classes(system: System, matrix: ClassMatrix, peers: Sequence[Peers]) -> dict[str, Any]:
     """The class of the route between all pairs, and who can be peers."""
     return {
-        **_head(system), "names": list(found.names), "numa": list(found.numa),
-        "classes": [list(row) for row in found.cells], "notes": list(found.notes),
+        **_head(system), "names": list(matrix.names), "numa": list(matrix.numa),
+        "classes": [list(row) for row in matrix.cells], "notes": list(matrix.notes),
         "peers": [{"pair": [p.a, p.b], "allowed": p.allowed, "why_not": p.reason or None} for p in peers],
     }  # fmt: skip
 
 
 @_document("plan")
-def plan(found: Placement | Ranking | Pinning, ask: Ask, ref: str, parts: list[str]) -> dict[str, Any]:
+def plan(answer: Placement | Ranking | Pinning, ask: Ask, ref: str, parts: list[str]) -> dict[str, Any]:
     """The answer for programs."""
-    if isinstance(found, Ranking):
-        return _ranking_data(found, ask)
-    return _pinning_data(found) if isinstance(found, Pinning) else _placement_data(found, ref, parts)
+    if isinstance(answer, Ranking):
+        return _ranking_data(answer, ask)
+    return _pinning_data(answer) if isinstance(answer, Pinning) else _placement_data(answer, ref, parts)
 
 
 def _score_data(score: Score) -> dict[str, Any]:
@@ -171,96 +171,96 @@ def _line_data(line: Allocation) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _ranking_data(found: Ranking, ask: Ask) -> dict[str, Any]:
+def _ranking_data(ranking: Ranking, ask: Ask) -> dict[str, Any]:
     return {
         "answer": "ranking",
         "pattern": ask.pattern,
-        "by": found.by,
+        "by": ranking.by,
         "ranks": [
             {
-                "rank": each.rank, "system": each.system.name, "settings": dict(each.system.settings),
-                "total": each.score.total, "slowest": each.score.slowest, "why": each.reason or None,
-                **_score_data(each.score),
+                "rank": place.rank, "system": place.system.name, "settings": dict(place.system.settings),
+                "total": place.score.total, "slowest": place.score.slowest, "why": place.reason or None,
+                **_score_data(place.score),
             }
-            for each in found.ranks
+            for place in ranking.ranks
         ],
-        "cannot": [{"system": system.name, "why": error.cause} for system, error in found.errors],
+        "cannot": [{"system": system.name, "why": error.cause} for system, error in ranking.errors],
     }  # fmt: skip
 
 
-def _candidate_data(found: Candidate | None) -> dict[str, Any] | None:
-    if found is None:
+def _candidate_data(candidate: Candidate | None) -> dict[str, Any] | None:
+    if candidate is None:
         return None
     return {
         "moves": [
             {"device": move.device, "from": move.origin.host, "to": move.to.host, "at": move.to.at}
-            for move in found.moves
+            for move in candidate.moves
         ],
-        "serving": {name: list(gpus) for name, gpus in found.serving.items()},
-        "simulated": _confirmation_data(found.confirmed),
-        **_score_data(found.score),
+        "serving": {name: list(gpus) for name, gpus in candidate.serving.items()},
+        "simulated": _confirmation_data(candidate.confirmed),
+        **_score_data(candidate.score),
     }
 
 
-def _confirmation_data(found: Confirmation | None) -> dict[str, Any] | None:
-    if found is None:
+def _confirmation_data(confirmation: Confirmation | None) -> dict[str, Any] | None:
+    if confirmation is None:
         return None
     return {
-        "kept": found.bounds_kept,
-        "seconds": found.seconds,
-        "why_not": found.reason or None,
+        "kept": confirmation.bounds_kept,
+        "seconds": confirmation.seconds,
+        "why_not": confirmation.reason or None,
         "tenants": [
             {
-                "name": each.tenant, "qps": each.qps, "percentile": each.percentile, "bound": each.bound,
-                "latency": None if each.bound is None else each.latency,
-                "valid": None if each.bound is None else each.valid,
-                "reason": each.reason or None, "limit": each.limit or None, "queue_grows": each.grows,
+                "name": tenant.tenant, "qps": tenant.qps, "percentile": tenant.percentile, "bound": tenant.bound,
+                "latency": None if tenant.bound is None else tenant.latency,
+                "valid": None if tenant.bound is None else tenant.valid,
+                "reason": tenant.reason or None, "limit": tenant.limit or None, "queue_grows": tenant.grows,
             }
-            for each in found.tenants
+            for tenant in confirmation.tenants
         ],
     }  # fmt: skip
 
 
-def _placement_data(found: Placement, ref: str, parts: Sequence[str]) -> dict[str, Any]:
-    system = found.question.system
+def _placement_data(placement: Placement, ref: str, parts: Sequence[str]) -> dict[str, Any]:
+    system = placement.question.system
     return {
         "answer": "placement",
         "system": system.name,
         "settings": dict(system.settings),
-        "today": _candidate_data(found.current),
-        "between": [_candidate_data(each) for each in found.steps],
-        "best": _candidate_data(found.best),
-        "equal": [_candidate_data(candidate) for candidate in found.equal],
-        "commands": commands(system, ref, found.best.moves, parts),
-        "served": found.served,
-        "kept": found.bounds_kept,
-        "margin": found.margin,
-        "proven": not found.doubt,
-        "doubt": found.doubt or None,
-        "judged": found.judged,
+        "today": _candidate_data(placement.current),
+        "between": [_candidate_data(candidate) for candidate in placement.steps],
+        "best": _candidate_data(placement.best),
+        "equal": [_candidate_data(candidate) for candidate in placement.equal],
+        "commands": commands(system, ref, placement.best.moves, parts),
+        "served": placement.served,
+        "kept": placement.bounds_kept,
+        "margin": placement.margin,
+        "proven": not placement.doubt,
+        "doubt": placement.doubt or None,
+        "judged": placement.judged,
     }
 
 
-def _pinning_data(found: Pinning) -> dict[str, Any]:
+def _pinning_data(pinning: Pinning) -> dict[str, Any]:
     return {
         "answer": "pins",
-        "system": found.system.name,
-        "settings": dict(found.system.settings),
+        "system": pinning.system.name,
+        "settings": dict(pinning.system.settings),
         "pins": [
             {
                 "gpu": p.gpu, "host": p.host, "card": p.card, "class": p.route_class, "index": p.index, "numa": p.numa,
                 "sends": p.sends.rate, "receives": p.receives.rate, "limit": p.sends.limit, "environment": line,
             }
-            for p, line in zip(found.pins, environment(found), strict=True)
+            for p, line in zip(pinning.pins, environment(pinning), strict=True)
         ],
-        "proven": not found.doubt,
-        "doubt": found.doubt or None,
-        "slowest_over_further_classes": found.further.slowest if found.further else None,
+        "proven": not pinning.doubt,
+        "doubt": pinning.doubt or None,
+        "slowest_over_further_classes": pinning.further.slowest if pinning.further else None,
     }  # fmt: skip
 
 
 @_document("compare")
-def comparison(found: Comparison) -> dict[str, Any]:
+def comparison(result: Comparison) -> dict[str, Any]:
     """Pairs with their difference, and rows of one side only."""
     pairs = [
         {
@@ -280,16 +280,16 @@ def comparison(found: Comparison) -> dict[str, Any]:
             "right_limit": p.right.limit,
             "note": p.note,
         }
-        for p in found.pairs
+        for p in result.pairs
     ]
     alone = {
         side: [encode(row, side) for row in rows]
-        for side, rows in (("only_left", found.only_left), ("only_right", found.only_right))
+        for side, rows in (("only_left", result.only_left), ("only_right", result.only_right))
     }
-    names = {"left": found.left_name, "right": found.right_name}
-    conditions = {name: sides for name, *sides in found.conditions}
-    whole = {"speed": found.speed, "verdicts": found.verdicts, "conditions": conditions}
-    return {**names, "pairs": pairs, **alone, **(whole if found.verdicts else {})}
+    names = {"left": result.left_name, "right": result.right_name}
+    conditions = {name: sides for name, *sides in result.conditions}
+    whole = {"speed": result.speed, "verdicts": result.verdicts, "conditions": conditions}
+    return {**names, "pairs": pairs, **alone, **(whole if result.verdicts else {})}
 
 
 def _measured(pair: RowPair) -> dict[str, Any]:
@@ -310,25 +310,25 @@ def _interval(row: Observation) -> list[float | None] | None:
 
 
 @_document("calibrate")
-def calibration(found: CalibrationFit, left: Sequence[LeftOut]) -> dict[str, Any]:
+def calibration(fit: CalibrationFit, left_out: Sequence[LeftOut]) -> dict[str, Any]:
     """Fitted figures, and the residuals of the rows."""
     rows = []
-    for each, residual in zip(found.targets, found.residuals, strict=True):
-        study, table, row = each.where
-        known = 100 * residual if math.isfinite(residual) else None
-        rows.append({"study": study, "table": table, "row": row, "residual_pct": known})
+    for target, residual in zip(fit.targets, fit.residuals, strict=True):
+        study, table, row = target.where
+        residual_pct = 100 * residual if math.isfinite(residual) else None
+        rows.append({"study": study, "table": table, "row": row, "residual_pct": residual_pct})
     return {
-        "fitted": [encode(value, "fitted") for value in found.values],
-        "rms_pct": found.rms_pct if math.isfinite(found.rms_pct) else None,
+        "fitted": [encode(value, "fitted") for value in fit.values],
+        "rms_pct": fit.rms_pct if math.isfinite(fit.rms_pct) else None,
         "used": rows,
-        "left_out": [encode(group, "left_out") for group in left],
+        "left_out": [encode(group, "left_out") for group in left_out],
     }
 
 
 @_document("system-list", "systems")
-def systems(found: Sequence[System]) -> list[dict[str, Any]]:
+def systems(described: Sequence[System]) -> list[dict[str, Any]]:
     """The ready systems."""
-    return [{"name": s.name, "title": s.title, "parameters": _parameters(s)} for s in found]
+    return [{"name": s.name, "title": s.title, "parameters": _parameters(s)} for s in described]
 
 
 @_document("system")
@@ -376,7 +376,7 @@ def _parameters(system: System) -> dict[str, Any]:
 
 
 @_document("discover")
-def discovery(system: System, found: Any) -> dict[str, Any]:
+def discovery(system: System, machine: Any) -> dict[str, Any]:
     """A machine as read from dumps."""
     return {
         "system": system.name,
@@ -387,8 +387,8 @@ def discovery(system: System, found: Any) -> dict[str, Any]:
                 "kind": d.kind.value,
                 "part": d.part,
                 "numa": d.numa,
-                "called": list(found.dump_names[d.name]),
-                "facts": [{"key": f.key, "value": f.value, "source": str(f.source)} for f in found.facts[d.name]],
+                "called": list(machine.dump_names[d.name]),
+                "facts": [{"key": f.key, "value": f.value, "source": str(f.source)} for f in machine.facts[d.name]],
             }
             for d in system.devices.values()
         ],
@@ -410,11 +410,11 @@ def discovery(system: System, found: Any) -> dict[str, Any]:
             {"name": v.name, "raid": v.raid, "drives": list(v.drives), "chunk": v.chunk}
             for v in system.volumes.values()
         ],
-        "conditions": asdict(found.conditions),
+        "conditions": asdict(machine.conditions),
         "iommu": system.policies.iommu,
         "acs_redirect": sorted(system.policies.acs_redirect),
         "assumptions": list(system.assumptions),
-        "contradictions": list(found.contradictions),
+        "contradictions": list(machine.contradictions),
     }
 
 
@@ -425,16 +425,16 @@ def doctor(versions: Mapping[str, str], pieces: Sequence[Piece]) -> dict[str, An
 
 
 @_document("parts-list", "parts")
-def parts(found: Sequence[Part]) -> list[dict[str, Any]]:
+def parts(catalog: Sequence[Part]) -> list[dict[str, Any]]:
     """The parts of the catalogue."""
-    return [{"name": p.name, "kind": p.kind, "title": p.title, "aliases": list(p.aliases)} for p in found]
+    return [{"name": p.name, "kind": p.kind, "title": p.title, "aliases": list(p.aliases)} for p in catalog]
 
 
 @_document("parts")
-def part(found: Part) -> dict[str, Any]:
+def part(entry: Part) -> dict[str, Any]:
     """Every figure of a part."""
-    figures = {key: asdict(figure) for key, figure in found.figures.items()}
-    return {"name": found.name, "kind": found.kind, "title": found.title, "aliases": list(found.aliases),
+    figures = {key: asdict(figure) for key, figure in entry.figures.items()}
+    return {"name": entry.name, "kind": entry.kind, "title": entry.title, "aliases": list(entry.aliases),
             "figures": figures}  # fmt: skip
 
 
@@ -445,14 +445,14 @@ def studies(forms: Sequence[tuple[str, StudyForm]]) -> list[dict[str, Any]]:
 
 
 @_document("loadtest-selftest", "modes")
-def ceilings(found: Sequence[Any]) -> list[dict[str, Any]]:
+def ceilings(modes: Sequence[Any]) -> list[dict[str, Any]]:
     """The load generator's own limits."""
     return [
         {
             "mode": c.mode, "qps": c.qps, "failed": c.failed if math.isfinite(c.failed) else None, "runs": c.runs,
             "latency": dict(c.latency), "lag": dict(c.lag), "note": c.note,
         }
-        for c in found
+        for c in modes
     ]  # fmt: skip
 
 

@@ -22,7 +22,7 @@ Cells = dict[tuple[str, str], "Observation"]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MeasuredRow:
     """One measured row as texts; `compared` is value, measured over it, and grade, for each head of the table."""
 
     flow: str
@@ -40,18 +40,18 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MeasuredTable:
     """Measured rows of one scenario in one unit; `heads` are what they are compared with, `left_out` more rows."""
 
     unit: str
-    cells: tuple[Cell, ...]
+    cells: tuple[MeasuredRow, ...]
     columns: frozenset[str]
     heads: tuple[str, ...] = ()
     left_out: int = 0
 
 
 @dataclass
-class Part:
+class MeasuredScenario:
     """One scenario: what holds for all of its rows, tables, matrices (source by destination) and its rows."""
 
     name: str
@@ -59,7 +59,7 @@ class Part:
     summary: str
     common: str
     rows: list[Observation]
-    tables: list[Table] = field(default_factory=list)
+    tables: list[MeasuredTable] = field(default_factory=list)
     matrices: list[Chart] = field(default_factory=list)
 
 
@@ -86,14 +86,14 @@ def overview(rows: Sequence[Observation]) -> str:
     return text + (f". {missing} {_many('cell', missing)} could not be measured." if missing else ".")
 
 
-def parts(rows: Iterable[Observation]) -> list[Part]:
+def parts(rows: Iterable[Observation]) -> list[MeasuredScenario]:
     """Every scenario in the order of the rows; where they are too many, the longest tables are cut to one length."""
     rows = _beside(rows)
     most = _longest(Counter((row.scenario, row.display_unit) for row in rows).values())
     groups: dict[str, list[Observation]] = {}
     for row in rows:
         groups.setdefault(row.scenario, []).append(row)
-    made: list[Part] = []
+    made: list[MeasuredScenario] = []
     for name, members in groups.items():
         one = page.anchor("measured", name)
         taken = sum(part.anchor == one or part.anchor.startswith(f"{one}--") for part in made)
@@ -128,11 +128,11 @@ def _longest(lengths: Iterable[int]) -> int:
     return MOST_ROWS
 
 
-def _part(name: str, anchor: str, rows: list[Observation], most: int) -> Part:
+def _part(name: str, anchor: str, rows: list[Observation], most: int) -> MeasuredScenario:
     common, note = _common(rows), _common_note(rows)
     said = " · ".join(filter(None, (_common_text(rows, common), note)))
     rows = [replace(row, note=_less(row.note, note)) if row.value is not None else row for row in rows]
-    made = Part(name, anchor, _summary(rows), said, rows)
+    made = MeasuredScenario(name, anchor, _summary(rows), said, rows)
     for unit in dict.fromkeys(row.display_unit for row in rows):
         told = [row for row in rows if row.display_unit == unit]
         table = _table(told[:most], rows, frozenset(common))
@@ -186,7 +186,7 @@ def _common_text(rows: Sequence[Observation], common: dict[str, str]) -> str:
     return " · ".join(filter(None, words))
 
 
-def _table(rows: Sequence[Observation], scenario: Sequence[Observation], common: frozenset[str]) -> Table:
+def _table(rows: Sequence[Observation], scenario: Sequence[Observation], common: frozenset[str]) -> MeasuredTable:
     heads = [*methods.names(rows), *(["published"] if any(row.published is not None for row in rows) else [])]
     together = len({row.how.get("flows", "") for row in rows}) > 1
     cells = tuple(_cell(row, common, heads, together) for row in rows)
@@ -195,10 +195,10 @@ def _table(rows: Sequence[Observation], scenario: Sequence[Observation], common:
     said = {"path": {row.path for row in scenario} - {""}, "settings": {settings(row) for row in scenario}}
     columns |= {key for key, texts in said.items() if len(texts) > 1 and any(getattr(cell, key) for cell in cells)}
     columns |= {"metric"} if len({row.metric for row in scenario}) > 1 else set()
-    return Table(rows[0].display_unit, cells, frozenset(columns), tuple(heads))
+    return MeasuredTable(rows[0].display_unit, cells, frozenset(columns), tuple(heads))
 
 
-def _cell(row: Observation, common: frozenset[str], heads: Sequence[str], together: bool) -> Cell:
+def _cell(row: Observation, common: frozenset[str], heads: Sequence[str], together: bool) -> MeasuredRow:
     share = spread(row)
     fitted = row.metric.startswith("fit_")
     own = {} if fitted else {key: text for key, text in row.how.items() if key not in common and key != "flows"}
@@ -207,7 +207,7 @@ def _cell(row: Observation, common: frozenset[str], heads: Sequence[str], togeth
     if together and "," in with_ and with_ != row.flow:
         words.append(f"at once: {with_}")
     ends = ("", "") if share is None else (_number(row.shown(row.low)), _number(row.shown(row.high)))
-    return Cell(
+    return MeasuredRow(
         flow=row.flow, settings=settings(row), metric=row.metric, path=row.path,
         value=_number(row.shown(row.value)) or page.NONE, low=ends[0], high=ends[1],
         spread="" if share is None else f"{share:.1f}", samples=str(len(row.samples) or ""), how=", ".join(words),
@@ -294,6 +294,3 @@ def _percent(share: float) -> str:
 
 def _many(word: str, count: int) -> str:
     return word if count == 1 else f"{word}s"
-
-
-__all__ = ["SHORT", "Cell", "Part", "Table", "label", "matrices", "overview", "parts", "settings", "spread"]

@@ -16,10 +16,10 @@ MOST_DRAWN = 500_000  # characters of charts on one page, so that it stays under
 class MeasuredPart:
     """One scenario as the template needs it; a chart is title, SVG, note, and whether it takes the whole width."""
 
-    part: measured.Part
+    part: measured.MeasuredScenario
     charts: list[tuple[str, str, str, bool]]
 
-    def folded(self, table: measured.Table) -> bool:
+    def folded(self, table: measured.MeasuredTable) -> bool:
         """Whether a table can wait behind a line, as a chart shows what it says and nothing is compared in it."""
         return bool(self.charts) and len(table.cells) > measured.SHORT and not table.heads
 
@@ -47,7 +47,7 @@ def measured_page(run: Run) -> MeasuredPage:
     return MeasuredPage(measured.overview(run.rows), parts, picture, len(widest))
 
 
-def _charts(part: measured.Part) -> list[tuple[str, str, str, bool]]:
+def _charts(part: measured.MeasuredScenario) -> list[tuple[str, str, str, bool]]:
     charts = [
         (f"{matrix.title}: from the row to the column", plot(matrix, f"{part.anchor}-m{index}"), matrix.note,
          is_wide(matrix))

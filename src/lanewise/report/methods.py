@@ -27,12 +27,12 @@ def names(rows: Iterable[Observation]) -> list[str]:
 
 def methods(rows: Sequence[Observation]) -> list[Method]:
     """Each other method on the rows that it has a value for; methods that nothing was published for are left out."""
-    found = []
+    result = []
     for name in names(rows):
         own = [row for row in rows if name in row.comparisons and row.value is not None]
         other = statistics.residuals(replace(row, value=row.comparisons[name]) for row in own)
         if other.compared:
             sources = {row.source.value for row in own}
             own_name = sources.pop() if len(sources) == 1 else "own value"
-            found.append(Method(name, own_name, other, statistics.residuals(own)))
-    return found
+            result.append(Method(name, own_name, other, statistics.residuals(own)))
+    return result

@@ -20,7 +20,7 @@ _IGNORED = ("study", "path", "method")  # a publication does not state them
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class StudyRow:
     """One row of a table: texts as they are printed; `grade` is '', 'off' (> 5 %) or 'far' (> 10 %).
 
     `beside` is value, residual and grade by each method of the table, empty texts where a method has no value;
@@ -48,7 +48,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class StudyTable:
     """Rows of one table of the source in one unit; `columns` are the optional ones that carry something.
 
     `methods` are the other methods that stand beside the rows.
@@ -58,7 +58,7 @@ class Table:
     title: str
     unit: str
     value_head: str
-    cells: tuple[Cell, ...]
+    cells: tuple[StudyRow, ...]
     columns: frozenset[str]
     summary: str
     common: str = ""
@@ -76,7 +76,7 @@ class StudyPage:
     limits: dict[str, Residuals]
     verdict: str
     methods: list[str] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
+    tables: list[StudyTable] = field(default_factory=list)
     rests: list[str] = field(default_factory=list)
     charts: list[tuple[str, str, str, bool]] = field(default_factory=list)
     drawings: list[tuple[str, str, str]] = field(default_factory=list)
@@ -215,7 +215,7 @@ def plain(value: float | None, decimals: int) -> str:
     return f"{value:,.{decimals}f}".replace("-", MINUS)
 
 
-def _tables(study: StudyRun, rests: Sequence[str]) -> list[Table]:
+def _tables(study: StudyRun, rests: Sequence[str]) -> list[StudyTable]:
     groups: dict[tuple[str, str], list[Observation]] = {}
     for row in _without_repeats(study.rows):
         groups.setdefault((row.table, row.display_unit), []).append(row)
@@ -240,7 +240,7 @@ def _without_repeats(rows: Sequence[Observation]) -> list[Observation]:
     return [row for row in rows if row.source is not Source.PUBLISHED or identity(row, _IGNORED) not in beside]
 
 
-def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests: Sequence[str]) -> Table:
+def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests: Sequence[str]) -> StudyTable:
     figures = [v for row in rows if (v := row.shown(row.published)) is not None]
     sample = figures or [v for row in rows if (v := row.shown(row.value)) is not None]
     decimals = places(figures) if figures else _by_size(sample)
@@ -273,7 +273,7 @@ def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests:
     columns -= set(common)
     only = next(iter(sources)).value if len(sources) == 1 else "value"
     metric = "" if many or not rows[0].metric else f": {rows[0].metric}"
-    return Table(
+    return StudyTable(
         name,
         title + metric,
         unit,
@@ -286,7 +286,7 @@ def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests:
     )
 
 
-def _common(cells: Sequence[Cell], columns: set[str], many: bool) -> dict[str, str]:
+def _common(cells: Sequence[StudyRow], columns: set[str], many: bool) -> dict[str, str]:
     """What is the same in every row, said once above the table if something else tells rows apart."""
     keys: list[str] = [key for key in ("flow", "scenario", "system", "settings") if key in columns]
     same = {key: getattr(cells[0], key) for key in keys if len({getattr(cell, key) for cell in cells}) == 1}
@@ -306,7 +306,7 @@ def _summary(rows: Sequence[Observation]) -> str:
     return f"{_spread(found)}, {found.compared} of {found.rows} compared"
 
 
-def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str], others: Sequence[str]) -> Cell:
+def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str], others: Sequence[str]) -> StudyRow:
     published_row = row.source is Source.PUBLISHED
     published = row.shown(row.value if published_row else row.published)
     low, high = row.shown(row.low), row.shown(row.high)
@@ -316,7 +316,7 @@ def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str], oth
         note = "; ".join(filter(None, [note, f"measured: {row.measured.note}"]))
     if row.role != "prediction":
         note = f"{row.role}; {note}" if note else row.role
-    return Cell(
+    return StudyRow(
         system=row.system,
         scenario=row.scenario,
         flow=row.flow,

@@ -11,7 +11,7 @@ from lanewise.report import services
 from lanewise.report.colours import on
 from lanewise.report.figure import COLOURS, INK, PAPER, RULE, SOFT, dress, frame, legend, note, painted, quantity
 from lanewise.report.metrics import clip, text_width
-from lanewise.report.services import Scale, Strip
+from lanewise.report.services import TimeScale, UtilizationGroup
 from lanewise.results.service_result import ServiceResult, Stage
 
 POINTS = 120  # in a line: more cannot be told apart in print
@@ -178,7 +178,7 @@ def use_chart(result: ServiceResult, salt: str) -> str:
     return painted((_WIDTH, height), f"{result.name}: {what} of the busiest, 0 to 100 %", salt, paint)
 
 
-def _strip(axes: Any, row: int, strip: Strip, step: float, clock: Scale | None, span: float) -> None:
+def _strip(axes: Any, row: int, strip: UtilizationGroup, step: float, clock: TimeScale | None, span: float) -> None:
     """One resource: an area on a floor of its own, its ceiling 100 %; without a series a bar of its mean."""
     colour = COLOURS[0] if strip.mean < FULL else COLOURS[1]
     floor = row + 0.8

@@ -23,7 +23,7 @@ _BASES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class TimeScale:
     """The unit in which all times of one service are written."""
 
     unit: str
@@ -38,13 +38,13 @@ class Scale:
         return units.show(seconds, self.unit, 3)
 
 
-def scale(seconds: float) -> Scale:
+def scale(seconds: float) -> TimeScale:
     """The unit that suits a time and what is shorter than it."""
     unit = "s" if seconds >= 1 else "ms" if seconds >= 1e-3 else "us"
-    return Scale(unit, 1 if units.from_si(seconds, unit) >= 100 else 2)
+    return TimeScale(unit, 1 if units.from_si(seconds, unit) >= 100 else 2)
 
 
-def clock(loaded: ServiceResult) -> Scale:
+def clock(loaded: ServiceResult) -> TimeScale:
     """The unit of this service's times: the one in which people state its bound."""
     return scale(bound(loaded) or loaded.latency)
 
@@ -189,7 +189,7 @@ def longest(stages: Iterable[Stage]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
+class UtilizationGroup:
     """One resource, or `count` alike as one: `mean` and `series` are then the average, `least` and `most` the range."""
 
     name: str
@@ -206,10 +206,12 @@ class Strip:
         return "" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} %"
 
 
-def busiest(loaded: ServiceResult) -> list[Strip]:
+def busiest(loaded: ServiceResult) -> list[UtilizationGroup]:
     """The busiest first, of equally busy ones the one named first; GPUs that are alike busy are one."""
     alone = [
-        Strip(one.name, one.mean, one.series, one.mean, one.mean) for one in loaded.utilization if one.kind != "GPU"
+        UtilizationGroup(one.name, one.mean, one.series, one.mean, one.mean)
+        for one in loaded.utilization
+        if one.kind != "GPU"
     ]
     groups: list[list[ResourceUtilization]] = []
     for one in sorted((one for one in loaded.utilization if one.kind == "GPU"), key=lambda one: -one.mean):
@@ -222,22 +224,24 @@ def busiest(loaded: ServiceResult) -> list[Strip]:
     return sorted(strips, key=lambda one: (-one.mean, places.get(one.name, -1)))
 
 
-def _together(members: Sequence[ResourceUtilization]) -> Strip:
+def _together(members: Sequence[ResourceUtilization]) -> UtilizationGroup:
     means = [one.mean for one in members]
     if len(members) == 1:
-        return Strip(members[0].name, means[0], members[0].series, means[0], means[0])
+        return UtilizationGroup(members[0].name, means[0], members[0].series, means[0], means[0])
     length = max(len(one.series) for one in members)
     known = [one.series for one in members if len(one.series) == length]
     series = tuple(math.fsum(uses) / len(uses) for uses in zip(*known, strict=True))
     names = ranges(one.name.removeprefix("GPU ") for one in members)
-    return Strip(f"GPUs {names}", math.fsum(means) / len(means), series, min(means), max(means), len(members))
+    return UtilizationGroup(
+        f"GPUs {names}", math.fsum(means) / len(means), series, min(means), max(means), len(members)
+    )
 
 
 def grouped(loaded: ServiceResult) -> str:
     """What is said of rows that stand for several GPUs, '' where there are none."""
-    several = [one for one in shown_busy(loaded) if one.count > 1]
+    several = [group for group in shown_busy(loaded) if group.count > 1]
     text = "GPUs that are alike busy as one, their mean" if several else ""
-    return text + ", least and most in brackets" * any(one.spread for one in several)
+    return text + ", least and most in brackets" * any(group.spread for group in several)
 
 
 def ranges(names: Iterable[str]) -> str:
@@ -264,16 +268,16 @@ def ranges(names: Iterable[str]) -> str:
     return ", ".join([*folded, *sorted(words)])
 
 
-def shown_busy(loaded: ServiceResult) -> list[Strip]:
+def shown_busy(loaded: ServiceResult) -> list[UtilizationGroup]:
     """The ten busiest, without those that are idle, and one at least."""
-    found = busiest(loaded)[:BUSIEST]
-    return [one for one in found if one is found[0] or one.mean >= IDLE]
+    groups = busiest(loaded)[:BUSIEST]
+    return [group for group in groups if group is groups[0] or group.mean >= IDLE]
 
 
 def left_over(loaded: ServiceResult) -> str:
     """What is said of the resources that are not shown."""
     rest = busiest(loaded)[len(shown_busy(loaded)) :]
-    count = sum(one.count for one in rest)
+    count = sum(group.count for group in rest)
     if not rest:
         return ""
     if rest[0].mean < IDLE:
@@ -304,22 +308,22 @@ def tried_rows(loaded: ServiceResult) -> list[tuple[str, str, str, str, str, str
     """Run, rate, latency, queries, verdict and reason of each run of the search, as it went."""
     unit = clock(loaded)
     return [
-        (str(number), _rate(one.rate), unit.number(one.latency), f"{one.queries:,}",
-         "VALID" if one.valid else "INVALID", one.reason)
-        for number, one in enumerate(loaded.search_runs, 1)
+        (str(number), _rate(run.rate), unit.number(run.latency), f"{run.queries:,}",
+         "VALID" if run.valid else "INVALID", run.reason)
+        for number, run in enumerate(loaded.search_runs, 1)
     ]  # fmt: skip
 
 
 def chosen_percentiles(loaded: ServiceResult) -> list[tuple[str, str]]:
     """p50, p90, p99, p99.9 and the maximum, as far as they were recorded, and always that of the bound."""
-    known = dict(loaded.percentiles)
-    known.setdefault(loaded.percentile, loaded.latency)
-    wanted = {0.5, 0.9, 0.99, 0.999, 1.0, loaded.percentile}
+    latencies = dict(loaded.percentiles)
+    latencies.setdefault(loaded.percentile, loaded.latency)
+    shares = {0.5, 0.9, 0.99, 0.999, 1.0, loaded.percentile}
     unit = clock(loaded)
     return [
-        (percentile(share), unit.number(known[share]))
-        for share in sorted(known)
-        if any(math.isclose(share, each, abs_tol=1e-9) for each in wanted)
+        (percentile(share), unit.number(latencies[share]))
+        for share in sorted(latencies)
+        if any(math.isclose(share, wanted_share, abs_tol=1e-9) for wanted_share in shares)
     ]
 
 
@@ -332,11 +336,3 @@ def overview(services: Sequence[ServiceResult]) -> str:
     good = sum(one.valid for one in services)
     words = [f"{count} {word}" for count, word in ((good, "VALID"), (len(services) - good, "INVALID")) if count]
     return f"{len(services)} services under load: {', '.join(words)}"
-
-
-__all__ = [
-    "BUSIEST", "Scale", "Strip", "advice", "after_verdict", "bound", "busiest", "chosen_percentiles", "clock", "facts",
-    "grouped", "headline", "interval", "latency_of_bound", "left_over", "longest", "overview", "peak_interval",
-    "peak_text", "percentile", "ranges", "rate", "rests", "scale", "shown_busy", "slowest", "stage_rows", "system",
-    "tried_rows", "verdict",
-]  # fmt: skip

@@ -44,23 +44,24 @@ def as_chart(data: Mapping[str, Any], salt: str = "sweep") -> str:
 
 def _line(axes: Any, data: Mapping[str, Any], metric: tuple[str, float], colour: str) -> None:
     name, scale = metric
-    known = sorted((row for row in data["rows"] if row[name] is not None), key=lambda row: row["x"])
-    seen = [(row["x"], row[name] * scale) for row in known if row["source"] != _EXTRAPOLATED]
-    drawn = [(row["x"], row[name] * scale) for row in known if row["source"] == _EXTRAPOLATED]
+    rows = sorted((row for row in data["rows"] if row[name] is not None), key=lambda row: row["x"])
+    measured = [(row["x"], row[name] * scale) for row in rows if row["source"] != _EXTRAPOLATED]
+    drawn = [(row["x"], row[name] * scale) for row in rows if row["source"] == _EXTRAPOLATED]
     style: dict[str, Any] = {"color": colour, "marker": "o", "markersize": 5.5, "zorder": 3}
-    if seen:  # between two paths there is nothing that a line could mean
+    if measured:  # between two paths there is nothing that a line could mean
         line = "none" if data["sweep"] == _PATH else "solid"
-        axes.plot(*zip(*seen, strict=True), linewidth=1.7, linestyle=line, **style)
+        axes.plot(*zip(*measured, strict=True), linewidth=1.7, linestyle=line, **style)
     if drawn:
-        axes.plot(*zip(*[*seen[-1:], *drawn], strict=True), linewidth=1.4, linestyle=_DASHED, color=colour, zorder=2)
+        dashed = [*measured[-1:], *drawn]
+        axes.plot(*zip(*dashed, strict=True), linewidth=1.4, linestyle=_DASHED, color=colour, zorder=2)
         hollow = {"linestyle": "none", "markerfacecolor": PAPER, "markeredgewidth": 1.3}
         axes.plot(*zip(*drawn, strict=True), **style, **hollow)
 
 
 def _predicted(axes: Any, data: Mapping[str, Any]) -> None:
-    seen = [(row["x"], row["predicted"]) for row in data["rows"] if row["predicted"] is not None]
-    if seen:
-        axes.plot(*zip(*seen, strict=True), **_CROSS)
+    points = [(row["x"], row["predicted"]) for row in data["rows"] if row["predicted"] is not None]
+    if points:
+        axes.plot(*zip(*points, strict=True), **_CROSS)
 
 
 def _link(axes: Any, rate: float) -> None:

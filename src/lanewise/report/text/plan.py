@@ -160,10 +160,10 @@ def _confirmation(placement: Placement) -> list[str]:
     lines = []
     steady = placement.steady.confirmed if placement.steady is not None else None
     if steady is not None:
-        late = "; ".join(f"{each.tenant}: {each.show()}" for each in steady.late)
+        late = "; ".join(f"{tenant.tenant}: {tenant.show()}" for tenant in steady.late)
         lines = [f"planned for {_percent(placement.margin)} more than asked, as steady state alone is late ({late})"]
-    for each in placement.late:
-        lines.append(f"{each.tenant}: the bound is not kept: {each.show()}, limited by {each.limit}")
+    for tenant in placement.late:
+        lines.append(f"{tenant.tenant}: the bound is not kept: {tenant.show()}, limited by {tenant.limit}")
     return [*lines, _note(placement)]
 
 

@@ -54,12 +54,12 @@ def render_transfers(system: System, transfers: Sequence[FinishedTransfer], scre
         Column("limit while all run", wrap=True, drop=1), Column("basis", drop=2),
     ]  # fmt: skip
     table = Table(columns)
-    for each in transfers:
-        times = (clock(each.start), clock(each.delay), clock(each.finish))
-        table.add(each.flow.name, _size(each.flow.size or 0.0), *times, units.number(each.rate / 1e9), each.limit,
-                  each.basis)  # fmt: skip
+    for transfer in transfers:
+        times = (clock(transfer.start), clock(transfer.delay), clock(transfer.finish))
+        rate = units.number(transfer.rate / 1e9)
+        table.add(transfer.flow.name, _size(transfer.flow.size or 0.0), *times, rate, transfer.limit, transfer.basis)
     note = "latency: that of a small copy, as far as it is known (the wire alone where the API's time is unknown)"
-    facts = [screen.wrap(note, 2), *_wrapped(basis_note(each.basis for each in transfers), screen)]
+    facts = [screen.wrap(note, 2), *_wrapped(basis_note(transfer.basis for transfer in transfers), screen)]
     return "\n".join([heading(system), render_table(table, screen), "", *facts, "", render_timeline(transfers, screen)])
 
 

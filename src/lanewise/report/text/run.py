@@ -161,7 +161,7 @@ def render_measured(rows: Iterable[Observation], screen: Screen = PIPE) -> str:
     return "\n\n".join(blocks)
 
 
-def _measured(table: measured.Table) -> Table:
+def _measured(table: measured.MeasuredTable) -> Table:
     unit = table.unit
     columns = [
         Column("flow", wrap=True), Column("settings", drop=2, wrap=True), Column("metric", drop=1),
@@ -181,7 +181,7 @@ def _measured(table: measured.Table) -> Table:
     return sheet
 
 
-def _rows(table: page.Table) -> Table:
+def _rows(table: page.StudyTable) -> Table:
     unit = "" if table.unit == "1" else table.unit
     columns = [
         Column("system", drop=2, wrap=True), Column("scenario", wrap=True), Column("flow", drop=3, wrap=True),
