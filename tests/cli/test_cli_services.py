@@ -66,7 +66,7 @@ def test_the_peak_lies_between_what_holds_and_the_steady_state(lanewise):
     assert found["valid"]
     low, high = found["peak"]
     assert low <= found["qps"] <= high <= found["steady"]
-    assert any(run["valid"] and run["qps"] == found["qps"] for run in found["tried"])
+    assert any(run["valid"] and run["rate"] == found["qps"] for run in found["search_runs"])
     assert found["advice"][0]["gain"] > 1.2
 
 

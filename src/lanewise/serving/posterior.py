@@ -101,8 +101,7 @@ class Posterior:
 class FixedNoisePosterior:
     """Chances of peaks where runs cost simulated time alone: the noise is Durations', the steepness a line's.
 
-    It needs half the queries of `Posterior` for the same precision, and a tenth of its time; where real time counts
-    that one is surer of the last per cent (docs/decisions/0017).
+    It takes a fraction of the CPU time of `Posterior`, which is more precise on most servers: docs/decisions/0017.
     """
 
     def __init__(
