@@ -31,9 +31,9 @@ parts:
 
 def loaded(done):
     data = json.loads(done.stdout)
-    results = data if isinstance(data, list) else [data]
+    results = data.get("services", [data])
     assert done.returncode == (0 if all(result.get("valid", True) for result in results) else 1), done.stderr
-    return data
+    return data.get("services", data)
 
 
 def refused(done) -> tuple[str, str]:
