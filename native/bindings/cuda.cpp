@@ -20,7 +20,7 @@ namespace {
 using Unlocked = nb::call_guard<nb::gil_scoped_release>;
 
 struct Timing {
-  std::vector<double> marks;
+  std::vector<double> timestamps;
 };
 
 // What the driver says of a GPU, and the driver to ask for what changes.
@@ -52,7 +52,7 @@ std::size_t free_bytes(const Device& device) {
 
 std::vector<Timing> timings(cuda::Run& run) {
   std::vector<Timing> timings;
-  for (auto& marks : run.run()) timings.push_back({std::move(marks)});
+  for (auto& timestamps : run.run()) timings.push_back({std::move(timestamps)});
   return timings;
 }
 
@@ -76,12 +76,12 @@ void bind_plain(nb::module_& m) {
   nb::class_<cuda::Flow>(m, "CudaFlow", "Copies of some bytes from one end to another.")
       .def("__init__",
            [](cuda::Flow* at, int src, int dst, std::size_t bytes, int copies, int node, bool sm, bool read, bool p2p,
-              bool both) {
-             new (at) cuda::Flow{src, dst, bytes, copies, node, sm, read, p2p, both};
+              bool duplex) {
+             new (at) cuda::Flow{src, dst, bytes, copies, node, sm, read, p2p, duplex};
            },
            "src"_a, "dst"_a, "bytes"_a, "copies"_a, "node"_a = host::kAnyNode, "sm"_a = false, "read"_a = false,
-           "p2p"_a = true, "both"_a = false);
-  nb::class_<Timing>(m, "CudaTiming", "One flow's run.").def_ro("marks", &Timing::marks);
+           "p2p"_a = true, "duplex"_a = false);
+  nb::class_<Timing>(m, "CudaTiming", "One flow's run.").def_ro("timestamps", &Timing::timestamps);
   m.attr("CUDA_MOST_COPIES") = cuda::kMostHeld;
 }
 
@@ -90,7 +90,7 @@ void bind_run(nb::module_& m) {
       .def("run", timings, Unlocked())
       .def("verify", &cuda::Run::verify, Unlocked())
       .def("pages", &cuda::Run::pages, Unlocked())
-      .def("resize", &cuda::Run::resize, "marks"_a, "each"_a = std::vector<int>(), Unlocked())
+      .def("resize", &cuda::Run::resize, "timestamps"_a, "copies_each"_a = std::vector<int>(), Unlocked())
       .def("close", &cuda::Run::close, Unlocked());
 }
 

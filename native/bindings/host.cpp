@@ -30,7 +30,7 @@ void bind_work(nb::module_& m) {
       .def_ro("seconds", &host::Window::seconds)
       .def_ro("bytes", &host::Window::bytes);
 
-  m.def("common_window", &host::common_window, "marks"_a, "block_bytes"_a,
+  m.def("common_window", &host::common_window, "timestamps"_a, "block_bytes"_a,
         "The window of threads that began and finished blocks at these times.");
   m.def("has_streams", &host::has_streams, "Whether this CPU has stores past the caches.");
   m.def("fill_pattern", &host::fill_pattern, "memory"_a, Free(), "Words that tell every place of the memory apart.");
@@ -44,9 +44,9 @@ void bind_work(nb::module_& m) {
   nb::class_<host::Crew>(m, "HostCrew", "Pinned threads that work at once.")
       .def(nb::init<std::vector<host::Pieces>, std::size_t>(), "threads"_a, "block"_a, nb::keep_alive<1, 2>())
       .def("run", &host::Crew::run, "work"_a, "seconds"_a, Free(), "Work for about that long; the common window.")
-      .def("mark", &host::Crew::mark, "What is verified begins here; spoil all targets before.")
+      .def("begin_check", &host::Crew::begin_check, "What is verified begins here; spoil all targets before.")
       .def("holds", &host::Crew::holds, "work"_a, "thread"_a, "piece"_a, Free(),
-           "Whether that target holds what was copied or written since the mark.")
+           "Whether that target holds what was copied or written since begin_check.")
       .def("adds_up", &host::Crew::adds_up, "thread"_a, Free(), "Whether what was read since adds up.")
       .def_prop_ro("threads", &host::Crew::threads);
 }

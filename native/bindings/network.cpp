@@ -33,7 +33,7 @@ void bind_tcp(nb::module_& m) {
       .def("ready", &TcpStream::ready)
       .def("check", [](TcpStream& self) { self.ready(); })
       .def("go", &TcpStream::go)
-      .def("mark", &TcpStream::mark)
+      .def("counters", &TcpStream::counters)
       .def("stop", &close<TcpStream>)
       .def("done", &TcpStream::done)
       .def("nodes", &TcpStream::nodes)
@@ -62,16 +62,16 @@ nb::dict to_dict(const VerbsAddress& address) {
   return out;
 }
 
-VerbsAddress to_address(const nb::dict& given) {
+VerbsAddress to_address(const nb::dict& address) {
   VerbsAddress out;
-  out.gid = nb::cast<std::string>(given["gid"]);
-  out.lid = nb::cast<int>(given["lid"]);
-  out.mtu = nb::cast<int>(given["mtu"]);
-  out.reads = nb::cast<int>(given["reads"]);
-  out.psn = nb::cast<std::uint32_t>(given["psn"]);
-  out.memory = nb::cast<std::uint64_t>(given["memory"]);
-  out.key = nb::cast<std::uint32_t>(given["key"]);
-  out.pairs = nb::cast<std::vector<std::uint32_t>>(given["pairs"]);
+  out.gid = nb::cast<std::string>(address["gid"]);
+  out.lid = nb::cast<int>(address["lid"]);
+  out.mtu = nb::cast<int>(address["mtu"]);
+  out.reads = nb::cast<int>(address["reads"]);
+  out.psn = nb::cast<std::uint32_t>(address["psn"]);
+  out.memory = nb::cast<std::uint64_t>(address["memory"]);
+  out.key = nb::cast<std::uint32_t>(address["key"]);
+  out.pairs = nb::cast<std::vector<std::uint32_t>>(address["pairs"]);
   return out;
 }
 
@@ -106,7 +106,7 @@ void bind_verbs(nb::module_& m) {
       .def("ready", &VerbsEnd::ready)
       .def("check", &VerbsEnd::check, Free())
       .def("go", &VerbsEnd::go)
-      .def("mark", &VerbsEnd::mark)
+      .def("counters", &VerbsEnd::counters)
       .def("take", &VerbsEnd::take, Free())
       .def("stop", &close<VerbsEnd>)
       .def("done", &VerbsEnd::done)
@@ -123,9 +123,9 @@ void bind_network(nb::module_& m) {
              new (self) Setup{bytes, node, std::move(cpus), seed};
            },
            "bytes"_a, "node"_a = -1, "cpus"_a = std::vector<int>{}, "seed"_a = 0);
-  nb::class_<Mark>(m, "Mark", "Bytes of each connection at one moment of this machine's clock.")
-      .def_ro("seconds", &Mark::seconds)
-      .def_ro("bytes", &Mark::bytes);
+  nb::class_<ByteCounters>(m, "ByteCounters", "Bytes of each connection at one moment of this machine's clock.")
+      .def_ro("seconds", &ByteCounters::seconds)
+      .def_ro("bytes", &ByteCounters::bytes);
   nb::class_<RoundTrips>(m, "RoundTrips", "Half round trips, every one: mean and exact percentiles in us.")
       .def_prop_ro("count", &RoundTrips::count)
       .def("mean", &RoundTrips::mean)

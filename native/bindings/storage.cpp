@@ -17,9 +17,9 @@ namespace {
 using namespace storage;
 
 nb::ndarray<nb::numpy, float, nb::ndim<1>> to_numpy(std::vector<float>&& values) {
-  auto* kept = new std::vector<float>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
-  return {kept->data(), {kept->size()}, owner};
+  auto* owned = new std::vector<float>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
+  return {owned->data(), {owned->size()}, owner};
 }
 
 void bind_job(nb::module_& m) {
@@ -33,10 +33,10 @@ void bind_job(nb::module_& m) {
       .def_ro("bytes", &Volume::bytes)
       .def("pieces",
            [](const Volume& self, std::uint64_t offset, std::uint64_t bytes) {
-             std::vector<Piece> found;
-             self.pieces(offset, bytes, found);
+             std::vector<Piece> pieces;
+             self.pieces(offset, bytes, pieces);
              std::vector<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t>> rows;
-             for (const Piece& piece : found) rows.emplace_back(piece.file, piece.offset, piece.at, piece.bytes);
+             for (const Piece& piece : pieces) rows.emplace_back(piece.file, piece.offset, piece.at, piece.bytes);
              return rows;
            },
            "offset"_a, "bytes"_a, "File, offset in it, place in the buffer and bytes of each piece of an I/O.");

@@ -11,9 +11,9 @@ namespace lanewise::cuda {
 
 namespace {
 
-int attribute(const Driver& driver, CUdevice device, int which, int unknown) {
+int attribute(const Driver& driver, CUdevice device, int id, int unknown) {
   int value = 0;
-  return driver.calls().cuDeviceGetAttribute(&value, which, device) == kSuccess ? value : unknown;
+  return driver.calls().cuDeviceGetAttribute(&value, id, device) == kSuccess ? value : unknown;
 }
 
 // The driver's word since CUDA 12.2, before that the kernel's.
@@ -64,8 +64,8 @@ Engine::~Engine() {
 }
 
 const Gpu& Engine::gpu(int ordinal) {
-  const auto found = gpus_.find(ordinal);
-  return found != gpus_.end() ? found->second : gpus_.try_emplace(ordinal, driver_, ordinal).first->second;
+  const auto gpu = gpus_.find(ordinal);
+  return gpu != gpus_.end() ? gpu->second : gpus_.try_emplace(ordinal, driver_, ordinal).first->second;
 }
 
 Gate& Engine::gate(const Gpu& registrar) {
@@ -86,9 +86,9 @@ bool Engine::can_peer(int device, int peer) const {
   return can != 0;
 }
 
-void Engine::set_peers(int one, int other, bool on) {
-  if (one == other) return;
-  for (const auto& [from, to] : {std::pair(one, other), std::pair(other, one)}) {
+void Engine::set_peers(int a, int b, bool on) {
+  if (a == b) return;
+  for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
     if (on) {
       enable(from, to);
     } else {

@@ -42,8 +42,8 @@ class Engine {
   const Gpu& gpu(int ordinal);
 
   bool can_peer(int device, int peer) const;
-  // Peer access between two GPUs, both ways; host::Failure where it cannot be.
-  void set_peers(int one, int other, bool on);
+  // Peer access between two GPUs, in both directions; host::Failure where it cannot be.
+  void set_peers(int a, int b, bool on);
 
   Pool& pool() { return pool_; }
 
@@ -56,7 +56,7 @@ class Engine {
   // Whether the driver queues copies that it stages through host memory behind a hold; else it waits for their turn,
   // and they have to start as they come. Found out by the first that is held in vain.
   bool holds_staged() const { return holds_staged_; }
-  void let_staged_go() { holds_staged_ = false; }
+  void release_staged() { holds_staged_ = false; }
 
   // One at a time: runs share GPUs, the peer access between them, buffers and the gate.
   std::mutex& turn() { return turn_; }

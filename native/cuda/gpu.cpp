@@ -56,11 +56,11 @@ Gpu::Gpu(std::shared_ptr<const Driver> driver, int ordinal)
 // Asking for an attribute makes the driver load the function now, also where modules are loaded lazily (see Driver).
 CUfunction Gpu::function(const char* name) const {
   const Current current(*context_);
-  CUfunction found = nullptr;
-  check(calls().cuModuleGetFunction(&found, module_.get(), name), "cuModuleGetFunction");
+  CUfunction kernel = nullptr;
+  check(calls().cuModuleGetFunction(&kernel, module_.get(), name), "cuModuleGetFunction");
   int registers = 0;
-  check(calls().cuFuncGetAttribute(&registers, kNumberOfRegisters, found), "cuFuncGetAttribute");
-  return found;
+  check(calls().cuFuncGetAttribute(&registers, kNumberOfRegisters, kernel), "cuFuncGetAttribute");
+  return kernel;
 }
 
 template <class... Values>
@@ -72,8 +72,8 @@ void Gpu::launch(const char* name, CUfunction kernel, Grid grid, CUstream stream
 }
 
 // One block a multiprocessor, or fewer where there is less to do.
-Grid Gpu::spread(std::size_t items, int beside) const {
-  const std::size_t most = std::max<std::size_t>(1, multiprocessors_ / static_cast<unsigned>(beside));
+Grid Gpu::grid_for(std::size_t items, int concurrent) const {
+  const std::size_t most = std::max<std::size_t>(1, multiprocessors_ / static_cast<unsigned>(concurrent));
   const std::size_t blocks = std::clamp<std::size_t>((items + kThreads - 1) / kThreads, 1, most);
   return {.x = static_cast<unsigned>(blocks), .threads = kThreads};
 }
@@ -84,14 +84,14 @@ void Gpu::spin(CUstream stream, CUdeviceptr open, CUdeviceptr timed_out, unsigne
 
 void Gpu::hold(CUstream stream, unsigned long long ns) const { launch("hold", hold_, {}, stream, ns); }
 
-void Gpu::copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, int passes, int beside) const {
-  launch("copy", copy_, spread(bytes / kVector, beside), stream, to, from, static_cast<unsigned long long>(bytes),
+void Gpu::copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, int passes, int concurrent) const {
+  launch("copy", copy_, grid_for(bytes / kVector, concurrent), stream, to, from, static_cast<unsigned long long>(bytes),
          static_cast<unsigned>(passes));
 }
 
 void Gpu::copy_both(CUstream stream, CUdeviceptr to, CUdeviceptr from, CUdeviceptr back_to, CUdeviceptr back_from,
-                    std::size_t bytes, int passes, int beside) const {
-  launch("copy both ways", copy_both_, spread(bytes / kVector, beside), stream, to, from, back_to, back_from,
+                    std::size_t bytes, int passes, int concurrent) const {
+  launch("copy both directions", copy_both_, grid_for(bytes / kVector, concurrent), stream, to, from, back_to, back_from,
          static_cast<unsigned long long>(bytes), static_cast<unsigned>(passes));
 }
 
@@ -109,7 +109,7 @@ void Gpu::chase(CUstream stream, CUdeviceptr start, unsigned long long steps, un
 
 void Gpu::fill(CUdeviceptr at, std::size_t bytes, unsigned long long seed) const {
   const Current current(*context_);
-  launch("fill", fill_, spread(bytes / 8), stream_.get(), at, static_cast<unsigned long long>(bytes), seed);
+  launch("fill", fill_, grid_for(bytes / 8), stream_.get(), at, static_cast<unsigned long long>(bytes), seed);
   wait(stream_.get());
 }
 
@@ -117,12 +117,12 @@ std::size_t Gpu::first_wrong(CUdeviceptr at, std::size_t bytes, unsigned long lo
   const Current current(*context_);
   const DeviceMemory first = allocate(context_, sizeof(unsigned long long));
   check(calls().cuMemsetD8Async(first.get(), 0xFF, sizeof(unsigned long long), stream_.get()), "cuMemsetD8Async");
-  launch("compare", compare_, spread(bytes / 8), stream_.get(), at, static_cast<unsigned long long>(bytes), seed,
+  launch("compare", compare_, grid_for(bytes / 8), stream_.get(), at, static_cast<unsigned long long>(bytes), seed,
          first.get());
-  unsigned long long found = 0;
-  check(calls().cuMemcpyDtoHAsync(&found, first.get(), sizeof found, stream_.get()), "cuMemcpyDtoHAsync");
+  unsigned long long offset = 0;
+  check(calls().cuMemcpyDtoHAsync(&offset, first.get(), sizeof offset, stream_.get()), "cuMemcpyDtoHAsync");
   wait(stream_.get());
-  return std::min<std::size_t>(found, bytes);
+  return std::min<std::size_t>(offset, bytes);
 }
 
 }  // namespace lanewise::cuda

@@ -8,7 +8,7 @@
 
 namespace lanewise::cuda {
 
-// How a kernel is spread: blocks along x and y, threads a block.
+// The grid of a kernel: blocks along x and y, threads a block.
 struct Grid {
   unsigned x = 1;
   unsigned threads = 1;
@@ -29,12 +29,12 @@ class Gpu {
   void spin(CUstream stream, CUdeviceptr open, CUdeviceptr timed_out, unsigned long long most_ns) const;
   // Keeps the stream busy for that long.
   void hold(CUstream stream, unsigned long long ns) const;
-  // `beside`: how many such kernels run at once, each on its share of the multiprocessors. Unshared, later ones would
+  // `concurrent`: how many such kernels run at once, each on its share of the multiprocessors. Unshared, later ones would
   // wait for room until earlier ones have ended.
-  void copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, int passes, int beside) const;
-  // One way and the other by one kernel, the way into this GPU first.
+  void copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, int passes, int concurrent) const;
+  // Both directions by one kernel, the direction into this GPU first.
   void copy_both(CUstream stream, CUdeviceptr to, CUdeviceptr from, CUdeviceptr back_to, CUdeviceptr back_from,
-                 std::size_t bytes, int passes, int beside) const;
+                 std::size_t bytes, int passes, int concurrent) const;
   void gather(CUstream stream, CUdeviceptr to, CUdeviceptr library, CUdeviceptr picks, std::size_t bytes,
               unsigned batch) const;
   void chase(CUstream stream, CUdeviceptr start, unsigned long long steps, unsigned chaser, CUdeviceptr end) const;
@@ -48,7 +48,7 @@ class Gpu {
 
  private:
   CUfunction function(const char* name) const;
-  Grid spread(std::size_t items, int beside = 1) const;
+  Grid grid_for(std::size_t items, int concurrent = 1) const;
   template <class... Values>
   void launch(const char* name, CUfunction kernel, Grid grid, CUstream stream, Values... values) const;
 

@@ -16,7 +16,7 @@ struct Chase {
 // Seconds a step. As nvbandwidth's latency cases: 8-byte nodes, each pointing 128 bytes on; one thread on each
 // multiprocessor in turn takes its share of the steps, timed by events, the shares' times added up, less what a launch
 // without steps takes. The shares together touch as much memory as each of nvbandwidth's longer walks.
-double chase(Engine& engine, const Chase& asked);
+double chase(Engine& engine, const Chase& options);
 
 struct Launch {
   int src = 0;
@@ -28,6 +28,6 @@ struct Launch {
 
 // Seconds a copy of 16 bytes. As p2pBandwidthLatencyTest without --sm_copy: a row of cuMemcpyPeerAsync on a stream of
 // `src` behind a held kernel, an event before and one after all; with the host at one end, the plain copy.
-double launch(Engine& engine, const Launch& asked);
+double launch(Engine& engine, const Launch& options);
 
 }  // namespace lanewise::cuda

@@ -9,32 +9,32 @@ namespace lanewise::cuda {
 template <class Buffer>
 std::shared_ptr<Buffer> Shelf<Buffer>::take(int where, std::size_t bytes,
                                             const std::function<std::shared_ptr<Buffer>()>& make) {
-  auto fitting = kept_.end();
-  auto too_small = kept_.end();
-  const auto [first, last] = kept_.equal_range(where);
+  auto fitting = buffers_.end();
+  auto too_small = buffers_.end();
+  const auto [first, last] = buffers_.equal_range(where);
   for (auto at = first; at != last; ++at) {
-    const Kept& kept = at->second;
-    if (!kept.is_free()) continue;
-    if (kept.bytes < bytes) {
+    const PooledBuffer& buffer = at->second;
+    if (!buffer.is_free()) continue;
+    if (buffer.bytes < bytes) {
       too_small = at;
-    } else if (fitting == kept_.end() || kept.bytes < fitting->second.bytes) {
+    } else if (fitting == buffers_.end() || buffer.bytes < fitting->second.bytes) {
       fitting = at;
     }
   }
-  if (fitting != kept_.end()) return fitting->second.buffer;
-  if (too_small != kept_.end()) kept_.erase(too_small);
-  return kept_.emplace(where, Kept{bytes, make()})->second.buffer;
+  if (fitting != buffers_.end()) return fitting->second.buffer;
+  if (too_small != buffers_.end()) buffers_.erase(too_small);
+  return buffers_.emplace(where, PooledBuffer{bytes, make()})->second.buffer;
 }
 
 template <class Buffer>
 bool Shelf<Buffer>::clear() {
-  return std::erase_if(kept_, [](const auto& place) { return place.second.is_free(); }) > 0;
+  return std::erase_if(buffers_, [](const auto& place) { return place.second.is_free(); }) > 0;
 }
 
 template <class Buffer>
 std::size_t Shelf<Buffer>::free_bytes(int where) const {
   std::size_t bytes = 0;
-  const auto [first, last] = kept_.equal_range(where);
+  const auto [first, last] = buffers_.equal_range(where);
   for (auto at = first; at != last; ++at) bytes += at->second.is_free() ? at->second.bytes : 0;
   return bytes;
 }

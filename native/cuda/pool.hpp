@@ -22,12 +22,12 @@ class Shelf {
   std::size_t free_bytes(int where) const;
 
  private:
-  struct Kept {
+  struct PooledBuffer {
     std::size_t bytes;
     std::shared_ptr<Buffer> buffer;
     bool is_free() const { return buffer.use_count() == 1; }
   };
-  std::multimap<int, Kept> kept_;
+  std::multimap<int, PooledBuffer> buffers_;
 };
 
 class Pool {

@@ -25,31 +25,31 @@ const Queries& checked(const Queries& queries) {
   return queries;
 }
 
-// The library, the device's buffer and the samples picked; how a batch gets across is the derived lanes'.
-class QueryLane : public Lane {
+// The library, the device's buffer and the samples picked; how a batch gets across is the derived streams'.
+class QueryStream : public CopyStream {
  public:
-  QueryLane(Engine& engine, const Queries& queries)
-      : Lane(engine.gpu(checked(queries).device), queries.batches),
+  QueryStream(Engine& engine, const Queries& queries)
+      : CopyStream(engine.gpu(checked(queries).device), queries.batches),
         queries_(queries),
         library_(engine.pool().host(gpu().context(), queries.library * queries.bytes, queries.node)),
         buffer_(engine.pool().device(gpu().context(), batch() * queries.bytes)) {
     pick();
   }
 
-  void resize(int items, int each) override {
-    if (items < 1 || each < 1) throw host::Failure(name() + ": no batch to copy", "copy at least one");
-    Lane::resize(items, each);
-    each_ = each;
+  void resize(int items, int per_item) override {
+    if (items < 1 || per_item < 1) throw host::Failure(name() + ": no batch to copy", "copy at least one");
+    CopyStream::resize(items, per_item);
+    per_item_ = per_item;
     pick();
   }
 
-  int entries() const override { return each_ * calls(); }
+  int entries() const override { return per_item_ * calls(); }
   void queue(int item) final {
-    for (int i = 0; i < each_; ++i) queue_batch(item * each_ + i);
+    for (int i = 0; i < per_item_; ++i) queue_batch(item * per_item_ + i);
   }
 
   void verify(unsigned long long seed) override {
-    for (std::size_t i = 0; i < batch(); ++i) fill_host(sample(picked(0, i)), queries_.bytes, seed_of(seed, i));
+    for (std::size_t i = 0; i < batch(); ++i) fill_host(sample(pick_of(0, i)), queries_.bytes, seed_of(seed, i));
     gpu().fill(buffer_->get(), batch() * queries_.bytes, ~seed);
     {
       const Current current(*gpu().context());
@@ -59,7 +59,7 @@ class QueryLane : public Lane {
     for (std::size_t i = 0; i < batch(); ++i) {
       const std::size_t at = gpu().first_wrong(slot(i), queries_.bytes, seed_of(seed, i));
       if (at == queries_.bytes) continue;
-      wrong("sample " + std::to_string(i) + " of a batch, from its byte " + std::to_string(at) + ",");
+      fail_verification("sample " + std::to_string(i) + " of a batch, from its byte " + std::to_string(at) + ",");
     }
   }
 
@@ -77,18 +77,18 @@ class QueryLane : public Lane {
   int node() const { return queries_.node; }
   CUdeviceptr slot(std::size_t i) const { return buffer_->get() + i * queries_.bytes; }
   std::byte* sample(std::size_t pick) const { return library_->data() + pick * queries_.bytes; }
-  std::size_t picked(int number, std::size_t i) const { return picks_[static_cast<std::size_t>(number) * batch() + i]; }
+  std::size_t pick_of(int number, std::size_t i) const { return picks_[static_cast<std::size_t>(number) * batch() + i]; }
   const std::vector<std::uint32_t>& picks() const { return picks_; }
   const Pinned& library() const { return *library_; }
 
  private:
   // Of a sample by its number, so that one picked twice in a batch has one pattern.
-  unsigned long long seed_of(unsigned long long seed, std::size_t i) const { return pattern_word(seed, picked(0, i)); }
+  unsigned long long seed_of(unsigned long long seed, std::size_t i) const { return pattern_word(seed, pick_of(0, i)); }
 
   // The same picks every time: runs differ by the method alone.
   void pick() {
     std::mt19937 random(20261122);
-    picks_.resize(static_cast<std::size_t>(items()) * static_cast<std::size_t>(each_) * batch());
+    picks_.resize(static_cast<std::size_t>(items()) * static_cast<std::size_t>(per_item_) * batch());
     for (std::uint32_t& pick : picks_) pick = static_cast<std::uint32_t>(random() % queries_.library);
   }
 
@@ -96,35 +96,35 @@ class QueryLane : public Lane {
   std::shared_ptr<const Pinned> library_;
   std::shared_ptr<const DeviceMemory> buffer_;
   std::vector<std::uint32_t> picks_;
-  int each_ = 1;  // batches an item
+  int per_item_ = 1;  // batches an item
 };
 
 // A copy call for each sample.
-class CallsLane : public QueryLane {
+class CallsStream : public QueryStream {
  public:
-  using QueryLane::QueryLane;
+  using QueryStream::QueryStream;
 
  protected:
   void queue_batch(int number) override {
     for (std::size_t i = 0; i < batch(); ++i) {
       const CUresult result =
-          gpu().calls().cuMemcpyHtoDAsync(slot(i), sample(picked(number, i)), bytes(), stream());
+          gpu().calls().cuMemcpyHtoDAsync(slot(i), sample(pick_of(number, i)), bytes(), handle());
       gpu().check(result, "cuMemcpyHtoDAsync");
     }
   }
 };
 
 // One call of the driver for all copies of a batch.
-class BatchLane : public QueryLane {
+class BatchStream : public QueryStream {
  public:
-  BatchLane(Engine& engine, const Queries& queries)
-      : QueryLane(supported(engine), queries), to_(batch()), from_(batch()), sizes_(batch(), bytes()) {
+  BatchStream(Engine& engine, const Queries& queries)
+      : QueryStream(supported(engine), queries), to_(batch()), from_(batch()), sizes_(batch(), bytes()) {
     for (std::size_t i = 0; i < batch(); ++i) to_[i] = slot(i);
   }
 
  protected:
   void queue_batch(int number) override {
-    for (std::size_t i = 0; i < batch(); ++i) from_[i] = reinterpret_cast<CUdeviceptr>(sample(picked(number, i)));
+    for (std::size_t i = 0; i < batch(); ++i) from_[i] = reinterpret_cast<CUdeviceptr>(sample(pick_of(number, i)));
     CUmemcpyAttributes attributes{.source_order = 1, .source_hint = {}, .destination_hint = {}, .flags = 0};
     std::size_t first = 0;
     std::size_t failed = 0;
@@ -132,9 +132,9 @@ class BatchLane : public QueryLane {
     const CUresult result =
         calls.cuMemcpyBatchAsync_v2 != nullptr
             ? calls.cuMemcpyBatchAsync_v2(to_.data(), from_.data(), sizes_.data(), batch(), &attributes, &first, 1,
-                                          stream())
+                                          handle())
             : calls.cuMemcpyBatchAsync(to_.data(), from_.data(), sizes_.data(), batch(), &attributes, &first, 1,
-                                       &failed, stream());
+                                       &failed, handle());
     gpu().check(result, "cuMemcpyBatchAsync");
   }
 
@@ -153,11 +153,11 @@ class BatchLane : public QueryLane {
 };
 
 // A kernel reads the samples from pinned memory.
-class KernelLane : public QueryLane {
+class KernelStream : public QueryStream {
  public:
-  KernelLane(Engine& engine, const Queries& queries) : QueryLane(engine, queries) { upload(); }
-  void resize(int items, int each) override {
-    QueryLane::resize(items, each);
+  KernelStream(Engine& engine, const Queries& queries) : QueryStream(engine, queries) { upload(); }
+  void resize(int items, int per_item) override {
+    QueryStream::resize(items, per_item);
     upload();
   }
 
@@ -165,7 +165,7 @@ class KernelLane : public QueryLane {
   int calls() const override { return 1; }
   void queue_batch(int number) override {
     const CUdeviceptr picks = picks_.get() + static_cast<std::size_t>(number) * batch() * sizeof(std::uint32_t);
-    gpu().gather(stream(), slot(0), library().seen_by(*gpu().context()), picks, bytes(),
+    gpu().gather(handle(), slot(0), library().seen_by(*gpu().context()), picks, bytes(),
                  static_cast<unsigned>(batch()));
   }
 
@@ -174,7 +174,7 @@ class KernelLane : public QueryLane {
     const std::size_t size = picks().size() * sizeof(std::uint32_t);
     picks_ = allocate(gpu().context(), size);
     const Current current(*gpu().context());
-    gpu().check(gpu().calls().cuMemcpyHtoDAsync(picks_.get(), picks().data(), size, stream()), "cuMemcpyHtoDAsync");
+    gpu().check(gpu().calls().cuMemcpyHtoDAsync(picks_.get(), picks().data(), size, handle()), "cuMemcpyHtoDAsync");
     finish();
   }
 
@@ -182,36 +182,36 @@ class KernelLane : public QueryLane {
 };
 
 // One CPU thread gathers into one of two pinned buffers while the other is copied.
-class StagedLane : public QueryLane {
+class StagedStream : public QueryStream {
  public:
-  StagedLane(Engine& engine, const Queries& queries)
-      : QueryLane(engine, queries),
+  StagedStream(Engine& engine, const Queries& queries)
+      : QueryStream(engine, queries),
         staging_{engine.pool().host(gpu().context(), batch() * bytes(), node()),
                  engine.pool().host(gpu().context(), batch() * bytes(), node())} {}
   // A batch waits for the one before the last, which must not be held.
   int entries() const override { return kMostHeld + 1; }
-  void resize(int items, int each) override {
-    if (each != 1) throw host::Failure(name() + ": a mark for several batches", "give each batch its own");
-    QueryLane::resize(items, each);
+  void resize(int items, int per_item) override {
+    if (per_item != 1) throw host::Failure(name() + ": a timestamp for several batches", "give each batch its own");
+    QueryStream::resize(items, per_item);
   }
 
  protected:
   void queue_batch(int number) override {
     std::byte* to = staging_[static_cast<std::size_t>(number % 2)]->data();
-    if (number >= 2) gpu().check(gpu().calls().cuEventSynchronize(marked(number - 2).get()), "cuEventSynchronize");
-    for (std::size_t i = 0; i < batch(); ++i) std::memcpy(to + i * bytes(), sample(picked(number, i)), bytes());
-    gpu().check(gpu().calls().cuMemcpyHtoDAsync(slot(0), to, batch() * bytes(), stream()), "cuMemcpyHtoDAsync");
+    if (number >= 2) gpu().check(gpu().calls().cuEventSynchronize(event_after(number - 2).get()), "cuEventSynchronize");
+    for (std::size_t i = 0; i < batch(); ++i) std::memcpy(to + i * bytes(), sample(pick_of(number, i)), bytes());
+    gpu().check(gpu().calls().cuMemcpyHtoDAsync(slot(0), to, batch() * bytes(), handle()), "cuMemcpyHtoDAsync");
   }
 
  private:
   std::array<std::shared_ptr<const Pinned>, 2> staging_;
 };
 
-std::unique_ptr<Lane> make_lane(Engine& engine, const Queries& queries) {
-  if (queries.method == "calls") return std::make_unique<CallsLane>(engine, queries);
-  if (queries.method == "batch") return std::make_unique<BatchLane>(engine, queries);
-  if (queries.method == "kernel") return std::make_unique<KernelLane>(engine, queries);
-  if (queries.method == "staged") return std::make_unique<StagedLane>(engine, queries);
+std::unique_ptr<CopyStream> make_copy_stream(Engine& engine, const Queries& queries) {
+  if (queries.method == "calls") return std::make_unique<CallsStream>(engine, queries);
+  if (queries.method == "batch") return std::make_unique<BatchStream>(engine, queries);
+  if (queries.method == "kernel") return std::make_unique<KernelStream>(engine, queries);
+  if (queries.method == "staged") return std::make_unique<StagedStream>(engine, queries);
   throw host::Failure("no method '" + queries.method + "' for queries", "take calls, batch, kernel or staged");
 }
 
@@ -219,9 +219,9 @@ std::unique_ptr<Lane> make_lane(Engine& engine, const Queries& queries) {
 
 std::unique_ptr<Run> prepare_queries(const std::shared_ptr<Engine>& engine, const Queries& queries) {
   const std::scoped_lock turn(engine->turn());
-  std::vector<std::unique_ptr<Lane>> lanes;
-  lanes.push_back(make_lane(*engine, queries));
-  return std::make_unique<Run>(engine, std::move(lanes));
+  std::vector<std::unique_ptr<CopyStream>> streams;
+  streams.push_back(make_copy_stream(*engine, queries));
+  return std::make_unique<Run>(engine, std::move(streams));
 }
 
 }  // namespace lanewise::cuda

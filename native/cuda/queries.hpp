@@ -18,7 +18,7 @@ struct Queries {
   int batches = 8;
 };
 
-// A run of one lane with a mark for each batch.
+// A run of one stream with a timestamp for each batch.
 std::unique_ptr<Run> prepare_queries(const std::shared_ptr<Engine>& engine, const Queries& queries);
 
 }  // namespace lanewise::cuda

@@ -1,4 +1,4 @@
-// Lanes that start together behind a gate, again and again.
+// Copy streams that start together behind a gate, again and again.
 #pragma once
 
 #include <map>
@@ -7,24 +7,24 @@
 
 #include "cuda/engine.hpp"
 #include "cuda/gate.hpp"
-#include "cuda/lane.hpp"
+#include "cuda/copy_stream.hpp"
 
 namespace lanewise::cuda {
 
 class Run {
  public:
-  // Each lane's first item runs once, so that nothing is set up inside a timed run.
-  Run(std::shared_ptr<Engine> engine, std::vector<std::unique_ptr<Lane>> lanes);
+  // Each stream's first item runs once, so that nothing is set up inside a timed run.
+  Run(std::shared_ptr<Engine> engine, std::vector<std::unique_ptr<CopyStream>> streams);
   ~Run() { close(); }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  // Everything queued behind the closed gate, opened at once: of each lane, seconds from the release to each mark.
+  // Everything queued behind the closed gate, opened at once: for each stream the timestamps, in seconds from the release.
   std::vector<std::vector<double>> run();
   void verify();
   std::vector<std::map<int, std::size_t>> pages() const;
-  // Other numbers of marks, and of copies before each of them (none: one).
-  void resize(const std::vector<int>& marks, const std::vector<int>& each);
+  // Other numbers of timestamps, and of copies before each of them (none: one).
+  void resize(const std::vector<int>& timestamps, const std::vector<int>& per_timestamp);
   void close();
 
  private:
@@ -33,7 +33,7 @@ class Run {
   void queue_all();
 
   std::shared_ptr<Engine> engine_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::unique_ptr<CopyStream>> streams_;
   Gate* gate_;  // the engine's
 };
 

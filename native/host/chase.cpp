@@ -14,20 +14,20 @@ namespace lanewise::host {
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kBatch = 1024;  // loads between two looks at the clock
+constexpr std::size_t kBatch = 1024;  // loads between two readings of the clock
 
 }  // namespace
 
 Chase::Chase(std::vector<Memory*> pieces)
-    : pieces_(std::move(pieces)), each_(pieces_.empty() ? 0 : pieces_.front()->size() / kLine) {
-  lines_ = each_ * pieces_.size();
-  bool equal = lines_ > 0 && std::has_single_bit(each_) && std::has_single_bit(pieces_.size());
-  for (const Memory* piece : pieces_) equal = equal && piece->size() == each_ * kLine;
+    : pieces_(std::move(pieces)), lines_per_piece_(pieces_.empty() ? 0 : pieces_.front()->size() / kLine) {
+  lines_ = lines_per_piece_ * pieces_.size();
+  bool equal = lines_ > 0 && std::has_single_bit(lines_per_piece_) && std::has_single_bit(pieces_.size());
+  for (const Memory* piece : pieces_) equal = equal && piece->size() == lines_per_piece_ * kLine;
   if (!equal) throw Failure("the memory of a chase is no power of two", "ask for a power of two");
   place_ = at(0);
 }
 
-std::byte* Chase::at(std::size_t line) const { return pieces_[line / each_]->data() + line % each_ * kLine; }
+std::byte* Chase::at(std::size_t line) const { return pieces_[line / lines_per_piece_]->data() + line % lines_per_piece_ * kLine; }
 
 // A linear congruential generator of full period: modulo 2^n, factor 1 modulo 4, odd summand.
 std::size_t Chase::after(std::size_t line) const {
@@ -35,7 +35,7 @@ std::size_t Chase::after(std::size_t line) const {
 }
 
 void Chase::fill(std::size_t piece) {
-  for (std::size_t line = piece * each_; line < (piece + 1) * each_; ++line) {
+  for (std::size_t line = piece * lines_per_piece_; line < (piece + 1) * lines_per_piece_; ++line) {
     *reinterpret_cast<std::byte**>(at(line)) = at(after(line));
   }
 }
@@ -45,7 +45,7 @@ std::size_t Chase::next(std::size_t line) const {
   for (std::size_t piece = 0; piece < pieces_.size(); ++piece) {
     const std::byte* first = pieces_[piece]->data();
     if (link >= first && link < first + pieces_[piece]->size()) {
-      return piece * each_ + static_cast<std::size_t>(link - first) / kLine;
+      return piece * lines_per_piece_ + static_cast<std::size_t>(link - first) / kLine;
     }
   }
   throw Failure("a link leads out of the memory of a chase", "fill every piece first");
@@ -60,15 +60,15 @@ double Chase::run(int cpu, double seconds) {
       if (cpu >= 0) pin_thread({cpu});
       const auto begin = Clock::now();
       const auto end = begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-      auto seen = begin;
+      auto batch_begin = begin;
       do {
         std::byte* place = place_;
         for (std::size_t i = 0; i < kBatch; ++i) place = *reinterpret_cast<std::byte* volatile*>(place);
         place_ = place;
         const auto done = Clock::now();
-        batches.push_back(std::chrono::duration<double, std::nano>(done - seen).count());
-        seen = done;
-      } while (seen < end);
+        batches.push_back(std::chrono::duration<double, std::nano>(done - batch_begin).count());
+        batch_begin = done;
+      } while (batch_begin < end);
     } catch (...) {
       error = std::current_exception();
     }

@@ -21,7 +21,7 @@ class Chase {
   // of batches, so that what interrupts the thread does not count.
   double run(int cpu, double seconds);
 
-  // Whether the chase stands where the formula of the links says it should after that many loads.
+  // Whether the chase is where the formula of the links says it should after that many loads.
   bool verify() const;
 
   // The line that the link in a line leads to.
@@ -35,7 +35,7 @@ class Chase {
   std::size_t after(std::size_t line) const;
 
   std::vector<Memory*> pieces_;
-  std::size_t each_;   // lines in a piece
+  std::size_t lines_per_piece_;   // lines in a piece
   std::size_t lines_;  // in all
   std::size_t loads_ = 0;
   std::byte* place_;

@@ -77,14 +77,14 @@ Memory& Memory::operator=(Memory&& other) noexcept {
 
 std::map<int, std::size_t> Memory::nodes(std::size_t most) const {
   const std::size_t pages = size_ / page_size();
-  const std::size_t asked = pages < most ? pages : most;
-  std::vector<void*> where(asked);
-  std::vector<int> status(asked, kAnyNode);
-  for (std::size_t i = 0; i < asked; ++i) where[i] = data_ + i * pages / asked * page_size();
-  std::map<int, std::size_t> found;
-  if (syscall(SYS_move_pages, 0, asked, where.data(), nullptr, status.data(), 0) != 0) return found;
-  for (const int node : status) ++found[node < 0 ? kAnyNode : node];
-  return found;
+  const std::size_t sampled = pages < most ? pages : most;
+  std::vector<void*> addresses(sampled);
+  std::vector<int> status(sampled, kAnyNode);
+  for (std::size_t i = 0; i < sampled; ++i) addresses[i] = data_ + i * pages / sampled * page_size();
+  std::map<int, std::size_t> nodes;
+  if (syscall(SYS_move_pages, 0, sampled, addresses.data(), nullptr, status.data(), 0) != 0) return nodes;
+  for (const int node : status) ++nodes[node < 0 ? kAnyNode : node];
+  return nodes;
 }
 
 void pin_thread(const std::vector<int>& cpus) {

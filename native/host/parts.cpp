@@ -48,8 +48,8 @@ void stay_on(const std::vector<int>& cpus) {
 void in_parts(std::size_t bytes, int node, const std::function<void(std::size_t, std::size_t)>& work) {
   if (node == kAnyNode && (bytes < 2 * kLeast || !has_one_node())) return work(0, bytes);
   const std::vector<int> cpus = node == kAnyNode ? std::vector<int>() : cpus_of(node);
-  const std::size_t there = cpus.empty() ? std::max(1U, std::thread::hardware_concurrency()) : cpus.size();
-  const std::size_t most = std::min(kMostThreads, there);
+  const std::size_t available = cpus.empty() ? std::max(1U, std::thread::hardware_concurrency()) : cpus.size();
+  const std::size_t most = std::min(kMostThreads, available);
   const std::size_t parts = std::clamp<std::size_t>(bytes / kLeast, 1, most);
   const std::size_t part = (bytes / parts + kLeast) / 4096 * 4096;
   std::vector<std::jthread> threads;

@@ -7,31 +7,31 @@ namespace lanewise::host {
 
 namespace {
 
-// Blocks done between the first mark and `time`, in parts of a block.
-double blocks_at(const Marks& marks, double time) {
-  const auto after = std::upper_bound(marks.begin(), marks.end(), time);
-  if (after == marks.begin()) return 0.0;
-  const auto whole = static_cast<double>(after - marks.begin() - 1);
-  if (after == marks.end()) return whole;
+// Blocks done between the first timestamp and `time`, in parts of a block.
+double blocks_at(const Timestamps& timestamps, double time) {
+  const auto after = std::upper_bound(timestamps.begin(), timestamps.end(), time);
+  if (after == timestamps.begin()) return 0.0;
+  const auto whole = static_cast<double>(after - timestamps.begin() - 1);
+  if (after == timestamps.end()) return whole;
   const double before = *(after - 1);
   return whole + (time - before) / (*after - before);
 }
 
 }  // namespace
 
-Window common_window(const std::vector<Marks>& marks, double block_bytes) {
+Window common_window(const std::vector<Timestamps>& timestamps, double block_bytes) {
   Window window;
   double begin = -std::numeric_limits<double>::infinity();
   double end = std::numeric_limits<double>::infinity();
-  for (const Marks& each : marks) {
-    if (each.size() < 2) return window;
-    begin = std::max(begin, each.front());
-    end = std::min(end, each.back());
+  for (const Timestamps& thread : timestamps) {
+    if (thread.size() < 2) return window;
+    begin = std::max(begin, thread.front());
+    end = std::min(end, thread.back());
   }
-  if (marks.empty() || end <= begin) return window;
+  if (timestamps.empty() || end <= begin) return window;
   window.seconds = end - begin;
-  for (const Marks& each : marks) {
-    window.bytes.push_back(block_bytes * (blocks_at(each, end) - blocks_at(each, begin)));
+  for (const Timestamps& thread : timestamps) {
+    window.bytes.push_back(block_bytes * (blocks_at(thread, end) - blocks_at(thread, begin)));
   }
   return window;
 }

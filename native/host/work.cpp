@@ -67,12 +67,12 @@ void spoil(Memory& memory) {
 
 Crew::Crew(std::vector<Pieces> threads, std::size_t block)
     : threads_(std::move(threads)), states_(threads_.size()), block_(block) {
-  const auto fits = [&](const Memory* each) { return each->size() >= block_ && each->size() % block_ == 0; };
-  for (const Pieces& each : threads_) {
-    const bool equal = each.sources.empty() || each.targets.empty() || each.sources.size() == each.targets.size();
-    if (block_ == 0 || block_ % kStep != 0 || !equal || blocks(each) == 0 ||
-        !std::all_of(each.sources.begin(), each.sources.end(), fits) ||
-        !std::all_of(each.targets.begin(), each.targets.end(), fits)) {
+  const auto usable = [&](const Memory* memory) { return memory->size() >= block_ && memory->size() % block_ == 0; };
+  for (const Pieces& pieces : threads_) {
+    const bool equal = pieces.sources.empty() || pieces.targets.empty() || pieces.sources.size() == pieces.targets.size();
+    if (block_ == 0 || block_ % kStep != 0 || !equal || blocks(pieces) == 0 ||
+        !std::all_of(pieces.sources.begin(), pieces.sources.end(), usable) ||
+        !std::all_of(pieces.targets.begin(), pieces.targets.end(), usable)) {
       throw Failure("the memory of a thread does not hold whole blocks", "ask for more memory or fewer threads");
     }
   }
@@ -84,14 +84,14 @@ std::size_t Crew::blocks(const Pieces& pieces) const {
 }
 
 std::byte* Crew::at(const std::vector<Memory*>& pieces, std::size_t block) const {
-  const std::size_t each = pieces.front()->size() / block_;
-  return pieces[block / each]->data() + block % each * block_;
+  const std::size_t per_piece = pieces.front()->size() / block_;
+  return pieces[block / per_piece]->data() + block % per_piece * block_;
 }
 
-Marks Crew::work_until(Work work, const Pieces& pieces, State& state, double end) const {
+Timestamps Crew::work_until(Work work, const Pieces& pieces, State& state, double end) const {
   const std::size_t all = blocks(pieces);
-  Marks marks{now()};
-  marks.reserve(4096);
+  Timestamps timestamps{now()};
+  timestamps.reserve(4096);
   do {
     const std::size_t block = state.done++ % all;
     switch (work) {
@@ -111,19 +111,19 @@ Marks Crew::work_until(Work work, const Pieces& pieces, State& state, double end
         stream_fill(at(pieces.targets, block), block_);
         break;
     }
-    marks.push_back(now());
-  } while (marks.back() < end);
-  return marks;
+    timestamps.push_back(now());
+  } while (timestamps.back() < end);
+  return timestamps;
 }
 
 Window Crew::run(Work work, double seconds) {
-  std::vector<Marks> marks(threads_.size());
+  std::vector<Timestamps> timestamps(threads_.size());
   std::vector<std::exception_ptr> errors(threads_.size());
   std::vector<std::thread> running;
   std::atomic<std::size_t> ready{0};
   std::atomic<int> go{0};
   double end = 0.0;
-  const auto one = [&](std::size_t i) {
+  const auto work_thread = [&](std::size_t i) {
     try {
       if (threads_[i].cpu >= 0) pin_thread({threads_[i].cpu});
     } catch (...) {
@@ -132,28 +132,28 @@ Window Crew::run(Work work, double seconds) {
     ++ready;
     ready.notify_one();
     go.wait(0);
-    if (!errors[i]) marks[i] = work_until(work, threads_[i], states_[i], end);
+    if (!errors[i]) timestamps[i] = work_until(work, threads_[i], states_[i], end);
   };
   std::exception_ptr failure;
   try {
-    for (std::size_t i = 0; i < threads_.size(); ++i) running.emplace_back(one, i);
+    for (std::size_t i = 0; i < threads_.size(); ++i) running.emplace_back(work_thread, i);
   } catch (const std::system_error& error) {  // those that wait must be let go all the same
     failure = std::make_exception_ptr(system_failure("a thread cannot be started", error.code().value(),
                                                      "ask for fewer threads"));
   }
-  for (std::size_t seen = 0; (seen = ready.load()) < running.size();) ready.wait(seen);
+  for (std::size_t count = 0; (count = ready.load()) < running.size();) ready.wait(count);
   end = failure ? 0.0 : now() + seconds;
   go = 1;
   go.notify_all();
-  for (std::thread& each : running) each.join();
+  for (std::thread& thread : running) thread.join();
   if (failure) std::rethrow_exception(failure);
-  for (const std::exception_ptr& each : errors) {
-    if (each) std::rethrow_exception(each);
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
   }
-  return common_window(marks, static_cast<double>(block_));
+  return common_window(timestamps, static_cast<double>(block_));
 }
 
-void Crew::mark() {
+void Crew::begin_check() {
   for (State& state : states_) {
     state.since = state.done;
     state.sum = 0;
@@ -173,10 +173,10 @@ bool Crew::holds(Work work, std::size_t thread, std::size_t piece) const {
   const Pieces& pieces = threads_.at(thread);
   const State& state = states_.at(thread);
   const std::size_t all = blocks(pieces);
-  const std::size_t each = all / pieces.targets.size();
+  const std::size_t per_piece = all / pieces.targets.size();
   const std::size_t worked = state.done - state.since;
-  for (std::size_t block = piece * each; block < (piece + 1) * each; ++block) {
-    // How many blocks after the first since `mark` this one comes.
+  for (std::size_t block = piece * per_piece; block < (piece + 1) * per_piece; ++block) {
+    // How many blocks after the first since `begin_check` this one comes.
     const std::size_t turn = (block + all - state.since % all) % all;
     if (turn < worked && !holds_block(work, pieces, block)) return false;
   }
@@ -187,11 +187,11 @@ bool Crew::adds_up(std::size_t thread) const {
   const Pieces& pieces = threads_.at(thread);
   const State& state = states_.at(thread);
   const std::size_t words = block_ / 8;  // even
-  const std::size_t each = pieces.sources.front()->size() / block_;
+  const std::size_t per_piece = pieces.sources.front()->size() / block_;
   std::uint64_t sum = 0;
   for (std::size_t i = state.since; i < state.done; ++i) {
     // An arithmetic series modulo 2^64: pattern(w) = (w + 1) * pattern(0).
-    const std::uint64_t first = i % blocks(pieces) % each * words + 1;
+    const std::uint64_t first = i % blocks(pieces) % per_piece * words + 1;
     sum += words / 2 * (2 * first + words - 1) * pattern(0);
   }
   return sum == state.sum;

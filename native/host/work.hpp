@@ -31,27 +31,27 @@ class Crew {
   Window run(Work work, double seconds);
 
   // What is verified begins here; spoil all targets before.
-  void mark();
+  void begin_check();
 
-  // Whether a target holds what the runs since `mark` copied (from sources filled by fill_pattern) or wrote.
+  // Whether a target holds what the runs since `begin_check` copied (from sources filled by fill_pattern) or wrote.
   bool holds(Work work, std::size_t thread, std::size_t piece) const;
 
-  // Whether what the runs since `mark` read adds up to what fill_pattern wrote.
+  // Whether what the runs since `begin_check` read adds up to what fill_pattern wrote.
   bool adds_up(std::size_t thread) const;
 
   std::size_t threads() const { return threads_.size(); }
 
  private:
   struct State {
-    std::size_t done = 0;   // blocks since the pieces were given
-    std::size_t since = 0;  // blocks at the last mark
+    std::size_t done = 0;   // blocks since the start
+    std::size_t since = 0;  // blocks at the last begin_check
     std::uint64_t sum = 0;  // of what was read since
   };
 
   std::size_t blocks(const Pieces& pieces) const;
   std::byte* at(const std::vector<Memory*>& pieces, std::size_t block) const;
   bool holds_block(Work work, const Pieces& pieces, std::size_t block) const;
-  Marks work_until(Work work, const Pieces& pieces, State& state, double end) const;
+  Timestamps work_until(Work work, const Pieces& pieces, State& state, double end) const;
 
   std::vector<Pieces> threads_;
   std::vector<State> states_;

@@ -23,7 +23,7 @@ struct Setup {
 };
 
 // Bytes of each connection at one moment of this machine's clock.
-struct Mark {
+struct ByteCounters {
   double seconds = 0.0;
   std::vector<std::uint64_t> bytes;
 };
@@ -57,7 +57,7 @@ class Stages {
   bool abandoned() const { return abandon_.load(std::memory_order_relaxed); }
   void ended() { ++ended_; }
   void fail(const host::Failure& failure) {
-    const std::lock_guard<std::mutex> held(guard_);
+    const std::lock_guard<std::mutex> lock(guard_);
     if (!failure_) failure_ = failure;
   }
 
@@ -84,7 +84,7 @@ class Stages {
     return ended_ == threads_;
   }
   void check() const {
-    const std::lock_guard<std::mutex> held(guard_);
+    const std::lock_guard<std::mutex> lock(guard_);
     if (failure_) throw host::Failure(*failure_);
   }
 

@@ -14,7 +14,7 @@ RoundTrips::RoundTrips(std::vector<std::uint64_t> nanoseconds) : sorted_(std::mo
 double RoundTrips::mean() const {
   if (sorted_.empty()) return 0.0;
   const double sum = std::accumulate(sorted_.begin(), sorted_.end(), 0.0,
-                                     [](double so_far, std::uint64_t each) { return so_far + static_cast<double>(each); });
+                                     [](double total, std::uint64_t time) { return total + static_cast<double>(time); });
   return sum / static_cast<double>(sorted_.size()) / 2e3;
 }
 
@@ -26,14 +26,14 @@ double RoundTrips::percentile(double share) const {
 }
 
 void Tally::add(std::uint64_t nanoseconds) {
-  const std::lock_guard<std::mutex> held(guard_);
+  const std::lock_guard<std::mutex> lock(guard_);
   taken_.push_back(nanoseconds);
 }
 
 RoundTrips Tally::take() {
   std::vector<std::uint64_t> out;
   {
-    const std::lock_guard<std::mutex> held(guard_);
+    const std::lock_guard<std::mutex> lock(guard_);
     out.swap(taken_);
     taken_.reserve(out.size());
   }

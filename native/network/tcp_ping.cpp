@@ -73,10 +73,10 @@ bool TcpPing::send_all() {
 // False at the end of the connection, and when told to stop while nothing comes.
 bool TcpPing::receive_all() {
   for (std::size_t come = 0; come < setup_.bytes;) {
-    const auto got = receive_some(socket_, buffer_.data() + come, setup_.bytes - come);
-    if (got.end && asks_) throw host::Failure("the other side ended the connection", "look what it says");
-    if (got.end || stages_.abandoned() || (got.bytes == 0 && stages_.stopped())) return false;
-    come += got.bytes;
+    const auto received = receive_some(socket_, buffer_.data() + come, setup_.bytes - come);
+    if (received.end && asks_) throw host::Failure("the other side ended the connection", "look what it says");
+    if (received.end || stages_.abandoned() || (received.bytes == 0 && stages_.stopped())) return false;
+    come += received.bytes;
   }
   return true;
 }

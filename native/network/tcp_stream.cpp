@@ -25,8 +25,8 @@ bool reap(int socket) {
     message.msg_control = control;
     message.msg_controllen = sizeof control;
     if (recvmsg(socket, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return copied;
-    for (cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr; each = CMSG_NXTHDR(&message, each)) {
-      const auto* error = reinterpret_cast<const sock_extended_err*>(CMSG_DATA(each));
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+      const auto* error = reinterpret_cast<const sock_extended_err*>(CMSG_DATA(header));
       if (error->ee_origin == SO_EE_ORIGIN_ZEROCOPY && (error->ee_code & SO_EE_CODE_ZEROCOPY_COPIED)) copied = true;
     }
   }
@@ -59,9 +59,9 @@ TcpStream::~TcpStream() {
   for (auto& thread : threads_) thread.join();
 }
 
-Mark TcpStream::mark() const {
+ByteCounters TcpStream::counters() const {
   stages_.check();
-  Mark now{now_seconds(), {}};
+  ByteCounters now{now_seconds(), {}};
   for (std::size_t i = 0; i < sockets_.size(); ++i) now.bytes.push_back(moved_[i].value.load(std::memory_order_relaxed));
   return now;
 }
@@ -105,15 +105,15 @@ void TcpStream::check_pattern(std::size_t which) {
   std::byte* const data = buffers_[which].data();
   std::uint64_t offset = 0;
   for (const std::uint64_t all = pattern_length(setup_.bytes); offset < all && !stages_.stopped();) {
-    const auto got = receive_some(sockets_[which], data, std::min<std::uint64_t>(setup_.bytes, all - offset));
-    if (got.end) throw host::Failure("the other side ended a connection early", "look what it says");
-    const std::size_t fault = first_fault({data, got.bytes}, setup_.seed + which, offset);
+    const auto received = receive_some(sockets_[which], data, std::min<std::uint64_t>(setup_.bytes, all - offset));
+    if (received.end) throw host::Failure("the other side ended a connection early", "look what it says");
+    const std::size_t fault = first_fault({data, received.bytes}, setup_.seed + which, offset);
     if (fault != kNoFault) {
       throw host::Failure("data arrived changed: connection " + std::to_string(which) + ", byte " +
                               std::to_string(offset + fault),
                           "do not trust this path: look at the card, its driver and the kernel's log");
     }
-    offset += got.bytes;
+    offset += received.bytes;
   }
 }
 
@@ -146,9 +146,9 @@ void TcpStream::receive(std::size_t which) {
   std::byte* const data = buffers_[which].data();
   auto& moved = moved_[which].value;
   for (;;) {
-    const auto got = receive_some(sockets_[which], data, setup_.bytes);
-    moved.store(moved.load(std::memory_order_relaxed) + got.bytes, std::memory_order_relaxed);
-    if (got.end || stages_.abandoned() || (got.bytes == 0 && stages_.stopped())) return;
+    const auto received = receive_some(sockets_[which], data, setup_.bytes);
+    moved.store(moved.load(std::memory_order_relaxed) + received.bytes, std::memory_order_relaxed);
+    if (received.end || stages_.abandoned() || (received.bytes == 0 && stages_.stopped())) return;
   }
 }
 

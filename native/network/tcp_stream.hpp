@@ -20,7 +20,7 @@ class TcpStream {
 
   bool ready() const { return stages_.ready(); }
   void go() { stages_.go(); }
-  Mark mark() const;
+  ByteCounters counters() const;
   // A sender finishes its message and says that no more comes; a receiver reads on to that end by itself, and stops
   // early only when told so.
   void stop() { stages_.stop(); }

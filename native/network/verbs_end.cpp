@@ -21,7 +21,7 @@ void VerbsEnd::begin() { absent(); }
 bool VerbsEnd::ready() const { absent(); }
 void VerbsEnd::check() const { absent(); }
 void VerbsEnd::go() { absent(); }
-Mark VerbsEnd::mark() const { absent(); }
+ByteCounters VerbsEnd::counters() const { absent(); }
 RoundTrips VerbsEnd::take() { absent(); }
 void VerbsEnd::stop() { absent(); }
 bool VerbsEnd::done() const { absent(); }
@@ -80,9 +80,9 @@ class VerbsEnd::Body {
 
   void begin() { thread_ = std::thread(&Body::run, this); }
 
-  Mark mark() const {
+  ByteCounters counters() const {
     stages_.check();
-    Mark now{now_seconds(), {}};
+    ByteCounters now{now_seconds(), {}};
     for (std::size_t i = 0; i < resources_.pairs(); ++i) now.bytes.push_back(moved_[i].value.load());
     return now;
   }
@@ -158,26 +158,26 @@ class VerbsEnd::Body {
   template <typename Took>
   bool reap(Took took) {
     std::array<ibv_wc, 32> done;
-    const int found = resources_.completions(done.data(), static_cast<int>(done.size()));
-    if (found < 0) throw host::Failure("the completion queue cannot be read", "look at the kernel's log");
-    for (int i = 0; i < found; ++i) {
-      const ibv_wc& each = done[static_cast<std::size_t>(i)];
-      if (each.status != IBV_WC_SUCCESS) {
+    const int count = resources_.completions(done.data(), static_cast<int>(done.size()));
+    if (count < 0) throw host::Failure("the completion queue cannot be read", "look at the kernel's log");
+    for (int i = 0; i < count; ++i) {
+      const ibv_wc& completion = done[static_cast<std::size_t>(i)];
+      if (completion.status != IBV_WC_SUCCESS) {
         if (stages_.stopped()) return false;
-        throw host::Failure(std::string("a work request failed: ") + verbs_library().wc_status_str(each.status),
+        throw host::Failure(std::string("a work request failed: ") + verbs_library().wc_status_str(completion.status),
                             "look whether the other side still runs, and at --device and --gid-index on both");
       }
-      const bool is_receive = (each.wr_id & kReceiveMark) != 0;
-      const auto which = static_cast<std::size_t>(each.wr_id & ~kReceiveMark);
+      const bool is_receive = (completion.wr_id & kReceiveMark) != 0;
+      const auto which = static_cast<std::size_t>(completion.wr_id & ~kReceiveMark);
       if (!is_receive) --outstanding_[which];
       took(which, is_receive);
     }
-    if (found == 0 && ++looks_ % kLooksPerYield == 0) sched_yield();
+    if (count == 0 && ++looks_ % kLooksPerYield == 0) sched_yield();
     return true;
   }
 
   bool any_outstanding() const {
-    return std::any_of(outstanding_.begin(), outstanding_.end(), [](int each) { return each > 0; });
+    return std::any_of(outstanding_.begin(), outstanding_.end(), [](int requests) { return requests > 0; });
   }
 
   void add(std::size_t which) {
@@ -306,7 +306,7 @@ void VerbsEnd::begin() { body_->begin(); }
 bool VerbsEnd::ready() const { return body_->stages().ready(); }
 void VerbsEnd::check() const { body_->check(); }
 void VerbsEnd::go() { body_->stages().go(); }
-Mark VerbsEnd::mark() const { return body_->mark(); }
+ByteCounters VerbsEnd::counters() const { return body_->counters(); }
 RoundTrips VerbsEnd::take() {
   body_->stages().check();
   return body_->tally().take();

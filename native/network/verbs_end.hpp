@@ -54,7 +54,7 @@ class VerbsEnd {
   bool ready() const;
   void check() const;  // between ready and go: compares what arrived; host::Failure if it differs
   void go();
-  Mark mark() const;
+  ByteCounters counters() const;
   RoundTrips take();
   void stop();
   bool done() const;

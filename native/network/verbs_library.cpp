@@ -19,11 +19,11 @@ VerbsLibrary open_library() {
     throw host::Failure("libibverbs.so.1 cannot be opened", "install rdma-core (Debian: libibverbs1 ibverbs-providers)");
   }
   const auto find = [library](const char* name, auto& pointer) {
-    void* const found = dlsym(library, (std::string("ibv_") + name).c_str());
-    if (found == nullptr) {
+    void* const symbol = dlsym(library, (std::string("ibv_") + name).c_str());
+    if (symbol == nullptr) {
       throw host::Failure(std::string("libibverbs.so.1 has no ibv_") + name, "install a current rdma-core");
     }
-    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(found);
+    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(symbol);
   };
   VerbsLibrary out{};
   find("get_device_list", out.get_device_list);

@@ -35,7 +35,7 @@ ibv_context* open_device(const VerbsLibrary& ibv, const std::string& name) {
 }
 
 template <typename T>
-T* made(T* object, const char* what) {
+T* require(T* object, const char* what) {
   if (object == nullptr) throw host::system_failure(what, errno, "ulimit -l must allow the memory; try fewer queue pairs");
   return object;
 }
@@ -69,14 +69,14 @@ VerbsResources::VerbsResources(const VerbsSetup& setup)
     : ibv_(verbs_library()), port_(setup.port), gid_index_(setup.gid_index), events_(setup.events),
       stride_(stride_of(setup.common.bytes)),
       memory_(stride_ * std::max(kSlotsOfPing, static_cast<std::size_t>(setup.pairs)), setup.common.node), psn_(kPsn) {
-  context_ = {open_device(ibv_, setup.device), [this](ibv_context* each) { ibv_.close_device(each); }};
+  context_ = {open_device(ibv_, setup.device), [this](ibv_context* object) { ibv_.close_device(object); }};
   const auto port = static_cast<std::uint8_t>(port_);
-  worked(ibv_.query_port(context_.get(), port, &attributes_), "the port cannot be asked", "check the device's port");
+  worked(ibv_.query_port(context_.get(), port, &attributes_), "the port cannot be queried", "check the device's port");
   if (attributes_.state != IBV_PORT_ACTIVE) {
     throw host::Failure("port " + std::to_string(port_) + " of " + setup.device + " is not active",
                         "bring its link up, or choose another --device");
   }
-  worked(ibv_.query_device(context_.get(), &limits_), "the device cannot be asked", "look at the kernel's log");
+  worked(ibv_.query_device(context_.get(), &limits_), "the device cannot be queried", "look at the kernel's log");
   // An index within the table but without an address reads as zeros.
   const ibv_gid empty{};
   if (ibv_.query_gid(context_.get(), port, gid_index_, &gid_) != 0 ||
@@ -84,13 +84,13 @@ VerbsResources::VerbsResources(const VerbsSetup& setup)
     throw host::Failure(setup.device + " has no GID " + std::to_string(gid_index_),
                         "show_gids, or /sys/class/infiniband/*/ports/1/gids, lists them: --gid-index");
   }
-  domain_ = {made(ibv_.alloc_pd(context_.get()), "no protection domain"), [this](ibv_pd* p) { ibv_.dealloc_pd(p); }};
+  domain_ = {require(ibv_.alloc_pd(context_.get()), "no protection domain"), [this](ibv_pd* p) { ibv_.dealloc_pd(p); }};
   const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-  region_ = {made(ibv_.reg_mr(domain_.get(), memory_.data(), memory_.size(), access), "memory cannot be registered"),
-             [this](ibv_mr* each) { ibv_.dereg_mr(each); }};
+  region_ = {require(ibv_.reg_mr(domain_.get(), memory_.data(), memory_.size(), access), "memory cannot be registered"),
+             [this](ibv_mr* object) { ibv_.dereg_mr(object); }};
   if (events_) {
-    channel_ = {made(ibv_.create_comp_channel(context_.get()), "no completion channel"),
-                [this](ibv_comp_channel* each) { ibv_.destroy_comp_channel(each); }};
+    channel_ = {require(ibv_.create_comp_channel(context_.get()), "no completion channel"),
+                [this](ibv_comp_channel* object) { ibv_.destroy_comp_channel(object); }};
     fcntl(channel_->fd, F_SETFL, fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
   }
   make_pairs(setup);
@@ -98,18 +98,18 @@ VerbsResources::VerbsResources(const VerbsSetup& setup)
 
 void VerbsResources::make_pairs(const VerbsSetup& setup) {
   const int entries = 2 * setup.pairs * setup.depth;
-  queue_ = {made(ibv_.create_cq(context_.get(), entries, nullptr, channel_.get(), 0), "no completion queue"),
-            [this](ibv_cq* each) { ibv_.destroy_cq(each); }};
+  queue_ = {require(ibv_.create_cq(context_.get(), entries, nullptr, channel_.get(), 0), "no completion queue"),
+            [this](ibv_cq* object) { ibv_.destroy_cq(object); }};
   for (int i = 0; i < setup.pairs; ++i) {
-    ibv_qp_init_attr wanted{};
-    wanted.send_cq = wanted.recv_cq = queue_.get();
-    wanted.qp_type = IBV_QPT_RC;
-    wanted.cap.max_send_wr = wanted.cap.max_recv_wr = static_cast<std::uint32_t>(setup.depth);
-    wanted.cap.max_send_sge = wanted.cap.max_recv_sge = 1;
-    wanted.cap.max_inline_data = static_cast<std::uint32_t>(setup.inline_bytes);
-    pairs_.emplace_back(made(ibv_.create_qp(domain_.get(), &wanted), "no queue pair (try --inline 0)"),
-                        [this](ibv_qp* each) { ibv_.destroy_qp(each); });
-    inline_bytes_ = std::min(setup.inline_bytes, static_cast<int>(wanted.cap.max_inline_data));
+    ibv_qp_init_attr attributes{};
+    attributes.send_cq = attributes.recv_cq = queue_.get();
+    attributes.qp_type = IBV_QPT_RC;
+    attributes.cap.max_send_wr = attributes.cap.max_recv_wr = static_cast<std::uint32_t>(setup.depth);
+    attributes.cap.max_send_sge = attributes.cap.max_recv_sge = 1;
+    attributes.cap.max_inline_data = static_cast<std::uint32_t>(setup.inline_bytes);
+    pairs_.emplace_back(require(ibv_.create_qp(domain_.get(), &attributes), "no queue pair (try --inline 0)"),
+                        [this](ibv_qp* object) { ibv_.destroy_qp(object); });
+    inline_bytes_ = std::min(setup.inline_bytes, static_cast<int>(attributes.cap.max_inline_data));
     ibv_qp_attr state{};
     state.qp_state = IBV_QPS_INIT;
     state.port_num = static_cast<std::uint8_t>(port_);
@@ -175,11 +175,11 @@ void VerbsResources::connect(const VerbsAddress& peer) {
 }
 
 int VerbsResources::completions(ibv_wc* out, int most) {
-  int found = ibv_poll_cq(queue_.get(), most, out);
-  if (found != 0 || !events_) return found;
+  int count = ibv_poll_cq(queue_.get(), most, out);
+  if (count != 0 || !events_) return count;
   worked(ibv_req_notify_cq(queue_.get(), 0), "no completion events", "leave --events out");
-  found = ibv_poll_cq(queue_.get(), most, out);  // what came before the request raises no event
-  if (found != 0) return found;
+  count = ibv_poll_cq(queue_.get(), most, out);  // what came before the request raises no event
+  if (count != 0) return count;
   pollfd wait{channel_->fd, POLLIN, 0};
   if (poll(&wait, 1, 100) > 0) {
     ibv_cq* which = nullptr;

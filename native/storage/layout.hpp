@@ -29,9 +29,9 @@ struct Volume {
     }
     for (std::uint64_t at = 0; at < bytes_wanted;) {
       const std::uint64_t stripes = (offset + at) / stripe, within = (offset + at) % stripe;
-      const std::uint64_t here = std::min(stripe - within, bytes_wanted - at);
-      into.push_back({files[stripes % files.size()], stripes / files.size() * stripe + within, at, here});
-      at += here;
+      const std::uint64_t piece_bytes = std::min(stripe - within, bytes_wanted - at);
+      into.push_back({files[stripes % files.size()], stripes / files.size() * stripe + within, at, piece_bytes});
+      at += piece_bytes;
     }
   }
 };

@@ -54,9 +54,9 @@ Ring::Ring(unsigned in_flight) {
   params.flags = abi::kCqSize | abi::kSingleIssuer | abi::kDeferTaskrun;
   ring_ = set_up(entries, params);
   if (ring_ < 0 && errno == EINVAL) {
-    const std::uint32_t wanted = params.cq_entries;
+    const std::uint32_t completions = params.cq_entries;
     params = {};
-    params.cq_entries = wanted;
+    params.cq_entries = completions;
     params.flags = abi::kCqSize;
     ring_ = set_up(entries, params);
   }
@@ -132,8 +132,8 @@ abi::Submission& Ring::next() {
 
 void Ring::submit(unsigned wait) {
   while (queued_ > 0 || wait > 0 || overflown()) {
-    const std::uint32_t there = __atomic_load_n(cq_tail_, __ATOMIC_ACQUIRE) - *cq_head_;
-    if (queued_ == 0 && there >= wait && !overflown()) return;
+    const std::uint32_t available = __atomic_load_n(cq_tail_, __ATOMIC_ACQUIRE) - *cq_head_;
+    if (queued_ == 0 && available >= wait && !overflown()) return;
     const unsigned flags = wait > 0 || overflown() ? abi::kGetEvents : 0;
     const long taken = syscall(abi::kEnter, ring_, queued_, wait, flags, nullptr, 0);
     if (taken >= 0) {

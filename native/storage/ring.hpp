@@ -29,14 +29,14 @@ class Ring {
   // Hands over what is queued and waits until at least `wait` completions are there.
   void submit(unsigned wait);
 
-  // Calls seen(completion) for each one that is there.
-  template <typename Seen>
-  void reap(Seen&& seen) {
+  // Calls handle(completion) for each one that is there.
+  template <typename Handler>
+  void reap(Handler&& handle) {
     std::uint32_t head = *cq_head_;
     while (head != __atomic_load_n(cq_tail_, __ATOMIC_ACQUIRE)) {
       const abi::Completion completion = completions_[head & cq_mask_];
       __atomic_store_n(cq_head_, ++head, __ATOMIC_RELEASE);
-      seen(completion);
+      handle(completion);
     }
   }
 

@@ -84,17 +84,17 @@ std::vector<std::uint64_t> Round::bytes() const {
 Outcome Round::outcome() {
   if (failure_) throw host::Failure(*failure_);
   Clock::time_point last = begun_;
-  Outcome found;
+  Outcome outcome;
   for (Tally& tally : tallies_) {
     last = std::max(last, tally.last);
-    found.times.insert(found.times.end(), tally.times.begin(), tally.times.end());
+    outcome.times.insert(outcome.times.end(), tally.times.begin(), tally.times.end());
   }
   close_window(last);
-  found.bytes = bytes();
-  found.in_window = in_window_;
-  found.window = between(begun_, *window_);
-  found.makespan = between(begun_, last);
-  return found;
+  outcome.bytes = bytes();
+  outcome.in_window = in_window_;
+  outcome.window = between(begun_, *window_);
+  outcome.makespan = between(begun_, last);
+  return outcome;
 }
 
 }  // namespace lanewise::storage

@@ -34,16 +34,16 @@ std::unique_ptr<Worker> make_worker(const Job& job, unsigned number, std::span<S
 }
 
 // Signals are for the thread that runs Python.
-class SignalsHeld {
+class BlockedSignals {
  public:
-  SignalsHeld() {
+  BlockedSignals() {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
-  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsHeld(const SignalsHeld&) = delete;
-  SignalsHeld& operator=(const SignalsHeld&) = delete;
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
 
  private:
   sigset_t before_;
@@ -72,13 +72,13 @@ Runner::~Runner() {
 }
 
 void Runner::make_buffers() {
-  const std::uint64_t each = stride(job_);
+  const std::uint64_t slot_bytes = stride(job_);
   const bool on_to_host = job_.bounce && job_.gpu < 0;
-  memory_.emplace_back(slots_.size() * each, on_to_host ? host::kAnyNode : job_.node);
-  if (on_to_host) memory_.emplace_back(slots_.size() * each, job_.node);
+  memory_.emplace_back(slots_.size() * slot_bytes, on_to_host ? host::kAnyNode : job_.node);
+  if (on_to_host) memory_.emplace_back(slots_.size() * slot_bytes, job_.node);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     slots_[i].number = i;
-    slots_[i].data = memory_.front().data() + i * each;
+    slots_[i].data = memory_.front().data() + i * slot_bytes;
     blank(slots_[i].data, job_.io);
   }
 }
@@ -95,7 +95,7 @@ void Runner::make_sink() {
 }
 
 void Runner::start_threads() {
-  const SignalsHeld held;
+  const BlockedSignals blocked;
   try {
     for (const auto& worker : workers_) {
       ++running_;
@@ -184,18 +184,18 @@ std::map<int, std::size_t> Runner::nodes() const { return memory_.back().nodes()
 double in_page_cache(int file, std::uint64_t bytes) {
   constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 30;
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  std::vector<unsigned char> there;
+  std::vector<unsigned char> resident;
   std::uint64_t pages = 0, cached = 0;
   for (std::uint64_t at = 0; at < bytes; at += kAtOnce) {
-    const std::size_t here = std::min(kAtOnce, bytes - at);
-    void* mapped = mmap(nullptr, here, PROT_READ, MAP_SHARED, file, static_cast<off_t>(at));
+    const std::size_t length = std::min(kAtOnce, bytes - at);
+    void* mapped = mmap(nullptr, length, PROT_READ, MAP_SHARED, file, static_cast<off_t>(at));
     if (mapped == MAP_FAILED) return -1.0;
-    there.assign((here + page - 1) / page, 0);
-    const bool known = mincore(mapped, here, there.data()) == 0;
-    munmap(mapped, here);
+    resident.assign((length + page - 1) / page, 0);
+    const bool known = mincore(mapped, length, resident.data()) == 0;
+    munmap(mapped, length);
     if (!known) return -1.0;
-    pages += there.size();
-    for (const unsigned char each : there) cached += each & 1U;
+    pages += resident.size();
+    for (const unsigned char page_state : resident) cached += page_state & 1U;
   }
   return pages == 0 ? -1.0 : static_cast<double>(cached) / static_cast<double>(pages);
 }

@@ -136,15 +136,15 @@ class RingWorker : public Worker {
     const std::uint64_t moved = slot.moved[index];
     const auto local = static_cast<std::size_t>(&slot - slots_.data());
     const bool write = round.task().write;
-    abi::Submission& wanted = ring_->next();
-    wanted.opcode = buffers_pinned_ ? (write ? abi::kWriteFixed : abi::kReadFixed) : (write ? abi::kWrite : abi::kRead);
-    wanted.flags = files_pinned_ ? abi::kFixedFile : std::uint8_t{0};
-    wanted.file = files_pinned_ ? static_cast<std::int32_t>(piece.file) : job_.files[piece.file];
-    wanted.offset = piece.offset + moved;
-    wanted.address = reinterpret_cast<std::uint64_t>(slot.data + piece.at + moved);
-    wanted.bytes = static_cast<std::uint32_t>(piece.bytes - moved);
-    wanted.buffer = buffers_pinned_ ? static_cast<std::uint16_t>(local) : std::uint16_t{0};
-    wanted.user = static_cast<std::uint64_t>(local) << 32 | index;
+    abi::Submission& submission = ring_->next();
+    submission.opcode = buffers_pinned_ ? (write ? abi::kWriteFixed : abi::kReadFixed) : (write ? abi::kWrite : abi::kRead);
+    submission.flags = files_pinned_ ? abi::kFixedFile : std::uint8_t{0};
+    submission.file = files_pinned_ ? static_cast<std::int32_t>(piece.file) : job_.files[piece.file];
+    submission.offset = piece.offset + moved;
+    submission.address = reinterpret_cast<std::uint64_t>(slot.data + piece.at + moved);
+    submission.bytes = static_cast<std::uint32_t>(piece.bytes - moved);
+    submission.buffer = buffers_pinned_ ? static_cast<std::uint16_t>(local) : std::uint16_t{0};
+    submission.user = static_cast<std::uint64_t>(local) << 32 | index;
     ++in_flight_;
   }
 

@@ -34,7 +34,7 @@ def use_everything(library: Path) -> None:
     run = driver.prepare([CudaFlow(src, dst, 4096, 2, sm=sm) for src, dst in flows for sm in (False, True)])
     run.run()
     run.verify()
-    driver.prepare([CudaFlow(src, dst, 4096, 2, sm=True, both=True) for src, dst in flows[:2]]).verify()
+    driver.prepare([CudaFlow(src, dst, 4096, 2, sm=True, duplex=True) for src, dst in flows[:2]]).verify()
     driver.prepare([CudaFlow(0, 1, 4096, 1, p2p=False)]).run()
     for method in ("calls", "batch", "kernel", "staged"):
         driver.prepare_queries(0, -1, method, library=8, bytes=64, batch=4, batches=3).run()

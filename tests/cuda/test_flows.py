@@ -22,9 +22,9 @@ def rate(cuda: Cuda, flow: CudaFlow, size: int, copies: int) -> float:
     run = cuda.prepare([flow])
     (timing,) = run.run()
     run.close()
-    assert len(timing.marks) == copies
-    assert timing.marks == sorted(timing.marks)
-    return size * copies / timing.marks[-1] / 1e9
+    assert len(timing.timestamps) == copies
+    assert timing.timestamps == sorted(timing.timestamps)
+    return size * copies / timing.timestamps[-1] / 1e9
 
 
 def test_the_driver_describes_its_gpus(cuda: Open) -> None:
@@ -80,9 +80,9 @@ def test_flows_start_together_and_each_has_its_marks(cuda: Open) -> None:
     run = cuda().prepare(flows)
     for _ in range(2):
         timings = run.run()
-        assert [len(timing.marks) for timing in timings] == [2, 5, 1]
+        assert [len(timing.timestamps) for timing in timings] == [2, 5, 1]
         for timing, size, gigabytes in zip(timings, sizes, (5, 4, 10), strict=True):
-            assert timing.marks[0] == pytest.approx(size / gigabytes / 1e9, rel=0.1)
+            assert timing.timestamps[0] == pytest.approx(size / gigabytes / 1e9, rel=0.1)
     run.verify()
 
 
@@ -90,7 +90,7 @@ def test_other_numbers_of_copies_use_the_same_buffers(cuda: Open, library: Path)
     run = cuda().prepare([CudaFlow(HOST, 0, MIB, 1), CudaFlow(0, HOST, MIB, 3)])
     held = fake_cuda.live(library)["memory"]
     run.resize([4, 2])
-    assert [len(timing.marks) for timing in run.run()] == [4, 2]
+    assert [len(timing.timestamps) for timing in run.run()] == [4, 2]
     assert fake_cuda.live(library)["memory"] == held
     with pytest.raises(ProbeFailure, match="1 numbers of copies for 2 flows"):
         run.resize([4])
@@ -100,7 +100,7 @@ def test_other_numbers_of_copies_use_the_same_buffers(cuda: Open, library: Path)
 def test_the_most_copies_fit_behind_the_hold(cuda: Open, queue: int) -> None:
     most = _native.CUDA_MOST_COPIES
     run = cuda(QUEUE=queue).prepare([CudaFlow(HOST, 0, 4096, most), CudaFlow(0, HOST, 4096, most)])
-    assert [len(timing.marks) for timing in run.run()] == [most, most]
+    assert [len(timing.timestamps) for timing in run.run()] == [most, most]
     with pytest.raises(ProbeFailure, match=f"host0->gpu0: {most + 1} copies"):
         run.resize([most + 1, 1])
 
@@ -148,7 +148,7 @@ def test_a_byte_that_arrives_wrong_is_named(cuda: Open, how: dict[str, bool]) ->
 
 def both_ways(gpu: int, size: int, copies: int = 2) -> list[CudaFlow]:
     ends = ((gpu, HOST), (HOST, gpu))
-    return [CudaFlow(src, dst, size, copies, sm=True, both=True) for src, dst in ends]
+    return [CudaFlow(src, dst, size, copies, sm=True, duplex=True) for src, dst in ends]
 
 
 @pytest.mark.parametrize("size", [1, 7, 4096, 100_003])
@@ -156,8 +156,8 @@ def test_both_ways_by_one_kernel_arrive_and_end_together(cuda: Open, size: int) 
     run = cuda().prepare([*both_ways(0, size), CudaFlow(HOST, 1, size, 3), *both_ways(1, size)])
     run.verify()
     out, into, other, *_ = run.run()
-    assert out.marks == into.marks
-    assert [len(timing.marks) for timing in (into, other)] == [2, 3]
+    assert out.timestamps == into.timestamps
+    assert [len(timing.timestamps) for timing in (into, other)] == [2, 3]
 
 
 @pytest.mark.parametrize(("way", "flow"), [("in", "host0->gpu0"), ("out", "gpu0->host0")])
@@ -170,26 +170,26 @@ def test_a_byte_wrong_on_one_of_both_ways_is_named(cuda: Open, way: str, flow: s
 
 def test_a_kernel_for_both_ways_needs_a_flow_back_of_as_many_bytes(cuda: Open) -> None:
     driver = cuda()
-    into = CudaFlow(HOST, 0, MIB, 2, sm=True, both=True)
+    into = CudaFlow(HOST, 0, MIB, 2, sm=True, duplex=True)
     for others in (
         [],
-        [CudaFlow(0, HOST, MIB // 2, 2, sm=True, both=True)],
-        [CudaFlow(0, HOST, MIB, 2, both=True)],
+        [CudaFlow(0, HOST, MIB // 2, 2, sm=True, duplex=True)],
+        [CudaFlow(0, HOST, MIB, 2, duplex=True)],
         [into],
     ):
-        with pytest.raises(ProbeFailure, match="host0->gpu0: no flow the other way"):
+        with pytest.raises(ProbeFailure, match="host0->gpu0: no opposite flow"):
             driver.prepare([into, *others])
-    with pytest.raises(ProbeFailure, match="gpu0->gpu1: no flow the other way"):
-        driver.prepare([CudaFlow(0, 1, MIB, 1, sm=True, both=True), CudaFlow(1, 0, MIB, 1, sm=True, both=True)])
+    with pytest.raises(ProbeFailure, match="gpu0->gpu1: no opposite flow"):
+        driver.prepare([CudaFlow(0, 1, MIB, 1, sm=True, duplex=True), CudaFlow(1, 0, MIB, 1, sm=True, duplex=True)])
 
 
 def test_p2p_goes_on_and_off_as_runs_need_it(cuda: Open, library: Path) -> None:
     driver = cuda()
     on = driver.prepare([CudaFlow(0, 1, MIB, 1)])
     off = driver.prepare([CudaFlow(0, 1, MIB, 1, p2p=False)])
-    fast, slow = on.run()[0].marks[0], off.run()[0].marks[0]
+    fast, slow = on.run()[0].timestamps[0], off.run()[0].timestamps[0]
     assert fake_cuda.live(library)["peers"] == 0
-    assert on.run()[0].marks[0] == pytest.approx(fast, rel=0.01)
+    assert on.run()[0].timestamps[0] == pytest.approx(fast, rel=0.01)
     assert fake_cuda.live(library)["peers"] == 2
     assert slow > 3 * fast
 
@@ -197,7 +197,7 @@ def test_p2p_goes_on_and_off_as_runs_need_it(cuda: Open, library: Path) -> None:
 def test_staged_copies_need_no_more_room_behind_the_hold_than_one(cuda: Open) -> None:
     flows = [CudaFlow(0, 1, MIB, 64, p2p=False), CudaFlow(1, 0, MIB, 64, p2p=False)]
     run = cuda(QUEUE=8, HOLD_MS=500).prepare(flows)
-    assert [len(timing.marks) for timing in run.run()] == [64, 64]
+    assert [len(timing.timestamps) for timing in run.run()] == [64, 64]
 
 
 def test_staged_copies_that_the_driver_does_not_let_be_held_start_as_they_come(cuda: Open) -> None:
@@ -206,10 +206,10 @@ def test_staged_copies_that_the_driver_does_not_let_be_held_start_as_they_come(c
     assert driver.holds_staged
     run = driver.prepare([CudaFlow(0, 1, MIB, 8, p2p=False), CudaFlow(1, 0, MIB, 8, p2p=False)])
     for timing in run.run():
-        assert MIB * 8 / timing.marks[-1] == pytest.approx(2e9, rel=0.1)
+        assert MIB * 8 / timing.timestamps[-1] == pytest.approx(2e9, rel=0.1)
     assert not driver.holds_staged
     assert driver.launch(0, 1, p2p=False, repeats=10) == pytest.approx(20e-6, rel=0.1)
-    assert len(driver.prepare([CudaFlow(0, 1, MIB, 4)]).run()[0].marks) == 4  # peers are held as ever
+    assert len(driver.prepare([CudaFlow(0, 1, MIB, 4)]).run()[0].timestamps) == 4  # peers are held as ever
 
 
 def test_a_row_of_small_staged_copies_is_measured_where_none_can_be_held(cuda: Open) -> None:
@@ -272,7 +272,7 @@ def test_closing_from_another_thread_waits_for_the_run(cuda: Open, library: Path
     def keep_running() -> None:
         try:
             while True:
-                ended.append(len(run.run()[0].marks))
+                ended.append(len(run.run()[0].timestamps))
         except ProbeFailure as failure:
             ended.append(failure.args[0])
 
@@ -290,4 +290,4 @@ def test_closing_from_another_thread_waits_for_the_run(cuda: Open, library: Path
 
 def test_runs_outlive_the_driver_object(cuda: Open) -> None:
     run = cuda().prepare([CudaFlow(HOST, 0, MIB, 2)])
-    assert len(run.run()[0].marks) == 2
+    assert len(run.run()[0].timestamps) == 2

@@ -71,9 +71,10 @@ def test_where_memory_is_short_what_waits_is_given_back(cuda: Open) -> None:
 
 def test_several_copies_between_two_marks_are_all_timed(cuda: Open) -> None:
     run = cuda().prepare([CudaFlow(HOST, 0, MIB, 1), CudaFlow(0, 1, MIB, 1, sm=True)])
-    one = [timing.marks[0] for timing in run.run()]
+    one = [timing.timestamps[0] for timing in run.run()]
     run.resize([2, 3], [5, 4])
     for timing, first, each in zip(run.run(), one, (5, 4), strict=True):
-        assert timing.marks == pytest.approx([first * each * (i + 1) for i in range(len(timing.marks))], rel=0.01)
+        ends = [first * each * (i + 1) for i in range(len(timing.timestamps))]
+        assert timing.timestamps == pytest.approx(ends, rel=0.01)
     with pytest.raises(ProbeFailure, match="host0->gpu0: 257 copies"):
         run.resize([257 // 257, 1], [257, 1])

@@ -18,24 +18,24 @@ SMALL = {"library": 64, "bytes": 4096}
 def test_each_method_brings_the_right_samples(cuda: Open, method: str) -> None:
     run = cuda().prepare_queries(0, -1, method, batch=16, batches=5, **SMALL)
     (timing,) = run.run()
-    assert len(timing.marks) == 5
-    assert timing.marks == sorted(timing.marks)
+    assert len(timing.timestamps) == 5
+    assert timing.timestamps == sorted(timing.timestamps)
     run.verify()
     run.resize([2])
-    assert len(run.run()[0].marks) == 2
+    assert len(run.run()[0].timestamps) == 2
     assert sum(run.pages()[0].values()) == 64
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_more_copies_than_can_be_held_are_queued_after_the_release(cuda: Open, method: str) -> None:
     run = cuda(QUEUE=600).prepare_queries(0, -1, method, batch=128, batches=8, **SMALL)
-    assert len(run.run()[0].marks) == 8
+    assert len(run.run()[0].timestamps) == 8
 
 
 def test_one_copy_of_a_batch_costs_less_than_a_copy_each(cuda: Open) -> None:
     driver = cuda()
     last = {
-        method: driver.prepare_queries(0, -1, method, batch=32, batches=2, **SMALL).run()[0].marks[-1]
+        method: driver.prepare_queries(0, -1, method, batch=32, batches=2, **SMALL).run()[0].timestamps[-1]
         for method in ("calls", "staged")
     }
     assert last["calls"] > last["staged"]  # 2 us a copy in the fake driver

@@ -35,12 +35,12 @@ class Flow:
     sm: bool = False
     read: bool = False
     p2p: bool = True
-    both: bool = False
+    duplex: bool = False
 
 
 @dataclass
 class Timing:
-    marks: list[float]
+    timestamps: list[float]
 
 
 @dataclass
@@ -117,9 +117,9 @@ class Run:
     closed: bool = False
     each: list[int] = field(default_factory=list)
 
-    def resize(self, marks: list[int], each: list[int] | None = None) -> None:
-        self.each = each or [1] * len(marks)
-        self.copies = [count * many for count, many in zip(marks, self.each, strict=True)]
+    def resize(self, timestamps: list[int], copies_each: list[int] | None = None) -> None:
+        self.each = copies_each or [1] * len(timestamps)
+        self.copies = [count * many for count, many in zip(timestamps, self.each, strict=True)]
 
     def close(self) -> None:
         self.cuda.open -= not self.closed
@@ -139,7 +139,7 @@ class Run:
         alone = [fair(self.cuda, [flow])[0] for flow in self.flows]
         work = [f.bytes + self.calls * self.cuda.setup * rate for f, rate in zip(self.flows, alone, strict=True)]
         left = [w * n for w, n in zip(work, self.copies, strict=True)]
-        marks: list[list[float]] = [[] for _ in self.flows]
+        ends: list[list[float]] = [[] for _ in self.flows]
         now = 0.0
         while any(left):
             active = [i for i, amount in enumerate(left) if amount]
@@ -148,13 +148,13 @@ class Run:
             for i in active:
                 before, after = left[i], left[i] - rates[i] * step
                 after = 0.0 if after < 1e-6 * work[i] else after
-                while len(marks[i]) < self.copies[i] and (self.copies[i] - len(marks[i]) - 1) * work[i] >= after:
-                    to_go = before - (self.copies[i] - len(marks[i]) - 1) * work[i]
-                    marks[i].append(now + to_go / rates[i])
+                while len(ends[i]) < self.copies[i] and (self.copies[i] - len(ends[i]) - 1) * work[i] >= after:
+                    to_go = before - (self.copies[i] - len(ends[i]) - 1) * work[i]
+                    ends[i].append(now + to_go / rates[i])
                 left[i] = after
             now += step
-        each = self.each or [1] * len(marks)
-        return [Timing(ends[many - 1 :: many]) for ends, many in zip(marks, each, strict=True)]
+        each = self.each or [1] * len(ends)
+        return [Timing(row[many - 1 :: many]) for row, many in zip(ends, each, strict=True)]
 
 
 def fair(cuda: Cuda, flows: list[Flow]) -> list[float]:

@@ -147,13 +147,13 @@ def test_a_pair_without_peer_access_has_no_value_and_a_reason_and_the_rest_is_me
 
 
 def test_without_p2p_every_pair_is_staged_and_says_so() -> None:
-    found = rows(Cuda(), "gpu0->gpu1", p2p=False)
+    found = rows(Cuda(), "gpu0->gpu1", no_p2p=True)
     assert values(found) == pytest.approx({"gpu0->gpu1": 30})
     assert (found[0].how["p2p"], found[0].path) == ("off", "peer, staged")
 
 
 def test_a_kernel_s_copy_between_gpus_needs_p2p() -> None:
-    found = rows(Cuda(), cases=("device_to_device_memcpy_write_*",), p2p=False)
+    found = rows(Cuda(), cases=("device_to_device_memcpy_write_*",), no_p2p=True)
     by_engine = {row.how["engine"]: row for row in found if row.flow == "gpu0->gpu1"}
     assert shown(by_engine["copy engine"]) == pytest.approx(30)
     assert shown(by_engine["SM"]) is None
@@ -173,7 +173,7 @@ def test_a_hold_that_times_out_later_keeps_the_samples_before_it() -> None:
 
 def test_where_the_driver_queues_few_copies_samples_get_shorter() -> None:
     cuda = Cuda(queue=3)
-    found = rows(cuda, "gpu0->gpu1", p2p=False)
+    found = rows(cuda, "gpu0->gpu1", no_p2p=True)
     assert values(found) == pytest.approx({"gpu0->gpu1": 30})
     assert int(found[1].how["moved"].split()[1]) <= 3 * found[0].settings["bytes"]
     assert rows(Cuda(queue=1), "gpu0->gpu1")[0].note == "the copies were held too long"

@@ -28,14 +28,14 @@ def crew(sources: list[native.HostMemory], targets: list[native.HostMemory], thr
 
 
 @given(st.lists(MARKS, min_size=1, max_size=4))
-def test_bytes_in_the_common_window_are_the_overlap_of_each_block_with_it(marks: list[list[float]]):
-    begin, end = max(each[0] for each in marks), min(each[-1] for each in marks)
-    window = native.common_window(marks, 1000.0)
+def test_bytes_in_the_common_window_are_the_overlap_of_each_block_with_it(timestamps: list[list[float]]):
+    begin, end = max(each[0] for each in timestamps), min(each[-1] for each in timestamps)
+    window = native.common_window(timestamps, 1000.0)
     if end <= begin:
         assert window.seconds == 0
         return
     assert window.seconds == pytest.approx(end - begin)
-    for each, moved in zip(marks, window.bytes, strict=True):
+    for each, moved in zip(timestamps, window.bytes, strict=True):
         blocks = pairwise(each)
         parts = [max(0.0, min(b, end) - max(a, begin)) / (b - a) for a, b in blocks]
         assert moved == pytest.approx(1000.0 * sum(parts), rel=1e-6, abs=1e-6)
@@ -60,7 +60,7 @@ def test_what_was_copied_or_written_is_found_and_damage_is_seen(work: HostWork, 
     made = crew(sources if copies else [], targets, threads)
     for memory in targets:
         native.spoil(memory)
-    made.mark()
+    made.begin_check()
     window = made.run(work, 0.01)
     assert len(window.bytes) in (0, threads)
     assert all(made.holds(work, thread, piece) for thread in range(threads) for piece in range(4 // threads))
@@ -73,17 +73,17 @@ def test_work_that_was_not_done_since_the_mark_is_not_asked_for():
     made = crew(sources, targets)
     made.run(HostWork.COPY, 0.001)
     native.spoil(targets[0])
-    made.mark()
+    made.begin_check()
     assert made.holds(HostWork.COPY, 0, 0)
 
 
 def test_what_was_read_adds_up_and_damage_is_seen():
     sources = memories(3)
     made = crew(sources, [])
-    made.mark()
+    made.begin_check()
     made.run(HostWork.READ, 0.01)
     assert made.adds_up(0)
-    made.mark()
+    made.begin_check()
     for memory in sources:  # whichever blocks it has time to read
         native.spoil(memory)
     made.run(HostWork.READ, 0.01)

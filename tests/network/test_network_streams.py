@@ -44,25 +44,25 @@ def until(reached, seconds=300.0):
 
 @settings(max_examples=15, deadline=None)
 @given(size=st.integers(1, 200_000), count=st.integers(1, 4), zero_copy=st.booleans())
-def test_all_bytes_sent_are_received_and_marks_never_fall(size, count, zero_copy):
+def test_all_bytes_sent_are_received_and_counters_never_fall(size, count, zero_copy):
     with connected(count) as (ours, theirs):
         sender = _native.TcpStream([s.fileno() for s in ours], True, _native.EndSetup(size, seed=9), zero_copy)
         receiver = _native.TcpStream([s.fileno() for s in theirs], False, _native.EndSetup(size, seed=9))
         until(lambda: sender.ready() and receiver.ready())
         receiver.go()
         sender.go()
-        marks = []
+        counters = []
         for _ in range(4):
             time.sleep(0.005)
-            marks.append(receiver.mark())
+            counters.append(receiver.counters())
         sender.stop()
         until(lambda: sender.done() and receiver.done())
-        marks.append(receiver.mark())
-        for before, after in itertools.pairwise(marks):
+        counters.append(receiver.counters())
+        for before, after in itertools.pairwise(counters):
             assert before.seconds < after.seconds
             assert all(a <= b for a, b in zip(before.bytes, after.bytes, strict=True))
-        assert receiver.mark().bytes == sender.mark().bytes
-        assert all(sent % size == 0 for sent in sender.mark().bytes)
+        assert receiver.counters().bytes == sender.counters().bytes
+        assert all(sent % size == 0 for sent in sender.counters().bytes)
 
 
 def test_data_that_arrives_changed_is_an_error_that_names_connection_and_byte():

@@ -51,7 +51,7 @@ def test_the_table_shows_one_row_a_metric(tmp_path, data):
     done = run(data, *SMALL, "-o", "run.json", "--samples", "s.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if line]
-    assert lines[0].startswith("read cached ")
+    assert lines[0].startswith("read cached")
     metrics = [line.split()[1] for line in lines if line.startswith("data.bin->host0")]
     assert metrics == ["goodput", "latency_p50", "latency_p99", "latency_p99.9", "iops"]
     kept = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]

@@ -64,22 +64,22 @@ class _Collector:
         home = self.top / inside
         if inside.startswith("sys/") and home.is_dir():
             for pattern in below:
-                for each in home.glob(pattern):
-                    self.take(each)
+                for file in home.glob(pattern):
+                    self.take(file)
 
 
 def collect(top: Path, file: str) -> Capture:
     """What lies under `top`, a folder with `sys` (or `/`), without what tells one machine from its twin."""
-    found = _Collector(top)
+    collector = _Collector(top)
     for pattern, below in _CLASSES.items():
         for path in sorted(top.glob(pattern)):
-            found.follow(path, below)
+            collector.follow(path, below)
     for pattern in _GLOBS:
         for path in sorted(top.glob(pattern)):
-            found.take(path)
+            collector.take(path)
     if (top / GROUPS).is_dir():
-        found.names.add(GROUPS)
-    return clean(Capture(file, found.texts, found.links, frozenset(found.names - {""})))
+        collector.names.add(GROUPS)
+    return clean(Capture(file, collector.texts, collector.links, frozenset(collector.names - {""})))
 
 
 def ask_nvml() -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def measure_gpu(flows: str = "", **options: Any) -> Iterator[Sample]:
     """Samples of flows measured together, 'gpu0->gpu1, host:1->gpu0', or of cases; neither: the default set.
 
-    `options` are the fields of MeasureGpuOptions: cases=("nvbandwidth",), devices="0,2", bytes=2**20, p2p=False. Each
+    `options` are the fields of MeasureGpuOptions: cases=("nvbandwidth",), devices="0,2", bytes=2**20, no_p2p=True. Each
     sample comes as soon as it is taken; closing the iterator frees everything; `as_measured_run` makes a run of them.
     MissingDependency without a driver, CannotMeasure where a GPU has too little memory, UnknownName for a GPU.
     """

@@ -32,7 +32,7 @@ class MeasureGpuOptions(Options):
         default_text="256 MiB; between GPUs 512 MiB, staged 128 MiB",
     )  # fmt: skip
     node: int | None = option(None, "NUMA node of host memory.", metavar="N", minimum=0, default_text="near the GPU")
-    p2p: bool = option(True, "Copy between GPUs directly, or through host memory.", "--p2p/--no-p2p")
+    no_p2p: bool = option(False, "Copy between two GPUs through host memory.")
     sizes: tuple[int, ...] = ()
     rule: SamplingRule = DEFAULT_RULE
 

@@ -20,7 +20,7 @@ class NetworkSideOptions(Options):
     """Where the threads and buffers of one side are, and its RDMA device; each side has its own."""
 
     node: int | None = option(None, "NUMA node of threads and buffers.", metavar="N", default_text="that of the card")
-    bind: bool = option(True, "Bind threads and buffers to a NUMA node, or not.", "--bind/--no-bind")
+    no_bind: bool = option(False, "Leave threads and buffers unbound.")
     device: str | None = option(None, _VERBS + "this side's RDMA device.", metavar="NAME")
     gid_index: int | None = option(None, _VERBS + "this side's GID.", metavar="N")
 

@@ -194,7 +194,7 @@ def _tune(run: CudaRun, jobs: Sequence[CopyJob], most: int) -> _Schedule:
 
 def _window(run: CudaRun, schedule: _Schedule) -> CommonWindow:
     """One run, its rates in copies a second."""
-    window = common_window([timing.marks for timing in run.run()])
+    window = common_window([timing.timestamps for timing in run.run()])
     rates = tuple(rate * copies for rate, copies in zip(window.rates, schedule.copies_each, strict=True))
     return replace(window, rates=rates)
 

@@ -75,9 +75,9 @@ class GpuProbe:
         selected = cases.select_cases(plan.case_names or _default_cases(plan))
         if any(case.technique is Technique.QUERIES for case in selected):  # their share is that of a large copy
             selected = cases.select_cases([*(case.name for case in selected), "host_to_device_memcpy_ce"])
-        measurements = cases.measurements(selected, gpus, plan.p2p)
+        measurements = cases.measurements(selected, gpus, not plan.no_p2p)
         if plan.flows:
-            flows = parse_flows(plan.flows, plan.p2p)
+            flows = parse_flows(plan.flows, not plan.no_p2p)
             check_sizes(flows, sweep=bool(plan.copy_sizes))
             measurements.insert(0, Measurement((typed_text(flows),), flows, makespan=not plan.copy_sizes))
         if not measurements:

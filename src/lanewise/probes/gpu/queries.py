@@ -60,7 +60,7 @@ def _samples(measurement: Measurement, session: GpuSession, run: CudaRun, size: 
 
     def measure() -> Iterator[Sample]:
         with telemetry.recording():
-            rate = size / run.run()[0].marks[-1]
+            rate = size / run.run()[0].timestamps[-1]
         how = {"NUMA node": node, **telemetry.how(), "data": "verified"}
         yield _sample(measurement, "goodput", rate, "GB/s", how, note)
         if large:

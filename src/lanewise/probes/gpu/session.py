@@ -81,7 +81,7 @@ class GpuSession:
         flow = job.flow
         return self.make_flow(
             src=self.gpus.ordinal(flow.src), dst=self.gpus.ordinal(flow.dst), bytes=job.bytes, copies=copies,
-            node=job.node, sm=flow.sm, read=flow.read, p2p=flow.p2p, both=job.duplex,
+            node=job.node, sm=flow.sm, read=flow.read, p2p=flow.p2p, duplex=job.duplex,
         )  # fmt: skip
 
     def telemetry(self, measurement: Measurement) -> GpuTelemetry:

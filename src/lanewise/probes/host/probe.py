@@ -164,7 +164,7 @@ class _NodePair:
         settings = {"threads": threads, "bytes": self.size}
         for memory in targets:
             native.spoil(memory)
-        crew.mark()
+        crew.begin_check()
 
         def measure() -> Iterator[Sample]:
             rate, note = _rate(crew, stores)

@@ -54,8 +54,8 @@ class Endpoint:
         """The bytes that each connection has moved, and when, by this machine's clock; empty for round trips."""
         if isinstance(self.native, _native.TcpPing):
             return {}
-        mark = self.native.mark()
-        return {"seconds": mark.seconds, "bytes": mark.bytes}
+        counters = self.native.counters()
+        return {"seconds": counters.seconds, "bytes": counters.bytes}
 
     def address(self) -> dict[str, object]:
         """What the other side needs to reach these queue pairs."""

@@ -122,7 +122,7 @@ def gid_of(device: str) -> int:
 
 def check(side: NetworkSideOptions) -> None:
     """InputError or CannotMeasure for a NUMA node that this side cannot be bound to, before anything starts."""
-    if side.node is not None and not side.bind:
+    if side.node is not None and side.no_bind:
         raise InputError("--node and --no-bind contradict each other", hint="choose one")
     if side.node is not None:
         cpus_of(side.node)
@@ -130,7 +130,7 @@ def check(side: NetworkSideOptions) -> None:
 
 def _bound(card: str, card_node: int | None, side: NetworkSideOptions) -> NumaPlacement:
     node = side.node if side.node is not None else card_node
-    if not side.bind or node is None:
+    if side.no_bind or node is None:
         return NumaPlacement(card, card_node)
     return NumaPlacement(card, card_node, node, cpus_of(node))
 

@@ -1,4 +1,4 @@
-#include "cuda/lane.hpp"
+#include "cuda/copy_stream.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -53,9 +53,9 @@ std::size_t first_wrong_in(const std::byte* at, std::size_t begin, std::size_t e
 std::size_t first_wrong_on_host(const Pinned& memory, std::size_t bytes, unsigned long long seed) {
   std::atomic<std::size_t> first = bytes;
   host::in_parts(bytes, memory.node(), [&](std::size_t begin, std::size_t end) {
-    const std::size_t found = first_wrong_in(memory.data(), begin, end, seed);
-    if (found == end) return;
-    for (std::size_t seen = first; found < seen && !first.compare_exchange_weak(seen, found);) {
+    const std::size_t wrong = first_wrong_in(memory.data(), begin, end, seed);
+    if (wrong == end) return;
+    for (std::size_t lowest = first; wrong < lowest && !first.compare_exchange_weak(lowest, wrong);) {
     }
   });
   return first;
@@ -78,49 +78,49 @@ std::string Flow::name() const {
   return end_name(src, node) + "->" + end_name(dst, node);
 }
 
-Lane::Lane(const Gpu& gpu, int items) : gpu_(gpu), stream_(make_stream(gpu.context())) {
+CopyStream::CopyStream(const Gpu& gpu, int items) : gpu_(gpu), stream_(make_stream(gpu.context())) {
   events_.push_back(make_event(gpu.context()));
-  Lane::resize(items, 1);
+  CopyStream::resize(items, 1);
 }
 
-void Lane::resize(int items, int) {
+void CopyStream::resize(int items, int) {
   while (events_.size() < static_cast<std::size_t>(items) + 1) events_.push_back(make_event(gpu_.context()));
   items_ = items;
 }
 
-void Lane::start() {
-  gpu_.check(gpu_.calls().cuEventRecord(events_.front().get(), stream()), "cuEventRecord");
+void CopyStream::start() {
+  gpu_.check(gpu_.calls().cuEventRecord(events_.front().get(), handle()), "cuEventRecord");
 }
 
-void Lane::mark(int item) {
-  gpu_.check(gpu_.calls().cuEventRecord(marked(item).get(), stream()), "cuEventRecord");
+void CopyStream::record(int item) {
+  gpu_.check(gpu_.calls().cuEventRecord(event_after(item).get(), handle()), "cuEventRecord");
 }
 
-void Lane::finish() const {
+void CopyStream::finish() const {
   const Current current(*gpu_.context());
-  const CUresult result = gpu_.calls().cuStreamSynchronize(stream());
+  const CUresult result = gpu_.calls().cuStreamSynchronize(handle());
   gpu_.context()->driver().check(result, "cuStreamSynchronize", name() + ", " + gpu_.context()->name());
 }
 
-std::vector<double> Lane::marks() const {
+std::vector<double> CopyStream::timestamps() const {
   const Current current(*gpu_.context());
   std::vector<double> seconds;
   for (int item = 0; item < items_; ++item) {
     float milliseconds = 0;
-    gpu_.check(gpu_.calls().cuEventElapsedTime(&milliseconds, events_.front().get(), marked(item).get()),
+    gpu_.check(gpu_.calls().cuEventElapsedTime(&milliseconds, events_.front().get(), event_after(item).get()),
                "cuEventElapsedTime");
     seconds.push_back(static_cast<double>(milliseconds) / 1000);
   }
   return seconds;
 }
 
-void Lane::wrong(const std::string& where) const {
+void CopyStream::fail_verification(const std::string& where) const {
   throw host::Failure(name() + ": " + where + " arrived wrong",
                       "wrong data at full speed comes from settings of the IOMMU or of ACS, or from a faulty link: see "
                       "the kernel's log");
 }
 
-End::End(Engine& engine, int where, std::size_t bytes, int node, const Gpu& registrar)
+FlowEnd::FlowEnd(Engine& engine, int where, std::size_t bytes, int node, const Gpu& registrar)
     : gpu_(where == kHost ? nullptr : &engine.gpu(where)) {
   if (gpu_ == nullptr) {
     pinned_ = engine.pool().host(registrar.context(), bytes, node);
@@ -131,7 +131,7 @@ End::End(Engine& engine, int where, std::size_t bytes, int node, const Gpu& regi
   }
 }
 
-void End::fill(std::size_t bytes, unsigned long long seed) const {
+void FlowEnd::fill(std::size_t bytes, unsigned long long seed) const {
   if (gpu_ == nullptr) {
     fill_host(pinned_->data(), bytes, seed, pinned_->node());
   } else {
@@ -139,83 +139,83 @@ void End::fill(std::size_t bytes, unsigned long long seed) const {
   }
 }
 
-std::size_t End::first_wrong(std::size_t bytes, unsigned long long seed) const {
+std::size_t FlowEnd::first_wrong(std::size_t bytes, unsigned long long seed) const {
   return gpu_ == nullptr ? first_wrong_on_host(*pinned_, bytes, seed)
                          : gpu_->first_wrong(address_, bytes, seed);
 }
 
-FlowLane::FlowLane(Engine& engine, const Flow& flow, int beside)
-    : Lane(engine.gpu(checked(flow).starter()), flow.copies),
+FlowStream::FlowStream(Engine& engine, const Flow& flow, int concurrent)
+    : CopyStream(engine.gpu(checked(flow).starter()), flow.copies),
       engine_(engine),
       flow_(flow),
-      beside_(beside),
+      concurrent_(concurrent),
       from_(engine, flow.src, flow.bytes, flow.node, gpu()),
       to_(engine, flow.dst, flow.bytes, flow.node, gpu()) {}
 
 // A staged copy takes the driver many commands: one is held at most, the others follow while it runs.
-int FlowLane::entries() const {
+int FlowStream::entries() const {
   if (staged()) return engine_.holds_staged() ? kMostHeld : kMostHeld + 1;
-  return flow_.sm ? 1 : each_;
+  return flow_.sm ? 1 : per_item_;
 }
 
-void FlowLane::resize(int items, int each) {
+void FlowStream::resize(int items, int per_item) {
   check_copies(name(), items);
-  check_copies(name(), each);
-  check_copies(name(), items * each);
-  Lane::resize(items, each);
-  each_ = each;
+  check_copies(name(), per_item);
+  check_copies(name(), items * per_item);
+  CopyStream::resize(items, per_item);
+  per_item_ = per_item;
 }
 
-void FlowLane::set_peers(Engine& engine) const {
+void FlowStream::set_peers(Engine& engine) const {
   if (flow_.between_gpus()) engine.set_peers(flow_.src, flow_.dst, flow_.p2p);
 }
 
-void FlowLane::take_along(FlowLane& back) {
+void FlowStream::carry(FlowStream& back) {
   back_ = &back;
-  back.taken_ = this;
+  back.carrier_ = this;
 }
 
-void FlowLane::queue(int) {
-  if (taken_ != nullptr) return;
+void FlowStream::queue(int) {
+  if (carrier_ != nullptr) return;
   if (back_ != nullptr) {
-    gpu().copy_both(stream(), to_.address(), from_.address(), back_->to_.address(), back_->from_.address(),
-                    flow_.bytes, each_, beside_);
+    gpu().copy_both(handle(), to_.address(), from_.address(), back_->to_.address(), back_->from_.address(),
+                    flow_.bytes, per_item_, concurrent_);
   } else if (flow_.sm) {
-    gpu().copy(stream(), to_.address(), from_.address(), flow_.bytes, each_, beside_);
+    gpu().copy(handle(), to_.address(), from_.address(), flow_.bytes, per_item_, concurrent_);
   } else {
-    for (int i = 0; i < each_; ++i) copy();
+    for (int i = 0; i < per_item_; ++i) copy();
   }
 }
 
 // By copy engine.
-void FlowLane::copy() {
+void FlowStream::copy() {
   const Calls& calls = gpu().calls();
   const std::size_t bytes = flow_.bytes;
   if (flow_.src == kHost) {
-    gpu().check(calls.cuMemcpyHtoDAsync(to_.address(), from_.host(), bytes, stream()), "cuMemcpyHtoDAsync");
+    gpu().check(calls.cuMemcpyHtoDAsync(to_.address(), from_.host(), bytes, handle()), "cuMemcpyHtoDAsync");
   } else if (flow_.dst == kHost) {
-    gpu().check(calls.cuMemcpyDtoHAsync(to_.host(), from_.address(), bytes, stream()), "cuMemcpyDtoHAsync");
+    gpu().check(calls.cuMemcpyDtoHAsync(to_.host(), from_.address(), bytes, handle()), "cuMemcpyDtoHAsync");
   } else if (flow_.p2p || !flow_.between_gpus()) {
-    gpu().check(calls.cuMemcpyDtoDAsync(to_.address(), from_.address(), bytes, stream()), "cuMemcpyDtoDAsync");
+    gpu().check(calls.cuMemcpyDtoDAsync(to_.address(), from_.address(), bytes, handle()), "cuMemcpyDtoDAsync");
   } else {
     gpu().check(calls.cuMemcpyPeerAsync(to_.address(), to_.context(), from_.address(), from_.context(), bytes,
-                                        stream()),
+                                        handle()),
                 "cuMemcpyPeerAsync");
   }
 }
 
-void FlowLane::fill(unsigned long long seed) const {
+void FlowStream::fill(unsigned long long seed) const {
   from_.fill(flow_.bytes, seed);
   to_.fill(flow_.bytes, ~seed);  // what an earlier copy left must not pass
 }
 
-void FlowLane::compare(unsigned long long seed) const {
+void FlowStream::compare(unsigned long long seed) const {
   const std::size_t at = to_.first_wrong(flow_.bytes, seed);
-  if (at < flow_.bytes) wrong("byte " + std::to_string(at) + " of " + std::to_string(flow_.bytes));
+  if (at < flow_.bytes) fail_verification("byte " + std::to_string(at) + " of " + std::to_string(flow_.bytes));
 }
 
-void FlowLane::verify(unsigned long long seed) {
-  if (taken_ != nullptr) return;  // together with the other way
+void FlowStream::verify(unsigned long long seed) {
+  if (carrier_ != nullptr) return;  // together with the opposite flow
   const unsigned long long back_seed = pattern_word(seed, 0);
   fill(seed);
   if (back_ != nullptr) back_->fill(back_seed);
@@ -228,11 +228,11 @@ void FlowLane::verify(unsigned long long seed) {
   if (back_ != nullptr) back_->compare(back_seed);
 }
 
-std::vector<double> FlowLane::marks() const {
-  return taken_ != nullptr ? taken_->marks() : Lane::marks();
+std::vector<double> FlowStream::timestamps() const {
+  return carrier_ != nullptr ? carrier_->timestamps() : CopyStream::timestamps();
 }
 
-std::map<int, std::size_t> FlowLane::pages() const {
+std::map<int, std::size_t> FlowStream::pages() const {
   return flow_.src == kHost ? from_.pages() : to_.pages();
 }
 

@@ -1,5 +1,5 @@
-// One stream's work in a run: items in order, an event after each. An item of a flow is one copy or several, one of
-// queries a batch of them.
+// The copies of one CUDA stream in a run: items in order, an event after each of them. An item of a flow is one copy or
+// several, an item of queries is a batch of them.
 #pragma once
 
 #include <map>
@@ -25,22 +25,22 @@ struct Flow {
   bool sm = false;            // by a kernel, else by a copy engine
   bool read = false;          // between GPUs: the destination pulls
   bool p2p = true;            // between GPUs: with peer access
-  bool both = false;          // by one kernel with the flow the other way, which has it too
+  bool duplex = false;        // by one kernel with the opposite flow, which has it too
   bool staged() const { return between_gpus() && !p2p; }
   bool between_gpus() const { return src != kHost && dst != kHost && src != dst; }
   int starter() const { return src == kHost || (dst != kHost && read) ? dst : src; }
   std::string name() const;
 };
 
-class Lane {
+class CopyStream {
  public:
-  Lane(const Gpu& gpu, int items);
-  virtual ~Lane() = default;
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  CopyStream(const Gpu& gpu, int items);
+  virtual ~CopyStream() = default;
+  CopyStream(const CopyStream&) = delete;
+  CopyStream& operator=(const CopyStream&) = delete;
 
   const Gpu& gpu() const { return gpu_; }
-  CUstream stream() const { return stream_.get(); }
+  CUstream handle() const { return stream_.get(); }
   int items() const { return items_; }
 
   // What an item takes of a stream's queue. More than kMostHeld: it cannot be queued while the gate is closed.
@@ -50,8 +50,8 @@ class Lane {
   // Queues an item; the GPU's context is current.
   virtual void queue(int item) = 0;
   // Other numbers of items, and of what an item consists of.
-  virtual void resize(int items, int each);
-  // Switches peer access as the lane needs it.
+  virtual void resize(int items, int per_item);
+  // Switches peer access as the stream needs it.
   virtual void set_peers(Engine&) const {}
   // Copies a pattern that `seed` names and compares; host::Failure names the first wrong byte. Runs nothing else.
   virtual void verify(unsigned long long seed) = 0;
@@ -59,13 +59,13 @@ class Lane {
   virtual std::string name() const = 0;
 
   void start();           // queues the event that times count from
-  void mark(int item);    // queues the event after an item
+  void record(int item);  // queues the event after an item
   void finish() const;    // waits for all that is queued
-  virtual std::vector<double> marks() const;  // seconds from the start to the end of each item, once finished
+  virtual std::vector<double> timestamps() const;  // seconds from the start to the end of each item, once finished
 
  protected:
-  const Event& marked(int item) const { return events_[static_cast<std::size_t>(item) + 1]; }
-  [[noreturn]] void wrong(const std::string& where) const;
+  const Event& event_after(int item) const { return events_[static_cast<std::size_t>(item) + 1]; }
+  [[noreturn]] void fail_verification(const std::string& where) const;
 
  private:
   const Gpu& gpu_;
@@ -75,9 +75,9 @@ class Lane {
 };
 
 // One end of a flow: memory of the host or of a GPU.
-class End {
+class FlowEnd {
  public:
-  End(Engine& engine, int where, std::size_t bytes, int node, const Gpu& registrar);
+  FlowEnd(Engine& engine, int where, std::size_t bytes, int node, const Gpu& registrar);
   std::byte* host() const { return pinned_ ? pinned_->data() : nullptr; }
   CUdeviceptr address() const { return address_; }  // as the starter's kernels see it
   CUcontext context() const { return gpu_->context()->handle(); }
@@ -92,19 +92,19 @@ class End {
   CUdeviceptr address_ = 0;
 };
 
-// A flow's lane: every copy is of the whole buffer. `beside`: how many kernels copy on that GPU at once.
-class FlowLane : public Lane {
+// A flow's stream: every copy is of the whole buffer. `concurrent`: how many kernels copy on that GPU at once.
+class FlowStream : public CopyStream {
  public:
-  FlowLane(Engine& engine, const Flow& flow, int beside);
-  // Makes this lane's kernel copy `back` too, whose own stream then has nothing to do.
-  void take_along(FlowLane& back);
+  FlowStream(Engine& engine, const Flow& flow, int concurrent);
+  // Makes this stream's kernel copy `back` too, whose own stream then has nothing to do.
+  void carry(FlowStream& back);
   int entries() const override;
   bool staged() const override { return flow_.staged(); }
   void queue(int item) override;
-  void resize(int items, int each) override;
+  void resize(int items, int per_item) override;
   void set_peers(Engine& engine) const override;
   void verify(unsigned long long seed) override;
-  std::vector<double> marks() const override;
+  std::vector<double> timestamps() const override;
   std::map<int, std::size_t> pages() const override;
   std::string name() const override { return flow_.name(); }
 
@@ -115,12 +115,12 @@ class FlowLane : public Lane {
 
   const Engine& engine_;
   Flow flow_;
-  int each_ = 1;  // copies an item
-  int beside_;
-  End from_;
-  End to_;
-  FlowLane* back_ = nullptr;   // the other way, copied by this lane's kernel
-  FlowLane* taken_ = nullptr;  // by whose kernel this flow is copied
+  int per_item_ = 1;  // copies an item
+  int concurrent_;
+  FlowEnd from_;
+  FlowEnd to_;
+  FlowStream* back_ = nullptr;     // the opposite flow, copied by this stream's kernel
+  FlowStream* carrier_ = nullptr;  // whose kernel copies this flow
 };
 
 // The pattern in host memory, by CPUs of a NUMA node.
