@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -29,10 +29,10 @@ class MadeUp:
         self.formulas = formulas
         self.asked = 0
 
-    def run(self, plan: Plan) -> Sequence[Observation]:
+    def run(self, plan: Plan) -> Iterator[Observation]:
         self.asked += 1
         value = self.formulas[plan.scenario.name](lambda key: plan.system.catalog.get(GPU).number(key) or 0.0)
-        return [Observation(plan.scenario.name, "", "goodput", value, "GB/s", Source.PREDICTED)]
+        yield Observation(plan.scenario.name, "", "goodput", value, "GB/s", Source.PREDICTED)
 
 
 @pytest.fixture(scope="module")

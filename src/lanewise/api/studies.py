@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lanewise.catalog import Catalog
-    from lanewise.results.plan import Probe
+    from lanewise.results.plan import StudyProbe
     from lanewise.results.run import LeftOut, Run
     from lanewise.studies.calibrate import CalibrationFit
     from lanewise.studies.measured import MeasuredRun
@@ -27,7 +27,7 @@ def run_studies(
     refs: Sequence[str | Path] = (),
     say: Progress = lambda _: None,
     catalog: Catalog | None = None,
-    probe: Probe | None = None,
+    probe: StudyProbe | None = None,
     measured: Sequence[str | Path | MeasuredRun] = (),
 ) -> Run:
     """Run studies (all ready ones if none is named) and return everything they found.

@@ -1,8 +1,8 @@
-"""The first probe: the performance model answers a plan with predicted observations."""
+"""The model probe: the performance model carries out a plan and yields predicted observations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -39,7 +39,7 @@ SERVICE_METRICS = {
 
 
 class ModelProbe:
-    """Predicts instead of measuring; absent hardware is this probe, not a special case."""
+    """Predicts with the performance model; absent hardware is this probe, not a special case."""
 
     source = Source.PREDICTED
 
@@ -47,112 +47,106 @@ class ModelProbe:
         # Rows ask for several metrics of one service; systems are kept so that their identity stays theirs.
         self._simulated: dict[tuple[int, Service], tuple[System, ServiceResult]] = {}
 
-    def run(self, plan: Plan) -> list[Observation]:
-        """One predicted observation for each metric; UnknownName for a metric it does not know."""
+    def run(self, plan: Plan) -> Iterator[Observation]:
+        """A predicted observation for each metric of the plan, in its order; UnknownName for an unknown metric."""
         if isinstance(plan.scenario, Copies):
-            return _copies(plan, plan.scenario)
-        seen = _service(plan, plan.scenario)
-        if plan.scenario.method == STEADY:
-            return seen
-        return [self._by_simulation(plan, plan.scenario, each) for each in seen]
+            yield from _copies(plan, plan.scenario)
+            return
+        for observation in _service(plan, plan.scenario):
+            steady_state = plan.scenario.method == STEADY
+            yield observation if steady_state else self._by_simulation(plan, plan.scenario, observation)
 
     def _by_simulation(self, plan: Plan, service: Service, steady_state: Observation) -> Observation:
-        """The same observation by event simulation, with the steady state's value beside it."""
-        found = self._under_load(plan.system, service)
+        """The same observation by event simulation, with the steady state's value for comparison."""
+        result = self._under_load(plan.system, service)
         if steady_state.metric == "link_share":
             return steady_state  # a share of a link's raw rate does not depend on queueing
         size = workload(service.workload).bytes_in
         # The target rate is the score, as with LoadGen; how many queries happen to come in a run is chance.
-        value = {"qps": found.qps, "goodput": found.qps * size}.get(steady_state.metric)
+        value = {"qps": result.qps, "goodput": result.qps * size}.get(steady_state.metric)
         if steady_state.metric == "share":
-            value = found.qps / self._under_load(plan.system, replace(service, division="closed")).qps
+            value = result.qps / self._under_load(plan.system, replace(service, division="closed")).qps
         comparisons = {} if steady_state.value is None else {STEADY: steady_state.value}
-        gpus = [resource for resource in found.utilization if resource.kind == "GPU"]
-        busiest = [*[resource for resource in found.utilization if resource.kind != "GPU"][:4], *gpus[:1]]
+        gpus = [resource for resource in result.utilization if resource.kind == "GPU"]
+        busiest = [*[resource for resource in result.utilization if resource.kind != "GPU"][:4], *gpus[:1]]
         return replace(
             steady_state, value=value, comparisons=comparisons,
-            limit=found.limit, basis=Basis(found.basis), rests_on=found.rests_on,
-            use={each.name: round(each.mean, 4) for each in busiest},
+            limit=result.limit, basis=Basis(result.basis), rests_on=result.rests_on,
+            use={resource.name: round(resource.mean, 4) for resource in busiest},
         )  # fmt: skip
 
     def _under_load(self, system: System, service: Service) -> ServiceResult:
-        asked = replace(service, name="")
-        key = (id(system), asked)
+        unnamed = replace(service, name="")
+        key = (id(system), unnamed)
         if key not in self._simulated:
-            self._simulated[key] = (system, under_load(system, asked))
+            self._simulated[key] = (system, under_load(system, unnamed))
         return self._simulated[key][1]
 
 
-def _copies(plan: Plan, copies: Copies) -> list[Observation]:
-    cache: list[Prediction] = []
+def _copies(plan: Plan, copies: Copies) -> Iterator[Observation]:
+    prediction: Prediction | None = None
+    for metric in plan.metrics:
+        if metric.name not in COPY_METRICS:
+            raise unknown_name("metric", metric.name, COPY_METRICS)
+        if metric.name in ("latency", "wire_latency"):
+            yield _latency(plan, copies, metric)
+            continue
+        prediction = prediction or predict(plan.system, copies.flows)
+        slowest = min(prediction.flows, key=lambda flow: flow.rate)
+        value, low, high = _copy_value(metric.name, prediction)
+        yield _observation(
+            plan, metric, _names(copies), value, low=low, high=high, limit=slowest.limit, rests_on=slowest.rests_on,
+            basis=weakest([flow.basis for flow in prediction.flows]), note=slowest.doubt, use=_busiest(prediction),
+            path=path_kind(plan.system, slowest.routes[0]),
+        )  # fmt: skip
 
-    def found() -> Prediction:
-        if not cache:
-            cache.append(predict(plan.system, copies.flows))
-        return cache[0]
 
-    return [_copy_metric(plan, copies, metric, found) for metric in plan.metrics]
-
-
-def _copy_metric(plan: Plan, copies: Copies, metric: Metric, found: Callable[[], Prediction]) -> Observation:
-    if metric.name not in COPY_METRICS:
-        raise unknown_name("metric", metric.name, COPY_METRICS)
-    first = copies.flows[0]
-    name = ", ".join(flow.name for flow in copies.flows)
-    if metric.name in ("latency", "wire_latency"):
-        seen = latency(plan.system, first.src, first.dst, first.p2p)
-        kind = f"small copy, {path_kind(plan.system, seen.route)}"
-        value = seen.api if metric.name == "latency" else seen.wire
-        return _observation(plan, metric, name, value, limit=seen.limit, basis=seen.basis, rests_on=seen.rests_on,
-                            note=seen.note, path=kind)  # fmt: skip
-    result = found()
-    slowest = min(result.flows, key=lambda flow: flow.rate)
-    value, low, high = _copy_value(metric.name, result)
+def _latency(plan: Plan, copies: Copies, metric: Metric) -> Observation:
+    flow = copies.flows[0]
+    result = latency(plan.system, flow.src, flow.dst, flow.p2p)
     return _observation(
-        plan, metric, name, value, low=low, high=high, limit=slowest.limit, rests_on=slowest.rests_on,
-        basis=weakest([flow.basis for flow in result.flows]), note=slowest.doubt, use=_busy(result),
-        path=path_kind(plan.system, slowest.routes[0]),
+        plan, metric, _names(copies), result.api if metric.name == "latency" else result.wire, limit=result.limit,
+        basis=result.basis, rests_on=result.rests_on, note=result.note,
+        path=f"small copy, {path_kind(plan.system, result.route)}",
     )  # fmt: skip
 
 
-def _copy_value(metric: str, found: Prediction) -> tuple[float, float | None, float | None]:
+def _names(copies: Copies) -> str:
+    return ", ".join(flow.name for flow in copies.flows)
+
+
+def _copy_value(metric: str, prediction: Prediction) -> tuple[float, float | None, float | None]:
+    """The value of a metric, and the interval of the prediction where it has one."""
+    flows = prediction.flows
     if metric == "goodput":
-        low, high = sum(f.low for f in found.flows), sum(f.high for f in found.flows)
-        return found.total, low, high
-    if metric == "flow_goodput":
-        return found.flows[0].rate, found.flows[0].low, found.flows[0].high
-    if metric == "slowest":
-        slowest = min(found.flows, key=lambda flow: flow.rate)
-        return slowest.rate, slowest.low, slowest.high
+        return prediction.total, sum(flow.low for flow in flows), sum(flow.high for flow in flows)
+    if metric in ("flow_goodput", "slowest"):
+        flow = flows[0] if metric == "flow_goodput" else min(flows, key=lambda flow: flow.rate)
+        return flow.rate, flow.low, flow.high
     if metric == "link_share":
-        return _link_share(found), None, None
+        return _link_share(prediction), None, None
     if metric == "root_ports":
-        return _at_root_ports(found), None, None
-    busiest = max(found.raw, key=lambda link: found.raw[link])
-    raw = found.raw[busiest]
-    return (raw if metric == "raw" else raw / found.loads[busiest]), None, None
+        return _at_root_ports(prediction), None, None
+    busiest = max(prediction.raw, key=lambda link: prediction.raw[link])
+    raw = prediction.raw[busiest]
+    return (raw if metric == "raw" else raw / prediction.loads[busiest]), None, None
 
 
-def _service(plan: Plan, service: Service) -> list[Observation]:
-    ask = steady.network if service.division == "network" else steady.closed
-    found = ask(plan.system, service.workload, service.mode, service.host)
-    made: list[Observation] = []
+def _service(plan: Plan, service: Service) -> Iterator[Observation]:
+    predict_service = steady.network if service.division == "network" else steady.closed
+    result = predict_service(plan.system, service.workload, service.mode, service.host)
     for metric in plan.metrics:
         if metric.name not in SERVICE_METRICS:
             raise unknown_name("metric", metric.name, SERVICE_METRICS)
-        value = {"qps": found.qps, "goodput": found.goodput}.get(metric.name)
+        value = {"qps": result.qps, "goodput": result.goodput}.get(metric.name)
         if metric.name == "link_share":
-            value = _link_share(found.prediction)
+            value = _link_share(result.prediction)
         if metric.name == "share":
-            value = found.qps / steady.closed(plan.system, service.workload, service.mode, service.host).qps
-        made.append(
-            _observation(
-                plan, metric, f"{len(found.prediction.flows)} GPUs", value, limit=found.limit, basis=found.basis,
-                rests_on=found.rests_on, use=_busy(found.prediction),
-                path=f"service, {service.division}",
-            )
+            value = result.qps / steady.closed(plan.system, service.workload, service.mode, service.host).qps
+        yield _observation(
+            plan, metric, f"{len(result.prediction.flows)} GPUs", value, limit=result.limit, basis=result.basis,
+            rests_on=result.rests_on, use=_busiest(result.prediction), path=f"service, {service.division}",
         )  # fmt: skip
-    return made
 
 
 def path_kind(system: System, route: Route) -> str:
@@ -169,25 +163,25 @@ def path_kind(system: System, route: Route) -> str:
     return "peer, staged" if route.via is Via.STAGED else f"peer {route.cls}"
 
 
-def _at_root_ports(found: Prediction) -> float:
-    cpus = set(found.system.of_kind(Kind.CPU))
-    return max((load for ends, load in found.loads.items() if cpus & set(ends)), default=0.0)
+def _at_root_ports(prediction: Prediction) -> float:
+    cpus = set(prediction.system.of_kind(Kind.CPU))
+    return max((load for ends, load in prediction.loads.items() if cpus & set(ends)), default=0.0)
 
 
-def _link_share(found: Prediction) -> float:
+def _link_share(prediction: Prediction) -> float:
     """Goodput on the busiest PCIe link as a share of its raw rate (what the sources call % of 32 GB/s)."""
     from lanewise.perf.packets import raw_rate
 
     shares = [0.0]
-    for link in found.system.links:
+    for link in prediction.system.links:
         if link.gen and link.lanes:
-            goodput = max(found.loads.get((link.a, link.b), 0.0), found.loads.get((link.b, link.a), 0.0))
+            goodput = max(prediction.loads.get((link.a, link.b), 0.0), prediction.loads.get((link.b, link.a), 0.0))
             shares.append(goodput / raw_rate(link.gen, link.lanes))
     return max(shares)
 
 
-def _busy(found: Prediction) -> dict[str, float]:
-    busiest = sorted(found.use.items(), key=lambda item: -item[1])[:4]
+def _busiest(prediction: Prediction) -> dict[str, float]:
+    busiest = sorted(prediction.use.items(), key=lambda item: -item[1])[:4]
     return {name: round(use, 4) for name, use in busiest}
 
 

@@ -1,14 +1,17 @@
-"""What a probe is asked: a plan names a system, a scenario and the metrics wanted, whoever answers it."""
+"""Plans and the probes that carry them out: a plan names a system, a scenario and metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias, TypeVar
 
 from lanewise.perf.flow import Flow
 from lanewise.results.observation import Observation, Source
 from lanewise.topology.model import System
+
+PlanT = TypeVar("PlanT", contravariant=True)
+ValueT = TypeVar("ValueT", covariant=True)
 
 # How the rate of a service is predicted.
 METHODS = (STEADY, SIMULATION) = ("steady state", "simulation")
@@ -40,7 +43,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What to report and in which unit; METRICS in the model probe says which names exist."""
+    """What to report and in which unit; COPY_METRICS and SERVICE_METRICS of the model probe list the names."""
 
     name: str
     unit: str
@@ -48,19 +51,26 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One question to a probe: this scenario on this system, these metrics."""
+    """What the model predicts: this scenario on this system, these metrics."""
 
     system: System
     scenario: Copies | Service
     metrics: tuple[Metric, ...]
 
 
-class Probe(Protocol):
-    """Anything that answers plans: the performance model, CUDA, storage, a network, LoadGen."""
+class Probe(Protocol[PlanT, ValueT]):
+    """Anything that carries out a plan: the performance model, host memory, CUDA, storage, a network, LoadGen.
+
+    A probe that measures yields each Sample as soon as it is taken; `results.sample.summarise` makes observations of
+    them. The model yields an Observation for each metric of its Plan, in their order. The caller shows and keeps them.
+    """
 
     @property
     def source(self) -> Source:
-        """What its observations are: predicted or measured."""
+        """What its values are: predicted or measured."""
 
-    def run(self, plan: Plan) -> Sequence[Observation]:
-        """One observation for each metric of the plan, in its order."""
+    def run(self, plan: PlanT) -> Iterator[ValueT]:
+        """The values, each as soon as it is known; closing the iterator frees what the probe holds."""
+
+
+StudyProbe: TypeAlias = "Probe[Plan, Observation]"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from lanewise.catalog import Catalog
-    from lanewise.results.plan import Plan, Probe
+    from lanewise.results.plan import Plan, StudyProbe
     from lanewise.studies.form import FitForm
     from lanewise.topology.model import System
 
@@ -71,7 +71,7 @@ class CalibrationFit:
 
 
 def calibrate(
-    probe: Probe, catalog: Catalog, unknowns: Sequence[FitForm], targets: Sequence[CalibrationTarget]
+    probe: StudyProbe, catalog: Catalog, unknowns: Sequence[FitForm], targets: Sequence[CalibrationTarget]
 ) -> tuple[CalibrationFit, CalibrationSearch]:
     """The fit of `unknowns` to `targets`, and its search.
 
@@ -102,7 +102,7 @@ def leave_out(search: CalibrationSearch, fit: CalibrationFit, say: Progress = la
 class CalibrationSearch:
     """The targets as a function of the unknowns; the probe predicts only targets whose own parts have changed."""
 
-    probe: Probe
+    probe: StudyProbe
     catalog: Catalog
     unknowns: Sequence[FitForm]
     targets: Sequence[CalibrationTarget]
@@ -217,14 +217,14 @@ def _checked(catalog: Catalog, unknowns: Sequence[FitForm]) -> list[FitForm]:
     return checked
 
 
-def _residuals(probe: Probe, catalog: Catalog, targets: Sequence[CalibrationTarget]) -> list[float | None]:
+def _residuals(probe: StudyProbe, catalog: Catalog, targets: Sequence[CalibrationTarget]) -> list[float | None]:
     residuals: list[float | None] = []
     systems: dict[int, System] = {}
     for target in targets:
         before = target.plan.system
         if id(before) not in systems:
             systems[id(before)] = before.with_catalog(catalog)
-        value = probe.run(replace(target.plan, system=systems[id(before)]))[0].value
+        value = next(probe.run(replace(target.plan, system=systems[id(before)]))).value
         predicted = value is not None and math.isfinite(value)
         residuals.append((value - target.value) / target.value if predicted and value is not None else None)
     return residuals

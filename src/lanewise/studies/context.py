@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lanewise.catalog import Catalog
-    from lanewise.results.plan import Probe
+    from lanewise.results.plan import StudyProbe
     from lanewise.studies.form import RowForm, ScenarioForm, StudyForm
     from lanewise.studies.measured import MeasuredRun
     from lanewise.topology.model import System
@@ -29,7 +29,7 @@ class StudyContext:
     """What a running study needs: its form, the probe, the catalogue, the systems read so far, and measured runs."""
 
     form: StudyForm
-    probe: Probe
+    probe: StudyProbe
     catalog: Catalog
     read_system: Systems
     systems: dict[tuple[Any, ...], System] = field(default_factory=dict)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lanewise.catalog import Catalog
-    from lanewise.results.plan import Probe
+    from lanewise.results.plan import StudyProbe
     from lanewise.results.run import LeftOut
     from lanewise.studies.calibrate import CalibrationTarget, Progress
     from lanewise.studies.context import Systems
@@ -49,7 +49,7 @@ def calibrate_to_studies(
     unknowns: Sequence[FitForm],
     tables: Sequence[str],
     catalog: Catalog,
-    probe: Probe,
+    probe: StudyProbe,
     say: Progress = lambda _: None,
 ) -> tuple[CalibrationFit, tuple[LeftOut, ...]]:
     """Fit `unknowns` to the published rows of the chosen tables (all if none); InputError if no row is left to use.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lanewise.catalog import Catalog
-    from lanewise.results.plan import Plan, Probe
+    from lanewise.results.plan import Plan, StudyProbe
     from lanewise.studies.context import Systems
     from lanewise.studies.measured import MeasuredRun
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def run_study(
     form: StudyForm,
-    probe: Probe,
+    probe: StudyProbe,
     catalog: Catalog,
     read_system: Systems,
     say: Progress = lambda _: None,
@@ -90,7 +90,7 @@ def _rows(context: StudyContext, say: Progress) -> list[Observation]:
 
 def _predict(context: StudyContext, row: RowForm, plan: Plan) -> Observation:
     with error_location(row.location):
-        observation = context.probe.run(plan)[0]
+        observation = next(context.probe.run(plan))
     note = "; ".join(text for text in (row.note, observation.note) if text)
     return replace(
         observation, study=context.form.name, table=row.table, scenario=row.label, settings=dict(row.settings),
