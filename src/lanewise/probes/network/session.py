@@ -207,9 +207,9 @@ class NetworkRun:
         if not isinstance(remote, list) or len(remote) != len(local):
             raise CannotMeasure(f"{self.session.stream.name} sends no byte counters", hint=_SAME_VERSION)
         counters: list[Counters] = []
-        for endpoint, here, there in zip(self.endpoints, local, remote, strict=True):
+        for endpoint, mine, theirs in zip(self.endpoints, local, remote, strict=True):
             at_source = self.measurement.counted_at_sender or (sent and self.measurement.transport == "tcp")
-            values = here if endpoint.sends == at_source else there
+            values = mine if endpoint.sends == at_source else theirs
             try:
                 counters.append((float(values["seconds"]), [int(count) for count in values["bytes"]]))
             except (KeyError, TypeError, ValueError):
