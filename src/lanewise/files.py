@@ -30,7 +30,7 @@ def write_file(path: str | Path, text: str) -> None:
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:
-    """Write a file whole or not at all: first beside it, then renamed; InputError if that fails.
+    """Write a file whole or not at all: to a temporary file, then renamed; InputError if that fails.
 
     A link leads to its target, which is replaced. Devices, FIFOs and streams such as /dev/stdout are written through.
     """

@@ -1,4 +1,4 @@
-"""What is installed beside Lanewise, under which name it is opened, and what a missing piece disables."""
+"""Optional dependencies: their file names, whether they are installed, and what is disabled without them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CUFILE = "libcufile.so.0"
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One piece: whether it is here, a word about it, and what its absence costs."""
+    """One optional dependency: whether it was found, a detail, and what is disabled without it."""
 
     piece: str
     found: bool

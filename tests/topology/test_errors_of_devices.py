@@ -116,7 +116,7 @@ devices:
   "gpu[0-99999999]": {gpu: null}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:4: 'gpu[0-99999999]' stands for too many names
+error: s.yaml:4: 'gpu[0-99999999]' has too many names
 hint:  65536 at most\
 """)
 

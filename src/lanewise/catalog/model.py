@@ -130,7 +130,7 @@ class Catalog:
 
 
 def check_figure(kind: str, name: str, figure: Figure) -> None:
-    """UnknownName or FormatError unless `figure` may stand under the key `name` in a part of this kind."""
+    """UnknownName or FormatError unless a part of this kind may have `figure` under the key `name`."""
     key = check_key(kind, name)
     if figure.unit != key.unit:
         raise FormatError(f"'{name}' is in {figure.unit}, it must be in {key.unit}")

@@ -17,7 +17,7 @@ _PREFIXES = {
 
 
 def write_parts(catalog: Catalog) -> str:
-    """The catalogue as YAML: figures that share source, condition and basis stand in one block."""
+    """The catalogue as YAML: figures that share source, condition and basis are in one block."""
     import yaml  # here, so that importing the catalogue stays cheap
 
     document = {"parts": [_part(part) for part in catalog.parts.values()]}

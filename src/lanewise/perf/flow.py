@@ -121,7 +121,7 @@ def _option(word: str, rest: deque[str]) -> tuple[str, float | bool]:
 
 
 def _quantity(word: str, rest: deque[str], expect: str, zero: bool = False) -> float:
-    """A number and its unit, which may stand apart."""
+    """A number and its unit, with or without a blank between them."""
     text = word or (rest.popleft() if rest else "")
     unit = rest[0] if rest else ""
     if text[-1:].isdigit() and unit[:1].isalpha() and unit not in ("read", "sm", "cap", "every") and unit[0] != "x":

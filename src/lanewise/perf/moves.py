@@ -217,7 +217,7 @@ def _windows(system: System, segment: Segment) -> Iterator[Use]:
 def _fabric_windows(system: System, segment: Segment, trip: float | None) -> Iterator[Use]:
     """What a fabric's host link allows reads that come down from a CPU: its window and its ceiling, each once.
 
-    All switches of one fabric stand behind that link, so both are keyed by the link and the fabric's part.
+    All switches of one fabric are behind that link, so both are keyed by the link and the fabric's part.
     """
     roots = [hop for hop in segment.hops if _is_cpu(system, hop.start) and hop.link.kind is LinkKind.PCIE]
     if not roots:
@@ -251,7 +251,7 @@ def _requester_window(system: System, name: str) -> Resource | None:
 def _window(system: System, name: str, completer: str, key: tuple[str, ...]) -> Resource | None:
     """The reads that a fabric keeps open for all requesters behind it together (it proxies their IDs).
 
-    How much they carry depends on the round trip, so the window rests on the completer's latency too.
+    How much they carry depends on the round trip, so the window depends on the completer's latency too.
     """
     part = system.part(name)
     if part is None:

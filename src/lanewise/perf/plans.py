@@ -75,7 +75,7 @@ def plan(system: System, flow: Flow) -> Planned:
 
 
 def staging_mode(item: Planned, planned: Sequence[Planned]) -> str:
-    """How a flow's staging runs beside the others: in turn if the opposite copy runs too, else as a lone copy."""
+    """How a flow's staging runs among the others: in turn if the opposite copy runs too, else as a lone copy."""
     ends = (item.flow.dst, item.flow.src)
     opposite = any(another.staging and (another.flow.src, another.flow.dst) == ends for another in planned)
     return "in_turn" if opposite else "lone"
@@ -122,7 +122,7 @@ def _staging(system: System, flow: Flow, routes: Sequence[Route], shares: Sequen
 
 
 def _duplex(system: System, item: Planned, planned: Sequence[Planned]) -> Iterator[Use]:
-    """What each direction of a GPU's host copies keeps while the other one runs, where somebody measured it."""
+    """The rate of each direction of a GPU's host copies while the other one runs, if it was measured."""
     both = {"h2d": "d2h", "d2h": "h2d"}
     running = {use.resource.key for another in planned for use in another.uses if use.resource.key[0] == "engine"}
     for use in item.uses:

@@ -1,4 +1,4 @@
-"""How fast: the rates of concurrent flows over a described system, each with its limit and what it rests on."""
+"""Predicts the rates of concurrent flows over a system, each with its limit and its sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lanewise.topology.model import System
 
 @dataclass(frozen=True, slots=True)
 class FlowRate:
-    """One flow's predicted goodput in B/s, with what holds it down and what that rests on.
+    """One flow's predicted goodput in B/s, with its limit and the sources of that limit.
 
     `low` and `high` bound it where the prediction is an interval; `raw` is the largest rate in B/s that it puts
     on any wire it crosses; `doubt` is what a reader must know before trusting it.

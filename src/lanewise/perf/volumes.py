@@ -12,7 +12,7 @@ from lanewise.topology.model import System, Volume
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """A flow as (source, target, share of each byte) pieces that run in step, and what it uses beside their routes."""
+    """A flow as (source, target, share of each byte) pieces that run in step, and what it uses besides their routes."""
 
     parts: tuple[tuple[str, str, float], ...]
     extra: tuple[Use, ...] = ()

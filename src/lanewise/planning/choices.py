@@ -66,7 +66,7 @@ class Problem:
     """Items, flows and goals in order of weight: 'worst' and 'total' share of what groups want, 'near' classes.
 
     `alike` are neighbours of which the later may always take the later option. `sound` says that no placement can
-    get more than the variants tell, so that the solver's bound is a proof.
+    get more than the variants state, so that the solver's bound is a proof.
     """
 
     items: tuple[Item, ...]
@@ -78,7 +78,7 @@ class Problem:
     sound: bool = True
 
     def chosen(self, pick: Pick) -> tuple[ItemOption, ...]:
-        """The options that a pick stands for."""
+        """The options of a pick."""
         return tuple(item.options[index] for item, index in zip(self.items, pick, strict=True))
 
     def moves(self, pick: Pick) -> int:

@@ -127,7 +127,7 @@ def _with_rates(system: System, services: Sequence[TenantGpus]) -> System:
 
 
 def _figures(tenant: Tenant, part: Part | None) -> dict[str, Figure]:
-    """What a part must state beside its own for that tenant."""
+    """The figures that a part needs in addition to its own for that tenant."""
     name = tenant.workload.name
     if tenant.gpu_rate is not None:
         source = "stated with the service"

@@ -22,7 +22,7 @@ MOST_EQUAL = 3
 class Candidate:
     """One placement: its moves in an order that works, the GPUs of each tenant, the system after it, its score.
 
-    `confirmed` is what the simulation says of it, None where nobody asked.
+    `confirmed` is the result of its simulation, None if it was not simulated.
     """
 
     moves: tuple[Move, ...]
@@ -64,7 +64,7 @@ class Placement:
 
     @property
     def bounds_kept(self) -> bool | None:
-        """Whether the simulation shows that each tenant has GPUs and keeps its bound; None where nobody asked."""
+        """Whether the simulation shows that each tenant has GPUs and keeps its bound; None if it was not simulated."""
         confirmed = self.best.confirmed
         return None if confirmed is None else confirmed.bounds_kept and all(self.best.serving.values())
 

@@ -212,7 +212,7 @@ class Choices:
                     yield number, index, sum(link.lanes or 0 for link in links if link.kind is LinkKind.PCIE)
 
     def _alike(self) -> Iterator[tuple[int, int]]:
-        """Neighbours among devices that could stand for each other: same part, cable, positions, and the same flows."""
+        """Neighbours among interchangeable devices: same part, cable, positions, and the same flows."""
         last: dict[object, int] = {}
         for number, movable in enumerate(self.devices):
             device = self.question.system.device(movable.device)

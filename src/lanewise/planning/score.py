@@ -1,6 +1,6 @@
 """The score of a placement: the model's rates as goals, compared one after the other.
 
-`Evaluate` is the seam: whatever takes a system and its work and gives a Score may judge placements, such as an event
+`Evaluate` is the interface: any function from a system and its work to a Score may judge placements, such as an event
 simulation that knows latency bounds. `by_model` is the default: steady state, max-min over shared resources.
 """
 
@@ -99,7 +99,7 @@ def by_model(system: System, work: Work) -> Score:
 
 
 def service_flow(system: System, tenant: Tenant, gpu: str) -> Flow:
-    """The queries of a tenant to one GPU, capped at what it answers; InputError if nobody states that."""
+    """The queries of a tenant to one GPU, capped at what it answers; InputError if that is unknown."""
     check_frontend(tenant.load.frontend, system.device(gpu).host)
     source = tenant.load.frontend or system.device(gpu).host or ""
     name = f"GPU service rate ({system.device(gpu).part or gpu}, {tenant.workload.name})"

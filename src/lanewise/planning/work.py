@@ -126,7 +126,7 @@ def unique_tenants(tenants: list[Tenant]) -> tuple[Tenant, ...]:
 
 
 def _rate(text: str, words: deque[str]) -> float:
-    """A number with its unit, which may stand apart or be left out."""
+    """A number with its unit, if it has one."""
     quantity = words.popleft().replace("QPS", "").rstrip()
     if words and words[0] in ("QPS", "1/s"):
         words.popleft()

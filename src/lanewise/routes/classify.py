@@ -74,7 +74,7 @@ def _leads(system: System, middle: str, end: str) -> bool:
 def topo_class(system: System, a: str, b: str) -> str:
     """The class by where two devices of one host sit below their root ports, as nvidia-smi prints it.
 
-    It ignores ACS, the IOMMU and fabric links beside the trees; Unreachable as `root_of`.
+    It ignores ACS, the IOMMU and fabric links outside the trees; Unreachable as `root_of`.
     """
     if a == b:
         return LOCAL

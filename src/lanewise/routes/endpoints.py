@@ -18,7 +18,7 @@ _PASSED = {
 def endpoint(system: System, text: str, peer: str = "") -> str:
     """The device that `text` names as one end when the other end is `peer`; UnknownName if there is none.
 
-    A host stands for its memory at the NUMA node nearest to the other end, `host0:1` for that at its node 1,
+    A host means its memory at the NUMA node nearest to the other end, `host0:1` for that at its node 1,
     and `host` for the other end's host, or the only one.
     """
     if text in system.devices:
@@ -38,7 +38,7 @@ def endpoint(system: System, text: str, peer: str = "") -> str:
 
 
 def ends(system: System, src: str, dst: str) -> tuple[str, str]:
-    """The devices that two names stand for; UnknownName, or InputError for one that only passes data on."""
+    """The devices of two names; UnknownName, or InputError for one that only passes data on."""
     a, b = endpoint(system, src, dst), endpoint(system, dst, src)
     for name in (a, b):
         kind = system.device(name).kind

@@ -94,7 +94,7 @@ class HypothesisForm:
 
 @dataclass(frozen=True, slots=True)
 class ConclusionForm:
-    """A statement, the expression that tests it, and the expression whose value is shown beside it."""
+    """A statement, the expression that tests it, and the expression whose value is shown with it."""
 
     says: str
     test: str

@@ -1,4 +1,4 @@
-"""Reads the sections of a study beside its tables: fits, hypotheses, conclusions, charts and drawings."""
+"""Reads the sections of a study other than its tables: fits, hypotheses, conclusions, charts and drawings."""
 
 from __future__ import annotations
 

@@ -23,11 +23,11 @@ links:
   - {{from: cpu0, to: sw0, pcie: gen4 x16}}        # `from` is the upstream end, nearer to the CPU
   - {{from: sw0, to: "gpu[0-{{gpus-1}}]", pcie: gen4 x16}}
 assumptions:
-  - everything; write here what you had to guess, and it stands in every report
+  - everything; write here what you had to guess; every report lists it
 """
 
 _STUDY = """\
-# A study: questions about systems, beside the numbers that were published or measured.
+# A study: questions about systems, compared with published or measured numbers.
 # Run it:      lanewise study run {name}.yaml -o report.html
 # Measure it:  lanewise measure gpu -o measured.json; then: lanewise study run {name}.yaml --measured measured.json
 # The format:  docs/reference/study-format.md
@@ -37,7 +37,7 @@ title: Does one switch feed all GPUs?
 source: where the published numbers are from
 finding: "One uplink is shared by all GPUs: {{rows}} rows."   # {{rms}} and {{worst}} give the residuals in %
 systems:
-  mine: {name}-system.yaml                      # a file beside this one, or a ready system
+  mine: {name}-system.yaml                      # a file in the same folder, or a built-in system
 tables:
   - name: copies
     title: Copies from the host
@@ -45,7 +45,7 @@ tables:
     metric: goodput                             # all flows together; flow_goodput is the first one alone
     unit: GB/s
     rows:
-      # Put a published figure in place of null, and the residual appears beside the prediction; what you measured
+      # Replace null by a published figure to see the residual of the prediction; what you measured
       # on this machine comes by --measured instead: every row finds the value of the same flows.
       - {{label: one GPU, scenario: {{flows: "host0->gpu0"}}, published: null}}
       - {{label: two GPUs, scenario: {{flows: "host0->gpu0, host0->gpu1"}}, published: null}}

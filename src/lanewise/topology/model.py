@@ -1,4 +1,4 @@
-"""What exists: a system as devices and links, with the domains, volumes and policies laid over them."""
+"""A system: devices and links, with the domains, volumes and policies over them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lanewise.errors import Location, unknown_name
 
 
 class Kind(StrEnum):
-    """What a device is; a CPU stands for its socket: root complexes, memory controllers and memory."""
+    """The kind of a device; a CPU is its whole socket: root complexes, memory controllers and memory."""
 
     CPU = "cpu"
     GPU = "gpu"
@@ -133,12 +133,12 @@ class Parameter:
 
 
 class SystemLayout:
-    """Stands for one arrangement of devices, links, domains and policies, whatever the parts' other figures."""
+    """The identity of one arrangement of devices, links, domains and policies, independent of the parts' figures."""
 
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """Hosts, devices, links, domains, volumes and policies, with the parts catalogue it rests on."""
+    """Hosts, devices, links, domains, volumes and policies, with the catalogue of their parts."""
 
     name: str
     devices: Mapping[str, Device]
@@ -192,7 +192,7 @@ class System:
         return self._domains.get(name)
 
     def with_catalog(self, catalog: Catalog) -> System:
-        """The same system resting on another catalogue; routes known so far stay known unless a peer scope differs."""
+        """The same system with another catalogue; cached routes stay valid unless a peer scope differs."""
         system = replace(self, catalog=catalog)
         if system._peer_words == self._peer_words:
             system.__dict__["layout"] = self.layout

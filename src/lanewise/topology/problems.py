@@ -1,4 +1,4 @@
-"""Several errors at once: the first is raised, the others stand in its hint."""
+"""Several errors at once: the first is raised, the others are in its hint."""
 
 from __future__ import annotations
 

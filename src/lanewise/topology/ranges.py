@@ -1,4 +1,4 @@
-"""Host-list ranges: `gpu[0-3]` stands for gpu0 to gpu3, `a[0-1]b[0,2]` for the product."""
+"""Host-list ranges: `gpu[0-3]` is gpu0 to gpu3, `a[0-1]b[0,2]` for the product."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBERED = re.compile(r"(.*?)(0|[1-9]\d{0,8})")
 
 
 def expand(pattern: str) -> list[str]:
-    """The names a pattern stands for, the last range fastest; FormatError, Contradiction if it is backwards.
+    """The names of a pattern, the last range fastest; FormatError, Contradiction if it is backwards.
 
     A range that ends one below its start, such as `gpu[0--1]`, is empty.
     """
@@ -26,7 +26,7 @@ def expand(pattern: str) -> list[str]:
     for choice in choices:
         total *= len(choice)
     if total > MAX_NAMES:
-        raise FormatError(f"'{pattern}' stands for {total} names", hint=f"a range may hold {MAX_NAMES} at most")
+        raise FormatError(f"'{pattern}' has {total} names", hint=f"a range may hold {MAX_NAMES} at most")
     names = ["".join(parts) for parts in product(*choices)]
     for name in names or ["".join(piece if not odd % 2 else "0" for odd, piece in enumerate(pieces))]:
         check_name(name)
@@ -53,7 +53,7 @@ def _numbers(text: str, pattern: str) -> list[str]:
         if low < 0 <= high:
             raise FormatError(f"'{pattern}' counts from below zero", hint="start the range at 0 or above")
         if high - low >= MAX_NAMES:
-            raise FormatError(f"'{pattern}' stands for too many names", hint=f"{MAX_NAMES} at most")
+            raise FormatError(f"'{pattern}' has too many names", hint=f"{MAX_NAMES} at most")
         width = len(match[1]) if match[1].startswith("0") else 1
         numbers += [f"{number:0{width}d}" for number in range(low, high + 1)]
     return numbers

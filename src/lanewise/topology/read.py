@@ -25,7 +25,7 @@ _NONE: Mapping[str, int] = {}
 def read_system(text: str, file: str, settings: Mapping[str, int] = _NONE, catalog: Catalog | None = None) -> System:
     """The system that a description states, at these parameter values, on the built-in parts by default.
 
-    InputError with file, line and hint for anything that cannot be used; further problems stand in the hint.
+    InputError with file, line and hint for anything that cannot be used; further problems are in the hint.
     """
     document = load(text, file)
     form = validate(document)

@@ -1,4 +1,4 @@
-"""What an expansion rests on: parameter values, the marked text, the catalogue, the problems so far."""
+"""The scope of an expansion: parameter values, the document, the catalogue, the problems so far."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Scope:
-    """Reads words of the description in the light of the settings."""
+    """Reads texts of the description at the values of its parameters."""
 
     document: YamlDocument
     settings: Mapping[str, int]
@@ -32,7 +32,7 @@ class Scope:
         return fill(words, self.settings)
 
     def names(self, patterns: str | list[str]) -> list[str]:
-        """The names that one or more patterns stand for; FormatError or Contradiction."""
+        """The names of one or more patterns; FormatError or Contradiction."""
         names: list[str] = []
         for pattern in [patterns] if isinstance(patterns, str) else patterns:
             names += expand(self.text(pattern))
@@ -51,7 +51,7 @@ class Scope:
         return when is None or holds(self.text(when), self.settings)
 
     def location(self, *path: str | int) -> Location:
-        """Where a key or a list entry stands."""
+        """The position of a key or a list entry."""
         return self.document.key_location(*path)
 
 

@@ -28,7 +28,7 @@ class FlowStyle(dict[str, Any]):
 def write_system(system: System) -> str:
     """The description of a system as YAML, ranges folded; FormatError for a name the format cannot hold.
 
-    It states the system as it is: its parameters stand there with the values they had, fixed.
+    It describes the system at its current settings: parameters are fixed at their values.
     """
     import yaml  # here, so that importing the model stays cheap
 
