@@ -229,14 +229,14 @@ class _Evaluation:
         return self._bounded(_BINARY[type(node.op)](_number(a), _number(b)))
 
     def compare(self, node: ast.Compare) -> bool:
-        left = self.of(node.left)
+        value = self.of(node.left)
         for op, comparator in zip(node.ops, node.comparators, strict=True):
             right = self.of(comparator)
             if isinstance(right, list):
                 self.limit.spend(len(right))
-            if not _COMPARE[type(op)](left, right):
+            if not _COMPARE[type(op)](value, right):
                 return False
-            left = right
+            value = right
         return True
 
     def if_exp(self, node: ast.IfExp) -> Any:

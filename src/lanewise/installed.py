@@ -13,7 +13,7 @@ _CUFILE = "libcufile.so.0"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Dependency:
     """One optional dependency: whether it was found, a detail, and what is disabled without it."""
 
     piece: str
@@ -22,9 +22,9 @@ class Piece:
     without_it: str
 
 
-def pieces() -> tuple[Piece, ...]:
-    """Every piece, those that verbs need first."""
-    return tuple(Piece(piece, *_attempt(look), without_it) for piece, look, without_it in _LOOKS)
+def dependencies() -> tuple[Dependency, ...]:
+    """Every optional dependency, those that verbs need first."""
+    return tuple(Dependency(piece, *_attempt(look), without_it) for piece, look, without_it in _LOOKS)
 
 
 def cuda_driver() -> str:
@@ -41,8 +41,8 @@ def cufile() -> str:
         return named
     if find_spec("nvidia") is not None and (home := find_spec("nvidia.cufile")) is not None:
         for folder in home.submodule_search_locations or ():
-            if (found := Path(folder) / "lib" / _CUFILE).exists():
-                return str(found)
+            if (path := Path(folder) / "lib" / _CUFILE).exists():
+                return str(path)
     return _CUFILE
 
 
@@ -76,10 +76,10 @@ def _library(name: str) -> str:
 def _simgrid() -> str:
     import ctypes.util
 
-    found = ctypes.util.find_library("simgrid")
-    if not found:
+    name = ctypes.util.find_library("simgrid")
+    if not name:
         raise LookupError
-    return found
+    return name
 
 
 def _nvml() -> str:
@@ -110,8 +110,8 @@ def _pillow() -> str:
 
 
 def _nvidia_fs() -> str:
-    with open("/proc/driver/nvidia-fs/version", encoding="utf-8") as said:
-        return said.readline().strip()
+    with open("/proc/driver/nvidia-fs/version", encoding="utf-8") as lines:
+        return lines.readline().strip()
 
 
 def _io_uring() -> str:

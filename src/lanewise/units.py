@@ -116,9 +116,9 @@ def number(value: float, digits: int = 4) -> str:
 def size(count: float) -> str:
     """Bytes as people write a copy's size: '64 MiB', '4 KiB', '100,000 B'."""
     for unit in ("GiB", "MiB", "KiB"):
-        each = to_si(1, unit)
-        if count >= each and count % each == 0:
-            return f"{count / each:,.0f} {unit}"
+        step = to_si(1, unit)
+        if count >= step and count % step == 0:
+            return f"{count / step:,.0f} {unit}"
     return f"{count:,.0f} B"
 
 

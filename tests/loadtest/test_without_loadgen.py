@@ -23,9 +23,9 @@ def without(monkeypatch):
 
 
 def test_doctor_says_why(without):
-    from lanewise.installed import pieces
+    from lanewise.installed import dependencies
 
-    (found,) = (piece for piece in pieces() if piece.piece == "LoadGen")
+    (found,) = (piece for piece in dependencies() if piece.piece == "LoadGen")
     assert (found.found, found.detail) == (False, "left out by LANEWISE_LOADGEN=OFF")
     assert "loadtest does not run" in found.without_it
 

@@ -56,7 +56,7 @@ def least_hops(system, a, b, middle):
     while stack:
         here, passed = stack.pop()
         for link in system.links_at(here):
-            there = link.other(here)
+            there = link.far_end(here)
             if link.kind not in (*MEDIA, LinkKind.SOCKET) or there in passed:
                 continue
             if there == b:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lanewise.installed import Piece
+    from lanewise.installed import Dependency
 
 
-def doctor() -> tuple[Piece, ...]:
-    """Every piece that Lanewise uses or will use: whether it is here, and what its absence costs."""
-    from lanewise.installed import pieces
+def doctor() -> tuple[Dependency, ...]:
+    """Every optional dependency: whether it is installed, and what is disabled without it."""
+    from lanewise.installed import dependencies
 
-    return pieces()
+    return dependencies()
 
 
 def version() -> str:

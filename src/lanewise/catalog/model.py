@@ -65,8 +65,8 @@ class Part:
 
     def figure(self, key: str) -> Figure:
         """The figure `key`, unknown if the part does not state it; UnknownName if this kind never has it."""
-        known = self.figures.get(key)
-        return known if known is not None else Figure(None, check_key(self.kind, key).unit, NOT_THERE)
+        figure = self.figures.get(key)
+        return figure if figure is not None else Figure(None, check_key(self.kind, key).unit, NOT_THERE)
 
     def number(self, key: str) -> float | None:
         """The SI value of `key`, None if unknown; UnknownName as `figure`, FormatError if it is a word."""

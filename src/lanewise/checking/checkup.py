@@ -202,6 +202,7 @@ def beside(checkup: Checkup, notes: Iterable[str], aside: Iterable[Observation])
         notes = (*notes, f"{text}; an earlier run may have (--expect)")
     return replace(checkup, notes=(*checkup.notes, *notes), aside=rows)
 
+
 def _possible(suspect: Suspect) -> str:
     """A suspect without direct evidence, as a title."""
     return suspect.what if suspect.key[0] == "link" else f"perhaps {suspect.what}"

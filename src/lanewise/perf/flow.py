@@ -77,8 +77,8 @@ def _parse_one(piece: str, p2p: bool) -> list[Flow]:
     pairs = _pairs(piece, expand(match["src"]), expand(match["dst"]))
     if any(a == b for a, b in pairs):
         raise FormatError(f"'{piece.strip()}' goes nowhere: both ends are the same", hint="name two different ends")
-    there, back = match["arrow"] != "<-", match["arrow"] != "->"
-    ends = [end for a, b in pairs for end in ([(a, b)] * there + [(b, a)] * back)]
+    forward, back = match["arrow"] != "<-", match["arrow"] != "->"
+    ends = [end for a, b in pairs for end in ([(a, b)] * forward + [(b, a)] * back)]
     return [Flow(a, b, p2p=p2p, **options) for a, b in ends]  # type: ignore[arg-type]
 
 

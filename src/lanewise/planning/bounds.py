@@ -108,8 +108,8 @@ class _BoundedPlacement:
         """The placements with fewer moves than the best, with the best of the steady state alone."""
         steps = {_key(step): step for step in map(self._at_demand, raised.steps)}
         steps |= {_key(step): step for step in (*placement.steps, placement.best)}
-        others = [step for step in steps.values() if step.moves and _key(step) != _key(best)]
-        return tuple(sorted(others, key=lambda step: len(step.moves)))
+        fewer = [step for step in steps.values() if step.moves and _key(step) != _key(best)]
+        return tuple(sorted(fewer, key=lambda step: len(step.moves)))
 
 
 def _key(candidate: Candidate) -> object:

@@ -96,7 +96,7 @@ def place(question: Question, evaluate: Evaluate = by_model, limits: SearchLimit
     if result.pick is None:
         raise judged.error or Unreachable("no placement can run this work", hint="let more devices move with --move")
     between = [] if result.interrupted else _between(choices, judge, limits, judged, result)
-    best, *others = [_candidate(choices, judged, pick) for pick in (result.pick, *between)]
+    best, *steps = [_candidate(choices, judged, pick) for pick in (result.pick, *between)]
     now = None if today is None else _candidate(choices, judged, today)
     count = len(judged.scores)
     equal: list[Candidate] = []
@@ -107,7 +107,7 @@ def place(question: Question, evaluate: Evaluate = by_model, limits: SearchLimit
             equal = [_candidate(choices, judged, pick) for pick in ties]
         except KeyboardInterrupt:
             interrupted = True
-    return Placement(question, best, now, tuple(others), result.doubt, count, interrupted, equal=tuple(equal))
+    return Placement(question, best, now, tuple(steps), result.doubt, count, interrupted, equal=tuple(equal))
 
 
 def unserved_error(placement: Placement) -> InputError:

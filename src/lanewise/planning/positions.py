@@ -61,8 +61,8 @@ def default_devices(system: System) -> list[str]:
     """The GPUs that more than one host can hold, or that are free."""
     devices = []
     for name in system.of_kind(Kind.GPU):
-        others = [host for host in system.hosts if host != system.device(name).host]
-        if any(_fits(system, name, Position(host), [name]) is None for host in others):
+        hosts = [host for host in system.hosts if host != system.device(name).host]
+        if any(_fits(system, name, Position(host), [name]) is None for host in hosts):
             devices.append(name)
     return devices
 

@@ -217,7 +217,7 @@ class Choices:
         for number, movable in enumerate(self.devices):
             device = self.question.system.device(movable.device)
             links = sorted(
-                (link.other(movable.device), str(replace(link, a="", b="", port="", location=None)))
+                (link.far_end(movable.device), str(replace(link, a="", b="", port="", location=None)))
                 for link in self.question.system.links_at(movable.device)
             )
             domain = self.question.system.domain_of(movable.device)

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any, ParamSpec
 
 from lanewise.catalog import Part
-from lanewise.installed import Piece
+from lanewise.installed import Dependency
 from lanewise.perf.matrix import RateMatrix
 from lanewise.perf.predict import Prediction
 from lanewise.perf.transfers import FinishedTransfer
@@ -419,7 +419,7 @@ def discovery(system: System, machine: Any) -> dict[str, Any]:
 
 
 @_document("doctor")
-def doctor(versions: Mapping[str, str], pieces: Sequence[Piece]) -> dict[str, Any]:
+def doctor(versions: Mapping[str, str], pieces: Sequence[Dependency]) -> dict[str, Any]:
     """Versions, and which optional dependencies are installed."""
     return {"versions": dict(versions), "pieces": [asdict(piece) for piece in pieces]}
 

@@ -75,7 +75,7 @@ def _merge_nvswitches(system: System, plan: Nest) -> None:
     alike: dict[tuple[object, ...], list[str]] = defaultdict(list)
     for name in system.of_kind(Kind.NVSWITCH):
         links = system.links_at(name)
-        ends = frozenset((link.other(name), link.count) for link in links if link.kind is LinkKind.NVLINK)
+        ends = frozenset((link.far_end(name), link.count) for link in links if link.kind is LinkKind.NVLINK)
         alike[(system.devices[name].host, system.devices[name].part, ends)].append(name)
     for names in alike.values():
         if len(names) > 1:

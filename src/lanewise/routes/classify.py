@@ -63,8 +63,8 @@ def bonds(system: System, a: str, b: str) -> int:
 
 def _bonds_of(system: System, gpu: str, peer: str) -> int:
     links = [link for link in system.links_at(gpu) if link.kind is LinkKind.NVLINK]
-    straight = [link for link in links if link.other(gpu) == peer]
-    return sum(link.count for link in straight or links if straight or _leads(system, link.other(gpu), peer))
+    straight = [link for link in links if link.far_end(gpu) == peer]
+    return sum(link.count for link in straight or links if straight or _leads(system, link.far_end(gpu), peer))
 
 
 def _leads(system: System, middle: str, end: str) -> bool:

@@ -135,7 +135,7 @@ def _over_cards(system: System, a: str, b: str, cards: CardPair, p2p: bool) -> R
     if refusals[1]:
         stages.append(_direct(system, y, b, over_roots(system, y, b)))
     hops = tuple(hop for stage in stages for hop in stage.hops)
-    note = "; ".join(dict.fromkeys(each for each in refusals if each))
+    note = "; ".join(dict.fromkeys(text for text in refusals if text))
     return Route(a, b, Via.STAGED, NET, hops, stages=tuple(stages), note=note)
 
 

@@ -22,9 +22,11 @@ def shared_links(routes: Iterable[Route]) -> dict[tuple[str, str, str], tuple[Ro
 
 def sharers(system: System, route: Route) -> dict[tuple[str, str, str], tuple[Route, ...]]:
     """For each link direction of `route`: the default routes of other pairs of GPUs, cards and memory that cross it."""
-    others = [other for other in _default_routes(system) if (other.src, other.dst) != (route.src, route.dst)]
+    candidates = [
+        candidate for candidate in _default_routes(system) if (candidate.src, candidate.dst) != (route.src, route.dst)
+    ]
     return {
-        key: tuple(other for other in others if any(hop.key == key for hop in other.hops))
+        key: tuple(candidate for candidate in candidates if any(hop.key == key for hop in candidate.hops))
         for key in dict.fromkeys(hop.key for hop in route.hops)
     }
 

@@ -155,7 +155,7 @@ def _free_port(system: System, cpus: Sequence[str]) -> str:
 
 def _any_path(system: System, start: str, goal: str) -> list[str]:
     """The devices on a shortest path over links of any kind and through any device, empty if there is none."""
-    return shortest_path(lambda name: [link.other(name) for link in system.links_at(name)], start, goal)
+    return shortest_path(lambda name: [link.far_end(name) for link in system.links_at(name)], start, goal)
 
 
 def _obstacle(system: System, path: Sequence[str]) -> str:

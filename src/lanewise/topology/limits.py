@@ -101,14 +101,14 @@ def check_sums(devices: Mapping[str, Device], links: Iterable[Link], catalog: Ca
                 key, word, amount = counted
                 used[end, key, word].append((link, amount))
     for (name, key, word), uses in used.items():
-        part = catalog.get(known) if (known := devices[name].part) else None
+        part = catalog.get(part_name) if (part_name := devices[name].part) else None
         # An adapter and a RAID controller state the lanes of their host side only.
         limit = None if part is None or part.kind in ("adapter", "raid") else figure(part, key)
         total = 0
         for link, amount in uses:
             total += amount
             if limit is not None and total > limit:
-                cause = f"'{name}' ({known}) has {limit} {word}; its links need {sum(n for _, n in uses)}"
+                cause = f"'{name}' ({part_name}) has {limit} {word}; its links need {sum(n for _, n in uses)}"
                 hint = f"use fewer{' or narrower' * (key == 'pcie.lanes')} links at '{name}'"
                 problems.add(Contradiction(cause, location=link.location, hint=hint))
                 break

@@ -82,7 +82,7 @@ class Link:
         """The name shown to people, upstream end first."""
         return f"{self.a}--{self.b}"
 
-    def other(self, end: str) -> str:
+    def far_end(self, end: str) -> str:
         """The end that is not `end`."""
         return self.b if end == self.a else self.a
 
@@ -185,7 +185,7 @@ class System:
 
     def links_between(self, a: str, b: str) -> tuple[Link, ...]:
         """The links whose two ends are these devices."""
-        return tuple(link for link in self.links_at(a) if link.other(a) == b)
+        return tuple(link for link in self.links_at(a) if link.far_end(a) == b)
 
     def domain_of(self, name: str) -> Domain | None:
         """The explicit virtual domain that holds a device, None if the system states none for it."""

@@ -18,7 +18,7 @@ class Problems:
 
     def add(self, error: LanewiseError) -> None:
         """Keep an error for later, unless the same was kept before."""
-        if str(error) not in {str(known) for known in self.found}:
+        if str(error) not in {str(earlier) for earlier in self.found}:
             self.found.append(error)
 
     @contextmanager

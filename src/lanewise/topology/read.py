@@ -91,7 +91,7 @@ def _check_partitions(devices: Mapping[str, Device], links: Sequence[Link], prob
     for device in devices.values():
         if not device.partitions:
             continue
-        near = {link.other(device.name) for link in links if device.name in (link.a, link.b)}
+        near = {link.far_end(device.name) for link in links if device.name in (link.a, link.b)}
         named = frozenset().union(*device.partitions)
         for name in sorted(named - near):
             cause = f"a partition of '{device.name}' names '{name}', which is not linked to it"

@@ -39,7 +39,7 @@ class Graph:
         while queue:
             name, before, path = queue.popleft()
             for link in self.adjacent[name]:
-                neighbour = link.other(name)
+                neighbour = link.far_end(name)
                 if before is not None and not self.devices[name].joins(before, neighbour):
                     continue
                 paths.setdefault(neighbour, (*path, neighbour))
@@ -76,7 +76,7 @@ def _depths(devices: Mapping[str, Device], links: Sequence[Link]) -> dict[str, i
             if devices[name].kind not in (Kind.CPU, *FORWARDING):
                 continue
             for link in graph.adjacent[name]:
-                neighbour = link.other(name)
+                neighbour = link.far_end(name)
                 if neighbour not in depth:
                     depth[neighbour] = depth[name] + 1
                     queue.append(neighbour)

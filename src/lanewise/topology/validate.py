@@ -84,8 +84,8 @@ def _explain(document: YamlDocument, path: Path, details: list[ErrorDetails]) ->
         return FormatError(cause, location=document.key_location(*path[:-1]), hint=hint)
     if kind == "extra_forbidden":
         form, _ = _form(path)
-        known = [field.alias or name for name, field in form.model_fields.items()]
-        unknown = unknown_name("key", str(path[-1]), known, node.key_location)
+        keys = [field.alias or name for name, field in form.model_fields.items()]
+        unknown = unknown_name("key", str(path[-1]), keys, node.key_location)
         unknown.cause += f" in {_thing(path[:-1])}"
         return unknown
     subject = f"'{path[-1]}'" if path and isinstance(path[-1], str) else _thing(path)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lanewise.installed import Piece
+from lanewise.installed import Dependency
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, TableCell, render_table
 
 
-def render_doctor(versions: Mapping[str, str], pieces: Sequence[Piece], screen: Screen = PIPE) -> str:
+def render_doctor(versions: Mapping[str, str], pieces: Sequence[Dependency], screen: Screen = PIPE) -> str:
     """Versions, and which optional dependencies are installed."""
     table = Table([Column("dependency"), Column("installed"), Column("detail", drop=1, wrap=True),
                    Column("without it", wrap=True)])  # fmt: skip
