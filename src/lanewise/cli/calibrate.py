@@ -2,56 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from lanewise import files
-from lanewise.cli import options, terminal
+from lanewise.cli import terminal
+from lanewise.cli.option_group import option_group
+from lanewise.cli.shared import Json
+from lanewise.options.calibrate import CalibrateOptions
 
 if TYPE_CHECKING:
     from lanewise.studies.calibrate import CalibrationFit
 
 
-def calibrate(
-    studies: options.StudyNames,
-    fit: Annotated[
-        list[str],
-        typer.Option(
-            "--fit",
-            metavar="'PART FIGURE LOW..HIGH UNIT'",
-            help="An unknown, such as 'l40s engine.h2d.gen4 15..30 GB/s'; may be repeated.",
-        ),
-    ],
-    table: Annotated[
-        list[str] | None, typer.Option("--table", help="Fit to the rows of this table only; may be repeated.")
-    ] = None,
-    output: options.Output = None,
-    parts: options.Parts = None,
-    as_json: options.Json = False,
-) -> None:
-    """Fit figures to published or measured rows; -o writes a part file for --parts."""
+@option_group
+def calibrate(options: CalibrateOptions, json: Json = None) -> None:
+    """Fit unknown figures of parts to published or measured rows."""
     from lanewise import api
-    from lanewise.cli import running
-    from lanewise.report import json
+    from lanewise.report import json as data
     from lanewise.report.text.calibrate import render_calibration
 
-    running.writable(output)
-    found, left = api.calibrate(studies, fit, table or (), terminal.status, options.catalog(parts))
+    if options.output is not None:
+        files.check_writable(options.output)
+    catalog = api.load_catalog(options.parts)
+    fit, left_out = api.calibrate(options.studies, options.fit, options.table, terminal.status, catalog)
     terminal.done()
-    terminal.out_json(json.calibration(found, left)) if as_json else terminal.print_text(
-        render_calibration, found, left
+    terminal.show(
+        json, lambda: data.calibration(fit, left_out), lambda screen: render_calibration(fit, left_out, screen)
     )
-    if output is not None:
-        files.write_file(output, _part_file(found))
-        terminal.note(f"wrote {output}; use it with --parts {output}")
+    if options.output is not None:
+        files.write_file(options.output, _part_file(fit))
+        terminal.note(f"wrote {options.output}; use it with --parts {options.output}")
 
 
-def _part_file(found: CalibrationFit) -> str:
-    """Only the parts that were fitted, so that the file stays short and the rest comes from the catalogue."""
+def _part_file(fit: CalibrationFit) -> str:
+    """The fitted parts alone, so that the file stays short and the rest comes from the catalogue."""
     from lanewise import api
     from lanewise.catalog import Catalog
 
-    names = [value.key.split()[0] for value in found.values]
-    parts = [found.catalog.get(name) for name in names]
+    names = [value.key.split()[0] for value in fit.values]
+    parts = [fit.catalog.get(name) for name in names]
     return api.write_parts(Catalog({part.name: part for part in parts}))

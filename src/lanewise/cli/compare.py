@@ -1,55 +1,42 @@
-"""`lanewise compare`: two runs, two sources of one run, or two systems of one run, side by side."""
+"""`lanewise compare`: two runs, two sources of one run, or two systems of one run."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from lanewise.cli import terminal
-from lanewise.cli.options import Json
+from lanewise.cli.option_group import option_group
+from lanewise.cli.shared import Json
 from lanewise.errors import InputError
+from lanewise.options.compare import CompareOptions
 
 if TYPE_CHECKING:
     from lanewise.results.run import Run
 
 
-def compare(
-    left: Annotated[Path, typer.Argument(metavar="RUN.json", help="Written by study run --json or measure -o.")],
-    right: Annotated[Path | None, typer.Argument(metavar="[OTHER.json]", help="A second run.")] = None,
-    sources: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="ONE OTHER", help="published, predicted, measured, extrapolated."),
-    ] = None,
-    systems: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="ONE OTHER", help="Two systems that answer the same rows."),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Lay two runs, two sources, or two systems side by side and say how far they lie apart."""
+@option_group
+def compare(options: CompareOptions, json: Json = None) -> None:
+    """Compare two runs, two sources, or two systems row by row."""
     from lanewise import api
-
-    if sum(x is not None for x in (right, sources, systems)) != 1:
-        raise InputError(
-            "nothing to compare with" if not (right or sources or systems) else "too much to compare at once",
-            hint="give a second RUN.json, or --sources published predicted, or --systems ONE OTHER",
-        )
-    run = api.load_run(left)
-    if right is not None:
-        found = api.compare(run, right, (str(left), str(right)))
-    elif sources is not None:
-        found = api.compare_sources(run, *sources)
-    else:
-        assert systems is not None
-        found = api.compare_systems(run, *systems)
-    if not found.pairs:
-        raise InputError(f"no row of {found.left_name} has its like in {found.right_name}", hint=_offer(run))
-    from lanewise.report import json
+    from lanewise.report import json as data
     from lanewise.report.text.compare import render_comparison
 
-    terminal.out_json(json.comparison(found)) if as_json else terminal.print_text(render_comparison, found)
+    given = [value for value in (options.right, options.sources, options.systems) if value is not None]
+    if len(given) != 1:
+        cause = "too much to compare at once" if given else "nothing to compare with"
+        hint = "give a second RUN.json, or --sources published predicted, or --systems SYSTEM SYSTEM"
+        raise InputError(cause, hint=hint)
+    run = api.load_run(options.left)
+    if options.right is not None:
+        comparison = api.compare(run, options.right, (str(options.left), str(options.right)))
+    elif options.sources is not None:
+        comparison = api.compare_sources(run, *options.sources)
+    else:
+        assert options.systems is not None
+        comparison = api.compare_systems(run, *options.systems)
+    if not comparison.pairs:
+        raise InputError(f"no row of {comparison.left_name} has its like in {comparison.right_name}", hint=_offer(run))
+    terminal.show(json, lambda: data.comparison(comparison), lambda screen: render_comparison(comparison, screen))
 
 
 def _offer(run: Run) -> str:

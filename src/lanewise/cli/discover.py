@@ -2,95 +2,60 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from lanewise import files
-from lanewise.cli import options, terminal
-from lanewise.errors import InputError
+from lanewise.cli import terminal
+from lanewise.cli.option_group import option_group
+from lanewise.cli.shared import Json
+from lanewise.options.discover import DiscoverOptions
 
 if TYPE_CHECKING:
-    from lanewise.catalog import Catalog
     from lanewise.discovery.build import Discovery
 
 
-def discover(
-    dumps: Annotated[list[Path] | None, typer.Argument(metavar="FILE", help="Further dumps, as --from.")] = None,
-    from_: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="A capture or a dump: hwloc XML, NCCL XML, nvidia-smi topo -m, topo -p2p, nvlink -s, lspci -tv, "
-            "lspci -vvv, ibstat, a tar or folder of /sys.",
-        ),
-    ] = None,
-    name: Annotated[str, typer.Option(help="The name of the system in the description.")] = "",
-    table: Annotated[bool, typer.Option("--table", help="Show devices and links instead of the description.")] = False,
-    capture: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.tar.zst", help="Write all that is read of this machine, to replay anywhere."),
-    ] = None,
-    under_load: Annotated[
-        bool, typer.Option("--under-load", help="The links are busy: a capture whose links are as fast as they get.")
-    ] = False,
-    drawing: Annotated[
-        Path | None, typer.Option("--draw", metavar="FILE.svg", help="Draw the machine to this file.")
-    ] = None,
-    parts: options.Parts = None,
-    as_json: options.Json = False,
-    output: options.Output = None,
-) -> None:
-    """Read this machine, or the one that dumps describe together, into a description to keep and edit."""
-    from lanewise.report import json
+@option_group
+def discover(options: DiscoverOptions, json: Json = None) -> None:
+    """Read this machine, or the one that dumps describe, into a description to keep and edit."""
+    from lanewise import api
+    from lanewise.report import json as data
     from lanewise.report.text.system import render_discovery
 
-    files_ = [*(from_ or ()), *(dumps or ())]
-    _check(capture, under_load, files_, [path for path in (output, drawing, capture) if path is not None])
-    found = _found(files_, capture, under_load, options.catalog(parts), name)
-    for text in found.contradictions:
+    for path in (options.output, options.draw, options.capture):
+        if path is not None:
+            files.check_writable(path)
+    discovery = _read(options)
+    for text in discovery.contradictions:
         terminal.note(f"contradiction: {text}")
-    if capture is not None:
-        terminal.note(f"wrote {capture}: read it anywhere with lanewise discover --from {capture}")
-    if drawing is not None:
-        from lanewise import api
-
-        files.write_file(drawing, api.draw(found.system))
-        terminal.note(f"wrote {drawing}")
-    if output is not None:
-        files.write_file(output, found.text())
-        terminal.note(f"wrote {output}")
-    if as_json:
-        return terminal.out_json(json.discovery(found.system, found))
-    if table:
-        names = {device: _called(found, device) for device in found.system.devices}
-        return terminal.print_text(render_discovery, found.system, names)
-    if output is None and capture is None and drawing is None:
-        terminal.out(found.text().rstrip("\n"))
-    return None
-
-
-def _check(capture: Path | None, under_load: bool, dumps: list[Path], written: list[Path]) -> None:
-    """What cannot be is refused before the machine is read."""
-    if dumps and capture is not None:
-        hint = "leave out --capture, or run it on the machine itself"
-        raise InputError("--capture is of this machine, --from reads another", hint=hint)
-    if under_load and capture is None:
-        hint = "lanewise discover --capture machine.tar.zst --under-load, while copies run"
-        raise InputError("--under-load says how a capture was made, and none is asked for", hint=hint)
-    for path in written:
-        files.check_writable(path)
+    if options.capture is not None:
+        terminal.note(f"wrote {options.capture}: read it anywhere with lanewise discover --from {options.capture}")
+    if options.draw is not None:
+        files.write_file(options.draw, api.draw(discovery.system))
+        terminal.note(f"wrote {options.draw}")
+    if options.output is not None:
+        files.write_file(options.output, discovery.text())
+        terminal.note(f"wrote {options.output}")
+    if json is not None or options.table:
+        names = {device: _names(discovery, device) for device in discovery.system.devices}
+        terminal.show(
+            json,
+            lambda: data.discovery(discovery.system, discovery),
+            lambda screen: render_discovery(discovery.system, names, screen),
+        )
+    elif options.output is None and options.capture is None and options.draw is None:
+        terminal.out(discovery.text().rstrip("\n"))
 
 
-def _found(dumps: list[Path], capture: Path | None, under_load: bool, catalog: Catalog, name: str) -> Discovery:
+def _read(options: DiscoverOptions) -> Discovery:
     from lanewise import api
 
-    if capture is None:
-        return api.discover(dumps, catalog, name)
-    return api.capture(capture, under_load or None, catalog, name)
+    catalog = api.load_catalog(options.parts)
+    if options.capture is not None:
+        return api.capture(options.capture, options.under_load or None, catalog, options.name)
+    return api.discover([*options.from_, *options.dumps], catalog, options.name)
 
 
-def _called(found: Discovery, name: str) -> str:
-    return " ".join(dict.fromkeys([*found.dump_names[name], found.labels.get(name, "")])).strip()
+def _names(discovery: Discovery, device: str) -> str:
+    """What the dumps call a device."""
+    names = [*discovery.dump_names[device], discovery.labels.get(device, "")]
+    return " ".join(dict.fromkeys(names)).strip()

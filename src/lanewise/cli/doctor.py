@@ -1,18 +1,20 @@
-"""`lanewise doctor`: versions, the native core, and what optional pieces are here or missing."""
+"""`lanewise doctor`: versions, the native core, and which optional pieces are installed."""
 
 from __future__ import annotations
 
 from lanewise.cli import terminal
-from lanewise.cli.options import Json
+from lanewise.cli.option_group import option_group
+from lanewise.cli.shared import Json
 
 
-def doctor(as_json: Json = False) -> None:
-    """Say what is installed, what is missing, and what a missing piece disables."""
+@option_group
+def doctor(json: Json = None) -> None:
+    """List the installed dependencies, and what is disabled without the others."""
     from lanewise import api
     from lanewise.api.here import machine
-    from lanewise.report import json
+    from lanewise.report import json as data
     from lanewise.report.text.doctor import render_doctor
 
-    facts = {"lanewise": terminal.version(), **machine()}
+    versions = {"lanewise": terminal.version(), **machine()}
     pieces = api.doctor()
-    terminal.out_json(json.doctor(facts, pieces)) if as_json else terminal.print_text(render_doctor, facts, pieces)
+    terminal.show(json, lambda: data.doctor(versions, pieces), lambda screen: render_doctor(versions, pieces, screen))

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from lanewise import files
 from lanewise.cli import terminal
+from lanewise.cli.option_group import option_group
+from lanewise.options.report import ReportOptions
 
 
-def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN.json", help="Written by study run --json or measure -o.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page to write.")] = Path(
-        "report.html"
-    ),
-) -> None:
-    """Write the report of a saved run as one HTML page that needs nothing else."""
+@option_group
+def report(options: ReportOptions) -> None:
+    """Write the report of a saved run as one HTML page that needs no other file."""
     from lanewise import api
-    from lanewise.cli import running
 
-    running.writable(output)
-    files.write_file(output, api.render_report(api.load_run(run)))
-    terminal.note(f"wrote {output}")
+    files.check_writable(options.output)
+    files.write_file(options.output, api.render_report(api.load_run(options.run)))
+    terminal.note(f"wrote {options.output}")

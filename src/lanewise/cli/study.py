@@ -1,136 +1,99 @@
-"""`lanewise study`: run ready or own studies, start a new one, list the ready ones."""
+"""`lanewise study`: run built-in or own studies, start a new one, list the built-in ones."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from lanewise import files
-from lanewise.cli import options, terminal
+from lanewise.cli import study_runs, terminal
+from lanewise.cli.option_group import option_group
+from lanewise.cli.shared import Json, QuickGroup
+from lanewise.options.study import AccuracyOptions, NewStudyOptions, StudyOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.cli.running import Outcome
     from lanewise.results.run import Run
 
 app = typer.Typer(
-    cls=options.QuickGroup, help="Run studies: a published table beside what is predicted.", no_args_is_help=True
+    cls=QuickGroup, help="Run studies: a published table compared with predictions.", no_args_is_help=True
 )
 
 
 @app.command("run")
-def run(
-    names: options.StudyNames,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the report, one HTML page.")
-    ] = None,
-    json: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Write everything found, for report and compare."),
-    ] = None,
-    measured: Annotated[
-        list[str] | None,
-        typer.Option(metavar="[SYSTEM=]RUN.json", help="Lay rows beside a run of measure, loadtest; may be repeated."),
-    ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Exit with 1 unless every conclusion holds.")] = False,
-    rows: Annotated[bool, typer.Option("--rows", help="Show every row, not only those that are far off.")] = False,
-    parts: options.Parts = None,
-) -> None:
-    """Run studies and compare every row with its published value; Ctrl-C keeps what is finished."""
-    from lanewise.cli import running
-
-    wanted = _expand(names)
-    running.writable(output, json)
-    outcome = running.run_each(wanted, options.catalog(parts), json, measured or ())
-    if outcome.missing:
-        terminal.note(f"not finished: {', '.join(outcome.missing)}")
-    if outcome.run is not None:
-        running.write(outcome.run, output, json)  # first, as whoever reads the tables may leave
+@option_group
+def run(options: StudyOptions, json: Json = None) -> None:
+    """Run studies and compare every row with its published value; Ctrl-C keeps the finished studies."""
+    result = study_runs.run(options, json)
+    if result.missing:
+        terminal.note(f"not finished: {', '.join(result.missing)}")
+    if result.run is not None:
+        study_runs.write(result.run, options.output, json)  # first, as whoever reads the tables may leave
     try:
-        if outcome.run is not None:
-            _show(outcome.run, rows)
+        if result.run is not None:
+            _show(result.run, options.rows, json)
     finally:
-        for path in (output, json):
-            if path is not None and outcome.run is not None:
+        for path in (options.output, json):
+            if path not in (None, "-") and result.run is not None:
                 terminal.note(f"wrote {path}")
-        _conclude(outcome, check)
+        if result.error is not None:
+            raise result.error
+    if options.check and result.run is not None and not _holds(result.run):
+        raise typer.Exit(1)
 
 
 @app.command("list")
-def list_(as_json: options.Json = False) -> None:
-    """List the ready studies."""
+@option_group
+def list_(json: Json = None) -> None:
+    """List the built-in studies."""
     from lanewise import api
-    from lanewise.report import json
+    from lanewise.report import json as data
     from lanewise.report.text.run import render_studies
 
     forms = [(name, api.load_study(name)) for name in api.ready_studies()]
-    if as_json:
-        return terminal.out_json(json.studies(forms))
-    terminal.print_text(render_studies, forms)
-    return None
+    terminal.show(json, lambda: data.studies(forms), lambda screen: render_studies(forms, screen))
 
 
 @app.command("new")
-def new(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Letters, digits and '-'; the files are called after it.")
-    ],
-) -> None:
+@option_group
+def new(options: NewStudyOptions) -> None:
     """Write a commented study and its system to the current folder; both run as they are."""
     from lanewise.cli import starter
 
-    for path in starter.write(name):
+    for path in starter.write(options.name):
         terminal.out(str(path))
-    terminal.note(f"now: lanewise study run {name}.yaml")
+    terminal.note(f"now: lanewise study run {options.name}.yaml")
 
 
 @app.command("accuracy")
-def accuracy(
-    run: Annotated[Path, typer.Argument(metavar="RUN.json", help="Written by lanewise study run --json.")],
-    output: options.Output = None,
-) -> None:
+@option_group
+def accuracy(options: AccuracyOptions) -> None:
     """Write the residuals of a run as a Markdown page, or with -o FILE.json the rms error of each basis."""
     from lanewise import api
     from lanewise.report.basis import basis_summary
 
-    if output is not None and output.suffix == ".json":
-        files.write_file(output, terminal.json_text(basis_summary(api.load_run(run))) + "\n")
-        return terminal.note(f"wrote {output}")
-    text = api.accuracy(run)
-    if output is None:
+    if options.output is not None and options.output.suffix == ".json":
+        files.write_file(options.output, terminal.json_text(basis_summary(api.load_run(options.run))) + "\n")
+        return terminal.note(f"wrote {options.output}")
+    text = api.accuracy(options.run)
+    if options.output is None:
         return terminal.out(text.rstrip("\n"))
-    files.write_file(output, text)
-    terminal.note(f"wrote {output}")
-    return None
+    files.write_file(options.output, text)
+    return terminal.note(f"wrote {options.output}")
 
 
-def _expand(names: Sequence[str]) -> list[str]:
-    """`all` stands for the ready studies; each study runs once."""
-    from lanewise import api
-
-    wanted = [each for name in names for each in (api.ready_studies() if name == "all" else [name])]
-    return list(dict.fromkeys(wanted))
-
-
-def _show(run: Run, rows: bool) -> None:
+def _show(run: Run, rows: bool, json: str | None) -> None:
     from lanewise.report.text.run import render_run
+    from lanewise.results.codec import run_to_json
 
-    terminal.print_text(render_run, run, rows)
-
-
-def _conclude(outcome: Outcome, check: bool) -> None:
-    """Raise what stopped the run, or exit with 1 if a verdict that was asked for is negative."""
-    if outcome.stopped is not None:
-        raise outcome.stopped
-    if check and outcome.run is not None and not _holds(outcome.run):
-        raise typer.Exit(1)
+    if json == "-":
+        terminal.out(run_to_json(run).rstrip("\n"))
+    else:
+        terminal.print_text(render_run, run, rows)
 
 
 def _holds(run: Run) -> bool:
-    failed = [c for s in run.studies for c in s.conclusions if not c.holds]
+    failed = [conclusion for study in run.studies for conclusion in study.conclusions if not conclusion.holds]
     for conclusion in failed:
         word = "could not be evaluated" if conclusion.holds is None else "does not hold"
         terminal.note(f"{word}: {conclusion.says} ({conclusion.shown})")

@@ -3,122 +3,103 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from lanewise import files
-from lanewise.cli import options, terminal
-
-app = typer.Typer(
-    cls=options.QuickGroup, help="List, show and draw systems; attach and detach their devices.", no_args_is_help=True
+from lanewise.cli import terminal
+from lanewise.cli.option_group import option_group
+from lanewise.cli.shared import Json, QuickGroup
+from lanewise.options.system import (
+    AttachOptions,
+    DetachOptions,
+    DrawSystemOptions,
+    OutputOptions,
+    ShowSystemOptions,
 )
 
-DeviceName = Annotated[str, typer.Argument(metavar="DEVICE", help="A GPU, network card, drive or controller.")]
+if TYPE_CHECKING:
+    from lanewise.topology.model import System
+
+app = typer.Typer(
+    cls=QuickGroup, help="List, show and draw systems; attach and detach their devices.", no_args_is_help=True
+)
 
 
 @app.command("list")
-def list_(as_json: options.Json = False) -> None:
-    """List the ready systems."""
+@option_group
+def list_(json: Json = None) -> None:
+    """List the built-in systems."""
     from lanewise import api
-    from lanewise.report import json
+    from lanewise.report import json as data
     from lanewise.report.text.system import render_systems
 
     systems = [api.load_system(name) for name in api.ready_systems()]
-    if as_json:
-        return terminal.out_json(json.systems(systems))
-    terminal.print_text(render_systems, systems)
-    return None
+    terminal.show(json, lambda: data.systems(systems), lambda screen: render_systems(systems, screen))
 
 
 @app.command("show")
-def show(
-    system: options.SystemName,
-    settings: options.Settings = None,
-    yaml: Annotated[bool, typer.Option("--yaml", help="As a description, to edit and keep.")] = False,
-    parts: options.Parts = None,
-    as_json: options.Json = False,
-) -> None:
+@option_group
+def show(options: ShowSystemOptions, json: Json = None) -> None:
     """Show the devices, links, domains, volumes and assumptions of a system."""
-    from lanewise.report import json
+    from lanewise import api
+    from lanewise.report import json as data
     from lanewise.report.text.system import render_system
+    from lanewise.topology.write import write_system
 
-    loaded = options.load(system, settings, parts)
-    if yaml:
-        from lanewise.topology.write import write_system
-
-        return terminal.out(write_system(loaded).rstrip("\n"))
-    if as_json:
-        return terminal.out_json(json.system(loaded))
-    terminal.print_text(render_system, loaded)
-    return None
+    system = api.system_from(options)
+    if options.yaml:
+        return terminal.out(write_system(system).rstrip("\n"))
+    return terminal.show(json, lambda: data.system(system), lambda screen: render_system(system, screen))
 
 
 @app.command("draw")
-def draw(
-    system: options.SystemName,
-    flows: Annotated[
-        str | None, typer.Option(help="Draw the load of these flows on the links, and their routes.")
-    ] = None,
-    settings: options.Settings = None,
-    parts: options.Parts = None,
-    output: options.Output = None,
-) -> None:
-    """Draw a system as SVG, to stdout or with -o to a file."""
+@option_group
+def draw(options: DrawSystemOptions) -> None:
+    """Draw a system as SVG."""
     from lanewise import api
 
-    _give(api.draw(options.load(system, settings, parts), flows), output)
+    _write(api.draw(api.system_from(options), options.flows), options.output)
 
 
 @app.command("schema")
-def schema(output: options.Output = None) -> None:
+@option_group
+def schema(options: OutputOptions) -> None:
     """Print the JSON Schema of descriptions, for editors."""
     import json
 
     from lanewise.topology.schema import json_schema
 
-    _give(json.dumps(json_schema(), indent=2), output)
+    _write(json.dumps(json_schema(), indent=2), options.output)
 
 
 @app.command("attach")
-def attach(
-    system: options.SystemName,
-    device: DeviceName,
-    host: Annotated[str, typer.Argument(metavar="HOST", help="The host to bind it to.")],
-    at: Annotated[
-        str | None,
-        typer.Option("--at", metavar="SWITCH", help="Move its cable below this switch or CPU first."),
-    ] = None,
-    settings: options.Settings = None,
-    parts: options.Parts = None,
-    output: options.Output = None,
-) -> None:
-    """Bind a device to a host and give the new description, to stdout or with -o to a file."""
+@option_group
+def attach(options: AttachOptions) -> None:
+    """Bind a device to a host and write the new description."""
     from lanewise import api
-    from lanewise.topology.write import write_system
 
-    _give(write_system(api.attach(options.load(system, settings, parts), device, host, at)), output)
+    _write_system(api.attach(api.system_from(options), options.device, options.host, options.at), options.output)
 
 
 @app.command("detach")
-def detach(
-    system: options.SystemName,
-    device: DeviceName,
-    settings: options.Settings = None,
-    parts: options.Parts = None,
-    output: options.Output = None,
-) -> None:
-    """Unbind a device from its host and give the new description, to stdout or with -o to a file."""
+@option_group
+def detach(options: DetachOptions) -> None:
+    """Unbind a device from its host and write the new description."""
     from lanewise import api
+
+    _write_system(api.detach(api.system_from(options), options.device), options.output)
+
+
+def _write_system(system: System, output: Path | None) -> None:
     from lanewise.topology.write import write_system
 
-    _give(write_system(api.detach(options.load(system, settings, parts), device)), output)
+    _write(write_system(system), output)
 
 
-def _give(text: str, output: Path | None) -> None:
-
+def _write(text: str, output: Path | None) -> None:
     if output is None:
         return terminal.out(text.rstrip("\n"))
     files.write_file(output, text)
-    terminal.note(f"wrote {output}")
-    return None
+    return terminal.note(f"wrote {output}")

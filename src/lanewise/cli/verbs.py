@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 VERBS = {
     "discover": "Read a machine into a description, from dumps or /sys.",
-    "route": "Show the way between two devices, or all pairs and their peers.",
+    "route": "Show the route between two devices, or all pairs and their peers.",
     "predict": "Predict flows, transfers, all pairs, or an inference service.",
     "plan": "Rank systems, place devices, pin network cards, and say why.",
     "measure": "Measure copies, peers, storage and network.",
-    "check": "Say whether each path delivers what it should.",
-    "loadtest": "Load tests with MLPerf LoadGen.",
-    "study": "Run studies: published tables beside predictions.",
+    "check": "Judge whether each path delivers what it should.",
+    "loadtest": "Load-test this machine with MLPerf LoadGen.",
+    "study": "Run studies: published tables compared with predictions.",
     "calibrate": "Fit unknown figures of parts to rows of studies.",
     "report": "Write a saved run as one HTML page.",
-    "compare": "Lay two runs, sources or systems side by side.",
+    "compare": "Compare two runs, sources or systems.",
     "system": "List, show, draw systems; attach and detach devices.",
     "parts": "List and show parts, each figure with its source.",
-    "doctor": "Say what is installed and what is missing.",
+    "doctor": "List what is installed and what is missing.",
 }
 
 
@@ -150,8 +150,6 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _with_json_target(arguments: Sequence[str]) -> list[str]:
     """The arguments with `--json` alone as `--json -`: the next word is its value only if it is '-' or a .json file."""
-    if arguments[:1] not in (["loadtest"], ["predict"]):
-        return list(arguments)
     words = []
     for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
         words.append(word)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from lanewise.cli import options
 from lanewise.cli.measure import gpu, host, network, storage
+from lanewise.cli.shared import QuickGroup
 
 app = typer.Typer(
-    cls=options.QuickGroup,
-    help="Measure the data paths of this machine; every sample is kept, Ctrl-C keeps what is finished.",
+    cls=QuickGroup,
+    help="Measure the data paths of this machine; Ctrl-C keeps the samples up to then.",
     no_args_is_help=True,
 )
 app.command("host", short_help="Memory copies by NUMA node and thread count.")(host.host)

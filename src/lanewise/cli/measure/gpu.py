@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from lanewise.cli import options as shared
 from lanewise.cli import terminal
 from lanewise.cli.measure import recorder
 from lanewise.cli.option_group import option_group
+from lanewise.cli.shared import Json
 from lanewise.options.measure_gpu import MeasureGpuOptions
+from lanewise.options.record import RecordOptions
 
 ListCases = Annotated[bool, typer.Option("--list", help="List the cases and what each shows; measure nothing.")]
 
@@ -18,10 +19,9 @@ ListCases = Annotated[bool, typer.Option("--list", help="List the cases and what
 @option_group
 def gpu(
     options: MeasureGpuOptions,
+    record_options: RecordOptions,
     list_cases: ListCases = False,
-    as_json: shared.Json = False,
-    output: recorder.RunFile = None,
-    samples: recorder.SampleFile = None,
+    json: Json = None,
 ) -> None:
     """Measure copies between this machine's hosts and GPUs; without options host and GPU, all pairs, and latencies."""
     from lanewise.api.gpu import gpu_cases, gpu_probe
@@ -38,5 +38,5 @@ def gpu(
     skipped = skipped_cases(selected, probe.measurements(options))
     if skipped:
         terminal.note(f"skipped, for want of a second GPU: {', '.join(skipped)}")
-    recorder.record(probe.run(options), output, samples, as_json, probe.conditions())
+    recorder.record(probe.run(options), record_options, json, probe.conditions())
     return None

@@ -6,23 +6,23 @@ from typing import Annotated
 
 import typer
 
-from lanewise.cli import options as shared
 from lanewise.cli import terminal
 from lanewise.cli.measure import recorder
 from lanewise.cli.option_group import option_group
+from lanewise.cli.shared import Json
 from lanewise.options.measure_network import MeasureNetworkOptions
+from lanewise.options.record import RecordOptions
 
 
 @option_group
 def network(
     options: MeasureNetworkOptions,
+    record_options: RecordOptions,
     listen: Annotated[
         bool, typer.Option("--listen", help="Answer clients here, on loopback unless an address is named.")
     ] = False,
     once: Annotated[bool, typer.Option("--once", help="With --listen: end after one client.")] = False,
-    output: recorder.RunFile = None,
-    samples: recorder.SampleFile = None,
-    as_json: shared.Json = False,
+    json: Json = None,
 ) -> None:
     """Measure bandwidth or latency between two processes or hosts over TCP or RDMA verbs.
 
@@ -34,5 +34,5 @@ def network(
         return listen_network(options.address or "", side=options, once=once, say=terminal.note)
     from lanewise.probes.network.probe import NetworkProbe
 
-    recorder.record(NetworkProbe().run(options), output, samples, as_json)
+    recorder.record(NetworkProbe().run(options), record_options, json)
     return None

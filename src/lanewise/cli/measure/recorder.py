@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from lanewise import files
 from lanewise.cli import terminal
@@ -13,25 +10,18 @@ from lanewise.errors import CannotMeasure, LanewiseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
+    from lanewise.options.record import RecordOptions
     from lanewise.results.observation import Observation
     from lanewise.results.run import Run
     from lanewise.results.sample import Sample
 
-RunFile = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="RUN.json", help="Write the run, for check, report, compare.")
-]
-SampleFile = Annotated[
-    Path | None,
-    typer.Option("--samples", metavar="FILE.jsonl", help="Write each sample as it is taken, one JSON object a line."),
-]
-
 
 def record(
     samples: Iterator[Sample],
-    output: Path | None,
-    sample_file: Path | None,
-    as_json: bool,
+    options: RecordOptions,
+    json: str | None,
     machine: Mapping[str, str] | None = None,
 ) -> tuple[Observation, ...]:
     """Take all samples, write each to its file, then write the run and print its rows.
@@ -40,14 +30,16 @@ def record(
     CannotMeasure where no row at all has a value.
     """
     from lanewise import api
+    from lanewise.report import json as data
+    from lanewise.report.text.run import render_measured
 
     recorded: list[Sample] = []
-    failure = _collect(samples, recorded, output, sample_file)
+    failure = _collect(samples, recorded, options)
     run = api.as_measured_run(recorded, machine or {})
-    if recorded and output is not None:
-        failure = _save(run, output) or failure
+    if recorded and options.output is not None:
+        failure = _save(run, options.output) or failure
     if recorded:
-        _show(run.rows, as_json)
+        terminal.show(json, lambda: data.measured_rows(run.rows), lambda screen: render_measured(run.rows, screen))
     if failure is not None:
         if recorded:
             terminal.note(f"not finished: {_many(len(recorded), 'sample')} of {_many(len(run.rows), 'row')} kept")
@@ -57,15 +49,13 @@ def record(
     return run.rows
 
 
-def _collect(
-    samples: Iterator[Sample], recorded: list[Sample], output: Path | None, sample_file: Path | None
-) -> BaseException | None:
+def _collect(samples: Iterator[Sample], recorded: list[Sample], options: RecordOptions) -> BaseException | None:
     """Append each sample to `recorded` and write it to the file; the error or Ctrl-C that ended it early, if any."""
     import json
 
-    if output is not None:
-        files.check_writable(output)
-    lines = files.Lines(sample_file) if sample_file is not None else None
+    if options.output is not None:
+        files.check_writable(options.output)
+    lines = files.Lines(options.samples) if options.samples is not None else None
     if terminal.overwrites():
         terminal.status("preparing")
     try:
@@ -106,13 +96,3 @@ def _save(run: Run, output: Path) -> LanewiseError | None:
         return error
     terminal.note(f"wrote {output}")
     return None
-
-
-def _show(rows: Sequence[Observation], as_json: bool) -> None:
-    if as_json:
-        from lanewise.report import json
-
-        return terminal.out_json(json.measured_rows(rows))
-    from lanewise.report.text.run import render_measured
-
-    return terminal.print_text(render_measured, rows)

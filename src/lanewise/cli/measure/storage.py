@@ -6,11 +6,12 @@ import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from lanewise.cli import options as shared
 from lanewise.cli import terminal
 from lanewise.cli.measure import recorder
 from lanewise.cli.option_group import option_group
+from lanewise.cli.shared import Json
 from lanewise.options.measure_storage import MeasureStorageOptions
+from lanewise.options.record import RecordOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,15 +23,14 @@ if TYPE_CHECKING:
 @option_group
 def storage(
     options: MeasureStorageOptions,
-    output: recorder.RunFile = None,
-    samples: recorder.SampleFile = None,
-    as_json: shared.Json = False,
+    record_options: RecordOptions,
+    json: Json = None,
 ) -> None:
     """Read files or volumes into memory by several modes; nothing of yours is ever written to."""
     from lanewise.api.storage import storage_probe
 
     measured = storage_probe(_progress()).run(options)
-    recorder.record(_with_warnings(measured), output, samples, as_json)
+    recorder.record(_with_warnings(measured), record_options, json)
 
 
 def _with_warnings(samples: Iterator[Sample]) -> Iterator[Sample]:
