@@ -54,7 +54,7 @@ def plan(options: PlanVerbOptions, json: Json = None) -> None:
 
     terminal.show(json, data, text)
     if any(not isinstance(answer, Ranking) and answer.interrupted for answer, _ in answers):
-        terminal.note("interrupted")
+        terminal.fail("interrupted")
         raise typer.Exit(interrupts.exit_code())
 
 

@@ -13,6 +13,28 @@ from lanewise.report.screen import Screen, colours
 _RED, _BOLD, _OFF = "\033[31m", "\033[1m", "\033[0m"
 
 
+_silenced: list[bool] = []
+
+
+def be_quiet() -> None:
+    """Show no progress and no notes from now on; errors remain."""
+    _silenced.append(True)
+
+
+def set_colour(when: str) -> None:
+    """Colour the output always, never, or where a terminal wants it; InputError for another word."""
+    from lanewise.errors import InputError
+
+    if when not in ("auto", "always", "never"):
+        raise InputError(f"--color is '{when}'", hint="write --color auto, --color always or --color never")
+    if when == "always":
+        os.environ.pop("NO_COLOR", None)
+        os.environ["FORCE_COLOR"] = "1"
+    elif when == "never":
+        os.environ.pop("FORCE_COLOR", None)
+        os.environ["NO_COLOR"] = "1"
+
+
 def out(text: str = "") -> None:
     """One piece of data, and a line end."""
     sys.stdout.write(f"{text}\n")
@@ -50,6 +72,8 @@ def json_text(data: Any) -> str:
 
 def note(text: str) -> None:
     """A line about what is going on."""
+    if _silenced:
+        return
     _clear_status()
     _tell(f"{text}\n")
 
@@ -69,6 +93,8 @@ def overwrites() -> bool:
 
 def status(text: str) -> None:
     """Progress: on a terminal one line that is written over, else a line of its own."""
+    if _silenced:
+        return
     if overwrites():
         width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
         _tell(f"\r\033[K{text[:width]}")

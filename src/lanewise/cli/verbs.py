@@ -65,8 +65,9 @@ app = typer.Typer(
     name="lanewise",
     cls=Verbs,
     help="Measure, predict and compose the data paths that feed GPUs.",
-    epilog="Exit codes: 0 fine, 1 a verdict is negative (check, --check), 2 bad input, 3 not all judged (check), "
-    "130 interrupted.",
+    epilog="-q and --color may follow the verb as well. Exit codes: 0 fine, 1 a negative verdict (INVALID, does not "
+    "fit, a slow path), 2 bad input, 3 not everything could be judged (check), 128 + N signal N (130: Ctrl-C).",
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     # Typer reads the value of every option with pydantic, which costs as much as all the rest of a start; its two
     # options for completion are there only when they can matter.
@@ -81,14 +82,19 @@ def everywhere(
     version: Annotated[
         bool,
         typer.Option(
+            "-V",
             "--version",
             is_eager=True,
             callback=lambda on: _version() if on else None,
             help="Show the version and exit.",
         ),
     ] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Show no progress and no notes.")] = False,
+    color: Annotated[
+        str, typer.Option(metavar="auto|always|never", help="Colour the output; auto honours NO_COLOR.")
+    ] = "auto",
 ) -> None:
-    """What holds for every verb."""
+    """Options that hold for every verb; `_run` takes them out before, wherever they are."""
 
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -121,7 +127,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _interrupted() -> int:
-    terminal.note("interrupted")
+    terminal.fail("interrupted")
     return interrupts.exit_code()
 
 
@@ -134,6 +140,7 @@ def _run(arguments: Sequence[str]) -> int:
     if "_LANEWISE_COMPLETE" in os.environ:
         app(prog_name="lanewise")
     command = typer.main.get_command(app)
+    arguments = _without_terminal_options(arguments)
     try:
         with command.make_context("lanewise", _with_json_target(arguments)) as context:
             command.invoke(context)
@@ -146,6 +153,20 @@ def _run(arguments: Sequence[str]) -> int:
             raise
         return _usage(error, arguments)
     return 0
+
+
+def _without_terminal_options(arguments: Sequence[str]) -> list[str]:
+    """The arguments without -q and --color, which take effect here; InputError for another colour."""
+    words, rest = [], list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word in ("-q", "--quiet"):
+            terminal.be_quiet()
+        elif word == "--color" or word.startswith("--color="):
+            terminal.set_colour(word.partition("=")[2] or (rest.pop(0) if rest else ""))
+        else:
+            words.append(word)
+    return words
 
 
 def _with_json_target(arguments: Sequence[str]) -> list[str]:
@@ -168,21 +189,50 @@ def _usage(error: Any, arguments: Sequence[str]) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         sys.stdout.write(f"{context.get_help()}\n")
         return 0 if not arguments else EXIT_BAD_INPUT
-    text = str(error.format_message()).rstrip(".")
-    path = context.command_path if context else "lanewise"
-    cause, hint = text[:1].lower() + text[1:], f"see {path} --help"
+    command, path = _command_of(arguments) if context is None else (context.command, context.command_path)
+    text = str(error.format_message()).partition("\n")[0].partition(" (Possible")[0].rstrip(".")
+    cause, hint = text[:1].lower() + text[1:], ""
     if context is not None and cause.startswith("no such command"):
-        cause, hint = _unknown_verb(context, cause, hint)
-    terminal.fail(f"error: {cause}\nhint:  {hint}")
+        cause, hint = _unknown_verb(context, cause)
+    else:
+        hint = _what_to_type(error, context, command, path)
+    end = " " if hint.endswith("?") else "; " if hint else ""
+    terminal.fail(f"error: {cause}\nhint:  {hint}{end}see {path} --help")
     return EXIT_BAD_INPUT
 
 
-def _unknown_verb(context: Any, cause: str, hint: str) -> tuple[str, str]:
+def _command_of(arguments: Sequence[str]) -> tuple[Any, str]:
+    """The command that the first words name, and those words."""
+    command: Any = typer.main.get_command(app)
+    path = "lanewise"
+    for word in arguments:
+        inner = command.get_command(None, word) if hasattr(command, "get_command") else None
+        if inner is None:
+            break
+        command, path = inner, f"{path} {word}"
+    return command, path
+
+
+def _unknown_verb(context: Any, cause: str) -> tuple[str, str]:
     from lanewise.errors import unknown_name
 
-    name = cause.split("'")[1]
-    found = unknown_name("verb", name, context.command.list_commands(context))
-    return found.cause, f"{found.hint} {hint}" if found.hint.endswith("?") else f"{found.hint}; {hint}"
+    error = unknown_name("verb", cause.split("'")[1], context.command.list_commands(context))
+    return error.cause, error.hint
+
+
+def _what_to_type(error: Any, context: Any, command: Any, path: str) -> str:
+    """How the option or argument of a usage error is written."""
+    flag, parameter = getattr(error, "option_name", None), getattr(error, "param", None)
+    if getattr(error, "possibilities", None):
+        return f"did you mean {' or '.join(sorted(error.possibilities))}?"
+    if parameter is None:
+        parameter = next((entry for entry in command.params if flag in entry.opts), None)
+    if parameter is None:
+        return ""
+    if parameter.param_type_name == "argument":
+        pieces = " ".join(command.collect_usage_pieces(context)[1:]).replace("{", "").replace("}", "")
+        return f"write {path} {pieces}"
+    return f"write {flag or parameter.opts[-1]} {parameter.metavar or 'VALUE'}"
 
 
 def _version() -> None:

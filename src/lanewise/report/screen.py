@@ -25,7 +25,7 @@ class Screen:
         """The terminal behind a stream; a pipe or a file has no width unless COLUMNS is set."""
         if stream.isatty() or os.environ.get("COLUMNS"):
             return cls(shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns, colours(stream))
-        return cls()
+        return cls(colour=colours(stream))
 
     def style(self, text: str, style: str) -> str:
         """The text in a style such as 'bold red'."""
@@ -52,5 +52,7 @@ PIPE = Screen()
 
 
 def colours(stream: TextIO) -> bool:
-    """Whether `stream` is a terminal that wants colours (NO_COLOR and TERM=dumb are honoured)."""
+    """Whether `stream` is a terminal that wants colours (NO_COLOR, FORCE_COLOR and TERM=dumb are honoured)."""
+    if os.environ.get("FORCE_COLOR"):
+        return True
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
