@@ -131,7 +131,7 @@ def test_an_unknown_option(lanewise):
 def test_a_missing_argument(lanewise):
     assert complaint(lanewise, "route") == snapshot("""\
 error: missing argument 'SYSTEM'
-hint:  see lanewise route --help
+hint:  write lanewise route SYSTEM [FROM] [TO]; see lanewise route --help
 """)
 
 

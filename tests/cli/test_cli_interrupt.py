@@ -121,7 +121,7 @@ def _signalled(code: str, env: dict[str, str], *words: object) -> subprocess.Com
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("module", ["typer", "numpy", "numpy.linalg", "yaml", "lanewise._native", "pydantic"])
+@pytest.mark.parametrize("module", ["typer", "numpy", "numpy.linalg", "yaml", "lanewise._native"])
 def test_ctrl_c_in_an_import_is_one_line(module, clean_env):
     done = _signalled(AT_IMPORT, clean_env, module, "SIGINT", *PREDICT)
     assert (done.returncode, done.stdout, done.stderr.splitlines()[-1:]) == (130, "", ["interrupted"]), done.stderr

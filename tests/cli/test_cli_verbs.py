@@ -40,20 +40,43 @@ def test_help_lists_the_verbs_and_what_they_are_for(lanewise):
     verbs = done.stdout.partition("Commands:\n")[2].partition("\n\n")[0]
     assert verbs == snapshot("""\
   discover   Read a machine into a description, from dumps or /sys.
-  route      Show the way between two devices, or all pairs and their peers.
+  route      Show the route between two devices, or all pairs and their peers.
   predict    Predict flows, transfers, all pairs, or an inference service.
   plan       Rank systems, place devices, pin network cards, and say why.
   measure    Measure copies, peers, storage and network.
-  check      Say whether each path delivers what it should.
-  loadtest   Load tests with MLPerf LoadGen.
-  study      Run studies: published tables beside predictions.
+  check      Judge whether each path delivers what it should.
+  loadtest   Load-test this machine with MLPerf LoadGen.
+  study      Run studies: published tables compared with predictions.
   calibrate  Fit unknown figures of parts to rows of studies.
   report     Write a saved run as one HTML page.
-  compare    Lay two runs, sources or systems side by side.
+  compare    Compare two runs, sources or systems.
   system     List, show, draw systems; attach and detach devices.
   parts      List and show parts, each figure with its source.
-  doctor     Say what is installed and what is missing.\
+  doctor     List what is installed and what is missing.\
 """)
+
+
+def test_short_flags_and_flags_that_may_stand_anywhere(lanewise):
+    assert lanewise("-h").stdout == lanewise("--help").stdout
+    assert lanewise("route", "-h").stdout == lanewise("route", "--help").stdout
+    assert lanewise("-V").stdout == lanewise("--version").stdout
+    quiet = lanewise("predict", "composable-server-gen4", "--service", "resnet50", "--qps", "1000", "-q")
+    assert (quiet.returncode, quiet.stderr) == (0, "")
+    bold = lanewise("--color", "always", "system", "list").stdout
+    assert bold.startswith("\033[1m")
+    assert "\033" not in lanewise("system", "list", "--color=never", FORCE_COLOR="1").stdout
+    assert "--color is 'blue'" in lanewise("system", "list", "--color", "blue").stderr
+
+
+def test_json_takes_a_file_or_stdout_on_every_verb(lanewise, tmp_path):
+    text = lanewise("system", "list").stdout
+    written = lanewise("system", "list", "--json", "systems.json")
+    assert (written.stdout, written.stderr) == (text, "wrote systems.json\n")
+    assert lanewise("system", "list", "--json").stdout == (tmp_path / "systems.json").read_text()
+    assert lanewise("system", "list", "--json", "-").stdout == (tmp_path / "systems.json").read_text()
+    refused = lanewise("check", "--json", "systems.json")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--json would overwrite systems.json" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,7 @@ def run(options: StudyOptions, json: Json = None) -> None:
         for path in (options.output, json):
             if path not in (None, "-") and result.run is not None:
                 terminal.note(f"wrote {path}")
-        if result.error is not None:
-            raise result.error
-    if options.check and result.run is not None and not _holds(result.run):
-        raise typer.Exit(1)
+        _conclude(result, options.check)
 
 
 @app.command("list")
@@ -90,6 +87,14 @@ def _show(run: Run, rows: bool, json: str | None) -> None:
         terminal.out(run_to_json(run).rstrip("\n"))
     else:
         terminal.print_text(render_run, run, rows)
+
+
+def _conclude(result: study_runs.StudyRuns, check: bool) -> None:
+    """Raise what stopped the run, or exit with 1 if --check asks for a verdict that is negative."""
+    if result.error is not None:
+        raise result.error
+    if check and result.run is not None and not _holds(result.run):
+        raise typer.Exit(1)
 
 
 def _holds(run: Run) -> bool:

@@ -35,6 +35,12 @@ VERBS = {
 }
 
 
+TERMINAL_OPTIONS = [
+    ("-q, --quiet", "Show no progress and no notes."),
+    ("--color auto|always|never", "Colour the output. [default: auto, which honours NO_COLOR]"),
+]
+
+
 class Verbs(QuickGroup):
     """The verbs in the order in which one meets them; each is loaded when it is asked for, which halves a start."""
 
@@ -56,7 +62,9 @@ class Verbs(QuickGroup):
         return typer.main.get_command(alone)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """What they are for, without loading them."""
+        """What they are for, without loading them; before them the options that `_run` takes from anywhere."""
+        with formatter.section("Options of every verb"):
+            formatter.write_dl(TERMINAL_OPTIONS)
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
 
@@ -65,7 +73,7 @@ app = typer.Typer(
     name="lanewise",
     cls=Verbs,
     help="Measure, predict and compose the data paths that feed GPUs.",
-    epilog="-q and --color may follow the verb as well. Exit codes: 0 fine, 1 a negative verdict (INVALID, does not "
+    epilog="Exit codes: 0 fine, 1 a negative verdict (INVALID, does not "
     "fit, a slow path), 2 bad input, 3 not everything could be judged (check), 128 + N signal N (130: Ctrl-C).",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
@@ -89,12 +97,8 @@ def everywhere(
             help="Show the version and exit.",
         ),
     ] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Show no progress and no notes.")] = False,
-    color: Annotated[
-        str, typer.Option(metavar="auto|always|never", help="Colour the output; auto honours NO_COLOR.")
-    ] = "auto",
 ) -> None:
-    """Options that hold for every verb; `_run` takes them out before, wherever they are."""
+    """What holds for every verb."""
 
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
