@@ -2,6 +2,8 @@
 # make test      linters, types, layers, tests
 # make examples  run every example
 # make accuracy  write docs/accuracy.md and the errors that predict shows from a fresh run
+# make accuracy  write docs/accuracy.md from a fresh run
+# make man       write docs/man/lanewise.1 from the verbs and options
 # make bench     benchmarks
 # make clean     remove what the build made (make distclean: .venv as well)
 # Needs Python 3.11 or newer, a C++20 compiler and make. PYTHON=python3.12 chooses another interpreter.
@@ -13,7 +15,7 @@ NATIVE := $(shell find native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name
 MODULES := $(shell find src -name '*.py' | LC_ALL=C sort | cksum | tr -d ' ')
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: study test examples accuracy bench clean distclean install dev
+.PHONY: study test examples accuracy man bench clean distclean install dev
 .DELETE_ON_ERROR:
 
 study: install
@@ -37,6 +39,9 @@ accuracy: install
 	$(BIN)/lanewise study run all --json out/run.json
 	$(BIN)/lanewise study accuracy out/run.json -o docs/accuracy.md
 	$(BIN)/lanewise study accuracy out/run.json -o src/lanewise/data/accuracy.json
+
+man: install
+	$(BIN)/python docs/man/generate.py
 
 bench: dev
 	$(BIN)/python benchmarks/flow_simulation.py

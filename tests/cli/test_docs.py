@@ -65,6 +65,19 @@ def test_a_page_shows_what_the_commands_print(page: Path, tmp_path: Path):
                 assert re.match(pattern(shown), found + "\n"), f"{command}\n--- printed\n{found}\n--- shown\n{shown}"
 
 
+def test_the_manual_page_is_up_to_date():
+    """`make man` writes it from the verbs and options."""
+    done = subprocess.run([BINARY.with_name("python"), ROOT / "docs" / "man" / "generate.py", "--check"], check=False)
+    assert done.returncode == 0
+
+
+def test_the_reference_names_every_option():
+    """docs/reference/cli.md has a line for each verb; the options of every verb are in the manual page."""
+    page = (ROOT / "docs" / "man" / "lanewise.1").read_text(encoding="utf-8").replace("\\-", "-")
+    reference = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    assert {flag for flag in re.findall(r"--[a-z][a-z0-9-]+", reference) if flag not in page} <= {"--help"}
+
+
 def rewrite(page: Path) -> None:
     """Put what the commands print now in place of what the page shows."""
     with tempfile.TemporaryDirectory() as folder:

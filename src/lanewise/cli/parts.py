@@ -6,7 +6,7 @@ import typer
 
 from lanewise.cli import terminal
 from lanewise.cli.option_group import option_group
-from lanewise.cli.shared import Json, QuickGroup
+from lanewise.cli.shared import Command, Json, QuickGroup
 from lanewise.options.system import ListPartsOptions, ShowPartOptions
 
 app = typer.Typer(
@@ -15,7 +15,7 @@ app = typer.Typer(
 )  # fmt: skip
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 @option_group
 def list_(options: ListPartsOptions, json: Json = None) -> None:
     """List the parts of the catalogue."""
@@ -28,7 +28,7 @@ def list_(options: ListPartsOptions, json: Json = None) -> None:
     terminal.show(json, lambda: data.parts(parts), lambda screen: render_parts(parts, screen))
 
 
-@app.command("show")
+@app.command("show", cls=Command)
 @option_group
 def show(options: ShowPartOptions, json: Json = None) -> None:
     """Show every figure of a part with its source and the condition it holds under."""

@@ -1,11 +1,11 @@
-"""What several verbs share: the option --json, and groups of verbs."""
+"""What several verbs share: the option --json, commands and groups of commands."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 Json = Annotated[
     str | None,
@@ -26,3 +26,15 @@ class QuickGroup(TyperGroup):
         if option is not None:
             option.default = False
         return option
+
+
+class Command(TyperCommand):
+    """A verb whose help names arguments as they are typed, without braces and types of Python."""
+
+    def get_help(self, ctx: Any) -> str:
+        """The help as text."""
+        for parameter in self.params:
+            if parameter.param_type_name == "argument":
+                vars(parameter)["display_type_rich"] = lambda ctx: ""
+        usage, line, rest = super().get_help(ctx).partition("\n")
+        return usage.translate({ord("{"): None, ord("}"): None}).replace("......", "...") + line + rest

@@ -9,7 +9,7 @@ import typer
 from lanewise import files
 from lanewise.cli import study_runs, terminal
 from lanewise.cli.option_group import option_group
-from lanewise.cli.shared import Json, QuickGroup
+from lanewise.cli.shared import Command, Json, QuickGroup
 from lanewise.options.study import AccuracyOptions, NewStudyOptions, StudyOptions
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ app = typer.Typer(
 )
 
 
-@app.command("run")
+@app.command("run", cls=Command)
 @option_group
 def run(options: StudyOptions, json: Json = None) -> None:
     """Run studies and compare every row with its published value; Ctrl-C keeps the finished studies."""
@@ -39,7 +39,7 @@ def run(options: StudyOptions, json: Json = None) -> None:
         _conclude(result, options.check)
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 @option_group
 def list_(json: Json = None) -> None:
     """List the built-in studies."""
@@ -51,7 +51,7 @@ def list_(json: Json = None) -> None:
     terminal.show(json, lambda: data.studies(forms), lambda screen: render_studies(forms, screen))
 
 
-@app.command("new")
+@app.command("new", cls=Command)
 @option_group
 def new(options: NewStudyOptions) -> None:
     """Write a commented study and its system to the current folder; both run as they are."""
@@ -62,7 +62,7 @@ def new(options: NewStudyOptions) -> None:
     terminal.note(f"now: lanewise study run {options.name}.yaml")
 
 
-@app.command("accuracy")
+@app.command("accuracy", cls=Command)
 @option_group
 def accuracy(options: AccuracyOptions) -> None:
     """Write the residuals of a run as a Markdown page, or with -o FILE.json the rms error of each basis."""

@@ -10,7 +10,7 @@ import typer
 from lanewise import files
 from lanewise.cli import terminal
 from lanewise.cli.option_group import option_group
-from lanewise.cli.shared import Json, QuickGroup
+from lanewise.cli.shared import Command, Json, QuickGroup
 from lanewise.options.system import (
     AttachOptions,
     DetachOptions,
@@ -27,7 +27,7 @@ app = typer.Typer(
 )
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 @option_group
 def list_(json: Json = None) -> None:
     """List the built-in systems."""
@@ -39,7 +39,7 @@ def list_(json: Json = None) -> None:
     terminal.show(json, lambda: data.systems(systems), lambda screen: render_systems(systems, screen))
 
 
-@app.command("show")
+@app.command("show", cls=Command)
 @option_group
 def show(options: ShowSystemOptions, json: Json = None) -> None:
     """Show the devices, links, domains, volumes and assumptions of a system."""
@@ -54,7 +54,7 @@ def show(options: ShowSystemOptions, json: Json = None) -> None:
     return terminal.show(json, lambda: data.system(system), lambda screen: render_system(system, screen))
 
 
-@app.command("draw")
+@app.command("draw", cls=Command)
 @option_group
 def draw(options: DrawSystemOptions) -> None:
     """Draw a system as SVG."""
@@ -63,7 +63,7 @@ def draw(options: DrawSystemOptions) -> None:
     _write(api.draw(api.system_from(options), options.flows), options.output)
 
 
-@app.command("schema")
+@app.command("schema", cls=Command)
 @option_group
 def schema(options: OutputOptions) -> None:
     """Print the JSON Schema of descriptions, for editors."""
@@ -74,7 +74,7 @@ def schema(options: OutputOptions) -> None:
     _write(json.dumps(json_schema(), indent=2), options.output)
 
 
-@app.command("attach")
+@app.command("attach", cls=Command)
 @option_group
 def attach(options: AttachOptions) -> None:
     """Bind a device to a host and write the new description."""
@@ -83,7 +83,7 @@ def attach(options: AttachOptions) -> None:
     _write_system(api.attach(api.system_from(options), options.device, options.host, options.at), options.output)
 
 
-@app.command("detach")
+@app.command("detach", cls=Command)
 @option_group
 def detach(options: DetachOptions) -> None:
     """Unbind a device from its host and write the new description."""

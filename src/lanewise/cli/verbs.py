@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lanewise.cli import interrupts, terminal
-from lanewise.cli.shared import QuickGroup
+from lanewise.cli.shared import Command, QuickGroup
 from lanewise.errors import EXIT_BAD_INPUT, LanewiseError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Verbs(QuickGroup):
             alone.add_typer(module.app, name=cmd_name)
             group: Any = typer.main.get_command(alone)
             return group.commands[cmd_name]
-        alone.command(cmd_name)(getattr(module, cmd_name))
+        alone.command(cmd_name, cls=Command)(getattr(module, cmd_name))
         return typer.main.get_command(alone)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

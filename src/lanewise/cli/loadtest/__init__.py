@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from lanewise.cli.loadtest import peak, run, selftest, sweep, training
-from lanewise.cli.shared import QuickGroup
+from lanewise.cli.shared import Command, QuickGroup
 
 
 class PeakByDefault(QuickGroup):
@@ -20,8 +20,11 @@ class PeakByDefault(QuickGroup):
 
 
 app = typer.Typer(cls=PeakByDefault, help="Load tests of this machine with MLPerf LoadGen.")
-app.command("peak", short_help="Find the largest VALID rate of this machine (the default).")(peak.peak)
-app.command("run", short_help="Run LoadGen once: a given load, Top-1, or an audit.")(run.run)
-app.command("selftest", short_help="Find the load generator's own ceiling on this host.")(selftest.selftest)
-app.command("sweep", short_help="Find the peak for several numbers of GPUs, batches, streams or paths.")(sweep.sweep)
-app.command("training", short_help="Compute the data rate of a training from its log.")(training.training)
+for name, verb, help in (
+    ("peak", peak.peak, "Find the largest VALID rate of this machine (the default)."),
+    ("run", run.run, "Run LoadGen once: a given load, Top-1, or an audit."),
+    ("selftest", selftest.selftest, "Find the load generator's own ceiling on this host."),
+    ("sweep", sweep.sweep, "Find the peak for several numbers of GPUs, batches, streams or paths."),
+    ("training", training.training, "Compute the data rate of a training from its log."),
+):
+    app.command(name, cls=Command, short_help=help)(verb)
