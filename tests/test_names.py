@@ -30,7 +30,6 @@ SHARED = {
 
 # Modules named by such a word today.
 VAGUE_MODULES = {
-    "api.here",
     "readers.own",
 }
 

@@ -14,7 +14,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 import lanewise
-from lanewise.api.here import now, version
+from lanewise.api.provenance import now, version
 from lanewise.perf.flow import parse_flows
 from lanewise.perf.latency import latency
 from lanewise.perf.predict import predict

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lanewise.api.here import machine
+from lanewise.api.provenance import machine
 
 SECRET = "payroll-db-07"
 FILES = {

@@ -12,7 +12,6 @@ from __future__ import annotations
 from lanewise.api.checking import as_checked_run, check, check_data, check_metrics
 from lanewise.api.discovery import capture, discover
 from lanewise.api.gpu import measure_gpu
-from lanewise.api.here import doctor
 from lanewise.api.host import measure_host
 from lanewise.api.loading import (
     load_catalog,
@@ -27,6 +26,7 @@ from lanewise.api.loading import (
 )
 from lanewise.api.loadtest import loadtest_peak, loadtest_run
 from lanewise.api.network import measure_network
+from lanewise.api.provenance import doctor
 from lanewise.api.readers import read_results
 from lanewise.api.runs import (
     accuracy,

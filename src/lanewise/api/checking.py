@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lanewise.api.here import machine as this_machine
-from lanewise.api.here import now, version
 from lanewise.api.loading import load_system, run_of
+from lanewise.api.provenance import machine as this_machine
+from lanewise.api.provenance import now, version
 from lanewise.errors import CannotMeasure, FormatError, InputError, LanewiseError, Location, MissingDependency
 from lanewise.files import read_file
 
@@ -35,7 +35,7 @@ GPU_CASES = (
 
 
 @dataclass
-class Found:
+class MachineEvidence:
     """What is known of a machine: measured rows, dumps, who is whose peer, notes; `own` if it is this machine."""
 
     rows: list[Observation] = field(default_factory=list)
@@ -60,16 +60,16 @@ def check(
     InputError for a file that is neither results nor a dump.
     """
     notes: list[str] = []
-    found = gather(files) if files else here(list(quick_samples(notes)), notes)
-    return judge(found, system, expect, tolerance, called, catalog)
+    evidence = gather(files) if files else of_this_machine(list(quick_samples(notes)), notes)
+    return judge(evidence, system, expect, tolerance, called, catalog)
 
 
-def gather(files: Paths) -> Found:
+def gather(files: Paths) -> MachineEvidence:
     """What files of results and dumps hold; InputError, with the kinds known, for one that is neither."""
-    found = Found()
+    evidence = MachineEvidence()
     for path in files:
-        _read(Path(path), found)
-    return found
+        _read(Path(path), evidence)
+    return evidence
 
 
 def quick_samples(notes: list[str]) -> Iterator[Sample]:
@@ -79,27 +79,27 @@ def quick_samples(notes: list[str]) -> Iterator[Sample]:
     from lanewise.options.sampling import SamplingRule
 
     quick = SamplingRule(least=3, most=5, width=0.02)
-    asked: tuple[tuple[str, Callable[[], Iterator[Sample]]], ...] = (
+    measurements: tuple[tuple[str, Callable[[], Iterator[Sample]]], ...] = (
         ("memory of the host", lambda: measure_host(("copy",), rule=quick)),
         ("copies of GPUs", lambda: measure_gpu(cases=GPU_CASES, rule=quick)),
     )
-    for what, measure in asked:
+    for what, measure in measurements:
         try:
             yield from measure()
         except (CannotMeasure, MissingDependency) as error:
             notes.append(f"{what} not measured: {error}")
 
 
-def here(samples: Iterable[Sample], notes: Iterable[str] = ()) -> Found:
+def of_this_machine(samples: Iterable[Sample], notes: Iterable[str] = ()) -> MachineEvidence:
     """This machine: what can be read of it, and the samples taken on it."""
     from lanewise.results.sample import summarise
 
     rows = list(summarise(samples))
-    return Found(rows=rows, notes=list(notes), own=True)
+    return MachineEvidence(rows=rows, notes=list(notes), own=True)
 
 
 def judge(
-    found: Found,
+    evidence: MachineEvidence,
     system: System | str | Path | None = None,
     expect: str | Path | Paths = MODEL,
     tolerance: float | None = None,
@@ -107,9 +107,9 @@ def judge(
     catalog: Catalog | None = None,
 ) -> Checkup:
     """The check-up of what was found, as `check` makes it."""
-    discovered = _discover(found, catalog)
-    wanted = load_system(system, None, catalog) if isinstance(system, (str, Path)) else system
-    return _judge(found, discovered, wanted, _expectation(expect), tolerance, called or {})
+    discovered = _discover(evidence, catalog)
+    expected = load_system(system, None, catalog) if isinstance(system, (str, Path)) else system
+    return _judge(evidence, discovered, expected, _expectation(expect), tolerance, called or {})
 
 
 def as_checked_run(checkup: Checkup) -> Run:
@@ -119,7 +119,7 @@ def as_checked_run(checkup: Checkup) -> Run:
     from lanewise.results.run import Run
 
     command = " ".join(["lanewise", *sys.argv[1:]])
-    rows = (*(each.row for each in checkup.rows), *checkup.aside)
+    rows = (*(row.row for row in checkup.rows), *checkup.aside)
     return Run((), now(), version(), command, this_machine(), rows=rows)
 
 
@@ -139,17 +139,17 @@ def check_metrics(checkup: Checkup, name: str = "") -> str:
     return record.prometheus(checkup, round(time.time(), 3), name)
 
 
-def _read(path: Path, found: Found) -> None:
+def _read(path: Path, evidence: MachineEvidence) -> None:
     """A file as results, as a dump, or, as pasted texts are, as both."""
     results, not_results = _results(path)
     if results is not None:
-        found.rows += results.observations
-        found.no_peers += [(a, b, str(path)) for a, b in results.no_peers]
-        found.notes += results.notes
+        evidence.rows += results.observations
+        evidence.no_peers += [(a, b, str(path)) for a, b in results.no_peers]
+        evidence.notes += results.notes
         if results.tool.startswith("lanewise"):
             return
     try:
-        found.readings += _dump(path)
+        evidence.readings += _dump(path)
     except LanewiseError as error:
         if results is None:
             raise (not_results if not_results is not None else error) from None
@@ -185,26 +185,26 @@ def _dump(path: Path) -> Sequence[DumpFacts]:
         ) from None
 
 
-def _discover(found: Found, catalog: Catalog | None) -> Discovery | None:
+def _discover(evidence: MachineEvidence, catalog: Catalog | None) -> Discovery | None:
     """The machine that the dumps describe, or this one; None without dumps, or where this one shows no devices."""
     from lanewise.api.discovery import discover as read_machine
     from lanewise.catalog import builtin
     from lanewise.discovery.build import discover
 
-    if found.own:
+    if evidence.own:
         try:
             return read_machine((), catalog)
         except (InputError, MissingDependency) as error:
-            found.notes.append(f"this machine is not known: {error}")
-    if not found.readings:
+            evidence.notes.append(f"this machine is not known: {error}")
+    if not evidence.readings:
         return None
-    return discover(found.readings, catalog if catalog is not None else builtin(), "machine")
+    return discover(evidence.readings, catalog if catalog is not None else builtin(), "machine")
 
 
 def _judge(
-    found: Found,
+    evidence: MachineEvidence,
     discovered: Discovery | None,
-    wanted: System | None,
+    expected: System | None,
     earlier: Sequence[tuple[str, Sequence[Observation]]],
     tolerance: float | None,
     called: Mapping[str, str],
@@ -215,38 +215,38 @@ def _judge(
     from lanewise.checking.model import ExpectationModel, nothing_described
     from lanewise.checking.suspects import apart_by_design
 
-    machine = _machine(found, discovered)
-    system = expected_system(machine, wanted)
+    machine = _machine(evidence, discovered)
+    system = expected_system(machine, expected)
     words = {word: name for name, words in (discovered.dump_names if discovered else {}).items() for word in words}
-    apart = apart_by_design(machine) if wanted is None else frozenset()
+    apart = apart_by_design(machine) if expected is None else frozenset()
     model = ExpectationModel(system, {**words, **called}, apart) if system is not None else None
-    rows, aside = found.rows, []
+    rows, aside = evidence.rows, []
     if earlier:
         expect = from_rows(earlier).expect
     elif model is not None:
         expect = model.expect
-        rows = [row for row in found.rows if model.judges(row)]
-        aside = [row for row in found.rows if not model.judges(row)]
+        rows = [row for row in evidence.rows if model.judges(row)]
+        aside = [row for row in evidence.rows if not model.judges(row)]
     else:
         expect = nothing_described
-    return beside(judge_rows(rows, machine, expect, model, wanted, tolerance), found.notes, aside)
+    return beside(judge_rows(rows, machine, expect, model, expected, tolerance), evidence.notes, aside)
 
 
-def _machine(found: Found, discovered: Discovery | None) -> Machine:
+def _machine(evidence: MachineEvidence, discovered: Discovery | None) -> Machine:
     from dataclasses import replace
 
     from lanewise.checking.suspects import Machine, Packets
     from lanewise.results.conditions import Conditions, PeerState
 
     conditions = discovered.conditions if discovered is not None else Conditions()
-    lost = [PeerState(a, b, "peers", "NS", file) for a, b, file in found.no_peers]
+    lost = [PeerState(a, b, "peers", "NS", file) for a, b, file in evidence.no_peers]
     conditions = replace(conditions, p2p=(*conditions.p2p, *lost))
     if discovered is None:
         return Machine(None, conditions)
     packets = []
     for name, facts in discovered.facts.items():
-        known = {fact.key: fact.value for fact in facts}
-        sizes = [known.get(key) for key in ("payload", "payload_max", "read_request", "nvlinks_off")]
+        values = {fact.key: fact.value for fact in facts}
+        sizes = [values.get(key) for key in ("payload", "payload_max", "read_request", "nvlinks_off")]
         packets.append(Packets(name, *(size if isinstance(size, int) else None for size in sizes)))
     return Machine(discovered.system, conditions, tuple(packets))
 
@@ -257,14 +257,14 @@ def _expectation(expect: str | Path | Paths) -> list[tuple[str, Sequence[Observa
     from lanewise.results.observation import Source
 
     several = [expect] if isinstance(expect, (str, Path)) else list(expect)
-    if [str(each) for each in several] == [MODEL]:
+    if [str(path) for path in several] == [MODEL]:
         return []
-    found: list[tuple[str, Sequence[Observation]]] = []
+    rows_of_runs: list[tuple[str, Sequence[Observation]]] = []
     for path in several:
         run = run_of(Path(path))
         rows = rows_of(run, Source.MEASURED)
         if not rows:
             hint = "give a run written by lanewise measure -o or lanewise check -o"
             raise InputError("holds no measured rows to expect", location=Location(str(path)), hint=hint)
-        found.append((str(path), rows))
-    return found
+        rows_of_runs.append((str(path), rows))
+    return rows_of_runs

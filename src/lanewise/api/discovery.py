@@ -30,7 +30,7 @@ def discover(
     several = [files] if isinstance(files, (str, Path)) else list(files)
     if several:
         return _build([reading for path in several for reading in read_dumps(Path(path))], catalog, name or "machine")
-    return _of_capture(here(), catalog, name)
+    return _of_capture(this_machine(), catalog, name)
 
 
 def capture(
@@ -51,26 +51,29 @@ def capture(
             "its suffix does not say what kind of tar it should be", location=Location(str(path)), hint=hint
         )
     files.check_writable(path)
-    taken = here(under_load)
-    found = _of_capture(taken, catalog, name)
-    files.write_bytes(path, write_tar(taken, suffix))
-    return found
+    machine = this_machine(under_load)
+    discovery = _of_capture(machine, catalog, name)
+    files.write_bytes(path, write_tar(machine, suffix))
+    return discovery
 
 
-def here(under_load: bool | None = None) -> Capture:
+def this_machine(under_load: bool | None = None) -> Capture:
     """All that discovery reads of this machine; MissingDependency if it has no /sys."""
     from lanewise.api.collecting import ask_nvml, collect
-    from lanewise.api.here import now, version
+    from lanewise.api.provenance import now, version
     from lanewise.discovery import nvml
 
     if not Path("/sys/devices").is_dir():
         hint = "name dumps of the machine with --from"
         raise MissingDependency("this machine has no /sys to read", hint=hint)
-    found = collect(Path("/"), "this machine")
+    collected = collect(Path("/"), "this machine")
     record = {"lanewise": version(), "made": now(), "kernel": platform.release(), "under_load": under_load}
-    asked = ask_nvml()
-    extra = {"capture.json": nvml.as_text(record), **({} if asked is None else {"nvml.json": nvml.as_text(asked)})}
-    return replace(found, texts={**found.texts, **extra})
+    facts = ask_nvml()
+    extra = {
+        "capture.json": nvml.as_text(record),
+        **({} if facts is None else {"nvml.json": nvml.as_text(facts)}),
+    }
+    return replace(files, texts={**files.texts, **extra})
 
 
 def _of_capture(taken: Capture, catalog: Catalog | None, name: str) -> Discovery:
@@ -90,7 +93,7 @@ def read_dumps(path: Path) -> tuple[DumpFacts, ...]:
     from lanewise.discovery.dumps import read_capture, read_dump
 
     if path.is_dir():
-        tops = [each for each in (path, *sorted(path.glob("*/"))) if (each / "sys").is_dir()]
+        tops = [folder for folder in (path, *sorted(path.glob("*/"))) if (folder / "sys").is_dir()]
         return read_capture(collect(tops[0] if tops else path, str(path)))
     try:
         if path.stat().st_size > _LARGEST:

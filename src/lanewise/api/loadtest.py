@@ -183,8 +183,8 @@ def _state(
     setup = ", ".join(f"{name} {value}" for name, value in session.setup.items())
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     earlier = state.read(text, str(path), options, prediction, setup)
-    if text != (known := state.text_of(options, prediction, earlier, setup)):
-        files.write_file(path, known)  # whole or not at all: what is finished stays
+    if text != (merged := state.text_of(options, prediction, earlier, setup)):
+        files.write_file(path, merged)  # whole or not at all: what is finished stays
     lines = files.Lines(path, more=True)
     try:
         yield earlier, lambda run: lines.write(state.line(run))

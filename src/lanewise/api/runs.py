@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from lanewise.api.here import machine, now, version
 from lanewise.api.loading import run_of
+from lanewise.api.provenance import machine, now, version
 from lanewise.errors import unknown_name
 from lanewise.files import write_file
 
@@ -38,9 +38,9 @@ def as_measured_run(
     from lanewise.results.run import Run
     from lanewise.results.sample import summarise
 
-    here = {**machine(), **(conditions or {})}
+    facts = {**machine(), **(conditions or {})}
     command = " ".join(["lanewise", *sys.argv[1:]])
-    return Run((), now(), version(), command, here, rows=(*summarise(samples), *rows))
+    return Run((), now(), version(), command, facts, rows=(*summarise(samples), *rows))
 
 
 def save_run(run: Run, path: str | Path) -> None:
@@ -84,16 +84,16 @@ def compare_systems(run: Run | str | Path, left: str, right: str) -> Comparison:
     from lanewise.results.observation import Source
 
     loaded = run_of(run)
-    known = {row.system for study in loaded.studies for row in study.rows}
+    names = {row.system for study in loaded.studies for row in study.rows}
     for name in (left, right):
-        if name not in known:
-            raise unknown_name("system of this run", name, known)
-    found = lay.compare_systems(loaded, left, right)
-    if found.pairs:
-        return found
+        if name not in names:
+            raise unknown_name("system of this run", name, names)
+    comparison = lay.compare_systems(loaded, left, right)
+    if comparison.pairs:
+        return comparison
     rows = lay.rows_of(loaded, Source.PREDICTED)
-    one, other = ([row for row in rows if row.system == name] for name in (left, right))
-    return lay.compare(one, other, (left, right), frozenset({"system", "scenario"}))
+    left_rows, right_rows = ([row for row in rows if row.system == name] for name in (left, right))
+    return lay.compare(left_rows, right_rows, (left, right), frozenset({"system", "scenario"}))
 
 
 def accuracy(run: Run | str | Path) -> str:

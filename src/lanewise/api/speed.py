@@ -22,8 +22,8 @@ def predict(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool 
     """The rates that flows reach together: 'gpu0->gpu4, host0->gpu1' or Flow objects; InputError for finite ones."""
     from lanewise.perf.predict import predict as solve
 
-    asked = _flows(flows, p2p)
-    for flow in asked:
+    parsed = _flows(flows, p2p)
+    for flow in parsed:
         if flow.size is not None:
             raise InputError(
                 f"{flow.name} has a size, and rates are those of flows without an end",
@@ -34,7 +34,7 @@ def predict(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool 
                 f"{flow.name} has a start but no size",
                 hint="leave the start out, or give every flow a size: gpu0->gpu1 1 GiB @10 ms",
             )
-    return solve(system_of(system), asked)
+    return solve(system_of(system), parsed)
 
 
 def finish_times(

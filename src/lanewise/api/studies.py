@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lanewise.api.here import machine, now, version
 from lanewise.api.loading import load_run, load_study, ready_studies, relative_reader
+from lanewise.api.provenance import machine, now, version
 from lanewise.catalog import builtin
 from lanewise.errors import InputError, Location
 
@@ -40,14 +40,14 @@ def run_studies(
     from lanewise.studies.runner import run_study
 
     parts = catalog if catalog is not None else builtin()
-    seen = load_measured(measured)
-    made = []
+    runs = load_measured(measured)
+    results = []
     for ref in refs or ready_studies():
         say(str(ref))
         form = load_study(ref)
         reader = relative_reader(ref)
-        made.append(run_study(form, probe or ModelProbe(), parts, reader, _prefixed(say, f"{ref}: "), seen))
-    return Run(tuple(made), now(), version(), " ".join(["lanewise", *sys.argv[1:]]), machine())
+        results.append(run_study(form, probe or ModelProbe(), parts, reader, _prefixed(say, f"{ref}: "), runs))
+    return Run(tuple(results), now(), version(), " ".join(["lanewise", *sys.argv[1:]]), machine())
 
 
 def load_measured(refs: Sequence[str | Path | MeasuredRun]) -> tuple[MeasuredRun, ...]:
@@ -56,10 +56,10 @@ def load_measured(refs: Sequence[str | Path | MeasuredRun]) -> tuple[MeasuredRun
     from lanewise.results.observation import Source
     from lanewise.studies.measured import MeasuredRun
 
-    made = []
+    runs = []
     for ref in refs:
         if isinstance(ref, MeasuredRun):
-            made.append(ref)
+            runs.append(ref)
             continue
         system, equals, path = str(ref).partition("=")
         if not equals or Path(ref).exists():
@@ -69,8 +69,8 @@ def load_measured(refs: Sequence[str | Path | MeasuredRun]) -> tuple[MeasuredRun
             raise InputError(
                 "holds no measured rows", location=Location(path), hint="give a run of lanewise measure or loadtest"
             )
-        made.append(MeasuredRun(Path(path).name, rows, system))
-    return tuple(made)
+        runs.append(MeasuredRun(Path(path).name, rows, system))
+    return tuple(runs)
 
 
 def calibrate(

@@ -92,7 +92,7 @@ def sweep_data(options: SweepOptions, results: Sequence[SweepResult]) -> dict[st
 
 def as_sweep_run(options: SweepOptions, results: Sequence[SweepResult]) -> Run:
     """A sweep as a run: the measured rows of each point, and the extrapolated ones."""
-    from lanewise.api.here import machine, now, version
+    from lanewise.api.provenance import machine, now, version
     from lanewise.loadtest.sweep import observations, table
     from lanewise.results.run import Run
 

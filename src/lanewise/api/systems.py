@@ -44,9 +44,9 @@ def draw(system: System | str | Path, flows: str | Sequence[Flow] | None = None)
     loaded = system_of(system)
     if flows is None:
         return svg(outline(loaded))
-    found = predict(loaded, flows)
-    routes = [(each.flow.name, each.routes[0].nodes) for each in found.flows[:6]]
-    return svg(outline(loaded, found.loads, found.link_use, routes))
+    prediction = predict(loaded, flows)
+    routes = [(flow.flow.name, flow.routes[0].nodes) for flow in prediction.flows[:6]]
+    return svg(outline(loaded, prediction.loads, prediction.link_use, routes))
 
 
 def route(system: System | str | Path, src: str, dst: str, p2p: bool = True) -> Route:
@@ -88,4 +88,4 @@ def plan(
     from lanewise.planning.ask import Ask, answer
 
     several = systems if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
-    return answer([system_of(each) for each in several], ask or Ask(**asked))
+    return answer([system_of(system) for system in several], ask or Ask(**asked))

@@ -16,7 +16,7 @@ from lanewise.errors import InputError
 from lanewise.options.check import CheckOptions
 
 if TYPE_CHECKING:
-    from lanewise.api.checking import Found
+    from lanewise.api.checking import MachineEvidence
     from lanewise.results.sample import Sample
 
 
@@ -35,12 +35,12 @@ def check(options: CheckOptions, json: Json = None) -> None:
     _refuse(options, results, json)
     interrupt = None
     if results:
-        known = checking.gather(results)
+        evidence = checking.gather(results)
     else:
-        known, interrupt = _measure()
+        evidence, interrupt = _measure()
     catalog = api.load_catalog(options.parts)
     system = None if options.system is None else api.load_system(options.system, options.settings, catalog)
-    checkup = checking.judge(known, system, options.expect, options.tolerance, options.devices, catalog)
+    checkup = checking.judge(evidence, system, options.expect, options.tolerance, options.devices, catalog)
     if options.prometheus is not None:
         files.write_file(options.prometheus, api.check_metrics(checkup, options.name))
         terminal.note(f"wrote {options.prometheus}")
@@ -65,7 +65,7 @@ def _refuse(options: CheckOptions, results: list[Path], json: str | None) -> Non
         raise InputError(f"--json would overwrite {json}, and no results are named", hint=hint)
 
 
-def _measure() -> tuple[Found, KeyboardInterrupt | None]:
+def _measure() -> tuple[MachineEvidence, KeyboardInterrupt | None]:
     """Measures this machine; a Ctrl-C leaves the samples up to then, to be judged before it is raised."""
     from lanewise.api import checking
 
@@ -81,4 +81,4 @@ def _measure() -> tuple[Found, KeyboardInterrupt | None]:
         notes.append("interrupted: what was measured by then is judged")
     finally:
         terminal.done()
-    return checking.here(samples, notes), interrupt
+    return checking.of_this_machine(samples, notes), interrupt

@@ -21,9 +21,9 @@ def compare(options: CompareOptions, json: Json = None) -> None:
     from lanewise.report import json as data
     from lanewise.report.text.compare import render_comparison
 
-    given = [value for value in (options.right, options.sources, options.systems) if value is not None]
-    if len(given) != 1:
-        cause = "too much to compare at once" if given else "nothing to compare with"
+    choices = [value for value in (options.right, options.sources, options.systems) if value is not None]
+    if len(choices) != 1:
+        cause = "too much to compare at once" if choices else "nothing to compare with"
         hint = "give a second RUN.json, or --sources published predicted, or --systems SYSTEM SYSTEM"
         raise InputError(cause, hint=hint)
     run = api.load_run(options.left)

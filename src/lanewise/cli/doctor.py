@@ -11,7 +11,7 @@ from lanewise.cli.shared import Json
 def doctor(json: Json = None) -> None:
     """List the installed dependencies, and what is disabled without the others."""
     from lanewise import api
-    from lanewise.api.here import machine
+    from lanewise.api.provenance import machine
     from lanewise.report import json as data
     from lanewise.report.text.doctor import render_doctor
 

@@ -34,7 +34,7 @@ def route(system_options: SystemOptions, options: RouteOptions, json: Json = Non
         return terminal.show(
             json, lambda: data.routes(system, routes), lambda screen: text.render_routes(routes, screen)
         )
-    one = api.route(system, source, destination, not options.no_p2p)
+    direct = api.route(system, source, destination, not options.no_p2p)
     return terminal.show(
-        json, lambda: data.routes(system, (one,)), lambda screen: text.render_route(system, one, screen)
+        json, lambda: data.routes(system, (direct,)), lambda screen: text.render_route(system, direct, screen)
     )

@@ -40,7 +40,7 @@ def machine(root: str | Path = "/") -> dict[str, str]:
     """
     root = Path(root)
     cpu = _read(root / "proc/cpuinfo")
-    found = {
+    facts = {
         "python": platform.python_version(),
         "system": platform.system(),
         "kernel": _read(root / "proc/sys/kernel/osrelease"),
@@ -55,7 +55,7 @@ def machine(root: str | Path = "/") -> dict[str, str]:
         "CPU governor": _governors(root / "sys/devices/system/cpu"),
         "virtual machine": _virtual(cpu),
     }
-    return {name: text for name, text in found.items() if text}
+    return {name: text for name, text in facts.items() if text}
 
 
 def _read(path: Path) -> str:
@@ -67,7 +67,7 @@ def _read(path: Path) -> str:
 
 def _names(folder: Path, pattern: str) -> list[str]:
     try:
-        return sorted(each.name for each in folder.iterdir() if re.fullmatch(pattern, each.name))
+        return sorted(entry.name for entry in folder.iterdir() if re.fullmatch(pattern, entry.name))
     except OSError:
         return []
 
