@@ -271,8 +271,8 @@ def test_the_verb_writes_a_capture_a_drawing_and_a_description_at_once(tmp_path,
     [
         (["--capture", "m.zip"], "m.zip: its suffix does not say what kind of tar it should be"),
         (["--capture", "no/m.tar"], "there is no folder"),
-        (["--capture", "m.tar", "--from", "x.xml"], "--capture is of this machine, --from reads another"),
-        (["--under-load"], "--under-load says how a capture was made, and none is asked for"),
+        (["--capture", "m.tar", "--from", "x.xml"], "--capture reads this machine, --from another"),
+        (["--under-load"], "--under-load has no effect without --capture"),
         (["--draw", "no/m.svg"], "there is no folder"),
     ],
 )

@@ -73,7 +73,7 @@ def this_machine(under_load: bool | None = None) -> Capture:
         "capture.json": nvml.as_text(record),
         **({} if facts is None else {"nvml.json": nvml.as_text(facts)}),
     }
-    return replace(files, texts={**files.texts, **extra})
+    return replace(collected, texts={**collected.texts, **extra})
 
 
 def _of_capture(taken: Capture, catalog: Catalog | None, name: str) -> Discovery:
