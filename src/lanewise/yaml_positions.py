@@ -216,9 +216,8 @@ class YamlNode:
 
         Unless `bare`, a number other than 0 needs its unit.
         """
-        hint = f"for example {self.key}: {example or units.sample(unit)}"
         if not self.given:
-            raise self.error(f"{self.name} is missing", hint)
+            raise self.error(f"{self.name} is missing", f"add {self.key}: {example or units.sample(unit)}")
         words = self.words()
         try:
             value = units.parse(words, unit)
@@ -227,6 +226,7 @@ class YamlNode:
             raise
         if not math.isfinite(value) or value <= above or (value < 0 and not negative):
             limits = " and not negative" if not negative else f" and above {above:g}" if above > -math.inf else ""
+            hint = f"for example {self.key}: {example or units.sample(unit)}"
             raise self.error(f"{self.name} must be finite{limits}, not {words}", hint)
         if not bare and value and _is_number(words):
             raise self.error(f"{self.name} = {words} has no unit", f"write the unit: {example or units.sample(unit)}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from lanewise import units
 from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
 from lanewise.catalog.model import Catalog, Figure, Part, check_figure, plain_name
-from lanewise.errors import Contradiction, FormatError, Location, error_location
+from lanewise.errors import Contradiction, FormatError, LanewiseError, Location, error_location
 from lanewise.yaml_positions import YamlNode, load
 
 _PART_FIELDS = ("part", "kind", "title", "aliases", "extends", "figures", "from")
@@ -149,8 +149,11 @@ def _build(draft: Draft, parent: Part | None) -> Part:
         raise Contradiction(cause, location=draft.location, hint="drop `kind:`, or extend another part")
     figures = dict(parent.figures) if parent else {}
     for key, node, shared in draft.own:
-        with error_location(node.location):
+        try:
             figures[key] = _figure(kind, key, node, shared)
+        except LanewiseError as error:  # not error_location: a location for every figure costs start time
+            error.location = error.location or node.location
+            raise
     # Revising a part of the same name keeps what it is called; a new part takes figures only.
     same = parent if parent and plain_name(parent.name) == plain_name(draft.name) else None
     aliases = draft.aliases or (same.aliases if same else ())
