@@ -89,7 +89,7 @@ def main() -> None:
     command = "python benchmarks/h200/predictions.py"
     lanewise.save_run(Run((), now(), version(), command, {"system": SYSTEM}, rows=made), path)
     for row in made:
-        value = "unknown" if row.value is None else f"{row.shown(row.value):8.2f} {row.display_unit}"
+        value = "unknown" if row.value is None else f"{row.display(row.value):8.2f} {row.display_unit}"
         print(f"{row.scenario:48} {row.flow:14} {' '.join(f'{k}={v}' for k, v in row.settings.items()):22} {value}")
     print(f"wrote {path}")
 

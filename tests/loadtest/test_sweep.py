@@ -220,7 +220,7 @@ def test_the_composable_server_study_takes_the_users_rows_and_draws_them(tmp_pat
     )
     study = runs.studies[0]
     seen = {
-        (row.table, row.scenario, row.settings.get("gpus")): row.shown(row.measured.value)
+        (row.table, row.scenario, row.settings.get("gpus")): row.display(row.measured.value)
         for row in study.rows
         if row.measured
     }

@@ -51,7 +51,7 @@ def test_every_kept_run_is_read_in_si_and_rendered(path: Path) -> None:
     for row, value in zip(rows, values, strict=True):
         assert row["unit"] == value.display_unit
         assert value.value == (None if row["value"] is None else pytest.approx(units.to_si(row["value"], row["unit"])))
-        assert value.shown(value.value) == (None if row["value"] is None else pytest.approx(row["value"], rel=1e-11))
+        assert value.display(value.value) == (None if row["value"] is None else pytest.approx(row["value"], rel=1e-11))
     assert "<h1>" in report_html(run)
     assert run_from_json(run_to_json(run), "again") == run
 

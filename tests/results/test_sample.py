@@ -28,9 +28,12 @@ def taken(value: float | None, flow: str = "host0->gpu0", note: str = "") -> Sam
 @given(VALUES)
 def test_an_observation_is_the_median_between_the_extremes_and_keeps_every_sample(values: list[float]):
     (row,) = summarise([taken(value) for value in values])
-    assert row.shown(row.value) == pytest.approx(statistics.median(values))
-    assert (row.shown(row.low), row.shown(row.high)) == (pytest.approx(min(values)), pytest.approx(max(values)))
-    assert list(map(row.shown, row.samples)) == pytest.approx(values)
+    assert row.display(row.value) == pytest.approx(statistics.median(values))
+    assert (row.display(row.low), row.display(row.high)) == (
+        pytest.approx(min(values)),
+        pytest.approx(max(values)),
+    )
+    assert list(map(row.display, row.samples)) == pytest.approx(values)
     assert row.source is Source.MEASURED
 
 

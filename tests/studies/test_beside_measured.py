@@ -77,7 +77,7 @@ def study(folder: Path) -> StudyRun:
 
 
 def values(study: StudyRun) -> dict[str, float | None]:
-    return {row.scenario: row.measured and row.shown(row.measured.value) for row in study.rows}
+    return {row.scenario: row.measured and row.display(row.measured.value) for row in study.rows}
 
 
 def test_each_row_finds_the_measured_value_of_the_same_flows_at_once(study: StudyRun) -> None:
@@ -123,7 +123,7 @@ def test_memory_of_another_numa_node_answers_only_where_nothing_nearer_was_measu
         api.save_run(run(*rows), folder / "run.json")
         first = api.run_studies([folder / "pair.yaml"], measured=[folder / "run.json"]).studies[0].rows[0]
         assert first.measured is not None
-        assert first.shown(first.measured.value) == value
+        assert first.display(first.measured.value) == value
 
 
 def test_settings_that_both_name_must_agree() -> None:
@@ -164,14 +164,14 @@ def test_of_two_runs_that_both_fit_the_last_one_named_wins(folder: Path) -> None
     for order, value in ((both, 51.0), (both[::-1], 50.0)):
         first = api.run_studies([folder / "pair.yaml"], measured=order).studies[0].rows[0]
         assert first.measured is not None
-        assert first.shown(first.measured.value) == value
+        assert first.display(first.measured.value) == value
 
 
 def test_what_other_tools_call_their_flows_is_passed_over_when_it_cannot_be_read(folder: Path) -> None:
     api.save_run(run(seen("host0:0->host0:0", 9.0), seen("all of it", 8.0), ROWS[1]), folder / "run.json")
     first = api.run_studies([folder / "pair.yaml"], measured=[folder / "run.json"]).studies[0].rows[0]
     assert first.measured is not None
-    assert first.shown(first.measured.value) == 55.5
+    assert first.display(first.measured.value) == 55.5
 
 
 @pytest.mark.parametrize("kind", ["line", "bar"])

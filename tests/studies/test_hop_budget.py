@@ -149,7 +149,7 @@ def test_its_surfaces_show_every_row_and_outline_what_is_affordable() -> None:
     assert {chart.kind for chart in study().charts} == {"surface"}
     for title, kind in kinds.items():
         shown = {(int(one.group[3]), int(one.name), int(x)): y for one in charts[title].series for x, y in one.points}
-        assert shown == {place: row.shown(row.value) for place, row in surface(kind).items()}
+        assert shown == {place: row.display(row.value) for place, row in surface(kind).items()}
         assert charts[title].within == 0.05
         most = {
             (int(one.group[3]), int(one.name)): max(

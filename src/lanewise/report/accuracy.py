@@ -67,9 +67,7 @@ def _study(study: StudyRun) -> list[str]:
         columns = ("explanation", "which says", "rms %", "worst %", "values fitted")
         lines += ["Explanations tried on the same rows:", _table(columns, hypotheses)]
     names = methods.names(study.rows)
-    method_heads = (
-        (f"{names[0]} (residual %)",) if len(names) == 1 else ("other methods (residual %)",) * bool(names)
-    )
+    method_heads = (f"{names[0]} (residual %)",) if len(names) == 1 else ("other methods (residual %)",) * bool(names)
     measured_heads = ("measured", "off measured %") if any(row.measured for row in study.rows) else ()
     rows = [_row(row, names, bool(measured_heads)) for row in study.rows]
     heads = (

@@ -272,8 +272,8 @@ def comparison(result: Comparison) -> dict[str, Any]:
             "settings": dict(p.left.settings),
             "metric": p.left.metric,
             "unit": p.left.display_unit,
-            "left": p.left.shown(p.left_value),
-            "right": p.left.shown(p.right_value),
+            "left": p.left.display(p.left_value),
+            "right": p.left.display(p.right_value),
             "difference_pct": p.difference_pct,
             **(_measured(p) if p.measured else {}),
             "left_limit": p.left.limit,
@@ -306,7 +306,7 @@ def _interval(row: Observation) -> list[float | None] | None:
     from lanewise.results.compare import interval
 
     ends = interval(row)
-    return None if ends is None else [row.shown(end) for end in ends]
+    return None if ends is None else [row.display(end) for end in ends]
 
 
 @_document("calibrate")

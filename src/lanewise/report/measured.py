@@ -144,7 +144,7 @@ def _part(name: str, anchor: str, rows: list[Observation], most: int) -> Measure
 def _summary(rows: Sequence[Observation]) -> str:
     """'12 cells, 55.1 to 55.6 GB/s', of the metric that comes first."""
     first = [row for row in rows if row.metric == rows[0].metric and row.display_unit == rows[0].display_unit]
-    values = [value for row in first if (value := row.shown(row.value)) is not None]
+    values = [value for row in first if (value := row.display(row.value)) is not None]
     if not values:
         return "not measured"
     low, high = (_number(end) for end in (min(values), max(values)))
@@ -206,10 +206,10 @@ def _cell(row: Observation, common: frozenset[str], heads: Sequence[str], togeth
     words = [f"{key} {text}" for key, text in own.items()]
     if together and "," in with_ and with_ != row.flow:
         words.append(f"at once: {with_}")
-    ends = ("", "") if share is None else (_number(row.shown(row.low)), _number(row.shown(row.high)))
+    ends = ("", "") if share is None else (_number(row.display(row.low)), _number(row.display(row.high)))
     return MeasuredRow(
         flow=row.flow, settings=settings(row), metric=row.metric, path=row.path,
-        value=_number(row.shown(row.value)) or page.NONE, low=ends[0], high=ends[1],
+        value=_number(row.display(row.value)) or page.NONE, low=ends[0], high=ends[1],
         spread="" if share is None else f"{share:.1f}", samples=str(len(row.samples) or ""), how=", ".join(words),
         note=row.note or ("not measured, no reason given" if row.value is None else ""),
         compared=tuple(_compared(row, head) for head in heads),
@@ -221,8 +221,8 @@ def _compared(row: Observation, head: str) -> tuple[str, str, str]:
     if value is None:
         return "", "", ""
     if row.value is None or not value:
-        return _number(row.shown(value)), "", ""
-    return _number(row.shown(value)), f"{row.value / value:.3f}", page.grade(100 * (row.value / value - 1))
+        return _number(row.display(value)), "", ""
+    return _number(row.display(value)), f"{row.value / value:.3f}", page.grade(100 * (row.value / value - 1))
 
 
 def settings(row: Observation) -> str:
@@ -271,7 +271,7 @@ def _is_matrix(cells: Cells) -> bool:
 def _matrix(key: tuple[str, str, str], cells: Cells) -> Chart:
     metric, unit, chosen = key
     sources, targets = (sorted({ends[i] for ends in cells}, key=_natural) for i in (0, 1))
-    values = {ends: row.shown(row.value) for ends, row in cells.items()}
+    values = {ends: row.display(row.value) for ends, row in cells.items()}
     series = tuple(Series(src, "measured", tuple((dst, values.get((src, dst))) for dst in targets)) for src in sources)
     title = ", ".join(word for word in (metric, chosen, unit) if word)
     return Chart(title, "surface", "destination", unit, series, by_label="source")

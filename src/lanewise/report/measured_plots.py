@@ -115,9 +115,9 @@ def _fitted(rows: Iterable[Observation]) -> dict[str, tuple[float, float]]:
 
 def _line(name: str, rows: Sequence[Observation], fits: Mapping[str, tuple[float, float]]) -> SizeLine:
     points = [
-        (row.settings["bytes"], value, row.shown(row.low) or value, row.shown(row.high) or value)
+        (row.settings["bytes"], value, row.display(row.low) or value, row.display(row.high) or value)
         for row in rows
-        if (value := row.shown(row.value)) is not None
+        if (value := row.display(row.value)) is not None
     ]
     return SizeLine(name, tuple(sorted(points)), fits.get(name))
 

@@ -241,8 +241,8 @@ def _without_repeats(rows: Sequence[Observation]) -> list[Observation]:
 
 
 def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests: Sequence[str]) -> StudyTable:
-    figures = [v for row in rows if (v := row.shown(row.published)) is not None]
-    sample = figures or [v for row in rows if (v := row.shown(row.value)) is not None]
+    figures = [v for row in rows if (v := row.display(row.published)) is not None]
+    sample = figures or [v for row in rows if (v := row.display(row.value)) is not None]
     decimals = places(figures) if figures else _by_size(sample)
     if not figures and all(float(value).is_integer() for value in sample):
         decimals = 0  # counts, such as hops
@@ -308,8 +308,8 @@ def _summary(rows: Sequence[Observation]) -> str:
 
 def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str], others: Sequence[str]) -> StudyRow:
     published_row = row.source is Source.PUBLISHED
-    published = row.shown(row.value if published_row else row.published)
-    low, high = row.shown(row.low), row.shown(row.high)
+    published = row.display(row.value if published_row else row.published)
+    low, high = row.display(row.low), row.display(row.high)
     interval = f"{plain(low, decimals)} to {plain(high, decimals)}" if low is not None and high is not None else ""
     note = row.note or ("no reason given" if row.value is None else "")
     if row.measured is not None:
@@ -323,7 +323,7 @@ def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str], oth
         metric=row.metric,
         settings=settings_text(row),
         published="" if published is None else plain(published, decimals),
-        value="" if published_row else plain(row.shown(row.value), finer),
+        value="" if published_row else plain(row.display(row.value), finer),
         interval=interval,
         source=row.source.value,
         residual="" if row.residual_pct is None else signed(row.residual_pct),
@@ -343,7 +343,7 @@ def _beside(row: Observation, method: str, decimals: int) -> tuple[str, str, str
         return ("", "", "")
     residual = row.comparison_residuals_pct[method]
     return (
-        plain(row.shown(row.comparisons[method]), decimals),
+        plain(row.display(row.comparisons[method]), decimals),
         "" if residual is None else signed(residual),
         grade(residual),
     )
@@ -353,7 +353,11 @@ def _measured(row: Observation, decimals: int) -> tuple[str, str, str]:
     if row.measured is None:
         return ("", "", "")
     residual = row.measured_residual_pct
-    return plain(row.shown(row.measured.value), decimals), "" if residual is None else signed(residual), grade(residual)
+    return (
+        plain(row.display(row.measured.value), decimals),
+        "" if residual is None else signed(residual),
+        grade(residual),
+    )
 
 
 def basis_names(pages: Iterable[StudyPage]) -> list[str]:

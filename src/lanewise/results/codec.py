@@ -186,10 +186,10 @@ def _decode_dataclass(kind: Any, data: Any, path: str, file: str) -> Any:
         raise FormatError(f"{path}: {error.cause}", location=Location(file), hint=error.hint) from None
 
 
-def _expect(fine: bool, wanted: str, data: object, path: str, file: str) -> None:
+def _expect(fine: bool, expected: str, data: object, path: str, file: str) -> None:
     if not fine:
-        shown = json.dumps(data)[:40]
-        raise FormatError(f"{path} should be {wanted}, not {shown}", location=Location(file), hint=_RERUN)
+        text = json.dumps(data)[:40]
+        raise FormatError(f"{path} should be {expected}, not {text}", location=Location(file), hint=_RERUN)
 
 
 def hints(kind: type) -> dict[str, Any]:

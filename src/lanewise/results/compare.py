@@ -114,14 +114,14 @@ class Comparison:
     @property
     def verdicts(self) -> dict[str, int]:
         """How many measured pairs are same, faster and slower; empty where none was measured."""
-        found = Counter(pair.verdict for pair in self.pairs if pair.verdict)
-        return {word: found[word] for word in ("same", "faster", "slower")} if found else {}
+        counts = Counter(pair.verdict for pair in self.pairs if pair.verdict)
+        return {word: counts[word] for word in ("same", "faster", "slower")} if counts else {}
 
     @property
     def speed(self) -> float | None:
         """The right side's speed as a ratio of the left's: the geometric mean of the measured pairs that state one."""
-        told = [pair.speed for pair in self.pairs if pair.measured]
-        known = [speed for speed in told if speed is not None]
+        speeds = [pair.speed for pair in self.pairs if pair.measured]
+        known = [speed for speed in speeds if speed is not None]
         return statistics.geometric_mean(known) if known else None
 
 
@@ -155,26 +155,26 @@ def compare_sources(run: Run, left: Source = Source.PUBLISHED, right: Source = S
 def compare_systems(run: Run, left: str, right: str, source: Source = Source.PREDICTED) -> Comparison:
     """The same scenarios on two systems of one run, laid side by side."""
     rows = rows_of(run, source)
-    one, other = ([row for row in rows if row.system == name] for name in (left, right))
-    return compare(one, other, (left, right), frozenset({"system"}))
+    left_rows, right_rows = ([row for row in rows if row.system == name] for name in (left, right))
+    return compare(left_rows, right_rows, (left, right), frozenset({"system"}))
 
 
 def rows_of(run: Run, source: Source) -> tuple[Observation, ...]:
     """The rows of one source and those of its services; what was published or measured beside others becomes rows."""
     rows = [*run.rows, *(row for study in run.studies for row in study.rows)]
-    rows += [row for study in run.studies for one in study.services for row in service_rows(one, study.name)]
-    rows += [row for one in run.services for row in service_rows(one)]
-    found = [row for row in rows if row.source is source]
-    known = {identity(row, ("path", "method")) for row in found}
+    rows += [row for study in run.studies for service in study.services for row in service_rows(service, study.name)]
+    rows += [row for service in run.services for row in service_rows(service)]
+    chosen = [row for row in rows if row.source is source]
+    known = {identity(row, ("path", "method")) for row in chosen}
     for row in rows:
-        beside = _beside(row, source)
-        if beside is not None and (key := identity(row, ("path", "method"))) not in known:
+        extra = _as_row(row, source)
+        if extra is not None and (key := identity(row, ("path", "method"))) not in known:
             known.add(key)
-            found.append(beside)
-    return tuple(found)
+            chosen.append(extra)
+    return tuple(chosen)
 
 
-def _beside(row: Observation, source: Source) -> Observation | None:
+def _as_row(row: Observation, source: Source) -> Observation | None:
     """What was published or measured beside a row, as a row of its own."""
     bare = replace(
         row, source=source, published=None, measured=None, basis=None, limit="", rests_on=(), low=None, high=None,
@@ -183,31 +183,37 @@ def _beside(row: Observation, source: Source) -> Observation | None:
     if source is Source.PUBLISHED and row.published is not None:
         return replace(bare, value=row.published)
     if source is Source.MEASURED and row.measured is not None:
-        seen = row.measured
+        measured = row.measured
         return replace(
-            bare, value=seen.value, low=seen.low, high=seen.high, samples=seen.samples, how=seen.how, note=seen.note
+            bare,
+            value=measured.value,
+            low=measured.low,
+            high=measured.high,
+            samples=measured.samples,
+            how=measured.how,
+            note=measured.note,
         )
     return None
 
 
-def service_rows(loaded: ServiceResult, study: str = "") -> tuple[Observation, ...]:
+def service_rows(result: ServiceResult, study: str = "") -> tuple[Observation, ...]:
     """What two runs compare of a service: largest valid rate if it was searched, rate answered, latency."""
-    latency = f"p{round(100 * loaded.percentile, 6):g} latency"
-    found: list[tuple[str, float, str, float | None, float | None]] = [
-        ("answered rate", loaded.answered, "QPS", None, None),
-        (latency, loaded.latency, "ms", None, None),
+    latency = f"p{round(100 * result.percentile, 6):g} latency"
+    metrics: list[tuple[str, float, str, float | None, float | None]] = [
+        ("answered rate", result.answered, "QPS", None, None),
+        (latency, result.latency, "ms", None, None),
     ]
-    if loaded.peak is not None:
-        low, high = loaded.peak
-        found.insert(0, ("largest valid rate", (low + high) / 2, "QPS", low, high))
-    basis = next((one for one in Basis if one.value == loaded.basis), None)
+    if result.peak is not None:
+        low, high = result.peak
+        metrics.insert(0, ("largest valid rate", (low + high) / 2, "QPS", low, high))
+    basis = next((member for member in Basis if member.value == result.basis), None)
     return tuple(
         Observation(
-            loaded.name, loaded.workload, metric, value, unit, loaded.source, study=study, system=loaded.system,
-            table="services", settings=loaded.settings, basis=basis, limit=loaded.limit, rests_on=loaded.rests_on,
+            result.name, result.workload, metric, value, unit, result.source, study=study, system=result.system,
+            table="services", settings=result.settings, basis=basis, limit=result.limit, rests_on=result.rests_on,
             low=low, high=high,
         )
-        for metric, value, unit, low, high in found
+        for metric, value, unit, low, high in metrics
     )  # fmt: skip
 
 

@@ -132,15 +132,12 @@ class Conditions:
 
     def node(self, device: str) -> NumaState | None:
         """The NUMA nodes of a device and its root, None if unknown."""
-        return next((each for each in self.numa if each.device == device), None)
+        return next((state for state in self.numa if state.device == device), None)
 
     def redirecting(self, *devices: str) -> tuple[AcsState, ...]:
         """The ports of these switches and CPUs whose ACS redirects."""
-        return tuple(each for each in self.acs if each.redirects and each.device in devices)
+        return tuple(state for state in self.acs if state.redirects and state.device in devices)
 
     def peers(self, a: str, b: str) -> tuple[PeerState, ...]:
         """What the driver says of `a` reaching `b`, by ability."""
-        return tuple(each for each in self.p2p if (each.a, each.b) == (a, b))
-
-
-__all__ = ["CLOCK_REASONS", "STATUS", "AcsState", "Conditions", "LinkState", "NumaState", "PeerState", "Throttle"]
+        return tuple(state for state in self.p2p if (state.a, state.b) == (a, b))

@@ -45,10 +45,10 @@ def fit_line(sizes: Sequence[float], seconds: Sequence[float]) -> LineFit | None
     x = math.fsum(w * s for w, s in zip(weights, sizes, strict=True)) / total
     y = math.fsum(w * t for w, t in zip(weights, seconds, strict=True)) / total
     rise = math.fsum(w * (s - x) * (t - y) for w, s, t in zip(weights, sizes, seconds, strict=True))
-    spread = math.fsum(w * (s - x) ** 2 for w, s in zip(weights, sizes, strict=True))
-    if rise <= 0 or spread <= 0:
+    variance = math.fsum(w * (s - x) ** 2 for w, s in zip(weights, sizes, strict=True))
+    if rise <= 0 or variance <= 0:
         return None
-    slope = rise / spread
+    slope = rise / variance
     latency = y - slope * x
     worst = max(abs(latency + slope * s - t) / t for s, t in zip(sizes, seconds, strict=True))
     return LineFit(latency, 1 / slope, worst)

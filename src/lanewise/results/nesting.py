@@ -32,18 +32,18 @@ class Nest:
     parent: dict[str, str] = field(default_factory=dict)
     children: dict[str, list[str]] = field(default_factory=dict)
     members: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    stand_in: dict[str, str] = field(default_factory=dict)
+    representative: dict[str, str] = field(default_factory=dict)
     volumes: dict[str, str] = field(default_factory=dict)
     pool: set[str] = field(default_factory=set)
     barred: set[str] = field(default_factory=set)
 
-    def shown(self, name: str) -> str:
+    def box_of(self, name: str) -> str:
         """The box that stands for a device."""
-        return self.stand_in.get(name, name)
+        return self.representative.get(name, name)
 
-    def stands_for(self, name: str) -> tuple[str, ...]:
+    def route_boxes(self, name: str) -> tuple[str, ...]:
         """The boxes a node of a route is drawn through; a volume is its controller or its first drive."""
-        return (self.shown(self.volumes.get(name, name)),)
+        return (self.box_of(self.volumes.get(name, name)),)
 
     def pooled(self, name: str) -> bool:
         """Whether a device is drawn outside every host."""
@@ -66,8 +66,8 @@ def nest(system: System) -> Nest:
 
 
 def _host_names(system: System) -> tuple[str, ...]:
-    found = [device.host for device in system.devices.values() if device.host and device.kind is Kind.CPU]
-    return tuple(dict.fromkeys([*(host for host in system.hosts if host in found), *found]))
+    names = [device.host for device in system.devices.values() if device.host and device.kind is Kind.CPU]
+    return tuple(dict.fromkeys([*(host for host in system.hosts if host in names), *names]))
 
 
 def _merge_nvswitches(system: System, plan: Nest) -> None:
@@ -80,23 +80,23 @@ def _merge_nvswitches(system: System, plan: Nest) -> None:
     for names in alike.values():
         if len(names) > 1:
             plan.members[names[0]] = tuple(names)
-            plan.stand_in.update(dict.fromkeys(names, names[0]))
+            plan.representative.update(dict.fromkeys(names, names[0]))
 
 
 def _grow_tree(system: System, plan: Nest) -> None:
     """Hang every PCIe device under the nearest CPU; links that close a loop stay out of the tree."""
     down = _downward(system, plan)
-    seen = set(system.of_kind(Kind.CPU))
-    _spread(plan, down, deque(seen_in_order(system, seen)), seen)
+    placed = set(system.of_kind(Kind.CPU))
+    _grow(plan, down, deque(in_order(system, placed)), placed)
     for name in system.devices:
         # What no CPU reaches (a box on the shelf) still nests by its own upstream links.
-        if name not in seen and name not in plan.barred and not _has_parent(system, name, seen, plan):
-            seen.add(name)
-            _spread(plan, down, deque([name]), seen)
+        if name not in placed and name not in plan.barred and not _has_parent(system, name, placed, plan):
+            placed.add(name)
+            _grow(plan, down, deque([name]), placed)
     for name in system.devices:
-        if name not in seen and name not in plan.barred:
-            seen.add(name)
-            _spread(plan, down, deque([name]), seen)
+        if name not in placed and name not in plan.barred:
+            placed.add(name)
+            _grow(plan, down, deque([name]), placed)
     order = {name: index for index, name in enumerate(system.devices)}
     for name, parent in plan.parent.items():
         plan.children.setdefault(parent, []).append(name)
@@ -104,10 +104,10 @@ def _grow_tree(system: System, plan: Nest) -> None:
         children.sort(key=lambda child: order[child])
 
 
-def seen_in_order(system: System, names: Iterable[str]) -> list[str]:
+def in_order(system: System, names: Iterable[str]) -> list[str]:
     """Those names in the order of the description."""
-    wanted = set(names)
-    return [name for name in system.devices if name in wanted]
+    chosen = set(names)
+    return [name for name in system.devices if name in chosen]
 
 
 def _downward(system: System, plan: Nest) -> dict[str, list[tuple[int, str]]]:
@@ -121,7 +121,7 @@ def _downward(system: System, plan: Nest) -> dict[str, list[tuple[int, str]]]:
     return down
 
 
-def _spread(plan: Nest, down: dict[str, list[tuple[int, str]]], queue: deque[str], seen: set[str]) -> None:
+def _grow(plan: Nest, down: dict[str, list[tuple[int, str]]], queue: deque[str], placed: set[str]) -> None:
     # PCIe first and fabric links after: a fabric link is a shortcut unless it is the only way in.
     started = list(queue)
     for rank in (0, 1):
@@ -130,17 +130,17 @@ def _spread(plan: Nest, down: dict[str, list[tuple[int, str]]], queue: deque[str
         while queue:
             name = queue.popleft()
             for kind, child in down.get(name, ()):
-                if child not in seen and kind <= rank:
-                    seen.add(child)
+                if child not in placed and kind <= rank:
+                    placed.add(child)
                     plan.parent[child] = name
                 if plan.parent.get(child) == name and child not in visited:
                     visited.add(child)
                     queue.append(child)
 
 
-def _has_parent(system: System, name: str, seen: set[str], plan: Nest) -> bool:
+def _has_parent(system: System, name: str, placed: set[str], plan: Nest) -> bool:
     links = (link for link in system.links_at(name) if link.kind is LinkKind.PCIE and link.b == name)
-    return any(link.a not in seen and link.a not in plan.barred for link in links)
+    return any(link.a not in placed and link.a not in plan.barred for link in links)
 
 
 def _place_roots(system: System, plan: Nest) -> None:
@@ -152,7 +152,7 @@ def _place_roots(system: System, plan: Nest) -> None:
         # A single device that hangs nowhere (a laptop's network card, a client) needs no pool around it.
         _add(plan, f"pool/{roots[0]}", NestGroup("pool", _pool_title(system, plan, roots), roots))
     for name in system.devices:
-        if name in plan.barred and plan.shown(name) == name:
+        if name in plan.barred and plan.box_of(name) == name:
             owner = system.devices[name].host
             if system.devices[name].kind is Kind.NVSWITCH and owner in plan.groups:
                 plan.groups[owner].bars.append(name)
@@ -200,8 +200,8 @@ def _clusters(system: System, plan: Nest, roots: list[str]) -> list[list[str]]:
     owner = {name: _root_of(plan, name, top) for name in plan.pool}
     for link in system.links:
         if link.kind in _TREE and link.a in owner and link.b in owner:
-            one, other = _find(top, owner[link.a]), _find(top, owner[link.b])
-            top[other] = one
+            first, second = _find(top, owner[link.a]), _find(top, owner[link.b])
+            top[second] = first
     clusters: dict[str, list[str]] = defaultdict(list)
     for name in roots:
         clusters[_find(top, name)].append(name)

@@ -73,7 +73,7 @@ class Observation:
         """The SI unit of every value of the row: B/s, s, 1/s, B, or 1 for a ratio."""
         return units.si_unit(self.display_unit)
 
-    def shown(self, value: float | None) -> float | None:
+    def display(self, value: float | None) -> float | None:
         """One of the row's values as a number in its display unit, for text."""
         return None if value is None else units.in_unit(value, self.display_unit)
 

@@ -194,7 +194,7 @@ def _lines(
     for link in system.links:
         if plan.hidden(link):
             continue
-        a, b = plan.shown(link.a), plan.shown(link.b)
+        a, b = plan.box_of(link.a), plan.box_of(link.b)
         flipped = (b, a, link.kind.value) in flows or plan.parent.get(a) == b
         key = (b, a, link.kind.value) if flipped else (a, b, link.kind.value)
         flow = flows.setdefault(key, _Flow())
@@ -211,16 +211,16 @@ def _line(
     use: Mapping[tuple[str, str], float],
 ) -> OutlineLine:
     a, b, kind = key
-    there, back = list(flow.pairs), [(end, start) for start, end in flow.pairs]
+    forward, back = list(flow.pairs), [(end, start) for start, end in flow.pairs]
     return OutlineLine(
         a,
         b,
         kind,
         label=_link_label(flow.links),
         tree=plan.parent.get(b) == a,
-        load_ab=_total(loads, there),
+        load_ab=_total(loads, forward),
         load_ba=_total(loads, back),
-        use_ab=_highest(use, there),
+        use_ab=_highest(use, forward),
         use_ba=_highest(use, back),
     )
 
@@ -253,12 +253,12 @@ def _volume_label(name: str, raid: int, drives: int) -> str:
 
 
 def _path(plan: Nest, label: str, index: int, nodes: Sequence[str]) -> OutlinePath:
-    shown: list[str] = []
+    boxes: list[str] = []
     for node in nodes:
-        for name in plan.stands_for(node):
-            if not shown or shown[-1] != name:
-                shown.append(name)
-    return OutlinePath(label, index, tuple(shown))
+        for name in plan.route_boxes(node):
+            if not boxes or boxes[-1] != name:
+                boxes.append(name)
+    return OutlinePath(label, index, tuple(boxes))
 
 
 def _notes(system: System) -> tuple[str, ...]:

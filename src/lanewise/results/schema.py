@@ -19,29 +19,29 @@ _PLAIN = {float: "number", int: "integer", bool: "boolean", str: "string", type(
 
 def run_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) that every file written by `run_to_json` satisfies."""
-    found: dict[str, Any] = {}
-    _define(Run, found)
-    run = found.pop("Run")
+    definitions: dict[str, Any] = {}
+    _define(Run, definitions)
+    run = definitions.pop("Run")
     run["properties"] = {
         "schema": {"const": SCHEMA, "description": "Name and version of this format."},
         **run["properties"],
     }
     run["required"] = ["schema", *run["required"]]
-    return {"$schema": _DIALECT, "title": SCHEMA, **run, "$defs": dict(sorted(found.items()))}
+    return {"$schema": _DIALECT, "title": SCHEMA, **run, "$defs": dict(sorted(definitions.items()))}
 
 
-def _define(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
+def _define(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     name = kind.__name__
-    if name not in found:
-        found[name] = {}
+    if name not in definitions:
+        definitions[name] = {}
         kinds = hints(kind)
-        properties = {item.name: _describe(kinds[item.name], found) for item in fields(kind)}
+        properties = {item.name: _describe(kinds[item.name], definitions) for item in fields(kind)}
         if kind is Observation:
             properties |= {
                 name: {"type": "string" if name == "unit" else ["number", "null"], "description": text}
                 for name, text in DERIVED.items()
             }
-        found[name] = {
+        definitions[name] = {
             "type": "object",
             "description": " ".join((kind.__doc__ or "").split()),
             "properties": properties,
@@ -50,25 +50,25 @@ def _define(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
     return {"$ref": f"#/$defs/{name}"}
 
 
-def _describe(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
+def _describe(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if origin in (Union, types.UnionType):
-        return _either(args, found)
+        return _either(args, definitions)
     if origin is tuple:
         if len(args) == 2 and args[1] is Ellipsis:
-            return {"type": "array", "items": _describe(args[0], found)}
-        items = [_describe(arg, found) for arg in args]
+            return {"type": "array", "items": _describe(args[0], definitions)}
+        items = [_describe(arg, definitions) for arg in args]
         return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
     if origin is Mapping:
-        return {"type": "object", "additionalProperties": _describe(args[1], found)}
+        return {"type": "object", "additionalProperties": _describe(args[1], definitions)}
     if is_dataclass(kind):
-        return _define(kind, found)
+        return _define(kind, definitions)
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return {"enum": [member.value for member in kind]}
     return {"type": _PLAIN[kind]}
 
 
-def _either(args: tuple[Any, ...], found: dict[str, Any]) -> dict[str, Any]:
+def _either(args: tuple[Any, ...], definitions: dict[str, Any]) -> dict[str, Any]:
     if all(arg in _PLAIN for arg in args):
         return {"type": [_PLAIN[arg] for arg in args]}
-    return {"anyOf": [_describe(arg, found) for arg in args]}
+    return {"anyOf": [_describe(arg, definitions) for arg in args]}

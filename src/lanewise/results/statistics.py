@@ -33,22 +33,22 @@ class Residuals:
 
 def rms(values: Iterable[float]) -> float | None:
     """Root of the mean square, None if there are no values."""
-    found = list(values)
-    return math.hypot(*found) / math.sqrt(len(found)) if found else None
+    numbers = list(values)
+    return math.hypot(*numbers) / math.sqrt(len(numbers)) if numbers else None
 
 
 def residuals(rows: Iterable[Observation]) -> Residuals:
     """The residuals of all rows that are not themselves the published value."""
     own = [row for row in rows if row.source is not Source.PUBLISHED]
     pairs = [(row.residual_pct, row) for row in own if row.role == "prediction"]
-    known = [(value, row) for value, row in pairs if value is not None and math.isfinite(value)]
-    if not known:
+    compared = [(value, row) for value, row in pairs if value is not None and math.isfinite(value)]
+    if not compared:
         return Residuals(len(own), 0)
-    values = [value for value, _ in known]
-    worst, row = max(known, key=lambda pair: abs(pair[0]))
+    values = [value for value, _ in compared]
+    worst, row = max(compared, key=lambda pair: abs(pair[0]))
     return Residuals(
         rows=len(own),
-        compared=len(known),
+        compared=len(compared),
         rms_pct=rms(values),
         worst_pct=worst,
         mean_pct=math.fsum(values) / len(values),
@@ -81,9 +81,9 @@ def by(rows: Iterable[Observation], key: Callable[[Observation], str]) -> dict[s
 
 def by_basis(rows: Iterable[Observation]) -> dict[str, Residuals]:
     """Residuals by basis (physics, calibrated, fitted), or by source where a row has none."""
-    found = by(rows, lambda row: row.basis.value if row.basis else row.source.value)
+    groups = by(rows, lambda row: row.basis.value if row.basis else row.source.value)
     order = ("physics", "calibrated", "fitted")
-    return {name: found[name] for name in [*(n for n in order if n in found), *(n for n in found if n not in order)]}
+    return {name: groups[name] for name in [*(n for n in order if n in groups), *(n for n in groups if n not in order)]}
 
 
 def by_path(rows: Iterable[Observation]) -> dict[str, Residuals]:
@@ -113,11 +113,5 @@ def overall(run: Run) -> Residuals:
 
 def verdicts(studies: Iterable[StudyRun]) -> tuple[int, int, int]:
     """How many conclusions hold, do not hold, and could not be evaluated."""
-    found = [conclusion.holds for study in studies for conclusion in study.conclusions]
-    return found.count(True), found.count(False), found.count(None)
-
-
-__all__ = [
-    "CLOSE_PCT", "FAR_PCT", "Residuals", "against_measured", "by", "by_basis", "by_limit", "by_study", "by_table",
-    "overall", "residuals", "rms", "verdicts",
-]  # fmt: skip
+    results = [conclusion.holds for study in studies for conclusion in study.conclusions]
+    return results.count(True), results.count(False), results.count(None)

@@ -36,7 +36,7 @@ def _surface(entry: SurfaceForm, rows: Sequence[Observation]) -> Chart:
         chosen = [row for row in rows if row.table in panel]
         for value in _sorted(_axis(row, by) for row in chosen):
             members = [row for row in chosen if _axis(row, by) == value]
-            cells = {_axis(row, x): row.shown(row.value) for row in members}
+            cells = {_axis(row, x): row.display(row.value) for row in members}
             points = tuple((place, cells[place]) for place in _sorted(cells))
             series.append(Series(str(value), "predicted", points, (), panel[0] if len(panels) > 1 else ""))
     names = (f"{row.metric} ({row.display_unit})" for row in rows if row.table in entry.tables)

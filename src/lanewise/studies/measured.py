@@ -195,5 +195,5 @@ def _note(sample: Observation, run: MeasuredRun, fitting: Sequence[tuple[Observa
 
 def matched(rows: Iterable[Observation]) -> Mapping[str, int]:
     """How many rows have a measured value out of each run, by the run's name."""
-    found = [row.measured.note.partition(": ")[0] for row in rows if row.measured]
-    return Counter(found)
+    names = [row.measured.note.partition(": ")[0] for row in rows if row.measured]
+    return Counter(names)

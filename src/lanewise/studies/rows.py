@@ -34,8 +34,8 @@ class ValueKind(Enum):
         if self is ValueKind.ASSUMED:
             return 1.0
         if self is ValueKind.MEASURED:
-            return row.shown(row.measured.value) if row.measured else None
-        return row.shown(row.value if self is ValueKind.PREDICTED else row.published)
+            return row.display(row.measured.value) if row.measured else None
+        return row.display(row.value if self is ValueKind.PREDICTED else row.published)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class StudyRow:
         """
         row = self.observation
         stated = {
-            "value": self.value, "published": row.shown(row.published), "label": row.scenario, "table": row.table,
+            "value": self.value, "published": row.display(row.published), "label": row.scenario, "table": row.table,
             "system": row.system, "extrapolated": row.extrapolated, "metric": row.metric,
         }  # fmt: skip
         predicted = {
-            "predicted": row.shown(row.value), "limit": row.limit, "basis": str(row.basis) if row.basis else None,
-            "low": row.shown(row.low), "high": row.shown(row.high), "residual_pct": row.residual_pct,
+            "predicted": row.display(row.value), "limit": row.limit, "basis": str(row.basis) if row.basis else None,
+            "low": row.display(row.low), "high": row.display(row.high), "residual_pct": row.residual_pct,
         }  # fmt: skip
         fields = stated | predicted | dict(row.settings)
         if name not in fields:

@@ -113,7 +113,7 @@ def _far(studies: Sequence[StudyRun], screen: Screen) -> str:
         settings = page.settings_text(row)
         name = ", ".join(filter(None, [row.scenario, row.flow if row.flow != row.scenario else "", settings]))
         table.add(TableCell(f"{page.signed(residual)} %", "far"), study.name, name, row.table, row.metric,
-                  _number(row.shown(row.published)), _number(row.shown(row.value)), row.display_unit)  # fmt: skip
+                  _number(row.display(row.published)), _number(row.display(row.value)), row.display_unit)  # fmt: skip
     more = len(far) - MOST_FAR_ROWS
     head = screen.style(f"{plural(len(far), 'row')} off by more than {statistics.FAR_PCT:g} %, the worst first", "bold")
     return "\n".join([head, render_table(table, screen), *([f"  and {more} more: --rows"] if more > 0 else [])])
