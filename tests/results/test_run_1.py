@@ -10,7 +10,7 @@ import pytest
 
 from lanewise import units
 from lanewise.errors import FormatError
-from lanewise.readers.own import read_samples
+from lanewise.readers.lanewise_json import read_samples
 from lanewise.report.html import report_html
 from lanewise.results.codec import BEFORE, SCHEMA, run_from_json, run_to_json
 from lanewise.results.observation import Observation

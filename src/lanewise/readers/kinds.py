@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers import bandwidth_test, fio, gdsio, nvbandwidth, own, p2p, perftest
+from lanewise.readers import bandwidth_test, fio, gdsio, lanewise_json, nvbandwidth, p2p, perftest
 from lanewise.readers.form import ToolResults, merge
 from lanewise.readers.texts import json_in, lines_of
 
@@ -20,11 +20,11 @@ def read_results(text: str, file: str) -> ToolResults:
 
     FormatError, with the line, for what is no result of a known tool or is cut short.
     """
-    if own.is_run(text):
-        return own.read_run(text, file)
+    if lanewise_json.is_run(text):
+        return lanewise_json.read_run(text, file)
     lines = lines_of(text)
-    if own.is_samples(lines):
-        return own.read_samples(lines, file)
+    if lanewise_json.is_samples(lines):
+        return lanewise_json.read_samples(lines, file)
     results = [kind.read_text(lines, file) for kind in _TEXTS if kind.is_text(lines)]
     if not results:
         results = _from_json("\n".join(lines), file)
