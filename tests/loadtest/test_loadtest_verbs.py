@@ -225,7 +225,8 @@ def test_where_no_engine_is_installed_it_says_that_no_model_runs(
     find = importlib.util.find_spec
     gone = ("onnxruntime", "torch")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *of: None if name in gone else find(name, *of))
-    words = ["run", *QUICK[2:], "--devices", devices, "--qps", 800, "--seconds", 0.1, "--queries", 480, "--bound", NEVER]
+    words = ["run", *QUICK[2:], "--devices", devices, "--qps", 800, "--seconds", 0.1, "--queries", 480]
+    words += ["--bound", NEVER]
     code, out, err = ask(*words)
     first, second, *_ = err.splitlines()
     assert first.startswith("note: neither onnxruntime nor torch is installed: the synthetic engine measures path")

@@ -20,7 +20,7 @@ _IGNORED = ("study", "path", "method")  # a publication does not state them
 
 
 @dataclass(frozen=True, slots=True)
-class StudyRow:
+class RowTexts:
     """One row of a table: texts as they are printed; `grade` is '', 'off' (> 5 %) or 'far' (> 10 %).
 
     `beside` is value, residual and grade by each method of the table, empty texts where a method has no value;
@@ -58,7 +58,7 @@ class StudyTable:
     title: str
     unit: str
     value_head: str
-    cells: tuple[StudyRow, ...]
+    cells: tuple[RowTexts, ...]
     columns: frozenset[str]
     summary: str
     common: str = ""
@@ -286,7 +286,7 @@ def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests:
     )
 
 
-def _common(cells: Sequence[StudyRow], columns: set[str], many: bool) -> dict[str, str]:
+def _common(cells: Sequence[RowTexts], columns: set[str], many: bool) -> dict[str, str]:
     """What is the same in every row, said once above the table if something else tells rows apart."""
     keys: list[str] = [key for key in ("flow", "scenario", "system", "settings") if key in columns]
     same = {key: getattr(cells[0], key) for key in keys if len({getattr(cell, key) for cell in cells}) == 1}
@@ -306,7 +306,7 @@ def _summary(rows: Sequence[Observation]) -> str:
     return f"{_spread(found)}, {found.compared} of {found.rows} compared"
 
 
-def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str], others: Sequence[str]) -> StudyRow:
+def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str], others: Sequence[str]) -> RowTexts:
     published_row = row.source is Source.PUBLISHED
     published = row.display(row.value if published_row else row.published)
     low, high = row.display(row.low), row.display(row.high)
@@ -316,7 +316,7 @@ def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str], oth
         note = "; ".join(filter(None, [note, f"measured: {row.measured.note}"]))
     if row.role != "prediction":
         note = f"{row.role}; {note}" if note else row.role
-    return StudyRow(
+    return RowTexts(
         system=row.system,
         scenario=row.scenario,
         flow=row.flow,
