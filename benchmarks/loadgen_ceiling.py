@@ -28,7 +28,7 @@ from lanewise.errors import CannotMeasure
 from lanewise.loadtest import detail_log, memory_budget
 from lanewise.loadtest.load_run import LoadGenResult, LoadRunner, LoadSpec
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup
-from lanewise.loadtest.selftest import MODES, Effort, GeneratorCeiling, ceilings, null_runner
+from lanewise.loadtest.selftest import MODES, CeilingSearch, GeneratorCeiling, ceilings, null_runner
 
 WAYS = {"through a thread": "thread", "within the call": "call"}  # of answers, as bare_loadgen.cpp calls them
 TRIES = 3
@@ -95,7 +95,7 @@ class Replay:
         return found
 
 
-def search(runners: Mapping[Key, LoadRunner], effort: Effort, mode: str) -> dict[Key, kept.Record]:
+def search(runners: Mapping[Key, LoadRunner], effort: CeilingSearch, mode: str) -> dict[Key, kept.Record]:
     """Every runner's ceiling by the self-test's rule, with all rates tried; one run of each by turns."""
     replays = {key: Replay() for key in runners}
     found: dict[Key, GeneratorCeiling] = {}
@@ -125,7 +125,7 @@ def rates(folder: Path, program: Path, seconds: float) -> list[kept.Record]:
     for way, name in WAYS.items():
         runners["ours", way] = null_runner(folder, at_once=name == "call")
         runners["bare", way] = Bare(program, name, folder)
-    effort, rows = Effort(start=100_000.0, seconds=seconds, tries=TRIES), []
+    effort, rows = CeilingSearch(start=100_000.0, seconds=seconds, tries=TRIES), []
     for mode in MODES:
         found = search(runners, effort, mode)
         rows += [{"answers": way, "mode": mode, "ratio": found["ours", way]["qps"] / found["bare", way]["qps"],

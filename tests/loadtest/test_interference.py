@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lanewise.loadtest.interference import Used, _yielding, used
+from lanewise.loadtest.interference import CpuUsage, _yielding, cpu_usage
 
 if not Path("/proc/stat").exists():
     pytest.skip("there is no /proc/stat", allow_module_level=True)
@@ -26,7 +26,7 @@ intr 1
 def test_it_counts_the_cores_that_this_process_may_use(tmp_path: Path):
     mine = min(os.sched_getaffinity(0))
     (tmp_path / "stat").write_text(STAT.format(here=mine, there=4095))
-    found = used(tmp_path)
+    found = cpu_usage(tmp_path)
     assert found is not None
     tick = os.sysconf("SC_CLK_TCK")
     assert (found.all * tick, found.busy * tick) == pytest.approx((488, 148))
@@ -39,7 +39,7 @@ def test_processes_of_the_idle_class_count_as_nobodys(tmp_path: Path):
         (tmp_path / str(pid)).mkdir()
         rest = " ".join(map(str, [*range(3, 14), 30, 5, *range(16, 41), policy, 0, 0]))
         (tmp_path / str(pid) / "stat").write_text(f"{pid} (a) name) R {' '.join(rest.split()[1:])}\n")
-    found = used(tmp_path)
+    found = cpu_usage(tmp_path)
     assert found is not None
     assert found.busy * os.sysconf("SC_CLK_TCK") == pytest.approx(148 - 35)
 
@@ -60,18 +60,18 @@ def test_a_process_of_the_idle_class_is_seen_in_the_real_proc():
 @pytest.mark.parametrize("text", ["", "cpu0 1 2 3\n", "nothing of that kind\n"])
 def test_a_system_that_does_not_tell_is_unknown(tmp_path: Path, text: str):
     (tmp_path / "stat").write_text(text)
-    assert used(tmp_path) is None
-    assert used(tmp_path / "none") is None
+    assert cpu_usage(tmp_path) is None
+    assert cpu_usage(tmp_path / "none") is None
 
 
 @pytest.mark.parametrize(
     ("after", "others"),
     [
-        (Used(10.0, 9.0, 5.0), 0.4),
-        (Used(10.0, 9.0, 9.5), 0.0),  # rounding of ticks is nobody's time
-        (Used(10.0, 7.0, 1.0), 0.0),  # enough was idle
-        (Used(0.05, 0.05, 0.0), None),
+        (CpuUsage(10.0, 9.0, 5.0), 0.4),
+        (CpuUsage(10.0, 9.0, 9.5), 0.0),  # rounding of ticks is nobody's time
+        (CpuUsage(10.0, 7.0, 1.0), 0.0),  # enough was idle
+        (CpuUsage(0.05, 0.05, 0.0), None),
     ],
 )
-def test_others_took_what_was_busy_and_not_its_own_where_little_was_idle(after: Used, others: float | None):
-    assert after.interference_since(Used(0.0, 0.0, 0.0)) == (None if others is None else pytest.approx(others))
+def test_others_took_what_was_busy_and_not_its_own_where_little_was_idle(after: CpuUsage, others: float | None):
+    assert after.interference_since(CpuUsage(0.0, 0.0, 0.0)) == (None if others is None else pytest.approx(others))

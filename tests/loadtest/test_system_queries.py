@@ -19,7 +19,7 @@ if sys.platform != "linux":
     pytest.skip("load tests are for Linux", allow_module_level=True)
 
 from lanewise import _native
-from lanewise.loadtest.interference import used
+from lanewise.loadtest.interference import cpu_usage
 from lanewise.loadtest.load_run import LoadSpec
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup
 from lanewise.loadtest.system import SystemSpec, SystemStatistics, open_system, perfetto, statistics
@@ -217,9 +217,9 @@ def test_deterministic_service_queues_as_m_d_1_does() -> None:
     service, load = 0.005, 0.6
     times = np.cumsum(np.random.default_rng(4).exponential(service / load, 150))
     system = made(batch=1, timeout=0.0, streams=2, service_batch=service, checksum=False)
-    before = used()
+    before = cpu_usage()
     result = driven(system, times)
-    after = used()
+    after = cpu_usage()
     latencies = (result["answered"] - result["scheduled"]) * 1e-9
     exact, free = [], 0.0
     for time in times:  # Lindley: what a server without overhead would do with this very schedule

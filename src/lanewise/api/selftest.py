@@ -37,9 +37,9 @@ def loadtest_selftest(
 def _measure(options: SelftestOptions, say: Say) -> Iterator[GeneratorCeiling]:
     from tempfile import TemporaryDirectory
 
-    from lanewise.loadtest.selftest import Effort, ceilings, null_runner
+    from lanewise.loadtest.selftest import CeilingSearch, ceilings, null_runner
 
-    effort = Effort(options.start, options.seconds, options.tries, options.precision, options.bound)
+    effort = CeilingSearch(options.start, options.seconds, options.tries, options.precision, options.bound)
     with TemporaryDirectory(prefix="lanewise-selftest-") as scratch:
         runner = null_runner(options.logs or Path(scratch), options.at_once)
         yield from ceilings(runner, effort, options.modes, say)

@@ -17,14 +17,14 @@ DISTURBED = 0.1  # others that took more than this share may be why a run was re
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class CpuUsage:
     """CPU time so far in s, of the cores that this process may use: all, what was not idle, and its own."""
 
     all: float
     busy: float
     own: float
 
-    def interference_since(self, before: Used) -> float | None:
+    def interference_since(self, before: CpuUsage) -> float | None:
         """The share (0 to 1) that others and the hypervisor took, 0 where enough was left; None: too short to tell."""
         passed, busy = self.all - before.all, self.busy - before.busy
         if passed < 0.1:  # ten ticks
@@ -34,7 +34,7 @@ class Used:
         return min(max((busy - (self.own - before.own)) / passed, 0.0), 1.0)
 
 
-def used(proc: Path = Path("/proc")) -> Used | None:
+def cpu_usage(proc: Path = Path("/proc")) -> CpuUsage | None:
     """What was used until now; None where the system does not tell.
 
     Processes of the idle class (SCHED_IDLE) run where nobody else wants to, and do not count.
@@ -51,7 +51,7 @@ def used(proc: Path = Path("/proc")) -> Used | None:
         return None
     tick = float(os.sysconf("SC_CLK_TCK"))
     busy = sum(core[column] for core in ticks for column in _BUSY) - _yielding(proc)
-    return Used(sum(map(sum, ticks)) / tick, busy / tick, time.process_time())
+    return CpuUsage(sum(map(sum, ticks)) / tick, busy / tick, time.process_time())
 
 
 def _yielding(proc: Path) -> int:

@@ -63,9 +63,9 @@ class LoadGenRunner:
         check(load)
         memory_budget.check(load, memory_budget.available())
         folder = next_folder(self._folder, load)
-        before = interference.used()
+        before = interference.cpu_usage()
         counts = self._drive(self._settings(load, folder))
-        after = interference.used()
+        after = interference.cpu_usage()
         log = folder / detail_log.NAME
         result = outcome(load, detail_log.parse(log.read_text(encoding="utf-8"), str(log)), counts, folder)
         return replace(result, interference=after.interference_since(before) if before and after else None)

@@ -39,7 +39,7 @@ class GeneratorCeiling:
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class CeilingSearch:
     """How a ceiling is looked for: the first rate, length of a run in s, `tries` of each rate, gap at the end."""
 
     start: float = 50_000.0
@@ -51,7 +51,7 @@ class Effort:
 
 
 def null_runner(folder: Path, at_once: bool = False) -> LoadGenRunner:
-    """A runner on the null system; its answers take the way of a real system's, or go back within the call."""
+    """A runner on the null system; its answers take the path of a real system's, or return within the call."""
     needs_loadgen()
     from lanewise._native import NullSystem
 
@@ -59,14 +59,17 @@ def null_runner(folder: Path, at_once: bool = False) -> LoadGenRunner:
 
 
 def ceilings(
-    runner: LoadRunner, effort: Effort, modes: tuple[str, ...] = MODES, say: Callable[[str], object] = lambda _: None
+    runner: LoadRunner,
+    effort: CeilingSearch,
+    modes: tuple[str, ...] = MODES,
+    say: Callable[[str], object] = lambda _: None,
 ) -> Iterator[GeneratorCeiling]:
     """The ceiling of each mode, as it is found; `say` hears of every run."""
     for mode in modes:
         yield _search(runner, effort, mode, say)
 
 
-def holds(runner: LoadRunner, effort: Effort, mode: str, rate: float) -> bool:
+def holds(runner: LoadRunner, effort: CeilingSearch, mode: str, rate: float) -> bool:
     """Whether one of some runs at a rate is VALID on a system that answers at once; CannotMeasure without memory."""
     return _attempt(runner, effort, mode, rate)[0].valid
 
@@ -74,7 +77,7 @@ def holds(runner: LoadRunner, effort: Effort, mode: str, rate: float) -> bool:
 def doubt(folder: Path, load: LoadSpec) -> str:
     """What to doubt of a Server load: that the generator alone does not hold twice its rate; '' where it does."""
     twice = load.qps / FLAGGED_ABOVE
-    effort = Effort(bound=load.bound, percentile=load.percentile)
+    effort = CeilingSearch(bound=load.bound, percentile=load.percentile)
     try:
         if holds(null_runner(folder), effort, COALESCED if load.coalesce else PLAIN, twice):
             return ""
@@ -87,7 +90,7 @@ def doubt(folder: Path, load: LoadSpec) -> str:
     )
 
 
-def _search(runner: LoadRunner, effort: Effort, mode: str, say: Callable[[str], object]) -> GeneratorCeiling:
+def _search(runner: LoadRunner, effort: CeilingSearch, mode: str, say: Callable[[str], object]) -> GeneratorCeiling:
     low, high, best, runs, note = 0.0, math.inf, None, 0, ""
     rate = effort.start
     while high - low > effort.precision * high or math.isinf(high):
@@ -112,7 +115,7 @@ def _search(runner: LoadRunner, effort: Effort, mode: str, say: Callable[[str], 
     return GeneratorCeiling(mode, low, high, runs, best.latency, best.lag, note)
 
 
-def _attempt(runner: LoadRunner, effort: Effort, mode: str, rate: float) -> tuple[LoadGenResult, int]:
+def _attempt(runner: LoadRunner, effort: CeilingSearch, mode: str, rate: float) -> tuple[LoadGenResult, int]:
     """The first valid run of some at a rate, else the last one; something else on the machine may disturb one."""
     enough = minimum_queries(_LATE, effort.percentile)
     for attempt in range(1, effort.tries + 1):
