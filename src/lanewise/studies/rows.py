@@ -39,7 +39,7 @@ class ValueKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class StudyRow:
+class ExpressionRow:
     """One row as expressions see it: `value` is its value of that kind."""
 
     observation: Observation
@@ -85,7 +85,7 @@ class StudyRows:
         self.tables = dict.fromkeys(row.table for row in rows)
         self.fields = {name for row in rows for name in row.settings} | {"label", "system", "metric", "extrapolated"}
 
-    def rows(self, table: str | None = None, **where: Any) -> list[StudyRow]:
+    def rows(self, table: str | None = None, **where: Any) -> list[ExpressionRow]:
         """The rows of a table (all tables if none is named) whose fields equal `where`; NotStated if none has a value.
 
         UnknownName for a table or a field that no row has.
@@ -134,23 +134,23 @@ class StudyRows:
         self.limit.spend(len(self.all))
         return [row for row in self.all if table in (None, row.table) and _matches(row, where)]
 
-    def _with_value(self, rows: Iterable[Observation]) -> list[StudyRow]:
-        return [StudyRow(row, value, self.kind) for row in rows if (value := self.kind.of(row)) is not None]
+    def _with_value(self, rows: Iterable[Observation]) -> list[ExpressionRow]:
+        return [ExpressionRow(row, value, self.kind) for row in rows if (value := self.kind.of(row)) is not None]
 
 
-def use(row: StudyRow, text: str) -> float:
+def use(row: ExpressionRow, text: str) -> float:
     """The highest predicted use (0..1) of the row's resources whose name contains `text`; | separates texts.
 
     NotStated for published and measured values.
     """
-    if isinstance(row, StudyRow):
+    if isinstance(row, ExpressionRow):
         row.needs_prediction("the use of a resource")
     return predicted_use(row, text)
 
 
-def predicted_use(row: StudyRow, text: str) -> float:
+def predicted_use(row: ExpressionRow, text: str) -> float:
     """As `use`, for values of any kind: selects the rows that a statement is about."""
-    if not isinstance(row, StudyRow) or not isinstance(text, str):
+    if not isinstance(row, ExpressionRow) or not isinstance(text, str):
         raise FormatError(f"use({describe(row)}, {describe(text)}) needs a row and a text", hint="use(r, 'host link')")
     words = text.split("|")
     return max((u for name, u in row.observation.use.items() if any(word in name for word in words)), default=0.0)
