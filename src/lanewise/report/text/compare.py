@@ -12,22 +12,25 @@ from lanewise.results.compare import Comparison, RowPair
 def render_comparison(comparison: Comparison, screen: Screen = PIPE) -> str:
     """Pairs with their difference, and what they say together."""
     names = (comparison.left_name, comparison.right_name)
+    rows = [_row(pair) for pair in comparison.pairs]
+    alike = len(rows) > 1 and len({row[1] for row in rows}) == 1  # then tables tell rows apart
     columns = [
-        Column("table", drop=6, wrap=True), Column("row", wrap=True), Column("flow", drop=5, wrap=True),
+        Column("table", drop=0 if alike else 6, wrap=True), Column("row", drop=8 if alike else 0, wrap=True),
+        Column("flow", drop=5, wrap=True),
         Column("metric", drop=4), Column("unit"), *(Column(name, number=True) for name in names),
         Column("difference", number=True), Column("verdict"), Column("limits", drop=7, wrap=True),
         Column("measured differently", drop=3, wrap=True),
     ]  # fmt: skip
-    table = Table(columns, [_row(pair) for pair in comparison.pairs])
+    table = Table(columns, rows)
     lines = [render_table(table, screen), ""]
     known = [pair.difference_pct for pair in comparison.pairs if pair.difference_pct is not None]
     if known:
         rms = (sum(value * value for value in known) / len(known)) ** 0.5
         lines.append(f"{len(known)} pairs: rms difference {rms:.1f} %, largest {max(known, key=abs):+.1f} %")
     lines += _measured(comparison)
-    for name, rows in zip(names, (comparison.only_left, comparison.only_right), strict=True):
-        if rows:
-            lines.append(f"{len(rows)} rows of {name} have no counterpart on the other side")
+    for name, unmatched in zip(names, (comparison.only_left, comparison.only_right), strict=True):
+        if unmatched:
+            lines.append(f"{len(unmatched)} rows of {name} have no counterpart on the other side")
     return "\n".join(screen.wrap(line, 2) if number else line for number, line in enumerate(lines))
 
 
