@@ -12,7 +12,7 @@ from lanewise.results.compare import Comparison, RowPair
 def render_comparison(comparison: Comparison, screen: Screen = PIPE) -> str:
     """Pairs with their difference, and what they say together."""
     names = (comparison.left_name, comparison.right_name)
-    rows = [_row(pair) for pair in comparison.pairs]
+    rows: list[Sequence[str | TableCell]] = [_row(pair) for pair in comparison.pairs]
     alike = len(rows) > 1 and len({row[1] for row in rows}) == 1  # then tables tell rows apart
     columns = [
         Column("table", drop=0 if alike else 6, wrap=True), Column("row", drop=8 if alike else 0, wrap=True),
