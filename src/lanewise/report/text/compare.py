@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lanewise import units
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, TableCell, render_table
