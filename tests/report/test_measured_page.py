@@ -150,7 +150,7 @@ def test_a_study_shows_measured_beside_predicted_and_how_far_the_prediction_lies
     study = replace(run.studies[0], rows=(replace(first, measured=seen), *run.studies[0].rows[1:]))
     text = text_of(report_html(replace(run, studies=(study, *run.studies[1:]))))
     assert "Predicted against published and measured" in text
-    assert "1 row beside a measured value: predicted rms 2.0 %, worst +2.0 %" in text
+    assert "1 row has a measured value: predicted rms 2.0 %, worst +2.0 %" in text
     assert "off measured" in text
     assert "measured: run.json: made up" in text
 

@@ -195,7 +195,7 @@ def test_a_part_that_is_missing_leaves_no_empty_frame(part: str) -> None:
     heads = {
         "percentiles": "Latency by percentile", "stages": "Where a query’s time goes", "utilization": "Busiest links",
         "search_runs": "Search for the largest", "advice": "What would raise it", "assumptions": "Assumed",
-        "rests_on": "Rests on",
+        "rests_on": "Based on",
     }  # fmt: skip
     assert heads[part] in served(at_peak())
     less: ServiceResult = replace(at_peak(), **{part: ()})

@@ -112,7 +112,7 @@ def test_measured_values_are_saved_read_back_and_counted_in_the_accuracy(study: 
     assert run_from_json(run_to_json(whole), "x") == whole
     assert '"measured_residual_pct": ' in run_to_json(whole)
     page = accuracy_page(whole)
-    assert "7 rows beside a measured value" in page
+    assert "7 rows have a measured value" in page
     assert "| copies | in | GB/s | 55.00 |" in page
     assert "## Against measured values, by study" in page
 

@@ -107,7 +107,7 @@ def test_every_row_says_what_it_is_and_every_prediction_what_limits_it(name: str
         assert row.table
         assert row.unit
         assert row.value is not None or row.note
-        if row.value is not None and "computed:" not in row.note:
+        if row.value is not None and "computed from other rows" not in row.note:
             assert row.limit
             assert row.rests_on
             assert row.basis is not None

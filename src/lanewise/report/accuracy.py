@@ -121,7 +121,7 @@ def _methods(study: StudyRun) -> list[str]:
         groups[method.own_name if len(compared) == 1 else f"{method.own_name}, on the rows of {method.name}"] = (
             method.own
         )
-        groups[method.name] = method.other
+        groups[method.name] = method.residuals
     return ["The same rows by another method:", _residuals("method", groups)]
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from lanewise import units
-from lanewise.report import methods, page
+from lanewise.report import methods
+from lanewise.report.words import NONE, anchor, grade
 from lanewise.results.match import CONTEXT, METHOD, identity
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Chart, Series
@@ -95,7 +96,7 @@ def parts(rows: Iterable[Observation]) -> list[MeasuredScenario]:
         groups.setdefault(row.scenario, []).append(row)
     made: list[MeasuredScenario] = []
     for name, members in groups.items():
-        one = page.anchor("measured", name)
+        one = anchor("measured", name)
         taken = sum(part.anchor == one or part.anchor.startswith(f"{one}--") for part in made)
         made.append(_part(name, f"{one}--{taken + 1}" if taken else one, members, most))
     return made
@@ -128,11 +129,11 @@ def _longest(lengths: Iterable[int]) -> int:
     return MOST_ROWS
 
 
-def _part(name: str, anchor: str, rows: list[Observation], most: int) -> MeasuredScenario:
+def _part(name: str, ident: str, rows: list[Observation], most: int) -> MeasuredScenario:
     common, note = _common(rows), _common_note(rows)
     said = " · ".join(filter(None, (_common_text(rows, common), note)))
     rows = [replace(row, note=_less(row.note, note)) if row.value is not None else row for row in rows]
-    made = MeasuredScenario(name, anchor, _summary(rows), said, rows)
+    made = MeasuredScenario(name, ident, _summary(rows), said, rows)
     for unit in dict.fromkeys(row.display_unit for row in rows):
         told = [row for row in rows if row.display_unit == unit]
         table = _table(told[:most], rows, frozenset(common))
@@ -209,7 +210,7 @@ def _cell(row: Observation, common: frozenset[str], heads: Sequence[str], togeth
     ends = ("", "") if share is None else (_number(row.display(row.low)), _number(row.display(row.high)))
     return MeasuredRow(
         flow=row.flow, settings=settings(row), metric=row.metric, path=row.path,
-        value=_number(row.display(row.value)) or page.NONE, low=ends[0], high=ends[1],
+        value=_number(row.display(row.value)) or NONE, low=ends[0], high=ends[1],
         spread="" if share is None else f"{share:.1f}", samples=str(len(row.samples) or ""), how=", ".join(words),
         note=row.note or ("not measured, no reason given" if row.value is None else ""),
         compared=tuple(_compared(row, head) for head in heads),
@@ -222,7 +223,7 @@ def _compared(row: Observation, head: str) -> tuple[str, str, str]:
         return "", "", ""
     if row.value is None or not value:
         return _number(row.display(value)), "", ""
-    return _number(row.display(value)), f"{row.value / value:.3f}", page.grade(100 * (row.value / value - 1))
+    return _number(row.display(value)), f"{row.value / value:.3f}", grade(100 * (row.value / value - 1))
 
 
 def settings(row: Observation) -> str:

@@ -7,44 +7,51 @@ from dataclasses import dataclass
 from lanewise.report import measured, measured_plots
 from lanewise.report.plots import plot
 from lanewise.report.surfaces import is_wide
+from lanewise.report.table import Table
+from lanewise.report.text.run import measured_table
 from lanewise.results.run import Run
 
 MOST_DRAWN = 500_000  # characters of charts on one page, so that it stays under 1.5 MB
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredPart:
+class MeasuredSection:
     """One scenario as the template needs it; a chart is title, SVG, note, and whether it takes the whole width."""
 
     part: measured.MeasuredScenario
     charts: list[tuple[str, str, str, bool]]
 
-    def folded(self, table: measured.MeasuredTable) -> bool:
-        """Whether a table can wait behind a line, as a chart shows what it says and nothing is compared in it."""
-        return bool(self.charts) and len(table.cells) > measured.SHORT and not table.heads
+    @property
+    def tables(self) -> list[tuple[Table, int, bool]]:
+        """Each table, how many rows it leaves out, and whether it waits behind a line as a chart shows what it says."""
+        return [
+            (measured_table(table), table.left_out,
+             bool(self.charts) and len(table.cells) > measured.SHORT and not table.heads)
+            for table in self.part.tables
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPage:
-    """All measured rows: the sentence about them, a part for each scenario, and the samples that scatter most."""
+    """All measured rows: the sentence about them, a section for each scenario, and the samples that scatter most."""
 
     overview: str
-    parts: list[MeasuredPart]
+    sections: list[MeasuredSection]
     scatter: str
     scattered: int
 
 
 def measured_page(run: Run) -> MeasuredPage:
     """What a page shows of the rows that a run measured outside any study."""
-    parts: list[MeasuredPart] = []
+    sections: list[MeasuredSection] = []
     drawn = 0
-    for one in measured.parts(run.rows):
-        charts = _charts(one) if drawn < MOST_DRAWN else []
+    for part in measured.parts(run.rows):
+        charts = _charts(part) if drawn < MOST_DRAWN else []
         drawn += sum(len(picture) for _, picture, _, _ in charts)
-        parts.append(MeasuredPart(one, charts))
+        sections.append(MeasuredSection(part, charts))
     widest = measured_plots.widest(run.rows)
     picture = measured_plots.scatter(widest) if widest else ""
-    return MeasuredPage(measured.overview(run.rows), parts, picture, len(widest))
+    return MeasuredPage(measured.overview(run.rows), sections, picture, len(widest))
 
 
 def _charts(part: measured.MeasuredScenario) -> list[tuple[str, str, str, bool]]:

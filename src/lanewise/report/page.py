@@ -2,67 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lanewise import units
 from lanewise.report import measured, methods, services
 from lanewise.report.citations import shortened
+from lanewise.report.study_rows import StudyTable, settings_text, study_tables
+from lanewise.report.table import Column, Table, TableCell, number_columns
+from lanewise.report.words import NONE, anchor, errors, grade, percent, plural, residual_cell, signed
 from lanewise.results import statistics
-from lanewise.results.match import identity
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Run, StudyRun
 from lanewise.results.statistics import Residuals
-
-MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
-_BASES = ("physics", "calibrated", "fitted")
-_IGNORED = ("study", "path", "method")  # a publication does not state them
-
-
-@dataclass(frozen=True, slots=True)
-class RowTexts:
-    """One row of a table: texts as they are printed; `grade` is '', 'off' (> 5 %) or 'far' (> 10 %).
-
-    `beside` is value, residual and grade by each method of the table, empty texts where a method has no value;
-    `measured` the same of what was measured, its residual the prediction's against it.
-    """
-
-    system: str
-    scenario: str
-    flow: str
-    metric: str
-    settings: str
-    published: str
-    value: str
-    interval: str
-    source: str
-    residual: str
-    grade: str
-    limit: str
-    basis: str
-    rests: tuple[int, ...]
-    extrapolated: bool
-    note: str
-    beside: tuple[tuple[str, str, str], ...] = ()
-    measured: tuple[str, str, str] = ("", "", "")
-
-
-@dataclass(frozen=True, slots=True)
-class StudyTable:
-    """Rows of one table of the source in one unit; `columns` are the optional ones that carry something.
-
-    `methods` are the other methods that stand beside the rows.
-    """
-
-    anchor: str
-    title: str
-    unit: str
-    value_head: str
-    cells: tuple[RowTexts, ...]
-    columns: frozenset[str]
-    summary: str
-    common: str = ""
-    methods: tuple[str, ...] = ()
 
 
 @dataclass
@@ -71,42 +23,142 @@ class StudyPage:
 
     study: StudyRun
     anchor: str
-    total: Residuals
-    bases: dict[str, Residuals]
-    limits: dict[str, Residuals]
-    verdict: str
-    methods: list[str] = field(default_factory=list)
-    tables: list[StudyTable] = field(default_factory=list)
-    rests: list[str] = field(default_factory=list)
+    conclusions: Table
+    methods: list[str]
+    tables: list[StudyTable]
+    fits: list[Table]
+    hypotheses: Table
+    limits: Table
+    sources: list[str]
     charts: list[tuple[str, str, str, bool]] = field(default_factory=list)
     drawings: list[tuple[str, str, str]] = field(default_factory=list)
 
-
-def study_pages(run: Run) -> list[StudyPage]:
-    """Every study prepared, without charts and drawings."""
-    return [study_page(study) for study in run.studies]
+    @property
+    def parts(self) -> list[tuple[str, str]]:
+        """Name and anchor of each part that the study has, in the order of the page."""
+        parts = {
+            "conclusions": self.study.conclusions, "charts": self.charts, "drawings": self.drawings,
+            "services": self.study.services, "rows": self.tables, "fits": self.fits, "hypotheses": self.hypotheses.rows,
+            "limits": self.limits.rows, "assumptions": self.study.assumptions, "sources": self.sources,
+            "method": self.study.method,
+        }  # fmt: skip
+        return [(name, f"{self.anchor}-{name}") for name, content in parts.items() if content]
 
 
 def study_page(study: StudyRun) -> StudyPage:
     """One study prepared, without charts and drawings."""
-    rests = list(dict.fromkeys(text for row in study.rows for text in row.rests_on))
+    sources = list(dict.fromkeys(text for row in study.rows for text in row.rests_on))
+    limits = statistics.by_limit(study.rows)
     return StudyPage(
         study=study,
         anchor=anchor(study.name),
-        total=statistics.residuals(study.rows),
-        bases=statistics.by_basis(study.rows),
-        limits=statistics.by_limit(study.rows),
-        verdict=verdict_text([study]),
+        conclusions=_conclusions_table(study),
         methods=[*against_measured(study.rows), *method_lines(study.rows)],
-        tables=_tables(study, rests),
-        rests=[shortened(text) for text in rests],
+        tables=study_tables(study, sources),
+        fits=_fits(study),
+        hypotheses=_hypotheses(study),
+        limits=_limits(limits if len(limits) > 1 else {}),
+        sources=[shortened(text) for text in sources],
     )
 
 
-def anchor(*names: str) -> str:
-    """Names joined as an HTML id."""
-    text = "-".join(names).lower()
-    return "".join(letter if letter.isalnum() else "-" for letter in text).strip("-") or "part"
+def overview(run: Run) -> Table:
+    """Each study with what it finds, its residuals by basis, and how many conclusions hold; all studies last."""
+    rows = [row for study in run.studies for row in study.rows]
+    bases = [name for name, group in statistics.by_basis(rows).items() if group.compared]
+    table = Table([
+        Column("study", wrap=True), Column("finding", wrap=True),
+        *number_columns("rows"), *number_columns("all", *bases, unit="rms (rows)"),
+        Column("worst", "%", number=True), Column("conclusions", wrap=True),
+    ])  # fmt: skip
+    for study in run.studies:
+        name = TableCell(study.title, href=f"#{anchor(study.name)}")
+        table.add(name, study.finding, *_errors_of(study.rows, bases), verdict_text([study]))
+    if len(run.studies) > 1:
+        cells = ("all", "", *_errors_of(rows, bases), verdict_text(run.studies))
+        table.add(*(TableCell(cell if isinstance(cell, str) else cell.text, "sum") for cell in cells))
+    return table
+
+
+def _errors_of(rows: Sequence[Observation], bases: Sequence[str]) -> list[str | TableCell]:
+    total, groups = statistics.residuals(rows), statistics.by_basis(rows)
+    errors = [f"{percent(group.rms_pct)} ({group.compared})" if group and group.compared else NONE
+              for group in (total, *(groups.get(name) for name in bases))]  # fmt: skip
+    return [f"{total.rows:,}", *errors, residual_cell(total.worst_pct)]
+
+
+def far_rows(studies: Sequence[StudyRun]) -> Table:
+    """The predictions that are off by more than 10 %, the worst first."""
+    far = sorted(
+        ((study, row, row.residual_pct) for study in studies for row in study.rows
+         if row.role == "prediction" and row.residual_pct is not None and grade(row.residual_pct) == "far"),
+        key=lambda item: -abs(item[2]),
+    )  # fmt: skip
+    table = Table([
+        *number_columns("off by"), Column("study"), Column("row"), Column("table", drop=4),
+        Column("metric", drop=3), *number_columns("published", "predicted", drop=2), Column("unit", drop=2),
+    ])  # fmt: skip
+    for study, row, residual in far:
+        flow = row.flow if row.flow != row.scenario else ""
+        name = ", ".join(filter(None, [row.scenario, flow, settings_text(row)]))
+        link = TableCell(study.name, href=f"#{anchor(study.name)}-rows")
+        values = [units.number(row.display(value) or 0.0) for value in (row.published, row.value)]
+        off = TableCell(f"{signed(residual)} %", "far")
+        table.add(off, link, name, row.table, row.metric, *values, row.display_unit)
+    return table
+
+
+def _conclusions_table(study: StudyRun) -> Table:
+    words = {
+        True: TableCell("✓ holds", "good"),
+        False: TableCell("✗ does not hold", "bad"),
+        None: TableCell("not evaluated", "quiet"),
+    }
+    rows: list[Sequence[str | TableCell]] = [
+        (words[c.holds], c.says, TableCell(c.shown, "quiet")) for c in study.conclusions
+    ]
+    return Table([Column("verdict"), Column("statement", wrap=True), Column("values behind it", wrap=True)], rows)
+
+
+def _fits(study: StudyRun) -> list[Table]:
+    """The fitted values, and the residuals of rows that a fit did not see."""
+    fitted = Table([
+        Column("figure"), *number_columns("fitted", "started from", "standard error", "rows used"),
+        Column("note", wrap=True),
+    ])  # fmt: skip
+    for fit in study.fitted:
+        error = NONE if fit.spread is None else f"± {100 * fit.spread:.1f} %"
+        fitted.add(fit.key, units.readable(fit.value, fit.unit), units.readable(fit.start, fit.unit), error,
+                   str(fit.used), fit.note)  # fmt: skip
+    unseen = Table(
+        [Column("rows that the fit did not see"), *number_columns("rows"), *number_columns("rms", "worst", unit="%")]
+    )
+    for group in study.left_out:
+        unseen.add(group.group, str(group.rows), TableCell(f"{group.rms_pct:.1f}", grade(group.rms_pct)),
+                   residual_cell(group.worst_pct))  # fmt: skip
+    return [table for table in (fitted, unseen) if table.rows]
+
+
+def _hypotheses(study: StudyRun) -> Table:
+    table = Table([
+        Column("explanation", wrap=True), Column("says", wrap=True), *number_columns("rms", "worst", unit="%"),
+        *number_columns("values fitted"), Column("note", wrap=True),
+    ])  # fmt: skip
+    for h in study.hypotheses:
+        rms = NONE if h.rms_pct is None else f"{h.rms_pct:.1f}"
+        table.add(h.name, h.says, TableCell(rms, grade(h.rms_pct)), residual_cell(h.worst_pct), str(h.fitted), h.note)
+    return table
+
+
+def _limits(groups: Mapping[str, Residuals]) -> Table:
+    table = Table(
+        [Column("limit", wrap=True), *number_columns("rows"), *number_columns("rms", "mean", "worst", unit="%")]
+    )
+    for name, group in groups.items():
+        rms = NONE if group.rms_pct is None else f"{group.rms_pct:.1f}"
+        table.add(name, str(group.rows), TableCell(rms, grade(group.rms_pct)), signed(group.mean_pct),
+                  residual_cell(group.worst_pct))  # fmt: skip
+    return table
 
 
 def verdict_text(studies: Iterable[StudyRun]) -> str:
@@ -120,247 +172,60 @@ def verdict_text(studies: Iterable[StudyRun]) -> str:
 
 def method_lines(rows: Sequence[Observation]) -> list[str]:
     """'20 rows: predicted rms 3.1 %, worst −7.4 %; steady state rms 8.8 %, worst +21.5 %', one line a method."""
-    found = methods.methods(rows)
     return [
-        f"{one.other.compared} row{'s' * (one.other.compared != 1)}: {one.own_name} {_spread(one.own)}; "
-        f"{one.name} {_spread(one.other)}"
-        for one in found
+        f"{plural(method.residuals.compared, 'row')}: {method.own_name} {errors(method.own)}; "
+        f"{method.name} {errors(method.residuals)}"
+        for method in methods.methods(rows)
     ]
 
 
 def against_measured(rows: Sequence[Observation]) -> list[str]:
-    """'20 rows beside a measured value: predicted rms 3.1 %, worst −7.4 %', nothing where none is."""
-    found = statistics.against_measured(rows)
-    lies = "" if found.rms_pct is None else f": predicted {_spread(found)}"
-    return [f"{found.rows} row{'s' * (found.rows != 1)} beside a measured value{lies}"] if found.rows else []
-
-
-def _spread(found: Residuals) -> str:
-    return f"rms {percent(found.rms_pct)}, worst {signed(found.worst_pct)} %"
+    """'20 rows have a measured value: predicted rms 3.1 %, worst −7.4 %', nothing where none has."""
+    total = statistics.against_measured(rows)
+    text = "" if total.rms_pct is None else f": predicted {errors(total)}"
+    verb = "has" if total.rows == 1 else "have"
+    return [f"{plural(total.rows, 'row')} {verb} a measured value{text}"] if total.rows else []
 
 
 def headline(run: Run) -> str:
-    """The finding over all studies and services in a few sentences."""
-    loaded = [*run.services, *(one for study in run.studies for one in study.services)]
-    under_load = f"{services.overview(loaded)}." if loaded else ""
-    studies = _studies_headline(run) if run.studies or not (loaded or run.rows) else ""
-    return " ".join(filter(None, [studies, measured.overview(run.rows), under_load]))
+    """What all studies, measured rows and services come to, in a few sentences."""
+    under_load = [*run.services, *(service for study in run.studies for service in study.services)]
+    texts = [_studies_headline(run)] if run.studies or not (under_load or run.rows) else []
+    texts += [measured.overview(run.rows), f"{services.overview(under_load)}." if under_load else ""]
+    return " ".join(filter(None, texts))
 
 
 def _studies_headline(run: Run) -> str:
     total = statistics.overall(run)
-    yes, no, open_ = statistics.verdicts(run.studies)
-    count = len(run.studies)
-    text = f"{total.rows} rows in {count} {'study' if count == 1 else 'studies'}"
-    measured_too = [f"{text}." for text in against_measured([row for study in run.studies for row in study.rows])]
+    rows = [row for study in run.studies for row in study.rows]
+    texts = [f"{plural(total.rows, 'row')} in {'1 study' if len(run.studies) == 1 else f'{len(run.studies)} studies'}."]
     if total.rms_pct is None:
-        return " ".join([f"{text}; none stands beside a published value.", *measured_too])
-    within = percent(total.rms_pct)
-    text += f"; {total.compared} are predictions beside a published value and lie within {within} of it (rms)"
-    text += f", {total.close} of them within 5 %"
-    if total.far:
-        text += f", {total.far} further off than 10 %"
-    text += f"; the worst is off by {signed(total.worst_pct)} %."
-    if yes + no + open_:
-        text += f" Of {yes + no + open_} published conclusions, {yes} hold in these rows"
-        text += f", {no} {'does' if no == 1 else 'do'} not" if no else ""
-        text += f", {open_} could not be evaluated" if open_ else ""
-        text += "."
-    return " ".join([text, *measured_too])
+        texts.append("None has a published value.")
+    else:
+        far = f", {total.far} off by more than 10 %" if total.far else ""
+        verb = "predicts" if total.compared == 1 else "predict"
+        texts.append(
+            f"{total.compared} of them {verb} a published value: {total.close} within 5 % of it{far}, "
+            f"the worst off by {signed(total.worst_pct)} %; the rms error is {percent(total.rms_pct)}."
+        )
+    texts += [f"{text}." for text in against_measured(rows)]
+    published = [study for study in run.studies if _publication(study)]
+    own = [study for study in run.studies if study not in published and study.conclusions]
+    texts.append(_conclusions(published, "published conclusion", ""))
+    texts.append(_conclusions(own, "unpublished conclusion", f" ({', '.join(study.name for study in own)})"))
+    return " ".join(filter(None, texts))
 
 
-def percent(value: float | None) -> str:
-    """'3.2 %', or a dash for None."""
-    return NONE if value is None else f"{value:.1f} %"
+def _publication(study: StudyRun) -> bool:
+    """Whether somebody published values that the study's conclusions are about."""
+    return any(row.published is not None or row.source is Source.PUBLISHED for row in study.rows)
 
 
-def signed(value: float | None) -> str:
-    """'+3.2' with a true minus sign, or a dash for None."""
-    if value is None:
-        return NONE
-    text = f"{abs(value):.1f}"
-    if text == "0.0":
-        return "0.0"
-    return ("+" if value > 0 else MINUS) + text
-
-
-def grade(residual: float | None) -> str:
-    """'' up to 5 %, 'off' up to 10 %, 'far' beyond."""
-    if residual is None or abs(residual) <= statistics.CLOSE_PCT:
+def _conclusions(studies: Sequence[StudyRun], noun: str, names: str) -> str:
+    """'Of 31 published conclusions, 28 hold in these rows, 2 do not, 1 could not be evaluated.'"""
+    yes, no, unknown = statistics.verdicts(studies)
+    if not yes + no + unknown:
         return ""
-    return "far" if abs(residual) > statistics.FAR_PCT else "off"
-
-
-def settings_text(row: Observation) -> str:
-    """'gpus 4, path 3'."""
-    return ", ".join(f"{key} {value}" for key, value in row.settings.items())
-
-
-def places(values: Iterable[float]) -> int:
-    """How many decimals a column needs so that its published figures keep theirs, at most 3."""
-    most = 0
-    for value in values:
-        text = repr(float(value))
-        if "e" not in text and not text.endswith(".0"):
-            most = max(most, len(text.split(".")[1]))
-    return min(most, 3)
-
-
-def plain(value: float | None, decimals: int) -> str:
-    """A number with thousands separated and a fixed count of decimals; 'unknown' for None."""
-    if value is None:
-        return "unknown"
-    if value and (abs(value) >= 1e12 or abs(value) < 0.5 * 10.0**-decimals):
-        return units.number(value, 3)
-    return f"{value:,.{decimals}f}".replace("-", MINUS)
-
-
-def _tables(study: StudyRun, rests: Sequence[str]) -> list[StudyTable]:
-    groups: dict[tuple[str, str], list[Observation]] = {}
-    for row in _without_repeats(study.rows):
-        groups.setdefault((row.table, row.display_unit), []).append(row)
-    seen: dict[str, int] = {}
-    tables = []
-    for (name, unit), rows in groups.items():
-        title = name or "Rows"
-        if sum(other == name for other, _ in groups) > 1:
-            title += f", {unit}"
-        base = anchor(study.name, "table", title)
-        seen[base] = seen.get(base, 0) + 1
-        unique = base if seen[base] == 1 else f"{base}-{seen[base]}"
-        tables.append(_table(unique, title, unit, rows, rests))
-    return tables
-
-
-def _without_repeats(rows: Sequence[Observation]) -> list[Observation]:
-    # A published row says nothing new where a prediction already stands beside the same figure.
-    beside = {
-        identity(row, _IGNORED) for row in rows if row.source is not Source.PUBLISHED and row.published is not None
-    }
-    return [row for row in rows if row.source is not Source.PUBLISHED or identity(row, _IGNORED) not in beside]
-
-
-def _table(name: str, title: str, unit: str, rows: Sequence[Observation], rests: Sequence[str]) -> StudyTable:
-    figures = [v for row in rows if (v := row.display(row.published)) is not None]
-    sample = figures or [v for row in rows if (v := row.display(row.value)) is not None]
-    decimals = places(figures) if figures else _by_size(sample)
-    if not figures and all(float(value).is_integer() for value in sample):
-        decimals = 0  # counts, such as hops
-    many = len({row.metric for row in rows}) > 1
-    # A prediction keeps one more digit than whole published figures below 1,000, so that 94.7 is not shown as 95.
-    finer = 1 if decimals == 0 and figures and max(map(abs, figures)) < 1000 else decimals
-    others = tuple(methods.names(rows))
-    cells = tuple(_cell(row, decimals, finer, rests, others) for row in rows)
-    sources = {row.source for row in rows if row.source is not Source.PUBLISHED}
-    optional = (
-        "scenario",
-        "flow",
-        "settings",
-        "interval",
-        "limit",
-        "basis",
-        "rests",
-        "note",
-        "published",
-        "residual",
-    )
-    columns = {key for key in optional if any(getattr(cell, key) not in ("", ()) for cell in cells)}
-    columns |= {"metric"} if many else set()
-    columns |= {"system"} if len({row.system for row in rows}) > 1 else set()
-    columns |= {"source"} if len(sources) > 1 else set()
-    columns |= {"measured"} if any(row.measured for row in rows) else set()
-    common = _common(cells, columns, many)
-    columns -= set(common)
-    only = next(iter(sources)).value if len(sources) == 1 else "value"
-    metric = "" if many or not rows[0].metric else f": {rows[0].metric}"
-    return StudyTable(
-        name,
-        title + metric,
-        unit,
-        only,
-        cells,
-        frozenset(columns),
-        _summary(rows),
-        ", ".join(common.values()),
-        others,
-    )
-
-
-def _common(cells: Sequence[RowTexts], columns: set[str], many: bool) -> dict[str, str]:
-    """What is the same in every row, said once above the table if something else tells rows apart."""
-    keys: list[str] = [key for key in ("flow", "scenario", "system", "settings") if key in columns]
-    same = {key: getattr(cells[0], key) for key in keys if len({getattr(cell, key) for cell in cells}) == 1}
-    told = many or len(same) < len(keys)
-    return same if len(cells) > 1 and told else {}
-
-
-def _by_size(values: Sequence[float]) -> int:
-    largest = max((abs(value) for value in values), default=0.0)
-    return 0 if largest >= 1000 else 1 if largest >= 100 else 2 if largest >= 1 else 3
-
-
-def _summary(rows: Sequence[Observation]) -> str:
-    found = statistics.residuals(rows)
-    if found.rms_pct is None:
-        return ""
-    return f"{_spread(found)}, {found.compared} of {found.rows} compared"
-
-
-def _cell(row: Observation, decimals: int, finer: int, rests: Sequence[str], others: Sequence[str]) -> RowTexts:
-    published_row = row.source is Source.PUBLISHED
-    published = row.display(row.value if published_row else row.published)
-    low, high = row.display(row.low), row.display(row.high)
-    interval = f"{plain(low, decimals)} to {plain(high, decimals)}" if low is not None and high is not None else ""
-    note = row.note or ("no reason given" if row.value is None else "")
-    if row.measured is not None:
-        note = "; ".join(filter(None, [note, f"measured: {row.measured.note}"]))
-    if row.role != "prediction":
-        note = f"{row.role}; {note}" if note else row.role
-    return RowTexts(
-        system=row.system,
-        scenario=row.scenario,
-        flow=row.flow,
-        metric=row.metric,
-        settings=settings_text(row),
-        published="" if published is None else plain(published, decimals),
-        value="" if published_row else plain(row.display(row.value), finer),
-        interval=interval,
-        source=row.source.value,
-        residual="" if row.residual_pct is None else signed(row.residual_pct),
-        grade=grade(row.residual_pct),
-        limit=row.limit,
-        basis=row.basis.value if row.basis else "",
-        rests=tuple(rests.index(text) + 1 for text in row.rests_on),
-        extrapolated=row.extrapolated or row.source is Source.EXTRAPOLATED,
-        note=note,
-        beside=tuple(_beside(row, name, finer) for name in others),
-        measured=_measured(row, finer),
-    )
-
-
-def _beside(row: Observation, method: str, decimals: int) -> tuple[str, str, str]:
-    if method not in row.comparisons:
-        return ("", "", "")
-    residual = row.comparison_residuals_pct[method]
-    return (
-        plain(row.display(row.comparisons[method]), decimals),
-        "" if residual is None else signed(residual),
-        grade(residual),
-    )
-
-
-def _measured(row: Observation, decimals: int) -> tuple[str, str, str]:
-    if row.measured is None:
-        return ("", "", "")
-    residual = row.measured_residual_pct
-    return (
-        plain(row.display(row.measured.value), decimals),
-        "" if residual is None else signed(residual),
-        grade(residual),
-    )
-
-
-def basis_names(pages: Iterable[StudyPage]) -> list[str]:
-    """The bases that occur, weakest claim last, then other sources such as measured."""
-    found = {name for page in pages for name, group in page.bases.items() if group.compared}
-    return [*(name for name in _BASES if name in found), *sorted(found - set(_BASES))]
+    text = f"Of {plural(yes + no + unknown, noun)}{names}, {yes} {'holds' if yes == 1 else 'hold'} in these rows"
+    text += f", {no} {'does' if no == 1 else 'do'} not" if no else ""
+    return text + (f", {unknown} could not be evaluated" if unknown else "") + "."

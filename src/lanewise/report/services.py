@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lanewise import units
-from lanewise.report import page
 from lanewise.report.citations import shortened
+from lanewise.report.words import MINUS, NONE
 from lanewise.results.search_run import SearchRun
 from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage
 
@@ -179,7 +179,7 @@ def stage_rows(loaded: ServiceResult) -> list[tuple[str, str, str, str, str]]:
 
 
 def _share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f}" if whole > 0 else page.NONE
+    return f"{100 * part / whole:.0f}" if whole > 0 else NONE
 
 
 def longest(stages: Iterable[Stage]) -> float:
@@ -301,7 +301,7 @@ def _gain(one: Advice) -> str:
         return ""
     change = 100 * (one.gain - 1)
     text = f"{abs(change):.0f}"
-    return "0 %" if text == "0" else f"{'+' if change > 0 else page.MINUS}{text} %"
+    return "0 %" if text == "0" else f"{'+' if change > 0 else MINUS}{text} %"
 
 
 def tried_rows(loaded: ServiceResult) -> list[tuple[str, str, str, str, str, str]]:

@@ -42,10 +42,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TableCell:
-    """A text and how good it is: '', 'off' and 'far' of a residual, 'good' and 'bad' of a verdict, 'quiet', 'sum'."""
+    """A text and how good it is: '', 'off' and 'far' of a residual, 'good' and 'bad' of a verdict, 'quiet', 'sum'.
+
+    `href` is where it leads to on a page, `swatch` the colour that a chart gives to its row.
+    """
 
     text: str
     grade: str = ""
+    href: str = ""
+    swatch: str = ""
 
 
 @dataclass
@@ -60,6 +65,10 @@ class Table:
         """One more row."""
         self.rows.append(cells)
 
+    def filled(self) -> list[int]:
+        """The indices of the columns that have any text."""
+        return [i for i, _ in enumerate(self.columns) if any(cell_text(row[i]) for row in self.rows)]
+
 
 def number_columns(*titles: str, unit: str = "", drop: int = 0) -> list[Column]:
     """Columns of numbers."""
@@ -73,7 +82,7 @@ def cell_text(cell: str | TableCell) -> str:
 
 def render_table(table: Table, screen: Screen = PIPE) -> str:
     """The table in the width of the screen; columns without any text are left out, dropped ones named below."""
-    filled = [i for i, _ in enumerate(table.columns) if any(cell_text(row[i]) for row in table.rows)]
+    filled = table.filled()
     kept, widths = _fit(table, filled, screen.width)
     titles = screen.wrap(table.title, GAP).split("\n") if table.title else []
     lines = [screen.style(title, "bold") for title in titles]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from lanewise import units
+from lanewise.report.table import TableCell
 from lanewise.results import statistics
+from lanewise.results.statistics import Residuals
 from lanewise.topology.model import Link
+
+MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
 
 
 def link_speed(link: Link) -> str:
@@ -34,3 +38,34 @@ def clock(seconds: float) -> str:
     """'0 s', '40.83 ms', '0.105 us'."""
     unit = "s" if seconds >= 1 or seconds == 0 else "ms" if seconds >= 1e-3 else "us"
     return units.show(seconds, unit)
+
+
+def anchor(*names: str) -> str:
+    """Names joined as an HTML id."""
+    text = "-".join(names).lower()
+    return "".join(letter if letter.isalnum() else "-" for letter in text).strip("-") or "part"
+
+
+def percent(value: float | None) -> str:
+    """'3.2 %', or a dash for None."""
+    return NONE if value is None else f"{value:.1f} %"
+
+
+def signed(value: float | None) -> str:
+    """'+3.2' with a true minus sign, or a dash for None."""
+    if value is None:
+        return NONE
+    text = f"{abs(value):.1f}"
+    if text == "0.0":
+        return "0.0"
+    return ("+" if value > 0 else MINUS) + text
+
+
+def errors(total: Residuals) -> str:
+    """'rms 3.1 %, worst −7.4 %'."""
+    return f"rms {percent(total.rms_pct)}, worst {signed(total.worst_pct)} %"
+
+
+def residual_cell(value: float | None) -> TableCell:
+    """A residual in %, graded by how large it is."""
+    return TableCell(signed(value), grade(value))

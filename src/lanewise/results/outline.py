@@ -211,16 +211,16 @@ def _line(
     use: Mapping[tuple[str, str], float],
 ) -> OutlineLine:
     a, b, kind = key
-    forward, back = list(flow.pairs), [(end, start) for start, end in flow.pairs]
+    forth, back = list(flow.pairs), [(end, start) for start, end in flow.pairs]
     return OutlineLine(
         a,
         b,
         kind,
         label=_link_label(flow.links),
         tree=plan.parent.get(b) == a,
-        load_ab=_total(loads, forward),
+        load_ab=_total(loads, forth),
         load_ba=_total(loads, back),
-        use_ab=_highest(use, forward),
+        use_ab=_highest(use, forth),
         use_ba=_highest(use, back),
     )
 
@@ -253,12 +253,12 @@ def _volume_label(name: str, raid: int, drives: int) -> str:
 
 
 def _path(plan: Nest, label: str, index: int, nodes: Sequence[str]) -> OutlinePath:
-    boxes: list[str] = []
+    names: list[str] = []
     for node in nodes:
         for name in plan.route_boxes(node):
-            if not boxes or boxes[-1] != name:
-                boxes.append(name)
-    return OutlinePath(label, index, tuple(boxes))
+            if not names or names[-1] != name:
+                names.append(name)
+    return OutlinePath(label, index, tuple(names))
 
 
 def _notes(system: System) -> tuple[str, ...]:

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from lanewise import units
 from lanewise.report import measured, page
 from lanewise.report.screen import PIPE, Screen
-from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
+from lanewise.report.study_rows import EXTRAPOLATED, StudyTable
+from lanewise.report.table import Column, Table, TableCell, cell_text, number_columns, render_table
 from lanewise.report.text.matrices import render_matrix
 from lanewise.report.text.service import render_service, services_table
-from lanewise.report.words import grade, plural
+from lanewise.report.words import NONE, grade, plural, signed
 from lanewise.results import statistics
 from lanewise.results.observation import Observation
 from lanewise.results.run import Conclusion, Run, StudyRun
@@ -71,7 +72,7 @@ def _summary(run: Run, screen: Screen) -> str:
     for study in run.studies:
         total = statistics.residuals(study.rows)
         table.add(study.name, str(total.rows), str(total.compared), _rms(total),
-                  TableCell(page.signed(total.worst_pct), grade(total.worst_pct)),
+                  TableCell(signed(total.worst_pct), grade(total.worst_pct)),
                   page.verdict_text([study]).replace(" hold", ""))  # fmt: skip
     head, *lines = render_table(table, screen).split("\n")
     for number, study in enumerate(run.studies):
@@ -98,25 +99,14 @@ def _failed(studies: Sequence[StudyRun], screen: Screen) -> str:
 
 def _far(studies: Sequence[StudyRun], screen: Screen) -> str:
     """The predictions that are off by more than 10 %, the worst first."""
-    far = sorted(
-        ((study, row, row.residual_pct) for study in studies for row in study.rows
-         if row.role == "prediction" and row.residual_pct is not None and abs(row.residual_pct) > statistics.FAR_PCT),
-        key=lambda item: -abs(item[2]),
-    )  # fmt: skip
-    if not far:
+    table = page.far_rows(studies)
+    if not table.rows:
         return ""
-    table = Table([
-        *number_columns("off by"), Column("study"), Column("row"), Column("table", drop=4), Column("metric", drop=3),
-        *number_columns("published", "predicted", drop=2), Column("unit", drop=2),
-    ])  # fmt: skip
-    for study, row, residual in far[:MOST_FAR_ROWS]:
-        settings = page.settings_text(row)
-        name = ", ".join(filter(None, [row.scenario, row.flow if row.flow != row.scenario else "", settings]))
-        table.add(TableCell(f"{page.signed(residual)} %", "far"), study.name, name, row.table, row.metric,
-                  _number(row.display(row.published)), _number(row.display(row.value)), row.display_unit)  # fmt: skip
-    more = len(far) - MOST_FAR_ROWS
-    head = screen.style(f"{plural(len(far), 'row')} off by more than {statistics.FAR_PCT:g} %, the worst first", "bold")
-    return "\n".join([head, render_table(table, screen), *([f"  and {more} more: --rows"] if more > 0 else [])])
+    more = len(table.rows) - MOST_FAR_ROWS
+    text = f"{plural(len(table.rows), 'row')} off by more than {statistics.FAR_PCT:g} %, the worst first"
+    table.rows = table.rows[:MOST_FAR_ROWS]
+    rest = [f"  and {more} more: --rows"] if more > 0 else []
+    return "\n".join([screen.style(text, "bold"), render_table(table, screen), *rest])
 
 
 def _study(study: StudyRun, screen: Screen) -> str:
@@ -137,7 +127,7 @@ def _conclusion(conclusion: Conclusion, screen: Screen) -> str:
 
 
 def _rms(group: Residuals | None) -> str:
-    return page.NONE if group is None or group.rms_pct is None else f"{group.rms_pct:.1f}"
+    return NONE if group is None or group.rms_pct is None else f"{group.rms_pct:.1f}"
 
 
 def _number(value: float | None) -> str:
@@ -157,11 +147,12 @@ def render_measured(rows: Iterable[Observation], screen: Screen = PIPE) -> str:
             blocks.append(render_matrix(sources, targets, values, matrix.title, screen))
         for table in part.tables:
             more = f"\n{table.left_out} more rows are in the run's file" if table.left_out else ""
-            blocks.append(render_table(_measured(table), screen) + more)
+            blocks.append(render_table(measured_table(table), screen) + more)
     return "\n\n".join(blocks)
 
 
-def _measured(table: measured.MeasuredTable) -> Table:
+def measured_table(table: measured.MeasuredTable) -> Table:
+    """Measured rows in one unit, as the terminal and the page show them."""
     unit = table.unit
     columns = [
         Column("flow", wrap=True), Column("settings", drop=2, wrap=True), Column("metric", drop=1),
@@ -181,28 +172,11 @@ def _measured(table: measured.MeasuredTable) -> Table:
     return sheet
 
 
-def _rows(table: page.StudyTable) -> Table:
-    unit = "" if table.unit == "1" else table.unit
-    columns = [
-        Column("system", drop=2, wrap=True), Column("scenario", wrap=True), Column("flow", drop=3, wrap=True),
-        Column("metric", wrap=True), Column("settings", drop=1, wrap=True), Column("source", drop=2),
-        *number_columns("published", table.value_head, unit=unit), Column("residual", "%", number=True),
-        Column("measured", unit, number=True), Column("off meas.", "%", number=True),
-        *(Column(method, f"{unit} (res. %)", number=True, drop=4) for method in table.methods),
-        Column("limit", drop=4, wrap=True), Column("basis", drop=5), Column("note", drop=6, wrap=True),
-    ]  # fmt: skip
-    title = f"{table.title} ({table.common})" if table.common else table.title
-    if any(cell.extrapolated for cell in table.cells):
-        title += "   (* extrapolated)"
-    sheet = Table(columns, title=title)
-    for cell in table.cells:
-        mark = " *" if cell.extrapolated else ""
-        texts = [getattr(cell, key) if key in table.columns else ""
-                 for key in ("system", "scenario", "flow", "metric", "settings", "source")]  # fmt: skip
-        sheet.add(
-            *texts, cell.published + (mark if cell.published else ""), cell.value + ("" if cell.published else mark),
-            TableCell(cell.residual, cell.grade), cell.measured[0], TableCell(cell.measured[1], cell.measured[2]),
-            *(f"{value} ({residual})" if residual else value for value, residual, _ in cell.beside),
-            cell.limit, cell.basis, cell.note,
-        )  # fmt: skip
-    return sheet
+def _rows(rows: StudyTable) -> Table:
+    """The table of the page without the numbers of sources, as their list is on the page."""
+    columns = [i for i, column in enumerate(rows.table.columns) if column.title != "based on"]
+    title = " · ".join(filter(None, [rows.title, rows.summary]))
+    if any(cell_text(row[i]) == EXTRAPOLATED for row in rows.table.rows for i in columns):
+        title += f"   ({EXTRAPOLATED} extrapolated)"
+    cells = [[row[i] for i in columns] for row in rows.table.rows]
+    return Table([rows.table.columns[i] for i in columns], list(cells), title)
