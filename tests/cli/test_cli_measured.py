@@ -70,7 +70,7 @@ def test_a_study_stands_beside_a_measured_run(lanewise, folder):
     done = lanewise("study", "run", "pair.yaml", "--measured", "before.json", "--json", "out.json")
     assert done.returncode == 0
     assert "off meas." in done.stdout
-    assert "1 of 1 rows stand beside a measured value of before.json" in done.stderr
+    assert "1 of 1 rows have a measured value in before.json" in done.stderr
     (row,) = json.loads((folder / "out.json").read_text(encoding="utf-8"))["studies"][0]["rows"]
     assert row["measured"]["value"] == pytest.approx(55.5e9, rel=0.01)
     assert row["measured_residual_pct"] is not None
