@@ -55,7 +55,7 @@ def run(words: list[str], delay: float | None) -> tuple[subprocess.CompletedProc
 def outcome(done: subprocess.CompletedProcess[str]) -> str:
     """How a process ended, in a word."""
     if "Traceback" in done.stderr or "Exception ignored" in done.stderr:
-        return "traceback" if "/lanewise/" in done.stderr else "traceback of Python's own start"
+        return "traceback" if "/lanewise/cli/" in done.stderr else "traceback of Python's own start"
     if done.returncode == 130 and done.stderr.endswith("interrupted\n"):
         return "interrupted, 130"
     return "killed by the signal" if done.returncode == -signal.SIGINT else f"finished, {done.returncode}"
@@ -75,7 +75,7 @@ def fire(count: int, seed: int) -> list[kept.Record]:
             delay = chance.uniform(0.0, EARLY if number % 3 == 0 else took[verb])
             done, _ = run(words, delay)
             rows.append({"verb": verb.format(folder="FOLDER"), "delay_s": delay, "outcome": outcome(done),
-                         "stderr": done.stderr[-2000:] if "Traceback" in done.stderr else ""})  # fmt: skip
+                         "last_line": done.stderr.strip().rpartition("\n")[2]})  # fmt: skip
     return rows
 
 
