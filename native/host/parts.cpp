@@ -1,13 +1,14 @@
 #include "host/parts.hpp"
 
 #include <algorithm>
-#include <fstream>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "host/failure.hpp"
 #include "host/memory.hpp"
+#include "host/sysfs.hpp"
 
 namespace lanewise::host {
 
@@ -16,24 +17,23 @@ namespace {
 constexpr std::size_t kLeast = std::size_t{8} << 20;  // bytes that are worth a thread
 constexpr std::size_t kMostThreads = 8;               // enough for the bandwidth of one node's memory
 
-// Those of a list such as "0-15,64-79"; none where the kernel does not say.
+// The CPUs of a list such as "0-15,64-79"; none if the kernel does not say.
 std::vector<int> cpus_of(int node) {
-  std::ifstream list("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist");
+  const std::string list = first_line("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist");
   std::vector<int> cpus;
-  for (int first = 0; list >> first;) {
-    int last = first;
-    if (list.peek() == '-') list.ignore() >> last;
-    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
-    list.ignore();
+  for (const char* at = list.c_str(); *at != '\0'; at += *at == ',' ? 1 : 0) {
+    char* end = nullptr;
+    const long first = std::strtol(at, &end, 10);
+    if (end == at) break;
+    const long last = *end == '-' ? std::strtol(end + 1, &end, 10) : first;
+    for (long cpu = first; cpu <= last; ++cpu) cpus.push_back(static_cast<int>(cpu));
+    at = end;
   }
   return cpus;
 }
 
 bool has_one_node() {
-  std::ifstream online("/sys/devices/system/node/online");
-  std::string nodes;
-  online >> nodes;
-  return nodes.find_first_of("-,") == std::string::npos;
+  return first_line("/sys/devices/system/node/online").find_first_of("-,") == std::string::npos;
 }
 
 void stay_on(const std::vector<int>& cpus) {
