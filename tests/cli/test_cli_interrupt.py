@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from pathlib import Path
 
@@ -114,10 +115,14 @@ sys.exit(main())
 PREDICT = ("predict", "rack-16gpu", "--service", "resnet50", "--qps", "1000")
 
 
+def _default_sigint() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # what runs tests in the background may ignore it
+
+
 def _signalled(code: str, env: dict[str, str], *words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [BINARY.with_name("python"), "-c", code, *map(str, words)],
-        env=env, capture_output=True, text=True, check=False, timeout=120,
+        env=env, capture_output=True, text=True, check=False, timeout=120, preexec_fn=_default_sigint,
     )  # fmt: skip
 
 

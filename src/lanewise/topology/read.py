@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from lanewise.catalog import Catalog
 from lanewise.errors import Contradiction
 from lanewise.topology.binding import StatedHosts, name_ports, reached_by, settle_hosts
 from lanewise.topology.expand_devices import ENDPOINTS, read_devices
 from lanewise.topology.expand_links import read_links
-from lanewise.topology.form import SystemForm
 from lanewise.topology.layers import check_bound, check_reach, read_domains, read_policies, read_volumes
 from lanewise.topology.limits import check_sums
 from lanewise.topology.model import Device, Link, System
@@ -18,6 +18,9 @@ from lanewise.topology.scope import Scope, read_hosts, read_parameters, settle
 from lanewise.topology.trees import FABRIC, check_forest, orient
 from lanewise.topology.validate import validate
 from lanewise.yaml_positions import load
+
+if TYPE_CHECKING:
+    from lanewise.topology.form import SystemForm
 
 _NONE: Mapping[str, int] = {}
 
