@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import kept
-from peak_search import LAWS, KnownRunner, true_peak
+from loadtest.known_runner import KnownRunner
+from peak_search import LAWS, true_peak
 
 from lanewise.loadtest.load_run import LoadSpec
 from lanewise.results.search_run import SearchRun

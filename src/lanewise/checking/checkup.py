@@ -69,7 +69,7 @@ def check(
 ) -> Checkup:
     """Judge rows by what is expected of them and say why not; `share` (0..1) takes the place of every tolerance.
 
-    `model` tells causes apart (None: nothing is known of the machine); `wanted` is what the machine should be.
+    `model` tells causes apart (None: nothing is known of the machine); `target` is what the machine should be.
     """
     results = [_judge(row, expect, share) for row in rows]
     results.sort(key=_badness)

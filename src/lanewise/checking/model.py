@@ -33,7 +33,7 @@ _SHORT = ("goodput", "total")
 
 @dataclass
 class ExpectationModel:
-    """Expected values of rows on one system; `called` says which device a word in the results means.
+    """Expected values of rows on one system; `names` has the device of a word in the results.
 
     The pairs `apart` are no peers by the machine's design, though routes alone would let them.
     """

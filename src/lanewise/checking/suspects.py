@@ -25,7 +25,7 @@ _IDLE = ("idle", "gpu_idle", "none", "not active", "")
 class Suspect:
     """Something that would slow paths down: `key` tells suspects apart, `what` names it in a clause.
 
-    `seen` is where it was observed (empty: only supposed), `step` the command to type next, `change` how the model
+    `evidence` is where it was observed (empty: no direct evidence), `step` the command to type next, `change` how the model
     predicts with it (None: it cannot). A `fault` is reported though no path is known to suffer; a `sign` only shows
     that something is wrong. `devices`: whose.
     """
@@ -70,7 +70,7 @@ def intended(system: System) -> System:
 
 
 def suspects(machine: Machine, target: System | None) -> tuple[Suspect, ...]:
-    """All that captures and driver say against the machine; `wanted` is what it should be, where somebody said so."""
+    """All that captures and driver say against the machine; `target` is what it should be, if that is known."""
     all_suspects = [*_links(machine.conditions), *_numa(machine.conditions), *_packets(machine.packets)]
     all_suspects += _nvlinks(machine.packets)
     all_suspects += _throttles(machine.conditions)

@@ -28,7 +28,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class FlowGroup:
-    """Flows counted together against `wanted` B/s; `bounded` if more than that is never used.
+    """Flows counted together against a `demand` in B/s; `bounded` if more than that is never used.
 
     A group that is not `counted` takes its share of resources, but no goal asks for it.
     """

@@ -37,7 +37,7 @@ def is_samples(lines: Sequence[str]) -> bool:
 
 
 def read_samples(lines: Sequence[str], file: str) -> ToolResults:
-    """The samples, summed up by cell; a last line that a crash cut off is left out and noted."""
+    """Observations of the samples, joined by identity; a last line that a crash cut off is left out and noted."""
     samples: list[Sample] = []
     notes: tuple[str, ...] = ()
     filled = [number for number, line in enumerate(lines, 1) if line.strip()]

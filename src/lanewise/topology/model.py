@@ -51,7 +51,7 @@ class Device:
     location: Location | None = None
 
     def joins(self, a: str, b: str) -> bool:
-        """Whether this switch forwards between its neighbours `one` and `other`."""
+        """Whether this switch forwards between its neighbours `a` and `b`."""
         return not self.partitions or any(a in group and b in group for group in self.partitions)
 
 

@@ -111,7 +111,7 @@ class OnnxRuntime(SingleThreadEngine):
 
     def _prepared(self, index: int | None) -> list[int]:
         """Batch sizes that are prepared; none on a CPU, where every size is. A file of a fixed batch takes as long for
-        all up to the next multiple of it; on a GPU it has to be the largest batch, which is what a lane's buffer holds.
+        all up to the next multiple of it; on a GPU it has to be the largest batch, which is what a device queue's buffer holds.
         """
         fixed = self._model_spec.fixed
         if fixed is None:
@@ -142,7 +142,7 @@ class OnnxRuntime(SingleThreadEngine):
             )
         size, binding = self._size(n), self._session.io_binding()
         place = (self._model_spec.input, "cuda", device_index(self._device) or 0)
-        # Read in place: what pads it lies behind it in the lane's buffer, samples of an earlier batch.
+        # Read in place: what pads it lies behind it in the device queue's buffer, samples of an earlier batch.
         binding.bind_input(*place, np.dtype(self.spec.dtype), [size, *self.spec.shape], address)
         return self._bound(binding, size)[:n]
 

@@ -238,7 +238,7 @@ def compile_every_size(torch: Any) -> None:
 
 
 def _padded(run: Run, buffer: Any) -> Run:
-    """Runs batches of up to `held` rows at its size; rows beyond the batch hold an earlier one's."""
+    """Runs batches at the size of `buffer`; rows beyond the batch have those of an earlier batch."""
 
     def ran(samples: Any) -> Any:
         buffer[: len(samples)].copy_(samples)
