@@ -111,7 +111,7 @@ class OnnxRuntime(SingleThreadEngine):
 
     def _prepared(self, index: int | None) -> list[int]:
         """Batch sizes that are prepared; none on a CPU, where every size is. A file of a fixed batch takes as long for
-        all up to the next multiple of it; on a GPU it has to be the largest batch, which is what a device queue's buffer holds.
+        all up to the next multiple of it; on a GPU it has to be the largest batch, the size of a device queue's buffer.
         """
         fixed = self._model_spec.fixed
         if fixed is None:
