@@ -26,7 +26,7 @@ class Suspect:
     """Something that would slow paths down: `key` tells suspects apart, `what` names it in a clause.
 
     `evidence` is where it was observed (empty: no direct evidence), `step` the command to type next, `change` how the
-    model predicts with it (None: it cannot). A `fault` is reported though no path is known to suffer; a `sign` only shows
+    model predicts with it (None: it cannot). A `fault` is reported even if no path suffers; a `sign` only shows
     that something is wrong. `devices`: whose.
     """
 

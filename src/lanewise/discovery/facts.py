@@ -43,7 +43,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class DevicePair:
-    """What a dump says of two devices: a class (`PHB`, `NV4`) or the bandwidth of an NVLink (`bandwidth 22`, in MB/s), in `word`."""
+    """What a dump says of two devices: a class (`PHB`, `NV4`) or `bandwidth` of an NVLink, in `word`."""
 
     a: str
     b: str

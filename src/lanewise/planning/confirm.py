@@ -62,7 +62,7 @@ class TenantLatency:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A placement as simulated for `seconds`: each tenant that has a GPU, or the `reason` why it could not be simulated."""
+    """A placement as simulated for `seconds`: each tenant with a GPU, or the `reason` why it could not be."""
 
     tenants: tuple[TenantLatency, ...] = ()
     seconds: float = 0.0

@@ -41,7 +41,7 @@ class Candidate:
 class Placement:
     """The best placement, today's (None: the work cannot run as things are), and the best for fewer moves in between.
 
-    `doubt` says why the best is not proven to be best (empty: it is); `judged` counts the placements that were evaluated.
+    `doubt` says why the best is not proven to be best (empty: it is); `judged` counts placements evaluated.
     `equal` are up to MOST_EQUAL other placements as good as the best for as many moves and GPUs, in steady state.
     A `margin` (0.02: 2 %) is what was planned for beyond the demand, as `steady`, the best without one, would be late.
     """

@@ -88,7 +88,7 @@ class Engine(Protocol):
         """The checksum (uint64) of each sample, of what reached the device; see lanewise.loadtest.checksum."""
 
     def service_times(self, batches: Sequence[int]) -> dict[int, float]:
-        """Seconds by batch size, one batch after another, as a device queue has it: the samples are in the memory of the
+        """Seconds by batch size, one after another, as a device queue has it: the samples are in the memory of the
         device, and the answers, classes where `classifies`, are back in host memory at the end."""
 
     def close(self) -> None:
