@@ -209,8 +209,8 @@ def _judge(
     tolerance: float | None,
     called: Mapping[str, str],
 ) -> Checkup:
-    from lanewise.checking.checkup import beside, expected_system
     from lanewise.checking.checkup import check as judge_rows
+    from lanewise.checking.checkup import expected_system, with_notes
     from lanewise.checking.earlier import from_rows
     from lanewise.checking.model import ExpectationModel, nothing_described
     from lanewise.checking.suspects import apart_by_design
@@ -229,7 +229,7 @@ def _judge(
         aside = [row for row in evidence.rows if not model.judges(row)]
     else:
         expect = nothing_described
-    return beside(judge_rows(rows, machine, expect, model, expected, tolerance), evidence.notes, aside)
+    return with_notes(judge_rows(rows, machine, expect, model, expected, tolerance), evidence.notes, aside)
 
 
 def _machine(evidence: MachineEvidence, discovered: Discovery | None) -> Machine:

@@ -193,7 +193,7 @@ def _step(result: PathResult) -> str:
     return "describe the machine with its parts (--system machine.yaml), or --expect EARLIER.json"
 
 
-def beside(checkup: Checkup, notes: Iterable[str], aside: Iterable[Observation]) -> Checkup:
+def with_notes(checkup: Checkup, notes: Iterable[str], aside: Iterable[Observation]) -> Checkup:
     """The same with notes on what could not be looked at, and the rows that nothing can be expected of."""
     rows = tuple(aside)
     if rows:
@@ -208,4 +208,4 @@ def _possible(suspect: Suspect) -> str:
     return suspect.what if suspect.key[0] == "link" else f"perhaps {suspect.what}"
 
 
-__all__ = ["FINE", "NOT_JUDGED", "WRONG", "Checkup", "Expect", "Finding", "beside", "check", "expected_system"]
+__all__ = ["FINE", "NOT_JUDGED", "WRONG", "Checkup", "Expect", "Finding", "check", "expected_system", "with_notes"]

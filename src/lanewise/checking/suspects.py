@@ -245,25 +245,25 @@ def _no_peers(states: Sequence[PeerState], expected: System) -> Iterator[Suspect
         yield Suspect(("peers", status), what, step, source, change, True, _of(named))
 
 
-def _missing(found: System, target: System) -> Iterator[Suspect]:
+def _missing(actual_system: System, target: System) -> Iterator[Suspect]:
     for kind, word in ((Kind.GPU, "GPU"), (Kind.NIC, "network card"), (Kind.SSD, "drive"), (Kind.RAID, "controller")):
-        actual, should = found.of_kind(kind), target.of_kind(kind)
+        actual, should = actual_system.of_kind(kind), target.of_kind(kind)
         if len(actual) < len(should):
             many = len(should) - len(actual)
             what = (
                 f"{many} {word}{'s' if many > 1 else ''} missing: {target.name} has {len(should)}, found {len(actual)}"
             )
             step = "lspci -nn; dmesg | grep -iE 'pcie|Xid'; reseat what is missing"
-            yield Suspect(("missing", kind.value), what, step, found.source, None, True)
+            yield Suspect(("missing", kind.value), what, step, actual_system.source, None, True)
 
 
-def _lesser_links(found: System, target: System) -> Iterator[Suspect]:
+def _lesser_links(actual_system: System, target: System) -> Iterator[Suspect]:
     """Devices of one name whose link can do less than it should: the wrong slot, riser or cable."""
     for name in target.of_kind(Kind.GPU, Kind.NIC, Kind.SSD):
         should = changes.link_above(target, name)
-        actual = changes.link_above(found, name) if name in found.devices else None
+        actual = changes.link_above(actual_system, name) if name in actual_system.devices else None
         # Cards and drives of two descriptions may be numbered otherwise: only like is compared with like.
-        if should is None or actual is None or found.device(name).part != target.device(name).part:
+        if should is None or actual is None or actual_system.device(name).part != target.device(name).part:
             continue
         less = [
             (have or 0) < (want or 0) and have is not None
@@ -274,7 +274,7 @@ def _lesser_links(found: System, target: System) -> Iterator[Suspect]:
             what = f"the link of {name} can be no more than {can}, {target.name} has {speed(should.gen, should.lanes)}"
             step = "look which slot, riser or cable it is in: sudo lspci -tv; sudo lspci -vv | grep LnkCap"
             change = changes.narrower(name, actual.gen, actual.lanes)
-            yield Suspect(("slot", name), what, step, found.source, change, True, frozenset({name}))
+            yield Suspect(("slot", name), what, step, actual_system.source, change, True, frozenset({name}))
 
 
 def _pairs(pairs: list[tuple[str, str]]) -> str:

@@ -122,5 +122,5 @@ def tolerance_for(expected: Expected, share: float | None = None) -> Tolerance |
     """The table's tolerance for an expectation, or the user's own `share`; None where nothing is expected."""
     if expected.value is None:
         return None
-    found = TABLE[expected.basis]
-    return found if share is None else replace(found, share=share, why="as given with --tolerance")
+    tolerance = TABLE[expected.basis]
+    return tolerance if share is None else replace(tolerance, share=share, why="as given with --tolerance")

@@ -29,6 +29,7 @@ def plan(options: PlanVerbOptions, json: Json = None) -> None:
     from lanewise.planning.layouts import Ranking
     from lanewise.planning.place import Placement, unserved_error
     from lanewise.report import json as report_json
+    from lanewise.report import plan_json
     from lanewise.report.screen import Screen
     from lanewise.report.text.plan import render_plan
 
@@ -46,7 +47,7 @@ def plan(options: PlanVerbOptions, json: Json = None) -> None:
             raise typer.Exit(1)
 
     def data() -> Any:
-        values = [report_json.plan(answer, question, name, parts) for answer, question in answers]
+        values = [plan_json.plan(answer, question, name, parts) for answer, question in answers]
         return values[0] if len(values) == 1 else report_json.document("plan", values, "answers")
 
     def text(screen: Screen) -> str:

@@ -13,14 +13,6 @@ from lanewise.installed import Dependency
 from lanewise.perf.matrix import RateMatrix
 from lanewise.perf.predict import Prediction
 from lanewise.perf.transfers import FinishedTransfer
-from lanewise.planning.ask import Ask
-from lanewise.planning.confirm import Confirmation
-from lanewise.planning.layouts import Ranking
-from lanewise.planning.pins import Pinning
-from lanewise.planning.pins import lines as environment
-from lanewise.planning.place import Candidate, Placement
-from lanewise.planning.positions import commands
-from lanewise.planning.score import Allocation, Score
 from lanewise.report.words import link_speed
 from lanewise.results.codec import encode
 from lanewise.results.compare import Comparison, RowPair
@@ -43,7 +35,7 @@ def document(verb: str, answer: object, key: str = "") -> dict[str, Any]:
     return {"schema": f"lanewise.{verb}/1", **(data if isinstance(data, dict) else {key: data})}
 
 
-def _document(verb: str, key: str = "") -> Callable[[Callable[P, object]], Callable[P, dict[str, Any]]]:
+def json_document(verb: str, key: str = "") -> Callable[[Callable[P, object]], Callable[P, dict[str, Any]]]:
     """The function's answer as a document of that verb."""
 
     def decorate(answer: Callable[P, object]) -> Callable[P, dict[str, Any]]:
@@ -56,11 +48,11 @@ def _document(verb: str, key: str = "") -> Callable[[Callable[P, object]], Calla
     return decorate
 
 
-def _head(system: System) -> dict[str, Any]:
+def system_head(system: System) -> dict[str, Any]:
     return {"system": system.name, "settings": dict(system.settings)}
 
 
-@_document("predict")
+@json_document("predict")
 def flow_rates(prediction: Prediction) -> dict[str, Any]:
     """Flows together: goodput, interval, limit and basis."""
     flows = [
@@ -71,10 +63,10 @@ def flow_rates(prediction: Prediction) -> dict[str, Any]:
         }
         for flow in prediction.flows
     ]  # fmt: skip
-    return {**_head(prediction.system), "total": prediction.total, "unit": "B/s", "flows": flows}
+    return {**system_head(prediction.system), "total": prediction.total, "unit": "B/s", "flows": flows}
 
 
-@_document("predict")
+@json_document("predict")
 def transfers(system: System, finished: Sequence[FinishedTransfer]) -> dict[str, Any]:
     """Finite transfers: when each starts and ends, and its mean rate."""
     units = {"size": "B", "start": "s", "latency": "s", "finish": "s", "goodput": "B/s"}
@@ -86,29 +78,29 @@ def transfers(system: System, finished: Sequence[FinishedTransfer]) -> dict[str,
         }
         for f in finished
     ]  # fmt: skip
-    return {**_head(system), "units": units, "transfers": data}
+    return {**system_head(system), "units": units, "transfers": data}
 
 
-@_document("predict")
+@json_document("predict")
 def pairs(system: System, matrix: RateMatrix) -> dict[str, Any]:
     """A rate or a latency for each pair of devices."""
     return {
-        **_head(system), "title": matrix.title, "unit": matrix.unit, "names": list(matrix.names),
+        **system_head(system), "title": matrix.title, "unit": matrix.unit, "names": list(matrix.names),
         "cells": [list(row) for row in matrix.cells], "limits": [list(row) for row in matrix.limits],
     }  # fmt: skip
 
 
-@_document("predict")
+@json_document("predict")
 def steady_service(system: System, service: ServiceRate, mode: str, division: str) -> dict[str, Any]:
     """A service in steady state."""
     return {
-        **_head(system), "workload": service.workload.name, "mode": mode, "division": division,
+        **system_head(system), "workload": service.workload.name, "mode": mode, "division": division,
         "gpus": len(service.prediction.flows), "qps": service.qps, "goodput": service.goodput, "unit": "B/s",
         "limit": service.limit, "basis": service.basis, "rests_on": list(service.rests_on),
     }  # fmt: skip
 
 
-@_document("predict-sweep")
+@json_document("predict-sweep")
 def sweep(parameter: str, answers: Mapping[int, Prediction | ServiceRate | ServiceResult]) -> dict[str, Any]:
     """What is predicted for each value of a parameter: flows, or a service in steady state or simulated."""
     return {"parameter": parameter, "points": [{"value": value, **_point(each)} for value, each in answers.items()]}
@@ -123,10 +115,10 @@ def _point(answer: Prediction | ServiceRate | ServiceResult) -> dict[str, Any]:
     return flow_rates(answer)
 
 
-@_document("route")
+@json_document("route")
 def routes(system: System, alternatives: Sequence[Route]) -> dict[str, Any]:
     """Routes between two devices."""
-    return {**_head(system), "routes": [_route(route) for route in alternatives]}
+    return {**system_head(system), "routes": [_route(route) for route in alternatives]}
 
 
 def _route(route: Route) -> dict[str, Any]:
@@ -137,129 +129,17 @@ def _route(route: Route) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@_document("route")
+@json_document("route")
 def classes(system: System, matrix: ClassMatrix, peers: Sequence[Peers]) -> dict[str, Any]:
     """The class of the route between all pairs, and who can be peers."""
     return {
-        **_head(system), "names": list(matrix.names), "numa": list(matrix.numa),
+        **system_head(system), "names": list(matrix.names), "numa": list(matrix.numa),
         "classes": [list(row) for row in matrix.cells], "notes": list(matrix.notes),
         "peers": [{"pair": [p.a, p.b], "allowed": p.allowed, "why_not": p.reason or None} for p in peers],
     }  # fmt: skip
 
 
-@_document("plan")
-def plan(answer: Placement | Ranking | Pinning, ask: Ask, ref: str, parts: list[str]) -> dict[str, Any]:
-    """The answer for programs."""
-    if isinstance(answer, Ranking):
-        return _ranking_data(answer, ask)
-    return _pinning_data(answer) if isinstance(answer, Pinning) else _placement_data(answer, ref, parts)
-
-
-def _score_data(score: Score) -> dict[str, Any]:
-    name, use = score.busiest
-    return {
-        "limit": score.limit,
-        "busiest": {"resource": name, "use": use} if name else None,
-        "lines": [_line_data(line) for line in score.lines],
-    }
-
-
-def _line_data(line: Allocation) -> dict[str, Any]:
-    return {
-        "name": line.name, "rate": line.rate, "unit": line.unit, "wanted": line.demand, "served": line.served,
-        "limit": line.limit, "basis": line.basis, "rests_on": line.rests_on, "gpus": list(line.gpus),
-    }  # fmt: skip
-
-
-def _ranking_data(ranking: Ranking, ask: Ask) -> dict[str, Any]:
-    return {
-        "answer": "ranking",
-        "pattern": ask.pattern,
-        "by": ranking.by,
-        "ranks": [
-            {
-                "rank": place.rank, "system": place.system.name, "settings": dict(place.system.settings),
-                "total": place.score.total, "slowest": place.score.slowest, "why": place.reason or None,
-                **_score_data(place.score),
-            }
-            for place in ranking.ranks
-        ],
-        "cannot": [{"system": system.name, "why": error.cause} for system, error in ranking.errors],
-    }  # fmt: skip
-
-
-def _candidate_data(candidate: Candidate | None) -> dict[str, Any] | None:
-    if candidate is None:
-        return None
-    return {
-        "moves": [
-            {"device": move.device, "from": move.origin.host, "to": move.to.host, "at": move.to.at}
-            for move in candidate.moves
-        ],
-        "serving": {name: list(gpus) for name, gpus in candidate.serving.items()},
-        "simulated": _confirmation_data(candidate.confirmed),
-        **_score_data(candidate.score),
-    }
-
-
-def _confirmation_data(confirmation: Confirmation | None) -> dict[str, Any] | None:
-    if confirmation is None:
-        return None
-    return {
-        "kept": confirmation.bounds_kept,
-        "seconds": confirmation.seconds,
-        "why_not": confirmation.reason or None,
-        "tenants": [
-            {
-                "name": tenant.tenant, "qps": tenant.qps, "percentile": tenant.percentile, "bound": tenant.bound,
-                "latency": None if tenant.bound is None else tenant.latency,
-                "valid": None if tenant.bound is None else tenant.valid,
-                "reason": tenant.reason or None, "limit": tenant.limit or None, "queue_grows": tenant.grows,
-            }
-            for tenant in confirmation.tenants
-        ],
-    }  # fmt: skip
-
-
-def _placement_data(placement: Placement, ref: str, parts: Sequence[str]) -> dict[str, Any]:
-    system = placement.question.system
-    return {
-        "answer": "placement",
-        "system": system.name,
-        "settings": dict(system.settings),
-        "today": _candidate_data(placement.current),
-        "between": [_candidate_data(candidate) for candidate in placement.steps],
-        "best": _candidate_data(placement.best),
-        "equal": [_candidate_data(candidate) for candidate in placement.equal],
-        "commands": commands(system, ref, placement.best.moves, parts),
-        "served": placement.served,
-        "kept": placement.bounds_kept,
-        "margin": placement.margin,
-        "proven": not placement.doubt,
-        "doubt": placement.doubt or None,
-        "judged": placement.judged,
-    }
-
-
-def _pinning_data(pinning: Pinning) -> dict[str, Any]:
-    return {
-        "answer": "pins",
-        "system": pinning.system.name,
-        "settings": dict(pinning.system.settings),
-        "pins": [
-            {
-                "gpu": p.gpu, "host": p.host, "card": p.card, "class": p.route_class, "index": p.index, "numa": p.numa,
-                "sends": p.sends.rate, "receives": p.receives.rate, "limit": p.sends.limit, "environment": line,
-            }
-            for p, line in zip(pinning.pins, environment(pinning), strict=True)
-        ],
-        "proven": not pinning.doubt,
-        "doubt": pinning.doubt or None,
-        "slowest_over_further_classes": pinning.further.slowest if pinning.further else None,
-    }  # fmt: skip
-
-
-@_document("compare")
+@json_document("compare")
 def comparison(result: Comparison) -> dict[str, Any]:
     """Pairs with their difference, and rows of one side only."""
     pairs = [
@@ -309,7 +189,7 @@ def _interval(row: Observation) -> list[float | None] | None:
     return None if ends is None else [row.display(end) for end in ends]
 
 
-@_document("calibrate")
+@json_document("calibrate")
 def calibration(fit: CalibrationFit, left_out: Sequence[LeftOut]) -> dict[str, Any]:
     """Fitted figures, and the residuals of the rows."""
     rows = []
@@ -325,13 +205,13 @@ def calibration(fit: CalibrationFit, left_out: Sequence[LeftOut]) -> dict[str, A
     }
 
 
-@_document("system-list", "systems")
+@json_document("system-list", "systems")
 def systems(described: Sequence[System]) -> list[dict[str, Any]]:
     """The ready systems."""
     return [{"name": s.name, "title": s.title, "parameters": _parameters(s)} for s in described]
 
 
-@_document("system")
+@json_document("system")
 def system(found: System) -> dict[str, Any]:
     """A system: devices, links, domains, volumes, assumptions."""
     system = found
@@ -375,7 +255,7 @@ def _parameters(system: System) -> dict[str, Any]:
     }
 
 
-@_document("discover")
+@json_document("discover")
 def discovery(system: System, machine: Any) -> dict[str, Any]:
     """A machine as read from dumps."""
     return {
@@ -418,19 +298,19 @@ def discovery(system: System, machine: Any) -> dict[str, Any]:
     }
 
 
-@_document("doctor")
+@json_document("doctor")
 def doctor(versions: Mapping[str, str], pieces: Sequence[Dependency]) -> dict[str, Any]:
     """Versions, and which optional dependencies are installed."""
     return {"versions": dict(versions), "pieces": [asdict(piece) for piece in pieces]}
 
 
-@_document("parts-list", "parts")
+@json_document("parts-list", "parts")
 def parts(catalog: Sequence[Part]) -> list[dict[str, Any]]:
     """The parts of the catalogue."""
     return [{"name": p.name, "kind": p.kind, "title": p.title, "aliases": list(p.aliases)} for p in catalog]
 
 
-@_document("parts")
+@json_document("parts")
 def part(entry: Part) -> dict[str, Any]:
     """Every figure of a part."""
     figures = {key: asdict(figure) for key, figure in entry.figures.items()}
@@ -438,13 +318,13 @@ def part(entry: Part) -> dict[str, Any]:
             "figures": figures}  # fmt: skip
 
 
-@_document("study-list", "studies")
+@json_document("study-list", "studies")
 def studies(forms: Sequence[tuple[str, StudyForm]]) -> list[dict[str, Any]]:
     """The ready studies."""
     return [{"name": n, "title": f.title, "rows": len(f.rows), "source": f.source} for n, f in forms]
 
 
-@_document("loadtest-selftest", "modes")
+@json_document("loadtest-selftest", "modes")
 def ceilings(modes: Sequence[Any]) -> list[dict[str, Any]]:
     """The load generator's own limits."""
     return [
@@ -456,7 +336,7 @@ def ceilings(modes: Sequence[Any]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-@_document("measure", "rows")
+@json_document("measure", "rows")
 def measured_rows(rows: Sequence[Observation]) -> Sequence[Observation]:
     """What was measured, a row an observation."""
     return rows
