@@ -82,7 +82,7 @@ def workload(overlap: int, flows: int, seed: int = 1, nodes: int = 0) -> Workloa
     capacities, classes = wide_network(nodes) if nodes else network()
     count = len(classes)
     engine = native.FlowEngine(
-        native.Network(capacities, [list(k.uses) for k in classes], [1.0] * count, [math.inf] * count)
+        native.Network(capacities, [list(k.demands) for k in classes], [1.0] * count, [math.inf] * count)
     )
     waiting = sorted(rng.random() * 1e-4 for _ in range(overlap))
     rows: list[tuple[int, float, float]] = []
@@ -186,7 +186,7 @@ def as_text(load: Workload) -> str:
         f"{len(load['capacities'])} {' '.join(map(repr, load['capacities']))}",
         str(len(load["classes"])),
     ]
-    lines += [" ".join(map(str, (len(k.uses), *(r for r, _ in k.uses)))) for k in load["classes"]]
+    lines += [" ".join(map(str, (len(k.demands), *(r for r, _ in k.demands)))) for k in load["classes"]]
     lines.append(str(len(load["size"])))
     columns = (load["flow_class"], load["size"], load["start"])
     lines += [f"{int(k)} {int(b)} {float(s)!r}" for k, b, s in zip(*columns, strict=True)]

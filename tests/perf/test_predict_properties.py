@@ -13,8 +13,8 @@ from oracles import slow_maxmin
 from server_trees import SERVERS, flows_in
 
 from lanewise.perf.flow import Flow
-from lanewise.perf.plans import plan_all, staging_mode
-from lanewise.perf.predict import compete, predict
+from lanewise.perf.flow_demand import flow_classes, flow_demands
+from lanewise.perf.predict import predict
 from lanewise.perf.transfers import finish_times
 from lanewise.topology.model import Kind, System
 
@@ -26,11 +26,11 @@ FEW = settings(max_examples=100, deadline=None, suppress_health_check=[HealthChe
 @given(SERVERS, st.integers(1, 8), st.integers(0, 10**6))
 def test_nothing_carries_more_than_it_can_and_every_flow_has_a_limit(system: System, count: int, seed: int) -> None:
     found = predict(system, flows_in(system, count, seed))
-    assert max(found.use.values()) <= 1 + 1e-9
+    assert max(found.utilization.values()) <= 1 + 1e-9
     for flow in found.flows:
         assert flow.rate > 0
         if "staging" not in flow.limit:
-            assert found.use[flow.limit] == pytest.approx(1)
+            assert found.utilization[flow.limit] == pytest.approx(1)
         assert flow.low <= flow.rate * (1 + 1e-12)
         assert flow.basis in ("physics", "calibrated", "fitted")
         assert flow.rests_on[0]
@@ -40,13 +40,8 @@ def test_nothing_carries_more_than_it_can_and_every_flow_has_a_limit(system: Sys
 @given(SERVERS, st.integers(1, 6), st.integers(0, 10**6))
 def test_rates_agree_with_the_slow_solver(system: System, count: int, seed: int) -> None:
     flows = flows_in(system, count, seed)
-    planned = plan_all(system, flows)
-    resources, taken = compete(planned)
-    slow = [
-        slow_maxmin.Flow(dict(uses), item.flow.weight, None if math.isinf(cap) else cap)
-        for item, uses in zip(planned, taken, strict=True)
-        for cap in [item.cap(staging_mode(item, planned))]
-    ]
+    resources, classes = flow_classes(flow_demands(system, flows))
+    slow = [slow_maxmin.Flow(dict(c.demands), c.weight, None if math.isinf(c.cap) else c.cap) for c in classes]
     expected = [share.rate for share in slow_maxmin.max_min([r.capacity for r in resources], slow)]
     assert [flow.rate for flow in predict(system, flows).flows] == pytest.approx(expected, rel=1e-9)
 

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 from oracles.slow_maxmin import Flow
+from timelines import Transfer
 
-from lanewise.perf.sharing import FlowClass, Transfer
+from lanewise.perf.sharing import FlowClass
 
 RELATIVE = 1e-9
 
@@ -62,6 +63,6 @@ def workloads(draw, most_transfers=9):
 def oracle_flow(each: FlowClass) -> Flow:
     """One flow of a class, in exact fractions, for the oracles."""
     uses: dict[int, Fraction] = {}
-    for r, a in each.uses:
+    for r, a in each.demands:
         uses[r] = uses.get(r, Fraction(0)) + Fraction(a)
     return Flow(uses, Fraction(each.weight), None if math.isinf(each.cap) else Fraction(each.cap))

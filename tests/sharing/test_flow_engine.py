@@ -13,9 +13,10 @@ from oracles import slow_flowsim
 from oracles.slow_maxmin import OWN_CAP as NAMED_BY_ORACLE
 from oracles.slow_maxmin import max_min
 from random_systems import RELATIVE, oracle_flow, systems, wide_systems, workloads
+from timelines import Transfer, run
 
 from lanewise import _native
-from lanewise.perf.sharing import FlowClass, Transfer, run, share
+from lanewise.perf.sharing import FlowClass, share
 
 OWN_CAP, IDLE = -1, -2
 
@@ -25,7 +26,7 @@ def close(value, rel=RELATIVE):
 
 
 def engine_of(capacities, classes):
-    uses, weights, caps = ([getattr(c, key) for c in classes] for key in ("uses", "weight", "cap"))
+    uses, weights, caps = ([getattr(c, key) for c in classes] for key in ("demands", "weight", "cap"))
     return _native.FlowEngine(_native.Network(capacities, [list(each) for each in uses], weights, caps))
 
 
@@ -86,10 +87,10 @@ def holds(driver, expected, flow_class, limit) -> bool:
         return rate == close(mine.cap)
     load = top = 0.0
     for k, (x, _) in expected.items():
-        taken = sum(a for r, a in driver.classes[k].uses if r == limit)
+        taken = sum(a for r, a in driver.classes[k].demands if r == limit)
         load += counts[k] * taken * x
         top = max(top, x / driver.classes[k].weight if taken else 0.0)
-    used = any(r == limit and a > 0 for r, a in mine.uses)
+    used = any(r == limit and a > 0 for r, a in mine.demands)
     return used and load == close(driver.capacities[limit]) and rate / mine.weight == close(top)
 
 

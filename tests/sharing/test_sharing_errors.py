@@ -3,10 +3,11 @@
 import math
 
 import pytest
+from timelines import Transfer, run
 
 from lanewise import _native
 from lanewise.errors import InputError
-from lanewise.perf.sharing import FlowClass, Transfer, finish_times, run, share
+from lanewise.perf.sharing import FlowClass, finish_times, share
 
 LINK = FlowClass(((0, 1.0),))
 
@@ -65,11 +66,6 @@ def test_columns_of_different_length():
 def test_classes_of_transfers_that_are_no_indices(index):
     with pytest.raises(InputError, match="whole numbers"):
         finish_times([1.0], [LINK], [index], [1.0], [0.0])
-
-
-def test_keeping_a_negative_number_of_rates():
-    with pytest.raises(InputError, match="cannot keep -1"):
-        run([1.0], [LINK], [], keep_rates=-1)
 
 
 def test_stepping_back_or_past_an_end():

@@ -22,7 +22,7 @@ def test_flows_on_one_link_get_equal_parts():
     shares = share([24e9], [FlowClass(((0, 1.0),), count=8)])
     assert shares.rates == (3e9,)
     assert shares.limits == (0,)
-    assert shares.use == (1.0,)
+    assert shares.utilization == (1.0,)
 
 
 def test_a_long_flow_shares_every_link_with_a_short_one():
@@ -31,7 +31,7 @@ def test_a_long_flow_shares_every_link_with_a_short_one():
     shares = share([10.0, 30.0], [FlowClass(((0, 1), (1, 1))), FlowClass(((0, 1),)), FlowClass(((1, 1),))])
     assert shares.rates == (5.0, 5.0, 25.0)
     assert shares.limits == (0, 0, 1)
-    assert shares.use == (1.0, 1.0)
+    assert shares.utilization == (1.0, 1.0)
 
 
 def test_what_a_capped_flow_leaves_goes_to_the_others():
@@ -58,7 +58,7 @@ def test_a_window_of_bytes_in_flight_limits_rate_times_round_trip():
     shares = share([36e3, 63e9], [FlowClass(((0, 1.2e-6), (1, 1.0)), count=3)])
     assert shares.rates == (close(10e9),)
     assert shares.limits == (0,)
-    assert shares.use[1] == close(30 / 63)
+    assert shares.utilization[1] == close(30 / 63)
 
 
 def test_a_flow_that_crosses_a_resource_twice_loads_it_twice():
@@ -69,7 +69,7 @@ def test_a_flow_that_crosses_a_resource_twice_loads_it_twice():
 def test_a_coefficient_of_zero_is_no_use():
     shares = share([1.0, 5.0], [FlowClass(((0, 0.0), (1, 1.0)))])
     assert shares.rates == (5.0,)
-    assert shares.use == (0.0, 1.0)
+    assert shares.utilization == (0.0, 1.0)
 
 
 def test_of_limits_met_together_the_cap_is_named_else_the_lowest_resource():
@@ -81,7 +81,7 @@ def test_of_limits_met_together_the_cap_is_named_else_the_lowest_resource():
 
 def test_nothing_to_share_gives_nothing():
     assert share([], []).rates == ()
-    assert share([7.0], []).use == (0.0,)
+    assert share([7.0], []).utilization == (0.0,)
 
 
 @settings(max_examples=600, deadline=None)
@@ -105,7 +105,7 @@ def test_rates_and_limits_are_those_of_the_exact_oracle(system):
 def test_no_resource_is_overloaded_and_every_flow_has_a_bottleneck(system):
     capacities, classes = system
     shares = share(capacities, classes)
-    assert all(0 <= use <= 1 for use in shares.use)
+    assert all(0 <= use <= 1 for use in shares.utilization)
     for each, rate, limit in zip(classes, shares.rates, shares.limits, strict=True):
         assert 0 < rate <= each.cap * (1 + RELATIVE)
         assert _binds(capacities, classes, shares, each, rate, limit)
@@ -118,10 +118,10 @@ def _binds(capacities, classes, shares, each, rate, limit) -> bool:
     largest = max(
         x / other.weight
         for other, x in zip(classes, shares.rates, strict=True)
-        if any(r == limit and a > 0 for r, a in other.uses)
+        if any(r == limit and a > 0 for r, a in other.demands)
     )
-    used = any(r == limit and a > 0 for r, a in each.uses)
-    return used and shares.use[limit] == close(1.0) and rate / each.weight == close(largest)
+    used = any(r == limit and a > 0 for r, a in each.demands)
+    return used and shares.utilization[limit] == close(1.0) and rate / each.weight == close(largest)
 
 
 @settings(deadline=None)
@@ -140,10 +140,10 @@ def test_the_order_of_classes_and_resources_changes_nothing(system, random):
     random.shuffle(class_at)
     random.shuffle(resource_at)
     place = {r: i for i, r in enumerate(resource_at)}
-    moved = [replace(classes[k], uses=tuple((place[r], a) for r, a in classes[k].uses)) for k in class_at]
+    moved = [replace(classes[k], demands=tuple((place[r], a) for r, a in classes[k].demands)) for k in class_at]
     shares, other = share(capacities, classes), share([capacities[r] for r in resource_at], moved)
     assert other.rates == close(tuple(shares.rates[k] for k in class_at))
-    assert other.use == close(tuple(shares.use[r] for r in resource_at))
+    assert other.utilization == close(tuple(shares.utilization[r] for r in resource_at))
 
 
 @settings(deadline=None)
@@ -155,7 +155,7 @@ def test_a_class_of_n_is_n_classes_of_one(system):
     singles = share(capacities, split)
     expected = [x for x, each in zip(whole.rates, classes, strict=True) for _ in range(each.count)]
     assert singles.rates == close(tuple(expected))
-    assert singles.use == close(whole.use)
+    assert singles.utilization == close(whole.utilization)
 
 
 def test_a_small_flow_keeps_its_digits_beside_a_million_large_ones():

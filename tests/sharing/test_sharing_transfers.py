@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from oracles import slow_flowsim
 from random_systems import RELATIVE, oracle_flow, workloads
+from timelines import Transfer, run
 
 from lanewise import _native
-from lanewise.perf.sharing import FlowClass, Transfer, finish_times, run
+from lanewise.perf.sharing import FlowClass, finish_times
 
 LINK = FlowClass(((0, 1.0),))
 
@@ -151,7 +152,7 @@ def test_links_twice_as_fast_for_transfers_twice_as_large_change_no_time(workloa
 def test_stepping_gives_the_same_as_running(workload):
     capacities, classes, transfers = workload
     network = _native.Network(
-        capacities, [list(c.uses) for c in classes], [c.weight for c in classes], [c.cap for c in classes]
+        capacities, [list(c.demands) for c in classes], [c.weight for c in classes], [c.cap for c in classes]
     )
     engine = _native.FlowEngine(network)
     arrivals = sorted(range(len(transfers)), key=lambda i: (transfers[i].start, i))

@@ -46,7 +46,7 @@ def draw(system: System | str | Path, flows: str | Sequence[Flow] | None = None)
         return svg(outline(loaded))
     prediction = predict(loaded, flows)
     routes = [(flow.flow.name, flow.routes[0].nodes) for flow in prediction.flows[:6]]
-    return svg(outline(loaded, prediction.loads, prediction.link_use, routes))
+    return svg(outline(loaded, prediction.loads, prediction.link_utilization, routes))
 
 
 def route(system: System | str | Path, src: str, dst: str, p2p: bool = True) -> Route:

@@ -10,8 +10,8 @@ from lanewise.checking.change import Change
 from lanewise.checking.verdict import Expected
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow, parse_flows
+from lanewise.perf.flow_demand import ENGINE_DOUBT
 from lanewise.perf.latency import latency
-from lanewise.perf.plans import ENGINE_DOUBT
 from lanewise.perf.predict import FlowRate, predict
 from lanewise.results.observation import Observation
 from lanewise.routes.find import route as find_route
@@ -22,7 +22,7 @@ from lanewise.topology.model import System
 # than these tell how many of them a second there are, not what the path carries.
 LEAST_COPY = 16 * 2**20
 LEAST = {"storage": 128 * 2**10, "network": 64 * 2**10}
-# What copies reach of a link where no figure of their engine is known (perf.plans.ENGINE_DOUBT).
+# What copies reach of a link where no figure of their engine is known (perf.flow_demand.ENGINE_DOUBT).
 ENGINE_SHARE = 0.84
 HOST_MEMORY = "host memory"
 AS_DESCRIBED = Change(("as described",))

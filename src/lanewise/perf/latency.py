@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lanewise.perf.moves import one_way
 from lanewise.perf.resources import cite, weakest
+from lanewise.perf.route_demand import one_way
 from lanewise.routes.endpoints import endpoint
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Route, Via

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
-from lanewise.perf.plans import Planned, plan_all, staging_mode
+from lanewise.perf.flow_demand import FlowDemand, flow_classes, flow_demands
 from lanewise.perf.resources import Resource
-from lanewise.perf.sharing import FlowClass, Shares, share
+from lanewise.perf.sharing import share
 from lanewise.routes.model import Route
 from lanewise.topology.model import System
 
@@ -38,14 +36,17 @@ class FlowRate:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Prediction:
-    """All flows together: rates, the use (0..1) of each shared resource, and goodput and raw B/s by link direction."""
+    """All flows together: their rates, and by link direction (from, to) goodput and raw rate in B/s.
+
+    `utilization` is load / capacity of each shared resource, `link_utilization` that of each link direction.
+    """
 
     system: System
     flows: tuple[FlowRate, ...]
-    use: Mapping[str, float]
+    utilization: Mapping[str, float]
     loads: Mapping[tuple[str, str], float]
     raw: Mapping[tuple[str, str], float]
-    link_use: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    link_utilization: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         flows = ", ".join(f"{flow.flow.name} {flow.rate / 1e9:.4g} GB/s" for flow in self.flows)
@@ -59,95 +60,46 @@ class Prediction:
 
 def predict(system: System, flows: Sequence[Flow]) -> Prediction:
     """The rates that `flows` reach together; Unreachable or UnknownName if one of them cannot run."""
-    planned = plan_all(system, flows)
-    resources, taken = compete(planned)
-    solved = [_solve(planned, resources, taken, [staging_mode(item, planned) for item in planned])]
-    if any(item.staging for item in planned):
-        solved += [_solve(planned, resources, taken, [how] * len(planned)) for how in ("in_turn", "overlapped")]
-    rates = [_flow_rate(item, i, solved, resources) for i, item in enumerate(planned)]
+    demands = flow_demands(system, flows)
+    resources, classes = flow_classes(demands)
+    capacities = [resource.capacity for resource in resources]
+    shares = share(capacities, classes)
+    possible = [shares.rates]
+    if any(demand.staging for demand in demands):  # how well the stages of copies overlap is an interval
+        for mode in ("in_turn", "overlapped"):
+            staged = [replace(c, cap=demand.cap(mode)) for c, demand in zip(classes, demands, strict=True)]
+            possible.append(share(capacities, staged).rates)
+    limits = [None if index is None else resources[index] for index in shares.limits]
+    rates = tuple(map(_flow_rate, demands, zip(*possible, strict=True), limits))
+    loads: dict[tuple[str, str], float] = defaultdict(float)
+    raw: dict[tuple[str, str], float] = defaultdict(float)
+    for demand, flow in zip(demands, rates, strict=True):
+        for route, part in zip(demand.routes, demand.shares, strict=True):
+            for hop in route.hops:
+                loads[hop.start, hop.end] += flow.rate * part
+        for resource, amount in demand.demands.items():
+            if resource.link is not None:
+                raw[resource.link] += flow.rate * amount
+    utilization = list(zip(resources, shares.utilization, strict=True))
     return Prediction(
-        system=system,
-        flows=tuple(rates),
-        use={resource.name: use for resource, use in zip(resources, solved[0].use, strict=True)},
-        **_on_links(planned, rates, resources, solved[0]),
+        system,
+        rates,
+        {resource.name: used for resource, used in utilization},
+        dict(loads),
+        dict(raw),
+        {resource.link: used for resource, used in utilization if resource.link is not None},
     )
 
 
-def compete(planned: Sequence[Planned]) -> tuple[list[Resource], list[tuple[tuple[int, float], ...]]]:
-    """All resources that flows compete for, each once, and for each flow (index, amount) of those it takes."""
-    index: dict[tuple[str, ...], int] = {}
-    resources: list[Resource] = []
-    taken = []
-    for item in planned:
-        for use in item.uses:
-            if use.resource.key not in index:
-                index[use.resource.key] = len(resources)
-                resources.append(use.resource)
-        taken.append(tuple((index[use.resource.key], use.amount) for use in item.uses))
-    return resources, taken
-
-
-def _solve(
-    planned: Sequence[Planned],
-    resources: Sequence[Resource],
-    taken: Sequence[tuple[tuple[int, float], ...]],
-    modes: Sequence[str],
-) -> Shares:
-    classes = [
-        FlowClass(uses, item.flow.weight, item.cap(how)) for item, uses, how in zip(planned, taken, modes, strict=True)
-    ]
-    _check_bounded(planned, classes)
-    return share([resource.capacity for resource in resources], classes)
-
-
-def _check_bounded(planned: Sequence[Planned], classes: Sequence[FlowClass]) -> None:
-    for item, flow_class in zip(planned, classes, strict=True):
-        if not flow_class.uses and math.isinf(flow_class.cap):
-            raise Unreachable(
-                f"nothing is known that would limit {item.flow.name}",
-                hint="name the parts of its devices, or the speed of its links, in the description",
-            )
-
-
-def _flow_rate(item: Planned, i: int, solved: Sequence[Shares], resources: Sequence[Resource]) -> FlowRate:
-    rate = solved[0].rates[i]
-    possible = [shares.rates[i] for shares in solved]
-    wires = [use.amount for use in item.uses if use.resource.key[0] == "link"]
-    limit, basis, rests_on, doubt = _limit(item, solved[0].limits[i], resources)
+def _flow_rate(demand: FlowDemand, possible: Sequence[float], limit: Resource | None) -> FlowRate:
+    """One flow's rate, the first of the possible ones; `limit` is the resource that froze it, None its own cap."""
+    if limit is None:
+        (name, basis, rests_on), doubt = demand.cap_limit, ""
+    else:
+        name, basis, rests_on = limit.name, limit.basis, limit.rests_on
+        doubt = limit.doubt or (demand.doubt if limit.link is not None and basis == "physics" else "")
+    wires = [amount for resource, amount in demand.demands.items() if resource.link is not None]
     return FlowRate(
-        flow=item.flow, routes=item.routes, rate=rate, limit=limit, basis=basis, rests_on=(rests_on,), doubt=doubt,
-        low=min(possible), high=max(possible), raw=rate * max(wires, default=1.0),
+        demand.flow, demand.routes, possible[0], name, basis, (rests_on,), low=min(possible), high=max(possible),
+        raw=possible[0] * max(wires, default=1.0), doubt=doubt,
     )  # fmt: skip
-
-
-def _limit(item: Planned, index: int | None, resources: Sequence[Resource]) -> tuple[str, str, str, str]:
-    """Name, basis, source and doubt of what froze a flow: a resource, its staging, or its own cap."""
-    if index is not None:
-        resource = resources[index]
-        on_wire = resource.key[0] == "link" and resource.basis == "physics"
-        doubt = resource.doubt or (item.doubt if on_wire else "")
-        return resource.name, resource.basis, resource.rests_on, doubt
-    staging = item.staging
-    if staging is not None and item.flow.cap > staging.rate("overlapped"):
-        return staging.name, staging.basis, staging.rests_on, ""
-    return item.flow.cap_name or "its own cap", item.flow.cap_basis, item.flow.cap_rests_on, ""
-
-
-def _on_links(
-    planned: Sequence[Planned], rates: Sequence[FlowRate], resources: Sequence[Resource], shares: Shares
-) -> dict[str, dict[tuple[str, str], float]]:
-    loads: dict[tuple[str, str], float] = defaultdict(float)
-    raw: dict[tuple[str, str], float] = defaultdict(float)
-    for item, flow in zip(planned, rates, strict=True):
-        for route, part in zip(item.routes, item.shares, strict=True):
-            for hop in route.hops:
-                loads[hop.start, hop.end] += flow.rate * part
-        for use in item.uses:
-            if use.resource.key[0] == "link":
-                raw[use.resource.key[1], use.resource.key[2]] += flow.rate * use.amount
-    used = {
-        (resource.key[1], resource.key[2]): use
-        for resource, use in zip(resources, shares.use, strict=True)
-        if resource.key[0] == "link"
-    }
-    return {"loads": dict(loads), "raw": dict(raw), "link_use": used}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from lanewise.catalog import Figure, Part, builtin
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.perf import packets
 from lanewise.routes.model import Hop
-from lanewise.topology.model import Link, LinkKind, System
+from lanewise.topology.model import Kind, Link, LinkKind, System
 from lanewise.units import readable, show
 
 # An InfiniBand data packet of 4,096 B carries LRH 8, BTH 12, RETH 16, ICRC 4 and VCRC 2 bytes beside its payload
@@ -19,30 +19,43 @@ NETWORK_SHARE = 4096 / (4096 + 42)
 NVLINK_SHARE = 0.90
 
 BASIS_ORDER = ("physics", "calibrated", "fitted")
+# The kinds of resource that are copy engines, by the copies they make.
+_ENGINES = {
+    "h2d": "copy engine (host to device)", "d2h": "copy engine (device to host)",
+    "p2p_write": "copy engine (peer write)", "p2p_read": "copy engine (peer read)",
+    "duplex": "copy engines (both ways together)",
+    "duplex_h2d": "copy engine (h2d, beside the other direction)",
+    "duplex_d2h": "copy engine (d2h, beside the other direction)",
+}  # fmt: skip
+_STAND_IN = {"p2p_write": "d2h", "p2p_read": "h2d"}
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A capacity that flows share: `capacity` in B/s, or in B for a window (then a use is in s).
+    """A capacity that flows share: `capacity` in B/s, or in B for a window (then a byte's demand is in s).
 
+    `kind` ("link", "h2d", "memory", ...) and `location` (a link's two ends, a device) make two of them the same one.
     `basis` is physics, calibrated or fitted; `rests_on` says what the capacity comes from; `doubt` is what a reader
     must know before trusting it.
     """
 
-    key: tuple[str, ...]
-    name: str
-    capacity: float
-    basis: str
-    rests_on: str
-    doubt: str = ""
+    kind: str
+    location: tuple[str, ...]
+    name: str = field(compare=False)
+    capacity: float = field(compare=False)
+    basis: str = field(compare=False)
+    rests_on: str = field(compare=False)
+    doubt: str = field(default="", compare=False)
 
+    @property
+    def link(self) -> tuple[str, str] | None:
+        """Where data leaves and enters if this is one direction of a link."""
+        return (self.location[0], self.location[1]) if self.kind == "link" else None
 
-@dataclass(frozen=True, slots=True)
-class Use:
-    """What one byte of goodput takes of a resource: wire bytes per byte, or seconds for a window."""
-
-    resource: Resource
-    amount: float
+    @property
+    def is_engine(self) -> bool:
+        """Whether it is a copy engine of a GPU."""
+        return self.kind in _ENGINES
 
 
 def weakest(bases: list[str]) -> str:
@@ -98,7 +111,7 @@ def _socket(system: System, hop: Hop) -> Resource | None:
 
 
 def _nvlink(system: System, hop: Hop) -> Resource | None:
-    gpu = hop.start if _is_gpu(system, hop.start) else hop.end
+    gpu = hop.start if system.device(hop.start).kind is Kind.GPU else hop.end
     part = system.part(gpu)
     if part is None:
         return None
@@ -135,8 +148,8 @@ def _network(system: System, hop: Hop) -> Resource | None:
 
 
 def _link(hop: Hop, label: str, capacity: float, basis: str, rests_on: str, doubt: str = "") -> Resource:
-    key = ("link", *hop.key, hop.link.kind.value)
-    return Resource(key, f"link {hop.start}->{hop.end} ({label})", capacity, basis, rests_on, doubt)
+    location = (*hop.key, hop.link.kind.value)
+    return Resource("link", location, f"link {hop.start}->{hop.end} ({label})", capacity, basis, rests_on, doubt)
 
 
 def figure_resource(system: System, device: str, key: str, what: str, scale: float = 1.0) -> Resource | None:
@@ -147,11 +160,12 @@ def figure_resource(system: System, device: str, key: str, what: str, scale: flo
     figure = part.figure(key)
     if not isinstance(figure.value, float):
         return None
-    return Resource((what, device), f"{what} of {device}", figure.value * scale, figure.basis, cite(part, key, figure))
+    name = f"{what} of {device}"
+    return Resource(what, (device,), name, figure.value * scale, figure.basis, cite(part, key, figure))
 
 
-def engine(system: System, device: str, kind: str, link: Link) -> Use | None:
-    """What a byte over a path of `link`'s speed takes of a GPU's engine (h2d, d2h, p2p_write, p2p_read, duplex).
+def engine_demand(system: System, device: str, kind: str, link: Link) -> tuple[Resource, float] | None:
+    """A GPU's engine (h2d, d2h, p2p_write, p2p_read, duplex), and what a byte takes of it on a path as fast as `link`.
 
     The engine's capacity is its best figure; a byte over a slower path holds it longer. A figure of another
     generation is scaled by the ratio of raw rates: an engine that keeps 80 % of a Gen4 link busy is taken to keep
@@ -164,8 +178,18 @@ def engine(system: System, device: str, kind: str, link: Link) -> Use | None:
     for name in dict.fromkeys((kind, _STAND_IN.get(kind, kind))):
         figures = {gen: key for gen in GENERATIONS if part.figure(key := f"engine.{name}.gen{gen}").known}
         if figures:
-            return _engine_use(part, device, kind, figures, (link.gen, link.lanes))
+            return _engine(part, device, kind, figures, (link.gen, link.lanes))
     return None
+
+
+def duplex_engine(system: System, device: str, kind: str) -> Resource | None:
+    """The rate of one direction (h2d, d2h) of a GPU's host copies while the other one runs, None if unknown."""
+    known = (
+        engine for gen in sorted(GENERATIONS, reverse=True)
+        if (engine := figure_resource(system, device, f"engine.duplex_{kind}.gen{gen}", f"duplex_{kind}"))
+    )  # fmt: skip
+    fastest = next(known, None)
+    return fastest and replace(fastest, name=f"{_ENGINES[fastest.kind]} of {device}")
 
 
 @lru_cache(maxsize=512)
@@ -186,7 +210,9 @@ def best_read(system: System, gen: int) -> tuple[float, str] | None:
     return rate, f"best single copy published over Gen{gen} x16: {cite(part, key, part.figure(key))}"
 
 
-def _engine_use(part: Part, device: str, kind: str, figures: dict[int, str], speed: tuple[int, int]) -> Use:
+def _engine(
+    part: Part, device: str, kind: str, figures: dict[int, str], speed: tuple[int, int]
+) -> tuple[Resource, float]:
     best = part.number(figures[max(figures)]) or 0.0
     gen = min(figures, key=lambda generation: (abs(generation - speed[0]), -generation))
     figure = part.figure(figures[gen])
@@ -195,17 +221,5 @@ def _engine_use(part: Part, device: str, kind: str, figures: dict[int, str], spe
     if scale != 1:
         rests += f", scaled by {scale:.3g} to Gen{speed[0]} x{speed[1]}"
     basis = weakest([figure.basis, "physics" if scale == 1 else "calibrated"])
-    resource = Resource(("engine", device, kind), f"{_ENGINE[kind]} of {device}", best, basis, rests)
-    return Use(resource, best / ((part.number(figures[gen]) or best) * scale))
-
-
-_STAND_IN = {"p2p_write": "d2h", "p2p_read": "h2d"}
-_ENGINE = {
-    "h2d": "copy engine (host to device)", "d2h": "copy engine (device to host)",
-    "p2p_write": "copy engine (peer write)", "p2p_read": "copy engine (peer read)",
-    "duplex": "copy engines (both ways together)",
-}  # fmt: skip
-
-
-def _is_gpu(system: System, name: str) -> bool:
-    return system.device(name).kind.value == "gpu"
+    resource = Resource(kind, (device,), f"{_ENGINES[kind]} of {device}", best, basis, rests)
+    return resource, best / ((part.number(figures[gen]) or best) * scale)

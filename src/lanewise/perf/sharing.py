@@ -24,12 +24,12 @@ _OWN_CAP = -1
 
 @dataclass(frozen=True, slots=True)
 class FlowClass:
-    """`count` identical flows; `uses` are (resource index, coefficient >= 0), `cap` is B/s for each flow.
+    """`count` identical flows; `demands` are (resource index, coefficient >= 0), `cap` is B/s for each flow.
 
     A resource named twice is loaded by the sum of its coefficients.
     """
 
-    uses: tuple[tuple[int, float], ...]
+    demands: tuple[tuple[int, float], ...]
     weight: float = 1.0
     cap: float = math.inf
     count: int = 1
@@ -40,34 +40,12 @@ class Shares:
     """What each class gets (`rates`, B/s for each of its flows) and why.
 
     `limits` holds the index of the resource that froze a class, None where its own cap did; of limits met at
-    once the cap is named, else the resource of lowest index. `use` is load / capacity of each resource.
+    once the cap is named, else the resource of lowest index. `utilization` is load / capacity of each resource.
     """
 
     rates: tuple[float, ...]
     limits: tuple[int | None, ...]
-    use: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Transfer:
-    """`size` bytes moved by one flow of class `flow_class` from `start` (seconds, >= 0) on."""
-
-    flow_class: int
-    size: float
-    start: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """When each transfer ends (s), and the per-flow rates (B/s) of the classes from each kept time on.
-
-    A class without a flow has rate 0. `complete` is False when there were more changes of rates than were
-    kept; `rates` then holds the first ones.
-    """
-
-    finishes: tuple[float, ...]
-    rates: tuple[tuple[float, tuple[float, ...]], ...]
-    complete: bool = True
+    utilization: tuple[float, ...]
 
 
 def share(capacities: Sequence[float], classes: Sequence[FlowClass]) -> Shares:
@@ -79,29 +57,8 @@ def share(capacities: Sequence[float], classes: Sequence[FlowClass]) -> Shares:
             )
     with native_errors():
         network = network_of(capacities, classes)
-        rates, limits, use = _native.share(network, [flow_class.count for flow_class in classes])
-    return Shares(tuple(rates), tuple(None if r == _OWN_CAP else r for r in limits), tuple(use))
-
-
-def run(
-    capacities: Sequence[float],
-    classes: Sequence[FlowClass],
-    transfers: Sequence[Transfer],
-    keep_rates: int = 1000,
-) -> Timeline:
-    """Run transfers to their ends, keeping at most `keep_rates` changes of rates; InputError as in `share`.
-
-    The flows of a class are its transfers under way: `count` of the classes is not looked at.
-    """
-    finishes, rates, complete = _run(
-        capacities,
-        classes,
-        [transfer.flow_class for transfer in transfers],
-        [transfer.size for transfer in transfers],
-        [transfer.start for transfer in transfers],
-        keep_rates,
-    )
-    return Timeline(tuple(finishes.tolist()), tuple((time, tuple(now)) for time, now in rates), complete)
+        rates, limits, utilization = _native.share(network, [flow_class.count for flow_class in classes])
+    return Shares(tuple(rates), tuple(None if r == _OWN_CAP else r for r in limits), tuple(utilization))
 
 
 def finish_times(
@@ -111,35 +68,25 @@ def finish_times(
     sizes: ArrayLike,
     starts: ArrayLike,
 ) -> NDArray[np.float64]:
-    """Finish times (s) of transfers given as columns: class, bytes, start (s); InputError as in `share`."""
-    return _run(capacities, classes, flow_classes, sizes, starts, 0)[0]
+    """Finish times (s) of transfers given as columns: class, bytes, start (s); InputError as in `share`.
 
-
-def _run(
-    capacities: Sequence[float],
-    classes: Sequence[FlowClass],
-    flow_classes: ArrayLike,
-    sizes: ArrayLike,
-    starts: ArrayLike,
-    keep_rates: int,
-) -> tuple[NDArray[np.float64], list[tuple[float, list[float]]], bool]:
-    if keep_rates < 0:
-        raise InputError(f"cannot keep {keep_rates} changes of rates", hint="give 0 or more")
+    The flows of a class are its transfers under way: `count` of the classes is not looked at.
+    """
     with native_errors():
         return _native.run_flows(
             network_of(capacities, classes),
             _indices(flow_classes),
             np.ascontiguousarray(sizes, dtype=np.float64),
             np.ascontiguousarray(starts, dtype=np.float64),
-            keep_rates,
-        )
+            0,
+        )[0]
 
 
 def network_of(capacities: Sequence[float], classes: Sequence[FlowClass]) -> _native.Network:
     """Checked resources and classes for the native core; call it under `native_errors`."""
     return _native.Network(
         list(capacities),
-        [list(flow_class.uses) for flow_class in classes],
+        [list(flow_class.demands) for flow_class in classes],
         [flow_class.weight for flow_class in classes],
         [flow_class.cap for flow_class in classes],
     )

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from lanewise.errors import InputError
 from lanewise.perf.flow import Flow
+from lanewise.perf.flow_demand import FlowDemand, flow_classes, flow_demands
 from lanewise.perf.latency import latency
-from lanewise.perf.plans import Planned, plan_all, staging_mode
-from lanewise.perf.predict import compete, predict
-from lanewise.perf.sharing import FlowClass, Transfer, run
+from lanewise.perf.predict import predict
+from lanewise.perf.sharing import FlowClass
+from lanewise.perf.sharing import finish_times as solve
 from lanewise.routes.model import Route
 from lanewise.topology.model import System
 
@@ -47,27 +48,23 @@ def finish_times(system: System, flows: Sequence[Flow]) -> tuple[FinishedTransfe
     repeated = next((flow for flow in flows if flow.every), None)
     if repeated is not None:
         raise InputError(f"{repeated.name} repeats, so it never ends", hint="leave 'every' to background traffic")
-    planned = plan_all(system, flows)
-    resources, taken = compete(planned)
-    classes: dict[FlowClass, int] = {}
-    member = []
-    for item, uses in zip(planned, taken, strict=True):
-        # Flows with the same uses, weight and cap are one class: the solver's cost depends on classes alone.
-        flow_class = FlowClass(uses, item.flow.weight, item.cap(staging_mode(item, planned)))
-        member.append(classes.setdefault(flow_class, len(classes)))
-    delays = [_delay(system, item) for item in planned]
-    jobs = [
-        Transfer(k, flow.size or 0.0, flow.start + delay) for k, flow, delay in zip(member, flows, delays, strict=True)
-    ]
-    ends = run([resource.capacity for resource in resources], list(classes), jobs).finishes
+    demands = flow_demands(system, flows)
+    resources, classes = flow_classes(demands)
+    # Flows with the same demands, weight and cap are one class: the solver's cost depends on classes alone.
+    index: dict[FlowClass, int] = {}
+    members = [index.setdefault(flow_class, len(index)) for flow_class in classes]
+    delays = [_delay(system, demand) for demand in demands]
+    starts = [flow.start + delay for flow, delay in zip(flows, delays, strict=True)]
+    sizes = [flow.size or 0.0 for flow in flows]
+    ends = solve([resource.capacity for resource in resources], list(index), members, sizes, starts)
     together = predict(system, flows).flows
     return tuple(
         FinishedTransfer(f, f.start, end, delay, rate.limit, rate.basis, rate.rests_on, rate.routes)
-        for f, end, delay, rate in zip(flows, ends, delays, together, strict=True)
+        for f, end, delay, rate in zip(flows, ends.tolist(), delays, together, strict=True)
     )
 
 
-def _delay(system: System, item: Planned) -> float:
+def _delay(system: System, demand: FlowDemand) -> float:
     """What passes before the first byte: the latency of a small copy over the flow's longest route."""
-    latencies = [latency(system, route.src, route.dst, item.flow.p2p) for route in item.routes]
+    latencies = [latency(system, route.src, route.dst, demand.flow.p2p) for route in demand.routes]
     return max(cell.api if cell.api is not None else cell.wire for cell in latencies)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lanewise.errors import InputError, LanewiseError, Unreachable
 from lanewise.perf.flow import Flow
-from lanewise.perf.plans import plan
+from lanewise.perf.flow_demand import flow_demand
 from lanewise.planning.choices import FlowGroup, FlowVariant, Item, ItemOption, Pick, Problem
 from lanewise.planning.question import ceiling, parts_of
 from lanewise.planning.score import GB, Allocation, Evaluate, Score, by_model
@@ -125,11 +125,11 @@ def _problem(system: System, cards: dict[str, list[tuple[str, int]]], goals: tup
         for index, (card, _) in enumerate(options):
             for direction, flow in enumerate(_both_ways(gpu, card)):
                 try:
-                    planned = plan(system, flow)
+                    demand = flow_demand(system, flow)
                 except LanewiseError:
                     continue
                 group = 2 * number + direction
-                variants.append(FlowVariant(group, ((number, index),), parts_of(planned), ceiling(planned)))
+                variants.append(FlowVariant(group, ((number, index),), parts_of(demand), ceiling(demand)))
     return Problem(tuple(items), tuple(groups), tuple(variants), goals)
 
 

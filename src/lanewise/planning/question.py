@@ -9,7 +9,7 @@ from itertools import product
 
 from lanewise.errors import InputError, LanewiseError
 from lanewise.perf.flow import Flow
-from lanewise.perf.plans import Planned, plan
+from lanewise.perf.flow_demand import FlowDemand, flow_demand
 from lanewise.planning.choices import FlowGroup, FlowVariant, Item, ItemOption, Pick, PortCapacity, Problem
 from lanewise.planning.positions import MovableDevice, Move, Position, apply, port_of, without_cables
 from lanewise.planning.score import GB, service_flow
@@ -180,12 +180,11 @@ class Choices:
     ) -> FlowVariant | None:
         """What the flow takes with its ends at these positions; None where they cannot be or it cannot run."""
         try:
-            planned = plan(self._with(positions), flow)
+            demand = flow_demand(self._with(positions), flow)
         except LanewiseError:
             return None
-        self._network = self._network or any(route.via is Via.NETWORK for route in planned.routes)
-        uses = parts_of(planned)
-        return FlowVariant(group, when, uses, ceiling(planned))
+        self._network = self._network or any(route.via is Via.NETWORK for route in demand.routes)
+        return FlowVariant(group, when, parts_of(demand), ceiling(demand))
 
     def _rooms(self) -> Iterator[PortCapacity]:
         """Lanes that switches and CPUs have for devices that move, and slots as the question states them."""
@@ -246,11 +245,13 @@ class Choices:
         return plain == swapped
 
 
-def parts_of(planned: Planned) -> tuple[tuple[tuple[str, ...], float], ...]:
+def parts_of(demand: FlowDemand) -> tuple[tuple[tuple[str, ...], float], ...]:
     """The part of each resource that 1 B/s of a flow takes."""
-    return tuple((use.resource.key, use.amount / use.resource.capacity) for use in planned.uses)
+    return tuple(
+        ((resource.kind, *resource.location), amount / resource.capacity) for resource, amount in demand.demands.items()
+    )
 
 
-def ceiling(planned: Planned) -> float:
+def ceiling(demand: FlowDemand) -> float:
     """The most that a flow can do by itself in B/s, its staging at its best."""
-    return min([planned.cap("overlapped"), *(1.0 / part for _, part in parts_of(planned) if part > 0), FREELY])
+    return min([demand.cap("overlapped"), *(1.0 / part for _, part in parts_of(demand) if part > 0), FREELY])

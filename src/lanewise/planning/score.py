@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanewise.errors import InputError
 from lanewise.perf.flow import Flow
-from lanewise.perf.plans import Planned, plan_all, staging_mode
-from lanewise.perf.predict import compete
+from lanewise.perf.flow_demand import FlowDemand, flow_classes, flow_demands
 from lanewise.perf.resources import Resource
-from lanewise.perf.sharing import FlowClass, Shares, share
+from lanewise.perf.sharing import Shares, share
 from lanewise.planning.work import Tenant, TenantGpus, Work
 from lanewise.serving.load import check_frontend
 from lanewise.serving.steady import service_rate
@@ -76,24 +75,21 @@ Evaluate = Callable[["System", Work], Score]
 def by_model(system: System, work: Work) -> Score:
     """The score of a system under its work in steady state; LanewiseError if a flow cannot run at all."""
     flows, owners = _all_flows(system, work)
-    planned = plan_all(system, flows)
-    resources, taken = compete(planned)
+    demands = flow_demands(system, flows)
+    resources, classes = flow_classes(demands)
     capacities = [resource.capacity for resource in resources] + [served.tenant.demand for served in work.services]
     classes = [
-        FlowClass(
-            uses if owner is None else (*uses, (len(resources) + owner, 1.0)),
-            item.flow.weight,
-            item.cap(staging_mode(item, planned)),
-        )
-        for item, uses, owner in zip(planned, taken, owners, strict=True)
+        each if owner is None else replace(each, demands=(*each.demands, (len(resources) + owner, 1.0)))
+        for each, owner in zip(classes, owners, strict=True)
     ]
     shares = share(capacities, classes) if classes else Shares((), (), ())
-    rated = [_flow_line(item, i, shares, resources) for i, item in enumerate(planned)]
+    rated = [_flow_line(demand, i, shares, resources) for i, demand in enumerate(demands)]
     lines = [line for line, owner in zip(rated, owners, strict=True) if owner is None]
     for number, serving in enumerate(work.services):
         mine = [line for line, owner in zip(rated, owners, strict=True) if owner == number]
         lines.append(_tenant_line(serving, mine))
-    used = zip((resource.name for resource in resources), shares.use, strict=False)  # demands come after resources
+    names = [resource.name for resource in resources]
+    used = zip(names, shares.utilization, strict=False)  # the services' demands come after the resources
     busiest = max(used, key=lambda pair: pair[1], default=("", 0.0))
     return _score(work, lines, busiest)
 
@@ -134,18 +130,15 @@ def _all_flows(system: System, work: Work) -> tuple[list[Flow], list[int | None]
     return flows, owners
 
 
-def _flow_line(item: Planned, i: int, shares: Shares, resources: Sequence[Resource]) -> Allocation:
+def _flow_line(demand: FlowDemand, i: int, shares: Shares, resources: Sequence[Resource]) -> Allocation:
     index = shares.limits[i]
-    flow = item.flow
     if index is not None and index >= len(resources):
         limit, basis, rests = DEMAND, "physics", "the plan"
     elif index is not None:
         limit, basis, rests = resources[index].name, resources[index].basis, resources[index].rests_on
-    elif item.staging is not None and flow.cap > item.staging.rate("overlapped"):
-        limit, basis, rests = item.staging.name, item.staging.basis, item.staging.rests_on
     else:
-        limit, basis, rests = flow.cap_name or "its own cap", flow.cap_basis, flow.cap_rests_on
-    return Allocation(flow.name, shares.rates[i], "B/s", None, limit, basis, rests)
+        limit, basis, rests = demand.cap_limit
+    return Allocation(demand.flow.name, shares.rates[i], "B/s", None, limit, basis, rests)
 
 
 def _tenant_line(serving: TenantGpus, mine: Sequence[Allocation]) -> Allocation:

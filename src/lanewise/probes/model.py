@@ -181,7 +181,7 @@ def _link_share(prediction: Prediction) -> float:
 
 
 def _busiest(prediction: Prediction) -> dict[str, float]:
-    busiest = sorted(prediction.use.items(), key=lambda item: -item[1])[:4]
+    busiest = sorted(prediction.utilization.items(), key=lambda item: -item[1])[:4]
     return {name: round(use, 4) for name, use in busiest}
 
 

@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import lanewise._native as _native
-from lanewise.errors import InputError, Unreachable
+from lanewise.errors import InputError
 from lanewise.perf.flow import Flow
+from lanewise.perf.flow_demand import FlowDemand, flow_classes, flow_demand, flow_demands
 from lanewise.perf.latency import latency
-from lanewise.perf.plans import Planned, plan, plan_all, staging_mode
-from lanewise.perf.predict import compete
 from lanewise.perf.sharing import FlowClass, native_errors, network_of
 from lanewise.serving.load import ServiceLoad, check, gpus_of
 from lanewise.serving.times import ServiceTimes, service_times
@@ -59,8 +58,8 @@ class Deployment:
     batch: int
     gpus: tuple[str, ...]
     times: tuple[ServiceTimes, ...]
-    inward: tuple[Planned, ...]
-    outward: tuple[Planned, ...]
+    inward: tuple[FlowDemand, ...]
+    outward: tuple[FlowDemand, ...]
     pools: tuple[int, ...]
 
 
@@ -73,22 +72,23 @@ class Simulation:
         self.system = system
         self.deployments = tuple(_serve(system, load) for load in loads)
         self.background = tuple(background)
-        background_plans = tuple(plan_all(system, background)) if background else ()
-        planned = [
-            item for deployment in self.deployments for item in (*deployment.inward, *deployment.outward)
-        ] + list(background_plans)
-        self.planned = planned
-        self.resources, taken = compete(planned)
+        own = [item for deployment in self.deployments for item in (*deployment.inward, *deployment.outward)]
+        self.flow_demands = [*own, *flow_demands(system, background)]
+        self.resources, flows = flow_classes(self.flow_demands)
         self._owners = [
             place
             for place, deployment in enumerate(self.deployments)
             for _ in (*deployment.inward, *deployment.outward)
         ]
-        self._owners += [len(self.deployments)] * len(background_plans)
-        self._class, classes = _classes(planned, taken, self._owners)
-        self.taken = taken
+        self._owners += [len(self.deployments)] * len(background)
+        # One owner's flows that demand the same are one class, which is cheaper to solve.
+        classes: dict[tuple[int, FlowClass], int] = {}
+        self._class = [classes.setdefault(each, len(classes)) for each in zip(self._owners, flows, strict=True)]
+        self.demands = [flow.demands for flow in flows]
         with native_errors():
-            self._network = network_of([resource.capacity for resource in self.resources], classes)
+            self._network = network_of(
+                [resource.capacity for resource in self.resources], [flow_class for _, flow_class in classes]
+            )
         self.gpus = tuple(dict.fromkeys(gpu for deployment in self.deployments for gpu in deployment.gpus))
 
     def run(self, rates: Sequence[float], run: SimulationInput) -> _native.Outcome:
@@ -99,8 +99,8 @@ class Simulation:
     def amounts(self) -> list[list[tuple[int, float]]]:
         """For each resource the flow classes that use it, with what a byte of each takes."""
         amounts: list[dict[int, float]] = [{} for _ in self.resources]
-        for flow_class, uses in zip(self._class, self.taken, strict=True):
-            for index, amount in uses:
+        for flow_class, demands in zip(self._class, self.demands, strict=True):
+            for index, amount in demands:
                 amounts[index][flow_class] = amount
         return [list(resource_amounts.items()) for resource_amounts in amounts]
 
@@ -109,9 +109,9 @@ class Simulation:
         own_plans = {id(item) for item in (*deployment.inward, *deployment.outward)}
         return {
             index
-            for item, uses in zip(self.planned, self.taken, strict=True)
+            for item, demands in zip(self.flow_demands, self.demands, strict=True)
             if id(item) in own_plans
-            for index, _ in uses
+            for index, _ in demands
         }
 
     def owner(self, place: int) -> str:
@@ -123,8 +123,8 @@ class Simulation:
         """Who uses a resource: each flow class once, with its owner and what a byte of it takes."""
         names = [*(self.owner(place) for place in range(len(self.deployments))), "background traffic"]
         classes = set()
-        for owner, flow_class, uses in zip(self._owners, self._class, self.taken, strict=True):
-            for index, amount in uses:
+        for owner, flow_class, demands in zip(self._owners, self._class, self.demands, strict=True):
+            for index, amount in demands:
                 if index == resource and flow_class not in classes:
                     classes.add(flow_class)
                     yield names[owner], flow_class, amount
@@ -132,13 +132,13 @@ class Simulation:
     def inward_uses(self, place: int) -> list[tuple[tuple[int, float], ...]]:
         """What the way to each GPU of the service at that place takes of each resource."""
         first = self._first(place)
-        return list(self.taken[first : first + len(self.deployments[place].gpus)])
+        return list(self.demands[first : first + len(self.deployments[place].gpus)])
 
     def outward_uses(self, place: int) -> list[tuple[tuple[int, float], ...]]:
         """What the way back from each GPU of the service at that place takes of each resource."""
         count = len(self.deployments[place].gpus)
         first = self._first(place) + count
-        return list(self.taken[first : first + count])
+        return list(self.demands[first : first + count])
 
     def _first(self, place: int) -> int:
         """Where the planned flows of the service at that place begin: all ways there, then all ways back."""
@@ -146,7 +146,7 @@ class Simulation:
 
     def background_uses(self) -> list[tuple[tuple[int, float], ...]]:
         """What each background flow takes of each resource."""
-        return list(self.taken[len(self.taken) - len(self.background) :])
+        return list(self.demands[len(self.demands) - len(self.background) :])
 
     def _scenario(self, rates: Sequence[float], run: SimulationInput) -> _native.Scenario:
         scenario = _native.Scenario()
@@ -191,7 +191,7 @@ class Simulation:
                 )
             )  # fmt: skip
 
-    def _leg(self, item: Planned, flow_class: int, size: float, load: ServiceLoad) -> _native.Leg:
+    def _leg(self, item: FlowDemand, flow_class: int, size: float, load: ServiceLoad) -> _native.Leg:
         return _native.Leg(
             flow_class=flow_class if size > 0 else -1, bytes=size, alone=alone_rate(item),
             setup=0.0 if load.networked else COPY_SETUP, latency=_wire(self.system, item.flow),
@@ -199,9 +199,9 @@ class Simulation:
         )  # fmt: skip
 
 
-def alone_rate(item: Planned) -> float:
-    """The rate in B/s of a planned flow with nothing beside it."""
-    return min([item.cap("lone"), *(use.resource.capacity / use.amount for use in item.uses if use.amount > 0)])
+def alone_rate(item: FlowDemand) -> float:
+    """The rate in B/s of a flow with nothing beside it."""
+    return min([item.cap("lone"), *(r.capacity / amount for r, amount in item.demands.items() if amount > 0)])
 
 
 def _serve(system: System, load: ServiceLoad) -> Deployment:
@@ -209,15 +209,9 @@ def _serve(system: System, load: ServiceLoad) -> Deployment:
     gpus = gpus_of(system, load)
     times = tuple(_times(system, gpu, load) for gpu in gpus)
     ends = [load.frontend or _host(system, gpu) for gpu in gpus]
-    inward = plan_all(system, [Flow(end, gpu) for end, gpu in zip(ends, gpus, strict=True)])
+    inward = flow_demands(system, [Flow(end, gpu) for end, gpu in zip(ends, gpus, strict=True)])
     # Answers are small: planned one by one, they do not slow the queries' copies as two full streams would.
-    outward = [plan(system, Flow(gpu, end)) for end, gpu in zip(ends, gpus, strict=True)]
-    for item in (*inward, *outward):
-        if math.isinf(alone_rate(item)):
-            raise Unreachable(
-                f"nothing is known that would limit {item.flow.name}",
-                hint="name the parts of its devices, or the speed of its links, in the description",
-            )
+    outward = [flow_demand(system, Flow(gpu, end)) for end, gpu in zip(ends, gpus, strict=True)]
     one_by_one = load.one_by_one
     hosts = list(dict.fromkeys(ends))
     pools = tuple(range(len(gpus))) if one_by_one else tuple(hosts.index(end) for end in ends)
@@ -243,18 +237,6 @@ def _host(system: System, gpu: str) -> str:
 
 def _wire(system: System, flow: Flow) -> float:
     return latency(system, flow.src, flow.dst).wire
-
-
-def _classes(
-    planned: Sequence[Planned], taken: Sequence[tuple[tuple[int, float], ...]], owners: Sequence[int]
-) -> tuple[list[int], list[FlowClass]]:
-    """The flow class of each planned flow; one owner's flows that take the same are one, which is cheaper to solve."""
-    index_of: dict[tuple[int, FlowClass], int] = {}
-    member = []
-    for item, uses, owner in zip(planned, taken, owners, strict=True):
-        flow_class = FlowClass(uses, item.flow.weight, item.cap(staging_mode(item, planned)))
-        member.append(index_of.setdefault((owner, flow_class), len(index_of)))
-    return member, [flow_class for _, flow_class in index_of]
 
 
 def _native_service(deployment: Deployment, rate: float, run: SimulationInput, hopeless: bool) -> _native.Service:

@@ -24,7 +24,7 @@ SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 
 CLOSED_STAGES = ("", "", "", "queue", "copy", "link wait", "GPU wait", "GPU", "return")
 OWN_STAGES = ("copy slot wait", "copy", "link wait", "queue", "", "", "GPU wait", "GPU", "return")
 NETWORK_STAGES = ("connection wait", "network", "link wait", "queue", "", "", "GPU wait", "GPU", "return")
-_KINDS = {"link": "link", "window": "window", "tags": "window", "engine": "engine", "beside": "engine"}
+_KINDS = {"link": "link", "window": "window", "tags": "window"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def uses(simulation: Simulation, outcome: _native.Outcome, run: SimulationInput)
             min(1.0, sum(moved[k] * amount for k, amount in shares) / (resource.capacity * step))
             for moved in outcome.steps
         )
-        kind = _KINDS.get(resource.key[0], "other")
+        kind = "engine" if resource.is_engine else _KINDS.get(resource.kind, "other")
         yield ResourceUse(
             ResourceUtilization(resource.name, min(mean, 1.0), series, kind),
             resource.basis,

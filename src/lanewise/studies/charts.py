@@ -98,7 +98,7 @@ def _drawing(context: StudyContext, entry: DrawingForm) -> Drawing:
     prediction = _prediction(system, entry.scenario, entry.title)
     flows = prediction.flows if len(prediction.flows) <= 6 else ()
     routes = [(flow.flow.name, flow.routes[0].nodes) for flow in flows]
-    return Drawing(title, outline(system, prediction.loads, prediction.link_use, routes), entry.caption)
+    return Drawing(title, outline(system, prediction.loads, prediction.link_utilization, routes), entry.caption)
 
 
 def services(context: StudyContext) -> tuple[ServiceResult, ...]:

@@ -1,4 +1,4 @@
-"""From a route to what a flow uses: who reads or writes, in packets of which size, over which engines and windows.
+"""What one byte over a route takes of each resource: links (packets of which size), engines, windows, memory.
 
 Posted traffic (writes) costs header bytes in its own direction. Non-posted traffic (reads) comes back as
 completions and costs one request per max read request in the other direction; reads alone occupy windows.
@@ -6,6 +6,7 @@ completions and costs one request per max read request in the other direction; r
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,10 +14,9 @@ from lanewise.perf import packets
 from lanewise.perf.resources import (
     NETWORK_SHARE,
     Resource,
-    Use,
     best_read,
     cite,
-    engine,
+    engine_demand,
     figure_resource,
     link_resource,
     weakest,
@@ -52,19 +52,17 @@ class Segment:
         return self.dst if self.read else self.src
 
 
-def uses(system: System, route: Route, read: bool = False) -> list[Use]:
-    """Everything that one byte of goodput over `route` takes, one Use for each resource."""
-    return merged((use, 1.0) for use in _all_uses(system, route, read))
+def route_demand(system: System, route: Route, read: bool = False) -> dict[Resource, float]:
+    """What one byte of goodput over `route` takes of each resource: wire bytes of a link, seconds of a window."""
+    return summed(_demands(system, route, read))
 
 
-def merged(shares: Iterable[tuple[Use, float]]) -> list[Use]:
-    """Uses weighted with their shares of a byte, summed into one Use for each resource."""
-    total: dict[tuple[str, ...], Use] = {}
-    for use, share in shares:
-        before = total.get(use.resource.key)
-        amount = use.amount * share
-        total[use.resource.key] = Use(use.resource, amount if before is None else before.amount + amount)
-    return list(total.values())
+def summed(demands: Iterable[tuple[Resource, float]]) -> dict[Resource, float]:
+    """The demand on each resource, in the order in which the resources come."""
+    total: dict[Resource, float] = defaultdict(float)
+    for resource, amount in demands:
+        total[resource] += amount
+    return dict(total)
 
 
 def segments(system: System, route: Route, read: bool = False) -> list[Segment]:
@@ -119,7 +117,7 @@ def _sockets(system: System, hops: Sequence[Hop]) -> float:
     return sum(system.number(name, "latency.intersocket") or 0.0 for name in crossed)
 
 
-def _all_uses(system: System, route: Route, read: bool) -> Iterator[Use]:
+def _demands(system: System, route: Route, read: bool) -> Iterator[tuple[Resource, float]]:
     for segment in segments(system, route, read):
         yield from _links(system, segment)
         if segment.hops[0].link.kind in _TREE:
@@ -131,21 +129,21 @@ def _all_uses(system: System, route: Route, read: bool) -> Iterator[Use]:
     yield from _ends(system, route)
 
 
-def _links(system: System, segment: Segment) -> Iterator[Use]:
+def _links(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
     sized = {hop.key: (payload, overhead) for hop, payload, overhead in payloads(system, segment)}
     for hop in segment.hops:
         resource = link_resource(system, hop)
         if resource is None:
             continue
         payload, overhead = sized.get(hop.key, (1.0, 0.0))
-        yield Use(resource, packets.wire_bytes(payload, overhead))
+        yield resource, packets.wire_bytes(payload, overhead)
         back = link_resource(system, Hop(hop.link, not hop.down)) if segment.read and hop.key in sized else None
         if back is not None:
             request = system.number(segment.requester, "pcie.max_read_request") or packets.DEFAULT_READ_REQUEST
-            yield Use(back, packets.REQUEST_64BIT / request)
+            yield back, packets.REQUEST_64BIT / request
 
 
-def _root_complexes(system: System, segment: Segment) -> Iterator[Use]:
+def _root_complexes(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
     if _is_cpu(system, segment.src) or _is_cpu(system, segment.dst):
         return
     for out in segment.hops[1:]:
@@ -157,18 +155,18 @@ def _root_complexes(system: System, segment: Segment) -> Iterator[Use]:
         if resource is not None:
             # One capacity for each root port that peer traffic leaves by, whichever port it came in at.
             name = f"{resource.name} at {out.link.port or out.end}"
-            yield Use(replace(resource, key=(resource.key[0], *out.key), name=name), 1.0)
+            yield replace(resource, location=out.key, name=name), 1.0
 
 
-def _engines(system: System, segment: Segment) -> Iterator[Use]:
+def _engines(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
     slowest = min((hop.link for hop in segment.hops if hop.link.gen is not None), key=_speed, default=None)
     if slowest is None:
         return
     for device, kinds in _engine_kinds(system, segment):
         for kind in kinds:
-            use = engine(system, device, kind, slowest)
-            if use is not None:
-                yield use
+            demand = engine_demand(system, device, kind, slowest)
+            if demand is not None:
+                yield demand
 
 
 def _engine_kinds(system: System, segment: Segment) -> list[tuple[str, tuple[str, ...]]]:
@@ -182,15 +180,15 @@ def _engine_kinds(system: System, segment: Segment) -> list[tuple[str, tuple[str
     return []
 
 
-def _memory(system: System, segment: Segment) -> Iterator[Use]:
+def _memory(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
     for end in (segment.src, segment.dst):
         if _is_cpu(system, end):
             resource = figure_resource(system, end, "memory.rate", "memory")
             if resource is not None:
-                yield Use(resource, 1.0)
+                yield resource, 1.0
 
 
-def _root_port(system: System, segment: Segment) -> Iterator[Use]:
+def _root_port(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
     """What a root port lets through of reads from host memory: no more than the best copy anybody published."""
     first = next((hop for hop in segment.hops if hop.link.kind in _PACKETS), None)
     if not segment.read or first is None or not _is_cpu(system, first.start):
@@ -201,20 +199,21 @@ def _root_port(system: System, segment: Segment) -> Iterator[Use]:
     if best is not None:
         rate, rests = best
         name = f"reads through root port {first.link.port} of {first.start}"
-        yield Use(Resource(("root port", *first.key), name, rate * first.link.lanes / 16, "calibrated", rests), 1.0)
+        yield Resource("root port", first.key, name, rate * first.link.lanes / 16, "calibrated", rests), 1.0
 
 
-def _windows(system: System, segment: Segment) -> Iterator[Use]:
+def _windows(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
     if not segment.read:
         return
     trip = round_trip(system, segment)
     if trip is not None:
         own = _requester_window(system, segment.requester)
-        yield from [Use(own, trip)] if own is not None else []
+        if own is not None:
+            yield own, trip
     yield from _fabric_windows(system, segment, trip)
 
 
-def _fabric_windows(system: System, segment: Segment, trip: float | None) -> Iterator[Use]:
+def _fabric_windows(system: System, segment: Segment, trip: float | None) -> Iterator[tuple[Resource, float]]:
     """What a fabric's host link allows reads that come down from a CPU: its window and its ceiling, each once.
 
     All switches of one fabric are behind that link, so both are keyed by the link and the fabric's part.
@@ -225,14 +224,14 @@ def _fabric_windows(system: System, segment: Segment, trip: float | None) -> Ite
     switches = [hop.end for hop in segment.hops[:-1] if system.device(hop.end).kind is Kind.SWITCH]
     fabrics = {part.name: name for name in reversed(switches) if (part := system.part(name)) is not None}
     for part_name, name in fabrics.items():
-        key = (part_name, *roots[-1].key)
-        window = _window(system, name, segment.src, key)
+        location = (part_name, *roots[-1].key)
+        window = _window(system, name, segment.src, location)
         if window is not None and trip is not None:
-            yield Use(window, trip)
+            yield window, trip
         resource = figure_resource(system, name, "switch.read_rate", "reads over the host link")
         if resource is not None:
             label = f"host link of the fabric at {name} (reads)"
-            yield Use(replace(resource, key=("host link", *key), name=label), 1.0)
+            yield replace(resource, kind="host link", location=location, name=label), 1.0
 
 
 def _requester_window(system: System, name: str) -> Resource | None:
@@ -245,10 +244,10 @@ def _requester_window(system: System, name: str) -> Resource | None:
         return None
     size = request.value if isinstance(request.value, float) else packets.DEFAULT_READ_REQUEST
     label = f"read tags of {name} ({tags.value:.0f} x {size:.0f} B)"
-    return Resource(("tags", name), label, tags.value * size, tags.basis, cite(part, "pcie.tags", tags))
+    return Resource("tags", (name,), label, tags.value * size, tags.basis, cite(part, "pcie.tags", tags))
 
 
-def _window(system: System, name: str, completer: str, key: tuple[str, ...]) -> Resource | None:
+def _window(system: System, name: str, completer: str, location: tuple[str, ...]) -> Resource | None:
     """The reads that a fabric keeps open for all requesters behind it together (it proxies their IDs).
 
     How much they carry depends on the round trip, so the window depends on the completer's latency too.
@@ -265,15 +264,15 @@ def _window(system: System, name: str, completer: str, key: tuple[str, ...]) -> 
     rests = "; ".join(cite(owner, key, owner.figure(key)) for owner, key in figures)
     basis = weakest([owner.figure(key).basis for owner, key in figures])
     label = f"read window of {name} ({tags.value:.0f} reads x {payload.value:.0f} B)"
-    return Resource(("window", *key), label, tags.value * payload.value, basis, rests)
+    return Resource("window", location, label, tags.value * payload.value, basis, rests)
 
 
-def _ends(system: System, route: Route) -> Iterator[Use]:
+def _ends(system: System, route: Route) -> Iterator[tuple[Resource, float]]:
     for name, key, what in ((route.src, "read.rate", "drive reads"), (route.dst, "write.rate", "drive writes")):
         if system.device(name).kind in (Kind.SSD, Kind.RAID):
             resource = figure_resource(system, name, key, what)
             if resource is not None:
-                yield Use(resource, 1.0)
+                yield resource, 1.0
     # A port is full duplex: what a card sends from its host does not slow what it brings in.
     for name, direction in ((route.src, "in"), (route.dst, "out")):
         if system.device(name).kind is Kind.NIC:
@@ -281,12 +280,12 @@ def _ends(system: System, route: Route) -> Iterator[Use]:
             ports = max(1, sum(link.kind is LinkKind.NETWORK for link in system.links_at(name)))
             port = figure_resource(system, name, "net.rate", f"network ports ({direction})", ports * NETWORK_SHARE)
             if port is not None:
-                yield Use(port, 1.0)
+                yield port, 1.0
     for name in route.nodes[1:-1]:
         if system.device(name).kind is Kind.RAID:
             resource = figure_resource(system, name, "read.rate", "RAID controller")
             if resource is not None:
-                yield Use(resource, 1.0)
+                yield resource, 1.0
 
 
 def _is_read(system: System, hops: list[Hop], read: bool) -> bool:

@@ -1,0 +1,189 @@
+"""What one byte of a flow takes of each resource: over routes, drives of a volume, and stages of a staged copy."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lanewise.errors import Unreachable
+from lanewise.perf.flow import Flow
+from lanewise.perf.resources import Resource, cite, duplex_engine, figure_resource, weakest
+from lanewise.perf.route_demand import route_demand, summed
+from lanewise.perf.sharing import FlowClass
+from lanewise.routes.endpoints import endpoint
+from lanewise.routes.find import route as find_route
+from lanewise.routes.model import Route, Via
+from lanewise.topology.model import Kind, LinkKind, System, Volume
+
+ENGINE_DOUBT = "no copy-engine figure known: a ceiling, CUDA copies reach 84 to 87 % of it"
+DRIVE_DOUBT = "no figure for a drive's rate known: a ceiling of the links"
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A copy through host memory: seconds a byte takes alone, with its stages in turn, and fully overlapped."""
+
+    name: str
+    basis: str
+    rests_on: str
+    lone: float
+    in_turn: float
+    overlapped: float
+
+    def rate(self, mode: str) -> float:
+        """B/s of a copy staged in `mode`: lone, in_turn or overlapped."""
+        return 1.0 / {"lone": self.lone, "in_turn": self.in_turn, "overlapped": self.overlapped}[mode]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowDemand:
+    """A flow with its routes, the share of each byte that takes each, and what a byte takes of each resource."""
+
+    flow: Flow
+    routes: tuple[Route, ...]
+    shares: tuple[float, ...]
+    demands: Mapping[Resource, float]
+    staging: Staging | None = None
+    doubt: str = ""
+
+    def cap(self, mode: str) -> float:
+        """The most this flow can do by itself in B/s: its own cap, or its staging done in `mode`."""
+        return min(self.flow.cap, self.staging.rate(mode)) if self.staging is not None else self.flow.cap
+
+    @property
+    def cap_limit(self) -> tuple[str, str, str]:
+        """Name, basis and source of what limits the flow where no shared resource does: its staging or its own cap."""
+        if self.staging is not None and self.flow.cap > self.staging.rate("overlapped"):
+            return self.staging.name, self.staging.basis, self.staging.rests_on
+        return self.flow.cap_name or "its own cap", self.flow.cap_basis, self.flow.cap_rests_on
+
+
+def flow_demands(system: System, flows: Sequence[Flow]) -> list[FlowDemand]:
+    """Every flow's demand, with what a GPU's engines do when both directions of its host copies run."""
+    demands = [flow_demand(system, flow) for flow in flows]
+    running = {(resource.kind, resource.location) for demand in demands for resource in demand.demands}
+    return [replace(demand, demands={**demand.demands, **dict(_duplex(system, demand, running))}) for demand in demands]
+
+
+def flow_demand(system: System, flow: Flow) -> FlowDemand:
+    """One flow by itself: a volume spreads it over its drives, a staged copy takes its stages."""
+    reads, writes = system.volumes.get(flow.src), system.volumes.get(flow.dst)
+    sources = [(drive, read_share(reads)) for drive in reads.drives] if reads else [(flow.src, 1.0)]
+    targets = [(drive, write_share(writes)) for drive in writes.drives] if writes else [(flow.dst, 1.0)]
+    routes, shares = [], []
+    for source, read in sources:
+        for target, written in targets:
+            src, dst = endpoint(system, source, target), endpoint(system, target, source)
+            routes.append(find_route(system, src, dst, flow.p2p))
+            shares.append(read * written)
+    demands = summed(
+        (resource, amount * share)
+        for route, share in zip(routes, shares, strict=True)
+        for part in route.stages or (route,)
+        for resource, amount in route_demand(system, part, flow.read and not route.stages).items()
+    )
+    controllers = summed((*_controller(system, reads, "read.rate"), *_controller(system, writes, "write.rate")))
+    demands |= {resource: amount for resource, amount in controllers.items() if resource not in demands}
+    staging = _staging(system, flow, routes, shares)
+    return FlowDemand(flow, tuple(routes), tuple(shares), demands, staging, _doubt(system, routes, demands))
+
+
+def read_share(volume: Volume) -> float:
+    """What each drive reads of one byte: every drive holds data, so 1/n for RAID-0, 10 and (flash skips parity) 5."""
+    return 1.0 / len(volume.drives)
+
+
+def write_share(volume: Volume) -> float:
+    """What each drive writes of one byte: 1/n for RAID-0, 2/n for RAID-10, 1/(n-1) for full stripes of RAID-5."""
+    n = len(volume.drives)
+    return 1.0 / {0: n, 10: n / 2, 5: n - 1}[volume.raid]
+
+
+def _controller(system: System, volume: Volume | None, key: str) -> Iterator[tuple[Resource, float]]:
+    if volume is not None and volume.controller is not None:
+        resource = figure_resource(system, volume.controller, key, "RAID controller")
+        if resource is not None:
+            yield resource, 1.0
+
+
+def flow_classes(demands: Sequence[FlowDemand]) -> tuple[list[Resource], list[FlowClass]]:
+    """The resources that flows compete for, each once, and every flow as the solver takes it.
+
+    A staged copy takes its stages in turn if the opposite copy runs too, else as a lone copy. Unreachable for a flow
+    that nothing limits.
+    """
+    resources = list(dict.fromkeys(resource for demand in demands for resource in demand.demands))
+    index = {resource: number for number, resource in enumerate(resources)}
+    staged = {(demand.flow.src, demand.flow.dst) for demand in demands if demand.staging is not None}
+    classes = []
+    for demand in demands:
+        flow = demand.flow
+        cap = demand.cap("in_turn" if (flow.dst, flow.src) in staged else "lone")
+        if not demand.demands and math.isinf(cap):
+            raise _unlimited(flow)
+        amounts = tuple((index[resource], amount) for resource, amount in demand.demands.items())
+        classes.append(FlowClass(amounts, flow.weight, cap))
+    return resources, classes
+
+
+def _staging(system: System, flow: Flow, routes: Sequence[Route], shares: Sequence[float]) -> Staging | None:
+    """The stages' times, all drives of a volume together; None where nothing is staged.
+
+    A lone copy is pipelined in chunks, 1/x = max(1/B1, 1/B2) + 1/S with S the gaps between chunks (staging.rate);
+    without a figure for S its stages are taken in turn. Two opposite copies between the same GPUs run in lockstep, so
+    each takes its stages in turn: 1/x = 1/B1 + 1/B2.
+    """
+    stages: dict[int, list[tuple[Resource, float]]] = defaultdict(list)
+    for route, share in zip(routes, shares, strict=True):
+        for index, stage in enumerate(route.stages):
+            stages[index] += [(resource, amount * share) for resource, amount in route_demand(system, stage).items()]
+    if not stages:
+        return None
+    if not all(stages.values()):
+        raise _unlimited(flow)
+    times = []
+    rests = []
+    bases = []
+    for number, demands in enumerate(stages.values(), 1):
+        slowest, amount = max(summed(demands).items(), key=lambda item: item[1] / item[0].capacity)
+        times.append(amount / slowest.capacity)
+        bases.append(slowest.basis)
+        rests.append(f"stage {number}: {slowest.name}, {slowest.rests_on}")
+    lone = sum(times)
+    part = system.part(routes[0].src)
+    gaps = part.figure("staging.rate") if part is not None and part.kind == "gpu" else None
+    if part is not None and gaps is not None and isinstance(gaps.value, float):
+        lone = min(lone, max(times) + 1.0 / gaps.value)
+        bases.append(gaps.basis)
+        rests.append(cite(part, "staging.rate", gaps))
+    name = f"staging of {flow.name} through host memory"
+    return Staging(name, weakest(bases), "; ".join(rests), lone=lone, in_turn=sum(times), overlapped=max(times))
+
+
+def _unlimited(flow: Flow) -> Unreachable:
+    hint = "name the parts of its devices, or the speed of its links, in the description"
+    return Unreachable(f"nothing is known that would limit {flow.name}", hint=hint)
+
+
+def _duplex(
+    system: System, demand: FlowDemand, running: set[tuple[str, tuple[str, ...]]]
+) -> Iterator[tuple[Resource, float]]:
+    """The rate of each direction of a GPU's host copies while the other one runs, if it was measured."""
+    opposite = {"h2d": "d2h", "d2h": "h2d"}
+    for resource, amount in demand.demands.items():
+        if (opposite.get(resource.kind), resource.location) in running:
+            engine = duplex_engine(system, resource.location[0], resource.kind)
+            if engine is not None:
+                yield engine, amount
+
+
+def _doubt(system: System, routes: Sequence[Route], demands: Mapping[Resource, float]) -> str:
+    """Which missing figure makes the links' rate only a ceiling for this flow."""
+    ends = {system.device(name).kind for route in routes for name in (route.src, route.dst)}
+    if ends & {Kind.SSD, Kind.RAID} and not any(r.kind in ("drive reads", "drive writes") for r in demands):
+        return DRIVE_DOUBT
+    copies = ends <= {Kind.GPU, Kind.CPU} and Kind.GPU in ends and routes[0].via is not Via.NETWORK
+    over_pcie = any(hop.link.kind is LinkKind.PCIE for route in routes for hop in route.hops)
+    return ENGINE_DOUBT if copies and over_pcie and not any(r.is_engine for r in demands) else ""
