@@ -65,7 +65,7 @@ def theirs(seed: int, seconds: float, folder: Path) -> kept.Record:
             raise TimeIsUp
 
     with suppress(TimeIsUp):
-        _loadgen.run(LawSystem(SERVICE, seed=seed), made, tick)
+        _loadgen.run_load(LawSystem(SERVICE, seed=seed), made, tick)
     return said((folder / detail_log.NAME).read_text(encoding="utf-8"))
 
 

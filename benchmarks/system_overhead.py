@@ -37,7 +37,7 @@ def ceiling(sample_bytes: int, library: int, batch: int, coalesce: bool, count: 
     samples = np.arange(count, dtype=np.uint64) * 7919 % library
     rates = []
     for _ in range(ROUNDS):
-        found = _native.drive(system, np.zeros(count), samples, coalesce=coalesce)
+        found = _native.replay(system, np.zeros(count), samples, coalesce=coalesce)
         assert (found["answers"] == 1).all()
         rates.append(count / (found["answered"].max() * 1e-9))
     how = "coalesced" if coalesce else "one by one"
@@ -55,7 +55,7 @@ def overhead(rate: float, busy: bool, seconds: float = 2.0) -> dict[str, Any]:
         threading.Thread(target=spin, args=(stop,), daemon=True).start()
     for seed in range(ROUNDS):
         times = np.cumsum(np.random.default_rng(seed).exponential(1 / rate, int(rate * seconds)))
-        found = _native.drive(system, times, np.arange(len(times), dtype=np.uint64) % 1024)
+        found = _native.replay(system, times, np.arange(len(times), dtype=np.uint64) % 1024)
         late = (found["answered"] - found["scheduled"]) * 1e-3
         values["p50"].append(float(np.percentile(late, 50)))
         values["p99"].append(float(np.percentile(late, 99)))

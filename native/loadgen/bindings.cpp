@@ -8,6 +8,7 @@
 
 #include "host/failure.hpp"
 #include "loadgen/driver.hpp"
+#include "loadtest/latency_dict.hpp"
 
 namespace mlperf {
 const std::string& LoadgenVersion();
@@ -49,29 +50,21 @@ void bind_settings(nb::module_& m) {
       .def_rw("direct", &Settings::direct);
 }
 
-nb::dict figures(const Times& times) {
-  nb::dict values;
-  const auto& histogram = times.histogram;
-  if (histogram.count() == 0) return values;
-  values["p50"] = histogram.percentile(0.5);
-  values["p90"] = histogram.percentile(0.9);
-  values["p99"] = histogram.percentile(0.99);
-  values["p99.9"] = histogram.percentile(0.999);
-  values["mean"] = times.sum / static_cast<double>(histogram.count());
-  values["max"] = histogram.largest();
-  return values;
+// Empty where there was no query.
+nb::dict figures(const loadtest::Latencies& latencies) {
+  return latencies.count() == 0 ? nb::dict() : latency_dict(latencies);
 }
 
-void bind_counts(nb::module_& m) {
-  nb::class_<Run>(m, "Counts", "What was counted beside LoadGen; times in s.")
-      .def_prop_ro("issued", &Run::issued)
-      .def_prop_ro("answered", &Run::answered)
-      .def_prop_ro("late", &Run::late)
-      .def_prop_ro("seconds", &Run::seconds)
-      .def_prop_ro("still", &Run::still)
-      .def_prop_ro("hopeless", [](const Run& self) { return self.end() == End::kHopeless; })
-      .def_prop_ro("lag", [](const Run& self) { return figures(self.lag()); })
-      .def_prop_ro("latency", [](const Run& self) { return figures(self.latency()); });
+void bind_run(nb::module_& m) {
+  nb::class_<LoadGenRun>(m, "LoadGenRun", "What was counted of a run beside LoadGen; times in s.")
+      .def_prop_ro("issued", &LoadGenRun::issued)
+      .def_prop_ro("answered", &LoadGenRun::answered)
+      .def_prop_ro("late", &LoadGenRun::late)
+      .def_prop_ro("seconds", &LoadGenRun::seconds)
+      .def_prop_ro("still", &LoadGenRun::still)
+      .def_prop_ro("hopeless", [](const LoadGenRun& self) { return self.end() == End::kHopeless; })
+      .def_prop_ro("lag", [](const LoadGenRun& self) { return figures(self.lag()); })
+      .def_prop_ro("latency", [](const LoadGenRun& self) { return figures(self.latency()); });
 }
 
 // What the waiting thread does meanwhile: a signal, or an error of the caller's function, ends the run and is kept.
@@ -79,7 +72,7 @@ class Watcher {
  public:
   explicit Watcher(nb::object tick) : tick_(std::move(tick)) {}
 
-  bool look(const Progress& progress) {
+  bool check(const Progress& progress) {
     nb::gil_scoped_acquire gil;
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -100,12 +93,12 @@ class Watcher {
   std::optional<nb::python_error> error_;
 };
 
-std::shared_ptr<Run> run(loadtest::System& system, const Settings& settings, nb::object tick) {
+std::shared_ptr<LoadGenRun> run_watched(loadtest::SystemUnderTest& system, const Settings& settings, nb::object tick) {
   Watcher watcher(std::move(tick));
-  std::shared_ptr<Run> result;
+  std::shared_ptr<LoadGenRun> result;
   try {
     nb::gil_scoped_release free;
-    result = drive(system, settings, [&watcher](const Progress& progress) { return watcher.look(progress); });
+    result = loadgen::run_load(system, settings, [&watcher](const Progress& progress) { return watcher.check(progress); });
   } catch (const host::Failure&) {
     watcher.rethrow();  // who interrupts wants to see just that
     throw;
@@ -122,8 +115,8 @@ NB_MODULE(_loadgen, m) {
   m.doc() = "MLCommons LoadGen without Python between its queries.";
   nb::module_::import_("lanewise._native");  // has the types of systems, and makes ProbeFailure of host::Failure
   bind_settings(m);
-  bind_counts(m);
+  bind_run(m);
   m.attr("VERSION") = mlperf::LoadgenVersion().c_str();
-  m.def("run", &run, "system"_a, "settings"_a, "tick"_a = nb::none(),
+  m.def("run_load", &run_watched, "system"_a, "settings"_a, "tick"_a = nb::none(),
         "Run one load; `tick(issued, answered, late)` is called some 20 times a second. ProbeFailure, KeyboardInterrupt.");
 }

@@ -12,10 +12,10 @@ constexpr double kTick = 0.05;   // s
 constexpr double kRest = 1e-3;   // s
 constexpr double kStill = 4e-3;  // s; what the scheduler takes of a machine with work to do is less
 
-bool goes_on(Run& run, const Tick& tick) { return tick({run.issued(), run.answered(), run.late()}); }
+bool goes_on(LoadGenRun& run, const Tick& tick) { return tick({run.issued(), run.answered(), run.late()}); }
 
 // Waits until the system has answered what it was asked; false if the caller does not want to.
-bool drain(Run& run, const Tick& tick) {
+bool drain(LoadGenRun& run, const Tick& tick) {
   run.cancel();
   while (!run.drained()) {
     std::this_thread::sleep_for(std::chrono::duration<double>(kTick));
@@ -26,7 +26,7 @@ bool drain(Run& run, const Tick& tick) {
 
 // Waits for the run's end or a tick; true if it has ended. This thread has nothing to do: where it oversleeps a rest, the
 // machine stood still, as virtual ones do when others on their host run.
-bool rest(Run& run, Worker& issuer) {
+bool rest(LoadGenRun& run, LoadGenThread& issuer) {
   using Clock = std::chrono::steady_clock;
   for (double passed = 0.0; passed < kTick;) {
     const auto before = Clock::now();
@@ -40,23 +40,23 @@ bool rest(Run& run, Worker& issuer) {
 
 }  // namespace
 
-std::shared_ptr<Run> drive(loadtest::System& system, const Settings& settings, const Tick& tick) {
-  Stage& stage = Stage::the();
-  std::unique_lock turn(stage.turn(), std::try_to_lock);
+std::shared_ptr<LoadGenRun> run_load(loadtest::SystemUnderTest& system, const Settings& settings, const Tick& tick) {
+  LoadGenThreads& threads = LoadGenThreads::the();
+  std::unique_lock turn(threads.turn(), std::try_to_lock);
   if (!turn.owns_lock()) {
     throw host::Failure("a load test runs in this process already", "wait for its end; LoadGen runs one at a time");
   }
-  auto run = std::make_shared<Run>(system, settings);
-  stage.answerer().begin([&run] { run->answer_all(); });
-  stage.issuer().begin([&run] { run->issue_all(); });
-  while (!rest(*run, stage.issuer())) {
+  auto run = std::make_shared<LoadGenRun>(system, settings);
+  threads.answerer().begin([&run] { run->answer_all(); });
+  threads.issuer().begin([&run] { run->issue_all(); });
+  while (!rest(*run, threads.issuer())) {
     if (!goes_on(*run, tick)) run->stop();
   }
   run->close();
-  stage.answerer().wait();
+  threads.answerer().wait();
   if (!drain(*run, tick)) {
     // The system may answer at any time from now on; what it then calls must still be there.
-    new std::shared_ptr<Run>(run);
+    new std::shared_ptr<LoadGenRun>(run);
     throw host::Failure("the system under test does not answer its queries", "start anew; it cannot be used any more");
   }
   run->finish();

@@ -16,6 +16,6 @@ struct Progress {
 using Tick = std::function<bool(const Progress&)>;
 
 // host::Failure where the system fails, or another run goes on in this process.
-std::shared_ptr<Run> drive(loadtest::System& system, const Settings& settings, const Tick& tick);
+std::shared_ptr<LoadGenRun> run_load(loadtest::SystemUnderTest& system, const Settings& settings, const Tick& tick);
 
 }  // namespace lanewise::loadgen

@@ -16,16 +16,16 @@ namespace {
 using mlperf::loadgen::SampleMetadata;
 
 constexpr std::size_t kIssuer = 0, kAnswerer = 1;
-constexpr double kOften = 20e3;    // queries/s
-constexpr double kUsual = 50e-6;   // s, what Linux gives
-constexpr double kOfBound = 1e-3;  // share of the bound
+constexpr double kHighRate = 20e3;      // queries/s from which on wake-ups are shared
+constexpr double kLinuxSlack = 50e-6;   // s, what Linux gives
+constexpr double kShareOfBound = 1e-3;  // of the bound: nobody sees so much
 
 // How late (ns) the issuing thread may wake. LoadGen sleeps before every query: at high rates several share a timer and a
 // wake-up, which else are much of what a query costs; as late as nobody sees.
 unsigned long slack(const mlperf::TestSettings& test) {
-  if (test.scenario != mlperf::TestScenario::Server || test.server_target_qps < kOften) return 1;
+  if (test.scenario != mlperf::TestScenario::Server || test.server_target_qps < kHighRate) return 1;
   const double bound = static_cast<double>(test.server_target_latency_ns) * 1e-9;
-  return static_cast<unsigned long>(std::max(1.0, std::min(kUsual, kOfBound * bound) * 1e9));
+  return static_cast<unsigned long>(std::max(1.0, std::min(kLinuxSlack, kShareOfBound * bound) * 1e9));
 }
 
 template <typename Duration>
@@ -44,7 +44,7 @@ void check_folder(const std::string& folder) {
   if (!log.good()) throw host::Failure("LoadGen cannot write its logs to " + folder, "name a folder that exists");
 }
 
-const char* words(End end) {
+const char* explanation(End end) {
   switch (end) {
     case End::kHopeless:
       return "Lanewise ended the run early: more queries are late than a valid run can have";
@@ -59,14 +59,14 @@ const char* words(End end) {
 
 }  // namespace
 
-Run::Run(loadtest::System& system, Settings settings)
+LoadGenRun::LoadGenRun(loadtest::SystemUnderTest& system, Settings settings)
     : system_(system),
       settings_(std::move(settings)),
       accuracy_(settings_.mode == mlperf::TestMode::AccuracyOnly),
       name_(system.name()),
-      answerer_([this](Responses& responses) { tell(responses, latencies_[kAnswerer]); }, accuracy_) {}
+      answers_([this](Responses& responses) { report(responses, latencies_[kAnswerer]); }, accuracy_) {}
 
-void Run::issue_all() {
+void LoadGenRun::issue_all() {
   try {
     check_folder(settings_.folder);
     mlperf::TestSettings test = test_settings(settings_);
@@ -84,13 +84,13 @@ void Run::issue_all() {
   }
 }
 
-void Run::answer_all() { answerer_.loop(); }
+void LoadGenRun::answer_all() { answers_.loop(); }
 
-void Run::LoadSamplesToRam(const std::vector<mlperf::QuerySampleIndex>& samples) {
+void LoadGenRun::LoadSamplesToRam(const std::vector<mlperf::QuerySampleIndex>& samples) {
   try {
     loaded_.assign(samples.begin(), samples.end());
     system_.load(loaded_);
-    system_.start([this](std::span<const loadtest::Answer> answers) { take(answers); });
+    system_.start([this](std::span<const loadtest::Answer> answers) { receive(answers); });
     started_ = true;
   } catch (...) {
     failure_ = std::current_exception();
@@ -99,9 +99,9 @@ void Run::LoadSamplesToRam(const std::vector<mlperf::QuerySampleIndex>& samples)
   }
 }
 
-void Run::UnloadSamplesFromRam(const std::vector<mlperf::QuerySampleIndex>&) { release(); }
+void LoadGenRun::UnloadSamplesFromRam(const std::vector<mlperf::QuerySampleIndex>&) { release(); }
 
-void Run::release() {
+void LoadGenRun::release() {
   try {
     if (std::exchange(started_, false)) system_.stop();
   } catch (...) {
@@ -115,7 +115,7 @@ void Run::release() {
   loaded_.clear();
 }
 
-void Run::IssueQuery(const std::vector<mlperf::QuerySample>& samples) {
+void LoadGenRun::IssueQuery(const std::vector<mlperf::QuerySample>& samples) {
   if (!issuing_) first_ = first_ == Clock::time_point{} ? Clock::now() : first_;
   issuing_ = true;
   if (end_.load(std::memory_order_relaxed) != End::kNone) leave();
@@ -130,26 +130,26 @@ void Run::IssueQuery(const std::vector<mlperf::QuerySample>& samples) {
   if (stream_) await_answers();
 }
 
-void Run::FlushQueries() {
+void LoadGenRun::FlushQueries() {
   system_.flush();
   await_answers();
   seconds_ = in_seconds(Clock::now() - first_);
   issuing_ = false;
-  told_before_ = told_.load();
+  reported_before_ = reported_.load();
 }
 
-void Run::take(std::span<const loadtest::Answer> answers) {
-  got_.fetch_add(answers.size());
-  if (!settings_.direct || accuracy_ || !Stage::the().issuer().is_this_thread()) {
-    answerer_.put(answers);
+void LoadGenRun::receive(std::span<const loadtest::Answer> answers) {
+  received_.fetch_add(answers.size());
+  if (!settings_.direct || accuracy_ || !LoadGenThreads::the().issuer().is_this_thread()) {
+    answers_.put(answers);
     return;
   }
   direct_.clear();
   for (const loadtest::Answer& answer : answers) direct_.emplace_back(answer.id, 0, 0);
-  tell(direct_, latencies_[kIssuer]);
+  report(direct_, latencies_[kIssuer]);
 }
 
-void Run::tell(Responses& responses, Times& latency) {
+void LoadGenRun::report(Responses& responses, loadtest::Latencies& latency) {
   const auto now = Clock::now();
   std::uint64_t late = 0;
   for (const auto& response : responses) {
@@ -159,26 +159,26 @@ void Run::tell(Responses& responses, Times& latency) {
   }
   mlperf::QuerySamplesComplete(responses.data(), responses.size());
   if (late != 0 && late_.fetch_add(late) + late > most_late_) give_up(End::kHopeless);
-  told_.fetch_add(responses.size());
+  reported_.fetch_add(responses.size());
   if (awaited_.load()) {
     std::lock_guard lock(mutex_);
-    all_told_.notify_one();
+    all_reported_.notify_one();
   }
 }
 
 // LoadGen waits for answers after this, where nothing could end the run; so it is done here, where it can be left.
-void Run::await_answers() {
+void LoadGenRun::await_answers() {
   constexpr auto kPoll = std::chrono::milliseconds(5);
   awaited_.store(true);
   {
     std::unique_lock lock(mutex_);
-    while (told_.load() < issued_.load() && end_.load() == End::kNone) all_told_.wait_for(lock, kPoll);
+    while (reported_.load() < issued_.load() && end_.load() == End::kNone) all_reported_.wait_for(lock, kPoll);
   }
   awaited_.store(false);
-  if (told_.load() < issued_.load()) leave();
+  if (reported_.load() < issued_.load()) leave();
 }
 
-void Run::give_up(End why) noexcept {
+void LoadGenRun::give_up(End why) noexcept {
   End none = End::kNone;
   end_.compare_exchange_strong(none, why);
 }
@@ -186,31 +186,30 @@ void Run::give_up(End why) noexcept {
 // LoadGen's AbortTest() ends its logging but neither the issuing of queries nor the waiting for answers, and leaves the
 // latencies behind for the next test. So: no more answers, every one told so far logged, then AbortTest, and out of
 // LoadGen by an exception while nothing of it runs on another thread.
-void Run::leave() {
-  answerer_.close();
+void LoadGenRun::leave() {
+  answers_.close();
   seconds_ = first_ == Clock::time_point{} ? 0.0 : in_seconds(Clock::now() - first_);
   auto& logger = mlperf::logging::GlobalLogger();
   if (issuing_) {
-    const std::size_t answered = told_.load() - told_before_;
+    const std::size_t answered = reported_.load() - reported_before_;
     logger.GetLatenciesBlocking(answered);
     logger.GetTokenLatencies(answered);
     logger.GetTimePerOutputToken(answered);
     logger.GetTokensPerSample(answered);
   }
-  log_error(words(end_.load()));
+  log_error(explanation(end_.load()));
   mlperf::AbortTest();
   throw GivenUp{};
 }
 
-void Run::finish() {
+void LoadGenRun::finish() {
   release();
   if (failure_) std::rethrow_exception(failure_);
 }
 
-Times Run::latency() const {
-  Times all = latencies_[kIssuer];
-  all.histogram.add(latencies_[kAnswerer].histogram);
-  all.sum += latencies_[kAnswerer].sum;
+loadtest::Latencies LoadGenRun::latency() const {
+  loadtest::Latencies all = latencies_[kIssuer];
+  all.add(latencies_[kAnswerer]);
   return all;
 }
 

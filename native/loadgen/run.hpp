@@ -16,11 +16,11 @@
 #include <string>
 #include <vector>
 
-#include "loadgen/answerer.hpp"
+#include "loadgen/answer_queue.hpp"
 #include "loadgen/settings.hpp"
-#include "loadgen/stage.hpp"
+#include "loadgen/threads.hpp"
+#include "loadtest/latencies.hpp"
 #include "loadtest/system.hpp"
-#include "serve/histogram.hpp"
 
 namespace lanewise::loadgen {
 
@@ -30,38 +30,29 @@ enum class End { kNone, kHopeless, kStopped, kFailed };
 // Thrown through LoadGen when a run is given up, after LoadGen's logger was brought to rest.
 struct GivenUp {};
 
-struct Times {  // of queries, in s
-  serve::Histogram histogram;
-  double sum = 0.0;
-  void add(double seconds) noexcept {
-    histogram.add(seconds);
-    sum += seconds;
-  }
-};
-
-class Run : public mlperf::SystemUnderTest, public mlperf::QuerySampleLibrary {
+class LoadGenRun : public mlperf::SystemUnderTest, public mlperf::QuerySampleLibrary {
  public:
-  Run(loadtest::System& system, Settings settings);
+  LoadGenRun(loadtest::SystemUnderTest& system, Settings settings);
 
   void issue_all();   // on the issuing thread: the whole of LoadGen's test
   void answer_all();  // on the answering thread, meanwhile
-  void close() { answerer_.close(); }
+  void close() { answers_.close(); }
 
   void stop() noexcept { give_up(End::kStopped); }
   void stood_still(double seconds) noexcept { still_ += seconds; }  // by who waits for the run's end
   double still() const noexcept { return still_; }
   // The system's queries are dropped as they come; whether all have come.
   void cancel() { if (started_) system_.cancel(); }
-  bool drained() const noexcept { return got_.load() >= issued_.load(); }
+  bool drained() const noexcept { return received_.load() >= issued_.load(); }
   void finish();  // stops the system and lets its samples go, if LoadGen did not; throws what went wrong
 
   End end() const noexcept { return end_.load(); }
   std::uint64_t issued() const noexcept { return issued_.load(); }
-  std::uint64_t answered() const noexcept { return told_.load(); }
+  std::uint64_t answered() const noexcept { return reported_.load(); }
   std::uint64_t late() const noexcept { return late_.load(); }
   double seconds() const noexcept { return seconds_; }
-  const Times& lag() const noexcept { return lag_; }
-  Times latency() const;
+  const loadtest::Latencies& lag() const noexcept { return lag_; }
+  loadtest::Latencies latency() const;
 
   const std::string& Name() override { return name_; }
   size_t TotalSampleCount() override { return settings_.sample_count; }
@@ -74,22 +65,22 @@ class Run : public mlperf::SystemUnderTest, public mlperf::QuerySampleLibrary {
  private:
   using Clock = mlperf::logging::PerfClock;
 
-  void take(std::span<const loadtest::Answer> answers);
-  void tell(Responses& responses, Times& latency);
+  void receive(std::span<const loadtest::Answer> answers);
+  void report(Responses& responses, loadtest::Latencies& latency);
   void await_answers();
   void give_up(End why) noexcept;
   [[noreturn]] void leave();
   void release();
 
-  loadtest::System& system_;
+  loadtest::SystemUnderTest& system_;
   const Settings settings_;
   const bool accuracy_;
   const std::string name_;
   std::int64_t bound_ns_ = std::numeric_limits<std::int64_t>::max();  // of Server; nothing is late elsewhere
   std::uint64_t most_late_ = 0;
-  std::array<Times, 2> latencies_;  // seen by the issuing and by the answering thread
-  Times lag_;
-  Answerer answerer_;
+  std::array<loadtest::Latencies, 2> latencies_;  // seen by the issuing and by the answering thread
+  loadtest::Latencies lag_;
+  AnswerQueue answers_;
 
   // Of the issuing thread alone.
   std::vector<std::uint64_t> loaded_;
@@ -98,19 +89,19 @@ class Run : public mlperf::SystemUnderTest, public mlperf::QuerySampleLibrary {
   bool started_ = false;
   bool stream_ = false;
   bool issuing_ = false;
-  std::uint64_t told_before_ = 0;  // this test: an accuracy run and a search for the peak are made of several
+  std::uint64_t reported_before_ = 0;  // before this test: an accuracy run and a search for the peak are made of several
   Clock::time_point first_{};
   std::exception_ptr failure_;
 
   std::atomic<End> end_{End::kNone};
   // What each thread writes lies on lines of its own: a shared one would go to and fro with every query.
   alignas(64) std::atomic<std::uint64_t> issued_{0};
-  alignas(64) std::atomic<std::uint64_t> got_{0};
-  alignas(64) std::atomic<std::uint64_t> told_{0};
+  alignas(64) std::atomic<std::uint64_t> received_{0};  // answers of the system
+  alignas(64) std::atomic<std::uint64_t> reported_{0};  // those that LoadGen knows
   std::atomic<std::uint64_t> late_{0};
   std::atomic<bool> awaited_{false};
   std::mutex mutex_;
-  std::condition_variable all_told_;
+  std::condition_variable all_reported_;
   double seconds_ = 0.0;
   double still_ = 0.0;
 };

@@ -5,14 +5,14 @@
 
 namespace lanewise::loadtest {
 
-void CpuMover::prepare(std::size_t batch, std::size_t streams) {
+void CpuCopier::prepare(std::size_t batch, std::size_t streams) {
   buffers_.clear();
   for (std::size_t i = 0; i < streams; ++i) {
     buffers_.push_back(std::make_shared<host::Memory>(batch * library_.stride(), node_));
   }
 }
 
-void CpuMover::move(std::size_t stream, std::span<const std::uint32_t> slots) {
+void CpuCopier::copy(std::size_t stream, std::span<const std::uint32_t> slots) {
   std::byte* to = buffers_[stream]->data();
   for (const std::uint32_t slot : slots) {
     std::memcpy(to, source_ + slot * library_.stride(), library_.bytes());
@@ -20,11 +20,11 @@ void CpuMover::move(std::size_t stream, std::span<const std::uint32_t> slots) {
   }
 }
 
-std::uint64_t CpuMover::address(std::size_t stream) const {
+std::uint64_t CpuCopier::address(std::size_t stream) const {
   return reinterpret_cast<std::uint64_t>(buffers_[stream]->data());
 }
 
-void CpuHold::infer(const Batch& batch, std::span<Answer>) {
+void SyntheticCpuEngine::infer(const Batch& batch, std::span<Answer>) {
   const std::int64_t service = service_.of(batch.queries.size());
   if (service == 0) return;
   std::int64_t end = 0;

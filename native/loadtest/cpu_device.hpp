@@ -4,23 +4,23 @@
 #include <mutex>
 
 #include "host/memory.hpp"
-#include "loadtest/engine.hpp"
-#include "loadtest/library.hpp"
+#include "loadtest/device.hpp"
+#include "loadtest/sample_library.hpp"
 
 namespace lanewise::loadtest {
 
-class CpuMover : public Mover {
+class CpuCopier : public SampleCopier {
  public:
-  CpuMover(Library& library, int node) : library_(library), source_(library.on(node)), node_(node) {}
+  CpuCopier(SampleLibrary& library, int node) : library_(library), source_(library.on(node)), node_(node) {}
   void prepare(std::size_t batch, std::size_t streams) override;
-  void move(std::size_t stream, std::span<const std::uint32_t> slots) override;
+  void copy(std::size_t stream, std::span<const std::uint32_t> slots) override;
   std::uint64_t address(std::size_t stream) const override;
   std::shared_ptr<const void> keeper(std::size_t stream) const override { return buffers_[stream]; }
   const std::byte* read_back(std::size_t stream, std::size_t) override { return buffers_[stream]->data(); }
   std::string method() const override { return "memcpy"; }
 
  private:
-  const Library& library_;
+  const SampleLibrary& library_;
   const std::byte* source_;
   int node_;
   std::vector<std::shared_ptr<host::Memory>> buffers_;
@@ -28,14 +28,14 @@ class CpuMover : public Mover {
 
 // A device that takes one batch after the other without a gap, as a GPU's stream does: a batch begins when its data is
 // there and the one before it has ended, however late the thread of that one wakes.
-class CpuHold : public Engine {
+class SyntheticCpuEngine : public InferenceEngine {
  public:
-  CpuHold(Service service, std::int64_t spin) : service_(service), spin_(spin) {}
+  SyntheticCpuEngine(ServiceTime service, std::int64_t spin) : service_(service), spin_(spin) {}
   void prepare(std::size_t, std::size_t) override {}
   void infer(const Batch& batch, std::span<Answer> answers) override;
 
  private:
-  Service service_;
+  ServiceTime service_;
   std::int64_t spin_;
   std::mutex turn_;
   std::int64_t free_at_ = 0;

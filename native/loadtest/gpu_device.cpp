@@ -36,9 +36,9 @@ Allocate pinned_by(const std::shared_ptr<cuda::Engine>& driver, int ordinal) {
   };
 }
 
-GpuMover::GpuMover(std::shared_ptr<cuda::Engine> driver, int ordinal, Library& library, int node,
+GpuCopier::GpuCopier(std::shared_ptr<cuda::Engine> driver, int ordinal, SampleLibrary& library, int node,
                    const std::string& method)
-    : driver_(std::move(driver)), gpu_(gpu_of(*driver_, ordinal)), room_(library.room()), asked_(method_of(method)) {
+    : driver_(std::move(driver)), gpu_(gpu_of(*driver_, ordinal)), resident_(library.resident()), asked_(method_of(method)) {
   source_ = {.host = library.on(node), .bytes = library.bytes(), .stride = library.stride(), .node = node};
   const cuda::Current current(*gpu_.context());
   // The driver asks for a pointer that may be written through; nothing writes to the library.
@@ -46,23 +46,23 @@ GpuMover::GpuMover(std::shared_ptr<cuda::Engine> driver, int ordinal, Library& l
              "cuMemHostGetDevicePointer");
 }
 
-GpuMover::Streams GpuMover::made(GpuMethod method, std::size_t batch, std::size_t streams) const {
-  Streams made;
+GpuCopier::Streams GpuCopier::make_streams(GpuMethod method, std::size_t batch, std::size_t streams) const {
+  Streams ready;
   for (std::size_t i = 0; i < streams; ++i) {
-    made.push_back(std::make_unique<GpuStream>(gpu_, source_, batch));
-    made.back()->prepare(method);
+    ready.push_back(std::make_unique<GpuStream>(gpu_, source_, batch));
+    ready.back()->prepare(method);
   }
-  return made;
+  return ready;
 }
 
-void GpuMover::prepare(std::size_t batch, std::size_t streams) {
+void GpuCopier::prepare(std::size_t batch, std::size_t streams) {
   streams_.clear();  // first: both at once may not fit
   method_ = asked_ ? *asked_ : fastest(batch, streams);
-  streams_ = made(method_, batch, streams);
+  streams_ = make_streams(method_, batch, streams);
 }
 
 // A method that fails here (no such call, too little memory to pin) is left out while another works.
-GpuMethod GpuMover::fastest(std::size_t batch, std::size_t streams) {
+GpuMethod GpuCopier::fastest(std::size_t batch, std::size_t streams) {
   const std::scoped_lock turn(driver_->turn());
   const cuda::Current current(*gpu_.context());
   std::optional<GpuMethod> best;
@@ -72,7 +72,7 @@ GpuMethod GpuMover::fastest(std::size_t batch, std::size_t streams) {
   for (std::size_t i = 0; i < kGpuMethods.size(); ++i) {
     const auto method = static_cast<GpuMethod>(i);
     try {
-      const double took = seconds(made(method, batch, streams), method, batch);
+      const double took = seconds(make_streams(method, batch, streams), method, batch);
       seconds_by_method_.emplace_back(kGpuMethods[i], took);
       const double counts = method == GpuMethod::kKernel ? kKernelCosts * took : took;
       if (!best || counts < least) {
@@ -89,16 +89,16 @@ GpuMethod GpuMover::fastest(std::size_t batch, std::size_t streams) {
 
 // A batch's share of the time that all streams take at once, as under load: methods that are as fast alone share a link
 // differently.
-double GpuMover::seconds(const Streams& streams, GpuMethod method, std::size_t batch) const {
+double GpuCopier::seconds(const Streams& streams, GpuMethod method, std::size_t batch) const {
   std::vector<std::exception_ptr> failed(streams.size());
-  std::vector<std::size_t> moved(streams.size());
-  for (std::size_t i = 0; i < streams.size(); ++i) streams[i]->move(method, scattered(i, batch));
+  std::vector<std::size_t> copied(streams.size());
+  for (std::size_t i = 0; i < streams.size(); ++i) streams[i]->copy_samples(method, scattered(i, batch));
   const std::int64_t start = now_ns();
   const auto work = [&](std::size_t of) {
     try {
       const cuda::Current current(*gpu_.context());
-      while (moved[of] < kTries || now_ns() - start < kTrying) {
-        streams[of]->move(method, scattered(of + streams.size() * ++moved[of], batch));
+      while (copied[of] < kTries || now_ns() - start < kTrying) {
+        streams[of]->copy_samples(method, scattered(of + streams.size() * ++copied[of], batch));
       }
     } catch (...) {
       failed[of] = std::current_exception();
@@ -112,32 +112,32 @@ double GpuMover::seconds(const Streams& streams, GpuMethod method, std::size_t b
   for (const std::exception_ptr& each : failed) {
     if (each) std::rethrow_exception(each);
   }
-  const std::size_t batches = std::accumulate(moved.begin(), moved.end(), std::size_t{0});
+  const std::size_t batches = std::accumulate(copied.begin(), copied.end(), std::size_t{0});
   return static_cast<double>(took) * 1e-9 / static_cast<double>(batches);
 }
 
 // A batch's slots, others for each number, so that no cache has them.
-std::vector<std::uint32_t> GpuMover::scattered(std::size_t number, std::size_t batch) const {
+std::vector<std::uint32_t> GpuCopier::scattered(std::size_t number, std::size_t batch) const {
   std::vector<std::uint32_t> slots(batch);
   for (std::size_t i = 0; i < batch; ++i) {
-    slots[i] = static_cast<std::uint32_t>((number * batch + i) * 2654435761U % room_);
+    slots[i] = static_cast<std::uint32_t>((number * batch + i) * 2654435761U % resident_);
   }
   return slots;
 }
 
-void GpuMover::move(std::size_t stream, std::span<const std::uint32_t> slots) {
+void GpuCopier::copy(std::size_t stream, std::span<const std::uint32_t> slots) {
   const cuda::Current current(*gpu_.context());
-  streams_[stream]->move(method_, slots);
+  streams_[stream]->copy_samples(method_, slots);
 }
 
-const std::byte* GpuMover::read_back(std::size_t stream, std::size_t bytes) {
+const std::byte* GpuCopier::read_back(std::size_t stream, std::size_t bytes) {
   return streams_[stream]->read_back(bytes);
 }
 
-GpuHold::GpuHold(std::shared_ptr<cuda::Engine> driver, int ordinal, Service service)
+SyntheticGpuEngine::SyntheticGpuEngine(std::shared_ptr<cuda::Engine> driver, int ordinal, ServiceTime service)
     : driver_(std::move(driver)), gpu_(gpu_of(*driver_, ordinal)), service_(service) {}
 
-void GpuHold::prepare(std::size_t, std::size_t streams) {
+void SyntheticGpuEngine::prepare(std::size_t, std::size_t streams) {
   done_.clear();
   for (std::size_t i = 0; i < streams; ++i) {
     done_.push_back(cuda::make_event(gpu_.context(), cuda::kEventBlockingSync | cuda::kEventDisableTiming));
@@ -145,7 +145,7 @@ void GpuHold::prepare(std::size_t, std::size_t streams) {
   stream_.emplace(cuda::make_stream(gpu_.context()));
 }
 
-void GpuHold::infer(const Batch& batch, std::span<Answer>) {
+void SyntheticGpuEngine::infer(const Batch& batch, std::span<Answer>) {
   const std::int64_t service = service_.of(batch.queries.size());
   if (service == 0) return;
   const cuda::Current current(*gpu_.context());

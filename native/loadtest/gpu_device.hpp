@@ -3,21 +3,21 @@
 
 #include <optional>
 
-#include "loadtest/engine.hpp"
+#include "loadtest/device.hpp"
 #include "loadtest/gpu_methods.hpp"
-#include "loadtest/library.hpp"
+#include "loadtest/sample_library.hpp"
 
 namespace lanewise::loadtest {
 
 // Memory for a library that the GPUs of that driver read.
 Allocate pinned_by(const std::shared_ptr<cuda::Engine>& driver, int ordinal);
 
-class GpuMover : public Mover {
+class GpuCopier : public SampleCopier {
  public:
   // `method`: one of kGpuMethods, or "auto" for the fastest of them, tried in prepare().
-  GpuMover(std::shared_ptr<cuda::Engine> driver, int ordinal, Library& library, int node, const std::string& method);
+  GpuCopier(std::shared_ptr<cuda::Engine> driver, int ordinal, SampleLibrary& library, int node, const std::string& method);
   void prepare(std::size_t batch, std::size_t streams) override;
-  void move(std::size_t stream, std::span<const std::uint32_t> slots) override;
+  void copy(std::size_t stream, std::span<const std::uint32_t> slots) override;
   std::uint64_t address(std::size_t stream) const override { return streams_[stream]->address(); }
   std::shared_ptr<const void> keeper(std::size_t stream) const override { return streams_[stream]->keeper(); }
   const std::byte* read_back(std::size_t stream, std::size_t bytes) override;
@@ -27,7 +27,7 @@ class GpuMover : public Mover {
  private:
   using Streams = std::vector<std::unique_ptr<GpuStream>>;
 
-  Streams made(GpuMethod method, std::size_t batch, std::size_t streams) const;
+  Streams make_streams(GpuMethod method, std::size_t batch, std::size_t streams) const;
   GpuMethod fastest(std::size_t batch, std::size_t streams);
   double seconds(const Streams& streams, GpuMethod method, std::size_t batch) const;
   std::vector<std::uint32_t> scattered(std::size_t number, std::size_t batch) const;
@@ -35,7 +35,7 @@ class GpuMover : public Mover {
   std::shared_ptr<cuda::Engine> driver_;
   const cuda::Gpu& gpu_;
   GpuSource source_;
-  std::size_t room_;
+  std::size_t resident_;
   std::optional<GpuMethod> asked_;
   GpuMethod method_ = GpuMethod::kCalls;
   std::vector<std::pair<std::string, double>> seconds_by_method_;
@@ -43,16 +43,16 @@ class GpuMover : public Mover {
 };
 
 // Batches one after the other on one stream: a kernel each, which lasts for the service time.
-class GpuHold : public Engine {
+class SyntheticGpuEngine : public InferenceEngine {
  public:
-  GpuHold(std::shared_ptr<cuda::Engine> driver, int ordinal, Service service);
+  SyntheticGpuEngine(std::shared_ptr<cuda::Engine> driver, int ordinal, ServiceTime service);
   void prepare(std::size_t batch, std::size_t streams) override;
   void infer(const Batch& batch, std::span<Answer> answers) override;
 
  private:
   std::shared_ptr<cuda::Engine> driver_;
   const cuda::Gpu& gpu_;
-  Service service_;
+  ServiceTime service_;
   std::vector<cuda::Event> done_;
   std::optional<cuda::Stream> stream_;
 };

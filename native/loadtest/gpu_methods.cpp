@@ -34,7 +34,7 @@ void GpuStream::prepare(GpuMethod method) {
   }
 }
 
-void GpuStream::move(GpuMethod method, std::span<const std::uint32_t> slots) {
+void GpuStream::copy_samples(GpuMethod method, std::span<const std::uint32_t> slots) {
   queue(method, slots);
   const cuda::Calls& calls = gpu_.calls();
   gpu_.check(calls.cuEventRecord(done_.get(), stream_.get()), "cuEventRecord");

@@ -36,7 +36,7 @@ class GpuStream {
   // What a method needs beside the buffer; host::Failure where the driver has no such call.
   void prepare(GpuMethod method);
   // Copies, and waits for the end. Its context is current.
-  void move(GpuMethod method, std::span<const std::uint32_t> slots);
+  void copy_samples(GpuMethod method, std::span<const std::uint32_t> slots);
   const std::byte* read_back(std::size_t bytes);
 
   CUdeviceptr address() const { return buffer_->get(); }

@@ -19,7 +19,7 @@ std::string LawSystem::name() const {
   return text;
 }
 
-void LawSystem::start(Answers answers) {
+void LawSystem::start(AnswerCallback answers) {
   answers_ = std::move(answers);
   free_ = {};
   for (std::size_t i = 0; i < servers_; ++i) free_.push(Clock::time_point::min());

@@ -15,7 +15,7 @@
 
 namespace lanewise::loadtest {
 
-class LawSystem : public System {
+class LawSystem : public SystemUnderTest {
  public:
   // `service` in s is the mean time of one query on one of `servers`.
   LawSystem(double service, bool exponential, std::size_t servers, std::uint64_t seed);
@@ -23,7 +23,7 @@ class LawSystem : public System {
   std::string name() const override;
   void load(std::span<const std::uint64_t>) override {}
   void unload(std::span<const std::uint64_t>) override {}
-  void start(Answers answers) override;
+  void start(AnswerCallback answers) override;
   void issue(std::span<const Query> queries) override;
   void flush() override {}
   void cancel() override;
@@ -44,7 +44,7 @@ class LawSystem : public System {
   const bool exponential_;
   const std::size_t servers_;
   std::mt19937_64 random_;
-  Answers answers_;
+  AnswerCallback answers_;
   std::mutex mutex_;
   std::condition_variable earlier_;
   // Ends of service follow from the times of issue, so that a thread that wakes late delays its answers only.

@@ -6,7 +6,7 @@ namespace lanewise::loadtest {
 
 NullSystem::~NullSystem() { stop(); }
 
-void NullSystem::start(Answers answers) {
+void NullSystem::start(AnswerCallback answers) {
   answers_ = std::move(answers);
   if (!by_thread_) return;
   ends_ = false;

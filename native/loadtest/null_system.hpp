@@ -11,7 +11,7 @@
 
 namespace lanewise::loadtest {
 
-class NullSystem : public System {
+class NullSystem : public SystemUnderTest {
  public:
   // With `by_thread` answers come from a thread of its own, in batches of what arrived meanwhile, as in real systems.
   explicit NullSystem(bool by_thread) : by_thread_(by_thread) {}
@@ -19,7 +19,7 @@ class NullSystem : public System {
   std::string name() const override { return by_thread_ ? "null system (thread)" : "null system"; }
   void load(std::span<const std::uint64_t>) override {}
   void unload(std::span<const std::uint64_t>) override {}
-  void start(Answers answers) override;
+  void start(AnswerCallback answers) override;
   void issue(std::span<const Query> queries) override;
   void flush() override {}
   void stop() override;
@@ -28,7 +28,7 @@ class NullSystem : public System {
   void work();
 
   const bool by_thread_;
-  Answers answers_;
+  AnswerCallback answers_;
   std::vector<Answer> at_once_;
   std::mutex mutex_;
   std::condition_variable more_;

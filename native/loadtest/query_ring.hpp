@@ -1,4 +1,4 @@
-// Queries on their way to a queue: a ring of fixed size, filled by whoever issues, emptied by one worker at a time.
+// Queries on their way to a queue: a ring of fixed size, filled by whoever issues, emptied by one thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace lanewise::loadtest {
 
-struct Arrived {
+struct QueuedQuery {
   std::uint64_t id;
   std::uint64_t sample;
   std::int64_t at;  // ns
@@ -25,7 +25,7 @@ class QueryRing {
   // Room for `least` queries or a little more.
   explicit QueryRing(std::size_t least) : items_(std::bit_ceil(least)), mask_(items_.size() - 1) {}
 
-  // Takes as many as there is room for, and wakes the worker if as many are there as it waits for.
+  // Takes as many as there is room for, and wakes the thread that waits if as many are there as it waits for.
   std::size_t push(std::span<const Query> queries, std::int64_t at) noexcept {
     std::uint64_t tail = 0;
     std::size_t count = 0;
@@ -35,7 +35,7 @@ class QueryRing {
       count = std::min<std::size_t>(queries.size(), items_.size() - (tail - head_.load(std::memory_order_acquire)));
       for (std::size_t i = 0; i < count; ++i) items_[(tail + i) & mask_] = {queries[i].id, queries[i].sample, at};
       tail += count;
-      // Sequentially consistent, as is the worker's order to be woken: one of both sees the other's store.
+      // Sequentially consistent, as is that thread's order to be woken: one of both sees the other's store.
       tail_.store(tail, std::memory_order_seq_cst);
     }
     if (tail >= wake_at_.load(std::memory_order_seq_cst)) wake();
@@ -45,9 +45,9 @@ class QueryRing {
   std::uint64_t tail() const noexcept { return tail_.load(std::memory_order_seq_cst); }
   std::uint64_t head() const noexcept { return head_.load(std::memory_order_relaxed); }
 
-  // The worker's side.
-  const Arrived& front() const noexcept { return items_[head() & mask_]; }
-  std::size_t take(std::span<Arrived> into) noexcept {
+  // The side of the thread that forms a batch.
+  const QueuedQuery& front() const noexcept { return items_[head() & mask_]; }
+  std::size_t pop(std::span<QueuedQuery> into) noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
     const std::size_t count = std::min<std::size_t>(into.size(), tail_.load(std::memory_order_acquire) - head);
     for (std::size_t i = 0; i < count; ++i) into[i] = items_[(head + i) & mask_];
@@ -75,7 +75,7 @@ class QueryRing {
  private:
   static constexpr std::uint64_t kNobody = std::numeric_limits<std::uint64_t>::max();
 
-  std::vector<Arrived> items_;
+  std::vector<QueuedQuery> items_;
   std::uint64_t mask_;
   std::mutex producers_;
   // Each on a cache line of its own: two threads write them all the time.

@@ -1,4 +1,4 @@
-// A system under test: what a load generator sends queries to. It knows nothing of LoadGen, and LoadGen nothing of it.
+// A system under test (MLPerf's SUT): what a load generator sends queries to. It knows nothing of LoadGen, and LoadGen nothing of it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace lanewise::loadtest {
 
 struct Query {
   std::uint64_t id;      // the generator's, given back with the answer
-  std::uint64_t sample;  // its index in the dataset
+  std::uint64_t sample;  // index in the dataset: in MLPerf a query asks for one sample, in MultiStream for several
 };
 
 struct Answer {
@@ -21,17 +21,17 @@ struct Answer {
 };
 
 // Takes answers of a batch at once, from any thread; each query has exactly one.
-using Answers = std::function<void(std::span<const Answer>)>;
+using AnswerCallback = std::function<void(std::span<const Answer>)>;
 
-class System {
+class SystemUnderTest {
  public:
-  virtual ~System() = default;
+  virtual ~SystemUnderTest() = default;
   virtual std::string name() const = 0;
   // Brings samples into memory, or lets them go; between runs and not timed.
   virtual void load(std::span<const std::uint64_t> samples) = 0;
   virtual void unload(std::span<const std::uint64_t> samples) = 0;
-  // A run begins: from now on `answers` may be called.
-  virtual void start(Answers answers) = 0;
+  // A run begins: from now on `answer` may be called.
+  virtual void start(AnswerCallback answer) = 0;
   // Queries arrive, in Server one at a time or coalesced; returns soon and throws nothing. After a failure every query
   // is still answered, with no data.
   virtual void issue(std::span<const Query> queries) = 0;

@@ -1,7 +1,7 @@
 import enum
 from collections.abc import Callable
 
-from lanewise._native import LoadSystem
+from lanewise._native import SystemUnderTest
 
 VERSION: str
 
@@ -30,7 +30,7 @@ class Settings:
     end_hopeless: bool
     direct: bool
 
-class Counts:
+class LoadGenRun:
     @property
     def issued(self) -> int: ...
     @property
@@ -48,4 +48,6 @@ class Counts:
     @property
     def latency(self) -> dict[str, float]: ...
 
-def run(system: LoadSystem, settings: Settings, tick: Callable[[int, int, int], object] | None = None) -> Counts: ...
+def run_load(
+    system: SystemUnderTest, settings: Settings, tick: Callable[[int, int, int], object] | None = None
+) -> LoadGenRun: ...

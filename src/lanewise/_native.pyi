@@ -4,6 +4,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanewise.loadtest.system import SystemSpec
+
 class BadInput(ValueError):
     args: tuple[str, str]
 
@@ -491,44 +493,13 @@ class Cuda:
 
 # loadtest
 
-class SystemDevice:
-    """One device of a system under test: a GPU's `ordinal` (-1: the CPU), the NUMA node of the library that it reads.
-
-    `engine` None is the synthetic one.
-    """
-
-    def __init__(self, ordinal: int = -1, node: int = -1, engine: Callable[[Any, Any], Any] | None = None) -> None: ...
-
-class SystemSetup:
-    """What a system under test is made of; times in s. See lanewise.loadtest.system.SystemSpec."""
-
-    def __init__(self) -> None: ...
-    name: str
-    devices: list[SystemDevice]
-    batch: int
-    timeout: float
-    streams: int
-    sample_bytes: int
-    samples: int
-    room: int
-    copy: str
-    service_batch: float
-    service_query: float
-    spin: float
-    ring: int
-    trace: int
-    checksum: bool
-    round_robin: bool
-    driver: str
-    fill: Callable[[int], Any] | None
-
-class DeviceBatch:
+class CudaArray:
     """A batch in a GPU's memory; its contents last as long as the engine's call."""
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
 
-class LoadSystem:
+class SystemUnderTest:
     """What a load generator sends queries to."""
 
     @property
@@ -536,33 +507,39 @@ class LoadSystem:
     def load(self, samples: Sequence[int]) -> None: ...
     def unload(self, samples: Sequence[int]) -> None: ...
 
-class NullSystem(LoadSystem):
+class NullSystem(SystemUnderTest):
     """Answers at once, or from a thread in batches."""
 
     def __init__(self, by_thread: bool = False) -> None: ...
 
-class LawSystem(LoadSystem):
+class LawSystem(SystemUnderTest):
     """One queue before `servers` servers, each query's service constant or exponential with mean `service` s."""
 
     def __init__(self, service: float, exponential: bool = False, servers: int = 1, seed: int = 1) -> None: ...
 
-class BatchingSystem(LoadSystem):
-    """Queues, batches, copies, an engine, answers: a lane a device. ProbeFailure where it cannot be made."""
+class BatchingSystem(SystemUnderTest):
+    """Queues, batches, copies, an engine, answers: a queue a device. ProbeFailure where it cannot be made.
 
-    def __init__(self, setup: SystemSetup) -> None: ...
-    def take_at_most(self, batch: int) -> None:
-        """Between runs: the most queries of a batch, up to the setup's."""
+    A device is a GPU's ordinal (-1: the CPU), the NUMA node of the library that it reads, and its engine (None: the
+    synthetic one); `driver` is CUDA's library.
+    """
 
-    def tally(self) -> dict[str, Any]:
+    def __init__(
+        self, spec: SystemSpec, devices: Sequence[tuple[int, int, Callable[[Any, Any], Any] | None]], driver: str
+    ) -> None: ...
+    def limit_batch(self, batch: int) -> None:
+        """Between runs: the most queries of a batch, up to the spec's."""
+
+    def statistics(self) -> dict[str, Any]:
         """Since the last start: stages (s), sizes (batches by size), bytes, answered, failed, stalled (s)."""
     def trace(self) -> list[tuple[int, int, int, int, int, int, Any]]:
-        """Between runs: lane, stream, batched, copied, inferred, completed (ns), arrivals (ns) of the first batches."""
+        """Between runs: queue, stream, batched, copied, inferred, completed (ns), arrivals (ns) of the first batches."""
     @property
     def copies(self) -> list[tuple[str, dict[str, float]]]:
-        """Of each lane: how it copies, and the seconds that each way tried took for a full batch."""
+        """Of each queue: how it copies, and the seconds that each method tried took for a full batch."""
 
-def drive(
-    system: LoadSystem,
+def replay(
+    system: SystemUnderTest,
     seconds: Any,
     samples: Any,
     coalesce: bool = False,

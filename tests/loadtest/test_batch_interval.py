@@ -31,7 +31,7 @@ def test_an_interval_is_the_time_of_a_batch_whatever_the_first_and_the_last_took
         ends[-batches // 10 :] += 1e9
         return {"failure": ("", ""), "answered": np.repeat(ends.astype(np.int64), 3 * 2)}
 
-    monkeypatch.setattr(_native, "drive", planted)
+    monkeypatch.setattr(_native, "replay", planted)
     assert intervals(system, ASK, [3]) == {3: pytest.approx(0.005)}
     assert counts == [10, 50]  # a quarter of a second's work
 
@@ -44,5 +44,5 @@ def test_a_system_at_work_takes_its_service_and_batches_of_that_size():
         sizes = statistics(system).sizes
         assert max(sizes) == size == max(sizes, key=lambda count: sizes[count])  # a late issuer leaves some smaller
     system.load(list(range(16)))  # they were let go, and whole batches are taken again
-    _native.drive(system, np.zeros(16), np.arange(16, dtype=np.uint64), coalesce=True)
+    _native.replay(system, np.zeros(16), np.arange(16, dtype=np.uint64), coalesce=True)
     assert max(statistics(system).sizes) == 4

@@ -266,7 +266,7 @@ def test_lanes_of_the_native_system_get_the_answers_of_their_own_samples(
     ask = SystemSpec(called, ("gpu0",), batch=8, streams=streams, sample_bytes=27, library=24, timeout=1e-3)
     system = open_system(ask)
     system.load(list(range(24)))
-    found = _native.drive(system, np.arange(200) * 5e-5, np.arange(200, dtype=np.uint64) * 7 % 24, keep=True)
+    found = _native.replay(system, np.arange(200) * 5e-5, np.arange(200, dtype=np.uint64) * 7 % 24, keep=True)
     assert not failed, failed[0].__cause__
     samples = [np.frombuffer(_native.synthetic_sample(index, 27), np.uint8) for index in range(24)]
     expected = np.concatenate([engine.infer(np.stack(samples[first : first + 8])) for first in range(0, 24, 8)])

@@ -30,7 +30,7 @@ def asked(loadgen, tmp_path):
 
 
 def test_all_tests_of_a_search_are_counted_and_none_is_ended_as_hopeless(loadgen, system, asked, tmp_path):
-    counts = loadgen.run(system, asked)
+    counts = loadgen.run_load(system, asked)
     log = (tmp_path / "mlperf_log_detail.txt").read_text()
     tests = [int(each) for each in re.findall(r'"generated_query_count", "value": (\d+)', log)]
     (peak,) = re.findall(r"Found peak performance field: ([\d.]+)", log)
@@ -48,7 +48,7 @@ def test_a_search_ends_in_a_later_test_and_the_next_run_is_sound(loadgen, system
             raise TimeoutError
 
     with pytest.raises(TimeoutError):
-        loadgen.run(system, asked, tick)
+        loadgen.run_load(system, asked, tick)
     assert "Lanewise ended the run early: interrupted" in (tmp_path / "mlperf_log_detail.txt").read_text()
     found = LoadGenRunner(system, tmp_path / "logs").run(LoadSpec(qps=80.0, seconds=0.1, queries=10, bound=600.0))
     assert found.queries >= 10

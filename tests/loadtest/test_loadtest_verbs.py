@@ -402,14 +402,14 @@ def test_a_file_that_is_no_search_is_left_as_it_is(ask: Ask):
 THIRD_RUN = """
 import signal
 from lanewise import _loadgen
-run, runs = _loadgen.run, []
+run, runs = _loadgen.run_load, []
 def interrupted(system, settings, tick=None):
     runs.append(settings)
     def signalled(issued, answered, late):
         if issued and len(runs) == 3:
             signal.raise_signal(signal.SIGINT)
     return run(system, settings, signalled)
-_loadgen.run = interrupted
+_loadgen.run_load = interrupted
 """
 
 

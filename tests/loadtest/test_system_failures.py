@@ -24,7 +24,7 @@ SMALL: dict[str, Any] = {"sample_bytes": 64, "library": 16, "timeout": 0.0}
 
 def driven(system: _native.BatchingSystem, count: int, samples: Any = None, **how: Any) -> dict[str, Any]:
     picked = np.arange(count) % 16 if samples is None else samples
-    return _native.drive(system, np.zeros(count), np.asarray(picked, np.uint64), keep=True, **how)
+    return _native.replay(system, np.zeros(count), np.asarray(picked, np.uint64), keep=True, **how)
 
 
 def opened(**asked: Any) -> _native.BatchingSystem:
@@ -163,4 +163,4 @@ def test_too_large_a_library_or_batch_is_refused_before_memory_is_taken() -> Non
 
 def test_a_schedule_out_of_order_is_refused() -> None:
     with pytest.raises(_native.ProbeFailure, match="out of order"):
-        _native.drive(opened(), np.array([1.0, 0.0]), np.zeros(2, np.uint64))
+        _native.replay(opened(), np.array([1.0, 0.0]), np.zeros(2, np.uint64))

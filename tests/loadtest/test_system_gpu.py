@@ -50,7 +50,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
 
 def driven(system: _native.BatchingSystem, count: int = 50) -> dict[str, Any]:
     samples = np.arange(count, dtype=np.uint64) * 7 % LIBRARY
-    return _native.drive(system, np.arange(count) * 1e-4, samples, keep=True)
+    return _native.replay(system, np.arange(count) * 1e-4, samples, keep=True)
 
 
 def right(count: int = 50) -> list[bytes]:

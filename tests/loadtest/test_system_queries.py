@@ -38,7 +38,7 @@ def driven(system: _native.BatchingSystem, times: Any, samples: Any = None, **ho
     """Queries at those times, of samples in turn unless told."""
     seconds = np.asarray(times, np.float64)
     picked = np.arange(len(seconds)) % LIBRARY if samples is None else samples
-    return _native.drive(system, seconds, np.asarray(picked, np.uint64), **how)
+    return _native.replay(system, seconds, np.asarray(picked, np.uint64), **how)
 
 
 def checksum(sample: int) -> bytes:

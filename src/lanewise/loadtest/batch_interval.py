@@ -36,12 +36,12 @@ def intervals(system: _native.BatchingSystem, spec: SystemSpec, sizes: Sequence[
     except ProbeFailure as failure:
         raise cannot(failure) from None
     finally:
-        system.take_at_most(spec.batch)
+        system.limit_batch(spec.batch)
         system.unload(resident)
 
 
 def _interval(system: _native.BatchingSystem, spec: SystemSpec, size: int, resident: int) -> float:
-    system.take_at_most(size)
+    system.limit_batch(size)
     first = _measured(system, spec, size, resident, 1)
     repeats = math.ceil(SECONDS / (BATCHES * first))
     return first if repeats <= 1 else _measured(system, spec, size, resident, repeats)
@@ -53,7 +53,7 @@ def _measured(system: _native.BatchingSystem, spec: SystemSpec, size: int, resid
     devices = len(spec.devices)
     count = times * BATCHES * size * devices
     samples = np.arange(count, dtype=np.uint64) * 7919 % resident  # scattered: no cache has them
-    result = native.drive(system, np.zeros(count), samples, coalesce=True)
+    result = native.replay(system, np.zeros(count), samples, coalesce=True)
     cause, hint = result["failure"]
     if cause:
         raise CannotMeasure(cause, hint=hint)

@@ -14,8 +14,8 @@ from lanewise.loadtest import detail_log, interference, memory_budget
 from lanewise.loadtest.load_run import MULTI_STREAM, OFFLINE, SERVER, SINGLE_STREAM, LoadGenResult, LoadSpec
 
 if TYPE_CHECKING:
-    from lanewise._loadgen import Counts, Settings
-    from lanewise._native import LoadSystem
+    from lanewise._loadgen import LoadGenRun, Settings
+    from lanewise._native import SystemUnderTest
 
 SCENARIOS = (SERVER, OFFLINE, SINGLE_STREAM, MULTI_STREAM)
 CARRIED = ""  # in `configs`: the mlperf.conf that LoadGen carries
@@ -48,7 +48,7 @@ class LoadGenRunner:
     """
 
     def __init__(
-        self, system: LoadSystem, folder: Path, setup: RunnerSetup | None = None, tick: Tick | None = None
+        self, system: SystemUnderTest, folder: Path, setup: RunnerSetup | None = None, tick: Tick | None = None
     ) -> None:
         needs_loadgen()
         self.system = system
@@ -70,12 +70,12 @@ class LoadGenRunner:
         result = outcome(load, detail_log.parse(log.read_text(encoding="utf-8"), str(log)), counts, folder)
         return replace(result, interference=after.interference_since(before) if before and after else None)
 
-    def _drive(self, settings: Settings) -> Counts:
+    def _drive(self, settings: Settings) -> LoadGenRun:
         from lanewise import _loadgen
         from lanewise._native import ProbeFailure
 
         try:
-            return _loadgen.run(self.system, settings, self.tick)
+            return _loadgen.run_load(self.system, settings, self.tick)
         except ProbeFailure as failure:
             cause, hint = failure.args
             raise CannotMeasure(cause, hint=f"{hint}; logs: {settings.folder}") from None
@@ -138,7 +138,7 @@ def next_folder(root: Path, load: LoadSpec) -> Path:
     return folder
 
 
-def outcome(load: LoadSpec, log: detail_log.DetailLog, counts: Counts, folder: Path) -> LoadGenResult:
+def outcome(load: LoadSpec, log: detail_log.DetailLog, counts: LoadGenRun, folder: Path) -> LoadGenResult:
     """What LoadGen's log says; of a run without a verdict, what was counted beside it."""
     reasons, notes = list(log.reasons), []
     early = counts.hopeless and not log.judged
@@ -161,5 +161,5 @@ def outcome(load: LoadSpec, log: detail_log.DetailLog, counts: Counts, folder: P
     )  # fmt: skip
 
 
-def _latency(log: detail_log.DetailLog, counts: Counts) -> Mapping[str, float]:
+def _latency(log: detail_log.DetailLog, counts: LoadGenRun) -> Mapping[str, float]:
     return log.latency if log.judged else counts.latency

@@ -24,7 +24,7 @@ BALANCES = ("least-outstanding", "round-robin")
 
 # call(batch, samples): the (n, bytes) uint8 array of a batch (on a GPU an object with __cuda_array_interface__) and the
 # samples' indices; it returns None, a buffer of n equal parts, or n of bytes or None.
-Engine = Callable[[Any, Any], Any]
+BatchCall = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class SystemSpec:
     `spin` is the last part of a CPU's service time, which is spun as sleep ends late.
     """
 
-    engine: str | Engine | tuple[str | Engine, ...] = SYNTHETIC
+    engine: str | BatchCall | tuple[str | BatchCall, ...] = SYNTHETIC
     devices: tuple[str, ...] = (CPU,)
     batch: int = 64
     timeout: float = 0.001
@@ -86,7 +86,7 @@ class SystemSpec:
         if self.samples is not None and self.samples < 1:
             raise InputError("a data set without samples", hint="take one sample at least")
 
-    def engines(self) -> tuple[str | Engine, ...]:
+    def engines(self) -> tuple[str | BatchCall, ...]:
         """The engine of each device; InputError if there are more or fewer."""
         if not isinstance(self.engine, tuple):
             return (self.engine,) * len(self.devices)
@@ -101,21 +101,13 @@ class SystemSpec:
         return self.library * stride * nodes + buffers + len(self.devices) * self.waiting * 24
 
 
-def open_system(ask: SystemSpec) -> _native.BatchingSystem:
+def open_system(spec: SystemSpec) -> _native.BatchingSystem:
     """Makes it, ready to load samples; CannotMeasure where memory, a GPU or the native part is missing."""
     native = _core()
-    setup = native.SystemSetup()
-    for field in ("name", "batch", "timeout", "streams", "sample_bytes", "copy", "service_batch", "service_query",
-                  "spin", "trace", "checksum", "fill"):  # fmt: skip
-        setattr(setup, field, getattr(ask, field))
-    setup.room, setup.samples = ask.library, ask.samples or ask.library
-    setup.ring, setup.round_robin = ask.waiting, ask.balance == BALANCES[1]
-    setup.driver = cuda_driver()
     try:
-        devices = list(_devices(ask))
-        _check_memory(ask.memory(len({node for _, node, _ in devices})))
-        setup.devices = [native.SystemDevice(*device) for device in devices]
-        system: _native.BatchingSystem = native.BatchingSystem(setup)
+        devices = list(_devices(spec))
+        _check_memory(spec.memory(len({node for _, node, _ in devices})))
+        system: _native.BatchingSystem = native.BatchingSystem(spec, devices, cuda_driver())
     except native.ProbeFailure as failure:
         raise cannot(failure) from None
     return system
@@ -166,10 +158,9 @@ NO_STATISTICS = SystemStatistics({}, {}, 0, 0, 0, 0.0, ())
 
 def statistics(system: _native.BatchingSystem) -> SystemStatistics:
     """What the system did since its last start; it may still run."""
-    tally = system.tally()
-    sizes = {size: int(count) for size, count in enumerate(tally["sizes"]) if count}
-    counts = tally["bytes"], tally["answered"], tally["failed"], tally["stalled"]
-    return SystemStatistics(tally["stages"], sizes, *counts, tuple(system.copies))
+    values = system.statistics()
+    sizes = {size: int(count) for size, count in enumerate(values.pop("sizes")) if count}
+    return SystemStatistics(**values, sizes=sizes, copies=tuple(system.copies))
 
 
 def perfetto(system: _native.BatchingSystem, devices: tuple[str, ...]) -> str:
@@ -234,12 +225,12 @@ def gpus(devices: Sequence[str]) -> dict[str, Any]:
     return gpu_of
 
 
-def _devices(ask: SystemSpec) -> Iterator[tuple[int, int, Engine | None]]:
+def _devices(spec: SystemSpec) -> Iterator[tuple[int, int, BatchCall | None]]:
     """Each device's ordinal, the NUMA node of its library, its engine."""
-    gpu_of = gpus(ask.devices)
-    for device, engine in zip(ask.devices, ask.engines(), strict=True):
+    gpu_of = gpus(spec.devices)
+    for device, engine in zip(spec.devices, spec.engines(), strict=True):
         gpu = gpu_of.get(device)
-        node = ask.node if ask.node >= 0 or gpu is None else gpu.numa
+        node = spec.node if spec.node >= 0 or gpu is None else gpu.numa
         ordinal = -1 if gpu is None else gpu.ordinal
         yield ordinal, node, engine if callable(engine) else None
 

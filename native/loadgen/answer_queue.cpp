@@ -1,11 +1,11 @@
-#include "loadgen/answerer.hpp"
+#include "loadgen/answer_queue.hpp"
 
 #include <thread>
 #include <utility>
 
 namespace lanewise::loadgen {
 
-void Answerer::put(std::span<const loadtest::Answer> answers) {
+void AnswerQueue::put(std::span<const loadtest::Answer> answers) {
   std::lock_guard lock(mutex_);
   if (closed_) return;
   for (const loadtest::Answer& answer : answers) {
@@ -16,8 +16,8 @@ void Answerer::put(std::span<const loadtest::Answer> answers) {
   if (idle_) changed_.notify_all();
 }
 
-void Answerer::loop() {
-  Batch batch;
+void AnswerQueue::loop() {
+  PendingAnswers batch;
   std::unique_lock lock(mutex_);
   for (;;) {
     wait(lock);
@@ -25,20 +25,20 @@ void Answerer::loop() {
     batch.responses.clear();
     batch.bytes.clear();
     std::swap(batch, waiting_);
-    telling_ = true;
+    reporting_ = true;
     lock.unlock();
     const auto start = reinterpret_cast<std::uintptr_t>(batch.bytes.data());
     for (auto& response : batch.responses) response.data += start;
-    tell_(batch.responses);
+    report_(batch.responses);
     lock.lock();
-    telling_ = false;
+    reporting_ = false;
     if (closed_) changed_.notify_all();
   }
 }
 
 // Answers that come at a high rate are gathered for a moment, as network cards do with interrupts: a wake-up for each
 // one costs the thread that brings it more than LoadGen takes for a query.
-void Answerer::wait(std::unique_lock<std::mutex>& lock) {
+void AnswerQueue::wait(std::unique_lock<std::mutex>& lock) {
   constexpr auto kNap = std::chrono::microseconds(20);
   if (waiting_.responses.empty() && !closed_ && std::chrono::steady_clock::now() - last_ < kNap) {
     lock.unlock();
@@ -51,12 +51,12 @@ void Answerer::wait(std::unique_lock<std::mutex>& lock) {
   last_ = std::chrono::steady_clock::now();
 }
 
-void Answerer::close() {
+void AnswerQueue::close() {
   std::unique_lock lock(mutex_);
   closed_ = true;
   waiting_ = {};
   changed_.notify_all();
-  changed_.wait(lock, [this] { return !telling_; });
+  changed_.wait(lock, [this] { return !reporting_; });
 }
 
 }  // namespace lanewise::loadgen

@@ -1,4 +1,4 @@
-// What a queue needs of its device: somebody who brings a batch's samples there, and an engine that answers it.
+// What a queue needs of its device: a copier that brings a batch's samples there, and an engine that answers it.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace lanewise::loadtest {
 // A batch in the device's memory: sample i at `address` + i * `stride`.
 struct Batch {
   std::size_t stream = 0;  // which of the queue's batches in flight
-  std::span<const Arrived> queries;
+  std::span<const QueuedQuery> queries;
   std::uint64_t address = 0;  // the device's; host memory where the device is the CPU
   std::size_t bytes = 0;      // of a sample
   std::size_t stride = 0;
@@ -21,13 +21,13 @@ struct Batch {
 };
 
 // Gathers samples into the device's buffers. One thread a stream, several streams at once.
-class Mover {
+class SampleCopier {
  public:
-  virtual ~Mover() = default;
+  virtual ~SampleCopier() = default;
   // Buffers for `streams` batches of `batch` samples.
   virtual void prepare(std::size_t batch, std::size_t streams) = 0;
   // Brings the library's samples at these slots into the stream's buffer; back when they are there.
-  virtual void move(std::size_t stream, std::span<const std::uint32_t> slots) = 0;
+  virtual void copy(std::size_t stream, std::span<const std::uint32_t> slots) = 0;
   // The buffer, for an engine.
   virtual std::uint64_t address(std::size_t stream) const = 0;
   virtual std::shared_ptr<const void> keeper(std::size_t stream) const = 0;
@@ -39,9 +39,9 @@ class Mover {
 };
 
 // Answers batches. One thread a stream, several streams at once; the device takes one batch after the other.
-class Engine {
+class InferenceEngine {
  public:
-  virtual ~Engine() = default;
+  virtual ~InferenceEngine() = default;
   virtual void prepare(std::size_t batch, std::size_t streams) = 0;
   // Sets data and bytes of the answers, valid until the stream's next batch, or leaves them empty. host::Failure is
   // the end of the run.
@@ -49,7 +49,7 @@ class Engine {
 };
 
 // How long the synthetic engine holds its device.
-struct Service {
+struct ServiceTime {
   std::int64_t batch = 0;  // ns a batch
   double query = 0;        // ns a query of it
   std::int64_t of(std::size_t queries) const {

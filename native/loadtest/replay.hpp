@@ -1,4 +1,4 @@
-// Drives a system without a load generator: queries at given times from a thread of its own, every answer noted. For
+// Replays a schedule without a load generator: queries at given times from a thread of its own, every answer noted. For
 // tests and benchmarks.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace lanewise::loadtest {
 
-struct Drive {
+struct ReplayOptions {
   bool coalesce = false;  // issue what is due together in one call
   bool flush = true;      // when all are issued
   bool keep = false;      // the answers' data
@@ -19,7 +19,7 @@ struct Drive {
 };
 
 // By query; times in ns from the begin.
-struct Driven {
+struct ReplayResult {
   std::vector<std::int64_t> scheduled;
   std::vector<std::int64_t> issued;
   std::vector<std::int64_t> answered;  // -1: never
@@ -31,7 +31,7 @@ struct Driven {
 
 // Starts the system, issues sample i at `seconds[i]` (ascending), waits for the answers, stops it. `look` is called
 // several times a second by the calling thread; what it throws ends the run.
-Driven drive(System& system, std::span<const double> seconds, std::span<const std::uint64_t> samples, const Drive& how,
-             const std::function<void()>& look);
+ReplayResult replay(SystemUnderTest& system, std::span<const double> seconds, std::span<const std::uint64_t> samples,
+                    const ReplayOptions& options, const std::function<void()>& look);
 
 }  // namespace lanewise::loadtest

@@ -1,4 +1,4 @@
-// Carries answers from the threads of a system under test to the one thread that tells LoadGen.
+// Carries answers from the threads of a system under test to the one thread that reports them to LoadGen.
 #pragma once
 
 #include <query_sample.h>
@@ -17,31 +17,32 @@ namespace lanewise::loadgen {
 
 using Responses = std::vector<mlperf::QuerySampleResponse>;
 
-class Answerer {
+class AnswerQueue {
  public:
-  // `tell` gets all that arrived since its last call; `keep_data` copies what the answers hold.
-  Answerer(std::function<void(Responses&)> tell, bool keep_data) : tell_(std::move(tell)), keep_data_(keep_data) {}
+  // `report` gets all that arrived since its last call; `keep_data` copies what the answers hold.
+  AnswerQueue(std::function<void(Responses&)> report, bool keep_data)
+      : report_(std::move(report)), keep_data_(keep_data) {}
   void loop();  // until close()
   void put(std::span<const loadtest::Answer> answers);
-  // From now on answers are dropped; returns when none is being told any more.
+  // From now on answers are dropped; returns when none is being reported any more.
   void close();
 
  private:
-  struct Batch {
+  struct PendingAnswers {
     Responses responses;  // `data` is an offset in `bytes` until the batch is taken
     std::vector<std::byte> bytes;
   };
 
   void wait(std::unique_lock<std::mutex>& held);
 
-  const std::function<void(Responses&)> tell_;
+  const std::function<void(Responses&)> report_;
   const bool keep_data_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  Batch waiting_;
+  PendingAnswers waiting_;
   std::chrono::steady_clock::time_point last_{};  // when the last batch was taken
   bool idle_ = false;
-  bool telling_ = false;
+  bool reporting_ = false;
   bool closed_ = false;
 };
 

@@ -1,4 +1,4 @@
-#include "loadtest/drive.hpp"
+#include "loadtest/replay.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -17,22 +17,23 @@ constexpr std::int64_t kLook = 20'000'000;  // ns that the issuing thread sleeps
 constexpr int kTurnsPerLook = 100;         // of half a millisecond: the interpreter is not kept busy
 constexpr std::int64_t kSpin = 20'000;      // ns before a query is due that the issuing thread spins
 
-class Run {
+class Replay {
  public:
-  Run(System& system, std::span<const double> seconds, std::span<const std::uint64_t> samples, const Drive& how)
-      : system_(system), samples_(samples), how_(how) {
+  Replay(SystemUnderTest& system, std::span<const double> seconds, std::span<const std::uint64_t> samples,
+         const ReplayOptions& options)
+      : system_(system), samples_(samples), options_(options) {
     const std::size_t count = seconds.size();
-    for (const double at : seconds) driven_.scheduled.push_back(to_ns(at));
-    if (samples.size() != count || !std::ranges::is_sorted(driven_.scheduled)) {
+    for (const double at : seconds) result_.scheduled.push_back(to_ns(at));
+    if (samples.size() != count || !std::ranges::is_sorted(result_.scheduled)) {
       throw host::Failure("a schedule out of order", "give ascending times, and a sample for each");
     }
-    driven_.issued.resize(count, -1);
-    driven_.answered.resize(count, -1);
-    driven_.answers.resize(count);
-    if (how.keep) driven_.data.resize(count);
+    result_.issued.resize(count, -1);
+    result_.answered.resize(count, -1);
+    result_.answers.resize(count);
+    if (options.keep) result_.data.resize(count);
   }
 
-  Driven go(const std::function<void()>& look) {
+  ReplayResult run(const std::function<void()>& look) {
     begin_ = now_ns();
     system_.start([this](std::span<const Answer> answers) { note(answers); });
     std::exception_ptr interrupt;
@@ -48,22 +49,22 @@ class Run {
     try {
       system_.stop();
     } catch (const host::Failure& failure) {
-      driven_.failure = failure.what();
-      driven_.hint = failure.hint();
+      result_.failure = failure.what();
+      result_.hint = failure.hint();
     }
     if (interrupt) std::rethrow_exception(interrupt);
-    return std::move(driven_);
+    return std::move(result_);
   }
 
  private:
   void note(std::span<const Answer> answers) {
     const std::int64_t now = now_ns() - begin_;
     for (const Answer& answer : answers) {
-      if (answer.id >= driven_.answers.size()) continue;
-      driven_.answered[answer.id] = now;
-      std::atomic_ref(driven_.answers[answer.id]).fetch_add(1, std::memory_order_relaxed);
-      if (how_.keep && answer.data != nullptr) {
-        driven_.data[answer.id].assign(reinterpret_cast<const char*>(answer.data), answer.bytes);
+      if (answer.id >= result_.answers.size()) continue;
+      result_.answered[answer.id] = now;
+      std::atomic_ref(result_.answers[answer.id]).fetch_add(1, std::memory_order_relaxed);
+      if (options_.keep && answer.data != nullptr) {
+        result_.data[answer.id].assign(reinterpret_cast<const char*>(answer.data), answer.bytes);
       }
     }
     noted_.fetch_add(answers.size(), std::memory_order_release);
@@ -73,18 +74,18 @@ class Run {
     wake_promptly();
     std::vector<Query> due;
     for (std::size_t next = 0; next < samples_.size() && !cancelled_;) {
-      while (begin_ + driven_.scheduled[next] - now_ns() > kLook && !cancelled_) sleep_until(now_ns() + kLook, 0);
-      sleep_until(begin_ + driven_.scheduled[next], kSpin);
+      while (begin_ + result_.scheduled[next] - now_ns() > kLook && !cancelled_) sleep_until(now_ns() + kLook, 0);
+      sleep_until(begin_ + result_.scheduled[next], kSpin);
       const std::int64_t now = now_ns() - begin_;
       due.clear();
       do {
-        driven_.issued[next] = now;
+        result_.issued[next] = now;
         due.push_back({next, samples_[next]});
         ++next;
-      } while (how_.coalesce && next < samples_.size() && driven_.scheduled[next] <= now);
+      } while (options_.coalesce && next < samples_.size() && result_.scheduled[next] <= now);
       system_.issue(due);
     }
-    if (how_.flush) system_.flush();
+    if (options_.flush) system_.flush();
     issued_at_ = now_ns();
   }
 
@@ -93,14 +94,14 @@ class Run {
     while (noted_.load(std::memory_order_acquire) < samples_.size()) {
       std::this_thread::sleep_for(std::chrono::microseconds(500));
       if (++turns % kTurnsPerLook == 0) look();
-      if (issued_at_ != 0 && static_cast<double>(now_ns() - issued_at_) * 1e-9 > how_.limit) return;
+      if (issued_at_ != 0 && static_cast<double>(now_ns() - issued_at_) * 1e-9 > options_.limit) return;
     }
   }
 
-  System& system_;
+  SystemUnderTest& system_;
   std::span<const std::uint64_t> samples_;
-  Drive how_;
-  Driven driven_;
+  ReplayOptions options_;
+  ReplayResult result_;
   std::int64_t begin_ = 0;
   std::atomic<std::int64_t> issued_at_ = 0;
   std::atomic<std::size_t> noted_ = 0;
@@ -109,9 +110,9 @@ class Run {
 
 }  // namespace
 
-Driven drive(System& system, std::span<const double> seconds, std::span<const std::uint64_t> samples, const Drive& how,
-             const std::function<void()>& look) {
-  return Run(system, seconds, samples, how).go(look);
+ReplayResult replay(SystemUnderTest& system, std::span<const double> seconds, std::span<const std::uint64_t> samples,
+                    const ReplayOptions& options, const std::function<void()>& look) {
+  return Replay(system, seconds, samples, options).run(look);
 }
 
 }  // namespace lanewise::loadtest

@@ -15,10 +15,10 @@
 namespace lanewise::loadgen {
 
 // A thread that does one piece of work after the other.
-class Worker {
+class LoadGenThread {
  public:
-  Worker();
-  ~Worker();
+  LoadGenThread();
+  ~LoadGenThread();
   void begin(std::function<void()> work);  // must not throw
   void wait();
   // Whether the work was done within that time.
@@ -36,22 +36,22 @@ class Worker {
   std::thread thread_;  // the last member: it uses the others
 };
 
-class Stage {
+class LoadGenThreads {
  public:
   // host::Failure in a process that was forked off one that has it: threads do not follow.
-  static Stage& the();
-  Worker& issuer() noexcept { return issuer_; }
-  Worker& answerer() noexcept { return answerer_; }
+  static LoadGenThreads& the();
+  LoadGenThread& issuer() noexcept { return issuer_; }
+  LoadGenThread& answerer() noexcept { return answerer_; }
   // Held by whoever runs a test: LoadGen has one logger in a process.
   std::mutex& turn() noexcept { return turn_; }
 
  private:
-  friend struct Kept;
-  Stage();
+  friend struct ThreadsUntilExit;
+  LoadGenThreads();
 
   const pid_t process_;
   std::mutex turn_;
-  Worker issuer_, answerer_;
+  LoadGenThread issuer_, answerer_;
 };
 
 }  // namespace lanewise::loadgen

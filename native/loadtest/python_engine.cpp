@@ -1,4 +1,4 @@
-#include "loadtest/callback.hpp"
+#include "loadtest/python_engine.hpp"
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -33,7 +33,7 @@ host::Failure failure_of(const nb::python_error& error, const std::string& what)
   }
 }
 
-nb::object indices_of(std::span<const Arrived> queries) {
+nb::object indices_of(std::span<const QueuedQuery> queries) {
   auto* const indices = new std::uint64_t[queries.size()];
   const nb::capsule owner(indices, [](void* at) noexcept { delete[] static_cast<std::uint64_t*>(at); });
   for (std::size_t i = 0; i < queries.size(); ++i) indices[i] = queries[i].sample;
@@ -62,17 +62,17 @@ void set(Answer& answer, const std::byte* data, std::size_t bytes) {
 
 }  // namespace
 
-View::View(nb::handle object) {
+BufferView::BufferView(nb::handle object) {
   if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_C_CONTIGUOUS) != 0) throw nb::python_error();
 }
 
-View::~View() {
+BufferView::~BufferView() {
   if (!Py_IsInitialized()) return;  // nobody is left to free it
   const nb::gil_scoped_acquire python;
   PyBuffer_Release(&view_);
 }
 
-Held::~Held() {
+PythonObject::~PythonObject() {
   if (!Py_IsInitialized()) {
     object_.release();  // nobody is left to free it
     return;
@@ -82,12 +82,12 @@ Held::~Held() {
 }
 
 Fill python_fill(nb::object fill) {
-  return [held = std::make_shared<Held>(std::move(fill))](std::uint64_t sample, std::span<std::byte> into) {
+  return [callable = std::make_shared<PythonObject>(std::move(fill))](std::uint64_t sample, std::span<std::byte> into) {
     const nb::gil_scoped_acquire python;
     const std::string name = "sample " + std::to_string(sample);
     try {
-      const nb::object bytes = held->get()(sample);
-      const View view(bytes);
+      const nb::object bytes = callable->get()(sample);
+      const BufferView view(bytes);
       if (view.size() != into.size()) {
         throw host::Failure(name + " has " + std::to_string(view.size()) + " bytes in place of " +
                                 std::to_string(into.size()), "every sample of a data set has the same size");
@@ -99,40 +99,40 @@ Fill python_fill(nb::object fill) {
   };
 }
 
-void Callback::infer(const Batch& batch, std::span<Answer> answers) {
+void PythonEngine::infer(const Batch& batch, std::span<Answer> answers) {
   const nb::gil_scoped_acquire python;
   try {
-    Views& kept = kept_[batch.stream];
-    kept.clear();  // its answers were told; the call may write there again
-    nb::object data = on_gpu_ ? nb::cast(DeviceBatch{batch.queries.size(), batch.bytes, batch.stride, batch.address,
+    BufferViews& views = views_[batch.stream];
+    views.clear();  // its answers were passed on; the call may write there again
+    nb::object data = on_gpu_ ? nb::cast(CudaArray{batch.queries.size(), batch.bytes, batch.stride, batch.address,
                                                      batch.keeper})
                               : view_of(batch);
-    const nb::object given = call_.get()(std::move(data), indices_of(batch.queries));
-    if (!given.is_none()) keep(kept, given, answers);
+    const nb::object outputs = call_.get()(std::move(data), indices_of(batch.queries));
+    if (!outputs.is_none()) read_answers(views, outputs, answers);
   } catch (const nb::python_error& error) {
     throw failure_of(error, "the engine failed");
   }
 }
 
-void Callback::keep(Views& kept, nb::handle given, std::span<Answer> answers) {
+void PythonEngine::read_answers(BufferViews& views, nb::handle outputs, std::span<Answer> answers) {
   const std::size_t count = answers.size();
-  if (PyObject_CheckBuffer(given.ptr()) != 0) {
-    const View& whole = *kept.emplace_back(std::make_unique<View>(given));
+  if (PyObject_CheckBuffer(outputs.ptr()) != 0) {
+    const BufferView& whole = *views.emplace_back(std::make_unique<BufferView>(outputs));
     const std::size_t each = whole.size() / count;
     if (each * count != whole.size()) refuse(count);
     for (std::size_t i = 0; i < count; ++i) set(answers[i], whole.data() + i * each, each);
     return;
   }
-  std::size_t told = 0;
-  for (const nb::handle one : given) {
-    if (told == count) refuse(count);
+  std::size_t next = 0;
+  for (const nb::handle one : outputs) {
+    if (next == count) refuse(count);
     if (!one.is_none()) {
-      const View& part = *kept.emplace_back(std::make_unique<View>(one));
-      set(answers[told], part.data(), part.size());
+      const BufferView& part = *views.emplace_back(std::make_unique<BufferView>(one));
+      set(answers[next], part.data(), part.size());
     }
-    ++told;
+    ++next;
   }
-  if (told != count) refuse(count);
+  if (next != count) refuse(count);
 }
 
 }  // namespace lanewise::loadtest

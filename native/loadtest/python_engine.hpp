@@ -6,18 +6,18 @@
 #include <memory>
 #include <string>
 
-#include "loadtest/engine.hpp"
-#include "loadtest/library.hpp"
+#include "loadtest/device.hpp"
+#include "loadtest/sample_library.hpp"
 
 namespace lanewise::loadtest {
 
 // A Python object that may be let go by any thread.
-class Held {
+class PythonObject {
  public:
-  explicit Held(nanobind::object object) : object_(std::move(object)) {}
-  ~Held();
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
+  explicit PythonObject(nanobind::object object) : object_(std::move(object)) {}
+  ~PythonObject();
+  PythonObject(const PythonObject&) = delete;
+  PythonObject& operator=(const PythonObject&) = delete;
   const nanobind::object& get() const { return object_; }
 
  private:
@@ -25,13 +25,13 @@ class Held {
 };
 
 // The bytes of a Python object, read where they lie. Made with the interpreter's lock held, let go by any thread.
-class View {
+class BufferView {
  public:
   // nb::python_error for what holds no bytes in a row.
-  explicit View(nanobind::handle object);
-  ~View();
-  View(const View&) = delete;
-  View& operator=(const View&) = delete;
+  explicit BufferView(nanobind::handle object);
+  ~BufferView();
+  BufferView(const BufferView&) = delete;
+  BufferView& operator=(const BufferView&) = delete;
   const std::byte* data() const { return static_cast<const std::byte*>(view_.buf); }
   std::size_t size() const { return static_cast<std::size_t>(view_.len); }
 
@@ -43,27 +43,28 @@ class View {
 Fill python_fill(nanobind::object fill);
 
 // A batch in a GPU's memory, for whoever reads __cuda_array_interface__.
-struct DeviceBatch {
+struct CudaArray {
   std::size_t samples, bytes, stride;
   std::uint64_t address;
   std::shared_ptr<const void> keeper;
 };
 
-// call(batch, samples): a (n, bytes) uint8 array (a DeviceBatch on a GPU) and the indices of the samples. It returns
+// call(batch, samples): a (n, bytes) uint8 array (a CudaArray on a GPU) and the indices of the samples. It returns
 // None, a buffer of n equal parts, or n buffers or None; buffers are read until the stream's next batch.
-class Callback : public Engine {
+class PythonEngine : public InferenceEngine {
  public:
-  Callback(nanobind::object call, bool on_gpu) : call_(std::move(call)), on_gpu_(on_gpu) {}
-  void prepare(std::size_t, std::size_t streams) override { kept_.resize(streams); }
+  PythonEngine(nanobind::object call, bool on_gpu) : call_(std::move(call)), on_gpu_(on_gpu) {}
+  void prepare(std::size_t, std::size_t streams) override { views_.resize(streams); }
   void infer(const Batch& batch, std::span<Answer> answers) override;
 
  private:
-  using Views = std::vector<std::unique_ptr<View>>;
-  static void keep(Views& kept, nanobind::handle given, std::span<Answer> answers);
+  using BufferViews = std::vector<std::unique_ptr<BufferView>>;
+  static void read_answers(BufferViews& views, nanobind::handle outputs, std::span<Answer> answers);
 
-  Held call_;
+  PythonObject call_;
   bool on_gpu_;
-  std::vector<Views> kept_;  // by stream: what its answers lie in. A copy would hold the lock that other queues wait for
+  // By stream: what its answers lie in. A copy would hold the lock that other queues wait for.
+  std::vector<BufferViews> views_;
 };
 
 }  // namespace lanewise::loadtest

@@ -23,17 +23,17 @@ using Fill = std::function<void(std::uint64_t sample, std::span<std::byte> into)
 // Bytes that tell samples, and places within one, apart.
 void fill_synthetic(std::uint64_t sample, std::span<std::byte> into);
 
-class Library {
+class SampleLibrary {
  public:
   static constexpr std::uint32_t kNotLoaded = UINT32_MAX;
 
-  // Of a data set of `samples`, `room` are in memory at once, `bytes` each.
-  Library(std::size_t samples, std::size_t room, std::size_t bytes, Allocate allocate, Fill fill);
+  // Of a data set of `samples`, `resident` are in memory at once, `bytes` each.
+  SampleLibrary(std::size_t samples, std::size_t resident, std::size_t bytes, Allocate allocate, Fill fill);
 
   std::size_t bytes() const { return bytes_; }
   // From one sample to the next, in memory and in a device's buffer: kernels read 16 bytes at once.
   std::size_t stride() const { return (bytes_ + 15) / 16 * 16; }
-  std::size_t room() const { return room_; }
+  std::size_t resident() const { return resident_; }
   std::size_t samples() const { return slots_.size(); }
 
   // The copy on a node, made at the first call for it, before anything is loaded.
@@ -58,7 +58,7 @@ class Library {
   std::vector<std::uint32_t> slots_;  // by sample
   std::vector<std::uint32_t> free_;
   std::vector<Copy> copies_;
-  std::size_t room_;
+  std::size_t resident_;
   std::size_t bytes_;
   Allocate allocate_;
   Fill fill_;

@@ -1,4 +1,4 @@
-#include "loadgen/stage.hpp"
+#include "loadgen/threads.hpp"
 
 #include <logging.h>
 #include <malloc.h>
@@ -14,9 +14,9 @@
 
 namespace lanewise::loadgen {
 
-Worker::Worker() : thread_([this] { loop(); }) {}
+LoadGenThread::LoadGenThread() : thread_([this] { loop(); }) {}
 
-Worker::~Worker() {
+LoadGenThread::~LoadGenThread() {
   {
     std::lock_guard lock(mutex_);
     ends_ = true;
@@ -25,24 +25,24 @@ Worker::~Worker() {
   thread_.join();
 }
 
-void Worker::begin(std::function<void()> work) {
+void LoadGenThread::begin(std::function<void()> work) {
   std::lock_guard lock(mutex_);
   work_ = std::move(work);
   busy_ = true;
   changed_.notify_all();
 }
 
-void Worker::wait() {
+void LoadGenThread::wait() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return !busy_; });
 }
 
-bool Worker::wait_for(double seconds) {
+bool LoadGenThread::wait_for(double seconds) {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return !busy_; });
 }
 
-void Worker::loop() {
+void LoadGenThread::loop() {
   // Sleeps end within 1 ns of their time, not within the usual 50 us: the issuing thread sleeps until a query is due.
   prctl(PR_SET_TIMERSLACK, 1UL);
   std::unique_lock lock(mutex_);
@@ -78,7 +78,7 @@ void free_as_it_comes() {
 
 }  // namespace
 
-Stage::Stage() : process_(getpid()) {
+LoadGenThreads::LoadGenThreads() : process_(getpid()) {
   free_as_it_comes();
   std::promise<void> issuer_read, answerer_read;
   issuer_.begin([&] { grow_buffer(issuer_read); });
@@ -93,22 +93,22 @@ Stage::Stage() : process_(getpid()) {
 }
 
 // Ends the threads before LoadGen's logger goes; in a forked process there are none to end.
-struct Kept {
-  Kept() : logger(mlperf::logging::GlobalLogger()), stage(new Stage) {}
-  ~Kept() {
-    if (stage->process_ == getpid()) delete stage;
+struct ThreadsUntilExit {
+  ThreadsUntilExit() : logger(mlperf::logging::GlobalLogger()), threads(new LoadGenThreads) {}
+  ~ThreadsUntilExit() {
+    if (threads->process_ == getpid()) delete threads;
   }
   mlperf::logging::Logger& logger;  // first, so that it is the last to go
-  Stage* stage;
+  LoadGenThreads* threads;
 };
 
-Stage& Stage::the() {
-  static Kept kept;
-  if (kept.stage->process_ != getpid()) {
+LoadGenThreads& LoadGenThreads::the() {
+  static ThreadsUntilExit holder;
+  if (holder.threads->process_ != getpid()) {
     throw host::Failure("this process was forked off one that has run a load test",
                         "start it anew: multiprocessing.set_start_method('spawn')");
   }
-  return *kept.stage;
+  return *holder.threads;
 }
 
 }  // namespace lanewise::loadgen

@@ -1,4 +1,4 @@
-#include "loadtest/library.hpp"
+#include "loadtest/sample_library.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -17,33 +17,33 @@ void fill_synthetic(std::uint64_t sample, std::span<std::byte> into) {
   }
 }
 
-Library::Library(std::size_t samples, std::size_t room, std::size_t bytes, Allocate allocate, Fill fill)
-    : slots_(samples, kNotLoaded), room_(room), bytes_(bytes), allocate_(std::move(allocate)), fill_(std::move(fill)) {
-  if (samples == 0 || room == 0 || bytes == 0) throw host::Failure("a library without samples", "take at least one");
-  if (room >= kNotLoaded) throw host::Failure("a library of too many samples", "take less than 2^32 - 1");
-  free_.reserve(room);
-  for (std::size_t slot = room; slot-- > 0;) free_.push_back(static_cast<std::uint32_t>(slot));
+SampleLibrary::SampleLibrary(std::size_t samples, std::size_t resident, std::size_t bytes, Allocate allocate, Fill fill)
+    : slots_(samples, kNotLoaded), resident_(resident), bytes_(bytes), allocate_(std::move(allocate)), fill_(std::move(fill)) {
+  if (samples == 0 || resident == 0 || bytes == 0) throw host::Failure("a library without samples", "take at least one");
+  if (resident >= kNotLoaded) throw host::Failure("a library of too many samples", "take less than 2^32 - 1");
+  free_.reserve(resident);
+  for (std::size_t slot = resident; slot-- > 0;) free_.push_back(static_cast<std::uint32_t>(slot));
 }
 
-const std::byte* Library::on(int node) {
+const std::byte* SampleLibrary::on(int node) {
   for (const Copy& copy : copies_) {
     if (copy.node == node) return copy.block.data;
   }
-  return copies_.emplace_back(Copy{node, allocate_(room_ * stride(), node)}).block.data;
+  return copies_.emplace_back(Copy{node, allocate_(resident_ * stride(), node)}).block.data;
 }
 
-void Library::check(std::uint64_t sample) const {
+void SampleLibrary::check(std::uint64_t sample) const {
   if (sample < slots_.size()) return;
   throw host::Failure("no sample " + std::to_string(sample) + " in a data set of " + std::to_string(slots_.size()),
                       "samples count from 0");
 }
 
-void Library::load(std::span<const std::uint64_t> samples) {
+void SampleLibrary::load(std::span<const std::uint64_t> samples) {
   for (const std::uint64_t sample : samples) {
     check(sample);
     if (slots_[sample] != kNotLoaded) continue;
     if (free_.empty()) {
-      throw host::Failure("more samples to load than the library's " + std::to_string(room_),
+      throw host::Failure("more samples to load than the library's " + std::to_string(resident_),
                           "make the library larger, or let the generator use fewer samples");
     }
     const std::uint32_t slot = free_.back();
@@ -60,7 +60,7 @@ void Library::load(std::span<const std::uint64_t> samples) {
   }
 }
 
-void Library::unload(std::span<const std::uint64_t> samples) {
+void SampleLibrary::unload(std::span<const std::uint64_t> samples) {
   for (const std::uint64_t sample : samples) {
     check(sample);
     if (slots_[sample] == kNotLoaded) continue;
