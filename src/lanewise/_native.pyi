@@ -533,7 +533,7 @@ class BatchingSystem(SystemUnderTest):
     def statistics(self) -> dict[str, Any]:
         """Since the last start: stages (s), sizes (batches by size), bytes, answered, failed, stalled (s)."""
     def trace(self) -> list[tuple[int, int, int, int, int, int, Any]]:
-        """Between runs: queue, stream, batched, copied, inferred, completed (ns), arrivals (ns) of the first batches."""
+        """Between runs, of the first batches: queue, stream, batched, copied, inferred, completed, arrivals (ns)."""
     @property
     def copies(self) -> list[tuple[str, dict[str, float]]]:
         """Of each queue: how it copies, and the seconds that each method tried took for a full batch."""
