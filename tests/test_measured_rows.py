@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from gpu.stand_in import Cuda, Flow
+from gpu.stand_in import Cuda
 
 import lanewise
 from lanewise.options.sampling import SamplingRule
@@ -58,7 +58,7 @@ def test_the_gpu_probe_has_the_words_of_the_page():
     from lanewise.options.measure_gpu import MeasureGpuOptions
     from lanewise.probes.gpu.probe import GpuProbe
 
-    probe = GpuProbe(Cuda(), Flow, Path("/nowhere"))  # type: ignore[arg-type]
+    probe = GpuProbe(Cuda(), Path("/nowhere"))  # type: ignore[arg-type]
     asks = (
         MeasureGpuOptions(cases=("all",), rule=ONCE),
         MeasureGpuOptions(flows="host0->gpu0 1 MiB, host0->gpu0 2 MiB", rule=ONCE),

@@ -80,7 +80,16 @@ void bind_plain(nb::module_& m) {
              new (at) cuda::Flow{src, dst, bytes, copies, node, sm, read, p2p, duplex};
            },
            "src"_a, "dst"_a, "bytes"_a, "copies"_a, "node"_a = host::kAnyNode, "sm"_a = false, "read"_a = false,
-           "p2p"_a = true, "duplex"_a = false);
+           "p2p"_a = true, "duplex"_a = false)
+      .def_ro("src", &cuda::Flow::src)
+      .def_ro("dst", &cuda::Flow::dst)
+      .def_ro("bytes", &cuda::Flow::bytes)
+      .def_ro("copies", &cuda::Flow::copies)
+      .def_ro("node", &cuda::Flow::node)
+      .def_ro("sm", &cuda::Flow::sm)
+      .def_ro("read", &cuda::Flow::read)
+      .def_ro("p2p", &cuda::Flow::p2p)
+      .def_ro("duplex", &cuda::Flow::duplex);
   nb::class_<Timing>(m, "CudaTiming", "One flow's run.").def_ro("timestamps", &Timing::timestamps);
   m.attr("CUDA_MOST_COPIES") = cuda::kMostHeld;
 }

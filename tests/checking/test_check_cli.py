@@ -197,12 +197,12 @@ def test_two_dates_of_measured_rows_are_compared(lanewise: Lanewise, tmp_path: P
 
 def _stand_in(monkeypatch: pytest.MonkeyPatch, **rates: float) -> None:
     """GPUs of known rates in place of a driver, and no memory to measure."""
-    from gpu.stand_in import Cuda, Flow
+    from gpu.stand_in import Cuda
 
     from lanewise.probes.gpu import probe as gpu
 
     cuda = Cuda(duplex=103e9, peer=396e9, **{"link": 55.5e9, **rates})
-    monkeypatch.setattr(gpu, "open_gpus", lambda: gpu.GpuProbe(cuda, Flow, Path("/nowhere")))
+    monkeypatch.setattr(gpu, "open_gpus", lambda: gpu.GpuProbe(cuda, Path("/nowhere")))
     monkeypatch.setattr("lanewise.api.host.measure_host", lambda *_, **__: iter(()))
     monkeypatch.setattr("lanewise.api.discovery.discover", _no_devices)
 

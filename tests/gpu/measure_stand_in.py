@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from stand_in import Cuda, Flow, Run
+from stand_in import Cuda, Run
 
 from lanewise.cli.main import main
 from lanewise.probes.gpu import probe as gpu
@@ -17,7 +17,7 @@ SLOW = "--slow"
 def _open(library: str = "") -> gpu.GpuProbe:
     # An H200 pair's rates, so that what is compared with its predictions comes out near them.
     cuda = Cuda(link=55.5e9, duplex=103e9, peer=396e9, staged=38.4e9, setup=2.8e-6)
-    return gpu.GpuProbe(cuda, Flow, Path("/nowhere"))  # type: ignore[arg-type]
+    return gpu.GpuProbe(cuda, Path("/nowhere"))  # type: ignore[arg-type]
 
 
 def _slowly(run: Run) -> object:

@@ -6,7 +6,7 @@ import pytest
 
 from lanewise.errors import UnknownName
 from lanewise.perf.flow import parse_flows
-from lanewise.probes.gpu.cases import CASES, DEFAULT, SETS, Technique, measurements, select_cases
+from lanewise.probes.gpu.cases import CASES, DEFAULT, SETS, measurements, select_cases
 
 FOUR = ("gpu0", "gpu1", "gpu2", "gpu3")
 
@@ -53,7 +53,7 @@ def test_no_pair_of_ends_is_in_two_measurements_of_a_case() -> None:
 
 def test_every_measurement_but_local_copies_is_in_the_notation_of_flows() -> None:
     for measurement in measurements(CASES.values(), FOUR):
-        if measurement.scenarios != ("device_local_copy",):
+        if measurement.case_names != ("device_local_copy",):
             text = ", ".join(f.name + " read" * f.read + " sm" * f.sm for f in measurement.flows)
             again = parse_flows(text, p2p=measurement.flows[0].p2p)
             assert again == measurement.flows
@@ -62,11 +62,13 @@ def test_every_measurement_but_local_copies_is_in_the_notation_of_flows() -> Non
 def test_cases_with_the_same_flows_are_measured_once() -> None:
     both = ["host_to_device_bidirectional_memcpy_ce", "device_to_host_bidirectional_memcpy_ce"]
     (measurement,) = measurements(select_cases(both), ["gpu0"])
-    assert list(measurement.scenarios) == both
+    assert list(measurement.case_names) == both
 
 
 def test_one_gpu_has_no_pairs_and_keeps_the_other_cases() -> None:
-    assert {measurement.technique for measurement in measurements(select_cases(["all"]), ["gpu0"])} == set(Technique)
+    assert {measurement.technique for measurement in measurements(select_cases(["all"]), ["gpu0"])} == {
+        case.technique for case in CASES.values()
+    }
     assert measurements(select_cases(["device_to_device_*", "all_to_one_*"]), ["gpu0"]) == []
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanewise.probes.gpu.window import balanced, common_window
+from lanewise.probes.gpu.schedule import balanced, common_window
 
 rates = st.floats(1.0, 1e5)
 

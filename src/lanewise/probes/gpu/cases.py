@@ -6,47 +6,35 @@ its rows can be compared with these. nvbandwidth reports one figure a case; here
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from itertools import combinations, permutations
 
 from lanewise.errors import unknown_name
 from lanewise.perf.flow import Flow
+from lanewise.probes.gpu.flows import concurrent_flows, path
+from lanewise.results.sample import Sample
 
-
-class GpuScope(StrEnum):
-    """The GPUs of one measurement of a case; a case has a measurement for each of these."""
-
-    GPU = "each GPU"
-    PAIR = "each pair of GPUs"
-    ORDERED_PAIR = "each ordered pair of GPUs"
-    GPU_AND_REST = "each GPU with all others"
-    ALL = "all GPUs at once"
-
-
-class Technique(StrEnum):
-    """How a measurement is made."""
-
-    COPIES = "copies"
-    CHASE = "pointer chase"
-    LAUNCH = "stream launch"
-    QUERIES = "queries"
+_GPU, _PAIR, _ORDERED = "each GPU", "each pair of GPUs", "each ordered pair of GPUs"
+_REST, _ALL = "each GPU with all others", "all GPUs at once"
+COPIES, CHASE, LAUNCH, QUERIES = "copies", "pointer chase", "stream launch", "queries"
 
 
 @dataclass(frozen=True, slots=True)
 class GpuCase:
-    """A named case: `flows` between {a}, a GPU, and {b}, its peer (GPU_AND_REST: every other GPU in turn).
+    """A named case, measured once for "each GPU", "each pair of GPUs" or whatever else `scope` says.
 
-    `tool` is the tool that has the same case. `method` is how queries are gathered.
+    Its `flows` are between {a}, a GPU, and {b}, its peer (with all others: every other GPU in turn). `technique` is
+    copies, pointer chase, stream launch or queries. `tool` is the tool that has the same case, `method` how queries are
+    gathered.
     """
 
     name: str
-    scope: GpuScope
+    scope: str
     flows: tuple[str, ...]
     shows: str
-    technique: Technique = Technique.COPIES
+    technique: str = COPIES
     tool: str = ""
     sm: bool = False
     p2p: bool = True
@@ -55,11 +43,14 @@ class GpuCase:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Flows measured together, for every case that has exactly these flows; `batch` is the queries of a batch."""
+    """Flows measured together, for every case that has exactly these flows; `batch` is the queries of a batch.
 
-    scenarios: tuple[str, ...]
+    `makespan`: the time until the last flow has ended is measured as well, as of flows that a user typed.
+    """
+
+    case_names: tuple[str, ...]
     flows: tuple[Flow, ...]
-    technique: Technique = Technique.COPIES
+    technique: str = COPIES
     method: str = ""
     batch: int = 0
     makespan: bool = False
@@ -69,10 +60,19 @@ class Measurement:
         """Equal for two measurements of the same thing."""
         return (self.technique, frozenset(self.flows), self.method, self.batch)
 
-    @property
-    def flow_names(self) -> str:
-        """All flows as one name, as predict writes them."""
-        return ", ".join(flow.name for flow in self.flows)
+    def sample(
+        self, metric: str, value: float | None, unit: str, how: Mapping[str, str], note: str = "",
+        settings: Mapping[str, int] | None = None, flow: Flow | None = None,
+    ) -> Sample:  # fmt: skip
+        """A sample of one flow, or of all together, under the name of the first case."""
+        flows = self.flows if flow is None else (flow,)
+        name, paths = ", ".join(f.name for f in flows), ", ".join(dict.fromkeys(map(path, flows)))
+        how = {**concurrent_flows(self.flows), **how}
+        return Sample(self.case_names[0], name, metric, value, unit, settings or {}, how, paths, note)
+
+    def for_every_case(self, samples: Sequence[Sample]) -> Iterator[Sample]:
+        """The samples under the name of each case."""
+        return (replace(sample, scenario=name) for name in self.case_names for sample in samples)
 
 
 NVBANDWIDTH = "nvbandwidth"
@@ -80,11 +80,10 @@ P2P_TEST = "p2pBandwidthLatencyTest"
 QUERY = 150_528  # bytes of one image of 224 x 224 pixels, three bytes each, as resnet50 takes them
 BATCHES = (1, 8, 32, 128)
 
-_GPU, _PAIR, _ORDERED, _REST, _ALL = GpuScope
 _IN, _OUT = "host0->{a}", "{a}->host0"
 _PUSH, _PULL = "{a}->{b}", "{b}->{a} read"
 # Name without the engine's suffix, scope, flows, what it shows. There is one by copy engine (_ce) and one by SM (_sm).
-_COPIES: tuple[tuple[str, GpuScope, tuple[str, ...], str], ...] = (
+_COPIES: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("host_to_device_memcpy", _GPU, (_IN,), "host memory to one GPU"),
     ("device_to_host_memcpy", _GPU, (_OUT,), "one GPU to host memory"),
     ("host_to_device_bidirectional_memcpy", _GPU, (_IN, _OUT), "host to GPU while the GPU copies to the host"),
@@ -104,9 +103,9 @@ _COPIES: tuple[tuple[str, GpuScope, tuple[str, ...], str], ...] = (
 )
 _SINGLE = (
     GpuCase("host_device_latency_sm", _GPU, (_IN,), "a GPU follows pointers through host memory",
-            Technique.CHASE, NVBANDWIDTH, sm=True),
+            CHASE, NVBANDWIDTH, sm=True),
     GpuCase("device_to_device_latency_sm", _ORDERED, (_PULL,), "a GPU follows pointers through another's memory",
-            Technique.CHASE, NVBANDWIDTH, sm=True),
+            CHASE, NVBANDWIDTH, sm=True),
     GpuCase("device_local_copy", _GPU, ("{a}->{a}",), "within the memory of one GPU, each byte counted once",
             tool=NVBANDWIDTH),
     GpuCase("device_to_device_memcpy_no_p2p", _ORDERED, (_PUSH,),
@@ -114,21 +113,21 @@ _SINGLE = (
     GpuCase("device_to_device_bidirectional_memcpy_no_p2p", _PAIR, (_PUSH, "{b}->{a}"),
             "both directions at once without peer access", tool=P2P_TEST, p2p=False),
     GpuCase("device_to_device_launch_latency", _ORDERED, (_PUSH,), "a small peer copy, launched on a stream",
-            Technique.LAUNCH, P2P_TEST),
+            LAUNCH, P2P_TEST),
     GpuCase("device_to_device_launch_latency_no_p2p", _ORDERED, (_PUSH,), "the same without peer access",
-            Technique.LAUNCH, P2P_TEST, p2p=False),
+            LAUNCH, P2P_TEST, p2p=False),
     GpuCase("host_to_device_launch_latency", _GPU, (_IN,), "a small copy to a GPU, launched on a stream",
-            Technique.LAUNCH),
+            LAUNCH),
     GpuCase("device_to_host_launch_latency", _GPU, (_OUT,), "a small copy from a GPU, launched on a stream",
-            Technique.LAUNCH),
+            LAUNCH),
     GpuCase("queries_one_by_one", _GPU, (_IN,), "scattered queries of 150,528 B, one copy call each",
-            Technique.QUERIES, method="calls"),
+            QUERIES, method="calls"),
     GpuCase("queries_in_one_call", _GPU, (_IN,), "scattered queries, one call for a batch (cuMemcpyBatchAsync)",
-            Technique.QUERIES, method="batch"),
-    GpuCase("queries_by_kernel", _GPU, (_IN,), "scattered queries, gathered by a kernel", Technique.QUERIES, sm=True,
+            QUERIES, method="batch"),
+    GpuCase("queries_by_kernel", _GPU, (_IN,), "scattered queries, gathered by a kernel", QUERIES, sm=True,
             method="kernel"),
     GpuCase("queries_staged", _GPU, (_IN,), "scattered queries, gathered by the CPU, then one copy",
-            Technique.QUERIES, method="staged"),
+            QUERIES, method="staged"),
 )  # fmt: skip
 
 
@@ -170,28 +169,28 @@ def measurements(cases: Iterable[GpuCase], gpus: Sequence[str], p2p: bool = True
     for case in cases:
         for measurement in _measurements(case, gpus, p2p):
             same = by_key.get(measurement.key)
-            scenarios = (*same.scenarios, case.name) if same else (case.name,)
-            by_key[measurement.key] = replace(same or measurement, scenarios=scenarios)
+            names = (*same.case_names, case.name) if same else (case.name,)
+            by_key[measurement.key] = replace(same or measurement, case_names=names)
     return list(by_key.values())
 
 
 def _measurements(case: GpuCase, gpus: Sequence[str], p2p: bool) -> Iterator[Measurement]:
     for pairs in _gpu_pairs(case.scope, gpus):
         flows = tuple(_flow(text.format(a=a, b=b), case, p2p) for a, b in pairs for text in case.flows)
-        for batch in BATCHES if case.technique is Technique.QUERIES else (0,):
+        for batch in BATCHES if case.technique == QUERIES else (0,):
             yield Measurement((case.name,), flows, case.technique, case.method, batch)
 
 
-def _gpu_pairs(scope: GpuScope, gpus: Sequence[str]) -> Iterator[list[tuple[str, str]]]:
+def _gpu_pairs(scope: str, gpus: Sequence[str]) -> Iterator[list[tuple[str, str]]]:
     """The (a, b) of each measurement; a case's flows are repeated for each pair of one list."""
-    if scope is GpuScope.GPU:
+    if scope == _GPU:
         yield from ([(gpu, "")] for gpu in gpus)
-    elif scope is GpuScope.ALL:
+    elif scope == _ALL:
         yield [(gpu, "") for gpu in gpus]
-    elif scope is GpuScope.GPU_AND_REST:
+    elif scope == _REST:
         yield from ([(gpu, peer) for peer in gpus if peer != gpu] for gpu in gpus if len(gpus) > 1)
     else:
-        pairs = combinations(gpus, 2) if scope is GpuScope.PAIR else permutations(gpus, 2)
+        pairs = combinations(gpus, 2) if scope == _PAIR else permutations(gpus, 2)
         yield from ([pair] for pair in pairs)
 
 

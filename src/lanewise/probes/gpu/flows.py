@@ -57,10 +57,10 @@ def check_sizes(flows: Sequence[Flow], sweep: bool) -> None:
             raise InputError("a flow of no bytes cannot be timed", hint="leave the size out, or give one above zero")
 
 
-def typed_text(flows: Sequence[Flow]) -> str:
-    """The flows as users type them: 'gpu0->gpu1 read 4 GiB, host->gpu0'."""
+def typed_text(flows: Sequence[Flow], sizes: bool = True) -> str:
+    """The flows as users type them, and as predict reads them: 'gpu0->gpu1 read 4 GiB, host->gpu0'."""
     return ", ".join(
-        flow.name + " read" * flow.read + " sm" * flow.sm + (f" {_size(flow.size)}" if flow.size else "")
+        flow.name + " read" * flow.read + " sm" * flow.sm + (f" {_size(flow.size)}" if flow.size and sizes else "")
         for flow in flows
     )
 
@@ -82,10 +82,10 @@ def path(flow: Flow) -> str:
 
 
 def concurrent_flows(flows: Sequence[Flow]) -> dict[str, str]:
-    """What a sample's `how` says of all flows that ran together, in the notation that predict reads."""
+    """What a sample's `how` says of all flows that ran together."""
     how = {}
     if all(flow.src != flow.dst for flow in flows):
-        how["flows"] = ", ".join(flow.name + " read" * flow.read + " sm" * flow.sm for flow in flows)
+        how["flows"] = typed_text(flows, sizes=False)
     pairs = [flow for flow in flows if is_pair(flow)]
     if pairs:
         how["p2p"] = "on" if all(flow.p2p for flow in pairs) else "off"

@@ -7,32 +7,30 @@ another, and their pages are verified.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lanewise import units
 from lanewise.errors import CannotMeasure, MissingDependency
 from lanewise.installed import cuda_driver
-from lanewise.perf.flow import parse_flows
+from lanewise.options.measure_gpu import MeasureGpuOptions
+from lanewise.perf.flow import Flow, parse_flows
 from lanewise.probes.gpu import cases
-from lanewise.probes.gpu.cases import Measurement, Technique
-from lanewise.probes.gpu.conditions import conditions
-from lanewise.probes.gpu.flows import check_sizes, measured_flow, typed_text
-from lanewise.probes.gpu.names import Gpus
-from lanewise.probes.gpu.session import GpuSession
+from lanewise.probes.gpu.cases import GpuCase, Measurement
+from lanewise.probes.gpu.flows import check_sizes, is_host, measured_flow, typed_text
+from lanewise.probes.gpu.gpus import Gpus
 from lanewise.probes.machine import SYS, native_errors, needs_linux
 from lanewise.results.observation import Source
+from lanewise.results.sample import Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+    from lanewise._native import Cuda
 
-    from lanewise._native import Cuda, CudaFlow
-    from lanewise.options.measure_gpu import MeasureGpuOptions
-    from lanewise.perf.flow import Flow
-    from lanewise.probes.gpu.cases import GpuCase
-    from lanewise.results.sample import Sample
-
-_SWEEP_CASES = ("host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_to_device_memcpy_write_ce",
+_LARGE_COPY = "host_to_device_memcpy_ce"  # what the rates of queries are compared with
+_SWEEP_CASES = (_LARGE_COPY, "device_to_host_memcpy_ce", "device_to_device_memcpy_write_ce",
                 "device_to_device_memcpy_no_p2p")  # fmt: skip
 
 
@@ -41,55 +39,78 @@ class GpuProbe:
 
     source = Source.MEASURED
 
-    def __init__(self, cuda: Cuda, make_flow: Callable[..., CudaFlow] | None = None, sys: Path = SYS) -> None:
-        from lanewise import _native
-
-        self.cuda = cuda
-        self.gpus = Gpus(cuda.devices)
-        self._make_flow = make_flow or _native.CudaFlow
-        self._most_copies = _native.CUDA_MOST_COPIES
-        self._sys = sys
+    def __init__(self, cuda: Cuda, sys: Path = SYS) -> None:
+        self.gpus = Gpus(cuda, sys)
 
     def conditions(self) -> dict[str, str]:
         """Driver, GPUs and links, for a run's `machine`."""
-        return conditions(self.gpus, self.cuda.driver, self._sys)
+        return self.gpus.conditions()
 
-    def run(self, plan: MeasureGpuOptions) -> Iterator[Sample]:
+    def run(self, options: MeasureGpuOptions) -> Iterator[Sample]:
         """Each sample as soon as it is taken; closing the iterator frees buffers and streams."""
         from lanewise.probes.gpu.copies import copies, sweep
-        from lanewise.probes.gpu.latency import chase, launch
-        from lanewise.probes.gpu.queries import queries
+        from lanewise.probes.gpu.one_flow import latency, queries
 
-        measurements = self.measurements(plan)
-        session = GpuSession(self.cuda, self.gpus, plan, self._make_flow, self._most_copies, self._sys)
-        measure = {Technique.COPIES: sweep if plan.copy_sizes else copies, Technique.CHASE: chase,
-                   Technique.LAUNCH: launch, Technique.QUERIES: queries}  # fmt: skip
+        measurements = self.measurements(options)
+        large_copies: list[Sample] = []
         with native_errors():
-            session.check_memory(measurements)
+            self._check_memory(measurements, options)
             for measurement in measurements:
-                yield from measure[measurement.technique](measurement, session)
+                if measurement.technique == cases.QUERIES:
+                    yield from queries(measurement, self.gpus, options, large_copies)
+                elif measurement.technique != cases.COPIES:
+                    yield from latency(measurement, self.gpus, options)
+                else:
+                    for sample in (sweep if options.copy_sizes else copies)(measurement, self.gpus, options):
+                        if sample.scenario == _LARGE_COPY and sample.metric == "goodput":
+                            large_copies.append(sample)
+                        yield sample
 
-    def measurements(self, plan: MeasureGpuOptions) -> list[Measurement]:
+    def measurements(self, options: MeasureGpuOptions) -> list[Measurement]:
         """What is measured, in order; InputError, UnknownName or CannotMeasure for what cannot be."""
-        gpus = self.gpus.names(plan.devices)
-        selected = cases.select_cases(plan.case_names or _default_cases(plan))
-        if any(case.technique is Technique.QUERIES for case in selected):  # their share is that of a large copy
-            selected = cases.select_cases([*(case.name for case in selected), "host_to_device_memcpy_ce"])
-        measurements = cases.measurements(selected, gpus, not plan.no_p2p)
-        if plan.flows:
-            flows = parse_flows(plan.flows, not plan.no_p2p)
-            check_sizes(flows, sweep=bool(plan.copy_sizes))
-            measurements.insert(0, Measurement((typed_text(flows),), flows, makespan=not plan.copy_sizes))
+        gpus = self.gpus.names(options.devices)
+        default = () if options.flows else _SWEEP_CASES if options.copy_sizes else cases.DEFAULT
+        selected = cases.select_cases(options.case_names or default)
+        if any(case.technique == cases.QUERIES for case in selected):
+            selected = cases.select_cases([*(case.name for case in selected), _LARGE_COPY])
+        measurements = cases.measurements(selected, gpus, not options.no_p2p)
+        if options.flows:
+            flows = parse_flows(options.flows, not options.no_p2p)
+            check_sizes(flows, sweep=bool(options.copy_sizes))
+            measurements.insert(0, Measurement((typed_text(flows),), flows, makespan=not options.copy_sizes))
         if not measurements:
             cause = f"{', '.join(case.name for case in selected)}: no two GPUs among {', '.join(gpus)}"
             raise CannotMeasure(cause, hint="name cases of one GPU: lanewise measure gpu --list")
-        return [replace(row, flows=tuple(self._flow(flow, plan.node) for flow in row.flows)) for row in measurements]
+        return [replace(m, flows=tuple(self._flow(flow, options.node) for flow in m.flows)) for m in measurements]
 
     def _flow(self, flow: Flow, node: int | None) -> Flow:
         measured = measured_flow(flow, node)
-        for gpu in self.gpus.of([measured]):
-            self.gpus.device(gpu)  # UnknownName
+        for end in (measured.src, measured.dst):
+            self.gpus.ordinal(end)  # UnknownName
         return measured
+
+    def _check_memory(self, measurements: Sequence[Measurement], options: MeasureGpuOptions) -> None:
+        """CannotMeasure for the first one whose buffers do not fit a GPU, with what it needs and what is free."""
+        for measurement in measurements:
+            for gpu, size in _needs(measurement, options).items():
+                free = self.gpus.device(gpu).free
+                if size > free:
+                    needed, available = (units.show(amount, "GiB", 3) for amount in (size, free))
+                    cause = f"{measurement.case_names[0]} needs {needed} of {gpu}'s memory, and {available} are free"
+                    raise CannotMeasure(cause, hint="ask for smaller copies (--bytes), or free memory of that GPU")
+
+
+def _needs(measurement: Measurement, options: MeasureGpuOptions) -> Counter[str]:
+    """Bytes of the buffers on each GPU."""
+    from lanewise.probes.gpu.copies import copy_size
+
+    needs: Counter[str] = Counter()
+    for flow in measurement.flows:
+        size = max(options.copy_sizes) if options.copy_sizes else copy_size(flow, options)[0]
+        size = {cases.COPIES: size, cases.QUERIES: measurement.batch * cases.QUERY}.get(measurement.technique, 0)
+        for gpu in (end for end in (flow.src, flow.dst) if not is_host(end)):
+            needs[gpu] += size
+    return needs
 
 
 def open_gpus(library: str = "") -> GpuProbe:
@@ -109,9 +130,5 @@ def open_gpus(library: str = "") -> GpuProbe:
 
 def skipped_cases(selected: Sequence[GpuCase], measurements: Sequence[Measurement]) -> list[str]:
     """Selected cases without a measurement, for want of a second GPU."""
-    scenarios = {scenario for measurement in measurements for scenario in measurement.scenarios}
-    return [case.name for case in selected if case.name not in scenarios]
-
-
-def _default_cases(plan: MeasureGpuOptions) -> tuple[str, ...]:
-    return () if plan.flows else _SWEEP_CASES if plan.copy_sizes else cases.DEFAULT
+    names = {name for measurement in measurements for name in measurement.case_names}
+    return [case.name for case in selected if case.name not in names]

@@ -1,0 +1,98 @@
+"""Measurements of one flow alone: pointer chases, stream launches, and queries gathered from host memory."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+from lanewise._native import ProbeFailure
+from lanewise.options.measure_gpu import MeasureGpuOptions
+from lanewise.probes.gpu.cases import QUERY, Measurement
+from lanewise.probes.gpu.flows import buffer_node, engine
+from lanewise.probes.gpu.gpus import Gpus
+from lanewise.probes.sampling import sample_until
+from lanewise.results.sample import Sample
+
+CHASE_STEPS = 100_000  # some 0.1 s, a tenth of nvbandwidth's
+LAUNCHES = 100
+# Queries between two timestamps: an event takes some 3 us of the copy engine, as long as a whole query of 150,528 B.
+INTERVAL = 256
+_ENGINES = {"calls": "copy engine", "batch": "copy engine", "kernel": "SM", "staged": "CPU, then copy engine"}
+
+
+def latency(measurement: Measurement, gpus: Gpus, options: MeasureGpuOptions) -> Iterator[Sample]:
+    """Seconds of one read in a chain of them by the destination GPU, or of one small copy in a row on a stream."""
+    (flow,) = measurement.flows
+    src, dst, node = gpus.ordinal(flow.src), gpus.ordinal(flow.dst), gpus.node(flow)
+    is_chase = measurement.technique == "pointer chase"
+    metric, unit, by = ("chase_latency", "ns", "SM") if is_chase else ("latency", "us", engine(flow))
+    telemetry = gpus.telemetry(measurement.flows)
+
+    def seconds() -> float:
+        if is_chase:
+            return gpus.cuda.chase(dst, src, node, steps=CHASE_STEPS)
+        return gpus.cuda.launch(src, dst, flow.p2p, LAUNCHES, node)
+
+    def sample(value: float | None, note: str) -> Sample:
+        return measurement.sample(metric, value, unit, {"engine": by, **telemetry.how()}, note)
+
+    def measure() -> Iterator[Sample]:
+        with telemetry.recording():
+            value = seconds()
+        yield sample(value, gpus.unheld(measurement.flows))
+
+    reason = gpus.unreachable(measurement.flows)
+    try:
+        if not reason:
+            seconds()  # warms up
+            yield from sample_until(options.rule, metric, measure)
+    except ProbeFailure as error:
+        reason = error.args[0]
+    if reason:
+        yield sample(None, reason)
+
+
+def queries(
+    measurement: Measurement, gpus: Gpus, options: MeasureGpuOptions, large_copies: Sequence[Sample]
+) -> Iterator[Sample]:
+    """Goodput of scattered queries in batches, and that as a share of the rate of `large_copies` of the same flow."""
+    (flow,) = measurement.flows
+    batch, settings = measurement.batch, {"bytes": QUERY, "batch": measurement.batch}
+    by = {"engine": _ENGINES[measurement.method]}
+    # staged: a batch waits for an earlier timestamp
+    batches_each = 1 if measurement.method == "staged" else max(1, INTERVAL // batch)
+    timestamps = max(1, max(16, 512 // batch) // batches_each)
+    size = timestamps * batches_each * batch * QUERY
+    compared = [sample for sample in large_copies if sample.flow == flow.name]
+    largest = max((sample.settings["bytes"] for sample in compared), default=0)
+    large = [sample.value for sample in compared if sample.value and sample.settings["bytes"] == largest]
+    try:
+        prepared = gpus.cuda.prepare_queries(
+            gpus.ordinal(flow.dst), gpus.node(flow), measurement.method, bytes=QUERY, batch=batch, batches=timestamps
+        )
+    except ProbeFailure as error:
+        if measurement.method != "batch":
+            raise
+        yield measurement.sample("goodput", None, "GB/s", by, error.args[0], settings)  # too old a driver for that one
+        return
+    with closing(prepared) as run:
+        telemetry = gpus.telemetry(measurement.flows)
+
+        def measure() -> Iterator[Sample]:
+            with telemetry.recording():
+                rate = size / run.run()[0].timestamps[-1]
+            how = {**by, "NUMA node": node, **telemetry.how(), "data": "verified"}
+            yield measurement.sample("goodput", rate, "GB/s", how, note, settings)
+            if large:
+                share, of = rate / statistics.median(large), f"of copies of {largest:,} B"
+                yield measurement.sample("share", share, "%", how, of, settings)
+
+        try:
+            run.resize([timestamps], [batches_each])
+            node, note = buffer_node(run.pages()[0], gpus.node(flow))
+            run.verify()
+            run.run()  # warms up
+            yield from sample_until(options.rule, "goodput", measure)
+        except ProbeFailure as error:
+            yield measurement.sample("goodput", None, "GB/s", by, error.args[0], settings)
