@@ -22,7 +22,7 @@ from lanewise.loadtest.peak import PeakResult
 from lanewise.loadtest.single_run import SingleRun
 from lanewise.loadtest.system import NO_STATISTICS, SystemStatistics
 from lanewise.options.loadtest import PeakOptions
-from lanewise.report.text import loadtest, loadtest_run
+from lanewise.report.text import loadtest
 from lanewise.results.observation import Basis, Source
 
 ABOUT: dict[str, object] = {"engine": "synthetic", "devices": "cpu, cpu", "weights": "none", "sample bytes": 1000}
@@ -224,7 +224,7 @@ def test_a_single_run_is_told_with_its_audit():
     audit = Audit("payload", False, "1 of 9 samples arrived changed: 3", {"checked": 9.0, "wrong": 1.0})
     data = run_result.as_data(single(LoadSpec(OFFLINE, 50.0, accuracy=True), audit=audit))
     json.dumps(data, allow_nan=False)
-    assert loadtest_run.render_run(data) == snapshot("""\
+    assert loadtest.render_run(data) == snapshot("""\
 Offline at 50/s: accuracy mode: LoadGen gives no verdict
 audit      payload FAILED: 1 of 9 samples arrived changed: 3
 completed  100 in 2.0 s, 50/s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lanewise.report.citations import shortened
+from lanewise.report.words import shortened
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from test_html import Outliner, text_of
 from lanewise.report import measured, measured_plots, page
 from lanewise.report.html import report_html
 from lanewise.report.screen import Screen
+from lanewise.report.table import Table, TableCell, cell_text
 from lanewise.report.text.run import render_run
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Run
@@ -28,6 +29,11 @@ def html() -> str:
 def row(flow: str = "gpu0->gpu1", value: float | None = 10.0, **more: object) -> Observation:
     fields = {"scenario": "s", "metric": "goodput", "unit": "GB/s", "source": Source.MEASURED, **more}
     return observation(flow=flow, value=value, **fields)  # type: ignore[arg-type]
+
+
+def column(table: Table, title: str) -> list[str]:
+    index = [one.title for one in table.columns].index(title)
+    return [cell_text(row[index]) for row in table.rows]
 
 
 def part(name: str) -> measured.MeasuredScenario:
@@ -66,27 +72,30 @@ def test_a_large_machine_stays_within_the_budget_and_the_page_says_what_it_leave
     whole = Run((), "", "", rows=(*cells, row("host0->gpu0", scenario="short")))
     assert len(report_html(whole).encode()) < 1.5e6
     tables = [table for part in measured.parts(whole.rows) for table in part.tables]
-    assert sum(len(table.cells) + table.left_out for table in tables) == len(whole.rows)
-    assert sum(len(table.cells) for table in tables) <= measured.MOST_ROWS
-    assert (len(tables[-1].cells), tables[-1].left_out) == (1, 0)
+    assert sum(len(table.table.rows) + table.left_out for table in tables) == len(whole.rows)
+    assert sum(len(table.table.rows) for table in tables) <= measured.MOST_ROWS
+    assert (len(tables[-1].table.rows), tables[-1].left_out) == (1, 0)
     assert "more rows are in the run's file" in report_html(whole)
 
 
 def test_what_a_model_expects_stands_beside_with_the_ratio() -> None:
-    table = part("host_to_device_memcpy_ce").tables[0]
-    slow = next(cell for cell in table.cells if cell.flow == "host0:0->gpu3")
-    assert table.heads == ("predicted",)
-    assert slow.compared[0][0] == "55.50"
-    assert float(slow.compared[0][1]) == pytest.approx(0.464, abs=0.002)
-    assert slow.compared[0][2] == "far"
+    table = part("host_to_device_memcpy_ce").tables[0].table
+    titles = [one.title for one in table.columns]
+    at = titles.index("predicted")
+    slow = next(cells for cells in table.rows if cells[0] == "host0:0->gpu3")
+    assert (titles[at + 1], table.columns[at + 1].unit, slow[at]) == ("measured", "/ predicted", "55.50")
+    assert isinstance(ratio := slow[at + 1], TableCell)
+    assert float(ratio.text) == pytest.approx(0.464, abs=0.002)
+    assert ratio.grade == "far"
 
 
 def test_what_is_common_is_said_once_and_what_differs_in_the_rows() -> None:
     one = part("host_to_device_memcpy_ce")
     assert "engine: copy engine" in one.common
     assert "flows measured one after another" in one.common
-    assert all("engine" not in cell.how for cell in one.tables[0].cells)
-    assert {cell.how.split("load ")[1] for cell in one.tables[0].cells} == {"Gen5 x16", "Gen5 x8"}
+    how = column(one.tables[0].table, "how")
+    assert all("engine" not in text for text in how)
+    assert {text.split("load ")[1] for text in how} == {"Gen5 x16", "Gen5 x8"}
 
 
 def test_flows_that_ran_together_are_never_shown_as_a_matrix() -> None:
@@ -122,13 +131,14 @@ def test_the_cells_that_scatter_most_are_drawn_widest_first() -> None:
 
 def test_a_cell_without_a_value_keeps_its_reason_and_one_without_samples_no_spread() -> None:
     (table,) = measured.parts([row(value=None, note="no room"), row("gpu1->gpu0", 5.0)])[0].tables
-    assert [(cell.value, cell.note) for cell in table.cells] == [("–", "no room"), ("5.000", "")]
-    assert [cell.spread for cell in table.cells] == ["", ""]
+    assert column(table.table, "median") == ["–", "5.000"]
+    assert column(table.table, "note") == ["no room", ""]
+    assert column(table.table, "range") == ["", ""]
 
 
 def test_small_numbers_keep_four_digits() -> None:
     (table,) = measured.parts([row(value=0.021314, unit="s", metric="makespan")])[0].tables
-    assert table.cells[0].value == "0.02131"
+    assert column(table.table, "median") == ["0.02131"]
 
 
 def test_scenarios_whose_names_fold_into_one_anchor_stay_apart() -> None:
@@ -165,11 +175,12 @@ def test_what_was_predicted_stands_beside_what_was_measured_and_is_no_measured_c
     assert measured.overview(rows).startswith("2 cells of 1 scenario measured, 2 samples")
     (part,) = measured.parts(rows)
     (table,) = part.tables
-    assert table.heads == ("predicted",)
-    assert [cell.compared for cell in table.cells] == [(("99.00", "0.909", page.grade(-9.1)),), (("", "", ""),)]
+    assert not table.plain
+    assert column(table.table, "predicted") == ["99.00", ""]
+    assert [cells[9] for cells in table.table.rows] == [TableCell("0.909", page.grade(-9.1)), TableCell("")]
     assert "engine: x" in part.common  # a prediction was not measured, so it has no say
     assert part.common.count("no submission") == 1
-    assert all(cell.note == "" for cell in table.cells)
+    assert column(table.table, "note") == ["", ""]
     assert [part.name for part in measured.parts((*peak, alone))] == ["Server", "Server, not measured"]
     assert measured.overview((*peak, alone)).startswith("2 cells of 1 scenario measured, 2 samples")
 
@@ -179,4 +190,4 @@ def test_the_parts_of_notes_that_all_rows_share_are_said_once() -> None:
     told = [sample("Server", "a->b", name, 1.0, "1/s", {}, {}, "service", note) for name, note in notes.items()]
     (part,) = measured.parts(summarise(told))
     assert part.common.endswith("no submission; random")
-    assert [cell.note for table in part.tables for cell in table.cells] == ["known badly", ""]
+    assert [note for table in part.tables for note in column(table.table, "note")] == ["known badly", ""]

@@ -11,13 +11,13 @@ from test_html import text_of
 
 from lanewise.report.accuracy import accuracy_page
 from lanewise.report.html import report_html
-from lanewise.report.methods import methods
 from lanewise.report.page import method_lines, study_page
 from lanewise.report.screen import Screen
 from lanewise.report.study_rows import StudyTable
 from lanewise.report.text.run import render_run
 from lanewise.results.observation import Source
 from lanewise.results.run import Run
+from lanewise.results.statistics import by_method
 
 LINE = "20 rows: predicted rms 3.3 %, worst +12.5 %; steady state rms 20.0 %, worst +20.0 %"
 
@@ -39,7 +39,7 @@ def console(run: Run, width: int = 200) -> str:
 
 
 def test_both_methods_are_summed_over_the_same_rows() -> None:
-    (found,) = methods(with_steady().studies[0].rows)
+    (found,) = by_method(with_steady().studies[0].rows)
     assert (found.own.compared, found.residuals.compared) == (20, 20)
     assert found.residuals.rms_pct == pytest.approx(20.0)
     assert found.own.worst_pct == pytest.approx(12.5)
@@ -47,7 +47,7 @@ def test_both_methods_are_summed_over_the_same_rows() -> None:
 
 def test_an_input_row_or_one_without_a_published_value_counts_for_no_method() -> None:
     row = observation("s", "f", "m", 1.0, "QPS", Source.PREDICTED, published=1.0, comparisons={"a": 2.0})
-    assert methods([replace(row, role="input"), replace(row, published=None)]) == []
+    assert by_method([replace(row, role="input"), replace(row, published=None)]) == []
     assert method_lines([row]) == ["1 row: predicted rms 0.0 %, worst 0.0 %; a rms 100.0 %, worst +100.0 %"]
 
 

@@ -12,7 +12,7 @@ from lanewise.options.parse import parameter_values
 from lanewise.options.system import SystemOptions
 from lanewise.report import json
 from lanewise.report.screen import Screen
-from lanewise.report.text import predict, sweep
+from lanewise.report.text import predict
 
 OPTIONS = SystemOptions("composable-server-gen4")
 
@@ -20,7 +20,7 @@ OPTIONS = SystemOptions("composable-server-gen4")
 def test_a_sweep_is_one_table() -> None:
     name, systems = swept_systems(OPTIONS, "path=1..4")
     rates = {value: lanewise.serve(system, "resnet50") for value, system in systems.items()}
-    assert sweep.render_steady(name, rates, Screen(80)) == snapshot("""\
+    assert predict.render_steady_sweep(name, rates, Screen(80)) == snapshot("""\
 composable-server-gen4: resnet50 in steady state
 path  GPUs      QPS   GB/s  limit                                    basis
    1     4  175,383  26.40  GPU service rate (l40s, resnet50)        calibrated
@@ -37,7 +37,7 @@ def test_many_flows_of_a_sweep_are_the_slowest_and_the_total() -> None:
     name, systems = swept_systems(OPTIONS, "path=1,4")
     flows = "host0->gpu[0-3], gpu0->host0"
     rates = {value: lanewise.predict(system, flows) for value, system in systems.items()}
-    assert sweep.render_flows(name, rates, Screen(80)) == snapshot("""\
+    assert predict.render_flow_sweep(name, rates, Screen(80)) == snapshot("""\
 composable-server-gen4
       slowest  total
 path     GB/s   GB/s  limit                                    basis

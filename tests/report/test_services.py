@@ -17,10 +17,10 @@ from test_html import Outliner, text_of
 
 from lanewise.report import service_plots as plots
 from lanewise.report import services
-from lanewise.report.html import report_html
-from lanewise.report.metrics import text_width
+from lanewise.report.html import MOST_SERVICES, report_html
 from lanewise.report.screen import Screen
-from lanewise.report.service_page import MOST_DRAWN
+from lanewise.report.shapes import text_width
+from lanewise.report.table import Table, cell_text
 from lanewise.report.text.run import render_run
 from lanewise.report.text.service import WIDEST, render_service
 from lanewise.results.run import Run
@@ -97,8 +97,12 @@ def test_every_chart_states_its_units() -> None:
     assert "latency, s<" in plots.percentile_chart(replace(at_peak(), bound=2.0), "x")
 
 
+def texts_of(table: Table) -> list[tuple[str, ...]]:
+    return [tuple(map(cell_text, row)) for row in table.rows]
+
+
 def test_the_stage_table_adds_up_and_names_the_slowest() -> None:
-    rows = services.stage_rows(at_peak())
+    rows = texts_of(services.stage_table(at_peak()))
     assert rows[0] == ("queue", "0.90", "25", "2.50", "18")
     assert rows[-1] == ("sum", "3.57", "100", "14.14", "100")
     assert "slowest 1 %" in served(at_peak())
@@ -234,7 +238,8 @@ def test_idle_resources_get_no_line_unless_all_are_idle() -> None:
 
 def test_times_far_below_the_unit_stay_plain_numbers() -> None:
     stages = (Stage("GPU wait", 5e-8, 0.0), Stage("GPU", 1e-3, 1e-3))
-    assert services.stage_rows(replace(at_peak(), stages=stages))[0] == ("GPU wait", "0.00", "0", "0.00", "0")
+    rows = texts_of(services.stage_table(replace(at_peak(), stages=stages)))
+    assert rows[0] == ("GPU wait", "0.00", "0", "0.00", "0")
 
 
 def searched(*rates: float, peak: tuple[float, float] | None = None, steady: float | None = None) -> ServiceResult:
@@ -366,7 +371,7 @@ def test_any_figures_can_be_drawn(bound: float, latency: float, share: float, qp
 
 
 def test_many_services_stay_under_the_budget_and_say_what_is_left_out() -> None:
-    found = [replace(at_peak(), name=f"service {i}") for i in range(MOST_DRAWN + 8)]
+    found = [replace(at_peak(), name=f"service {i}") for i in range(MOST_SERVICES + 8)]
     html = served(*found)
     assert len(html.encode()) < 1_500_000
     assert html.count("Charts are left out here") == 8

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from report_samples import composable
 
 from lanewise.report import surfaces
-from lanewise.report.colours import EVEN, even, on
+from lanewise.report.figure import EVEN, even, on
 from lanewise.report.html import report_html
-from lanewise.report.metrics import text_width
 from lanewise.report.plots import plot
+from lanewise.report.shapes import text_width
 from lanewise.results.run import Chart, Run, Series
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_display_units import observation
+from oracles.run_schema import run_schema
 
 from lanewise.errors import FormatError
 from lanewise.results.codec import SCHEMA, run_from_json, run_to_json
@@ -26,7 +27,6 @@ from lanewise.results.run import (
     Series,
     StudyRun,
 )
-from lanewise.results.schema import run_schema
 from lanewise.results.search_run import SearchRun
 from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage
 

@@ -19,7 +19,7 @@ def calibrate(options: CalibrateOptions, json: Json = None) -> None:
     """Fit unknown figures of parts to published or measured rows."""
     from lanewise import api
     from lanewise.report import json as data
-    from lanewise.report.text.calibrate import render_calibration
+    from lanewise.report.text.run import render_calibration
 
     if options.output is not None:
         files.check_writable(options.output)

@@ -19,7 +19,7 @@ def discover(options: DiscoverOptions, json: Json = None) -> None:
     """Read this machine, or the one that dumps describe, into a description to keep and edit."""
     from lanewise import api
     from lanewise.report import json as data
-    from lanewise.report.text.system import render_discovery
+    from lanewise.report.text.listings import render_discovery
 
     for path in (options.output, options.draw, options.capture):
         if path is not None:

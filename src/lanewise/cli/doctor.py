@@ -13,7 +13,7 @@ def doctor(json: Json = None) -> None:
     from lanewise import api
     from lanewise.api.provenance import machine
     from lanewise.report import json as data
-    from lanewise.report.text.doctor import render_doctor
+    from lanewise.report.text.listings import render_doctor
 
     versions = {"lanewise": terminal.version(), **machine()}
     pieces = api.doctor()

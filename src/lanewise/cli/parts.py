@@ -21,7 +21,7 @@ def list_(options: ListPartsOptions, json: Json = None) -> None:
     """List the parts of the catalogue."""
     from lanewise import api
     from lanewise.report import json as data
-    from lanewise.report.text.parts import render_parts
+    from lanewise.report.text.listings import render_parts
 
     catalog = api.load_catalog(options.parts)
     parts = [catalog.get(name) for name in catalog.names(options.kind)]
@@ -34,7 +34,7 @@ def show(options: ShowPartOptions, json: Json = None) -> None:
     """Show every figure of a part with its source and the condition it holds under."""
     from lanewise import api
     from lanewise.report import json as data
-    from lanewise.report.text.parts import render_part
+    from lanewise.report.text.listings import render_part
 
     part = api.load_catalog(options.parts).get(options.name)
     terminal.show(json, lambda: data.part(part), lambda screen: render_part(part, screen))

@@ -73,7 +73,7 @@ def _sweep(
     from lanewise import api
     from lanewise.api.loading import swept_systems
     from lanewise.report import json as data
-    from lanewise.report.text import sweep as text
+    from lanewise.report.text import predict as text
 
     if options.matrix is not None:
         raise InputError("--sweep has no effect with --matrix", hint="predict with --flows or --service")
@@ -82,7 +82,7 @@ def _sweep(
         flows, p2p = options.flows, not options.no_p2p
         rates = {value: api.predict(system, flows, p2p) for value, system in systems.items()}
         return terminal.show(
-            json, lambda: data.sweep(name, rates), lambda screen: text.render_flows(name, rates, screen)
+            json, lambda: data.sweep(name, rates), lambda screen: text.render_flow_sweep(name, rates, screen)
         )
     workload = str(options.service)
     if service.peak or service.qps is not None:
@@ -90,12 +90,12 @@ def _sweep(
             value: api.predict_service(system, workload, service).results[0] for value, system in systems.items()
         }
         return terminal.show(
-            json, lambda: data.sweep(name, results), lambda screen: text.render_services(name, results, screen)
+            json, lambda: data.sweep(name, results), lambda screen: text.render_service_sweep(name, results, screen)
         )
     division = service.division or "closed"
     steady = {v: api.serve(system, workload, service.mode, division, service.host) for v, system in systems.items()}
     return terminal.show(
-        json, lambda: data.sweep(name, steady), lambda screen: text.render_steady(name, steady, screen)
+        json, lambda: data.sweep(name, steady), lambda screen: text.render_steady_sweep(name, steady, screen)
     )
 
 

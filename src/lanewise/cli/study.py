@@ -67,7 +67,7 @@ def new(options: NewStudyOptions) -> None:
 def accuracy(options: AccuracyOptions) -> None:
     """Write the residuals of a run as a Markdown page, or with -o FILE.json the rms error of each basis."""
     from lanewise import api
-    from lanewise.report.basis import basis_summary
+    from lanewise.report.accuracy import basis_summary
 
     if options.output is not None and options.output.suffix == ".json":
         files.write_file(options.output, terminal.json_text(basis_summary(api.load_run(options.run))) + "\n")

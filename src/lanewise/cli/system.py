@@ -33,7 +33,7 @@ def list_(json: Json = None) -> None:
     """List the built-in systems."""
     from lanewise import api
     from lanewise.report import json as data
-    from lanewise.report.text.system import render_systems
+    from lanewise.report.text.listings import render_systems
 
     systems = [api.load_system(name) for name in api.ready_systems()]
     terminal.show(json, lambda: data.systems(systems), lambda screen: render_systems(systems, screen))
@@ -45,7 +45,7 @@ def show(options: ShowSystemOptions, json: Json = None) -> None:
     """Show the devices, links, domains, volumes and assumptions of a system."""
     from lanewise import api
     from lanewise.report import json as data
-    from lanewise.report.text.system import render_system
+    from lanewise.report.text.listings import render_system
     from lanewise.topology.write import write_system
 
     system = api.system_from(options)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from lanewise import units
-from lanewise.report import methods, page
+from lanewise.report import page
 from lanewise.results import statistics
 from lanewise.results.observation import Observation
 from lanewise.results.run import Run, StudyRun
@@ -40,6 +41,17 @@ def accuracy_page(run: Run) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def basis_summary(run: Run) -> dict[str, Any]:
+    """The rms residual in % and the number of compared rows, by basis, of rates: what data/accuracy.json holds."""
+    rows = [row for study in run.studies for row in study.rows if units.dimension(row.unit) != "s"]
+    groups = statistics.by_basis(rows)
+    return {
+        name: {"rms_pct": round(group.rms_pct, 2), "rows": group.compared}
+        for name, group in groups.items()
+        if group.rms_pct is not None
+    }
+
+
 def _study(study: StudyRun) -> list[str]:
     lines = [
         f"## {study.title}",
@@ -66,7 +78,7 @@ def _study(study: StudyRun) -> list[str]:
         ]
         columns = ("explanation", "which says", "rms %", "worst %", "values fitted")
         lines += ["Explanations tried on the same rows:", _table(columns, hypotheses)]
-    names = methods.names(study.rows)
+    names = statistics.further_methods(study.rows)
     method_heads = (f"{names[0]} (residual %)",) if len(names) == 1 else ("other methods (residual %)",) * bool(names)
     measured_heads = ("measured", "off measured %") if any(row.measured for row in study.rows) else ()
     rows = [_row(row, names, bool(measured_heads)) for row in study.rows]
@@ -113,7 +125,7 @@ def _residuals(head: str, groups: Mapping[str, Residuals]) -> str:
 
 def _methods(study: StudyRun) -> list[str]:
     """Other methods on the rows they answered, each under the rows' own values."""
-    compared = methods.methods(study.rows)
+    compared = statistics.by_method(study.rows)
     if not compared:
         return []
     groups = {}

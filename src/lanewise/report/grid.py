@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from lanewise.report.metrics import cut, text_width
+from lanewise.report.shapes import cut, text_width
 from lanewise.results.outline import Outline, OutlineBox, OutlineLine
 
 NAME, SMALL, LABEL = 10.5, 9.0, 9.0  # font sizes in px

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lanewise.report import grid as g
 from lanewise.report.grid import Grid, GridCell
-from lanewise.report.metrics import wrap
+from lanewise.report.shapes import wrap
 from lanewise.report.tracks import Tracks, free_track
 from lanewise.results.outline import Outline, OutlineBox, OutlineLine, OutlineSpan
 

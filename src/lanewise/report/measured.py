@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from lanewise import units
-from lanewise.report import methods
+from lanewise.report.table import Column, Table, TableCell, number_columns
 from lanewise.report.words import NONE, anchor, grade
 from lanewise.results.match import CONTEXT, METHOD, identity
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Chart, Series
+from lanewise.results.statistics import further_methods
 
 MOST_ROWS = 3600  # of all tables together, so that a page stays under 1.5 MB
 SHORT = 12  # rows that are shown at once beside a chart of them
@@ -23,37 +24,28 @@ Cells = dict[tuple[str, str], "Observation"]
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredRow:
-    """One measured row as texts; `compared` is value, measured over it, and grade, for each head of the table."""
-
-    flow: str
-    settings: str
-    metric: str
-    path: str
-    value: str
-    low: str
-    high: str
-    spread: str
-    samples: str
-    how: str
-    note: str
-    compared: tuple[tuple[str, str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class MeasuredTable:
-    """Measured rows of one scenario in one unit; `heads` are what they are compared with, `left_out` more rows."""
+    """Measured rows of one scenario in one unit; `left_out` are how many more the run's file has.
 
-    unit: str
-    cells: tuple[MeasuredRow, ...]
-    columns: frozenset[str]
-    heads: tuple[str, ...] = ()
-    left_out: int = 0
+    `plain`: the rows are compared with nothing, so that a chart can say what they say.
+    """
+
+    table: Table
+    left_out: int
+    plain: bool
+
+    @property
+    def folded(self) -> bool:
+        """Whether the page shows a line in place of the rows, where a chart stands beside them."""
+        return self.plain and len(self.table.rows) > SHORT
 
 
 @dataclass
 class MeasuredScenario:
-    """One scenario: what holds for all of its rows, tables, matrices (source by destination) and its rows."""
+    """One scenario: what holds for all of its rows, tables, matrices (source by destination), charts and its rows.
+
+    A chart is title, SVG, note, and whether it takes the whole width of the page.
+    """
 
     name: str
     anchor: str
@@ -62,6 +54,7 @@ class MeasuredScenario:
     rows: list[Observation]
     tables: list[MeasuredTable] = field(default_factory=list)
     matrices: list[Chart] = field(default_factory=list)
+    charts: list[tuple[str, str, str, bool]] = field(default_factory=list)
 
 
 def overview(rows: Sequence[Observation]) -> str:
@@ -136,8 +129,7 @@ def _part(name: str, ident: str, rows: list[Observation], most: int) -> Measured
     made = MeasuredScenario(name, ident, _summary(rows), said, rows)
     for unit in dict.fromkeys(row.display_unit for row in rows):
         told = [row for row in rows if row.display_unit == unit]
-        table = _table(told[:most], rows, frozenset(common))
-        made.tables.append(replace(table, left_out=len(told) - len(table.cells)))
+        made.tables.append(_table(told, rows, common, most))
     made.matrices = matrices(rows)
     return made
 
@@ -187,43 +179,55 @@ def _common_text(rows: Sequence[Observation], common: dict[str, str]) -> str:
     return " · ".join(filter(None, words))
 
 
-def _table(rows: Sequence[Observation], scenario: Sequence[Observation], common: frozenset[str]) -> MeasuredTable:
-    heads = [*methods.names(rows), *(["published"] if any(row.published is not None for row in rows) else [])]
+def _table(
+    rows: Sequence[Observation], scenario: Sequence[Observation], common: Collection[str], most: int
+) -> MeasuredTable:
+    left_out, rows = len(rows[most:]), rows[:most]
+    unit = rows[0].display_unit
+    heads = [*further_methods(rows), *(["published"] if any(row.published is not None for row in rows) else [])]
     together = len({row.how.get("flows", "") for row in rows}) > 1
-    cells = tuple(_cell(row, common, heads, together) for row in rows)
-    columns = {key for key in ("flow", "low", "samples", "how", "note") if any(getattr(cell, key) for cell in cells)}
     # What is the same in the whole scenario is said once above its tables.
-    said = {"path": {row.path for row in scenario} - {""}, "settings": {settings(row) for row in scenario}}
-    columns |= {key for key, texts in said.items() if len(texts) > 1 and any(getattr(cell, key) for cell in cells)}
-    columns |= {"metric"} if len({row.metric for row in scenario}) > 1 else set()
-    return MeasuredTable(rows[0].display_unit, cells, frozenset(columns), tuple(heads))
+    has_settings = len({settings(row) for row in scenario} - {""}) > 1
+    has_path = len({row.path for row in scenario} - {""}) > 1
+    table = Table([
+        Column("flow", wrap=True), Column("settings", drop=2, wrap=True), Column("metric", drop=1),
+        Column("median", unit, number=True), *number_columns("smallest", "largest", unit=unit, drop=3),
+        Column("range", "%", number=True, drop=1), *number_columns("samples", drop=4),
+        *(column for head in heads
+          for column in (Column(head, unit, number=True), Column("measured", f"/ {head}", number=True))),
+        Column("path", drop=5, wrap=True), Column("how", drop=6, wrap=True), Column("note", drop=7, wrap=True),
+    ])  # fmt: skip
+    for row in rows:
+        share = spread(row)
+        ends = ("", "", "") if share is None else (
+            _number(row.display(row.low)), _number(row.display(row.high)), f"{share:.1f}"
+        )  # fmt: skip
+        table.add(
+            row.flow, settings(row) * has_settings, row.metric, _number(row.display(row.value)) or NONE, *ends,
+            str(len(row.samples) or ""), *(cell for head in heads for cell in _compared(row, head)),
+            row.path * has_path, _how(row, common, together),
+            row.note or ("not measured, no reason given" if row.value is None else ""),
+        )  # fmt: skip
+    return MeasuredTable(table, left_out, not heads)
 
 
-def _cell(row: Observation, common: frozenset[str], heads: Sequence[str], together: bool) -> MeasuredRow:
-    share = spread(row)
-    fitted = row.metric.startswith("fit_")
-    own = {} if fitted else {key: text for key, text in row.how.items() if key not in common and key != "flows"}
-    with_ = row.how.get("flows", "")
-    words = [f"{key} {text}" for key, text in own.items()]
-    if together and "," in with_ and with_ != row.flow:
-        words.append(f"at once: {with_}")
-    ends = ("", "") if share is None else (_number(row.display(row.low)), _number(row.display(row.high)))
-    return MeasuredRow(
-        flow=row.flow, settings=settings(row), metric=row.metric, path=row.path,
-        value=_number(row.display(row.value)) or NONE, low=ends[0], high=ends[1],
-        spread="" if share is None else f"{share:.1f}", samples=str(len(row.samples) or ""), how=", ".join(words),
-        note=row.note or ("not measured, no reason given" if row.value is None else ""),
-        compared=tuple(_compared(row, head) for head in heads),
-    )  # fmt: skip
+def _how(row: Observation, common: Collection[str], together: bool) -> str:
+    """How a row was measured, as far as not all rows of its scenario were, and which flows ran at once with it."""
+    words = []
+    if not row.metric.startswith("fit_"):
+        words = [f"{key} {text}" for key, text in row.how.items() if key not in common and key != "flows"]
+    flows = row.how.get("flows", "")
+    if together and "," in flows and flows != row.flow:
+        words.append(f"at once: {flows}")
+    return ", ".join(words)
 
 
-def _compared(row: Observation, head: str) -> tuple[str, str, str]:
+def _compared(row: Observation, head: str) -> tuple[str, TableCell]:
+    """What a row is compared with under a head, and measured over it."""
     value = row.comparisons.get(head, row.published if head == "published" else None)
-    if value is None:
-        return "", "", ""
-    if row.value is None or not value:
-        return _number(row.display(value)), "", ""
-    return _number(row.display(value)), f"{row.value / value:.3f}", grade(100 * (row.value / value - 1))
+    if value is None or row.value is None or not value:
+        return _number(row.display(value)), TableCell("")
+    return _number(row.display(value)), TableCell(f"{row.value / value:.3f}", grade(100 * (row.value / value - 1)))
 
 
 def settings(row: Observation) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from lanewise import units
 from lanewise.report.figure import COLOURS, MARKERS, PAPER, RULE, SMALL, SOFT, dress, frame, painted, quantity
 from lanewise.report.measured import label, spread
-from lanewise.report.metrics import clip
+from lanewise.report.shapes import clip
 from lanewise.results.observation import Observation
 
 WIDEST = 12  # cells whose samples are drawn

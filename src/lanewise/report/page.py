@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lanewise import units
-from lanewise.report import measured, methods, services
-from lanewise.report.citations import shortened
+from lanewise.report import measured, services
 from lanewise.report.study_rows import StudyTable, settings_text, study_tables
 from lanewise.report.table import Column, Table, TableCell, number_columns
-from lanewise.report.words import NONE, anchor, errors, grade, percent, plural, residual_cell, signed
+from lanewise.report.words import NONE, anchor, errors, grade, percent, plural, residual_cell, shortened, signed
 from lanewise.results import statistics
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Run, StudyRun
@@ -175,7 +174,7 @@ def method_lines(rows: Sequence[Observation]) -> list[str]:
     return [
         f"{plural(method.residuals.compared, 'row')}: {method.own_name} {errors(method.own)}; "
         f"{method.name} {errors(method.residuals)}"
-        for method in methods.methods(rows)
+        for method in statistics.by_method(rows)
     ]
 
 

@@ -8,14 +8,12 @@ from typing import Any
 
 from lanewise import units
 from lanewise.report import services
-from lanewise.report.colours import on
-from lanewise.report.figure import COLOURS, INK, PAPER, RULE, SOFT, dress, frame, legend, note, painted, quantity
-from lanewise.report.metrics import clip, text_width
+from lanewise.report.figure import COLOURS, INK, PAPER, RULE, SOFT, dress, frame, legend, note, on, painted, quantity
 from lanewise.report.services import TimeScale, UtilizationGroup
+from lanewise.report.shapes import clip, text_width
 from lanewise.results.service_result import ServiceResult, Stage
 
 POINTS = 120  # in a line: more cannot be told apart in print
-FULL = 0.9  # use from which a strip stands out
 _WIDTH = 6.6  # inches
 _POINT = 72.0
 _GOOD, _BAD = COLOURS[0], COLOURS[1]
@@ -27,6 +25,16 @@ _STAGES = {
     "link wait": COLOURS[1], "copy": COLOURS[5], "network": COLOURS[5], "GPU wait": COLOURS[3], "GPU": COLOURS[2],
     "return": COLOURS[7],
 }  # fmt: skip
+
+
+def charts(result: ServiceResult, name: str) -> dict[str, str]:
+    """All charts of a service as <svg> elements by kind, their ids led by `name`; '' where there is nothing to draw."""
+    return {
+        "latency": percentile_chart(result, f"{name}-latency"),
+        "stages": stage_chart(result, f"{name}-stages"),
+        "use": use_chart(result, f"{name}-use"),
+        "search": search_chart(result, f"{name}-search"),
+    }
 
 
 def percentile_chart(result: ServiceResult, salt: str) -> str:
@@ -180,7 +188,7 @@ def use_chart(result: ServiceResult, salt: str) -> str:
 
 def _strip(axes: Any, row: int, strip: UtilizationGroup, step: float, clock: TimeScale | None, span: float) -> None:
     """One resource: an area on a floor of its own, its ceiling 100 %; without a series a bar of its mean."""
-    colour = COLOURS[0] if strip.mean < FULL else COLOURS[1]
+    colour = COLOURS[0] if strip.mean < services.FULL else COLOURS[1]
     floor = row + 0.8
     if clock is None:
         axes.barh(row + 0.45, 100 * strip.mean, height=0.62, facecolor=colour, zorder=3)

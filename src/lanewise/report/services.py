@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 from lanewise import units
-from lanewise.report.citations import shortened
-from lanewise.report.words import MINUS, NONE
+from lanewise.report.table import Column, Table, TableCell, number_columns
+from lanewise.report.words import MINUS, NONE, shortened
 from lanewise.results.search_run import SearchRun
 from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage
 
 BUSIEST = 10
 ALIKE = 0.05  # GPUs whose uses differ by no more are shown as one
 IDLE = 0.01  # use below which a resource is not worth a line
+FULL = 0.9  # use from which a strip of the chart stands out
 _BASES = {
     "physics": "physics: data sheets and standards alone",
     "calibrated": "calibrated: a part measured elsewhere",
@@ -164,22 +166,25 @@ def peak_interval(loaded: ServiceResult) -> str:
     return interval(*loaded.peak).removesuffix(" QPS") if loaded.peak[0] > 0 else "none"
 
 
-def stage_rows(loaded: ServiceResult) -> list[tuple[str, str, str, str, str]]:
-    """Name, mean, its share in %, that of the slowest queries and its share; the sum comes last."""
-    if not loaded.stages:
-        return []
-    unit = clock(loaded)
+def stage_table(loaded: ServiceResult, colours: Sequence[str] = ()) -> Table:
+    """Where a query's time goes: mean and slowest by stage with their shares, the sum last; `colours` of the chart."""
+    scale = clock(loaded)
+    table = Table([
+        Column("stage"), Column("mean", scale.unit, number=True), Column("share", "%", number=True),
+        Column(slowest(loaded), scale.unit, number=True), Column("share", "%", number=True),
+    ])  # fmt: skip
     total, worst = (math.fsum(getattr(stage, part) for stage in loaded.stages) for part in ("mean", "slowest"))
 
-    def row(name: str, mean: float, slow: float) -> tuple[str, str, str, str, str]:
-        return (name, unit.number(mean), _share(mean, total), unit.number(slow), _share(slow, worst))
+    def numbers(mean: float, slow: float) -> tuple[str, str, str, str]:
+        pairs = ((mean, total), (slow, worst))
+        shares = [f"{100 * part / whole:.0f}" if whole > 0 else NONE for part, whole in pairs]
+        return (scale.number(mean), shares[0], scale.number(slow), shares[1])
 
-    rows = [row(stage.name, stage.mean, stage.slowest) for stage in loaded.stages]
-    return [*rows, row("sum", total, worst)]
-
-
-def _share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f}" if whole > 0 else NONE
+    for stage, colour in zip(loaded.stages, colours or repeat(""), strict=False):
+        table.add(TableCell(stage.name, swatch=colour), *numbers(stage.mean, stage.slowest))
+    if loaded.stages:
+        table.add(*(TableCell(text, "sum") for text in ("sum", *numbers(total, worst))))
+    return table
 
 
 def longest(stages: Iterable[Stage]) -> float:
@@ -285,6 +290,11 @@ def left_over(loaded: ServiceResult) -> str:
     return f"{count} more, none busier than {100 * rest[0].mean:.0f} % on average"
 
 
+def any_full(loaded: ServiceResult) -> bool:
+    """Whether anything was in use so much that its chart marks it."""
+    return any(resource.mean >= FULL for resource in loaded.utilization)
+
+
 def rests(loaded: ServiceResult) -> list[str]:
     """What the limit rests on, without repeating what figures of one part share."""
     return [shortened(text) for text in loaded.rests_on]
@@ -304,14 +314,32 @@ def _gain(one: Advice) -> str:
     return "0 %" if text == "0" else f"{'+' if change > 0 else MINUS}{text} %"
 
 
-def tried_rows(loaded: ServiceResult) -> list[tuple[str, str, str, str, str, str]]:
-    """Run, rate, latency, queries, verdict and reason of each run of the search, as it went."""
-    unit = clock(loaded)
-    return [
-        (str(number), _rate(run.rate), unit.number(run.latency), f"{run.queries:,}",
-         "VALID" if run.valid else "INVALID", run.reason)
-        for number, run in enumerate(loaded.search_runs, 1)
-    ]  # fmt: skip
+def runs_table(loaded: ServiceResult) -> Table:
+    """Every run of the search, as it went."""
+    scale = clock(loaded)
+    table = Table([
+        *number_columns("run"), *number_columns("rate", unit="QPS"), *number_columns("latency", unit=scale.unit),
+        *number_columns("queries"), Column("verdict"), Column("why", wrap=True),
+    ])  # fmt: skip
+    for number, run in enumerate(loaded.search_runs, 1):
+        table.add(str(number), _rate(run.rate), scale.number(run.latency), f"{run.queries:,}",
+                  "VALID" if run.valid else "INVALID", run.reason)  # fmt: skip
+    return table
+
+
+def services_table(results: Sequence[ServiceResult], anchors: Sequence[str] = ()) -> Table:
+    """A line a service, which leads to its anchor: rate, verdict, latency, largest valid rate and limit."""
+    table = Table([
+        Column("service", wrap=True), Column("system", drop=5, wrap=True), Column("rate", "QPS", number=True),
+        Column("verdict"), Column("latency", wrap=True), Column("largest valid", "rate, QPS", number=True, drop=1),
+        Column("limit", drop=4, wrap=True),
+    ], title="Under load")  # fmt: skip
+    for result, target in zip(results, anchors or repeat(""), strict=False):
+        name = TableCell(result.name, href=f"#{target}") if target else result.name
+        word = TableCell(verdict(result), "good" if result.valid else "bad")
+        table.add(name, system(result), _rate(result.qps), word, latency_of_bound(result), peak_interval(result),
+                  result.limit)  # fmt: skip
+    return table
 
 
 def chosen_percentiles(loaded: ServiceResult) -> list[tuple[str, str]]:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanewise import units
-from lanewise.report import methods
 from lanewise.report.table import Column, Table, TableCell, number_columns
 from lanewise.report.words import MINUS, anchor, errors, grade, residual_cell, signed
 from lanewise.results import statistics
@@ -96,7 +95,7 @@ def _study_table(name: str, title: str, rows: Sequence[Observation], sources: Se
         for row in rows
     ]  # fmt: skip
     common = _common(labels)
-    further = methods.names(rows)
+    further = statistics.further_methods(rows)
     unit = "" if rows[0].display_unit == "1" else rows[0].display_unit
     values_of = {label["source"] for label in labels} - {""}
     head = values_of.pop() if len(values_of) == 1 else "value"

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from xml.sax.saxutils import escape, quoteattr
 
-from lanewise.report.colours import EVEN, even, on
-from lanewise.report.figure import FONTS, INK, PAPER, SOFT
-from lanewise.report.metrics import clip, text_width
+from lanewise.report.figure import EVEN, FONTS, INK, PAPER, SOFT, even, on
+from lanewise.report.shapes import clip, text_width
 from lanewise.results.run import Chart, Series
 
 NARROW, WIDE = 620.0, 1160.0  # px: a chart among others, and one that takes the page's whole width

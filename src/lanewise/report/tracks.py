@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lanewise.report import grid as g
 from lanewise.report.grid import Grid, GridCell
-from lanewise.report.metrics import text_width
+from lanewise.report.shapes import text_width
 from lanewise.results.outline import Outline, OutlineLine, OutlineSpan
 
 

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib import resources
+from itertools import groupby
+from typing import Any
+
 from lanewise import units
 from lanewise.report.table import TableCell
 from lanewise.results import statistics
@@ -69,3 +77,41 @@ def errors(total: Residuals) -> str:
 def residual_cell(value: float | None) -> TableCell:
     """A residual in %, graded by how large it is."""
     return TableCell(signed(value), grade(value))
+
+
+# 'part key = value, condition (source)': a comma inside a number is followed by a digit.
+_FIGURE = re.compile(r"(?P<part>\S+) (?P<figure>[\w.]+ = .+?)(?P<rest>(?:,(?= )| \().*)", re.DOTALL)
+_START = re.compile(r"; (?=\S+ [\w.]+ = )")
+
+
+def shortened(text: str) -> str:
+    """'p a = 1, so (s); p b = 2, so (s)' as 'p a = 1 and b = 2, so (s)'; anything else as it is."""
+    matches = [_FIGURE.fullmatch(piece) for piece in _START.split(text)]
+    pieces = list(zip(_START.split(text), matches, strict=True))
+    texts = []
+    for _, group in groupby(pieces, key=lambda piece: (piece[1]["part"], piece[1]["rest"]) if piece[1] else piece[0]):
+        members = list(group)
+        first = members[0][1]
+        if first is None or len(members) == 1:
+            texts += [piece for piece, _ in members]
+            continue
+        names = [match["figure"] for _, match in members if match]
+        texts.append(f"{first['part']} {', '.join(names[:-1])} and {names[-1]}{first['rest']}")
+    return "; ".join(texts)
+
+
+def basis_note(bases: Iterable[str]) -> str:
+    """'calibrated: rms error 6.9 % over 12 published rates; ...' for the bases of a prediction, '' if none is known."""
+    known = _rms_by_basis()
+    return "; ".join(
+        f"{basis}: rms error {known[basis]['rms_pct']:.1f} % over {known[basis]['rows']} published rates"
+        for basis in dict.fromkeys(bases)
+        if basis in known
+    )
+
+
+@cache
+def _rms_by_basis() -> dict[str, Any]:
+    """What `make accuracy` wrote (`accuracy.basis_summary`)."""
+    text = (resources.files("lanewise.data") / "accuracy.json").read_text(encoding="utf-8")
+    return dict(json.loads(text))

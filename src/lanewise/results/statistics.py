@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.results.observation import Observation, Source
@@ -68,6 +68,34 @@ def against_measured(rows: Iterable[Observation]) -> Residuals:
         for row in rows
         if row.measured is not None
     )
+
+
+@dataclass(frozen=True, slots=True)
+class MethodResiduals:
+    """Residuals of a further method, and `own`, those of the rows' own values, called `own_name`, on the same rows."""
+
+    name: str
+    own_name: str
+    residuals: Residuals
+    own: Residuals
+
+
+def further_methods(rows: Iterable[Observation]) -> list[str]:
+    """The names of the further methods of rows, in the order they first appear."""
+    return list(dict.fromkeys(name for row in rows for name in row.comparisons))
+
+
+def by_method(rows: Sequence[Observation]) -> list[MethodResiduals]:
+    """Each further method on the rows that it has a value for; methods that nothing was published for are left out."""
+    methods = []
+    for name in further_methods(rows):
+        own = [row for row in rows if name in row.comparisons and row.value is not None]
+        further = residuals(replace(row, value=row.comparisons[name]) for row in own)
+        sources = {row.source.value for row in own}
+        if further.compared:
+            own_name = sources.pop() if len(sources) == 1 else "own value"
+            methods.append(MethodResiduals(name, own_name, further, residuals(own)))
+    return methods
 
 
 def by(rows: Iterable[Observation], key: Callable[[Observation], str]) -> dict[str, Residuals]:

@@ -19,7 +19,7 @@ def run(options: RunOptions, json: Json = None) -> None:
     from lanewise import api
     from lanewise.loadtest.run_result import as_data
     from lanewise.report.json import document
-    from lanewise.report.text.loadtest_run import render_run
+    from lanewise.report.text.loadtest import render_run
 
     try:
         result = api.loadtest_run(

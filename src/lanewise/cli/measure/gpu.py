@@ -30,7 +30,7 @@ def gpu(
     if list_cases:
         from dataclasses import asdict
 
-        from lanewise.report.text.measure import render_cases
+        from lanewise.report.text.listings import render_cases
 
         return terminal.print_text(render_cases, [asdict(case) for case in gpu_cases(options.case_names)])
     probe = gpu_probe()

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 
 from lanewise import units
-from lanewise.report import measured, page
+from lanewise.report import measured, page, services
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.study_rows import EXTRAPOLATED, StudyTable
 from lanewise.report.table import Column, Table, TableCell, cell_text, number_columns, render_table
 from lanewise.report.text.matrices import render_matrix
-from lanewise.report.text.service import render_service, services_table
+from lanewise.report.text.service import render_service
 from lanewise.report.words import NONE, grade, plural, signed
 from lanewise.results import statistics
 from lanewise.results.observation import Observation
-from lanewise.results.run import Conclusion, Run, StudyRun
+from lanewise.results.run import Conclusion, FittedValue, LeftOut, Run, StudyRun
 from lanewise.results.statistics import Residuals
+from lanewise.studies.calibrate import CalibrationFit
 from lanewise.studies.form import StudyForm
 
 MOST_FAR_ROWS = 8  # rows off by more than 10 % that are shown at once
@@ -114,7 +116,7 @@ def _study(study: StudyRun, screen: Screen) -> str:
     prepared = page.study_page(study)
     parts = [f"{screen.style(study.title, 'bold')}\n{screen.wrap(study.finding)}"]
     parts.append("\n".join(_conclusion(conclusion, screen) for conclusion in study.conclusions))
-    parts.append(render_table(services_table(study.services), screen) if study.services else "")
+    parts.append(render_table(services.services_table(study.services), screen) if study.services else "")
     parts += [screen.wrap(line, 2) for line in prepared.methods]
     parts += [render_table(_rows(table), screen) for table in prepared.tables]
     return "\n\n".join(filter(None, parts))
@@ -147,29 +149,8 @@ def render_measured(rows: Iterable[Observation], screen: Screen = PIPE) -> str:
             blocks.append(render_matrix(sources, targets, values, matrix.title, screen))
         for table in part.tables:
             more = f"\n{table.left_out} more rows are in the run's file" if table.left_out else ""
-            blocks.append(render_table(measured_table(table), screen) + more)
+            blocks.append(render_table(table.table, screen) + more)
     return "\n\n".join(blocks)
-
-
-def measured_table(table: measured.MeasuredTable) -> Table:
-    """Measured rows in one unit, as the terminal and the page show them."""
-    unit = table.unit
-    columns = [
-        Column("flow", wrap=True), Column("settings", drop=2, wrap=True), Column("metric", drop=1),
-        Column("median", unit, number=True), *number_columns("smallest", "largest", unit=unit, drop=3),
-        Column("range", "%", number=True, drop=1), *number_columns("samples", drop=4),
-        *(column for head in table.heads
-          for column in (Column(head, unit, number=True), Column("measured", f"/ {head}", number=True))),
-        Column("path", drop=5, wrap=True), Column("how", drop=6, wrap=True), Column("note", drop=7, wrap=True),
-    ]  # fmt: skip
-    sheet = Table(columns)
-    for cell in table.cells:
-        compared = [part for value, ratio, mark in cell.compared for part in (value, TableCell(ratio, mark))]
-        fixed = (cell.value, cell.low, cell.high, cell.spread, cell.samples)
-        settings, path = (getattr(cell, key) if key in table.columns else "" for key in ("settings", "path"))
-        sheet.add(cell.flow, settings, cell.metric, *fixed, *compared, path,
-                  cell.how, cell.note)  # fmt: skip
-    return sheet
 
 
 def _rows(rows: StudyTable) -> Table:
@@ -180,3 +161,29 @@ def _rows(rows: StudyTable) -> Table:
         title += f"   ({EXTRAPOLATED} extrapolated)"
     cells = [[row[i] for i in columns] for row in rows.table.rows]
     return Table([rows.table.columns[i] for i in columns], list(cells), title)
+
+
+def render_calibration(fit: CalibrationFit, left_out: Sequence[LeftOut], screen: Screen = PIPE) -> str:
+    """Fitted figures, and the residuals of the rows."""
+    columns = [Column("figure"), *number_columns("value", "standard error"), *number_columns("start", drop=1),
+               Column("note", drop=2, wrap=True)]  # fmt: skip
+    figures = Table(columns, [_value(value) for value in fit.values])
+    rows = Table([Column("study", drop=2), Column("table", drop=1, wrap=True), Column("row", wrap=True),
+                  *number_columns("residual")])  # fmt: skip
+    for target, residual in zip(fit.targets, fit.residuals, strict=True):
+        text = f"{100 * residual:+.1f} %" if math.isfinite(residual) else "no prediction"
+        rows.add(*target.where, TableCell(text, grade(100 * residual) if math.isfinite(residual) else "far"))
+    lines = [render_table(figures, screen), ""]
+    lines += [f"fitted to {len(fit.compared)} rows, rms residual {fit.rms_pct:.1f} %", render_table(rows, screen)]
+    if left_out:
+        groups = Table([Column("left out", wrap=True), *number_columns("rows", "rms", "worst")])
+        for group in left_out:
+            groups.add(group.group, str(group.rows), f"{group.rms_pct:.1f} %", f"{group.worst_pct:+.1f} %")
+        lines += ["", "each group left out, predicted by a fit to the others:", render_table(groups, screen)]
+    return "\n".join(lines)
+
+
+def _value(value: FittedValue) -> tuple[str, ...]:
+    error = "unknown" if value.spread is None else f"±{100 * value.spread:.1f} %"
+    fitted, start = (units.readable(number, value.unit) for number in (value.value, value.start))
+    return (value.key, fitted, error, start, value.note)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from lanewise.report import services
 from lanewise.report.screen import PIPE, Screen
-from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
+from lanewise.report.table import Column, Table, number_columns, render_table
 from lanewise.results.service_result import ServiceResult
 
 WIDEST = 100  # columns of texts, however wide the terminal is
@@ -37,22 +38,6 @@ def render_services(results: Sequence[ServiceResult], screen: Screen = PIPE) -> 
     return "\n\n".join(render_service(result, screen) for result in results)
 
 
-def services_table(results: Sequence[ServiceResult]) -> Table:
-    """A line a service: rate, verdict, latency, largest valid rate and limit."""
-    columns = [Column("service", wrap=True), Column("system", drop=5, wrap=True), Column("rate", "QPS", number=True),
-               Column("verdict"), Column("latency", wrap=True),
-               Column("largest valid", "rate, QPS", number=True, drop=1),
-               Column("limit", drop=4, wrap=True)]  # fmt: skip
-    table = Table(columns, title="Under load")
-    for result in results:
-        table.add(
-            result.name, services.system(result), services.rate(result.qps).removesuffix(" QPS"),
-            TableCell(services.verdict(result), "good" if result.valid else "bad"),
-            services.latency_of_bound(result), services.peak_interval(result), result.limit,
-        )  # fmt: skip
-    return table
-
-
 def _percentiles(result: ServiceResult, screen: Screen) -> str:
     chosen = services.chosen_percentiles(result)
     if len(chosen) < 2:
@@ -64,17 +49,10 @@ def _percentiles(result: ServiceResult, screen: Screen) -> str:
 
 
 def _stages(result: ServiceResult, screen: Screen) -> str:
-    rows = services.stage_rows(result)
-    if not rows:
+    if not result.stages:
         return ""
-    unit = services.clock(result).unit
-    table = Table([Column("  stage"), Column("mean", unit, number=True), Column("share", "%", number=True),
-                   Column(services.slowest(result), unit, number=True),
-                   Column("share", "%", number=True)])  # fmt: skip
-    for row in rows:
-        cells = (f"  {row[0]}", *row[1:])
-        table.add(*(TableCell(cell, "sum") for cell in cells) if row is rows[-1] else cells)
-    return "\n".join([screen.style("where a query's time goes", "bold"), render_table(table, screen)])
+    head = screen.style("where a query's time goes", "bold")
+    return f"{head}\n{_indented(services.stage_table(result), screen)}"
 
 
 def _utilization(result: ServiceResult, screen: Screen) -> str:
@@ -82,14 +60,19 @@ def _utilization(result: ServiceResult, screen: Screen) -> str:
     if not busiest:
         return ""
     # A letter that every terminal and log has draws the bar.
-    table = Table([Column("  resource", wrap=True), *number_columns("mean use"), Column("")])
+    table = Table([Column("resource", wrap=True), *number_columns("mean use"), Column("")])
     for strip in busiest:
-        name = f"  {strip.name}, least to most {strip.spread}" if strip.spread else f"  {strip.name}"
+        name = f"{strip.name}, least to most {strip.spread}" if strip.spread else strip.name
         bar = "#" * round(_BAR * max(0.0, min(1.0, strip.mean)))
         table.add(name, f"{100 * strip.mean:.0f} %", bar)
     rest = services.left_over(result)
     head = screen.style("busiest resources", "bold")
-    return "\n".join([head, render_table(table, screen), *([screen.style(f"  {rest}", "dim")] if rest else [])])
+    return "\n".join([head, _indented(table, screen), *([screen.style(f"  {rest}", "dim")] if rest else [])])
+
+
+def _indented(table: Table, screen: Screen) -> str:
+    width = None if screen.width is None else screen.width - 2
+    return textwrap.indent(render_table(table, Screen(width, screen.colour)), "  ")
 
 
 def _section(head: str, lines: Sequence[tuple[str, str]], screen: Screen) -> str:

@@ -1,7 +1,11 @@
-"""The JSON Schema of a run file, made from the same dataclasses that the codec follows."""
+"""The JSON Schema of a run file, made from the same dataclasses that the codec follows.
+
+Write docs/reference/run.schema.json anew: python tests/oracles/run_schema.py > docs/reference/run.schema.json
+"""
 
 from __future__ import annotations
 
+import json
 import types
 import typing
 from collections.abc import Mapping
@@ -72,3 +76,7 @@ def _either(args: tuple[Any, ...], definitions: dict[str, Any]) -> dict[str, Any
     if all(arg in _PLAIN for arg in args):
         return {"type": [_PLAIN[arg] for arg in args]}
     return {"anyOf": [_describe(arg, definitions) for arg in args]}
+
+
+if __name__ == "__main__":
+    print(json.dumps(run_schema(), indent=1, ensure_ascii=False))

@@ -1,11 +1,15 @@
-"""`lanewise system` and `lanewise discover --table` as text."""
+"""Systems, machines, parts, cases of measurement and dependencies as text: what there is, one line each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from lanewise import units
+from lanewise.catalog import Figure, Part
+from lanewise.installed import Dependency
 from lanewise.report.screen import PIPE, Screen
-from lanewise.report.table import Column, Table, render_table
+from lanewise.report.table import Column, Footnotes, Table, TableCell, render_table
 from lanewise.report.words import link_speed
 from lanewise.topology.model import Device, Kind, System
 
@@ -61,3 +65,55 @@ def render_discovery(system: System, names: Mapping[str, str], screen: Screen = 
 
 def _numa(device: Device) -> str:
     return "" if device.numa is None else str(device.numa)
+
+
+def render_doctor(versions: Mapping[str, str], pieces: Sequence[Dependency], screen: Screen = PIPE) -> str:
+    """Versions, and which optional dependencies are installed."""
+    table = Table([Column("dependency"), Column("installed"), Column("detail", drop=1, wrap=True),
+                   Column("without it", wrap=True)])  # fmt: skip
+    for piece in pieces:
+        installed = TableCell("yes", "good") if piece.found else TableCell("no", "off")
+        table.add(piece.piece, installed, piece.detail, "" if piece.found else piece.without_it)
+    return f"{screen.facts(versions.items())}\n\n{render_table(table, screen)}"
+
+
+def render_parts(parts: Sequence[Part], screen: Screen = PIPE) -> str:
+    """One line a part."""
+    table = Table([Column("part"), Column("kind"), Column("figures", number=True, drop=1), Column("title", wrap=True)])
+    for part in sorted(parts, key=lambda part: (part.kind, part.name)):
+        table.add(part.name, part.kind, str(len(part.figures)), part.title)
+    return render_table(table, screen)
+
+
+def render_part(part: Part, screen: Screen = PIPE) -> str:
+    """Every figure of a part with its basis and source."""
+    notes = Footnotes()
+    table = Table([Column("figure"), Column("value"), Column("basis"), Column("source")])
+    for key, figure in part.figures.items():
+        source = f"{figure.source}; {figure.condition}" if figure.condition else figure.source
+        table.add(key, _value(figure), figure.basis if figure.known else "", notes.mark([source]))
+    lines = [screen.wrap(f"{part.name}: {part.title} ({part.kind})", 2)]
+    lines += [screen.wrap(f"also called {', '.join(part.aliases)}", 2)] if part.aliases else []
+    return "\n".join([*lines, "", render_table(table, screen), "", notes.render(screen)])
+
+
+def _value(figure: Figure) -> str:
+    if figure.value is None or isinstance(figure.value, str):
+        return figure.value or "unknown"
+    unit = {"B/s": "GB/s", "T/s": "GT/s", "1/s": "QPS"}.get(figure.unit, figure.unit)
+    if figure.unit == "s":
+        unit = "ns" if figure.value < 1e-6 else "us"
+    if figure.unit == "B":
+        unit = "B" if figure.value < 4096 else "GiB" if figure.value >= 2**30 else "KiB"
+    whole = unit in ("1", "B", "GiB", "KiB") and units.from_si(figure.value, unit).is_integer()
+    return units.show(figure.value, unit, len(str(int(units.from_si(figure.value, unit)))) if whole else 4)
+
+
+def render_cases(cases: Sequence[Mapping[str, Any]], screen: Screen = PIPE) -> str:
+    """One line a case of `measure gpu`."""
+    table = Table([Column("case"), Column("shows", wrap=True), Column("for", drop=2), Column("flows", wrap=True),
+                   Column("same as", drop=1, wrap=True)])  # fmt: skip
+    for case in cases:
+        flows = ", ".join(text.format(a="A", b="B") for text in case["flows"])
+        table.add(case["name"], case["shows"], str(case["scope"]), flows, case["tool"])
+    return render_table(table, screen)
