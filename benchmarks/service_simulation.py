@@ -23,7 +23,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
 import kept
+from oracles.queue_percentiles import mm1_sojourn, wait_percentile
 
 import lanewise._native as native
 from lanewise.api import load_catalog, load_study, load_system
@@ -36,7 +39,7 @@ from lanewise.serving.load import ServiceLoad
 from lanewise.serving.peak import SearchOptions, search
 from lanewise.serving.search import find_peak
 from lanewise.serving.simulation import CHAIN, Simulation, SimulationInput
-from lanewise.serving.verdict import judge
+from lanewise.serving.verdict import invalid_reason
 from lanewise.serving.workload import workload
 
 # Queries/s of one GPU, as the study composable-server fits them: docs/accuracy.md.
@@ -197,9 +200,9 @@ def accuracy(runs: int) -> list[Row]:
         found = [line(rate, servers, law, 5000.0 / servers, seed) for seed in range(1, runs + 1)]
         for share in (0.5, 0.9, 0.99):
             if name == "M/M/1":
-                exact = queues.mm1_sojourn(rate, SERVICE, share)
+                exact = mm1_sojourn(rate, SERVICE, share)
             else:
-                exact = SERVICE + queues.mdc(rate, SERVICE, servers).percentile(share)
+                exact = SERVICE + wait_percentile(queues.mdc(rate, SERVICE, servers), share)
             ours = [out.percentile(share) for out in found]
             rows.append({"queue": name, "load": load, "share": share, "exact_s": exact, "simulated_s": ours,
                          "error_pct": 100 * (statistics.mean(ours) / exact - 1)})  # fmt: skip
@@ -214,8 +217,8 @@ def peak(seeds: int = 10) -> Row:
 
         def trial(qps: float, number: int, duration: float) -> SearchRun:
             out = native_trial(qps, number, duration)
-            verdict = judge(out.counted, out.late)
-            return SearchRun(qps, number, verdict.valid, out.percentile(0.99), out.counted, verdict.reason)
+            reason = invalid_reason(out.counted, out.late)
+            return SearchRun(qps, number, not reason, out.percentile(0.99), out.counted, reason)
 
         each = find_peak(trial, durations=Durations(BOUND, longest=2e4), bracket=(700.0, 1000.0), precision=0.001,
                          seed=1 + 1000 * seed)  # fmt: skip

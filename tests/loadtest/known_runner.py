@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import lanewise._native as native
 from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadSpec
-from lanewise.serving.verdict import judge
+from lanewise.serving.verdict import invalid_reason
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 
@@ -62,12 +62,12 @@ class KnownRunner:
         ]
         out = native.simulate(native.Network([], [], [], []), made)
         service = out.services[0]
-        verdict = judge(service.counted, service.late, percentile=load.percentile)
+        reason = invalid_reason(service.counted, service.late, load.percentile)
         latency = {name: service.percentile(share) + self.lag for name, share in SHARES.items()}
         latency |= {"mean": service.sum / max(service.counted, 1) + self.lag, "max": service.percentile(1.0) + self.lag}
         took = out.end if out.ended_early else seconds
-        valid = verdict.valid and not out.ended_early
-        reasons = () if valid else (verdict.reason or "cut off: too many late queries",)
+        valid = not reason and not out.ended_early
+        reasons = () if valid else (reason or "cut off: too many late queries",)
         lag = dict.fromkeys(SHARES, self.lag)
         return LoadGenResult(
             load, valid, reasons, service.counted, took, service.counted / took, latency, service.late, lag,

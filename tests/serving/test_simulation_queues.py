@@ -6,13 +6,14 @@ import functools
 import math
 
 import pytest
+from oracles.queue_percentiles import md1_sojourn, mm1_sojourn, mmc_tail, wait_percentile
 from slow_queues import Case, Pool, Service, Worker, simulate
 
 from lanewise.results.search_run import SearchRun
 from lanewise.serving import queues
 from lanewise.serving.durations import Durations
 from lanewise.serving.search import find_peak
-from lanewise.serving.verdict import judge
+from lanewise.serving.verdict import invalid_reason
 
 SERVICE = 1e-3
 
@@ -38,7 +39,7 @@ def mmc_sojourn(rate: float, servers: int, share: float) -> float:
     from scipy.optimize import brentq
 
     m, drain = 1.0 / SERVICE, servers / SERVICE - rate
-    waits = queues.mmc_tail(rate, SERVICE, servers, 0.0)
+    waits = mmc_tail(rate, SERVICE, servers, 0.0)
 
     def tail(t: float) -> float:
         return math.exp(-m * t) + waits * m / (m - drain) * (math.exp(-drain * t) - math.exp(-m * t))
@@ -50,14 +51,14 @@ def mmc_sojourn(rate: float, servers: int, share: float) -> float:
 @pytest.mark.parametrize("load", [0.3, 0.7])
 def test_mm1_percentiles(load: float, share: float) -> None:
     found = run(queue(load, law="EXPONENTIAL", duration=8000.0))
-    assert found.percentile(share) == pytest.approx(queues.mm1_sojourn(load / SERVICE, SERVICE, share), rel=0.01)
+    assert found.percentile(share) == pytest.approx(mm1_sojourn(load / SERVICE, SERVICE, share), rel=0.01)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
 @pytest.mark.parametrize("load", [0.5, 0.8])
 def test_md1_percentiles(load: float, share: float) -> None:
     found = run(queue(load, duration=8000.0))
-    assert found.percentile(share) == pytest.approx(queues.md1_sojourn(load / SERVICE, SERVICE, share), rel=0.01)
+    assert found.percentile(share) == pytest.approx(md1_sojourn(load / SERVICE, SERVICE, share), rel=0.01)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
@@ -65,7 +66,7 @@ def test_md1_percentiles(load: float, share: float) -> None:
 def test_mdc_percentiles_of_a_shared_line(servers: int, share: float) -> None:
     load = 0.85
     found = run(queue(load, servers, duration=8000.0 / servers))
-    wait = queues.mdc(load * servers / SERVICE, SERVICE, servers).percentile(share)
+    wait = wait_percentile(queues.mdc(load * servers / SERVICE, SERVICE, servers), share)
     assert found.percentile(share) == pytest.approx(SERVICE + wait, rel=0.01)
 
 
@@ -92,7 +93,7 @@ def test_the_mean_wait_is_that_of_pollaczek_and_khinchine(law: str, squared: flo
 def test_the_share_of_late_queries_is_the_tail_of_the_wait() -> None:
     load, bound = 0.8, 8e-3
     found = run(queue(load, duration=2500.0, bound=bound))
-    expected = queues.md1_tail(load / SERVICE, SERVICE, bound - SERVICE)
+    expected = queues.mdc(load / SERVICE, SERVICE).tail(bound - SERVICE)
     assert found.late / found.counted == pytest.approx(expected, rel=0.05)
 
 
@@ -102,7 +103,7 @@ def test_servers_with_lines_of_their_own_are_so_many_md1_queues() -> None:
     service = Service(rate=2800.0, dispatch="RANDOM")
     case = Case((service,), tuple(Pool() for _ in range(4)), workers, gpus=4, duration=700.0)
     for share in (0.5, 0.9, 0.99):
-        assert run(case).percentile(share) == pytest.approx(queues.md1_sojourn(700.0, SERVICE, share), rel=0.01)
+        assert run(case).percentile(share) == pytest.approx(md1_sojourn(700.0, SERVICE, share), rel=0.01)
 
 
 def test_dealing_in_turn_is_faster_than_at_random_and_the_shortest_line_faster_still() -> None:
@@ -121,8 +122,8 @@ def test_the_search_finds_the_peak_of_an_md1_server() -> None:
     def trial(qps: float, seed: int, duration: float) -> SearchRun:
         case = queue(qps * SERVICE, duration=duration, bound=bound)
         out = simulate(case, seed).services[0]
-        verdict = judge(out.counted, out.late)
-        return SearchRun(qps, seed, verdict.valid, out.percentile(0.99), out.counted, verdict.reason)
+        reason = invalid_reason(out.counted, out.late)
+        return SearchRun(qps, seed, not reason, out.percentile(0.99), out.counted, reason)
 
     found = find_peak(trial, durations=Durations(bound), bracket=(700.0, 1000.0), precision=0.0025)
     assert found.confirmed

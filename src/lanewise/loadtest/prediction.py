@@ -11,7 +11,7 @@ from lanewise.results.search_run import SearchRun
 from lanewise.serving.durations import Durations
 from lanewise.serving.search import find_peak
 from lanewise.serving.times import time_key
-from lanewise.serving.verdict import judge
+from lanewise.serving.verdict import invalid_reason
 
 SERVICE, PART = "measured", "measured-device"  # names in the part file of measured times
 
@@ -90,8 +90,8 @@ def _simulated(times: Sequence[float], model: DeviceModel, rate: float, seed: in
         for index in range(model.servers)
     ]
     out = native.simulate(native.Network([], [], [], []), scenario).services[0]
-    verdict = judge(out.counted, out.late, percentile=model.percentile)
-    return SearchRun(rate, seed, verdict.valid, out.percentile(model.percentile), out.counted, verdict.reason, seconds)
+    reason = invalid_reason(out.counted, out.late, model.percentile)
+    return SearchRun(rate, seed, not reason, out.percentile(model.percentile), out.counted, reason, seconds)
 
 
 def part_file(times: Mapping[int, float], source: str) -> str:

@@ -15,7 +15,7 @@ from lanewise.serving.load import ServiceLoad
 from lanewise.serving.queues import md1_peak
 from lanewise.serving.search import find_peak
 from lanewise.serving.simulation import Simulation, SimulationInput
-from lanewise.serving.simulation_result import percentile_of, service_result, verdict_of
+from lanewise.serving.simulation_result import percentile_of, reason_of, service_result
 from lanewise.serving.workload import workload
 
 if TYPE_CHECKING:
@@ -90,10 +90,10 @@ def search(
     def run(rate: float, seed: int, duration: float) -> SearchRun:
         outcome = simulation.run(_with_rate(rates, place, rate), SimulationInput(duration, seed, hopeless=place))
         service, hopeless = outcome.services[place], outcome.ended_early
-        verdict, latency = verdict_of(load, service), service.percentile(percentile_of(load))
+        reason, latency = reason_of(load, service), service.percentile(percentile_of(load))
         completed = min(1.0, service.counted / (rate * duration)) if hopeless else 1.0
-        return SearchRun(rate, seed, verdict.valid and not hopeless, latency, service.counted, verdict.reason, duration,
-                         hopeless, completed)  # fmt: skip
+        return SearchRun(rate, seed, not (reason or hopeless), latency, service.counted, reason, duration, hopeless,
+                         completed)  # fmt: skip
 
     longest = max(LONGEST, CHEAP / most)
     shortest = min(max([1.0, *(flow.every for flow in simulation.background)]), longest)

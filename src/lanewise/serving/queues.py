@@ -1,12 +1,13 @@
-"""Closed forms of queues with Poisson arrivals: what a simulation is checked against, and how a score is corrected.
+"""Queues of constant service time with Poisson arrivals (M/D/c): the peak under a bound, and the service behind a peak.
 
-Rates in queries/s, times in s. `service` is the mean service time of M/M/c and the constant one of M/D/c; the sojourn
-is waiting and service together. A rate that the servers cannot carry is an InputError.
+Rates in queries/s, times in s; the sojourn is waiting and service together. A rate that the servers cannot carry is an
+InputError.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -14,48 +15,8 @@ from typing import TYPE_CHECKING
 from lanewise.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
     from numpy.typing import NDArray
-
-
-def mm1_sojourn(rate: float, service: float, percentile: float) -> float:
-    """The percentile of the time in an M/M/1 queue, which is exponential with rate 1/service - rate.
-
-    Kleinrock, Queueing Systems 1, 1975, chapter 5.
-    """
-    _check_load(rate, service, 1)
-    _check_share(percentile)
-    return -math.log1p(-percentile) / (1.0 / service - rate)
-
-
-def mmc_tail(rate: float, service: float, servers: int, wait: float) -> float:
-    """P(W > wait) in an M/M/c queue: Erlang's C times an exponential.
-
-    Kleinrock, Queueing Systems 1, 1975, chapter 3; Erlang's B by its recursion, which only adds positive terms.
-    """
-    _check_load(rate, service, servers)
-    load, blocked = rate * service, 1.0
-    for busy in range(1, servers + 1):
-        blocked = load * blocked / (busy + load * blocked)
-    waits = blocked / (1.0 - load / servers * (1.0 - blocked))
-    return waits * math.exp(-(servers / service - rate) * max(wait, 0.0))
-
-
-def mdc_tail(rate: float, service: float, servers: int, wait: float) -> float:
-    """P(W > wait) in an M/D/c queue, first come first served; accurate to 1e-9 or better (see `mdc`)."""
-    return mdc(rate, service, servers).tail(wait)
-
-
-def md1_tail(rate: float, service: float, wait: float) -> float:
-    """P(W > wait) in an M/D/1 queue: `mdc_tail` of one server."""
-    return mdc(rate, service).tail(wait)
-
-
-def md1_sojourn(rate: float, service: float, percentile: float) -> float:
-    """The percentile of the time in an M/D/1 queue."""
-    return service + mdc(rate, service).percentile(percentile)
 
 
 def md1_peak(service: float, bound: float, percentile: float = 0.99) -> float:
@@ -125,17 +86,6 @@ class Waiting:
             return self.amplitude * math.exp(-self.decay * wait)
         mean = self.rate * (intervals * self.service - wait)
         return float(_poisson(mean, full) @ self.survivors[full:0:-1] + gammainc(full, mean))
-
-    def percentile(self, percentile: float) -> float:
-        """The wait that this share (0..1) of the queries does not exceed: 0 if so many need not wait at all."""
-        _check_share(percentile)
-        late_share = 1.0 - percentile
-        if self.tail(0.0) <= late_share:
-            return 0.0
-        high = self.service
-        while self.tail(high) > late_share:
-            high *= 2.0
-        return _root(lambda wait: self.tail(wait) - late_share, 0.0, high)
 
 
 @lru_cache(maxsize=256)

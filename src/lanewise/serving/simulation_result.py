@@ -9,7 +9,7 @@ from lanewise import units
 from lanewise.perf.resources import weakest
 from lanewise.results.observation import Source
 from lanewise.results.service_result import ResourceUtilization, ServiceResult, Stage
-from lanewise.serving.verdict import PERCENTILES, LatencyVerdict, judge
+from lanewise.serving.verdict import PERCENTILES, invalid_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,11 +37,9 @@ class ResourceUse:
     resource: int | None
 
 
-def verdict_of(load: ServiceLoad, out: _native.ServiceOutcome) -> LatencyVerdict:
-    """MLPerf's verdict on what a run counted; a scenario without a bound is judged by nothing but its end."""
-    if load.scenario != "server":
-        return LatencyVerdict(True, "", 0, out.counted, out.counted)
-    return judge(out.counted, out.late, percentile=load.workload.percentile)
+def reason_of(load: ServiceLoad, out: _native.ServiceOutcome) -> str:
+    """Why a run is not VALID by MLPerf's rules, '' if it is; without a bound nothing makes it invalid."""
+    return invalid_reason(out.counted, out.late, load.workload.percentile) if load.scenario == "server" else ""
 
 
 def percentile_of(load: ServiceLoad) -> float:
@@ -63,7 +61,7 @@ def service_result(
     """What the run says of the service at that place among the loads."""
     deployment, out = simulation.deployments[place], outcome.services[place]
     load = deployment.load
-    verdict, share = verdict_of(load, out), percentile_of(load)
+    reason, share = reason_of(load, out), percentile_of(load)
     latency = out.percentile(share)
     answer_rate = answered_rate(load, out, run)
     resource_uses = sorted(uses(simulation, outcome, run), key=lambda use: -use.busy.mean)
@@ -73,7 +71,7 @@ def service_result(
         name=name_of(simulation, deployment), workload=load.workload.name, scenario=load.scenario,
         system=simulation.system.name, source=Source.PREDICTED, qps=rate if load.scenario == "server" else answer_rate,
         answered=answer_rate, queries=out.counted, late=out.late, bound=load.workload.bound, percentile=share,
-        latency=latency, valid=verdict.valid, reason=verdict.reason,
+        latency=latency, valid=not reason, reason=reason,
         limit=limit_name(simulation, deployment, limit), basis=limit.basis,
         rests_on=limit.rests_on, percentiles=_percentiles(out), stages=_stages(load, out, latency),
         utilization=tuple(use.busy for use in resource_uses[:20]),
