@@ -11,7 +11,8 @@ import pytest
 import lanewise
 from lanewise.catalog import Catalog, Figure, builtin
 from lanewise.errors import InputError, UnknownName
-from lanewise.serving import steady
+from lanewise.serving.load import ServiceLoad
+from lanewise.serving.steady import steady_rate
 from lanewise.serving.workload import workload, workloads
 from lanewise.topology.model import System
 
@@ -103,16 +104,16 @@ def test_a_workload_of_ones_own_is_served_from_its_file_and_from_memory(tmp_path
     made = lanewise.load_workload(tmp_path / "own.yaml")
     for asked in (tmp_path / "own.yaml", str(tmp_path / "own.yaml"), f"{tmp_path}/own.yaml:own", made):
         assert lanewise.serve(system, asked).qps == pytest.approx(1000.0 * gpus)
-    assert steady.closed(system, made).workload == made
+    assert steady_rate(system, ServiceLoad(made)).workload == made
 
 
 def test_software_of_ones_own_workload_counts_over_the_network(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(OWN)
     made = lanewise.load_workload(tmp_path / "own.yaml")
     system = with_own("dgx-a100-network", "a100-sxm-80gb")
-    assert steady.network(system, made).qps == pytest.approx(8 / (1 / 1000 + 10e-6))
+    assert steady_rate(system, ServiceLoad(made, frontend="frontend")).qps == pytest.approx(8 / (1 / 1000 + 10e-6))
     none = replace(made, software=None)
-    assert steady.network(system, none).qps == pytest.approx(8000)
+    assert steady_rate(system, ServiceLoad(none, frontend="frontend")).qps == pytest.approx(8000)
 
 
 def test_an_unknown_mode_is_named() -> None:
@@ -133,4 +134,4 @@ def test_hosts_are_refused_as_they_are_under_load() -> None:
         lanewise.serve("dgx-a100-network", "resnet50", host="frontend")
     system = lanewise.load_system("dgx-a100-network")
     with pytest.raises(InputError, match="none crosses the network"):
-        steady.network(system, "resnet50", host="accelerator", frontend="accelerator")
+        steady_rate(system, ServiceLoad(workload("resnet50"), host="accelerator", frontend="accelerator"))

@@ -112,12 +112,12 @@ def serve(
 
     UnknownName for a mode other than server or offline, or a division other than closed or network.
     """
-    from lanewise.serving import steady
+    from lanewise.serving.load import load_of
+    from lanewise.serving.steady import steady_rate
 
     if division not in DIVISIONS:
         raise unknown_name("division", division, DIVISIONS)
-    rate = steady.closed if division == "closed" else steady.network
-    return rate(system_of(system), _workload(workload), mode, host)
+    return steady_rate(system_of(system), load_of(_workload(workload), mode, division, host))
 
 
 def simulate(

@@ -12,9 +12,10 @@ from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, flow_demand
 from lanewise.planning.choices import FlowGroup, FlowVariant, Item, ItemOption, Pick, PortCapacity, Problem
 from lanewise.planning.positions import MovableDevice, Move, Position, apply, port_of, without_cables
-from lanewise.planning.score import GB, service_flow
+from lanewise.planning.score import GB
 from lanewise.planning.work import Tenant, TenantGpus, Work
 from lanewise.routes.model import Via
+from lanewise.serving.steady import service_flow
 from lanewise.topology.model import Kind, LinkKind, System
 
 MOST_TOGETHER = 4_096
@@ -100,7 +101,7 @@ class Choices:
             if not tenant.takes(movable.device, position.host):
                 continue
             try:
-                service_flow(self._with({movable.device: position}), tenant, movable.device)
+                service_flow(self._with({movable.device: position}), tenant.load, movable.device, tenant.gpu_rate)
             except InputError as error:
                 self._unknown_rate = self._unknown_rate or error
                 continue
@@ -150,7 +151,8 @@ class Choices:
                 if state.tenant is None:
                     continue
                 positions = {movable.device: state.position}
-                flow = service_flow(self._with(positions), self.question.tenants[state.tenant], movable.device)
+                tenant = self.question.tenants[state.tenant]
+                flow = service_flow(self._with(positions), tenant.load, movable.device, tenant.gpu_rate)
                 variant = self._variant(positions, flow, state.tenant, ((number, index),))
                 if variant is not None:
                     yield variant

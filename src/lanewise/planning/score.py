@@ -10,14 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from lanewise.errors import InputError
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, flow_classes, flow_demands
 from lanewise.perf.resources import Resource
 from lanewise.perf.sharing import Shares, share
-from lanewise.planning.work import Tenant, TenantGpus, Work
-from lanewise.serving.load import check_frontend
-from lanewise.serving.steady import service_rate
+from lanewise.planning.work import TenantGpus, Work
+from lanewise.serving.steady import service_flow
 from lanewise.topology.model import System
 
 DEMAND = "its demand"
@@ -94,22 +92,6 @@ def by_model(system: System, work: Work) -> Score:
     return _score(work, lines, busiest)
 
 
-def service_flow(system: System, tenant: Tenant, gpu: str) -> Flow:
-    """The queries of a tenant to one GPU, capped at what it answers; InputError if that is unknown."""
-    check_frontend(tenant.load.frontend, system.device(gpu).host)
-    source = tenant.load.frontend or system.device(gpu).host or ""
-    name = f"GPU service rate ({system.device(gpu).part or gpu}, {tenant.workload.name})"
-    if tenant.gpu_rate is not None:
-        cap = tenant.gpu_rate * tenant.workload.bytes_in
-        return Flow(source, gpu, cap=cap, cap_name=name, cap_basis="calibrated", cap_rests_on="stated with the service")
-    part = system.part(gpu)
-    if part is None:
-        hint = "give it a part in the description, or state the rate: '... each 40000 QPS'"
-        raise InputError(f"{gpu} names no part, so its service rate is unknown", hint=hint)
-    rate, basis, rests = service_rate(part, tenant.workload, tenant.load.mode, tenant.load.networked)
-    return Flow(source, gpu, cap=rate * tenant.workload.bytes_in, cap_name=name, cap_basis=basis, cap_rests_on=rests)
-
-
 def common_limit(lines: Sequence[Allocation]) -> tuple[str, int]:
     """The limit that holds most of the lines (the first of equals), with how many others are like it, and its count."""
     if not lines:
@@ -125,7 +107,7 @@ def _all_flows(system: System, work: Work) -> tuple[list[Flow], list[int | None]
     flows: list[Flow] = list(work.flows)
     owners: list[int | None] = [None] * len(flows)
     for number, serving in enumerate(work.services):
-        flows += [service_flow(system, serving.tenant, gpu) for gpu in serving.gpus]
+        flows += [service_flow(system, serving.tenant.load, gpu, serving.tenant.gpu_rate) for gpu in serving.gpus]
         owners += [number] * len(serving.gpus)
     return flows, owners
 

@@ -14,8 +14,9 @@ from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.plan import STEADY, Copies, Metric, Plan, Service
 from lanewise.results.service_result import ServiceResult
 from lanewise.routes.model import Route, Via
-from lanewise.serving import steady
+from lanewise.serving.load import load_of
 from lanewise.serving.peak import under_load
+from lanewise.serving.steady import steady_rate
 from lanewise.serving.workload import workload
 from lanewise.topology.model import Kind, System
 
@@ -133,8 +134,8 @@ def _copy_value(metric: str, prediction: Prediction) -> tuple[float, float | Non
 
 
 def _service(plan: Plan, service: Service) -> Iterator[Observation]:
-    predict_service = steady.network if service.division == "network" else steady.closed
-    result = predict_service(plan.system, service.workload, service.mode, service.host)
+    load = load_of(service.workload, service.mode, service.division, service.host)
+    result = steady_rate(plan.system, load)
     for metric in plan.metrics:
         if metric.name not in SERVICE_METRICS:
             raise unknown_name("metric", metric.name, SERVICE_METRICS)
@@ -142,7 +143,7 @@ def _service(plan: Plan, service: Service) -> Iterator[Observation]:
         if metric.name == "link_share":
             value = _link_share(result.prediction)
         if metric.name == "share":
-            value = result.qps / steady.closed(plan.system, service.workload, service.mode, service.host).qps
+            value = result.qps / steady_rate(plan.system, replace(load, frontend=None)).qps
         yield _observation(
             plan, metric, f"{len(result.prediction.flows)} GPUs", value, limit=result.limit, basis=result.basis,
             rests_on=result.rests_on, use=_busiest(result.prediction), path=f"service, {service.division}",

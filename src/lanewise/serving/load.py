@@ -78,6 +78,12 @@ class ServiceLoad:
         return "server" if self.scenario == "server" else "offline"
 
 
+def load_of(name: str | Workload, mode: str, division: str, host: str | None) -> ServiceLoad:
+    """The load of a workload in MLPerf's closed division, or in the network division from the host 'frontend'."""
+    frontend = "frontend" if division == "network" else None
+    return ServiceLoad(workload(name), scenario=mode, host=host, frontend=frontend)
+
+
 def check(load: ServiceLoad) -> None:
     """InputError or UnknownName for a load that has no meaning."""
     for kind, value, choices in (

@@ -11,12 +11,11 @@ from lanewise.results.search_run import SearchRun
 from lanewise.serving.advice import BUSY, advice, doubts, stage_limit
 from lanewise.serving.ceiling import ceiling
 from lanewise.serving.durations import Durations
-from lanewise.serving.load import ServiceLoad
+from lanewise.serving.load import ServiceLoad, load_of
 from lanewise.serving.queues import md1_peak
 from lanewise.serving.search import find_peak
 from lanewise.serving.simulation import Simulation, SimulationInput
 from lanewise.serving.simulation_result import percentile_of, reason_of, service_result
-from lanewise.serving.workload import workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +34,6 @@ MOST = 5e6  # queries of a single run unless its length is asked for, as what is
 TOO_MANY = 1e10  # queries of a single run that would take an hour
 PERIODS = 3  # of traffic that comes again and again
 PRECISION = 0.0025  # relative, of a peak
-FRONTEND = "frontend"  # the host from which the network division of a study takes its queries
 OFFLINE_SECONDS = 5.0
 
 
@@ -173,10 +171,7 @@ def simulate_peak(
 
 def under_load(system: System, service: Service) -> ServiceResult:
     """The service of a study at its peak (server) or at full speed (offline); InputError for what cannot be run."""
-    load = ServiceLoad(
-        workload(service.workload), qps=1.0, scenario=service.mode, host=service.host,
-        frontend=FRONTEND if service.division == "network" else None,
-    )  # fmt: skip
+    load = replace(load_of(service.workload, service.mode, service.division, service.host), qps=1.0)
     if service.mode == "offline":
         return simulate(system, [load], seconds=OFFLINE_SECONDS)[0][0]
     return simulate_peak(system, load, (), (), SearchOptions())[0][0]

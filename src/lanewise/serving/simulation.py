@@ -17,7 +17,7 @@ from lanewise.perf.flow_demand import FlowDemand, flow_classes, flow_demand, flo
 from lanewise.perf.latency import latency
 from lanewise.perf.sharing import FlowClass, native_errors, network_of
 from lanewise.serving.load import ServiceLoad, check, gpus_of
-from lanewise.serving.times import ServiceTimes, service_times
+from lanewise.serving.times import ServiceTimes, gpu_part, service_times
 from lanewise.topology.model import System
 
 # What passes before a copy's first byte: on an H200 (PCIe Gen5) 150,528 B copied one by one reach 27.3 GB/s, one large
@@ -207,7 +207,7 @@ def alone_rate(item: FlowDemand) -> float:
 def _serve(system: System, load: ServiceLoad) -> Deployment:
     check(load)
     gpus = gpus_of(system, load)
-    times = tuple(_times(system, gpu, load) for gpu in gpus)
+    times = tuple(service_times(gpu_part(system, gpu), load.workload, load.mode, load.networked) for gpu in gpus)
     ends = [load.frontend or _host(system, gpu) for gpu in gpus]
     inward = flow_demands(system, [Flow(end, gpu) for end, gpu in zip(ends, gpus, strict=True)])
     # Answers are small: planned one by one, they do not slow the queries' copies as two full streams would.
@@ -217,15 +217,6 @@ def _serve(system: System, load: ServiceLoad) -> Deployment:
     pools = tuple(range(len(gpus))) if one_by_one else tuple(hosts.index(end) for end in ends)
     batch = load.largest if load.batch is not None else min(times_of_gpu.batch for times_of_gpu in times)
     return Deployment(load, batch, gpus, times, tuple(inward), tuple(outward), pools)
-
-
-def _times(system: System, gpu: str, load: ServiceLoad) -> ServiceTimes:
-    part = system.part(gpu)
-    if part is None:
-        raise InputError(
-            f"{gpu} names no part, so its service rate is unknown", hint="give it a part in the description"
-        )
-    return service_times(part, load.workload, load.mode, load.networked)
 
 
 def _host(system: System, gpu: str) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanewise.catalog import Part
-from lanewise.errors import InputError, unknown_name
+from lanewise.errors import unknown_name
 from lanewise.perf.flow import Flow
 from lanewise.perf.predict import Prediction, predict
 from lanewise.perf.resources import weakest
-from lanewise.serving.load import ServiceLoad, gpus_of
-from lanewise.serving.times import service_times, software_cost, stated_rate
-from lanewise.serving.workload import Workload, workload
+from lanewise.serving.load import ServiceLoad, check_frontend, gpus_of
+from lanewise.serving.times import gpu_part, service_times, software_cost, stated_rate
+from lanewise.serving.workload import Workload
 from lanewise.topology.model import System
 
 MODES = ("server", "offline")
@@ -33,48 +33,35 @@ class ServiceRate:
     prediction: Prediction
 
 
-def closed(system: System, name: str | Workload, mode: str = "server", host: str | None = None) -> ServiceRate:
-    """The service with load generator and GPUs in one host; InputError for a GPU of unknown service rate."""
-    return _rate(system, ServiceLoad(workload(name), scenario=mode, host=host))
+def steady_rate(system: System, load: ServiceLoad) -> ServiceRate:
+    """The rate of a service, its queries from its own host or over the fabric from `load.frontend`.
 
-
-def network(
-    system: System, name: str | Workload, mode: str = "server", host: str | None = None, frontend: str = "frontend"
-) -> ServiceRate:
-    """The service with its load from `frontend`: bytes cross the fabric, software takes time for each query."""
-    return _rate(system, ServiceLoad(workload(name), scenario=mode, host=host, frontend=frontend))
-
-
-def _rate(system: System, load: ServiceLoad) -> ServiceRate:
+    InputError for a GPU of unknown service rate, UnknownName for a scenario other than server and offline.
+    """
     if load.scenario not in MODES:
         raise unknown_name("mode", load.scenario, MODES)
-    workload = load.workload
-    flows = [_flow(system, load, gpu) for gpu in gpus_of(system, load)]
-    prediction = predict(system, flows)
+    prediction = predict(system, [service_flow(system, load, gpu) for gpu in gpus_of(system, load)])
     slowest = min(prediction.flows, key=lambda flow: flow.rate)
     basis = weakest([slowest.basis, *(flow.basis for flow in prediction.flows)])
-    return ServiceRate(
-        workload,
-        prediction.total / workload.bytes_in,
-        prediction.total,
-        slowest.limit,
-        basis,
-        slowest.rests_on,
-        prediction,
-    )
+    qps = prediction.total / load.workload.bytes_in
+    return ServiceRate(load.workload, qps, prediction.total, slowest.limit, basis, slowest.rests_on, prediction)
 
 
-def _flow(system: System, load: ServiceLoad, gpu: str) -> Flow:
-    part, workload = system.part(gpu), load.workload
-    if part is None:
-        raise InputError(
-            f"{gpu} names no part, so its service rate is unknown", hint="give it a part in the description"
-        )
-    rate, basis, rests = service_rate(part, workload, load.mode, load.networked)
-    source = load.frontend or system.device(gpu).host or ""
+def service_flow(system: System, load: ServiceLoad, gpu: str, stated: float | None = None) -> Flow:
+    """The queries of a load to one GPU, capped at what it answers: `stated` queries/s, else what its part says.
+
+    InputError if that is unknown.
+    """
+    host = system.device(gpu).host
+    check_frontend(load.frontend, host)
+    if stated is None:
+        rate, basis, rests = service_rate(gpu_part(system, gpu), load.workload, load.mode, load.networked)
+    else:
+        rate, basis, rests = stated, "calibrated", "stated with the service"
+    part = system.part(gpu)
     return Flow(
-        source, gpu, cap=rate * workload.bytes_in, cap_name=f"GPU service rate ({part.name}, {workload.name})",
-        cap_basis=basis, cap_rests_on=rests,
+        load.frontend or host or "", gpu, cap=rate * load.workload.bytes_in, cap_basis=basis, cap_rests_on=rests,
+        cap_name=f"GPU service rate ({part.name if part else gpu}, {load.workload.name})",
     )  # fmt: skip
 
 

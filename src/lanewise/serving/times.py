@@ -16,6 +16,7 @@ from lanewise.errors import InputError
 from lanewise.perf.resources import cite, weakest
 from lanewise.serving.queues import md1_service
 from lanewise.serving.workload import Workload, workload, workloads
+from lanewise.topology.model import System
 from lanewise.units import readable
 
 RATE_ONLY = (
@@ -83,6 +84,15 @@ def service_times(part: Part, load: str | Workload, mode: str = "server", networ
         bases.append(basis)
         sources.append(source)
     return ServiceTimes(batch, tuple(points), weakest(bases), tuple(sources), doubt, peak)
+
+
+def gpu_part(system: System, gpu: str) -> Part:
+    """The part that says how fast a GPU serves; InputError if the GPU names none."""
+    part = system.part(gpu)
+    if part is None:
+        hint = "give it a part in the description; lanewise plan also takes a rate: '... each 40000 QPS'"
+        raise InputError(f"{gpu} names no part, so its service rate is unknown", hint=hint)
+    return part
 
 
 def own_rate(score: float, load: Workload, mode: str = "server") -> float:

@@ -12,8 +12,9 @@ from lanewise.results.outline import outline
 from lanewise.results.plan import Copies, Service
 from lanewise.results.run import Chart, Drawing, Series
 from lanewise.results.service_result import ServiceResult
-from lanewise.serving import steady
+from lanewise.serving.load import load_of
 from lanewise.serving.peak import under_load
+from lanewise.serving.steady import steady_rate
 from lanewise.studies.context import StudyContext, scenario
 from lanewise.studies.form import ChartForm, DrawingForm, ScenarioForm, StudyForm, SurfaceForm
 from lanewise.studies.rows import ValueKind
@@ -118,5 +119,4 @@ def _prediction(system: System, form: ScenarioForm, name: str) -> Prediction:
     work = scenario(form, name)
     if isinstance(work, Copies):
         return predict(system, work.flows)
-    solve = steady.network if work.division == "network" else steady.closed
-    return solve(system, work.workload, work.mode, work.host).prediction
+    return steady_rate(system, load_of(work.workload, work.mode, work.division, work.host)).prediction
