@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from in_display_units import observation
 
 from lanewise import units
+from lanewise.api.loading import ready_systems
 from lanewise.checking.earlier import from_rows, robust_deviation
 from lanewise.checking.model import ExpectationModel
 from lanewise.checking.verdict import TABLE, Expected, PathResult, Verdict, judge, tolerance_for
 from lanewise.errors import InputError
 from lanewise.results.observation import Observation, Source
-from lanewise.topology.ready import ready_systems
 
 RATES = st.floats(min_value=1e-3, max_value=1e4)
 WIDTHS = st.floats(min_value=0.0, max_value=0.5)

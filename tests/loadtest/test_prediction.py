@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lanewise.catalog.library import read_parts
+from lanewise.catalog import read_parts
 from lanewise.errors import InputError
 from lanewise.loadtest.prediction import PART, SERVICE, DeviceModel, part_file, predict_peak
 from lanewise.serving.queues import md1_peak

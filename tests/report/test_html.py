@@ -9,13 +9,13 @@ from html.parser import HTMLParser
 import pytest
 from report_samples import GEN4, composable, sample_run
 
+from lanewise.api.loading import load_system, ready_systems
 from lanewise.report import page, study_rows, words
 from lanewise.report.html import report_html
 from lanewise.report.plots import plot
 from lanewise.results.observation import Observation, Source
 from lanewise.results.outline import outline
 from lanewise.results.run import Chart, Drawing, Run, Series
-from lanewise.topology.ready import ready_system, ready_systems
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 
@@ -134,7 +134,7 @@ def test_the_page_is_the_same_each_time(run: Run) -> None:
 
 
 def test_all_ready_systems_together_stay_under_the_budget() -> None:
-    drawings = [Drawing(name, outline(ready_system(name))) for name in ready_systems()]
+    drawings = [Drawing(name, outline(load_system(name))) for name in ready_systems()]
     assert len(report_html(sample_run(*drawings)).encode()) < 1_500_000
 
 

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from lanewise.api.loading import load_system, ready_systems
 from lanewise.catalog import Catalog
 from lanewise.errors import UnknownName
 from lanewise.report.draw import _RULE, _sheet, draw
@@ -17,7 +18,6 @@ from lanewise.report.shapes import BoxShape, Canvas, LineShape, TextShape
 from lanewise.results.outline import Outline, outline
 from lanewise.routes.find import route
 from lanewise.topology.model import Device, Kind, Link, LinkKind, System, Volume
-from lanewise.topology.ready import ready_system, ready_systems
 
 
 def system(name: str, devices: list[Device], links: list[Link], **more: object) -> System:
@@ -128,7 +128,7 @@ def loaded(one: System) -> Outline:
 
 
 BUILT = [chain(), server(8), server(16), dgx(), rails(), mesh(), bonded(), storage()]
-READY = [ready_system(name) for name in ready_systems()]
+READY = [load_system(name) for name in ready_systems()]
 ALL = [*BUILT, *READY]
 
 
@@ -287,14 +287,14 @@ def test_a_highlighted_route_crosses_no_text(drawing: Canvas) -> None:
 @pytest.mark.parametrize("make", [plain, loaded, routed, between_gpus])
 @pytest.mark.parametrize("name", ready_systems())
 def test_no_link_of_a_ready_system_crosses_a_text(name: str, make: Callable[[System], Outline]) -> None:
-    drawing = prepare(make(ready_system(name)))
+    drawing = prepare(make(load_system(name)))
     links = [shape for shape in drawing.flat() if isinstance(shape, LineShape) and shape.css_class.startswith("link")]
     clash = [(line.tip, text.text) for line in links for text in texts_of(drawing) if crosses(line, text)]
     assert not clash
 
 
 def test_a_drawing_is_headed_by_the_systems_name_and_its_settings() -> None:
-    name, title = texts_of(prepare(outline(ready_system("composable-server-gen4"))))[:2]
+    name, title = texts_of(prepare(outline(load_system("composable-server-gen4"))))[:2]
     assert name.text == "composable-server-gen4"
     assert title.text == "PRIMERGY CDI v1.0 with L40S GPUs (path 1, gpus 4)"
 
@@ -352,7 +352,7 @@ def test_a_route_over_a_hidden_nvswitch_is_drawn_over_the_one_that_stands_for_it
 
 
 def test_two_wide_hosts_on_a_network_stand_above_and_below_its_switch() -> None:
-    shapes = prepare(outline(ready_system("dgx-a100-network")))
+    shapes = prepare(outline(load_system("dgx-a100-network")))
     boxes = {box.name: box for box in boxes_of(shapes)}
     assert boxes["frontend"].y < boxes["ibswitch"].y < boxes["accelerator"].y
     assert boxes["nic0"].y < boxes["sw0"].y < boxes["cpu0"].y
@@ -360,7 +360,7 @@ def test_two_wide_hosts_on_a_network_stand_above_and_below_its_switch() -> None:
 
 
 def test_unbound_devices_are_told_apart_and_bound_ones_say_for_whom() -> None:
-    shapes = prepare(outline(ready_system("composable-server-two-hosts")))
+    shapes = prepare(outline(load_system("composable-server-two-hosts")))
     assert any("unbound" in box.css_class for box in boxes_of(shapes))
     said = {text.text for text in texts_of(shapes)}
     assert {"for host0", "not bound", "not bound to a host"} <= said

@@ -3,10 +3,10 @@
 import pytest
 from route_systems import build
 
+from lanewise.api.loading import load_system
 from lanewise.errors import UnknownName
 from lanewise.routes.find import route
 from lanewise.routes.matrix import class_matrix
-from lanewise.topology.ready import ready_system
 
 TYPICAL = """
       gpu0  gpu1  gpu2  gpu3  gpu4  gpu5  gpu6  gpu7  ib0  CPU   NUMA
@@ -85,13 +85,13 @@ nic0  NODE  NODE  X     cpu0  0
     ],
 )
 def test_published_machines_show_these_classes(name, shown):
-    assert class_matrix(ready_system(name)).show() == shown.strip("\n")
+    assert class_matrix(load_system(name)).show() == shown.strip("\n")
 
 
 def test_a_fabric_is_shown_as_the_two_sockets_see_it_and_noted_where_data_takes_it():
     names = ["gpu0", "gpu1", "roc0", "ssd1"]
-    off = class_matrix(ready_system("pax-storage-fabric", {"cross_domain": 0}), names)
-    on = class_matrix(ready_system("pax-storage-fabric", {"cross_domain": 1}), names)
+    off = class_matrix(load_system("pax-storage-fabric", {"cross_domain": 0}), names)
+    on = class_matrix(load_system("pax-storage-fabric", {"cross_domain": 1}), names)
     assert off.cells == on.cells
     assert off.cells == (
         ("X", "PIX", "SYS", "SYS"),
@@ -113,7 +113,7 @@ def test_acs_is_hidden_in_the_matrix_and_told_in_a_note():
 
 
 def test_all_gpus_of_an_nvswitch_machine_are_joined_by_all_its_links():
-    matrix = class_matrix(ready_system("dgx-a100"))
+    matrix = class_matrix(load_system("dgx-a100"))
     gpus = [f"gpu{i}" for i in range(8)]
     assert {matrix.cell(a, b) for a in gpus for b in gpus if a != b} == {"NV12"}
     assert [matrix.cell("gpu0", f"nic{i}") for i in range(8)] == ["PIX"] * 2 + ["NODE"] * 2 + ["SYS"] * 4

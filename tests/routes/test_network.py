@@ -3,11 +3,11 @@
 import pytest
 from route_systems import build, way
 
+from lanewise.api.loading import load_system
 from lanewise.errors import InputError, UnknownName, Unreachable
 from lanewise.routes.endpoints import endpoint
 from lanewise.routes.find import route, routes
 from lanewise.routes.model import Via
-from lanewise.topology.ready import ready_system
 
 HOSTS = {"cpu0": "a", "gpu0": "a", "nic0": "a", "ssd0": "a", "cpu1": "b", "gpu1": "b", "nic1": "b"}
 TWO_HOSTS = "cpu0 -- sw0 -- gpu0, sw0 -- nic0 .. net0, sw0 -- ssd0, cpu1 -- sw1 -- gpu1, sw1 -- nic1 .. net0"
@@ -58,7 +58,7 @@ def test_a_card_itself_may_be_an_end():
 
 
 def test_sockets_of_one_host_may_also_meet_over_the_network():
-    found = routes(ready_system("cirrascale-2cpu-2ib"), "gpu0", "gpu4")
+    found = routes(load_system("cirrascale-2cpu-2ib"), "gpu0", "gpu4")
     assert found[0].via is Via.STAGED
     over_ib = next(each for each in found if each.via is Via.NETWORK)
     assert way(over_ib) == "gpu0 - riser0 - cpu0 - ib0 - ibswitch - ib1 - cpu1 - riser1 - gpu4"
@@ -67,7 +67,7 @@ def test_sockets_of_one_host_may_also_meet_over_the_network():
 
 @pytest.mark.parametrize("cards", [1, 2, 4, 8])
 def test_every_card_of_a_dgx_serves_as_many_gpus(cards):
-    system = ready_system("dgx-a100-network", {"nics": cards})
+    system = load_system("dgx-a100-network", {"nics": cards})
     used = [route(system, "frontend", f"gpu{i}").nodes for i in range(8)]
     pairs = [tuple(node for node in nodes if "nic" in node) for nodes in used]
     assert {f"f{near}" for _, near in pairs} == {far for far, _ in pairs}
@@ -76,7 +76,7 @@ def test_every_card_of_a_dgx_serves_as_many_gpus(cards):
 
 
 def test_memory_is_taken_where_the_card_of_the_rail_is():
-    system = ready_system("dgx-a100-network")
+    system = load_system("dgx-a100-network")
     assert endpoint(system, "frontend", "gpu0") == "fcpu0"
     assert endpoint(system, "frontend", "gpu7") == "fcpu1"
 

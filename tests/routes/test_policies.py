@@ -3,10 +3,11 @@
 import pytest
 from route_systems import build, way
 
+from lanewise.api.loading import load_system
 from lanewise.routes.find import route, routes
-from lanewise.routes.matrix import Peers, class_matrix, peer_groups, peers
+from lanewise.routes.matrix import Peers, class_matrix, peers
 from lanewise.routes.model import Via
-from lanewise.topology.ready import ready_system
+from lanewise.topology.model import Kind, System
 
 SWITCH = "cpu0 -- sw0 -- gpu0, sw0 -- gpu1, sw0 -- ssd0, sw0 -- nic0"
 DEEP = "cpu0 -- sw0 -- sw1 -- gpu0, sw1 -- gpu1, sw0 -- sw2 -- gpu2"
@@ -154,8 +155,8 @@ def test_acs_and_translation_keep_peers_out_of_the_fabric():
 
 
 def test_the_published_fabric():
-    off = route(ready_system("pax-storage-fabric", {"cross_domain": 0}), "ssd1", "gpu0")
-    on = route(ready_system("pax-storage-fabric", {"cross_domain": 1}), "ssd1", "gpu0")
+    off = route(load_system("pax-storage-fabric", {"cross_domain": 0}), "ssd1", "gpu0")
+    on = route(load_system("pax-storage-fabric", {"cross_domain": 1}), "ssd1", "gpu0")
     assert (way(off), off.cls) == ("ssd1 - pax1 - cpu1 - cpu0 - pax0 - gpu0", "SYS")
     assert (way(on), on.cls) == ("ssd1 - pax1 - pax0 - gpu0", "PXB")
 
@@ -173,6 +174,20 @@ def test_every_pair_of_gpus_is_a_peer_or_says_why_not():
     )
 
 
+def peer_groups(system: System) -> tuple[tuple[str, ...], ...]:
+    """The GPUs in groups of which all members are peers of each other, in the order of the description."""
+    apart = {(pair.a, pair.b) for pair in peers(system) if not pair.allowed}
+    groups: list[list[str]] = []
+    for gpu in system.of_kind(Kind.GPU):
+        fitting = (group for group in groups if all((mate, gpu) not in apart for mate in group))
+        home = next(fitting, None)
+        if home is None:
+            groups.append([gpu])
+        else:
+            home.append(gpu)
+    return tuple(map(tuple, groups))
+
+
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [
@@ -186,7 +201,7 @@ def test_every_pair_of_gpus_is_a_peer_or_says_why_not():
     ],
 )
 def test_peer_groups_of_published_machines(name, sizes):
-    assert [len(group) for group in peer_groups(ready_system(name))] == sizes
+    assert [len(group) for group in peer_groups(load_system(name))] == sizes
 
 
 def test_unbound_gpus_and_gpus_of_two_hosts_are_no_peers():

@@ -7,14 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from route_systems import build, way
 
+from lanewise.api.loading import load_system, ready_systems
 from lanewise.routes.classify import class_of
-from lanewise.routes.find import route, routes
+from lanewise.routes.find import route, routes, sharers
 from lanewise.routes.matrix import class_matrix
 from lanewise.routes.model import Via
 from lanewise.routes.paths import root_of, turns_at_cpu
-from lanewise.routes.shared import shared_links
 from lanewise.topology.model import Kind, LinkKind
-from lanewise.topology.ready import ready_system, ready_systems
 
 ENDS = (Kind.GPU, Kind.SSD, Kind.NIC)
 MEDIA = (LinkKind.PCIE, LinkKind.FABRIC)
@@ -140,7 +139,7 @@ def test_the_matrix_is_symmetric(system):
 
 @pytest.mark.parametrize("name", ready_systems())
 def test_every_pair_of_a_ready_system_has_routes(name):
-    system = ready_system(name)
+    system = load_system(name)
     bound = [n for n in system.of_kind(*ENDS, Kind.RAID) if system.device(n).host is not None]
     for a in bound[:12]:
         for b in bound[:12]:
@@ -186,19 +185,12 @@ def test_a_gpu_on_nvlinks_of_a_cpu_reaches_memory_over_them():
 
 
 def test_routes_share_the_uplink_of_their_switch():
-    system = ready_system("cirrascale-typical")
-    found = [route(system, "host0", f"gpu{i}") for i in (0, 1, 2)]
-    shared = shared_links(found)
-    assert {key[:2]: len(users) for key, users in shared.items()} == {("cpu0", "sw0"): 2}
-    assert shared_links(found[1:]) == {}
-    there, back = route(system, "gpu0", "gpu2"), route(system, "gpu2", "gpu0")
-    assert shared_links([there, back]) == {}
-
-
-def test_a_route_that_crosses_a_link_twice_shares_it_once():
-    system = build("cpu0 -- sw0 -- gpu0, sw0 -- gpu1, sw0 -- gpu2")
-    found = [route(system, "gpu0", "gpu1", p2p=False), route(system, "gpu2", "gpu1", p2p=False)]
-    assert {key[:2] for key in shared_links(found)} == {("sw0", "cpu0"), ("cpu0", "sw0"), ("sw0", "gpu1")}
+    system = load_system("cirrascale-typical")
+    shared = sharers(system, route(system, "host0", "gpu0"))
+    (users,) = (found for key, found in shared.items() if key[:2] == ("cpu0", "sw0"))
+    pairs = {(user.src, user.dst) for user in users}
+    assert ("cpu0", "gpu1") in pairs
+    assert not pairs & {("cpu0", "gpu0"), ("cpu0", "gpu2"), ("gpu1", "cpu0"), ("gpu0", "cpu0")}
 
 
 def test_systems_on_another_catalogue_know_their_own_peer_scopes():

@@ -12,14 +12,14 @@ from inline_snapshot import snapshot
 from made_systems import SYSTEMS, made
 from system_facts import facts
 
+from lanewise.api.loading import load_system
 from lanewise.errors import LanewiseError
 from lanewise.topology.compose import attach, detach
 from lanewise.topology.model import Kind, System
 from lanewise.topology.read import read_system
-from lanewise.topology.ready import ready_system
 from lanewise.topology.write import write_system
 
-TWO = ready_system("composable-server-two-hosts")
+TWO = load_system("composable-server-two-hosts")
 
 
 def refused(action: Callable[[], System]) -> str:
@@ -42,7 +42,7 @@ def test_a_gpu_moves_from_one_host_to_the_other() -> None:
 
 
 def test_a_device_joins_the_nearest_domain_of_the_host_and_leaves_it_again() -> None:
-    fabric = ready_system("pax-storage-fabric")
+    fabric = load_system("pax-storage-fabric")
     free = detach(fabric, "gpu1")
     assert free.domain_of("gpu1") is None
     domain = attach(free, "gpu1", "host0").domain_of("gpu1")
@@ -51,7 +51,7 @@ def test_a_device_joins_the_nearest_domain_of_the_host_and_leaves_it_again() -> 
 
 
 def test_a_cable_moves_below_another_switch_and_trains_again() -> None:
-    chassis = detach(ready_system("falcon-4010-xeon"), "gpu3")
+    chassis = detach(load_system("falcon-4010-xeon"), "gpu3")
     moved = attach(chassis, "gpu3", "host0", at="cpu1")
     link = next(link for link in moved.links if link.b == "gpu3")
     assert (link.a, link.gen, link.lanes, link.port) == ("cpu1", 3, 16, "rp0")
@@ -135,7 +135,7 @@ hint:  move its cable too, with --at fabric\
 
 
 def test_a_place_without_lanes_left() -> None:
-    server = detach(ready_system("cirrascale-typical"), "gpu7")
+    server = detach(load_system("cirrascale-typical"), "gpu7")
     assert refused(lambda: attach(server, "gpu7", "host0", at="sw0")) == snapshot("""\
 error: cirrascale-typical.yaml:18: 'sw0' (pex8747) has 48 PCIe lanes; its links need 64
 hint:  use fewer or narrower links at 'sw0'\

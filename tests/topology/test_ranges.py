@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanewise.errors import FormatError, LanewiseError
-from lanewise.topology.arithmetic import evaluate, fill, holds
 from lanewise.topology.ranges import expand, fold
+from lanewise.topology.scope import evaluate, fill, holds
 
 STEM = st.from_regex(r"[a-z_]{1,4}", fullmatch=True)
 SPAN = st.tuples(st.integers(0, 30), st.integers(0, 5))

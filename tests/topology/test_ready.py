@@ -8,11 +8,12 @@ import pytest
 from jsonschema import Draft202012Validator
 from system_facts import facts
 
+from lanewise import package_data
+from lanewise.api.loading import load_system, ready_systems
 from lanewise.errors import UnknownName
+from lanewise.topology.form import json_schema
 from lanewise.topology.model import Kind, System
 from lanewise.topology.read import read_system
-from lanewise.topology.ready import ready_system, ready_systems, ready_text
-from lanewise.topology.schema import json_schema
 from lanewise.topology.write import write_system
 from lanewise.yaml_positions import load
 
@@ -39,10 +40,10 @@ MISSION = {
 
 def variants(name: str) -> list[System]:
     """A ready system at all its parameter values."""
-    parameters = ready_system(name).parameters.values()
+    parameters = load_system(name).parameters.values()
     values = [p.values or range(p.minimum, p.maximum + 1) for p in parameters]
     names = [p.name for p in parameters]
-    return [ready_system(name, dict(zip(names, chosen, strict=True))) for chosen in product(*values)]
+    return [load_system(name, dict(zip(names, chosen, strict=True))) for chosen in product(*values)]
 
 
 def test_all_systems_of_the_mission_are_there() -> None:
@@ -51,13 +52,13 @@ def test_all_systems_of_the_mission_are_there() -> None:
 
 def test_a_system_that_is_not_there_is_named_with_the_nearest() -> None:
     with pytest.raises(UnknownName) as caught:
-        ready_text("dgx-a10")
+        package_data.text("systems", "dgx-a10", "ready system")
     assert caught.value.hint.startswith("did you mean dgx-a100")
 
 
 @pytest.mark.parametrize("name", ready_systems())
 def test_it_bears_the_name_of_its_file_and_says_where_it_is_from(name: str) -> None:
-    system = ready_system(name)
+    system = load_system(name)
     assert (system.name, bool(system.title), bool(system.source)) == (name, True, True)
     assert system.assumptions
 
@@ -72,25 +73,25 @@ def test_it_reads_at_all_parameter_values_and_writes_what_it_read(name: str) -> 
 @pytest.mark.parametrize("name", ready_systems())
 def test_it_and_its_rewriting_fit_the_schema(name: str) -> None:
     validator = Draft202012Validator(json_schema())
-    for text in (ready_text(name)[0], write_system(ready_system(name))):
+    for text in (package_data.text("systems", name, "ready system")[0], write_system(load_system(name))):
         validator.validate(load(text, "x").data)
 
 
 def test_gpus_of_the_no_switch_box_are_spread_over_both_sockets() -> None:
     for gpus in range(1, 9):
-        system = ready_system("tx2550-m7-h100-nvl", {"gpus": gpus})
+        system = load_system("tx2550-m7-h100-nvl", {"gpus": gpus})
         below = [link.a for link in system.links if link.b.startswith("gpu")]
         assert (below.count("cpu0"), below.count("cpu1")) == ((gpus + 1) // 2, gpus // 2)
         assert all(link.gen == 5 for link in system.links if link.b.startswith("gpu"))
 
 
 def test_an_l40s_trains_to_gen4_in_a_gen5_slot() -> None:
-    assert {link.gen for link in ready_system("tx2550-m7-l40s").links if link.gen} == {4}
+    assert {link.gen for link in load_system("tx2550-m7-l40s").links if link.gen} == {4}
 
 
 @pytest.mark.parametrize("path", [1, 2, 3, 4])
 def test_the_path_of_the_composable_server_has_that_many_fabric_switches(path: int) -> None:
-    system = ready_system("composable-server-gen4", {"path": path, "gpus": 8})
+    system = load_system("composable-server-gen4", {"path": path, "gpus": 8})
     hops = [device for device in system.devices.values() if device.part == "cdi-gen4-fabric-switch"]
     assert len(hops) == path
     assert {link.a for link in system.links if link.b.startswith("gpu")} == {f"hop{path}"}
@@ -98,13 +99,13 @@ def test_the_path_of_the_composable_server_has_that_many_fabric_switches(path: i
 
 
 def test_the_gen3_host_slows_only_its_own_link_of_the_chassis() -> None:
-    gens = {name: [link.gen for link in ready_system(name).links if link.gen] for name in ready_systems()}
+    gens = {name: [link.gen for link in load_system(name).links if link.gen] for name in ready_systems()}
     assert gens["falcon-4010-xeon"] == [3, 4, 4, 4, 4, 4]
     assert gens["falcon-4010-epyc"] == [4, 4, 4, 4, 4, 4]
 
 
 def test_the_dgx_has_two_gpus_and_two_cards_at_each_switch() -> None:
-    system = ready_system("dgx-a100")
+    system = load_system("dgx-a100")
     for switch in ("sw0", "sw1", "sw2", "sw3"):
         kinds = sorted(system.device(link.b).kind for link in system.links_at(switch) if link.a == switch)
         assert kinds == ["gpu", "gpu", "nic", "nic"]
@@ -113,7 +114,7 @@ def test_the_dgx_has_two_gpus_and_two_cards_at_each_switch() -> None:
 
 def test_the_frontend_and_the_accelerator_meet_only_at_the_network_switch() -> None:
     for nics in range(1, 9):
-        system = ready_system("dgx-a100-network", {"nics": nics})
+        system = load_system("dgx-a100-network", {"nics": nics})
         assert len(system.of_kind(Kind.NIC, host="frontend")) == nics
         assert len(system.of_kind(Kind.NIC, host="accelerator")) == nics
         assert len(system.of_kind(Kind.GPU, host="accelerator")) == 8
@@ -122,7 +123,7 @@ def test_the_frontend_and_the_accelerator_meet_only_at_the_network_switch() -> N
 
 def test_cross_domain_peers_are_a_parameter_of_the_storage_fabric() -> None:
     for setting in (0, 1):
-        system = ready_system("pax-storage-fabric", {"cross_domain": setting})
+        system = load_system("pax-storage-fabric", {"cross_domain": setting})
         assert system.policies.cross_domain_p2p is bool(setting)
     assert [len(volume.drives) for volume in system.volumes.values()] == [4, 4]
     first = system.domain_of("gpu0")
@@ -134,7 +135,7 @@ def test_cross_domain_peers_are_a_parameter_of_the_storage_fabric() -> None:
 
 
 def test_the_workstation_has_its_gpus_on_two_root_ports_of_one_bridge() -> None:
-    links = [link for link in ready_system("puget-wrx90").links if link.b.startswith("gpu")]
+    links = [link for link in load_system("puget-wrx90").links if link.b.startswith("gpu")]
     assert [(link.port, link.bridge) for link in links] == [("rp0", "c0"), ("rp1", "c0")]
 
 

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from lanewise import package_data
+from lanewise.api.loading import ready_systems
 from lanewise.errors import LanewiseError
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
-from lanewise.topology.ready import ready_systems, ready_text
 
 DOCS = Path(__file__).parents[2] / "docs"
-TEXTS = st.sampled_from([ready_text(name)[0] for name in ready_systems()])
+TEXTS = st.sampled_from([package_data.text("systems", name, "ready system")[0] for name in ready_systems()])
 WORDS = [
     "[",
     "]",
@@ -88,13 +89,12 @@ def test_the_example_of_the_reference_reads() -> None:
         assert read_system(block, "system-format.md", {"gpus": 2}).links
 
 
-def test_the_steps_of_the_guide_make_a_system() -> None:
+def test_the_description_of_the_guide_reads() -> None:
     text = (DOCS / "guides/describe-a-system.md").read_text()
-    steps = re.findall(r"```yaml\n(.*?)```", text[: text.index("## Find out")], re.S)
-    assert len(steps) == 4
-    assert len(read_system("".join(step.replace("\n   ", "\n")[3:] for step in steps), "guide.md").links) == 6
+    description = text.partition("<<'EOF'\n")[2].partition("EOF\n")[0]
+    assert len(read_system(description, "guide.md").links) == 6
 
 
 @pytest.mark.parametrize("name", ready_systems())
 def test_every_ready_system_reads_back_from_windows_line_ends(name: str) -> None:
-    assert read_or_refuse(ready_text(name)[0].replace("\n", "\r\n")) is not None
+    assert read_or_refuse(package_data.text("systems", name, "ready system")[0].replace("\n", "\r\n")) is not None

@@ -11,10 +11,10 @@ from inline_snapshot import snapshot
 from made_systems import SYSTEMS
 from system_facts import facts
 
+from lanewise.api.loading import load_system
 from lanewise.errors import LanewiseError
 from lanewise.topology.model import Kind, Link, LinkKind, System
 from lanewise.topology.read import read_system
-from lanewise.topology.ready import ready_system
 from lanewise.topology.speeds import read_positive, write_quantity
 from lanewise.topology.write import write_system
 
@@ -43,7 +43,7 @@ def test_any_host_and_numa_node_survive(system: System, data: st.DataObject) -> 
     st.lists(st.sampled_from(["off", "null", "1:30", "+0", "{x}", "a: b", "- c", "'q'", "#d", "1e3"]), max_size=4),
 )
 def test_any_words_survive(title: str, assumptions: list[str]) -> None:
-    system = replace(ready_system("h200-pair"), title=title, source=title, assumptions=tuple(assumptions))
+    system = replace(load_system("h200-pair"), title=title, source=title, assumptions=tuple(assumptions))
     assert facts(read_system(write_system(system), "w.yaml")) == facts(system)
 
 
@@ -53,7 +53,7 @@ def test_quantities_are_exact(value: float, unit: str) -> None:
 
 
 def test_a_system_is_written_as_a_person_would() -> None:
-    assert write_system(ready_system("pax-storage-fabric")) == snapshot("""\
+    assert write_system(load_system("pax-storage-fabric")) == snapshot("""\
 lanewise: 1
 system: pax-storage-fabric
 title: NVMe volumes to GPU memory over a PAX fabric
@@ -92,20 +92,20 @@ assumptions:
 
 
 def test_a_written_system_says_that_its_parameters_are_fixed() -> None:
-    text = write_system(ready_system("composable-server-gen4", {"path": 4}))
+    text = write_system(load_system("composable-server-gen4", {"path": 4}))
     assert read_system(text, "w.yaml", {"path": 4}).settings["path"] == 4
     with pytest.raises(LanewiseError, match="written out with path = 4"):
         read_system(text, "w.yaml", {"path": 1})
 
 
 def test_unknown_speeds_stay_unknown() -> None:
-    system = ready_system("h200-pair")
+    system = load_system("h200-pair")
     bare = replace(system, links=(Link("cpu0", "gpu0", LinkKind.PCIE, port="rp7", bridge="x"), *system.links[1:]))
     assert facts(read_system(write_system(bare), "w.yaml")) == facts(bare)
 
 
 def test_a_name_that_the_format_cannot_hold_is_refused() -> None:
-    system = ready_system("h200-pair")
+    system = load_system("h200-pair")
     odd = replace(system, devices={**system.devices, "a b": replace(system.device("nvs"), name="a b")})
     with pytest.raises(LanewiseError, match="cannot be a name"):
         write_system(odd)

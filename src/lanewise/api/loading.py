@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lanewise import package_data
 from lanewise.catalog import builtin, read_parts
 from lanewise.errors import unknown_name
 from lanewise.files import read_file
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
 
 def ready_systems() -> list[str]:
     """Names of the systems that come with Lanewise."""
-    from lanewise.topology.ready import ready_systems as names
-
-    return names()
+    return list(package_data.names("systems"))
 
 
 def ready_studies() -> list[str]:
@@ -52,9 +51,9 @@ def load_catalog(parts: Sequence[str | Path] = ()) -> Catalog:
 def load_system(ref: str | Path, settings: Mapping[str, int] | None = None, catalog: Catalog | None = None) -> System:
     """A ready system by name or a description file by path, with its parameters set; LanewiseError if it is wrong."""
     from lanewise.topology.read import read_system
-    from lanewise.topology.ready import ready_text
 
-    text, file = ready_text(str(ref)) if str(ref) in ready_systems() else _own(ref, "system", ready_systems())
+    ready = package_data.names("systems")
+    text, file = package_data.text("systems", str(ref), "system") if str(ref) in ready else _own(ref, "system", ready)
     return read_system(text, file, settings or {}, catalog if catalog is not None else builtin())
 
 

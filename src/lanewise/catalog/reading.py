@@ -1,11 +1,15 @@
-"""From a part file's text to drafts, from drafts to parts; docs/reference/catalogue.md has the format."""
+"""Reads part files, those that ship with Lanewise and a user's own: from text to drafts, from drafts to parts.
+
+docs/reference/catalogue.md has the format.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
-from lanewise import units
+from lanewise import package_data, units
 from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
 from lanewise.catalog.model import Catalog, Figure, Part, check_figure, plain_name
 from lanewise.errors import Contradiction, FormatError, LanewiseError, Location, error_location
@@ -95,6 +99,18 @@ class Resolver:
             return self._part(sibling)
         with error_location(draft.location):
             return self.base().get(draft.extends)
+
+
+@cache
+def builtin() -> Catalog:
+    """The parts that ship with Lanewise, read once from the package's own data files."""
+    files = [package_data.text("parts", name, "part file") for name in package_data.names("parts")]
+    return Resolver([draft for file in files for draft in read_drafts(*file)], Catalog).catalog()
+
+
+def read_parts(text: str, file: str, base: Catalog | None = None) -> Catalog:
+    """The parts of one file; `extends` may name any part of `base` (or that ships); InputError with line."""
+    return Resolver(read_drafts(text, file), builtin if base is None else lambda: base).catalog()
 
 
 def _draft(node: YamlNode) -> Draft:

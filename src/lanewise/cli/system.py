@@ -69,7 +69,7 @@ def schema(options: OutputOptions) -> None:
     """Print the JSON Schema of descriptions, for editors."""
     import json
 
-    from lanewise.topology.schema import json_schema
+    from lanewise.topology.form import json_schema
 
     _write(json.dumps(json_schema(), indent=2), options.output)
 

@@ -1,4 +1,4 @@
-"""Finds routes: the one that data takes by default, and every sensible one between two ends."""
+"""Finds routes: the one that data takes by default, every sensible one between two ends, and which share links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from itertools import pairwise
 from lanewise.errors import Unreachable, error_location
 from lanewise.routes.classify import LOCAL, NET, class_of, rank, topo_class
 from lanewise.routes.endpoints import ends
-from lanewise.routes.memo import memoized
 from lanewise.routes.model import Route, Via
 from lanewise.routes.network import CardPair, pairs
 from lanewise.routes.paths import (
@@ -17,6 +16,7 @@ from lanewise.routes.paths import (
     NVLINKS,
     SOCKETS,
     Hops,
+    memoized,
     over_roots,
     root_of,
     shortest,
@@ -50,6 +50,16 @@ def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
         by_path.setdefault((candidate.hops, candidate.via, *(stage.dst for stage in candidate.stages)), candidate)
     rest = [candidate for candidate in by_path.values() if candidate is not first]
     return (first, *sorted(rest, key=_preference))
+
+
+def sharers(system: System, crossing: Route) -> dict[tuple[str, str, str], tuple[Route, ...]]:
+    """For each link direction of a route: the default routes of other pairs of GPUs, cards and memory that cross it."""
+    ends = (crossing.src, crossing.dst)
+    others = [(other, {hop.key for hop in other.hops}) for other in _default_routes(system)]
+    return {
+        hop.key: tuple(other for other, keys in others if hop.key in keys and (other.src, other.dst) != ends)
+        for hop in crossing.hops
+    }
 
 
 @memoized
@@ -204,3 +214,16 @@ def _above_roots(system: System, a: str, b: str, direct: Route) -> Iterator[Rout
     near, far = root_of(system, a)[0], root_of(system, b)[0]
     for memories in [(near,), (far,), (near, far)] if near != far else [(near,)]:
         yield _staged(system, a, b, memories, direct.cls, "")
+
+
+def _default_routes(system: System) -> Iterator[Route]:
+    """Between all GPUs, cards and host memories that reach each other, both ways."""
+    devices = system.of_kind(Kind.GPU, Kind.NIC)
+    memories = [host for host in system.hosts if system.of_kind(Kind.CPU, host=host)]
+    pairs = [(a, b) for a in devices for b in devices if a != b]
+    pairs += [pair for memory in memories for device in devices for pair in ((memory, device), (device, memory))]
+    for a, b in pairs:
+        try:
+            yield route(system, a, b)
+        except Unreachable:
+            continue

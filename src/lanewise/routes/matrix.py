@@ -75,20 +75,6 @@ def peers(system: System) -> tuple[Peers, ...]:
     return tuple(Peers(a, b, not reason, reason) for a, b, reason in verdicts)
 
 
-def peer_groups(system: System) -> tuple[tuple[str, ...], ...]:
-    """The GPUs in groups of which all members are peers of each other, in the order of the description."""
-    apart = {(pair.a, pair.b) for pair in peers(system) if not pair.allowed}
-    groups: list[list[str]] = []
-    for gpu in system.of_kind(Kind.GPU):
-        fitting = (group for group in groups if all((mate, gpu) not in apart for mate in group))
-        home = next(fitting, None)
-        if home is None:
-            groups.append([gpu])
-        else:
-            home.append(gpu)
-    return tuple(map(tuple, groups))
-
-
 def _why_not_peers(system: System, a: str, b: str) -> str:
     try:
         first = route(system, a, b)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from lanewise.errors import Unreachable
 from lanewise.routes.classify import class_of, rank
-from lanewise.routes.memo import memoized
-from lanewise.routes.paths import NETWORK, Hops, over_roots, reach, shortest
+from lanewise.routes.paths import NETWORK, Hops, memoized, over_roots, reach, shortest
 from lanewise.routes.rules import peer_hops
 from lanewise.topology.model import Kind, System
 

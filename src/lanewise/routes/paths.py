@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import shlex
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import TypeVar, TypeVarTuple
+from weakref import WeakKeyDictionary
 
+from lanewise import package_data
 from lanewise.errors import Unreachable
-from lanewise.routes.memo import memoized
 from lanewise.routes.model import Hop, reversed_hops
-from lanewise.topology.model import Device, Kind, LinkKind, System
-from lanewise.topology.ready import ready_systems
+from lanewise.topology.model import Device, Kind, LinkKind, System, SystemLayout
 
 Hops = tuple[Hop, ...]
 TREE = frozenset({LinkKind.PCIE})
@@ -31,6 +33,24 @@ _FORWARDS = {
     LinkKind.NETWORK: (Kind.NETSWITCH,),
 }
 MAX_PATHS, MAX_STEPS = 8, 4000
+_Args = TypeVarTuple("_Args")
+_Result = TypeVar("_Result")
+
+
+def memoized(function: Callable[[System, *_Args], _Result]) -> Callable[[System, *_Args], _Result]:
+    """A `function` of a system and hashable arguments that computes each result once; errors are not kept."""
+    tables: WeakKeyDictionary[SystemLayout, dict[tuple[object, ...], _Result]] = WeakKeyDictionary()
+
+    @wraps(function)
+    def cached(system: System, *args: *_Args) -> _Result:
+        table = tables.get(system.layout)
+        if table is None:
+            table = tables.setdefault(system.layout, {})
+        if args not in table:
+            table[args] = function(system, *args)
+        return table[args]
+
+    return cached
 
 
 def passes(system: System, into: Hop, out: Hop) -> bool:
@@ -126,7 +146,7 @@ def root_of(system: System, name: str) -> tuple[str, Hops]:
 def _reference(system: System, device: Device) -> str:
     """A system as a command takes it: the name of a ready system, or its file."""
     file = device.location.file if device.location else ""
-    own = file and not (file == f"{system.name}.yaml" and system.name in ready_systems())
+    own = file and not (file == f"{system.name}.yaml" and system.name in package_data.names("systems"))
     return shlex.quote(file) if own else system.name
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from lanewise.routes.classify import bridges
-from lanewise.routes.memo import memoized
 from lanewise.routes.model import Hop
-from lanewise.routes.paths import FABRIC, Hops, over_roots, root_of, shortest, turns_at_cpu
+from lanewise.routes.paths import FABRIC, Hops, memoized, over_roots, root_of, shortest, turns_at_cpu
 from lanewise.topology.model import Kind, LinkKind, System
 
 DEFAULT_SCOPE = "root-complex"

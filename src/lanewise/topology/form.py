@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 from pydantic.config import JsonDict
@@ -132,3 +132,11 @@ class SystemForm(Form):
     volumes: dict[str, VolumeForm] = Field({}, description="logical volumes over drives")
     policies: PoliciesForm = Field(PoliciesForm.model_construct(), description="what is allowed")
     assumptions: list[StrictStr] = Field([], description="what is assumed, not published")
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema of a system description, draft 2020-12, made from the models that validate it."""
+    schema = SystemForm.model_json_schema(by_alias=True)
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "Lanewise system description"
+    return schema

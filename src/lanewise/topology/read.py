@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lanewise.catalog import Catalog
+from lanewise.catalog import Catalog, builtin
 from lanewise.errors import Contradiction
 from lanewise.topology.binding import StatedHosts, name_ports, reached_by, settle_hosts
 from lanewise.topology.expand_devices import ENDPOINTS, read_devices
@@ -34,7 +34,7 @@ def read_system(text: str, file: str, settings: Mapping[str, int] = _NONE, catal
     form = validate(document)
     parameters = read_parameters(form, document)
     chosen = settle(parameters, form.settings, settings, document)
-    scope = Scope(document, chosen, catalog if catalog is not None else _builtin())
+    scope = Scope(document, chosen, catalog if catalog is not None else builtin())
     hosts = read_hosts(form, scope)
     devices = read_devices(form, hosts, scope)
     scope.problems.finish()
@@ -62,12 +62,6 @@ def read_system(text: str, file: str, settings: Mapping[str, int] = _NONE, catal
         settings=chosen,
         assumptions=tuple(form.assumptions),
     )
-
-
-def _builtin() -> Catalog:
-    from lanewise.catalog import builtin
-
-    return builtin()
 
 
 def _links(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> list[Link]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lanewise import expressions
 from lanewise.errors import Contradiction, FormatError, Location, UnknownName, unknown_name
-from lanewise.topology.arithmetic import evaluate, fill, holds
 from lanewise.topology.model import Parameter
 from lanewise.topology.problems import Problems
 from lanewise.topology.ranges import check_name, expand
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from lanewise.catalog import Catalog
     from lanewise.topology.form import ParameterForm, SystemForm
     from lanewise.yaml_positions import YamlDocument
+
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_FUNCTIONS = {"min": lambda *numbers: min(numbers), "max": lambda *numbers: max(numbers)}
 
 
 @dataclass(slots=True)
@@ -53,6 +57,24 @@ class Scope:
     def location(self, *path: str | int) -> Location:
         """The position of a key or a list entry."""
         return self.document.key_location(*path)
+
+
+def fill(text: str, values: Mapping[str, int]) -> str:
+    """`text` with every `{expression}` replaced by its value; FormatError or UnknownName if it cannot."""
+    filled = _BRACES.sub(lambda match: str(evaluate(match[1], values)), text)
+    if "{" in filled or "}" in filled:
+        raise FormatError(f"a brace in '{text}' has no partner", hint="write {parameter} or {parameter-1}")
+    return filled
+
+
+def evaluate(text: str, values: Mapping[str, int]) -> int:
+    """The value of an arithmetic expression over parameters; FormatError or UnknownName otherwise."""
+    return int(expressions.evaluate(text, expressions.ARITHMETIC, values, _FUNCTIONS))
+
+
+def holds(text: str, values: Mapping[str, int]) -> bool:
+    """Whether a condition such as 'path >= 3 and gpus > 1' is true; FormatError or UnknownName otherwise."""
+    return bool(evaluate(text, values))
 
 
 def read_parameters(form: SystemForm, document: YamlDocument) -> dict[str, Parameter]:

@@ -8,10 +8,10 @@ from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, heading, render_table
 from lanewise.report.text.matrices import render_classes
 from lanewise.report.words import link_speed, plural
+from lanewise.routes.find import sharers
 from lanewise.routes.matrix import ClassMatrix as ClassMatrix
 from lanewise.routes.matrix import Peers
 from lanewise.routes.model import Route
-from lanewise.routes.shared import sharers
 from lanewise.topology.model import System
 
 
