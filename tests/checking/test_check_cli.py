@@ -203,7 +203,7 @@ def _stand_in(monkeypatch: pytest.MonkeyPatch, **rates: float) -> None:
 
     cuda = Cuda(duplex=103e9, peer=396e9, **{"link": 55.5e9, **rates})
     monkeypatch.setattr(gpu, "open_gpus", lambda: gpu.GpuProbe(cuda, Path("/nowhere")))
-    monkeypatch.setattr("lanewise.api.host.measure_host", lambda *_, **__: iter(()))
+    monkeypatch.setattr("lanewise.api.measure.measure_host", lambda *_, **__: iter(()))
     monkeypatch.setattr("lanewise.api.discovery.discover", _no_devices)
 
 

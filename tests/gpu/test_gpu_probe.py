@@ -250,7 +250,7 @@ def test_what_cannot_be_measured_is_refused(flows: str, ask: dict[str, object], 
 
 def test_python_gets_samples_of_typed_flows(monkeypatch: pytest.MonkeyPatch) -> None:
     probe = GpuProbe(Cuda(), Path("/nowhere"))  # type: ignore[arg-type]
-    monkeypatch.setattr("lanewise.api.gpu.gpu_probe", lambda: probe)
+    monkeypatch.setattr("lanewise.api.measure.gpu_probe", lambda: probe)
     run = lanewise.as_measured_run(lanewise.measure_gpu("gpu0->gpu1, host->gpu0"), probe.conditions())
     assert values(list(run.rows)) == pytest.approx({"gpu0->gpu1": 400, "host0->gpu0": 50})
     assert run.machine["CUDA driver"] == "13.0"

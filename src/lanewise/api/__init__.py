@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from lanewise.api.checking import as_checked_run, check, check_data, check_metrics
 from lanewise.api.discovery import capture, discover
-from lanewise.api.gpu import measure_gpu
-from lanewise.api.host import measure_host
 from lanewise.api.loading import (
     load_catalog,
     load_run,
@@ -25,7 +23,7 @@ from lanewise.api.loading import (
     system_from,
 )
 from lanewise.api.loadtest import loadtest_peak, loadtest_run
-from lanewise.api.network import measure_network
+from lanewise.api.measure import measure_gpu, measure_host, measure_network, measure_storage
 from lanewise.api.provenance import doctor
 from lanewise.api.readers import read_results
 from lanewise.api.runs import (
@@ -41,7 +39,6 @@ from lanewise.api.runs import (
 from lanewise.api.selftest import loadtest_selftest
 from lanewise.api.services import peak, predict_service, serve, simulate, trace
 from lanewise.api.speed import finish_times, matrix, predict
-from lanewise.api.storage import measure_storage
 from lanewise.api.studies import calibrate, new_study, run_studies
 from lanewise.api.sweep import as_sweep_run, loadtest_sweep, loadtest_training, sweep_data
 from lanewise.api.systems import all_routes, attach, class_matrix, detach, draw, peers, plan, route

@@ -74,8 +74,7 @@ def gather(files: Paths) -> MachineEvidence:
 
 def quick_samples(notes: list[str]) -> Iterator[Sample]:
     """This machine's copies, measured quickly: memory of the host, and GPUs where a driver is; else `notes` say why."""
-    from lanewise.api.gpu import measure_gpu
-    from lanewise.api.host import measure_host
+    from lanewise.api.measure import measure_gpu, measure_host
     from lanewise.options.sampling import SamplingRule
 
     quick = SamplingRule(least=3, most=5, width=0.02)

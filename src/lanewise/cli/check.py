@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from lanewise import files
-from lanewise.cli import terminal
-from lanewise.cli.measure import recorder
+from lanewise.cli import recorder, terminal
 from lanewise.cli.option_group import option_group
 from lanewise.cli.shared import Json
 from lanewise.errors import InputError

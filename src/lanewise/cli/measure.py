@@ -1,0 +1,140 @@
+"""`lanewise measure`: what this machine's data paths deliver."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lanewise.cli import recorder, terminal
+from lanewise.cli.option_group import option_group
+from lanewise.cli.shared import Command, Json, QuickGroup
+from lanewise.options.measure_gpu import MeasureGpuOptions
+from lanewise.options.measure_host import MeasureHostOptions
+from lanewise.options.measure_network import MeasureNetworkOptions
+from lanewise.options.measure_storage import MeasureStorageOptions
+from lanewise.options.record import RecordOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from lanewise.probes.storage.session import StorageProgress
+    from lanewise.results.sample import Sample
+
+app = typer.Typer(
+    cls=QuickGroup,
+    help="Measure the data paths of this machine; Ctrl-C keeps the samples up to then.",
+    no_args_is_help=True,
+)
+
+
+@app.command(cls=Command, short_help="Memory copies by NUMA node and thread count.")
+@option_group
+def host(options: MeasureHostOptions, record_options: RecordOptions, json: Json = None) -> None:
+    """Copy, read and write this machine's memory between its NUMA nodes, and time single loads."""
+    from lanewise.api.measure import host_probe
+
+    probe = host_probe()
+    recorder.record(probe.run(options), record_options, json, probe.conditions())
+
+
+@app.command(cls=Command, short_help="Copies between hosts and GPUs, peers, latency; any flows at once.")
+@option_group
+def gpu(
+    options: MeasureGpuOptions,
+    record_options: RecordOptions,
+    list_cases: Annotated[
+        bool, typer.Option("--list", help="List the cases and what each shows; measure nothing.")
+    ] = False,
+    json: Json = None,
+) -> None:
+    """Measure copies between this machine's hosts and GPUs; without options host and GPU, all pairs, and latencies."""
+    from lanewise.api.measure import gpu_cases, gpu_probe
+    from lanewise.probes.gpu.probe import skipped_cases
+
+    if list_cases:
+        from dataclasses import asdict
+
+        from lanewise.report.text.listings import render_cases
+
+        return terminal.print_text(render_cases, [asdict(case) for case in gpu_cases(options.case_names)])
+    probe = gpu_probe()
+    selected = gpu_cases(options.case_names) if options.case_names else ()
+    skipped = skipped_cases(selected, probe.measurements(options))
+    if skipped:
+        terminal.note(f"skipped, for want of a second GPU: {', '.join(skipped)}")
+    recorder.record(probe.run(options), record_options, json, probe.conditions())
+    return None
+
+
+@app.command(cls=Command, short_help="Files or volumes into host or GPU memory.")
+@option_group
+def storage(options: MeasureStorageOptions, record_options: RecordOptions, json: Json = None) -> None:
+    """Read files or volumes into memory by several modes; nothing of yours is ever written to."""
+    from lanewise.api.measure import storage_probe
+
+    samples = storage_probe(_storage_progress()).run(options)
+    recorder.record(_with_storage_warnings(samples), record_options, json)
+
+
+@app.command(cls=Command, short_help="Bandwidth and latency between two processes or hosts.")
+@option_group
+def network(
+    options: MeasureNetworkOptions,
+    record_options: RecordOptions,
+    listen: Annotated[
+        bool, typer.Option("--listen", help="Answer clients here, on loopback unless an address is named.")
+    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="With --listen: end after one client.")] = False,
+    json: Json = None,
+) -> None:
+    """Measure bandwidth or latency between two processes or hosts over TCP or RDMA verbs.
+
+    One side runs with --listen, the other names it; without an address two processes measure loopback.
+    """
+    from lanewise.api.measure import listen_network, network_probe
+
+    if listen:
+        return listen_network(options.address or "", side=options, once=once, say=terminal.note)
+    recorder.record(network_probe().run(options), record_options, json)
+    return None
+
+
+def _with_storage_warnings(samples: Iterator[Sample]) -> Iterator[Sample]:
+    """The same samples; each warning about them is printed once, as soon as it is known."""
+    printed = set()
+    with closing(samples):  # type: ignore[type-var]
+        for sample in samples:
+            for text in _storage_warnings(sample):
+                if text not in printed:
+                    terminal.note(text)
+                printed.add(text)
+            yield sample
+
+
+def _storage_warnings(sample: Sample) -> Iterator[str]:
+    engine, mode = sample.how["engine"], sample.how["mode"]
+    if "no io_uring" in engine:
+        yield f"warning: read by {engine}\nhint:    figures are those of threads with one I/O each, often lower"
+    if mode == "cuFile compat":
+        yield (
+            "warning: cuFile runs in COMPAT MODE: it reads into host memory and copies on; nothing goes straight to "
+            "the GPU\nhint:    load nvidia-fs (modprobe nvidia-fs), on a file system that GPUDirect Storage supports"
+        )
+    if "holes" in sample.note:
+        yield f"warning: {sample.note}\nhint:    measure a file that is all on the drive"
+
+
+def _storage_progress() -> Callable[[StorageProgress], None] | None:
+    """Shows current rates in one line that is written over; None without a terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(progress: StorageProgress) -> None:
+        rates = "  ".join(f"{name} {rate / 1e9:.2f}" for name, rate in progress.rates.items())
+        parts = f"   {rates}" if len(progress.rates) > 1 else ""
+        terminal.status(f"{progress.stage}: {sum(progress.rates.values()) / 1e9:.2f} GB/s{parts}")
+
+    return show
