@@ -17,10 +17,8 @@ from in_display_units import sample
 
 from lanewise import api
 from lanewise.checking.checkup import Checkup, check
-from lanewise.checking.model import ExpectationModel
-from lanewise.checking.record import data
-from lanewise.checking.suspects import Machine
 from lanewise.errors import InputError
+from lanewise.report.check_json import check_json
 from lanewise.results.observation import Observation
 from lanewise.results.run import Run
 from lanewise.results.sample import Sample
@@ -142,8 +140,7 @@ def test_every_key_of_the_json_stands_in_its_reference():
 def _checked(system: System) -> Checkup:
 
     rows = made.rows(system, made.HOST_COPIES)
-    model = ExpectationModel(system)
-    return check([replace(rows[0], value=3.0), *rows[1:]], Machine(), model.expect, model)
+    return check([replace(rows[0], value=3.0), *rows[1:]], target=system)
 
 
 def test_metrics_are_written_whole_with_types_and_escaped_labels(lanewise: Lanewise, tmp_path: Path, system: System):
@@ -183,7 +180,7 @@ def test_this_machine_is_checked_without_any_file_by_the_real_command(tmp_path: 
 def test_the_same_from_python(tmp_path: Path):
     (tmp_path / "p2p.txt").write_text(P2P)
     found = api.check([tmp_path / "p2p.txt"], "falcon-4010-xeon")
-    assert data(found)["counts"]["slow"] == 2
+    assert check_json(found)["counts"]["slow"] == 2
 
 
 def test_two_dates_of_measured_rows_are_compared(lanewise: Lanewise, tmp_path: Path, system: System):

@@ -15,10 +15,9 @@ from discovery.made_captures import FAULTS, write_capture
 from made_machines import EVERY_COPY, HOST_COPIES, Plan
 
 from lanewise import api
-from lanewise.checking import change as changes
-from lanewise.checking.checkup import Checkup, Finding, check, expected_system
-from lanewise.checking.model import ExpectationModel
-from lanewise.checking.suspects import Machine
+from lanewise.checking import changes
+from lanewise.checking.checkup import Checkup, Finding, check
+from lanewise.checking.machine_causes import MachineState
 from lanewise.checking.verdict import Verdict
 from lanewise.results.conditions import Conditions, LinkState
 from lanewise.results.observation import Observation
@@ -32,11 +31,8 @@ def healthy(tmp_path: Path) -> System:
     return api.discover([made.write_sys(tmp_path / "healthy")]).system
 
 
-def judged(machine: Machine, rows: list[Observation]) -> Checkup:
-    system = expected_system(machine, None)
-    assert system is not None
-    model = ExpectationModel(system)
-    return check(rows, machine, model.expect, model)
+def judged(machine: MachineState, rows: list[Observation]) -> Checkup:
+    return check(rows, machine)
 
 
 def from_files(tmp_path: Path, plan: Plan, rows: list[Observation]) -> Checkup:
@@ -72,20 +68,20 @@ def test_a_link_at_x8_is_found_in_the_capture_alone(tmp_path: Path):
 
 
 def test_a_link_at_x8_explains_every_slow_copy_of_its_gpu_and_no_other_is_slow(tmp_path: Path, healthy: System):
-    really = changes.narrower("gpu1", 4, 8).system(healthy)
+    really = changes.link_speed("gpu1", 4, 8).system(healthy)
     found = from_files(tmp_path, Plan(lanes={"gpu1": 8}), made.rows(really, EVERY_COPY))
     finding = only(found)
     assert finding.kind == "slow"
     assert "gpu1's link runs at Gen4 x8" in finding.title
     assert finding.causes[0].explains
-    assert finding.causes[0].suspect.evidence
+    assert finding.causes[0].evidence
     touched = {flow for flow in EVERY_COPY if "gpu1" in flow}
     assert slow_flows(found) <= touched
     assert {"host0->gpu1", "gpu1->host0", "gpu0->gpu1"} <= slow_flows(found)
 
 
 def test_a_link_at_2_5_gt_s_under_load_is_read_from_the_row_and_explains_it(tmp_path: Path, healthy: System):
-    really = changes.narrower("gpu2", 1, 16).system(healthy)
+    really = changes.link_speed("gpu2", 1, 16).system(healthy)
     rows = [
         replace(row, how={**row.how, "link under load": "gpu2 Gen1 x16" if "gpu2" in row.flow else "Gen4 x16"})
         for row in made.rows(really, HOST_COPIES)
@@ -97,12 +93,12 @@ def test_a_link_at_2_5_gt_s_under_load_is_read_from_the_row_and_explains_it(tmp_
 
 
 def test_a_capture_under_load_shows_2_5_gt_s_as_a_fault_and_an_idle_one_does_not():
-    def machine(busy: bool | None) -> Machine:
+    def machine(busy: bool | None) -> MachineState:
         link = LinkState("gpu0", "0000:00:01.0", 4, 16, 1, 16, busy, "capture", "cpu0", 4, 16, 4, 16)
-        return Machine(None, Conditions(links=(link,), under_load=busy))
+        return MachineState(None, Conditions(links=(link,), under_load=busy))
 
     def findings(busy: bool | None) -> tuple[Finding, ...]:
-        return check([], machine(busy), lambda row: pytest.fail("no row"), None).findings
+        return check([], machine(busy)).findings
 
     assert [each.title for each in findings(True)] == [
         "gpu0's link runs at Gen1 x16 below 0000:00:01.0 (both ends support Gen4 x16)"
@@ -112,8 +108,8 @@ def test_a_capture_under_load_shows_2_5_gt_s_as_a_fault_and_an_idle_one_does_not
 
 def test_a_narrow_link_whose_port_is_unknown_may_be_the_slot_and_is_no_fault():
     link = LinkState("gpu0", "", 4, 16, 4, 8, None, "lspci.txt:7 LnkSta", device_gen=4, device_lanes=16)
-    machine = Machine(None, Conditions(links=(link,)))
-    assert check([], machine, lambda row: pytest.fail("no row"), None).findings == ()
+    machine = MachineState(None, Conditions(links=(link,)))
+    assert check([], machine).findings == ()
 
 
 def test_an_idle_link_at_2_5_gt_s_is_no_fault_beside_good_copies(tmp_path: Path, healthy: System):
@@ -122,10 +118,10 @@ def test_an_idle_link_at_2_5_gt_s_is_no_fault_beside_good_copies(tmp_path: Path,
 
 
 def test_an_idle_capture_at_2_5_gt_s_is_blamed_when_the_copies_fit_it(tmp_path: Path, healthy: System):
-    really = changes.narrower("gpu2", 1, 16).system(healthy)
+    really = changes.link_speed("gpu2", 1, 16).system(healthy)
     finding = only(from_files(tmp_path, Plan(gens={"gpu2": 1}), made.rows(really, HOST_COPIES)))
     assert "gpu2's link runs at Gen1 x16" in finding.title
-    assert finding.causes[0].suspect.evidence
+    assert finding.causes[0].evidence
 
 
 def test_acs_below_one_switch_is_a_fault_of_the_capture_alone(tmp_path: Path):
@@ -144,11 +140,10 @@ def test_acs_is_told_beside_copies_that_do_not_feel_it(tmp_path: Path, healthy: 
 def test_acs_that_slows_peers_explains_them_and_spares_host_copies():
     # The chassis is faster than its host, so peers feel the way over the root port.
     system = api.load_system("falcon-4010-xeon")
-    really = changes.redirected(frozenset({"chassis"})).system(system)
+    really = changes.acs_redirection(frozenset({"chassis"})).system(system)
     flows = [f"gpu{a}->gpu{b}" for a in range(4) for b in range(4) if a != b]
-    model = ExpectationModel(system)
-    finding = only(found := check([*made.rows(really, flows), *made.rows(really, HOST_COPIES)], Machine(really),
-                                  model.expect, model))  # fmt: skip
+    rows = [*made.rows(really, flows), *made.rows(really, HOST_COPIES)]
+    finding = only(found := check(rows, MachineState(really), system))
     assert finding.title.startswith("ACS at chassis")
     assert finding.causes[0].explains
     assert slow_flows(found) == set(flows)
@@ -166,8 +161,7 @@ def test_a_buffer_on_the_wrong_numa_node_explains_slow_copies():
     rows = made.rows(system, ["host0->gpu0", "host0->gpu1"])
     far = replace(rows[0], value=made.rows(system, ["host0:1->gpu0"])[0].value)
     far = replace(far, how={**far.how, "NUMA node": "1"})
-    model = ExpectationModel(system)
-    found = check([far, rows[1]], Machine(), model.expect, model)
+    found = check([far, rows[1]], target=system)
     assert found.rows[0].verdict is Verdict.SLOW, "the socket link is slower than a copy"
     assert found.findings[0].title == "the host buffer lay on NUMA node 1, gpu0 hangs at node 0"
     assert found.findings[0].causes[0].explains
@@ -191,31 +185,30 @@ def test_a_missing_gpu_is_found_against_the_description(tmp_path: Path, healthy:
 
 
 def test_a_narrow_slot_is_found_against_the_description(tmp_path: Path, healthy: System):
-    narrow = changes.narrower("gpu0", 4, 8).system(healthy)
-    machine = Machine(system=narrow)
-    model = ExpectationModel(healthy)
+    narrow = changes.link_speed("gpu0", 4, 8).system(healthy)
+    machine = MachineState(system=narrow)
     rows = made.rows(narrow, HOST_COPIES)
-    finding = only(check(rows, machine, model.expect, model, healthy))
+    finding = only(check(rows, machine, healthy))
     assert "gpu0 can be no more than Gen4 x8" in finding.title
     assert finding.causes[0].explains
 
 
 @pytest.mark.parametrize(("gen", "lanes"), [(3, 16), (2, 16), (4, 4), (4, 2)])
 def test_a_slower_link_that_nobody_saw_is_supposed_where_the_model_fits_it(healthy: System, gen: int, lanes: int):
-    really = changes.narrower("gpu3", gen, lanes).system(healthy)
-    finding = only(found := judged(Machine(healthy), made.rows(really, HOST_COPIES)))
+    really = changes.link_speed("gpu3", gen, lanes).system(healthy)
+    finding = only(found := judged(MachineState(healthy), made.rows(really, HOST_COPIES)))
     assert slow_flows(found) == {"host0->gpu3", "gpu3->host0"}
-    assert finding.causes[0].suspect.key == ("link", "gpu3")
-    assert not finding.causes[0].suspect.evidence
+    assert finding.causes[0].key == ("link", "gpu3")
+    assert not finding.causes[0].evidence
 
 
 def test_a_supposed_fault_of_all_is_not_blamed_where_a_fine_row_speaks_against_it(healthy: System):
     rows = made.rows(healthy, [flow for flow in HOST_COPIES if flow != "host0->gpu0"])
     half = made.rows(healthy, ["host0->gpu0"])[0]
     rows.append(replace(half, value=(half.value or 0.0) / 2))
-    finding = next(each for each in judged(Machine(healthy), rows).findings if each.kind == "slow")
+    finding = next(each for each in judged(MachineState(healthy), rows).findings if each.kind == "slow")
     # gpu0->host0 runs at full rate, so its link cannot be the cause; that it is alone among its siblings is seen.
-    assert finding.causes[0].suspect.key == ("alone", "gpu0")
+    assert finding.causes[0].key == ("alone", "gpu0")
 
 
 CAPTURES = {
@@ -236,9 +229,9 @@ def test_the_fault_of_a_capture_is_the_only_finding(tmp_path: Path, fault: str):
     found = api.check([write_capture(tmp_path / "machine.tar.gz", fault)])
     finding = only(found)
     key, title = CAPTURES[fault]
-    assert (finding.kind, finding.causes[0].suspect.key[0]) == ("fault", key)
+    assert (finding.kind, finding.causes[0].key[0]) == ("fault", key)
     assert finding.title.startswith(title)
-    assert finding.causes[0].suspect.evidence
+    assert finding.causes[0].evidence
     assert found.exit_code == 1
 
 

@@ -12,27 +12,27 @@ from in_display_units import observation
 
 from lanewise import units
 from lanewise.api.loading import ready_systems
-from lanewise.checking.earlier import from_rows, robust_deviation
-from lanewise.checking.model import ExpectationModel
-from lanewise.checking.verdict import TABLE, Expected, PathResult, Verdict, judge, tolerance_for
+from lanewise.checking.expectation import ExpectationModel, expect_earlier, expectation, robust_deviation
+from lanewise.checking.verdict import TOLERANCES, Expectation, PathResult, Verdict, judge
 from lanewise.errors import InputError
 from lanewise.results.observation import Observation, Source
 
 RATES = st.floats(min_value=1e-3, max_value=1e4)
 WIDTHS = st.floats(min_value=0.0, max_value=0.5)
-BASES = st.sampled_from(sorted(TABLE))
+BASES = st.sampled_from(sorted(TOLERANCES))
 
 
 def row(value: float | None, unit: str = "GB/s", metric: str = "goodput", **more: object) -> Observation:
     return observation("copy", "host0->gpu0", metric, value, unit, Source.MEASURED, **more)  # type: ignore[arg-type]
 
 
-def expected(value: float, width: float = 0.0, basis: str = "calibrated") -> Expected:
-    return Expected(value * 1e9, value * 1e9 * (1 - width), value * 1e9 * (1 + width), basis)
+def expected(value: float, width: float = 0.0, basis: str = "calibrated") -> Expectation:
+    interval = (value * 1e9 * (1 - width), value * 1e9 * (1 + width))
+    return expectation(row(None), basis, value * 1e9, interval)
 
 
-def judged(measured: float | None, wanted: Expected, unit: str = "GB/s") -> PathResult:
-    return judge(row(measured, unit), wanted, tolerance_for(wanted))
+def judged(measured: float | None, wanted: Expectation, unit: str = "GB/s") -> PathResult:
+    return judge(row(measured, unit), wanted)
 
 
 @given(RATES, RATES, RATES, WIDTHS, BASES)
@@ -52,8 +52,8 @@ def test_the_expected_value_itself_is_always_fine(value: float, width: float, ba
 def test_the_tolerance_is_the_same_above_and_below(value: float, basis: str, beside: float):
     wanted = expected(value, 0.0, basis)
     below, above = (judged(value * (1 + sign * beside), wanted) for sign in (-1, 1))
-    if abs(beside - TABLE[basis].share) > 1e-9:
-        assert (below.verdict is Verdict.OK) == (above.verdict is Verdict.OK) == (beside < TABLE[basis].share)
+    if abs(beside - TOLERANCES[basis].share) > 1e-9:
+        assert (below.verdict is Verdict.OK) == (above.verdict is Verdict.OK) == (beside < TOLERANCES[basis].share)
 
 
 @given(RATES, RATES, st.sampled_from(["GB/s", "MB/s", "GiB/s", "Gb/s", "B/s"]))
@@ -65,14 +65,14 @@ def test_a_verdict_does_not_depend_on_the_unit(measured: float, value: float, un
 
 
 def test_a_longer_time_is_slow_and_a_shorter_one_fast():
-    wanted = Expected(10e-6, 10e-6, 10e-6, "latency")
-    verdicts = [judge(row(time, "us", "latency"), wanted, tolerance_for(wanted)).verdict for time in (3, 10, 17)]
+    wanted = expectation(row(None, "us", "latency"), "latency", 10e-6)
+    verdicts = [judge(row(time, "us", "latency"), wanted).verdict for time in (3, 10, 17)]
     assert verdicts == [Verdict.FAST, Verdict.OK, Verdict.SLOW]
 
 
 def test_a_row_without_a_value_failed_with_its_reason_and_one_without_expectation_is_unknown():
-    failed = judge(row(None, note="waived: one GPU"), expected(10), TABLE["calibrated"])
-    unknown = judge(row(10), Expected(None, note="no figure"), None)
+    failed = judge(row(None, note="waived: one GPU"), expected(10))
+    unknown = judge(row(10), expectation(row(10), note="no figure"))
     assert (failed.verdict, failed.note) == (Verdict.FAILED, "waived: one GPU")
     assert (unknown.verdict, unknown.note) == (Verdict.UNKNOWN, "no figure")
 
@@ -89,45 +89,46 @@ def test_what_the_model_predicts_of_any_ready_system_is_fine_on_it(name: str):
     for flow in flows:
         seen = observation(flow, flow, "goodput", 1.0, "GB/s", Source.MEASURED)
         wanted = model.expect(seen)
-        if wanted.value is not None:
-            measured = observation(flow, flow, "goodput", wanted.value / 1e9, "GB/s", Source.MEASURED)
-            assert judge(measured, wanted, tolerance_for(wanted)).verdict is Verdict.OK, flow
+        value = wanted[0].value
+        if value is not None:
+            measured = observation(flow, flow, "goodput", value / 1e9, "GB/s", Source.MEASURED)
+            assert judge(measured, wanted).verdict is Verdict.OK, flow
 
 
 @given(st.lists(RATES, min_size=3, max_size=9))
 def test_the_median_machine_of_a_class_is_fine(values: list[float]):
     middle = statistics.median(values)
-    rows = from_rows([(f"m{n}.json", [row(value)]) for n, value in enumerate(values)])
-    wanted = rows.expect(row(middle))
-    assert wanted.basis == "class"
-    assert judge(row(middle), wanted, tolerance_for(wanted)).verdict is Verdict.OK
+    rows = expect_earlier([(f"m{n}.json", [row(value)]) for n, value in enumerate(values)])
+    wanted = rows(row(middle))
+    assert wanted[1] == TOLERANCES["class"]
+    assert judge(row(middle), wanted).verdict is Verdict.OK
 
 
 def test_one_bad_machine_of_five_does_not_move_its_class():
     good = [50.0, 50.2, 49.9, 50.1]
-    rows = from_rows([(f"m{n}.json", [row(value)]) for n, value in enumerate([*good, 12.0])])
+    rows = expect_earlier([(f"m{n}.json", [row(value)]) for n, value in enumerate([*good, 12.0])])
     assert robust_deviation([*good, 12.0]) < 0.2
     for value, verdict in ((12.0, Verdict.SLOW), *((each, Verdict.OK) for each in good)):
-        wanted = rows.expect(row(value))
-        assert judge(row(value), wanted, tolerance_for(wanted)).verdict is verdict
+        wanted = rows(row(value))
+        assert judge(row(value), wanted).verdict is verdict
 
 
 def test_an_earlier_run_is_matched_by_flow_settings_and_method_and_two_are_no_class():
     before = row(50.0, settings={"bytes": 1 << 28}, how={"engine": "copy engine"})
-    rows = from_rows([("before.json", [before])])
-    assert rows.expect(before).value == 50e9
-    assert rows.expect(row(50.0, settings={"bytes": 1 << 20}, how={"engine": "copy engine"})).value is None
-    assert rows.expect(row(50.0, settings={"bytes": 1 << 28}, how={"engine": "SM"})).value is None
+    rows = expect_earlier([("before.json", [before])])
+    assert rows(before)[0].value == 50e9
+    assert rows(row(50.0, settings={"bytes": 1 << 20}, how={"engine": "copy engine"}))[0].value is None
+    assert rows(row(50.0, settings={"bytes": 1 << 28}, how={"engine": "SM"}))[0].value is None
     with pytest.raises(InputError, match="two machines do not say which of them is right"):
-        from_rows([("a.json", [before]), ("b.json", [before])])
+        expect_earlier([("a.json", [before]), ("b.json", [before])])
 
 
 def test_the_guide_shows_the_table_of_tolerances_as_it_is():
     page = (Path(__file__).parents[2] / "docs/guides/check.md").read_text()
-    missing = [t.basis for t in TABLE.values() if f"| {t.basis} | {100 * t.share:.0f} % | {t.why} |" not in page]
+    missing = [t.basis for t in TOLERANCES.values() if f"| {t.basis} | {100 * t.share:.0f} % | {t.why} |" not in page]
     assert missing == []
 
 
 def test_a_missing_percentile_is_unknown_as_nothing_failed():
     lone = row(None, "us", "latency_p99", note="61 I/Os a run are too few")
-    assert judge(lone, expected(10), TABLE["calibrated"]).verdict is Verdict.UNKNOWN
+    assert judge(lone, expected(10)).verdict is Verdict.UNKNOWN

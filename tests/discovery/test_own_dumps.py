@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lanewise.api import discover
-from lanewise.checking.suspects import Machine, suspects
+from lanewise.checking.machine_causes import MachineState, machine_causes
 from lanewise.cli import verbs
 from lanewise.discovery.config import decode
 from lanewise.errors import InputError
@@ -54,8 +54,8 @@ def test_a_real_virtual_machine_with_gpus_replays_and_has_no_fault(own, gpus, pa
     facts = {fact.key: fact.value for fact in found.facts["gpu0"]}
     assert (facts.get("nvlink_version"), facts["gen_now"], facts["lanes_now"]) == ("4.0" if gpus > 1 else None, 5, 16)
     # The driver has no PCI peers between GPUs with NVLink, and needs none.
-    machine = Machine(found.system, found.conditions)
-    assert not [suspect for suspect in suspects(machine, None) if suspect.fault]
+    machine = MachineState(found.system, found.conditions)
+    assert not [suspect for suspect in machine_causes(machine, None) if suspect.fault]
 
 
 def test_lspci_gives_trees_the_slower_end_of_a_link_and_acs(own):

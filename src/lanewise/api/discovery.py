@@ -29,7 +29,8 @@ def discover(
     """
     several = [files] if isinstance(files, (str, Path)) else list(files)
     if several:
-        return _build([reading for path in several for reading in read_dumps(Path(path))], catalog, name or "machine")
+        dumps = [dump for path in several for dump in read_dumps(Path(path))]
+        return from_dumps(dumps, catalog, name or "machine")
     return _of_capture(this_machine(), catalog, name)
 
 
@@ -79,13 +80,14 @@ def this_machine(under_load: bool | None = None) -> Capture:
 def _of_capture(taken: Capture, catalog: Catalog | None, name: str) -> Discovery:
     from lanewise.discovery.dumps import read_capture
 
-    return _build(read_capture(taken), catalog, name or "this-machine")
+    return from_dumps(read_capture(taken), catalog, name or "this-machine")
 
 
-def _build(readings: Sequence[DumpFacts], catalog: Catalog | None, name: str) -> Discovery:
+def from_dumps(dumps: Sequence[DumpFacts], catalog: Catalog | None, name: str) -> Discovery:
+    """The machine that these dumps describe together."""
     from lanewise.discovery.build import discover as build
 
-    return build(readings, catalog if catalog is not None else builtin(), name)
+    return build(dumps, catalog if catalog is not None else builtin(), name)
 
 
 def read_dumps(path: Path) -> tuple[DumpFacts, ...]:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from lanewise.checking.causes import Cause, Symptom, causes
-from lanewise.checking.model import ExpectationModel, too_short
-from lanewise.checking.suspects import Machine, Suspect, intended, suspects
-from lanewise.checking.verdict import Expected, PathResult, Verdict, judge, tolerance_for
+from lanewise.checking.causes import Symptom, causes
+from lanewise.checking.expectation import Expect, ExpectationModel, expect_earlier, nothing_described, too_short
+from lanewise.checking.machine_causes import (
+    Cause,
+    MachineState,
+    machine_causes,
+    non_peers_by_design,
+    with_intended_policies,
+)
+from lanewise.checking.verdict import PathResult, Verdict, judge
+from lanewise.results.conditions import Conditions
 from lanewise.results.observation import Observation
 from lanewise.topology.model import System
 
@@ -19,7 +26,6 @@ MOST_CAUSES = 3
 _FLOW = re.compile(r"[^\s,]+->[^\s,]+")
 # What measures a kind of path again; all others are the GPUs'.
 _AGAIN = {"host memory": "host", "storage": "storage FILE", "network": "network HOST"}
-Expect = Callable[["Observation"], Expected]
 Why = dict[int, tuple[Cause, ...]]
 
 
@@ -39,21 +45,26 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """All rows, the worst first, the findings, notes on what could not be looked at, and rows left `aside` unjudged."""
+    """All rows, the worst first, the findings, notes on what could not be looked at, and rows that nothing judges."""
 
     rows: tuple[PathResult, ...]
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
-    aside: tuple[Observation, ...] = ()
+    not_judged: tuple[Observation, ...] = ()
 
     def count(self, verdict: Verdict) -> int:
         """How many rows have that verdict."""
         return sum(result.verdict is verdict for result in self.rows)
 
     @property
+    def faults(self) -> int:
+        """How many findings make the exit code 1."""
+        return sum(finding.kind in ("fault", Verdict.SLOW) for finding in self.findings)
+
+    @property
     def exit_code(self) -> int:
         """1 if something is wrong, else 3 if something could not be judged, else 0."""
-        if any(finding.kind in ("fault", Verdict.SLOW) for finding in self.findings):
+        if self.faults:
             return WRONG
         open_ones = (Verdict.UNKNOWN, Verdict.FAILED, Verdict.FAST)
         return NOT_JUDGED if not self.rows or any(self.count(verdict) for verdict in open_ones) else FINE
@@ -61,31 +72,40 @@ class Checkup:
 
 def check(
     rows: Iterable[Observation],
-    machine: Machine,
-    expect: Expect,
-    model: ExpectationModel | None,
+    machine: MachineState | None = None,
     target: System | None = None,
-    share: float | None = None,
+    earlier: Sequence[tuple[str, Iterable[Observation]]] = (),
+    tolerance: float | None = None,
+    devices: Mapping[str, str] | None = None,
+    notes: Iterable[str] = (),
 ) -> Checkup:
-    """Judge rows by what is expected of them and say why not; `share` (0..1) takes the place of every tolerance.
+    """Judge measured rows and say why they are not what they should be.
 
-    `model` tells causes apart (None: nothing is known of the machine); `target` is what the machine should be.
+    Expected is what the model predicts on `target`, else on the machine as found with the policies that it should have;
+    or what `earlier` runs measured, by the names of their files. The model tells causes apart in any case. `tolerance`
+    (0..1) takes the place of every tolerance, `devices` has the device that a word in the results means.
     """
-    results = [_judge(row, expect, share) for row in rows]
-    results.sort(key=_badness)
-    machine_suspects = _once(suspects(machine, target))
-    findings = _findings(results, machine, machine_suspects, model) + _open(results)
-    return Checkup(tuple(results), tuple(findings))
+    machine = machine or MachineState()
+    system = target or (with_intended_policies(machine.system) if machine.system is not None else None)
+    by_design = non_peers_by_design(machine) if target is None else frozenset()
+    model = ExpectationModel(system, devices or {}, by_design) if system is not None else None
+    not_judged: list[Observation] = []
+    expect: Expect = nothing_described
+    if earlier:
+        expect = expect_earlier(earlier)
+    elif model is not None:
+        rows, expect = tuple(rows), model.expect
+        not_judged = [row for row in rows if not model.judges(row)]
+        rows = [row for row in rows if model.judges(row)]
+    results = sorted((judge(row, expect(row), tolerance) for row in rows), key=_badness)
+    findings = _findings(results, machine.conditions, machine_causes(machine, target), model) + _open(results)
+    return Checkup(tuple(results), tuple(findings), (*notes, *_not_judged_note(not_judged)), tuple(not_judged))
 
 
-def expected_system(machine: Machine, target: System | None) -> System | None:
-    """What rows are judged by: the system named, else the machine as found with the policies that it should have."""
-    return target or (intended(machine.system) if machine.system is not None else None)
-
-
-def _judge(row: Observation, expect: Expect, share: float | None) -> PathResult:
-    expected = expect(row)
-    return judge(row, expected, tolerance_for(expected, share))
+def _not_judged_note(rows: Sequence[Observation]) -> tuple[str, ...]:
+    kinds = dict.fromkeys(f"{row.metric} of {'short ' * too_short(row)}{row.path or row.flow}" for row in rows)
+    text = f"{len(rows)} row{'s' if len(rows) > 1 else ''} left aside, as the model has no {', '.join(kinds)}"
+    return (f"{text}; an earlier run may have (--expect)",) if rows else ()
 
 
 def _badness(result: PathResult) -> tuple[int, float]:
@@ -95,31 +115,21 @@ def _badness(result: PathResult) -> tuple[int, float]:
     return (order, -max(share, 1 / share) if result.verdict in (Verdict.SLOW, Verdict.FAST) else 0.0)
 
 
-def _once(all_suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
-    by_key: dict[tuple[str, ...], Suspect] = {}
-    for suspect in all_suspects:
-        by_key.setdefault(suspect.key, suspect)
-    return tuple(by_key.values())
-
-
 def _findings(
     results: Sequence[PathResult],
-    machine: Machine,
-    machine_suspects: tuple[Suspect, ...],
+    conditions: Conditions,
+    of_machine: tuple[Cause, ...],
     model: ExpectationModel | None,
 ) -> list[Finding]:
     """The rows that are slow or fast by what explains them, and the faults that explain none."""
     bad = [result for result in results if result.verdict in (Verdict.SLOW, Verdict.FAST)]
-    why = {
-        id(result): causes(Symptom(result, model, machine.conditions, machine_suspects, results))
-        if model is not None
-        else ()
-        for result in bad
-    }
-    findings = [_finding(rows, {id(result): why[id(result)] for result in rows}) for rows in _grouped(bad, why)]
-    blamed = {finding.causes[0].suspect.key for finding in findings if finding.causes}
-    faults = [suspect for suspect in machine_suspects if suspect.fault and suspect.key not in blamed]
-    return findings + [Finding("fault", fault.what, (), (Cause(fault, None, False),), fault.step) for fault in faults]
+    why: Why = {id(result): () for result in bad}
+    if model is not None:
+        why = {id(result): causes(Symptom(result, model, conditions, of_machine, results)) for result in bad}
+    findings = [_finding(rows, why[id(rows[0])]) for rows in _grouped(bad, why)]
+    blamed = {finding.causes[0].key for finding in findings if finding.causes}
+    faults = [cause for cause in of_machine if cause.fault and cause.key not in blamed]
+    return findings + [Finding("fault", fault.what, (), (fault,), fault.step) for fault in faults]
 
 
 def _grouped(bad: Sequence[PathResult], why: Why) -> list[list[PathResult]]:
@@ -133,11 +143,11 @@ def _grouped(bad: Sequence[PathResult], why: Why) -> list[list[PathResult]]:
         support: dict[tuple[object, ...], list[float]] = defaultdict(list)
         for result in remaining:
             for cause in _likeliest(why[id(result)]):
-                support[cause.level, result.verdict, *cause.suspect.key].append(cause.distance(result))
+                support[cause.level, result.verdict, *cause.key].append(cause.distance(result))
         _, verdict, *key = min(support, key=lambda at: (at[0], -len(support[at]), sum(support[at])))
         group = [result for result in remaining if result.verdict is verdict and _has(why[id(result)], tuple(key))]
         for result in group:
-            why[id(result)] = tuple(sorted(why[id(result)], key=lambda cause: cause.suspect.key != tuple(key)))
+            why[id(result)] = tuple(sorted(why[id(result)], key=lambda cause: cause.key != tuple(key)))
         groups.append(group)
         remaining = [result for result in remaining if not any(result is member for member in group)]
     alone: dict[tuple[object, ...], list[PathResult]] = defaultdict(list)
@@ -152,15 +162,15 @@ def _likeliest(ranked: tuple[Cause, ...]) -> list[Cause]:
 
 
 def _has(ranked: tuple[Cause, ...], key: tuple[object, ...]) -> bool:
-    return any(cause.suspect.key == key for cause in _likeliest(ranked))
+    return any(cause.key == key for cause in _likeliest(ranked))
 
 
-def _finding(rows: list[PathResult], why: Why) -> Finding:
+def _finding(rows: list[PathResult], ranked: tuple[Cause, ...]) -> Finding:
     first = rows[0]
-    ranked = why[id(first)]
     if ranked:
-        best = ranked[0].suspect
-        title = best.what if best.evidence or ranked[0].predicted is None else _possible(best)
+        best = ranked[0]
+        supposed = not best.evidence and best.predicted is not None and best.key[0] != "link"
+        title = f"perhaps {best.what}" if supposed else best.what
         return Finding(first.verdict.value, title, tuple(rows), ranked[:MOST_CAUSES], best.step)
     what = "no evidence explains it, and no single change of the model does"
     again = _AGAIN.get(first.row.path, f"gpu --flows '{first.row.flow}'")
@@ -186,26 +196,8 @@ def _step(result: PathResult) -> str:
         return "nvidia-smi topo -p2p r; look at ACS and IOMMU (lanewise check without files reads them)"
     if result.verdict is Verdict.FAILED:
         return "lanewise doctor"
-    if result.value is None:
+    if result.row.value is None:
         return "measure longer (--seconds, or a larger --size)"
     if result.note.startswith("unknown device"):
         return "say which device it is (--as WORD=DEVICE), or name the machine that has it (--system machine.yaml)"
     return "describe the machine with its parts (--system machine.yaml), or --expect EARLIER.json"
-
-
-def with_notes(checkup: Checkup, notes: Iterable[str], aside: Iterable[Observation]) -> Checkup:
-    """The same with notes on what could not be looked at, and the rows that nothing can be expected of."""
-    rows = tuple(aside)
-    if rows:
-        kinds = dict.fromkeys(f"{row.metric} of {'short ' * too_short(row)}{row.path or row.flow}" for row in rows)
-        text = f"{len(rows)} row{'s' if len(rows) > 1 else ''} left aside, as the model has no {', '.join(kinds)}"
-        notes = (*notes, f"{text}; an earlier run may have (--expect)")
-    return replace(checkup, notes=(*checkup.notes, *notes), aside=rows)
-
-
-def _possible(suspect: Suspect) -> str:
-    """A suspect without direct evidence, as a title."""
-    return suspect.what if suspect.key[0] == "link" else f"perhaps {suspect.what}"
-
-
-__all__ = ["FINE", "NOT_JUDGED", "WRONG", "Checkup", "Expect", "Finding", "check", "expected_system", "with_notes"]

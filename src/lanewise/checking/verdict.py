@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeAlias
 
 from lanewise.results.observation import Observation
 
@@ -30,7 +31,10 @@ class Tolerance:
     why: str
 
 
-TABLE = {
+# The same row as predicted, and the tolerance for its basis; without a value, no tolerance, and a note that says why.
+Expectation: TypeAlias = tuple[Observation, Tolerance | None]
+
+TOLERANCES = {
     row.basis: row
     for row in (
         Tolerance("physics", 0.10, "arithmetic of the links; published copies are up to 8 % away from it"),
@@ -47,39 +51,24 @@ TABLE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
-    """What a row should show, in SI: the value, the interval it may lie in, and what that rests on.
+class PathResult:
+    """A measured row with its verdict: its value is fine from `low` to `high` (SI; None where it is not judged).
 
-    `basis` names a row of the table of tolerances. `value` None means that nothing is known, and `note` says why.
+    `expected` is the same row as predicted; without a value nothing is known, and its note says why.
     """
 
-    value: float | None
-    low: float = 0.0
-    high: float = 0.0
-    basis: str = ""
-    limit: str = ""
-    rests_on: tuple[str, ...] = ()
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PathResult:
-    """One row with its verdict: `value` in `unit` (SI), fine from `low` to `high`; None where unknown."""
-
     row: Observation
-    value: float | None
-    unit: str
-    expected: Expected
+    expected: Observation
     tolerance: Tolerance | None
-    low: float | None
-    high: float | None
     verdict: Verdict
+    low: float | None = None
+    high: float | None = None
     note: str = ""
 
     @property
     def share(self) -> float | None:
         """Measured over expected; None where either is unknown."""
-        return self.value / self.expected.value if self.value is not None and self.expected.value else None
+        return self.row.value / self.expected.value if self.row.value is not None and self.expected.value else None
 
     @property
     def range_share(self) -> float | None:
@@ -92,7 +81,16 @@ class PathResult:
     def reached_by(self, value: float) -> bool:
         """Whether another prediction (SI) comes as near to the measured value as a fine row must to its own."""
         share = max(LEAST_SHARE, self.tolerance.share if self.tolerance else 0.0)
-        return self.value is not None and value * (1 - share) <= self.value <= value * (1 + share)
+        return self.row.value is not None and value * (1 - share) <= self.row.value <= value * (1 + share)
+
+    def better_than(self, value: float) -> bool:
+        """Whether the measured value is better than another prediction (SI) by more than the tolerance."""
+        share = self.tolerance.share if self.tolerance else 0.0
+        if self.row.value is None:
+            return False
+        if lower_is_better(self.row.unit):
+            return self.row.value < value * (1 - share)
+        return self.row.value > value * (1 + share)
 
 
 def lower_is_better(unit: str) -> bool:
@@ -100,27 +98,18 @@ def lower_is_better(unit: str) -> bool:
     return unit == "s"
 
 
-def judge(row: Observation, expected: Expected, tolerance: Tolerance | None) -> PathResult:
-    """Whether a row lies in its expectation's interval, widened by the tolerance on both sides alike."""
-    value, unit = row.value, row.unit
-    if value is None:
+def judge(row: Observation, expectation: Expectation, share: float | None = None) -> PathResult:
+    """Whether a row lies in its expected interval, widened by the tolerance, or by `share` (0..1), on both sides."""
+    expected, tolerance = expectation
+    if tolerance is not None and share is not None:
+        tolerance = replace(tolerance, share=share, why="as given with --tolerance")
+    if row.value is None:
         # A percentile that is missing had too few I/Os or messages: nothing went wrong.
         verdict = Verdict.UNKNOWN if row.metric.startswith("latency_p") else Verdict.FAILED
-        note = row.note or "not measured, and no reason given"
-        return PathResult(row, None, unit, expected, tolerance, None, None, verdict, note)
-    if expected.value is None or tolerance is None:
-        return PathResult(row, value, unit, expected, tolerance, None, None, Verdict.UNKNOWN, expected.note)
+        return PathResult(row, expected, tolerance, verdict, note=row.note or "not measured, and no reason given")
+    if tolerance is None or expected.low is None or expected.high is None:
+        return PathResult(row, expected, tolerance, Verdict.UNKNOWN, note=expected.note)
     low, high = expected.low * (1 - tolerance.share), expected.high * (1 + tolerance.share)
-    below, above = Verdict.SLOW, Verdict.FAST
-    if lower_is_better(unit):
-        below, above = above, below
-    verdict = below if value < low else above if value > high else Verdict.OK
-    return PathResult(row, value, unit, expected, tolerance, low, high, verdict)
-
-
-def tolerance_for(expected: Expected, share: float | None = None) -> Tolerance | None:
-    """The table's tolerance for an expectation, or the user's own `share`; None where nothing is expected."""
-    if expected.value is None:
-        return None
-    tolerance = TABLE[expected.basis]
-    return tolerance if share is None else replace(tolerance, share=share, why="as given with --tolerance")
+    below, above = (Verdict.FAST, Verdict.SLOW) if lower_is_better(row.unit) else (Verdict.SLOW, Verdict.FAST)
+    verdict = below if row.value < low else above if row.value > high else Verdict.OK
+    return PathResult(row, expected, tolerance, verdict, low, high)

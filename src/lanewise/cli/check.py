@@ -15,7 +15,6 @@ from lanewise.errors import InputError
 from lanewise.options.check import CheckOptions
 
 if TYPE_CHECKING:
-    from lanewise.api.checking import MachineEvidence
     from lanewise.results.sample import Sample
 
 
@@ -27,19 +26,18 @@ def check(options: CheckOptions, json: Json = None) -> None:
     judged.
     """
     from lanewise import api
-    from lanewise.api import checking
     from lanewise.report.text.check import render_checkup
 
     results = [*options.from_, *options.more]
     _refuse(options, results, json)
-    interrupt = None
-    if results:
-        evidence = checking.gather(results)
-    else:
-        evidence, interrupt = _measure()
+    samples: list[Sample] = []
+    notes: list[str] = []
+    interrupt = None if results else _measure(samples, notes)
     catalog = api.load_catalog(options.parts)
     system = None if options.system is None else api.load_system(options.system, options.settings, catalog)
-    checkup = checking.judge(evidence, system, options.expect, options.tolerance, options.devices, catalog)
+    checkup = api.check(
+        results, system, options.expect, options.tolerance, options.devices, catalog, samples=samples, notes=notes
+    )
     if options.prometheus is not None:
         files.write_file(options.prometheus, api.check_metrics(checkup, options.name))
         terminal.note(f"wrote {options.prometheus}")
@@ -64,20 +62,17 @@ def _refuse(options: CheckOptions, results: list[Path], json: str | None) -> Non
         raise InputError(f"--json would overwrite {json}, and no results are named", hint=hint)
 
 
-def _measure() -> tuple[MachineEvidence, KeyboardInterrupt | None]:
+def _measure(samples: list[Sample], notes: list[str]) -> KeyboardInterrupt | None:
     """Measures this machine; a Ctrl-C leaves the samples up to then, to be judged before it is raised."""
     from lanewise.api import checking
 
-    samples: list[Sample] = []
-    notes: list[str] = []
-    interrupt = None
     try:
         for sample in checking.quick_samples(notes):
             samples.append(sample)
             recorder.progress(samples)
     except KeyboardInterrupt as error:
-        interrupt = error
         notes.append("interrupted: what was measured by then is judged")
+        return error
     finally:
         terminal.done()
-    return checking.of_this_machine(samples, notes), interrupt
+    return None

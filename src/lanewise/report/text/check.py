@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Sequence
 
 from lanewise import units
-from lanewise.checking.causes import Cause
 from lanewise.checking.checkup import Checkup, Finding
+from lanewise.checking.machine_causes import Cause
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
@@ -33,7 +33,7 @@ def render_checkup(checkup: Checkup, screen: Screen = PIPE) -> str:
     if rows:
         table = render_table(_verdicts(rows), screen)
         parts.append(f"{table}\n... and {hidden} more that are fine" if hidden else table)
-    elif checkup.aside:
+    elif checkup.not_judged:
         parts.append(render_table(_not_judged(checkup), screen))
     parts += [_paragraph(finding, screen) for finding in checkup.findings]
     if checkup.notes:
@@ -62,7 +62,7 @@ def _verdicts(rows: Sequence[PathResult]) -> Table:
         fine = f"{_bare(judged, judged.low)} to {_bare(judged, judged.high)}" if judged.low is not None else ""
         table.add(
             TableCell(judged.verdict.value, _GRADES[judged.verdict]), row.flow,
-            " ".join(filter(None, (scenario, p2p, settings))), row.metric, _quantity(judged, judged.value),
+            " ".join(filter(None, (scenario, p2p, settings))), row.metric, _quantity(judged, judged.row.value),
             _quantity(judged, judged.expected.value), "" if judged.share is None else f"{100 * judged.share:.0f} %",
             fine, _basis(judged),
         )  # fmt: skip
@@ -72,7 +72,7 @@ def _verdicts(rows: Sequence[PathResult]) -> Table:
 def _not_judged(checkup: Checkup) -> Table:
     table = Table([Column("not judged", wrap=True), Column("scenario", wrap=True, drop=1), Column("metric"),
                    *number_columns("measured")])  # fmt: skip
-    for row in checkup.aside[: 2 * MOST_FINE]:
+    for row in checkup.not_judged[: 2 * MOST_FINE]:
         scenario = " ".join([row.scenario, *(f"{key}={value}" for key, value in row.settings.items())])
         table.add(row.flow, scenario, row.metric,
                   "–" if row.value is None else units.show(row.value, row.display_unit))  # fmt: skip
@@ -134,22 +134,21 @@ def _expected(judged: PathResult) -> list[tuple[str, str]]:
     limit = f", limit: {expected.limit}" if expected.limit else ""
     source = expected.rests_on[0] if expected.rests_on else ""
     return [
-        ("measured", f"{_quantity(judged, judged.value)} on {judged.row.flow}{scenario}{share}"),
+        ("measured", f"{_quantity(judged, judged.row.value)} on {judged.row.flow}{scenario}{share}"),
         ("expected", f"{_quantity(judged, expected.value)} ({_basis(judged)}){limit}"),
         ("based on", textwrap.shorten(source, _LONGEST_SOURCE, placeholder=" ...")),
     ]
 
 
 def _cause(cause: Cause, finding: Finding) -> str:
-    """The suspect, the evidence for it, and what the model says."""
-    suspect = cause.suspect
-    text = "as above" if finding.title.endswith(suspect.what) else suspect.what
-    evidence = f"evidence: {suspect.evidence}" if suspect.evidence else "no direct evidence"
-    if not suspect.evidence and cause.predicted is None:
+    """The cause, the evidence for it, and what the model says."""
+    text = "as above" if finding.title.endswith(cause.what) else cause.what
+    evidence = f"evidence: {cause.evidence}" if cause.evidence else "no direct evidence"
+    if not cause.evidence and cause.predicted is None:
         return f"{text}: what remains if neither the evidence nor a single change of the model explains the value"
     if not finding.rows or cause.predicted is None:
         return f"{text}: {evidence}"
     row = finding.rows[0]
-    measured = _quantity(row, row.value).rpartition(" ")[0]
+    measured = _quantity(row, row.row.value).rpartition(" ")[0]
     value = f"{_quantity(row, cause.predicted)} (measured {measured})"
     return f"{text}: {evidence}; {'would give' if cause.explains else 'would explain a part: gives'} {value}"

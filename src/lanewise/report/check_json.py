@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from lanewise.checking.causes import Cause
 from lanewise.checking.checkup import Checkup, Finding
 from lanewise.checking.verdict import PathResult, Verdict
 
@@ -24,7 +24,7 @@ _HELP = {
 }
 
 
-def data(checkup: Checkup, name: str = "") -> dict[str, Any]:
+def check_json(checkup: Checkup, name: str = "") -> dict[str, Any]:
     """The check-up as plain data in SI units; `name` is what the user calls the machine."""
     numbers = {id(result): number for number, result in enumerate(checkup.rows)}
     return {
@@ -33,34 +33,34 @@ def data(checkup: Checkup, name: str = "") -> dict[str, Any]:
         "exit_code": checkup.exit_code,
         "counts": {verdict.value: checkup.count(verdict) for verdict in Verdict},
         "rows": [_row(result) for result in checkup.rows],
-        "findings": [_finding(result, numbers) for result in checkup.findings],
-        "aside": [{"flow": row.flow, "scenario": row.scenario, "metric": row.metric} for row in checkup.aside],
+        "findings": [_finding(finding, numbers) for finding in checkup.findings],
+        "aside": [{"flow": row.flow, "scenario": row.scenario, "metric": row.metric} for row in checkup.not_judged],
         "notes": list(checkup.notes),
     }
 
 
-def _row(judged: PathResult) -> dict[str, Any]:
-    row, expected = judged.row, judged.expected
+def _row(result: PathResult) -> dict[str, Any]:
+    row, expected = result.row, result.expected
     return {
-        "verdict": judged.verdict.value,
+        "verdict": result.verdict.value,
         "flow": row.flow,
         "scenario": row.scenario,
         "metric": row.metric,
         "path": row.path or None,
         "settings": dict(row.settings),
         "how": dict(row.how),
-        "unit": judged.unit,
-        "measured": judged.value,
+        "unit": row.unit,
+        "measured": row.value,
         "expected": expected.value,
-        "low": judged.low,
-        "high": judged.high,
-        "share": judged.share,
-        "spread": judged.range_share,
-        "basis": expected.basis or None,
-        "tolerance": judged.tolerance.share if judged.tolerance else None,
+        "low": result.low,
+        "high": result.high,
+        "share": result.share,
+        "spread": result.range_share,
+        "basis": result.tolerance.basis if result.tolerance else None,
+        "tolerance": result.tolerance.share if result.tolerance else None,
         "limit": expected.limit or None,
         "rests_on": list(expected.rests_on),
-        "note": judged.note or expected.note or None,
+        "note": result.note or expected.note or None,
     }
 
 
@@ -69,20 +69,19 @@ def _finding(finding: Finding, numbers: dict[int, int]) -> dict[str, Any]:
         "kind": finding.kind,
         "title": finding.title,
         "rows": [numbers[id(result)] for result in finding.rows],
-        "causes": [_cause(result) for result in finding.causes],
+        "causes": [
+            {
+                "cause": cause.key[0],
+                "about": list(cause.key[1:]),
+                "what": cause.what,
+                "seen": cause.evidence or None,
+                "predicted": cause.predicted,
+                "explains": cause.explains,
+                "next": cause.step,
+            }
+            for cause in finding.causes
+        ],
         "next": finding.step,
-    }
-
-
-def _cause(cause: Cause) -> dict[str, Any]:
-    return {
-        "cause": cause.suspect.key[0],
-        "about": list(cause.suspect.key[1:]),
-        "what": cause.suspect.what,
-        "seen": cause.suspect.evidence or None,
-        "predicted": cause.predicted,
-        "explains": cause.explains,
-        "next": cause.suspect.step,
     }
 
 
@@ -92,34 +91,32 @@ def prometheus(checkup: Checkup, when: float, name: str = "") -> str:
     Rows that share all labels are numbered by a label `repeat`, as a series must be unique.
     """
     series: dict[str, list[tuple[dict[str, str], float]]] = {metric: [] for metric in _HELP}
-    for judged, labels in zip(checkup.rows, _labels(checkup.rows, name), strict=True):
-        metric = _METRICS.get(judged.unit)
-        if metric and judged.value is not None:
-            series[f"lanewise_path_{metric}"].append((labels, judged.value))
-        if metric and judged.expected.value is not None:
-            series[f"lanewise_path_expected_{metric}"].append((labels, judged.expected.value))
+    for result, labels in zip(checkup.rows, _labels(checkup.rows, name), strict=True):
+        metric = _METRICS.get(result.row.unit)
+        if metric and result.row.value is not None:
+            series[f"lanewise_path_{metric}"].append((labels, result.row.value))
+        if metric and result.expected.value is not None:
+            series[f"lanewise_path_expected_{metric}"].append((labels, result.expected.value))
         series["lanewise_path_verdict"] += [
-            ({**labels, "verdict": verdict.value}, float(verdict is judged.verdict)) for verdict in Verdict
+            ({**labels, "verdict": verdict.value}, float(verdict is result.verdict)) for verdict in Verdict
         ]
     own = {"machine": name} if name else {}
-    wrong = sum(finding.kind in ("fault", Verdict.SLOW) for finding in checkup.findings)
-    series["lanewise_check_faults"].append((own, wrong))
+    series["lanewise_check_faults"].append((own, checkup.faults))
     series["lanewise_check_exit_code"].append((own, checkup.exit_code))
     series["lanewise_check_timestamp_seconds"].append((own, when))
     return "".join(_family(metric, values) for metric, values in series.items() if values)
 
 
 def _labels(rows: Sequence[PathResult], name: str) -> Iterable[dict[str, str]]:
-    taken: dict[str, int] = {}
-    for judged in rows:
-        row = judged.row
+    repeats: Counter[str] = Counter()
+    for row in (result.row for result in rows):
         labels = {"machine": name, "flow": row.flow, "scenario": row.scenario, "metric": row.metric}
         labels |= {key: row.how.get(key, "") for key in ("engine", "p2p", "mode")}
         labels |= {key: str(value) for key, value in row.settings.items()}
-        kept_labels = {key: value for key, value in labels.items() if value}
-        names = json.dumps(kept_labels, sort_keys=True)
-        taken[names] = taken.get(names, 0) + 1
-        yield {**kept_labels, "repeat": str(taken[names])} if taken[names] > 1 else kept_labels
+        labels = {key: value for key, value in labels.items() if value}
+        names = json.dumps(labels, sort_keys=True)
+        repeats[names] += 1
+        yield {**labels, "repeat": str(repeats[names])} if repeats[names] > 1 else labels
 
 
 def _family(metric: str, values: list[tuple[dict[str, str], float]]) -> str:

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from lanewise.perf.flow import Flow
 from lanewise.topology.model import Kind, Link, LinkKind, System
 
 
-def _same_system(system: System) -> System:
-    return system
-
-
-def _same_flow(system: System, flow: Flow) -> Flow:
-    return flow
-
-
 @dataclass(frozen=True, slots=True)
-class Change:
+class ModelChange:
     """How the system, or each flow on it, would be; `key` tells changes apart."""
 
     key: tuple[str, ...]
-    system: Callable[[System], System] = _same_system
-    flow: Callable[[System, Flow], Flow] = _same_flow
+    system: Callable[[System], System] = lambda system: system
+    flow: Callable[[System, Flow], Flow] = lambda system, flow: flow
 
 
 def link_above(system: System, device: str) -> Link | None:
@@ -32,33 +25,26 @@ def link_above(system: System, device: str) -> Link | None:
     return links[0] if len(links) == 1 else None
 
 
-def narrower(device: str, gen: int | None, lanes: int | None) -> Change:
+def link_speed(device: str, gen: int | None, lanes: int | None) -> ModelChange:
     """The link above a device at that generation and width; None leaves what is described."""
-
-    def change(system: System) -> System:
-        old = link_above(system, device)
-        if old is None:
-            return system
-        new = replace(old, gen=gen or old.gen, lanes=lanes or old.lanes)
-        return replace(system, links=tuple(new if link is old else link for link in system.links))
-
-    return Change(("link", device, str(gen), str(lanes)), system=change)
+    figures = {name: value for name, value in (("gen", gen), ("lanes", lanes)) if value}
+    return _link(("link", device, str(gen), str(lanes)), device, figures)
 
 
-def payload(device: str, size: int) -> Change:
+def max_payload(device: str, size: int) -> ModelChange:
     """The link above a device with another max payload (B)."""
+    return _link(("payload", device, str(size)), device, {"max_payload": float(size)})
 
+
+def _link(key: tuple[str, ...], device: str, figures: dict[str, Any]) -> ModelChange:
     def change(system: System) -> System:
         old = link_above(system, device)
-        if old is None:
-            return system
-        new = replace(old, max_payload=float(size))
-        return replace(system, links=tuple(new if link is old else link for link in system.links))
+        return replace(system, links=tuple(replace(x, **figures) if x is old else x for x in system.links))
 
-    return Change(("payload", device, str(size)), system=change)
+    return ModelChange(key, system=change)
 
 
-def fewer_nvlinks(device: str, down: int | None = None) -> Change:
+def fewer_nvlinks(device: str, down: int | None = None) -> ModelChange:
     """A GPU with that many of its NVLinks down; all, where None."""
 
     def change(system: System) -> System:
@@ -72,10 +58,10 @@ def fewer_nvlinks(device: str, down: int | None = None) -> Change:
                 links.append(link)
         return replace(system, links=tuple(links))
 
-    return Change(("nvlink", device, str(down)), system=change)
+    return ModelChange(("nvlink", device, str(down)), system=change)
 
 
-def redirected(names: frozenset[str]) -> Change:
+def acs_redirection(names: frozenset[str]) -> ModelChange:
     """ACS on at these switches; at all of them where the system knows none of the names."""
 
     def change(system: System) -> System:
@@ -83,26 +69,24 @@ def redirected(names: frozenset[str]) -> Change:
         both = replace(system.policies, acs_redirect=system.policies.acs_redirect | switches)
         return replace(system, policies=both)
 
-    return Change(("acs", *sorted(names)), system=change)
+    return ModelChange(("acs", *sorted(names)), system=change)
 
 
-def translated() -> Change:
+def iommu_translation() -> ModelChange:
     """The IOMMU translating, so that no switch forwards between peers."""
-    return Change(
-        ("iommu",), system=lambda system: replace(system, policies=replace(system.policies, iommu="translate"))
-    )
+    return ModelChange(("iommu",), lambda system: replace(system, policies=replace(system.policies, iommu="translate")))
 
 
-def no_peers(pairs: frozenset[frozenset[str]] | None = None) -> Change:
+def no_peer_access(pairs: frozenset[frozenset[str]] | None = None) -> ModelChange:
     """These pairs (all, where None) exchange data through host memory."""
 
     def change(system: System, flow: Flow) -> Flow:
         return replace(flow, p2p=False) if pairs is None or frozenset((flow.src, flow.dst)) in pairs else flow
 
-    return Change(("peers", *sorted("-".join(sorted(pair)) for pair in pairs or ())), flow=change)
+    return ModelChange(("peers", *sorted("-".join(sorted(pair)) for pair in pairs or ())), flow=change)
 
 
-def far_memory(node: int, device: str | None = None) -> Change:
+def host_memory_on(node: int, device: str | None = None) -> ModelChange:
     """Host buffers on NUMA node `node`: of flows with that device, or of all."""
 
     def change(system: System, flow: Flow) -> Flow:
@@ -111,16 +95,12 @@ def far_memory(node: int, device: str | None = None) -> Change:
         ends = [f"{end}:{node}" if end in system.hosts else end for end in (flow.src, flow.dst)]
         return replace(flow, src=ends[0], dst=ends[1])
 
-    return Change(("memory", str(node), device or ""), flow=change)
+    return ModelChange(("memory", str(node), device or ""), flow=change)
 
 
-def slower_links(system: System, device: str) -> Iterator[tuple[Change, int, int]]:
+def slower_links(system: System, device: str) -> Iterator[tuple[int, int]]:
     """Every lower generation and smaller width that the link above a device could have trained at, nearest first."""
     link = link_above(system, device)
-    if link is None or link.gen is None or link.lanes is None:
-        return
-    for gen in range(link.gen - 1, 0, -1):
-        yield narrower(device, gen, link.lanes), gen, link.lanes
-    for lanes in (8, 4, 2, 1):
-        if lanes < link.lanes:
-            yield narrower(device, link.gen, lanes), link.gen, lanes
+    if link is not None and link.gen is not None and link.lanes is not None:
+        yield from ((gen, link.lanes) for gen in range(link.gen - 1, 0, -1))
+        yield from ((link.gen, lanes) for lanes in (8, 4, 2, 1) if lanes < link.lanes)

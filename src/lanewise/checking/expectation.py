@@ -1,0 +1,244 @@
+"""What a measured row should show: by the performance model, by an earlier run, or by several machines of one class."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from lanewise.checking.changes import ModelChange
+from lanewise.checking.verdict import TOLERANCES, Expectation
+from lanewise.errors import InputError, LanewiseError
+from lanewise.perf.flow import Flow, parse_flows
+from lanewise.perf.flow_demand import ENGINE_DOUBT
+from lanewise.perf.latency import latency
+from lanewise.perf.predict import FlowRate, predict
+from lanewise.results.match import CONTEXT, METHOD, Identity, identity
+from lanewise.results.observation import Observation, Source
+from lanewise.routes.find import route as find_route
+from lanewise.routes.model import Via
+from lanewise.topology.model import System
+
+Expect: TypeAlias = Callable[[Observation], Expectation]
+
+# A launch costs about 10 us: below this size (B) it is more than 3 % of a copy at 50 GB/s. Smaller I/O and messages
+# than these tell how many of them a second there are, not what the path carries.
+LEAST_COPY = 16 * 2**20
+LEAST = {"storage": 128 * 2**10, "network": 64 * 2**10}
+# What copies reach of a link where no figure of their engine is known (perf.flow_demand.ENGINE_DOUBT).
+ENGINE_SHARE = 0.84
+HOST_MEMORY = "host memory"
+AS_DESCRIBED = ModelChange(("as described",))
+_RATES = ("goodput", "total", "fit_bandwidth")
+_METRICS = (*_RATES, "latency")
+_SHORT = ("goodput", "total")
+LEAST_MACHINES = 3
+# The median of |x - median| of normal values, times this, is their standard deviation.
+_NORMAL = 1.4826
+# A machine's name and memory nodes are its own, and other tools say no path.
+_IGNORED = (*CONTEXT, "path", *(key for key in METHOD if key not in ("flows", "engine", "p2p", "mode")))
+
+
+def expectation(
+    row: Observation, basis: str = "", value: float | None = None, interval: tuple[float, float] | None = None,
+    limit: str = "", rests_on: tuple[str, ...] = (), note: str = "",
+) -> Expectation:  # fmt: skip
+    """A row's expected value (SI; None: unknown) with its interval, and the tolerance for that basis."""
+    low, high = interval if interval is not None else (value, value)
+    expected = Observation(
+        row.scenario, row.flow, row.metric, value, row.display_unit, Source.PREDICTED, settings=row.settings,
+        limit=limit, rests_on=rests_on, low=low, high=high, path=row.path, note=note,
+    )  # fmt: skip
+    return expected, None if value is None else TOLERANCES[basis]
+
+
+@dataclass
+class ExpectationModel:
+    """Expected values of rows on one system; `names` has the device of a word in the results.
+
+    The pairs `apart` are no peers by the machine's design, though routes alone would let them.
+    """
+
+    system: System
+    names: Mapping[str, str] = field(default_factory=dict)
+    apart: frozenset[frozenset[str]] = frozenset()
+    _systems: dict[tuple[str, ...], System] = field(default_factory=dict)
+    _rates: dict[tuple[object, ...], tuple[FlowRate, ...]] = field(default_factory=dict)
+
+    def judges(self, row: Observation) -> bool:
+        """Whether the model has such a value at all: long copies and I/O, and the latency of small copies.
+
+        Not of copies within one device or the memory of one host, and not of the page cache.
+        """
+        source, _, target = row.flow.partition("->")
+        # Our own storage probe reads from the page cache on purpose, beside the other modes.
+        cache = row.how.get("mode") == "cached" and "tool" not in row.how
+        if source.strip() == target.strip() or row.path == HOST_MEMORY or cache:
+            return False
+        # What could not be measured at all would not have been at any size.
+        return row.metric in _METRICS and (row.value is None or not too_short(row))
+
+    def expect(self, row: Observation) -> Expectation:
+        """The model's value of a row; unknown, with the reason, where it has none."""
+        try:
+            return self._expect(row, AS_DESCRIBED)
+        except LanewiseError as error:
+            return expectation(row, note=error.cause)
+
+    def with_change(self, row: Observation, change: ModelChange) -> float | None:
+        """The row's value in SI if that were so; None where the model has none."""
+        try:
+            return self._expect(row, change)[0].value
+        except LanewiseError:
+            return None
+
+    def flows(self, row: Observation) -> tuple[Flow, ...]:
+        """All flows that ran together, between devices of the system; FormatError if the row's words are no flows."""
+        # The sample copies through memory where a pair cannot be peers: judged is what was asked for.
+        p2p = row.how.get("p2p") != "off" or "P2P=Enabled" in row.scenario
+        p2p = p2p and row.how.get("mode") != "bounce"
+        parsed = parse_flows(row.how.get("flows") or row.flow, p2p)
+        return tuple(self._between_devices(flow) for flow in parsed)
+
+    def _between_devices(self, flow: Flow) -> Flow:
+        src, dst = self._device(flow.src), self._device(flow.dst)
+        return replace(flow, src=src, dst=dst, p2p=flow.p2p and frozenset((src, dst)) not in self.apart)
+
+    def touched(self, row: Observation) -> frozenset[str]:
+        """The devices that a row's own flow crosses, ends included; empty where the model knows no route."""
+        try:
+            flows = self.flows(row)
+            own = [flow for flow in flows if flow.name == self._own(row)] or list(flows)
+            routes = [find_route(self.system, flow.src, flow.dst, flow.p2p) for flow in own]
+            return frozenset(name for route in routes for name in route.nodes)
+        except LanewiseError:
+            return frozenset()
+
+    def _device(self, word: str) -> str:
+        return word if word in self.system.devices else self.names.get(word, word)
+
+    def _own(self, row: Observation) -> str:
+        source, arrow, target = row.flow.partition("->")
+        return f"{self._device(source.strip())}{arrow}{self._device(target.strip())}"
+
+    def _expect(self, row: Observation, change: ModelChange) -> Expectation:
+        if row.metric == "latency":
+            return self._latency(row, change)
+        if not self.judges(row):
+            return expectation(row, note=f"the model has no {row.metric} of such a copy; compare with an earlier run")
+        flows = self.flows(row)
+        rates = self._predict(change, flows)
+        if row.metric == "total":
+            return _total(rates, row)
+        names = [flow.name for flow in flows]
+        if self._own(row) not in names:
+            note = f"{row.flow} is not among the flows of its scenario: {', '.join(names)}"
+            return expectation(row, note=note)
+        return _of_rate(rates[names.index(self._own(row))], row)
+
+    def _changed(self, change: ModelChange) -> System:
+        if change.key not in self._systems:
+            self._systems[change.key] = change.system(self.system)
+        return self._systems[change.key]
+
+    def _predict(self, change: ModelChange, flows: tuple[Flow, ...]) -> tuple[FlowRate, ...]:
+        key = (change.key, flows)
+        if key not in self._rates:
+            system = self._changed(change)
+            self._rates[key] = predict(system, [change.flow(system, flow) for flow in flows]).flows
+        return self._rates[key]
+
+    def _latency(self, row: Observation, change: ModelChange) -> Expectation:
+        system = self._changed(change)
+        flow = change.flow(system, self.flows(row)[0])
+        result = latency(system, flow.src, flow.dst, flow.p2p)
+        if result.api is None:
+            return expectation(row, note=result.note)
+        return expectation(row, "latency", result.api, limit=result.limit, rests_on=result.rests_on)
+
+
+def too_short(row: Observation) -> bool:
+    """Whether a rate is of copies or I/O so short that they cost more to start than to carry."""
+    least = LEAST.get(row.path, LEAST_COPY)
+    return row.metric in _SHORT and row.path != HOST_MEMORY and row.settings.get("bytes", least) < least
+
+
+def _of_rate(rate: FlowRate, row: Observation) -> Expectation:
+    if not math.isfinite(rate.rate):
+        return expectation(row, note=f"nothing is known that would limit {row.flow}")
+    low = rate.low * (ENGINE_SHARE if rate.doubt == ENGINE_DOUBT else 1.0)
+    interval = (min(low, rate.rate), rate.high)
+    return expectation(row, _basis(rate, row), rate.rate, interval, rate.limit, rate.rests_on, rate.doubt)
+
+
+def _total(rates: tuple[FlowRate, ...], row: Observation) -> Expectation:
+    parts = [_of_rate(rate, row) for rate in rates]
+    order = ("physics", "calibrated", "carried over", "fitted", "SM copy", "staged")
+    expected = [part for part, _ in parts]
+    bases = [tolerance.basis for _, tolerance in parts if tolerance is not None]
+    if len(bases) < len(parts):
+        return next(part for part in parts if part[1] is None)
+    return expectation(
+        row,
+        max(bases, key=order.index),
+        math.fsum(part.value or 0.0 for part in expected),
+        (math.fsum(part.low or 0.0 for part in expected), math.fsum(part.high or 0.0 for part in expected)),
+        " and ".join(dict.fromkeys(part.limit for part in expected)),
+        tuple(dict.fromkeys(text for part in expected for text in part.rests_on)),
+        "; ".join(dict.fromkeys(part.note for part in expected if part.note)),
+    )
+
+
+def _basis(rate: FlowRate, row: Observation) -> str:
+    """The row of the table of tolerances that a prediction belongs to."""
+    if any(route.via is Via.STAGED for route in rate.routes):
+        return "staged"
+    if row.how.get("engine") == "SM":
+        return "SM copy"
+    carried = any("carried over" in text or "scaled by" in text for text in rate.rests_on)
+    return "carried over" if carried and rate.basis == "calibrated" else rate.basis
+
+
+def nothing_described(row: Observation) -> Expectation:
+    """Where neither a description nor dumps say what the machine is, nothing is expected."""
+    return expectation(row, note="nothing says what the machine is; name it with --system, or its dumps with --from")
+
+
+def expect_earlier(machines: Sequence[tuple[str, Iterable[Observation]]]) -> Expect:
+    """Expects the rows of one earlier run, or the medians of a class: the rows of each machine by its file's name.
+
+    InputError for two machines, which are no class.
+    """
+    if len(machines) == 2:
+        raise InputError(
+            "two machines do not say which of them is right",
+            hint=f"give one run to compare with, or {LEAST_MACHINES} and more of machines of one class",
+        )
+    values: dict[Identity, list[float]] = defaultdict(list)
+    for _, rows in machines:
+        for key, value in {identity(row, _IGNORED): row.value for row in rows if row.value is not None}.items():
+            values[key].append(value)
+    names = tuple(name for name, _ in machines)
+
+    def expect(row: Observation) -> Expectation:
+        own = values.get(identity(row, _IGNORED), [])
+        if len(names) == 1:
+            if not own:
+                return expectation(row, note=f"{names[0]} has no such row")
+            return expectation(row, "earlier run", own[0], rests_on=names)
+        if len(own) < LEAST_MACHINES:
+            return expectation(row, note=f"{len(own)} of {len(names)} machines have such a row; a class needs 3")
+        middle, wide = statistics.median(own), 3 * robust_deviation(own)
+        rests_on = (f"median of {len(own)} machines, 3 robust deviations = {100 * wide / middle:.1f} %",)
+        return expectation(row, "class", middle, (middle - wide, middle + wide), rests_on=rests_on)
+
+    return expect
+
+
+def robust_deviation(values: Sequence[float]) -> float:
+    """The standard deviation as the median distance from the median tells it: a few outliers do not move it."""
+    middle = statistics.median(values)
+    return _NORMAL * statistics.median(abs(value - middle) for value in values)
