@@ -11,8 +11,7 @@ import pytest
 from lanewise.cli.option_group import TypedFlags, option_group
 from lanewise.errors import FormatError, InputError
 from lanewise.options.loadtest import PeakOptions, service_time
-from lanewise.options.option import Options, option
-from lanewise.options.parse import words
+from lanewise.options.option import Options, option, words
 
 
 @dataclass(frozen=True, slots=True)

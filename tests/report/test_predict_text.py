@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 import lanewise
 from lanewise.api.loading import swept_systems
 from lanewise.errors import FormatError
-from lanewise.options.parse import parameter_values
+from lanewise.options.option import parameter_values
 from lanewise.options.system import SystemOptions
 from lanewise.report import json
 from lanewise.report.screen import Screen

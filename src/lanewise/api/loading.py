@@ -64,7 +64,7 @@ def system_from(options: SystemOptions) -> System:
 
 def swept_systems(options: SystemOptions, sweep: str) -> tuple[str, dict[int, System]]:
     """A parameter's name and the system for each of its values, from 'path=1..4' or 'path=1,2,4'."""
-    from lanewise.options.parse import parameter_values
+    from lanewise.options.option import parameter_values
 
     name, values = parameter_values(sweep)
     catalog = load_catalog(options.parts)

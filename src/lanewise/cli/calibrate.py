@@ -8,7 +8,7 @@ from lanewise import files
 from lanewise.cli import terminal
 from lanewise.cli.option_group import option_group
 from lanewise.cli.shared import Json
-from lanewise.options.calibrate import CalibrateOptions
+from lanewise.options.study import CalibrateOptions
 
 if TYPE_CHECKING:
     from lanewise.studies.calibrate import CalibrationFit

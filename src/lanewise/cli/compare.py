@@ -8,7 +8,7 @@ from lanewise.cli import terminal
 from lanewise.cli.option_group import option_group
 from lanewise.cli.shared import Json
 from lanewise.errors import InputError
-from lanewise.options.compare import CompareOptions
+from lanewise.options.study import CompareOptions
 
 if TYPE_CHECKING:
     from lanewise.results.run import Run

@@ -8,7 +8,7 @@ from lanewise import files
 from lanewise.cli import terminal
 from lanewise.cli.option_group import option_group
 from lanewise.cli.shared import Json
-from lanewise.options.discover import DiscoverOptions
+from lanewise.options.system import DiscoverOptions
 
 if TYPE_CHECKING:
     from lanewise.discovery.build import Discovery

@@ -15,7 +15,7 @@ from lanewise.options.measure_gpu import MeasureGpuOptions
 from lanewise.options.measure_host import MeasureHostOptions
 from lanewise.options.measure_network import MeasureNetworkOptions
 from lanewise.options.measure_storage import MeasureStorageOptions
-from lanewise.options.record import RecordOptions
+from lanewise.options.sampling import RecordOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,8 +16,7 @@ import typer
 from lanewise import units
 from lanewise.cli import completion
 from lanewise.errors import FormatError, LanewiseError
-from lanewise.options.option import Option, options_of, value_text
-from lanewise.options.parse import whole_number
+from lanewise.options.option import Option, options_of, value_text, whole_number
 
 
 class TypedFlags(frozenset[str]):

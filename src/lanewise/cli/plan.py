@@ -10,7 +10,7 @@ import typer
 from lanewise.cli import interrupts, terminal
 from lanewise.cli.option_group import option_group
 from lanewise.cli.shared import Json
-from lanewise.options.parse import settings
+from lanewise.options.option import settings
 from lanewise.options.plan import PlanVerbOptions
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from lanewise.options.record import RecordOptions
+    from lanewise.options.sampling import RecordOptions
     from lanewise.results.observation import Observation
     from lanewise.results.run import Run
     from lanewise.results.sample import Sample

@@ -6,8 +6,7 @@ from lanewise.cli import terminal
 from lanewise.cli.option_group import option_group
 from lanewise.cli.shared import Json
 from lanewise.errors import InputError
-from lanewise.options.route import RouteOptions
-from lanewise.options.system import SystemOptions
+from lanewise.options.system import RouteOptions, SystemOptions
 
 
 @option_group

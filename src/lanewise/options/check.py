@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanewise.errors import FormatError
-from lanewise.options.common import parts_option
-from lanewise.options.option import Options, argument, option
-from lanewise.options.parse import settings
+from lanewise.options.option import Options, argument, option, parts_option, settings
 
 MODEL = "model"
 

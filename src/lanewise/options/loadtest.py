@@ -7,8 +7,7 @@ from pathlib import Path
 
 from lanewise import units
 from lanewise.errors import FormatError
-from lanewise.options.option import Options, argument, option
-from lanewise.options.parse import settings, whole_numbers, words
+from lanewise.options.option import Options, argument, option, settings, whole_numbers, words
 
 ENGINES = ("onnxruntime", "torch", "synthetic")
 COPIES = ("auto", "batch", "kernel", "staged", "calls")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanewise.errors import InputError
-from lanewise.options.option import Options, option
-from lanewise.options.parse import words
+from lanewise.options.option import Options, option, words
 from lanewise.options.sampling import DEFAULT_RULE, SamplingRule
 
 SWEEP = tuple(4**i for i in range(6, 16))  # 4 KiB to 1 GiB

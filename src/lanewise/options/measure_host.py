@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanewise.errors import unknown_name
-from lanewise.options.option import Options, option
-from lanewise.options.parse import whole_numbers, words
+from lanewise.options.option import Options, option, whole_numbers, words
 from lanewise.options.sampling import DEFAULT_RULE, SamplingRule
 
 WORK = ("copy", "read", "write", "latency")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanewise.errors import InputError
-from lanewise.options.option import Options, argument, option
-from lanewise.options.parse import sizes, whole_numbers
+from lanewise.options.option import Options, argument, option, sizes, whole_numbers
 from lanewise.options.sampling import DEFAULT_RULE, SamplingRule
 
 TRANSPORTS = (TCP, VERBS) = ("tcp", "verbs")

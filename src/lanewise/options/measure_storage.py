@@ -8,8 +8,7 @@ from typing import Any
 
 from lanewise import units
 from lanewise.errors import InputError, unknown_name
-from lanewise.options.option import Options, argument, option
-from lanewise.options.parse import words
+from lanewise.options.option import Options, argument, option, words
 from lanewise.options.sampling import SamplingRule
 
 MODES = ("direct", "cached", "bounce", "cuFile")

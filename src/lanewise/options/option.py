@@ -1,13 +1,13 @@
-"""One option: its help, flag, unit, range and choices, kept as metadata of a dataclass field."""
+"""One option: help, flag, unit, range and choices, kept as metadata of a dataclass field; and how texts are read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from lanewise import units
-from lanewise.errors import InputError, unknown_name
+from lanewise.errors import FormatError, InputError, unknown_name
 
 _KEY = "option"
 
@@ -105,3 +105,68 @@ def value_text(entry: Option, value: Any) -> str:
             return f"{value:g}" if isinstance(value, float) else str(value)
         return units.size(value) if entry.unit == "B" else units.readable(value, entry.unit)
     return str(value)
+
+
+def words(text: str) -> tuple[str, ...]:
+    """'copy, read' as its words."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def whole_number(text: str) -> int:
+    """'300k' or '300,000' as 300000; FormatError for what is no whole number."""
+    try:
+        number = units.parse(text, "1")
+    except FormatError:
+        number = 0.5
+    if not number.is_integer():
+        raise FormatError(f"'{text}' is not a whole number", hint="write digits, such as 8 or 300k")
+    return int(number)
+
+
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """'1,2,4' as numbers; FormatError for what is none."""
+    return tuple(whole_number(word) for word in words(text))
+
+
+def sizes(text: str) -> tuple[int, ...]:
+    """'4 KiB, 1 MiB' in bytes; FormatError for what is no size."""
+    return tuple(round(units.parse(word, "B")) for word in words(text))
+
+
+def settings(pairs: Iterable[str]) -> dict[str, int]:
+    """'path=4' and 'gpus=2' as a mapping; FormatError names the pair that is none."""
+    mapping: dict[str, int] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        try:
+            mapping[name.strip()] = int(value)
+        except ValueError:
+            cause = f"'{pair}' does not set a parameter" if not equals else f"'{value}' is not a whole number"
+            raise FormatError(cause, hint="write --set NAME=NUMBER, such as --set path=4") from None
+    return mapping
+
+
+def parameter_values(text: str) -> tuple[str, tuple[int, ...]]:
+    """'path=1..4' or 'path=1,2,4' as a parameter and its values; FormatError for anything else."""
+    name, _, values = text.partition("=")
+    first, dots, last = values.partition("..")
+    numbers = tuple(range(whole_number(first), whole_number(last) + 1)) if dots else whole_numbers(values)
+    if not name.strip() or not numbers:
+        raise FormatError(f"'{text}' names no values of a parameter", hint="write --sweep path=1..4 or path=1,2,4")
+    return name.strip(), numbers
+
+
+def parts_option() -> Any:
+    """--parts: files of parts."""
+    return option((), "Part file that overrides the catalogue; repeatable.", metavar="FILE", repeat=True)
+
+
+def settings_option() -> Any:
+    """--set: parameters of a system."""
+    help = "Set a parameter of the system; repeatable."
+    return option(dict, help, "--set", metavar="NAME=NUMBER", repeat=True, parse=settings)
+
+
+def output_option() -> Any:
+    """-o: the file of a text."""
+    return option(None, "Write to this file.", "-o --output", metavar="FILE", default_text="stdout")

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanewise.errors import InputError
-from lanewise.options.common import parts_option, settings_option
-from lanewise.options.option import Options, argument, option
+from lanewise.options.option import Options, argument, option, parts_option, settings_option
 
 _IN_FILE = ("service", "flows", "pattern", "by", "pin", "move", "to", "at", "no_p2p")
 

@@ -1,8 +1,11 @@
-"""When a measurement has enough samples."""
+"""Options of every measuring verb: when it has enough samples, and where they are written."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+
+from lanewise.options.option import Options, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +23,13 @@ class SamplingRule:
 
 
 DEFAULT_RULE = SamplingRule(most=15)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOptions(Options):
+    """The files of a measurement."""
+
+    output: Path | None = option(None, "Write the run, for check, report and compare.", "-o --output",
+                                 metavar="RUN.json")  # fmt: skip
+    samples: Path | None = option(None, "Write each sample as it is taken, one JSON object a line.",
+                                  metavar="FILE.jsonl")  # fmt: skip

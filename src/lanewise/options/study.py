@@ -1,12 +1,11 @@
-"""Options of `lanewise study`."""
+"""Options of the verbs about studies and saved runs: study, calibrate, report, compare."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanewise.options.common import output_option, parts_option
-from lanewise.options.option import Options, argument, option
+from lanewise.options.option import Options, argument, option, output_option, parts_option
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +35,38 @@ class AccuracyOptions(Options):
 
     run: Path = argument("RUN.json", "A run written by lanewise study run --json.")
     output: Path | None = output_option()
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrateOptions(Options):
+    """The unknowns and the rows that they are fitted to."""
+
+    studies: tuple[str, ...] = argument("STUDY...", "Built-in studies (lanewise study list), files, or all.",
+                                        repeat=True, complete="studies")  # fmt: skip
+    fit: tuple[str, ...] = option(..., "An unknown figure and its range: 'l40s engine.h2d.gen4 15..30 GB/s'; "
+                                  "repeatable.", metavar="'PART FIGURE LOW..HIGH UNIT'", repeat=True)  # fmt: skip
+    table: tuple[str, ...] = option((), "Fit to the rows of this table only; repeatable.", metavar="NAME", repeat=True)
+    output: Path | None = option(None, "Write the fitted figures as a part file, for --parts.", "-o --output",
+                                 metavar="FILE")  # fmt: skip
+    parts: tuple[Path, ...] = parts_option()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions(Options):
+    """A run and the page that shows it."""
+
+    run: Path = argument("RUN.json", "A run written by study run --json or measure -o.")
+    output: Path = option(Path("report.html"), "Page to write.", "-o --output", metavar="FILE")
+
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions(Options):
+    """Two runs, or two sources or systems of one run."""
+
+    left: Path = argument("RUN.json", "A run written by study run --json or measure -o.")
+    right: Path | None = argument("[OTHER.json]", "A second run.", None)
+    sources: tuple[str, str] | None = option(
+        None, "Two sources of the run: published, predicted, measured, extrapolated.", metavar="SOURCE SOURCE"
+    )
+    systems: tuple[str, str] | None = option(None, "Two systems of the run with the same rows.",
+                                             metavar="SYSTEM SYSTEM")  # fmt: skip
