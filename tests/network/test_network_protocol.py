@@ -14,7 +14,7 @@ from lanewise.errors import CannotMeasure, InputError, LanewiseError
 from lanewise.options.measure_network import MeasureNetworkOptions, NetworkSideOptions
 from lanewise.options.sampling import SamplingRule
 from lanewise.probes.network import listener, messages
-from lanewise.probes.network.measurement import NetworkMeasurement
+from lanewise.probes.network.messages import NetworkMeasurement
 from lanewise.probes.network.probe import NetworkProbe
 from lanewise.probes.network.session import NetworkRun, connect_session
 
@@ -89,9 +89,9 @@ def test_rubbish_is_answered_and_the_next_client_is_served(server, rubbish):
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(REQUESTS, max_size=4))
 def test_requests_in_any_order_are_answered_each_by_one_object(server, requests):
-    lines = [json.dumps(each).encode() + b"\n" for each in [messages.hello(), *requests]]
+    lines = [json.dumps(each).encode() + b"\n" for each in [messages.HELLO, *requests]]
     answers = [json.loads(line) for line in talk(server, *lines).splitlines()]
-    assert answers[:1] in ([messages.hello()], [])
+    assert answers[:1] in ([messages.HELLO], [])
     assert len(answers) <= len(lines)
     assert alive(server)
 
@@ -104,7 +104,7 @@ def test_a_silent_client_is_dropped_and_the_next_one_served(server, monkeypatch)
     assert alive(server)
 
 
-UNCONNECTED = [messages.hello(), {"do": "open", "cell": CELL}, {"do": "begin"}]
+UNCONNECTED = [messages.HELLO, {"do": "open", "cell": CELL}, {"do": "begin"}]
 
 
 def test_a_client_whose_data_connections_never_come_is_told_and_the_next_one_served(server, monkeypatch):
@@ -117,7 +117,7 @@ def test_a_client_whose_data_connections_never_come_is_told_and_the_next_one_ser
 
 def test_another_version_is_told_what_differs(server):
     first, second = (json.loads(line) for line in talk(server, b'{"lanewise": 2}\n').splitlines())
-    assert first == messages.hello()
+    assert first == messages.HELLO
     assert "speaks version 2 of the protocol, this side 1" in second["error"]
 
 
@@ -139,11 +139,11 @@ def test_the_same_bytes_are_sent_and_received_over_the_whole_protocol(server):
 
 def test_a_probe_that_is_closed_in_mid_measurement_frees_the_listener_for_the_next(server):
     address = f"{server[0]}:{server[1]}"
-    plan = MeasureNetworkOptions(
+    options = MeasureNetworkOptions(
         address=address, sizes=(1000,), connections=(2,), seconds=0.01, rule=SamplingRule(least=2, most=3)
     )  # fmt: skip
     for _ in range(2):
-        samples = NetworkProbe().run(plan)
+        samples = NetworkProbe().run(options)
         assert next(samples).value is not None
         samples.close()
 
@@ -154,7 +154,7 @@ def test_what_a_listener_refuses_is_told_in_its_own_words():
         def answer():
             connection, _ = fake.accept()
             with connection, connection.makefile("rwb") as lines:
-                for line in (messages.hello(), {"token": "x"}, {"error": "out of order" * 100}):
+                for line in (messages.HELLO, {"token": "x"}, {"error": "out of order" * 100}):
                     lines.readline()
                     lines.write(json.dumps(line).encode() + b"\n")
                     lines.flush()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lanewise.probes.storage.drives import delivered, drives_of, drives_of_number
+from lanewise.probes.storage.files import drive_counters, drives_of, drives_of_number
 
 
 def device(sys: Path, name: str, number: str, inside: str = "", slaves: tuple[str, ...] = ()) -> Path:
@@ -69,4 +69,4 @@ def test_counters_are_in_bytes_whatever_the_sector_of_the_drive(tmp_path):
     stat = tmp_path / "block" / "sda" / "stat"
     stat.parent.mkdir(parents=True)
     stat.write_text("     100  0  2048  5  10  0  512  7  0  0  0\n")
-    assert delivered(("sda", "gone"), tmp_path) == {"sda": (2048 * 512, 512 * 512)}
+    assert drive_counters(("sda", "gone"), tmp_path) == {"sda": (2048 * 512, 512 * 512)}

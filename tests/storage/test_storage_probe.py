@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import lanewise
 from lanewise.errors import CannotMeasure, FormatError, InputError, LanewiseError, UnknownName
 from lanewise.perf.flow import parse_flows
-from lanewise.probes.storage.samples import percentile
+from lanewise.probes.storage.probe import percentile
 from lanewise.results.sample import Sample, summarise
 
 SMALL = {"io": "64 KiB", "size": "1 MiB", "threads": 2, "depth": 2}

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import socket
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError
-from lanewise.options.measure_network import READ, SEND, VERBS
+from lanewise.options.measure_network import READ, SEND, VERBS, NetworkSideOptions
 from lanewise.probes.machine import native_errors, numa_nodes
 from lanewise.probes.network import numa
-
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Sequence
-
-    from lanewise.options.measure_network import NetworkSideOptions
-    from lanewise.probes.network.measurement import NetworkMeasurement
+from lanewise.probes.network.messages import NetworkMeasurement
 
 NativeEndpoint = _native.TcpStream | _native.TcpPing | _native.VerbsEnd
 _WORK = _native.VerbsWork
@@ -57,25 +53,17 @@ class Endpoint:
         counters = self.native.counters()
         return {"seconds": counters.seconds, "bytes": counters.bytes}
 
-    def address(self) -> dict[str, object]:
-        """What the other side needs to reach these queue pairs."""
-        return self._queue_pairs.address()
-
     def connect(self, address: object) -> None:
         """Connect the queue pairs to those at the other side's `address`; InputError if it is none."""
         if not isinstance(address, dict):
             raise InputError("an address of queue pairs is missing", hint="use the same version on both sides")
         try:
-            self._queue_pairs.connect(address)
+            self.queue_pairs.connect(address)
         except _native.ProbeFailure as failure:
             cause, hint = failure.args
             raise CannotMeasure(cause, hint=hint) from None
         except (KeyError, TypeError, ValueError, RuntimeError):
             raise InputError("an address of queue pairs is none", hint="use the same version on both sides") from None
-
-    def begin(self) -> None:
-        """Send the pattern over the queue pairs."""
-        self._queue_pairs.begin()
 
     def close(self) -> None:
         """Threads end, sockets close."""
@@ -85,9 +73,17 @@ class Endpoint:
             connection.close()
 
     @property
-    def _queue_pairs(self) -> _native.VerbsEnd:
+    def queue_pairs(self) -> _native.VerbsEnd:
+        """The native object of verbs: its `address` for the other side, `begin` to send the pattern."""
         assert isinstance(self.native, _native.VerbsEnd)
         return self.native
+
+
+def stop_endpoints(endpoints: Iterable[Endpoint], everyone: bool) -> None:
+    """Stop those that drive, or everyone."""
+    for endpoint in endpoints:
+        if everyone or endpoint.drives:
+            endpoint.native.stop()
 
 
 def tcp_endpoint(

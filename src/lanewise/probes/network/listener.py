@@ -1,11 +1,18 @@
-"""The listener: serves one client after the other, does what it asks within limits, survives any request."""
+"""The listener: serves one client after the other, does what it asks within limits, survives any request.
+
+As a program it serves one client in a second process of this machine, so that one command measures loopback.
+"""
 
 from __future__ import annotations
 
+import json
 import secrets
 import socket
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -13,11 +20,11 @@ from lanewise.errors import CannotMeasure, InputError, LanewiseError
 from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import messages
-from lanewise.probes.network.endpoints import Endpoint, tcp_endpoint, verbs_endpoint
-from lanewise.probes.network.measurement import NetworkMeasurement
-from lanewise.probes.network.messages import MessageStream
+from lanewise.probes.network.endpoints import Endpoint, stop_endpoints, tcp_endpoint, verbs_endpoint
+from lanewise.probes.network.messages import MessageStream, NetworkMeasurement
 
 HELLO_S, DATA_S, IDLE_S = 2.0, 5.0, 90.0
+_CLIENT_S, _EXIT_S = 20.0, 5.0
 _SAME_VERSION = "use the same version of Lanewise on both sides"
 
 
@@ -62,7 +69,7 @@ def serve(
             connection, address = listener.accept()
         except TimeoutError:
             return
-        stream = messages.MessageStream(connection, f"client {address[0]}")
+        stream = MessageStream(connection, f"client {address[0]}")
         client = _ClientSession(listener, stream, side)
         try:
             if _greet(stream):
@@ -84,9 +91,9 @@ def _greet(stream: MessageStream) -> bool:
     if "data" in message:
         return False  # a connection of a measurement that is over
     if message.get("lanewise") != messages.PROTOCOL:
-        stream.send(messages.hello())  # lets the other side say what differs
+        stream.send(messages.HELLO)  # lets the other side say what differs
     messages.check_hello(message, stream.name)
-    stream.send(messages.hello())
+    stream.send(messages.HELLO)
     return True
 
 
@@ -141,10 +148,10 @@ class _ClientSession:
             endpoint = verbs_endpoint(measurement, i, name == "from", self.side)
             self.endpoints.append(endpoint)
             endpoint.connect(address)
-        return {"ends": [endpoint.address() for endpoint in self.endpoints]}
+        return {"ends": [endpoint.queue_pairs.address() for endpoint in self.endpoints]}
 
     def begin(self, request: dict[str, Any]) -> dict[str, Any]:
-        measurement = self._opened()
+        measurement = self._open_measurement()
         if measurement.transport == "tcp":
             if self.endpoints:
                 raise InputError("a measurement that runs cannot begin", hint=_SAME_VERSION)
@@ -152,7 +159,7 @@ class _ClientSession:
                 self.endpoints.append(tcp_endpoint(measurement, sockets, i, name == "from", self.side))
         else:
             for endpoint in self.endpoints:
-                endpoint.begin()
+                endpoint.queue_pairs.begin()
         return {"about": [endpoint.describe() for endpoint in self.endpoints]}
 
     def ready(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -173,13 +180,11 @@ class _ClientSession:
 
     def stop(self, request: dict[str, Any]) -> dict[str, Any]:
         """Stop those that drive; with `all` the others as well."""
-        for endpoint in self.endpoints:
-            if request.get("all") or endpoint.drives:
-                endpoint.native.stop()
+        stop_endpoints(self.endpoints, everyone=bool(request.get("all")))
         return {}
 
     def done(self, request: dict[str, Any]) -> dict[str, Any]:
-        self._opened()
+        self._open_measurement()
         stopped = [endpoint for endpoint in self.endpoints if request.get("all") or endpoint.drives]
         return {"done": all(endpoint.native.done() for endpoint in stopped), **self.counters(request)}
 
@@ -193,7 +198,7 @@ class _ClientSession:
             endpoint.close()
         self.endpoints, self.measurement, self.token = [], None, ""
 
-    def _opened(self) -> NetworkMeasurement:
+    def _open_measurement(self) -> NetworkMeasurement:
         if self.measurement is None:
             raise InputError("nothing is open", hint=_SAME_VERSION)
         return self.measurement
@@ -208,7 +213,7 @@ class _ClientSession:
             while len(connections) < total:
                 self.listener.settimeout(max(end - time.monotonic(), 0.001))
                 connection, address = self.listener.accept()
-                index = self._index(messages.MessageStream(connection, f"client {address[0]}"), total, connections)
+                index = self._index(MessageStream(connection, f"client {address[0]}"), total, connections)
                 if index is None:
                     connection.close()
                 else:
@@ -249,3 +254,36 @@ def _requested_measurement(request: dict[str, Any]) -> NetworkMeasurement:
         if not isinstance(values.get(name, ""), str):
             raise InputError(f"{name} is a word", hint=_SAME_VERSION)
     return NetworkMeasurement(**values)
+
+
+@contextmanager
+def listener_process(side: NetworkSideOptions) -> Iterator[tuple[str, int]]:
+    """The address of a listener in its own process, which ends with its only client."""
+    with open_listener(f"{messages.LOOPBACK}:0") as listener:
+        address = listener.getsockname()[:2]
+        options = {member.name: getattr(side, member.name) for member in fields(NetworkSideOptions)}
+        argument = json.dumps([listener.fileno(), options])
+        process = subprocess.Popen(
+            [sys.executable, "-m", "lanewise.probes.network.listener", argument],
+            pass_fds=[listener.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            start_new_session=True,  # a Ctrl-C is for the client; this process ends with it
+        )  # fmt: skip
+    try:
+        yield address
+    finally:
+        try:
+            process.wait(_EXIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def main() -> None:
+    """Serve one client on the listening socket that was handed over."""
+    number, options = json.loads(sys.argv[1])
+    with socket.socket(fileno=number) as listener:
+        serve(listener, NetworkSideOptions(**options), once=True, patience=_CLIENT_S)
+
+
+if __name__ == "__main__":
+    main()

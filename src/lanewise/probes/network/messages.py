@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 import socket
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from lanewise.errors import CannotMeasure, InputError
+from lanewise.options.measure_network import DIRECTIONS, OPERATIONS, READ, TRANSPORTS, VERBS, WRITE
 
 PROTOCOL = 1
+HELLO = {"lanewise": PROTOCOL}  # the first message of either side
 PORT = 7531
 LOOPBACK = "127.0.0.1"
+MOST_BYTES, MOST_CONNECTIONS, MOST_MEMORY = 1 << 28, 256, 1 << 32
 LONGEST = 1 << 16
 ANSWER_S = 10.0
 PEER_LOST_HINT = "look whether it still runs and what it says, then start again"
@@ -23,10 +27,6 @@ PEER_LOST_HINT = "look whether it still runs and what it says, then start again"
 
 class PeerLost(CannotMeasure):
     """The other side closed the connection or was lost."""
-
-
-class OtherProtocol(CannotMeasure):
-    """The other side does not speak this protocol."""
 
 
 def parse_address(text: str, port: int = PORT) -> tuple[str, int]:
@@ -65,14 +65,14 @@ class MessageStream:
             raise self._lost(error) from None
 
     def receive(self, patience: float = ANSWER_S) -> dict[str, Any]:
-        """The next message within `patience` s; PeerLost, or OtherProtocol for what is no JSON object."""
+        """The next message within `patience` s; PeerLost, or CannotMeasure for what is no JSON object."""
         raw = self._line(time.monotonic() + patience, patience)
         try:
             message = json.loads(raw)
         except (ValueError, RecursionError):
             message = None
         if not isinstance(message, dict):
-            raise OtherProtocol(
+            raise CannotMeasure(
                 f"{self.name} is no lanewise: it said {raw[:40].decode('ascii', 'replace')!r}",
                 hint="start `lanewise measure network --listen` there, or name its port",
             )
@@ -132,17 +132,66 @@ class MessageStream:
         return PeerLost(f"{self.name} has left{reason}", hint=PEER_LOST_HINT)
 
 
-def hello() -> dict[str, Any]:
-    """The first message of either side."""
-    return {"lanewise": PROTOCOL}
-
-
 def check_hello(message: dict[str, Any], name: str) -> None:
     """CannotMeasure where the other side speaks another protocol or another version of it."""
     if "lanewise" not in message:
-        raise OtherProtocol(f"{name} is no lanewise", hint="start `lanewise measure network --listen` there")
+        raise CannotMeasure(f"{name} is no lanewise", hint="start `lanewise measure network --listen` there")
     if message["lanewise"] != PROTOCOL:
         raise CannotMeasure(
             f"{name} speaks version {str(message['lanewise'])[:20]} of the protocol, this side {PROTOCOL}",
             hint="install the same version of Lanewise on both sides",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkMeasurement:
+    """One size with one number of connections; its fields travel in the request that opens it on the other side.
+
+    InputError names the field without meaning, whoever sent it.
+    """
+
+    transport: str
+    kind: str
+    bytes: int
+    connections: int
+    direction: str = "to"
+    operation: str = WRITE
+    depth: int = 64
+    inline_bytes: int = 0
+    events: bool = False
+    zero_copy: bool = False
+
+    def __post_init__(self) -> None:
+        _check_word("transport", self.transport, TRANSPORTS)
+        _check_word("kind", self.kind, ("bandwidth", "latency"))
+        _check_word("direction", self.direction, tuple(DIRECTIONS))
+        _check_word("operation", self.operation, OPERATIONS)
+        _check_range("message of B", self.bytes, 1, MOST_BYTES)
+        _check_range("number of connections", self.connections, 1, MOST_CONNECTIONS)
+        _check_range("depth", self.depth, 1, 4096)
+        _check_range("number of inline bytes", self.inline_bytes, 0, 4096)
+        _check_range("B in all buffers", self.bytes * self.connections, 1, MOST_MEMORY)
+        if self.kind == "latency" and self.operation == READ and self.transport == VERBS:
+            raise InputError("round trips go by write or send, not by read", hint="--operation write, or send")
+        if self.kind == "latency" and self.events and self.operation == WRITE and self.transport == VERBS:
+            raise InputError("an RDMA write raises no event at its target", hint="--events with --operation send")
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """The directions as seen from the client; round trips have one."""
+        return ("to",) if self.kind == "latency" else DIRECTIONS[self.direction]
+
+    @property
+    def counted_at_sender(self) -> bool:
+        """Whether bytes are counted where they are sent: the target of an RDMA write does not notice them."""
+        return self.transport == VERBS and self.operation == WRITE
+
+
+def _check_word(name: str, value: object, words: tuple[str, ...]) -> None:
+    if value not in words:
+        raise InputError(f"'{str(value)[:40]}' is no {name} of a network", hint=f"known: {', '.join(words)}")
+
+
+def _check_range(name: str, value: object, low: int, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise InputError(f"a {name} cannot be {str(value)[:40]}", hint=f"choose {low} to {high}")

@@ -11,9 +11,8 @@ from lanewise.errors import CannotMeasure
 from lanewise.options.measure_network import MeasureNetworkOptions
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import numa
-from lanewise.probes.network.listener_process import listener_process
-from lanewise.probes.network.measurement import network_measurements
-from lanewise.probes.network.messages import parse_address
+from lanewise.probes.network.listener import listener_process
+from lanewise.probes.network.messages import NetworkMeasurement, parse_address
 from lanewise.probes.network.session import Counters, NetworkRun, connect_session
 from lanewise.probes.sampling import sample_until
 from lanewise.results.observation import Source
@@ -25,61 +24,75 @@ FIRST_S = 5.0
 STEP_S = 0.1  # a Ctrl-C, and a listener that has left, are noticed this often
 
 
+def _measurements(options: MeasureNetworkOptions) -> tuple[NetworkMeasurement, ...]:
+    """Each size with each number of connections; InputError for one without meaning."""
+    sizes = options.sizes or ((64, 4096) if options.latency else (4096, 131072))
+    counts = (1,) if options.latency else options.connections
+    return tuple(
+        NetworkMeasurement(
+            options.transport, "latency" if options.latency else "bandwidth", size, count, options.direction,
+            options.operation, options.depth, options.inline_bytes, options.events, options.zero_copy,
+        )
+        for size in sizes
+        for count in counts
+    )  # fmt: skip
+
+
 class NetworkProbe:
     """Measures the network to a listener, or loopback to one in a process of its own."""
 
     source = Source.MEASURED
 
-    def run(self, plan: MeasureNetworkOptions) -> Iterator[Sample]:
+    def run(self, options: MeasureNetworkOptions) -> Iterator[Sample]:
         """Each sample as soon as it is taken; closing the iterator frees both sides.
 
         CannotMeasure where nothing listens, something else does, or the listener leaves; earlier samples stay valid.
         """
-        measurements = network_measurements(plan)
-        numa.check(plan)
-        listener = listener_process(plan) if plan.address is None else nullcontext(parse_address(plan.address))
-        with listener as address, connect_session(address, plan) as session:
+        measurements = _measurements(options)
+        numa.check(options)
+        listener = listener_process(options) if options.address is None else nullcontext(parse_address(options.address))
+        with listener as address, connect_session(address, options) as session:
             for measurement in measurements:
                 run = NetworkRun(session, measurement)
                 try:
                     run.start()
-                    yield from _round_trips(run, plan) if measurement.kind == "latency" else _bandwidth(run, plan)
+                    yield from _round_trips(run, options) if measurement.kind == "latency" else _bandwidth(run, options)
                     run.stop()
                 finally:
                     run.close()
 
 
-def _bandwidth(run: NetworkRun, plan: MeasureNetworkOptions) -> Iterator[Sample]:
+def _bandwidth(run: NetworkRun, options: MeasureNetworkOptions) -> Iterator[Sample]:
     """Samples of the windows between two readings of the byte counters."""
     samples = _NetworkSamples(run)
-    before = _first_counters(run, max(plan.seconds, 0.1))
+    before = _first_counters(run, max(options.seconds, 0.1))
 
     def measure() -> Iterator[Sample]:
         nonlocal before
-        _wait(run, plan.seconds)
+        _wait(run, options.seconds)
         after = run.counters()
         rates = [_rates(earlier, later) for earlier, later in zip(before, after, strict=True)]
         before = after
         yield from samples.bandwidth(rates)
 
-    return sample_until(plan.rule, "total" if len(run.endpoints) > 1 else "goodput", measure)
+    return sample_until(options.rule, "total" if len(run.endpoints) > 1 else "goodput", measure)
 
 
-def _round_trips(run: NetworkRun, plan: MeasureNetworkOptions) -> Iterator[Sample]:
+def _round_trips(run: NetworkRun, options: MeasureNetworkOptions) -> Iterator[Sample]:
     samples = _NetworkSamples(run)
     native = run.endpoints[0].native
     if isinstance(native, _native.TcpStream):
         raise TypeError("round trips need an endpoint that sends requests")
 
     def measure() -> Iterator[Sample]:
-        _wait(run, plan.seconds)
+        _wait(run, options.seconds)
         with native_errors():
             trips = native.take()
         if trips.count == 0:
-            raise CannotMeasure(f"no round trip ended in {plan.seconds:g} s", hint="take longer samples: --seconds")
+            raise CannotMeasure(f"no round trip ended in {options.seconds:g} s", hint="take longer samples: --seconds")
         yield from samples.latency(trips)
 
-    return sample_until(plan.rule, "latency", measure)
+    return sample_until(options.rule, "latency", measure)
 
 
 def _wait(run: NetworkRun, seconds: float) -> None:

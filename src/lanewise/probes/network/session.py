@@ -13,9 +13,8 @@ from lanewise.errors import CannotMeasure
 from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import messages
-from lanewise.probes.network.endpoints import Endpoint, tcp_endpoint, verbs_endpoint
-from lanewise.probes.network.measurement import NetworkMeasurement
-from lanewise.probes.network.messages import MessageStream
+from lanewise.probes.network.endpoints import Endpoint, stop_endpoints, tcp_endpoint, verbs_endpoint
+from lanewise.probes.network.messages import MessageStream, NetworkMeasurement
 
 CONNECT_S, READY_S, DONE_S, CLOSE_S = 5.0, 20.0, 10.0, 2.0
 _SAME_VERSION = "use the same version on both sides"
@@ -38,7 +37,7 @@ def connect_session(address: tuple[str, int], side: NetworkSideOptions) -> Itera
     try:
         stream.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            stream.send(messages.hello())
+            stream.send(messages.HELLO)
             answer = stream.receive()
         except messages.PeerLost:
             raise CannotMeasure(
@@ -80,6 +79,7 @@ class NetworkRun:
         self.measurement = measurement
         self.endpoints: list[Endpoint] = []
         self.facts: list[dict[str, str]] = []
+        self._request = session.stream.request
 
     def start(self) -> None:
         """Connect, send the pattern, compare it on both sides, then start the data on both."""
@@ -117,11 +117,11 @@ class NetworkRun:
         Of verbs only the side that counts knows the bytes; the two are the same then.
         """
         self._request({"do": "stop"})
-        self._stop_local(False)
+        stop_endpoints(self.endpoints, everyone=False)
         self._wait_until(DONE_S, "the end of what is under way", lambda: self._both("done", all=False))
         if self.measurement.transport == "verbs":
             self._request({"do": "stop", "all": True})
-            self._stop_local(True)
+            stop_endpoints(self.endpoints, everyone=True)
         self._wait_until(DONE_S, "the end of the other side", lambda: self._both("done", all=True))
         if self.measurement.transport == "tcp" and self.measurement.kind == "latency":
             return [], []
@@ -134,12 +134,9 @@ class NetworkRun:
             endpoint.close()
         self.endpoints = []
         try:
-            self.session.stream.request({"do": "close"}, CLOSE_S)
+            self._request({"do": "close"}, CLOSE_S)
         except CannotMeasure:
             return
-
-    def _request(self, message: dict[str, Any]) -> dict[str, Any]:
-        return self.session.stream.request(message)
 
     def _connect_sockets(self, token: str) -> None:
         sockets: list[socket.socket] = []
@@ -162,7 +159,7 @@ class NetworkRun:
     def _connect_queue_pairs(self, request: dict[str, Any]) -> None:
         for i, name in enumerate(self.measurement.directions):
             self.endpoints.append(verbs_endpoint(self.measurement, i, name == "to", self.session.side))
-        answer = self._request({**request, "ends": [endpoint.address() for endpoint in self.endpoints]})
+        answer = self._request({**request, "ends": [endpoint.queue_pairs.address() for endpoint in self.endpoints]})
         addresses = answer.get("ends")
         if not isinstance(addresses, list) or len(addresses) != len(self.endpoints):
             raise CannotMeasure(f"{self.session.stream.name} gives no queue pairs", hint=_SAME_VERSION)
@@ -170,7 +167,7 @@ class NetworkRun:
             endpoint.connect(address)
         self._add_facts(self._request({"do": "begin"}))
         for endpoint in self.endpoints:
-            endpoint.begin()
+            endpoint.queue_pairs.begin()
 
     def _add_facts(self, answer: dict[str, Any]) -> None:
         about = answer.get("about")
@@ -178,11 +175,6 @@ class NetworkRun:
         for endpoint, facts in zip(self.endpoints, remote, strict=False):
             other_side = {f"{key} there": str(value)[:100] for key, value in dict(facts).items()}
             self.facts.append({**endpoint.describe(), **other_side})
-
-    def _stop_local(self, everyone: bool) -> None:
-        for endpoint in self.endpoints:
-            if everyone or endpoint.drives:
-                endpoint.native.stop()
 
     def _both(self, stage: str, **more: Any) -> bool:
         """Whether both sides have reached `stage`: ready or done."""

@@ -1,31 +1,31 @@
-"""Files and block devices to read, descriptor with clear errors, and test files that nobody else sees."""
+"""Files and block devices to read, test files that nobody else sees, and the drives that hold them."""
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import re
 import stat
 import tempfile
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.errors import CannotMeasure, InputError, Location
-from lanewise.probes.storage.drives import drives_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import TracebackType
+from lanewise.probes.machine import SYS
 
 _RESERVE = 64 << 20  # free bytes that stay in a file system in which a test file is made
+MOUNTS = Path("/proc/self/mountinfo")
+_SECTOR = 512  # the unit of /sys/block/*/stat, whatever the drive's own
+_READ, _WRITTEN = 2, 6
+DriveCounters = dict[str, tuple[int, int]]
 
 
 @dataclass(slots=True)
 class StorageFile:
-    """One open file or block device: `buffered` for reads through the page cache, `direct` None until descriptor."""
+    """One open file or block device: `buffered` for reads through the page cache, `direct` None until it is opened."""
 
     path: str
     name: str
@@ -51,7 +51,7 @@ class StorageFile:
         """Close it; this removes a test file."""
         for descriptor in (self.buffered, self.direct):
             if descriptor is not None:
-                with contextlib.suppress(OSError):
+                with suppress(OSError):
                     os.close(descriptor)
 
     def _no_direct(self, error: OSError) -> CannotMeasure:
@@ -60,56 +60,32 @@ class StorageFile:
             return CannotMeasure(
                 "its file system has no direct reads (O_DIRECT)", location=Location(self.path), hint=hint
             )
-        cause = f"cannot be descriptor for direct reads (O_DIRECT): {error.strerror}"
+        cause = f"cannot be opened for direct reads (O_DIRECT): {error.strerror}"
         return CannotMeasure(cause, location=Location(self.path), hint=hint)
 
 
-@dataclass(slots=True)
-class StorageFiles:
-    """All files of one measurement; leaving the `with` closes them and removes test files."""
-
-    all: list[StorageFile] = field(default_factory=list)
-
-    def __enter__(self) -> StorageFiles:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close all; this removes test files, as they have no name."""
-        for file in self.all:
-            file.close()
-
-
-def open_files(paths: Sequence[str], io: int) -> StorageFiles:
+@contextmanager
+def open_files(paths: Sequence[str], io: int) -> Iterator[list[StorageFile]]:
     """Every file, readable and at least one I/O long; InputError or CannotMeasure names the one that is not."""
-    files = StorageFiles()
-    try:
+    files: list[StorageFile] = []
+    with ExitStack() as stack:
         for path in paths:
-            files.all.append(_open(path))
-            if files.all[-1].bytes < io:
-                size = units.show(files.all[-1].bytes, "B", 12)
+            files.append(stack.enter_context(closing(_open(path))))
+            if files[-1].bytes < io:
+                size = units.show(files[-1].bytes, "B", 12)
                 cause = f"holds {size}, less than one I/O of {units.show(io, 'B', 12)}"
                 raise InputError(cause, location=Location(path), hint="use a smaller --io, or a larger file")
-    except BaseException:
-        files.close()
-        raise
-    _name(files.all)
-    return files
+        _name(files)
+        yield files
 
 
-def make_files(folders: Sequence[str], size: int) -> StorageFiles:
+@contextmanager
+def make_files(folders: Sequence[str], size: int) -> Iterator[list[StorageFile]]:
     """An empty test file without a name in each folder: however this process ends, nothing stays behind."""
-    files = StorageFiles()
-    try:
-        for folder in folders:
-            files.all.append(_make(folder, size))
-    except BaseException:
-        files.close()
-        raise
-    _name(files.all)
-    return files
+    with ExitStack() as stack:
+        files = [stack.enter_context(closing(_make(folder, size))) for folder in folders]
+        _name(files)
+        yield files
 
 
 def _open(path: str) -> StorageFile:
@@ -160,7 +136,7 @@ def _make(folder: str, size: int) -> StorageFile:
 
 
 def _nameless(folder: str) -> int:
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
     descriptor, path = tempfile.mkstemp(prefix=".lanewise-", dir=folder)  # a file system without O_TMPFILE
     os.unlink(path)
@@ -195,3 +171,57 @@ def _name(files: Sequence[StorageFile]) -> None:
         names = [f"{name}-{number}" for number, name in enumerate(names)]
     for file, name in zip(files, names, strict=True):
         file.name = name
+
+
+def drives_of(path: str | Path, sys: Path = SYS, mounts: Path = MOUNTS) -> tuple[str, ...]:
+    """The drives below a file or block device, through partitions, md, device mapper and loop; () if unknown."""
+    status = os.stat(path)
+    number = status.st_rdev if stat.S_ISBLK(status.st_mode) else status.st_dev
+    return drives_of_number(os.major(number), os.minor(number), sys, mounts)
+
+
+def drives_of_number(major: int, minor: int, sys: Path = SYS, mounts: Path = MOUNTS) -> tuple[str, ...]:
+    """The same for a device number; that of a file system without one (btrfs) is looked up among the mounts."""
+    device = sys / "dev" / "block" / f"{major}:{minor}"
+    if not device.exists():
+        source = _mounted_from(f"{major}:{minor}", mounts)
+        return drives_of(source, sys, mounts) if source and stat.S_ISBLK(os.stat(source).st_mode) else ()
+    return tuple(dict.fromkeys(_below(device.resolve(), sys, mounts)))
+
+
+def drive_counters(drives: Sequence[str], sys: Path = SYS) -> DriveCounters:
+    """Bytes read from and written to each drive since the machine started."""
+    counters = {}
+    for drive in drives:
+        try:
+            fields = (sys / "block" / drive / "stat").read_text().split()
+            counters[drive] = (int(fields[_READ]) * _SECTOR, int(fields[_WRITTEN]) * _SECTOR)
+        except (OSError, IndexError, ValueError):
+            continue  # a drive that went away, or a kernel without block statistics
+    return counters
+
+
+def _below(device: Path, sys: Path, mounts: Path) -> list[str]:
+    if (device / "partition").exists():
+        device = device.parent
+    slaves = sorted((device / "slaves").glob("*")) if (device / "slaves").is_dir() else []
+    if slaves:
+        return [name for slave in slaves for name in _below(slave.resolve(), sys, mounts)]
+    try:
+        backing = (device / "loop" / "backing_file").read_text().strip()
+        return list(drives_of(backing, sys, mounts)) or [device.name]
+    except OSError:
+        return [device.name]
+
+
+def _mounted_from(number: str, mounts: Path) -> str:
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return ""
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        fields, rest = before.split(), after.split()
+        if len(fields) > 2 and fields[2] == number and len(rest) > 1 and os.path.exists(rest[1]):
+            return rest[1]
+    return ""
