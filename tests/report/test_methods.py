@@ -86,13 +86,14 @@ def test_the_accuracy_page_lists_it_by_row_and_by_method() -> None:
     assert "The same rows by another method:" in page
     assert "| predicted | 20 | 20 | 3.3 | +12.5 |" in page
     assert "| steady state | 20 | 20 | 20.0 | +20.0 |" in page
-    assert "| residual % | steady state (residual %) | basis |" in page
-    assert "| +12.5 | 24.60 (+20.0) | fitted |" in page
-    widths = {line.count("|") for line in page.split("Every row:")[1].split("##")[0].splitlines() if line}
-    assert len(widths) == 1
+    first, others = page.split("### ")[1:3]
+    assert "| residual % | steady state GB/s (residual %) | limit |" in first
+    assert "| +12.5 | 24.60 (+20.0) | " in first
+    assert "steady state" not in others
+    assert len({line.count("|") for line in first.split("## ")[0].splitlines() if line.startswith("|")}) == 1
 
 
-def test_several_methods_share_one_column_of_the_accuracy_page() -> None:
+def test_each_of_several_methods_has_a_column_of_the_accuracy_page() -> None:
     page = accuracy_page(with_steady(roofline=30e9))
-    assert "other methods (residual %)" in page
-    assert "steady state 24.60 (+20.0); roofline 30.00 (+46.3)" in page
+    assert "| steady state GB/s (residual %) | roofline GB/s (residual %) |" in page
+    assert "| 24.60 (+20.0) | 30.00 (+46.3) |" in page

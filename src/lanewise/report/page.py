@@ -9,10 +9,21 @@ from lanewise import units
 from lanewise.report import measured, services
 from lanewise.report.study_rows import StudyTable, settings_text, study_tables
 from lanewise.report.table import Column, Table, TableCell, number_columns
-from lanewise.report.words import NONE, anchor, errors, grade, percent, plural, residual_cell, shortened, signed
+from lanewise.report.words import (
+    NONE,
+    anchor,
+    errors,
+    grade,
+    percent,
+    plural,
+    residual_cell,
+    rms_cell,
+    shortened,
+    signed,
+)
 from lanewise.results import statistics
 from lanewise.results.observation import Observation, Source
-from lanewise.results.run import Run, StudyRun
+from lanewise.results.run import FittedValue, LeftOut, Run, StudyRun
 from lanewise.results.statistics import Residuals
 
 
@@ -54,8 +65,8 @@ def study_page(study: StudyRun) -> StudyPage:
         conclusions=_conclusions_table(study),
         methods=[*against_measured(study.rows), *method_lines(study.rows)],
         tables=study_tables(study, sources),
-        fits=_fits(study),
-        hypotheses=_hypotheses(study),
+        fits=fit_tables(study.fitted, study.left_out),
+        hypotheses=hypothesis_table(study),
         limits=_limits(limits if len(limits) > 1 else {}),
         sources=[shortened(text) for text in sources],
     )
@@ -119,33 +130,33 @@ def _conclusions_table(study: StudyRun) -> Table:
     return Table([Column("verdict"), Column("statement", wrap=True), Column("values behind it", wrap=True)], rows)
 
 
-def _fits(study: StudyRun) -> list[Table]:
-    """The fitted values, and the residuals of rows that a fit did not see."""
-    fitted = Table([
-        Column("figure"), *number_columns("fitted", "started from", "standard error", "rows used"),
-        Column("note", wrap=True),
+def fit_tables(fitted: Iterable[FittedValue], left_out: Iterable[LeftOut]) -> list[Table]:
+    """The fitted values, and the residuals of rows that a fit did not see; tables without rows are left out."""
+    values = Table([
+        Column("figure"), *number_columns("fitted"), *number_columns("started from", drop=1),
+        *number_columns("standard error"), *number_columns("rows used", drop=1), Column("note", drop=2, wrap=True),
     ])  # fmt: skip
-    for fit in study.fitted:
+    for fit in fitted:
         error = NONE if fit.spread is None else f"± {100 * fit.spread:.1f} %"
-        fitted.add(fit.key, units.readable(fit.value, fit.unit), units.readable(fit.start, fit.unit), error,
-                   str(fit.used), fit.note)  # fmt: skip
-    unseen = Table(
-        [Column("rows that the fit did not see"), *number_columns("rows"), *number_columns("rms", "worst", unit="%")]
-    )
-    for group in study.left_out:
-        unseen.add(group.group, str(group.rows), TableCell(f"{group.rms_pct:.1f}", grade(group.rms_pct)),
-                   residual_cell(group.worst_pct))  # fmt: skip
-    return [table for table in (fitted, unseen) if table.rows]
+        value, start = (units.readable(number, fit.unit) for number in (fit.value, fit.start))
+        values.add(fit.key, value, start, error, str(fit.used), fit.note)
+    unseen = Table([
+        Column("rows that the fit did not see", wrap=True), *number_columns("rows"),
+        *number_columns("rms", "worst", unit="%"),
+    ])  # fmt: skip
+    for group in left_out:
+        unseen.add(group.group, str(group.rows), rms_cell(group.rms_pct), residual_cell(group.worst_pct))
+    return [table for table in (values, unseen) if table.rows]
 
 
-def _hypotheses(study: StudyRun) -> Table:
+def hypothesis_table(study: StudyRun) -> Table:
+    """The alternative explanations, and the residuals that they leave."""
     table = Table([
         Column("explanation", wrap=True), Column("says", wrap=True), *number_columns("rms", "worst", unit="%"),
         *number_columns("values fitted"), Column("note", wrap=True),
     ])  # fmt: skip
     for h in study.hypotheses:
-        rms = NONE if h.rms_pct is None else f"{h.rms_pct:.1f}"
-        table.add(h.name, h.says, TableCell(rms, grade(h.rms_pct)), residual_cell(h.worst_pct), str(h.fitted), h.note)
+        table.add(h.name, h.says, rms_cell(h.rms_pct), residual_cell(h.worst_pct), str(h.fitted), h.note)
     return table
 
 
@@ -154,8 +165,7 @@ def _limits(groups: Mapping[str, Residuals]) -> Table:
         [Column("limit", wrap=True), *number_columns("rows"), *number_columns("rms", "mean", "worst", unit="%")]
     )
     for name, group in groups.items():
-        rms = NONE if group.rms_pct is None else f"{group.rms_pct:.1f}"
-        table.add(name, str(group.rows), TableCell(rms, grade(group.rms_pct)), signed(group.mean_pct),
+        table.add(name, str(group.rows), rms_cell(group.rms_pct), signed(group.mean_pct),
                   residual_cell(group.worst_pct))  # fmt: skip
     return table
 

@@ -30,6 +30,11 @@ class StudyTable:
     table: Table
 
     @property
+    def extrapolated(self) -> bool:
+        """Whether any of the values is marked as extrapolated."""
+        return any(cell == EXTRAPOLATED for row in self.table.rows for cell in row)
+
+    @property
     def folded(self) -> bool:
         """Whether the page shows a line in place of the rows until a reader opens it."""
         return len(self.table.rows) > LONG
@@ -59,8 +64,8 @@ def plain(value: float | None, decimals: int) -> str:
     return f"{value:,.{decimals}f}".replace("-", MINUS)
 
 
-def study_tables(study: StudyRun, sources: Sequence[str]) -> list[StudyTable]:
-    """A table for each table and unit of a study; rows name their sources by their place in `sources`."""
+def study_tables(study: StudyRun, sources: Sequence[str] = ()) -> list[StudyTable]:
+    """A table for each table and unit of a study; rows name their sources by their place in `sources`, if given."""
     groups: dict[tuple[str, str], list[Observation]] = {}
     for row in _without_repeats(study.rows):
         groups.setdefault((row.table, row.display_unit), []).append(row)
@@ -169,7 +174,7 @@ def _further(row: Observation, method: str, decimals: int) -> TableCell:
 
 def _numbered(row: Observation, sources: Sequence[str], name: str) -> TableCell:
     """The numbers of a row's sources in the list of the study's."""
-    numbers = ", ".join(str(sources.index(text) + 1) for text in row.rests_on)
+    numbers = ", ".join(str(sources.index(text) + 1) for text in row.rests_on if text in sources)
     return TableCell(numbers, href=f"#{name.partition('-table-')[0]}-sources" if numbers else "")
 
 

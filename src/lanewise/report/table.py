@@ -99,6 +99,15 @@ def render_table(table: Table, screen: Screen = PIPE) -> str:
     return "\n".join(lines)
 
 
+def markdown_table(table: Table) -> str:
+    """The table in Markdown; columns without any text are left out."""
+    shown = table.filled()
+    lines = [[" ".join(table.columns[i].lines) for i in shown]]
+    lines.append(["---:" if table.columns[i].number else "---" for i in shown])
+    lines += [[cell_text(row[i]).replace("|", "\\|") for i in shown] for row in table.rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def _level(titles: Sequence[str], level: int, deepest: int) -> str:
     """Titles end at the same line."""
     index = level - (deepest - len(titles))

@@ -74,6 +74,11 @@ def errors(total: Residuals) -> str:
     return f"rms {percent(total.rms_pct)}, worst {signed(total.worst_pct)} %"
 
 
+def rms_cell(value: float | None) -> TableCell:
+    """An rms residual in % without its sign, graded by how large it is, or a dash for None."""
+    return TableCell(NONE if value is None else f"{value:.1f}", grade(value))
+
+
 def residual_cell(value: float | None) -> TableCell:
     """A residual in %, graded by how large it is."""
     return TableCell(signed(value), grade(value))

@@ -6,18 +6,16 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from lanewise import units
 from lanewise.report import measured, page, services
 from lanewise.report.screen import PIPE, Screen
-from lanewise.report.study_rows import EXTRAPOLATED, StudyTable
-from lanewise.report.table import Column, Table, TableCell, cell_text, number_columns, render_table
+from lanewise.report.study_rows import EXTRAPOLATED, study_tables
+from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
 from lanewise.report.text.matrices import render_matrix
 from lanewise.report.text.service import render_service
-from lanewise.report.words import NONE, grade, plural, signed
+from lanewise.report.words import plural, residual_cell, rms_cell
 from lanewise.results import statistics
 from lanewise.results.observation import Observation
-from lanewise.results.run import Conclusion, FittedValue, LeftOut, Run, StudyRun
-from lanewise.results.statistics import Residuals
+from lanewise.results.run import Conclusion, LeftOut, Run, StudyRun
 from lanewise.studies.calibrate import CalibrationFit
 from lanewise.studies.form import StudyForm
 
@@ -73,9 +71,8 @@ def _summary(run: Run, screen: Screen) -> str:
     table = Table(columns)
     for study in run.studies:
         total = statistics.residuals(study.rows)
-        table.add(study.name, str(total.rows), str(total.compared), _rms(total),
-                  TableCell(signed(total.worst_pct), grade(total.worst_pct)),
-                  page.verdict_text([study]).replace(" hold", ""))  # fmt: skip
+        table.add(study.name, str(total.rows), str(total.compared), rms_cell(total.rms_pct).text,
+                  residual_cell(total.worst_pct), page.verdict_text([study]).replace(" hold", ""))  # fmt: skip
     head, *lines = render_table(table, screen).split("\n")
     for number, study in enumerate(run.studies):
         sentence = screen.wrap(f"  {_first_sentence(study.finding)}", 2)
@@ -113,12 +110,15 @@ def _far(studies: Sequence[StudyRun], screen: Screen) -> str:
 
 def _study(study: StudyRun, screen: Screen) -> str:
     """One study: finding, conclusions and every row of every table."""
-    prepared = page.study_page(study)
     parts = [f"{screen.style(study.title, 'bold')}\n{screen.wrap(study.finding)}"]
     parts.append("\n".join(_conclusion(conclusion, screen) for conclusion in study.conclusions))
     parts.append(render_table(services.services_table(study.services), screen) if study.services else "")
-    parts += [screen.wrap(line, 2) for line in prepared.methods]
-    parts += [render_table(_rows(table), screen) for table in prepared.tables]
+    parts += [screen.wrap(line, 2) for line in (*page.against_measured(study.rows), *page.method_lines(study.rows))]
+    for rows in study_tables(study):
+        rows.table.title = " · ".join(filter(None, [rows.title, rows.summary]))
+        if rows.extrapolated:
+            rows.table.title += f"   ({EXTRAPOLATED} extrapolated)"
+        parts.append(render_table(rows.table, screen))
     return "\n\n".join(filter(None, parts))
 
 
@@ -126,14 +126,6 @@ def _conclusion(conclusion: Conclusion, screen: Screen) -> str:
     word, style = _VERDICTS[conclusion.holds]
     text = screen.wrap(f"{word:15}{conclusion.says}", 15)
     return screen.style(text[:15], style) + text[15:]
-
-
-def _rms(group: Residuals | None) -> str:
-    return NONE if group is None or group.rms_pct is None else f"{group.rms_pct:.1f}"
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else units.number(value)
 
 
 def render_measured(rows: Iterable[Observation], screen: Screen = PIPE) -> str:
@@ -153,37 +145,13 @@ def render_measured(rows: Iterable[Observation], screen: Screen = PIPE) -> str:
     return "\n\n".join(blocks)
 
 
-def _rows(rows: StudyTable) -> Table:
-    """The table of the page without the numbers of sources, as their list is on the page."""
-    columns = [i for i, column in enumerate(rows.table.columns) if column.title != "based on"]
-    title = " · ".join(filter(None, [rows.title, rows.summary]))
-    if any(cell_text(row[i]) == EXTRAPOLATED for row in rows.table.rows for i in columns):
-        title += f"   ({EXTRAPOLATED} extrapolated)"
-    cells = [[row[i] for i in columns] for row in rows.table.rows]
-    return Table([rows.table.columns[i] for i in columns], list(cells), title)
-
-
 def render_calibration(fit: CalibrationFit, left_out: Sequence[LeftOut], screen: Screen = PIPE) -> str:
-    """Fitted figures, and the residuals of the rows."""
-    columns = [Column("figure"), *number_columns("value", "standard error"), *number_columns("start", drop=1),
-               Column("note", drop=2, wrap=True)]  # fmt: skip
-    figures = Table(columns, [_value(value) for value in fit.values])
+    """Fitted figures, the residuals of the rows, and those of each group by a fit to the others."""
     rows = Table([Column("study", drop=2), Column("table", drop=1, wrap=True), Column("row", wrap=True),
-                  *number_columns("residual")])  # fmt: skip
+                  *number_columns("residual", unit="%")])  # fmt: skip
     for target, residual in zip(fit.targets, fit.residuals, strict=True):
-        text = f"{100 * residual:+.1f} %" if math.isfinite(residual) else "no prediction"
-        rows.add(*target.where, TableCell(text, grade(100 * residual) if math.isfinite(residual) else "far"))
-    lines = [render_table(figures, screen), ""]
-    lines += [f"fitted to {len(fit.compared)} rows, rms residual {fit.rms_pct:.1f} %", render_table(rows, screen)]
-    if left_out:
-        groups = Table([Column("left out", wrap=True), *number_columns("rows", "rms", "worst")])
-        for group in left_out:
-            groups.add(group.group, str(group.rows), f"{group.rms_pct:.1f} %", f"{group.worst_pct:+.1f} %")
-        lines += ["", "each group left out, predicted by a fit to the others:", render_table(groups, screen)]
-    return "\n".join(lines)
-
-
-def _value(value: FittedValue) -> tuple[str, ...]:
-    error = "unknown" if value.spread is None else f"±{100 * value.spread:.1f} %"
-    fitted, start = (units.readable(number, value.unit) for number in (value.value, value.start))
-    return (value.key, fitted, error, start, value.note)
+        known = math.isfinite(residual)
+        rows.add(*target.where, residual_cell(100 * residual) if known else TableCell("no prediction", "far"))
+    figures, *unseen = (render_table(table, screen) for table in page.fit_tables(fit.values, left_out))
+    used = f"fitted to {len(fit.compared)} rows, rms residual {fit.rms_pct:.1f} %\n{render_table(rows, screen)}"
+    return "\n\n".join([figures, used, *unseen])
