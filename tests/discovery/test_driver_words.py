@@ -17,7 +17,7 @@ from lanewise.routes.classify import topo_class
 
 
 def machine(library):
-    record = nvml.as_text(nvml.ask(library)).decode()
+    record = nvml.as_text(nvml.query_gpus(library)).decode()
     return build([nvml.read_nvml(record, "nvml.json")], builtin())
 
 
@@ -90,11 +90,11 @@ def test_a_gpu_that_nvml_has_lost_is_left_out_and_the_others_stay():
 
 
 def test_the_record_of_nvml_holds_no_uuid():
-    assert "uuid" not in json.dumps(nvml.ask(FakeNvml())).lower()
+    assert "uuid" not in json.dumps(nvml.query_gpus(FakeNvml())).lower()
 
 
 def test_what_gpu_and_slot_can_together_contradicts_nothing():
-    reading = nvml.read_nvml(nvml.as_text(nvml.ask(FakeNvml(gen=4))).decode(), "nvml.json")
+    reading = nvml.read_nvml(nvml.as_text(nvml.query_gpus(FakeNvml(gen=4))).decode(), "nvml.json")
     lspci = (
         "0a:00.0 3D controller [0302]: NVIDIA Corporation Device [10de:2335]\n"
         "\tCapabilities: [60] Express (v2) Endpoint\n\t\tLnkCap:\tPort #0, Speed 32GT/s, Width x16\n"

@@ -82,13 +82,13 @@ def collect(top: Path, file: str) -> Capture:
     return clean(Capture(file, collector.texts, collector.links, frozenset(collector.names - {""})))
 
 
-def ask_nvml() -> dict[str, Any] | None:
+def query_nvml() -> dict[str, Any] | None:
     """What NVML says of this machine's GPUs; None where there is no driver to ask."""
     try:
         import pynvml
     except ImportError:
         return None
     try:
-        return nvml.ask(pynvml)
+        return nvml.query_gpus(pynvml)
     except pynvml.NVMLError:
         return None

@@ -60,7 +60,7 @@ def capture(
 
 def this_machine(under_load: bool | None = None) -> Capture:
     """All that discovery reads of this machine; MissingDependency if it has no /sys."""
-    from lanewise.api.collecting import ask_nvml, collect
+    from lanewise.api.collecting import query_nvml, collect
     from lanewise.api.provenance import now, version
     from lanewise.discovery import nvml
 
@@ -69,7 +69,7 @@ def this_machine(under_load: bool | None = None) -> Capture:
         raise MissingDependency("this machine has no /sys to read", hint=hint)
     collected = collect(Path("/"), "this machine")
     record = {"lanewise": version(), "made": now(), "kernel": platform.release(), "under_load": under_load}
-    facts = ask_nvml()
+    facts = query_nvml()
     extra = {
         "capture.json": nvml.as_text(record),
         **({} if facts is None else {"nvml.json": nvml.as_text(facts)}),

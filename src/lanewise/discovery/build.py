@@ -14,10 +14,9 @@ from lanewise.catalog import Catalog
 from lanewise.discovery import matrix, nvlink
 from lanewise.discovery.conditions import conditions
 from lanewise.discovery.draft import DraftDevice, SystemDraft
-from lanewise.discovery.facts import MACHINE, DumpFacts, Fact
-from lanewise.discovery.merge import Merged, merge
+from lanewise.discovery.facts import MACHINE, DumpFacts, Fact, Merged, merge
+from lanewise.discovery.sysfs import VOLUME
 from lanewise.discovery.tree import draft_from_tree, endpoints, with_cpus
-from lanewise.discovery.volumes import volumes
 from lanewise.errors import InputError, LanewiseError, Location
 from lanewise.results.conditions import Conditions
 from lanewise.routes.classify import LOCAL, topo_class
@@ -32,24 +31,20 @@ _SHOWN = (
     "state", "nvlinks", "nvlinks_off", "nvlink_version", "nvlink_rate", "throttle", "busy", "socket", "memory",
 )  # fmt: skip
 _ORDER = (Kind.CPU, Kind.SWITCH, Kind.GPU, Kind.NVSWITCH, Kind.NIC, Kind.RAID, Kind.SSD)
+# The levels that a description knows, with the fewest drives of each.
+_LEVELS = {"raid0": (0, 1), "raid5": (5, 3), "raid10": (10, 4)}
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """A machine as read: the system, the name of each device in the dumps, its facts, and what contradicts."""
+    """A machine as read: the system, each device's names in the dumps and facts, what contradicts, the conditions."""
 
     system: System
     dump_names: Mapping[str, tuple[str, ...]]
     labels: Mapping[str, str]
     facts: Mapping[str, tuple[Fact, ...]]
     contradictions: tuple[str, ...]
-    merged: Merged
-    draft: SystemDraft
-
-    @property
-    def conditions(self) -> Conditions:
-        """Links now and at most, ACS, NUMA nodes and peers, as the dumps state them."""
-        return conditions(self.merged, self.draft, self.system.assumptions)
+    conditions: Conditions
 
     def text(self) -> str:
         """The description as YAML, with every fact and its source as comments below."""
@@ -84,8 +79,7 @@ def discover(dumps: Sequence[DumpFacts], catalog: Catalog, name: str = "machine"
         labels={node.name: node.label for node in draft.devices.values()},
         facts={node.name: _facts_of(node, names[node.name], merged) for node in draft.devices.values()},
         contradictions=against,
-        merged=merged,
-        draft=draft,
+        conditions=conditions(merged, draft, tuple(notes)),
     )
 
 
@@ -151,7 +145,7 @@ def _document(draft: SystemDraft, merged: Merged, catalog: Catalog, name: str, s
     links += [{"from": a, "to": b, "nvlink": count} for (a, b), count in draft.nvlinks.items()]
     links += _sockets(draft, catalog)
     document: dict[str, Any] = {"lanewise": 1, "system": name, "source": source, "devices": devices, "links": links}
-    arrays = volumes(merged, draft)
+    arrays = _volumes(merged, draft)
     document |= {"volumes": arrays} if arrays else {}
     policies: dict[str, Any] = {"acs_redirect": draft.redirects} if draft.redirects else {}
     iommu = merged.word(MACHINE, "iommu")
@@ -159,6 +153,40 @@ def _document(draft: SystemDraft, merged: Merged, catalog: Catalog, name: str, s
     if not iommu:
         draft.notes.append("the IOMMU's mode is not in the dumps; off is assumed")
     return {**document, "policies": policies} if policies else document
+
+
+def _volumes(merged: Merged, draft: SystemDraft) -> dict[str, dict[str, Any]]:
+    """The volumes of the machine by name; what cannot be said is noted."""
+    arrays = {}
+    for about in merged.facts:
+        if not about.startswith(VOLUME):
+            continue
+        name, level = about.removeprefix(VOLUME), merged.word(about, "level")
+        members = merged.word(about, "members").split()
+        drives = [draft.names.get(member, "") for member in members]
+        why = _unfit(level, drives, merged.number(about, "disks"), draft)
+        if why:
+            draft.notes.append(f"{name} ({level or 'of unknown level'}) is left out: {why}")
+            continue
+        arrays[name] = {"raid": _LEVELS[level][0], "drives": drives}
+        chunk = merged.number(about, "chunk")
+        arrays[name] |= {"chunk": f"{chunk} B"} if chunk else {}
+    return arrays
+
+
+def _unfit(level: str, drives: list[str], disks: int | None, draft: SystemDraft) -> str:
+    """Why a description cannot say this array, empty if it can."""
+    if level not in _LEVELS:
+        return "descriptions know RAID-0, 5 and 10"
+    if not drives or any(not name or draft.devices[name].kind is not Kind.SSD for name in drives):
+        return "a member of it is no drive on PCI that the dump names"
+    if len(set(drives)) < len(drives):
+        return "two members of it lie on one drive"
+    if disks is not None and disks != len(drives):
+        return f"{len(drives)} of its {disks} members are there"
+    if len(drives) < _LEVELS[level][1] or (level == "raid10" and len(drives) % 2):
+        return f"{len(drives)} drives are too few or odd for its level"
+    return ""
 
 
 def _device(node: DraftDevice) -> dict[str, Any]:

@@ -55,6 +55,11 @@ class Capture:
         """The content of a file, stripped; empty if it is not there."""
         return self.texts.get(path, b"").decode("ascii", "replace").strip().strip("\0")
 
+    def number(self, path: str) -> int | None:
+        """The whole number that a file holds; None if it holds none or is not there."""
+        text = self.text(path)
+        return int(text) if text.isdigit() else None
+
 
 def inner(path: str) -> str:
     """The path from `sys/` or `proc/` on, or the name of a record; empty if it is neither."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lanewise.discovery.draft import DraftLink, SystemDraft
-from lanewise.discovery.facts import MACHINE
-from lanewise.discovery.merge import Merged
+from lanewise.discovery.facts import MACHINE, Merged
 from lanewise.results.conditions import AcsState, Conditions, LinkState, NumaState, PeerState, Throttle
 from lanewise.topology.model import Kind
 
@@ -74,7 +74,7 @@ def _peers(merged: Merged, draft: SystemDraft) -> Iterator[PeerState]:
         a, b = draft.names.get(peer.a, ""), draft.names.get(peer.b, "")
         if a and b and (a, b, peer.ability) not in reported:
             reported.add((a, b, peer.ability))
-            yield PeerState(a, b, peer.ability, peer.status, str(peer.source))
+            yield replace(peer, a=a, b=b)
 
 
 def _throttles(merged: Merged, draft: SystemDraft) -> Iterator[Throttle]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 EXPRESS = 0x10
 _STATUS, _FIRST, _EXTENDED = 0x06, 0x34, 0x100
@@ -14,45 +13,31 @@ _PORTS = {4: "root", 5: "up", 6: "down"}
 _LANES = (1, 2, 4, 8, 16)
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
-    """What the capabilities say; None is unknown, payloads and read requests are in bytes."""
+def decode(data: bytes) -> dict[str, str | int | bool | None]:
+    """What the PCI Express, ACS and SR-IOV capabilities say, by the key of the fact; None is unknown, sizes are in B.
 
-    port: str | None = None
-    gen: int | None = None
-    lanes: int | None = None
-    gen_now: int | None = None
-    lanes_now: int | None = None
-    payload_max: int | None = None
-    payload: int | None = None
-    read_request: int | None = None
-    acs: bool | None = None
-    vfs: int | None = None
-    vfs_max: int | None = None
-
-
-def decode(data: bytes) -> Config:
-    """The PCI Express, ACS and SR-IOV capabilities; 64 bytes (read without root) say nothing."""
+    64 bytes (read without root) say nothing.
+    """
     at = find(data)
     if at is None or at + 20 > len(data):
-        return Config()
+        return {}
     flags, device, control = struct.unpack_from("<HIH", data, at + 2)
     able = struct.unpack_from("<I", data, at + 12)[0]
     status = struct.unpack_from("<H", data, at + 18)[0]
     acs, most, now = _extended(data)
-    return Config(
-        port=_PORTS.get(flags >> 4 & 15),
-        gen=_gen(able & 15),
-        lanes=_lanes(able >> 4 & 63),
-        gen_now=_gen(status & 15),
-        lanes_now=_lanes(status >> 4 & 63),
-        payload_max=_size(device & 7),
-        payload=_size(control >> 5 & 7),
-        read_request=_size(control >> 12 & 7),
-        acs=acs,
-        vfs=now,
-        vfs_max=most,
-    )
+    return {
+        "port": _PORTS.get(flags >> 4 & 15),
+        "gen": _gen(able & 15),
+        "lanes": _lanes(able >> 4 & 63),
+        "gen_now": _gen(status & 15),
+        "lanes_now": _lanes(status >> 4 & 63),
+        "payload_max": _size(device & 7),
+        "payload": _size(control >> 5 & 7),
+        "read_request": _size(control >> 12 & 7),
+        "acs": acs,
+        "vfs": now,
+        "vfs_max": most,
+    }
 
 
 def _gen(code: int) -> int | None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import re
 
-from lanewise.discovery import hwloc, lspci, nccl, topo
+from lanewise.discovery import lspci, nvidia_smi
 from lanewise.discovery.capture import Capture, read_tar
 from lanewise.discovery.facts import MACHINE, DumpFacts
-from lanewise.discovery.nvlink_ibstat import is_ibstat, is_nvlinks, read_ibstat, read_nvlinks
 from lanewise.discovery.nvml import read_nvml
 from lanewise.discovery.sysfs import read_sysfs
+from lanewise.discovery.xml_topology import read_hwloc, read_nccl
 from lanewise.errors import FormatError, Location
 
 KNOWN = (
     "known are captures, a tar or folder of /sys, hwloc XML, NCCL topology XML, lspci -tv and -vvv, ibstat, "
     "and nvidia-smi topo -m, topo -p2p and nvlink -s"
 )
+_CARD = re.compile(r"^\s*CA '([^']+)'", re.MULTILINE)
+_PORT = re.compile(r"^\s*(State|Rate|Link layer): (.+?)\s*$", re.MULTILINE)
 _ARCHIVES = (b"BZh", b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _XML = re.compile(r"\s*(?:<\?xml[^>]*\?>|<!DOCTYPE[^>]*>|<!--.*?-->|\s)*<(\w+)", re.DOTALL)
 
@@ -31,7 +33,7 @@ def read_dump(data: bytes, file: str) -> tuple[DumpFacts, ...]:
         raise _unknown(file) from None
     root = _XML.match(text)
     if "<!ENTITY" in text.upper() or (root and root[1] in ("topology", "system")):
-        return (hwloc.read_hwloc(text, file) if "<topology" in text else nccl.read_nccl(text, file),)
+        return (read_hwloc(text, file) if "<topology" in text else read_nccl(text, file),)
     return _texts(text, file)
 
 
@@ -51,15 +53,15 @@ def _texts(text: str, file: str) -> tuple[DumpFacts, ...]:
         dumps.append(lspci.read_tree(text, file))
     if lspci.is_details(text):
         dumps.append(lspci.read_details(text, file))
-    matrices = topo.kinds(text)
-    if topo.KIND in matrices or (not matrices and re.search(r"^\s*GPU0\s", topo.plain(text), re.MULTILINE)):
-        dumps.append(topo.read_topo(text, file))
-    if topo.PEERS in matrices:
-        dumps.append(topo.read_peers(text, file))
-    if is_nvlinks(text):
-        dumps.append(read_nvlinks(text, file))
-    if is_ibstat(text):
-        dumps.append(read_ibstat(text, file))
+    matrices = nvidia_smi.matrix_kinds(text)
+    if nvidia_smi.TOPO in matrices or (not matrices and re.search(r"^\s*GPU0\s", nvidia_smi.plain(text), re.MULTILINE)):
+        dumps.append(nvidia_smi.read_topo(text, file))
+    if nvidia_smi.PEERS in matrices:
+        dumps.append(nvidia_smi.read_peers(text, file))
+    if nvidia_smi.is_nvlinks(text):
+        dumps.append(nvidia_smi.read_nvlinks(text, file))
+    if _is_ibstat(text):
+        dumps.append(_read_ibstat(text, file))
     if not dumps:
         raise _unknown(file)
     return tuple(dumps)
@@ -82,4 +84,22 @@ def _read_record(text: str, file: str) -> DumpFacts:
     for key, kind in (("under_load", bool), ("made", str), ("kernel", str)):
         value = data.get(key)
         facts.add(MACHINE, key, value if isinstance(value, kind) else None, "capture.json")
+    return facts
+
+
+def _is_ibstat(text: str) -> bool:
+    """Whether the text holds RDMA devices of ibstat."""
+    return bool(_CARD.search(text) and _PORT.search(text))
+
+
+def _read_ibstat(text: str, file: str) -> DumpFacts:
+    """State, rate and link layer of each device's first port; GUIDs are not read."""
+    facts = DumpFacts(file, "ibstat")
+    heads = list(_CARD.finditer(text))
+    for head, end in zip(heads, [*(head.start() for head in heads[1:]), len(text)], strict=True):
+        for match in _PORT.finditer(text, head.end(), end):
+            line = text.count("\n", 0, match.start(1)) + 1
+            key = match[1].lower().replace(" ", "_")
+            if not any(fact.about == head[1] and fact.key == key for fact in facts.facts):
+                facts.add(head[1], key, f"{match[2]} Gb/s" if key == "rate" else match[2], match[1], line)
     return facts

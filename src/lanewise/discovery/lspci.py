@@ -58,9 +58,8 @@ def _branch(line: str, number: int, opened: dict[int, tuple[str, str, str]], fac
     bdf = opened.get(at, ("", "0000", ""))
     if line[at] in "+\\" and at not in opened:
         cause = "this branch of the tree starts nowhere"
-        raise FormatError(
-            cause, location=Location(facts.path, number), hint="keep the blanks at the start of the lines"
-        )
+        hint = "keep the blanks at the start of the lines"
+        raise FormatError(cause, location=Location(facts.path, number), hint=hint)
     for column in [column for column in opened if column > at]:
         del opened[column]
     while at < len(line):
@@ -84,11 +83,15 @@ def _branch(line: str, number: int, opened: dict[int, tuple[str, str, str]], fac
 
 
 def _named(name: str, words: str, line: int, facts: DumpFacts) -> None:
+    _ids(name, words, "tree", line, facts)
+    facts.add(name, "name", words, "tree", line)
+
+
+def _ids(bdf: str, words: str, what: str, line: int, facts: DumpFacts) -> None:
     ids = _IDS.findall(words)
     if ids:
-        facts.add(name, "vendor", int(ids[-1][0], 16), "tree", line)
-        facts.add(name, "device", int(ids[-1][1], 16), "tree", line)
-    facts.add(name, "name", words, "tree", line)
+        facts.add(bdf, "vendor", int(ids[-1][0], 16), what, line)
+        facts.add(bdf, "device", int(ids[-1][1], 16), what, line)
 
 
 def read_details(text: str, file: str) -> DumpFacts:
@@ -112,10 +115,7 @@ def _title(bdf: str, words: str, line: int, facts: DumpFacts) -> None:
     kind, _, name = words.partition(": ")
     number = int(code[1], 16) if code else next((n for word, n in _WORDS if kind.startswith(word)), None)
     facts.add(bdf, "class", number if number is not None or not name else OTHER, "class", line)
-    ids = _IDS.findall(name)
-    if ids:
-        facts.add(bdf, "vendor", int(ids[-1][0], 16), "title", line)
-        facts.add(bdf, "device", int(ids[-1][1], 16), "title", line)
+    _ids(bdf, name, "title", line, facts)
     facts.add(bdf, "name", re.sub(r"( \[[0-9a-f]{4}:[0-9a-f]{4}\])?( \(.*\))*$", "", name), "title", line)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lanewise.discovery.draft import DraftDevice, DraftLink, SystemDraft
-from lanewise.discovery.merge import Merged
+from lanewise.discovery.facts import Merged
 from lanewise.topology.model import Kind
 
 _PIX, _PXB, _PHB, _NODE = ("PIX",), ("PIX", "PXB"), ("PIX", "PXB", "PHB"), ("PIX", "PXB", "PHB", "NODE")

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from lanewise.catalog import Catalog
 from lanewise.discovery.draft import SystemDraft
-from lanewise.discovery.merge import Merged
+from lanewise.discovery.facts import Merged
 from lanewise.topology.model import Kind
 
 # No GPU has had more NVLinks than this.

@@ -13,8 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from lanewise.discovery.facts import MACHINE, DumpFacts, address, width
-from lanewise.discovery.merge import NVML_MOST
+from lanewise.discovery.facts import MACHINE, NVML_MOST, DumpFacts, address, width
 from lanewise.errors import FormatError, Location
 from lanewise.results.conditions import CLOCK_REASONS
 
@@ -66,7 +65,7 @@ class Record(_Form):
     p2p: list[_Pair] = []
 
 
-def ask(nvml: Any) -> dict[str, Any]:
+def query_gpus(nvml: Any) -> dict[str, Any]:
     """What NVML says now, as plain data; `nvml` has the functions of pynvml. What it refuses to say is left out."""
     nvml.nvmlInit()
     try:

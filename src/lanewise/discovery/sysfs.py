@@ -1,14 +1,14 @@
-"""A captured /sys: PCI functions with their place, links and NUMA node, NUMA nodes, sockets, the IOMMU."""
+"""A captured /sys: PCI functions with their place and links, what drives them, NUMA nodes, sockets, IOMMU, md."""
 
 from __future__ import annotations
 
 import posixpath
 import re
+from collections import defaultdict
 
 from lanewise.discovery.capture import GROUPS, Capture
 from lanewise.discovery.config import decode
 from lanewise.discovery.facts import MACHINE, DumpFacts, address, width
-from lanewise.discovery.sysfs_classes import say_classes
 from lanewise.errors import FormatError, Location
 from lanewise.topology.speeds import generation
 
@@ -20,9 +20,9 @@ _MEMORY = re.compile(r"sys/devices/system/node/node(\d+)/meminfo")
 _ROOT = re.compile(r"pci([0-9a-f]{4,8}:[0-9a-f]{2})")
 _NVIDIA = 0x10DE
 _DISPLAYS = (0x03, 0x12)
-_CONFIG = (
-    "port", "gen", "lanes", "gen_now", "lanes_now", "payload_max", "payload", "read_request", "acs", "vfs", "vfs_max",
-)  # fmt: skip
+VOLUME = "volume:"
+_BLOCK = re.compile(r"sys/block/(?:sd|vd|hd|nvme|mmcblk|pmem)[^/]*")  # no optical drives, no floppies
+_SUBSYSTEM = re.compile(r"(?:^|/)nvme-subsystem/([^/]+)/")
 
 
 def read_sysfs(capture: Capture) -> DumpFacts:
@@ -35,7 +35,8 @@ def read_sysfs(capture: Capture) -> DumpFacts:
         raise FormatError("the capture holds no PCI devices", location=Location(capture.file), hint=hint)
     for bdf, path in sorted(devices.items()):
         _device(bdf, path, capture, nodes, facts)
-    say_classes(capture, facts)
+    _classes(capture, facts)
+    _volumes(capture, facts)
     _machine(capture, nodes, facts)
     return facts
 
@@ -46,7 +47,7 @@ def _devices(capture: Capture) -> dict[str, str]:
     for path, target in capture.links.items():
         bdf = address(path.rpartition("/")[2])
         if path.startswith(_BUS) and bdf:
-            folders[bdf] = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+            folders[bdf] = _home(path, target)
     for path in capture.texts:
         folder = posixpath.dirname(path)
         bdf = address(posixpath.basename(folder))
@@ -101,9 +102,10 @@ def _parent(path: str) -> str | None:
 
 
 def _place(bdf: str, path: str, capture: Capture, nodes: dict[int, int], facts: DumpFacts) -> None:
-    text = capture.text(f"{path}/numa_node")
-    if text.isdigit():
-        return facts.add(bdf, "numa", int(text), "numa_node")
+    stated = capture.number(f"{path}/numa_node")
+    if stated is not None:
+        facts.add(bdf, "numa", stated, "numa_node")
+        return
     near = _mask(capture.text(f"{path}/local_cpus"))
     inside = [node for node, mask in nodes.items() if near and near & ~mask == 0]
     around = [node for node, mask in sorted(nodes.items()) if near & mask]
@@ -111,23 +113,20 @@ def _place(bdf: str, path: str, capture: Capture, nodes: dict[int, int], facts: 
         facts.add(bdf, "numa", (inside or around)[0], "local_cpus")
         if not inside:
             facts.notes.append(f"{facts.file}: {bdf} is near NUMA nodes {around}; the first is taken")
-    return None
 
 
 def _link(bdf: str, path: str, capture: Capture, facts: DumpFacts) -> None:
     for key, word in (("", "max"), ("_now", "current")):
         facts.add(bdf, f"gen{key}", generation(capture.text(f"{path}/{word}_link_speed")), f"{word}_link_speed")
         facts.add(bdf, f"lanes{key}", width(capture.text(f"{path}/{word}_link_width")), f"{word}_link_width")
-    config = decode(capture.texts.get(f"{path}/config", b""))
-    for key in _CONFIG:
-        facts.add(bdf, key, getattr(config, key), "config")
+    for key, value in decode(capture.texts.get(f"{path}/config", b"")).items():
+        facts.add(bdf, key, value, "config")
 
 
 def _groups(bdf: str, path: str, capture: Capture, facts: DumpFacts) -> None:
     """SR-IOV and the IOMMU group."""
     for key, file in (("vfs", "sriov_numvfs"), ("vfs_max", "sriov_totalvfs")):
-        text = capture.text(f"{path}/{file}")
-        facts.add(bdf, key, int(text) if text.isdigit() else None, file)
+        facts.add(bdf, key, capture.number(f"{path}/{file}"), file)
     facts.add(bdf, "physfn", address(posixpath.basename(capture.links.get(f"{path}/physfn", ""))), "physfn")
     group = posixpath.basename(capture.links.get(f"{path}/iommu_group", ""))
     facts.add(bdf, "iommu_group", int(group) if group.isdigit() else None, "iommu_group")
@@ -171,3 +170,69 @@ def _list(text: str) -> int:
         for number in range(int(start), min(int(end or start), 65_535) + 1):
             value |= 1 << number
     return value
+
+
+def _classes(capture: Capture, facts: DumpFacts) -> None:
+    """RDMA devices with their first ports, network interfaces, NVMe drives and block devices with their sizes."""
+    interfaces: dict[str, list[str]] = defaultdict(list)
+    drives: dict[str, list[str]] = defaultdict(list)
+    for path, target in sorted(capture.links.items()):
+        kind, _, name = path.removeprefix("sys/class/").partition("/")
+        bdf, home = _function(target, capture), _home(path, target)
+        if not bdf:
+            continue
+        if kind in ("infiniband", "nvme"):
+            facts.add(bdf, "alias", name, f"/sys/class/{kind}")
+        if kind == "infiniband":
+            for key in ("link_layer", "rate", "state"):
+                facts.add(bdf, key, capture.text(f"{home}/ports/1/{key}"), f"/{path}/ports/1/{key}")
+        elif kind == "nvme":
+            facts.add(bdf, "name", capture.text(f"{home}/model"), f"/{path}/model")
+        elif kind == "net":
+            interfaces[bdf].append(name)
+            if speed := capture.number(f"{home}/speed"):
+                facts.add(bdf, "rate", f"{speed / 1000:g} Gb/s", f"/{path}/speed")
+        elif _BLOCK.fullmatch(path):
+            sectors = capture.number(f"{home}/size")
+            size = f" ({sectors * 512 / 1e9:.1f} GB)" if sectors is not None else ""
+            drives[bdf].append(posixpath.basename(path) + size)
+    for bdf, names in interfaces.items():
+        facts.add(bdf, "netdev", " ".join(names), "/sys/class/net")
+    for bdf, names in drives.items():
+        facts.add(bdf, "block", ", ".join(names), "/sys/block")
+
+
+def _home(path: str, target: str) -> str:
+    """Where a link leads, from the top of the capture."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+
+
+def _function(target: str, capture: Capture) -> str:
+    """The PCI function that a device lies below; several ways to one NVMe drive count as the first of them."""
+    above = [bdf for part in target.split("/") if (bdf := address(part))]
+    if above:
+        return above[-1]
+    shared = _SUBSYSTEM.search(target)
+    prefix = f"sys/devices/virtual/nvme-subsystem/{shared[1]}/" if shared else ""
+    functions = [
+        _function(to, capture) for path, to in sorted(capture.links.items()) if prefix and path.startswith(prefix)
+    ]
+    return next(filter(None, functions), "")
+
+
+def _volumes(capture: Capture, facts: DumpFacts) -> None:
+    """md arrays: level, chunk and the functions that their members lie on."""
+    for path in capture.texts:
+        named = re.fullmatch(r"sys/devices/virtual/block/(md\d+)/md/level", path)
+        if not named:
+            continue
+        about, home = VOLUME + named[1], posixpath.dirname(posixpath.dirname(path))
+        slaves = [
+            (posixpath.basename(link), _function(to, capture))
+            for link, to in sorted(capture.links.items())
+            if link.startswith(f"{home}/slaves/")
+        ]
+        facts.add(about, "level", capture.text(path), f"{named[1]}/md/level")
+        for key, file in (("disks", "raid_disks"), ("chunk", "chunk_size")):
+            facts.add(about, key, capture.number(f"{home}/md/{file}"), f"{named[1]}/md/{file}")
+        facts.add(about, "members", " ".join(bdf or name for name, bdf in slaves), f"{named[1]}/slaves")
