@@ -30,7 +30,7 @@ ROWS = [
 ]  # fmt: skip
 
 
-def query_gpus(text: str, kind: ValueKind = ValueKind.PREDICTED) -> Any:
+def ask(text: str, kind: ValueKind = ValueKind.PREDICTED) -> Any:
     return StudyRows(ROWS, kind).evaluate(text, {"n": 2})
 
 

@@ -60,7 +60,7 @@ def capture(
 
 def this_machine(under_load: bool | None = None) -> Capture:
     """All that discovery reads of this machine; MissingDependency if it has no /sys."""
-    from lanewise.api.collecting import query_nvml, collect
+    from lanewise.api.collecting import collect, query_nvml
     from lanewise.api.provenance import now, version
     from lanewise.discovery import nvml
 
