@@ -62,16 +62,24 @@ nb::dict to_dict(const VerbsAddress& address) {
   return out;
 }
 
+// A value of the other side's address; host::Failure where it is missing, of another type or too large.
+template <typename T>
+void read(const nb::dict& address, const char* key, T& value) {
+  if (address.contains(key) && nb::try_cast<T>(address[key], value, false)) return;
+  throw host::Failure(std::string("the other side's RDMA address has no readable ") + key,
+                      "use the same version of Lanewise on both");
+}
+
 VerbsAddress to_address(const nb::dict& address) {
   VerbsAddress out;
-  out.gid = nb::cast<std::string>(address["gid"]);
-  out.lid = nb::cast<int>(address["lid"]);
-  out.mtu = nb::cast<int>(address["mtu"]);
-  out.reads = nb::cast<int>(address["reads"]);
-  out.psn = nb::cast<std::uint32_t>(address["psn"]);
-  out.memory = nb::cast<std::uint64_t>(address["memory"]);
-  out.key = nb::cast<std::uint32_t>(address["key"]);
-  out.pairs = nb::cast<std::vector<std::uint32_t>>(address["pairs"]);
+  read(address, "gid", out.gid);
+  read(address, "lid", out.lid);
+  read(address, "mtu", out.mtu);
+  read(address, "reads", out.reads);
+  read(address, "psn", out.psn);
+  read(address, "memory", out.memory);
+  read(address, "key", out.key);
+  read(address, "pairs", out.pairs);
   return out;
 }
 

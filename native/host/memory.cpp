@@ -42,7 +42,7 @@ void bind_to(std::byte* data, std::size_t bytes, int node) {
 
 }  // namespace
 
-Memory::Memory(std::size_t bytes, int node) {
+Memory::Memory(std::size_t bytes) {
   const std::size_t pages = (bytes + page_size() - 1) / page_size();
   size_ = pages * page_size();
   void* mapped = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -50,13 +50,12 @@ Memory::Memory(std::size_t bytes, int node) {
     throw system_failure(std::to_string(size_ >> 20) + " MiB of host memory cannot be had", errno, "ask for less");
   }
   data_ = static_cast<std::byte*>(mapped);
-  try {
-    madvise(data_, size_, MADV_HUGEPAGE);  // as far as the kernel can: fewer TLB misses
-    if (node != kAnyNode) bind_to(data_, size_, node);
-  } catch (...) {
-    munmap(data_, size_);
-    throw;
-  }
+}
+
+// Whatever throws below, the mapping is whole, and the destructor gives it back.
+Memory::Memory(std::size_t bytes, int node) : Memory(bytes) {
+  madvise(data_, size_, MADV_HUGEPAGE);  // as far as the kernel can: fewer TLB misses
+  if (node != kAnyNode) bind_to(data_, size_, node);
   in_parts(size_, node, [this](std::size_t begin, std::size_t end) {
     for (std::size_t at = begin; at < end; at += page_size()) data_[at] = std::byte{1};
   });

@@ -28,6 +28,8 @@ class Memory {
   std::map<int, std::size_t> nodes(std::size_t most = 4096) const;
 
  private:
+  explicit Memory(std::size_t bytes);  // mapped, not touched yet
+
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "host/failure.hpp"
+#include "host/guarded.hpp"
 
 namespace lanewise::network {
 
@@ -56,9 +57,13 @@ class Stages {
   bool stopped() const { return stop_.load(std::memory_order_relaxed); }
   bool abandoned() const { return abandon_.load(std::memory_order_relaxed); }
   void ended() { ++ended_; }
-  void fail(const host::Failure& failure) {
-    const std::lock_guard<std::mutex> lock(guard_);
-    if (!failure_) failure_ = failure;
+  // Runs action() and keeps what it throws.
+  template <typename Action>
+  void guard(Action&& action) {
+    host::guarded(std::forward<Action>(action), [this](const host::Failure& failure) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!failure_) failure_ = failure;
+    });
   }
 
   // For who directs them.
@@ -84,7 +89,7 @@ class Stages {
     return ended_ == threads_;
   }
   void check() const {
-    const std::lock_guard<std::mutex> lock(guard_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     if (failure_) throw host::Failure(*failure_);
   }
 
@@ -92,7 +97,7 @@ class Stages {
   std::size_t threads_;
   std::atomic<std::size_t> verified_{0}, ended_{0};
   std::atomic<bool> go_{false}, stop_{false}, abandon_{false};
-  mutable std::mutex guard_;
+  mutable std::mutex mutex_;
   std::optional<host::Failure> failure_;
 };
 

@@ -27,12 +27,10 @@ TcpPing::~TcpPing() {
 }
 
 void TcpPing::run() {
-  try {
+  stages_.guard([this] {
     host::pin_thread(setup_.cpus);
     asks_ ? ask() : answer();
-  } catch (const host::Failure& failure) {
-    stages_.fail(failure);
-  }
+  });
   shutdown(socket_, SHUT_WR);
   stages_.ended();
 }

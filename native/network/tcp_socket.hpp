@@ -29,11 +29,23 @@ inline host::Failure broken(const char* call, int error) {
 inline bool is_pause(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 // How many bytes went, 0 after a pause.
-inline std::size_t send_some(int socket, const std::byte* data, std::size_t bytes, int flags = 0) {
-  const ssize_t sent = ::send(socket, data, bytes, MSG_NOSIGNAL | flags);
+inline std::size_t send_some(int socket, const std::byte* data, std::size_t bytes) {
+  const ssize_t sent = ::send(socket, data, bytes, MSG_NOSIGNAL);
   if (sent >= 0) return static_cast<std::size_t>(sent);
   if (is_pause(errno)) return 0;
   throw broken("send", errno);
+}
+
+// The same without a copy, 0 also where the kernel holds too many notes on finished sends (ENOBUFS).
+inline std::size_t send_uncopied(int socket, const std::byte* data, std::size_t bytes) {
+  const ssize_t sent = ::send(socket, data, bytes, MSG_NOSIGNAL | MSG_ZEROCOPY);
+  if (sent >= 0) return static_cast<std::size_t>(sent);
+  const int error = errno;
+  if (is_pause(error)) return 0;
+  if (error != ENOBUFS) throw broken("send", error);
+  pollfd wait{socket, 0, 0};  // a note is an error of the socket
+  poll(&wait, 1, kPatience / 1000);
+  return 0;
 }
 
 struct Received {

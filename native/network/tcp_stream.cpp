@@ -75,14 +75,12 @@ std::map<int, std::size_t> TcpStream::nodes() const {
 }
 
 void TcpStream::run(std::size_t which) {
-  try {
+  stages_.guard([&] {
     host::pin_thread(setup_.cpus);
     sends_ ? send_pattern(which) : check_pattern(which);
     stages_.verified();
     if (stages_.wait_for_go()) sends_ ? send(which) : receive(which);
-  } catch (const host::Failure& failure) {
-    stages_.fail(failure);
-  }
+  });
   if (sends_) shutdown(sockets_[which], SHUT_WR);
   stages_.ended();
 }
@@ -121,18 +119,12 @@ void TcpStream::send(std::size_t which) {
   const int socket = sockets_[which];
   const std::byte* const data = buffers_[which].data();
   auto& moved = moved_[which].value;
-  const int flags = zero_copy_ ? MSG_ZEROCOPY : 0;
   std::size_t gone = 0;
   int pauses = 0;
   for (int sends = 1; gone != 0 || !stages_.stopped(); ++sends) {
-    std::size_t sent = 0;
-    try {
-      sent = send_some(socket, data + gone, setup_.bytes - gone, flags);
-    } catch (const host::Failure&) {
-      if (!zero_copy_ || errno != ENOBUFS) throw;  // too many notes outstanding: take them, then go on
-      pollfd wait{socket, 0, 0};
-      poll(&wait, 1, kPatience / 1000);
-    }
+    const std::size_t left = setup_.bytes - gone;
+    const std::size_t sent =
+        zero_copy_ ? send_uncopied(socket, data + gone, left) : send_some(socket, data + gone, left);
     moved.store(moved.load(std::memory_order_relaxed) + sent, std::memory_order_relaxed);
     gone = (gone + sent) % setup_.bytes;
     if (zero_copy_ && (sent == 0 || sends % kSendsPerReap == 0) && reap(socket)) copied_ = true;

@@ -78,7 +78,10 @@ class VerbsEnd::Body {
   Stages& stages() { return stages_; }
   Tally& tally() { return tally_; }
 
-  void begin() { thread_ = std::thread(&Body::run, this); }
+  void begin() {
+    if (thread_.joinable()) throw host::Failure("this side has begun already", "make a new one for another stream");
+    thread_ = std::thread(&Body::run, this);
+  }
 
   ByteCounters counters() const {
     stages_.check();
@@ -107,7 +110,7 @@ class VerbsEnd::Body {
   }
 
   void run() {
-    try {
+    stages_.guard([this] {
       host::pin_thread(setup_.common.cpus);
       if (is_ping()) {
         ping();
@@ -119,9 +122,7 @@ class VerbsEnd::Body {
         stages_.verified();
         while (stages_.wait_for_go() && !stages_.stopped()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
       }
-    } catch (const host::Failure& failure) {
-      stages_.fail(failure);
-    }
+    });
     stages_.ended();
   }
 
@@ -269,6 +270,7 @@ class VerbsEnd::Body {
         if (stages_.stopped()) return false;
         sched_yield();
       }
+      std::atomic_thread_fence(std::memory_order_acquire);  // the message's other bytes are read after its last
       return reap_ping();
     }
     for (; heard_ == 0; ) {

@@ -7,6 +7,7 @@
 
 #include "network/end.hpp"
 #include "network/round_trips.hpp"
+#include "network/verbs_address.hpp"
 
 namespace lanewise::network {
 
@@ -24,18 +25,6 @@ struct VerbsSetup {
   int depth = 64;       // work requests outstanding on a queue pair
   int inline_bytes = 0;    // messages up to this size are handed over with the request
   bool events = false;  // sleep until a completion arrives, rather than look without pause
-};
-
-// What the other side must know to reach this one; JSON carries it.
-struct VerbsAddress {
-  std::string gid;  // 32 hexadecimal digits
-  int lid = 0;
-  int mtu = 0;      // as ibv_mtu counts
-  int reads = 0;    // RDMA reads it serves at once
-  std::uint32_t psn = 0;
-  std::uint64_t memory = 0;
-  std::uint32_t key = 0;
-  std::vector<std::uint32_t> pairs;
 };
 
 // Names of the RDMA devices; host::Failure where verbs are not compiled in or not installed.

@@ -56,10 +56,7 @@ std::string hexadecimal(const ibv_gid& gid) {
 
 ibv_gid gid_of(const std::string& text) {
   ibv_gid out{};
-  if (text.size() != 2 * sizeof out.raw) throw host::Failure("the other side's GID is none", "use the same version");
-  for (std::size_t i = 0; i < sizeof out.raw; ++i) {
-    out.raw[i] = static_cast<std::uint8_t>(std::stoul(text.substr(2 * i, 2), nullptr, 16));
-  }
+  std::ranges::copy(gid_bytes(text), out.raw);
   return out;
 }
 
@@ -134,9 +131,7 @@ VerbsAddress VerbsResources::address() const {
 }
 
 void VerbsResources::connect(const VerbsAddress& peer) {
-  if (peer.pairs.size() != pairs_.size()) {
-    throw host::Failure("the two sides have different numbers of queue pairs", "use the same version on both");
-  }
+  check_address(peer, pairs_.size());
   peer_ = peer;
   const auto reads = static_cast<std::uint8_t>(std::min({kMostReads, limits_.max_qp_rd_atom, peer.reads}));
   const char* const hint = "both sides must name GIDs of one network and kind: --device, --gid-index";

@@ -19,6 +19,7 @@ namespace {
 
 constexpr unsigned kMostSubmissions = 4096;
 constexpr unsigned kMostCompletions = 65536;
+constexpr unsigned kMostRefusals = 1000;  // in a row, a millisecond each
 
 // The kernel gives memory of a ring that was closed back a little later; until then it counts against the limit on
 // locked memory (ulimit -l), and a new ring may find no room.
@@ -46,7 +47,11 @@ host::Failure no_ring(int error) {
 
 }  // namespace
 
-Ring::Ring(unsigned in_flight) {
+long Ring::enter_kernel(int ring, unsigned submitted, unsigned wait, unsigned flags) {
+  return syscall(abi::kEnter, ring, submitted, wait, flags, nullptr, 0);
+}
+
+Ring::Ring(unsigned in_flight, Enter enter) : enter_(enter) {
   abi::Params params{};
   const unsigned entries = std::min(std::bit_ceil(std::max(in_flight, 1U)), kMostSubmissions);
   params.cq_entries = std::bit_ceil(std::clamp(in_flight, 2 * entries, kMostCompletions));
@@ -135,16 +140,27 @@ void Ring::submit(unsigned wait) {
     const std::uint32_t available = __atomic_load_n(cq_tail_, __ATOMIC_ACQUIRE) - *cq_head_;
     if (queued_ == 0 && available >= wait && !overflown()) return;
     const unsigned flags = wait > 0 || overflown() ? abi::kGetEvents : 0;
-    const long taken = syscall(abi::kEnter, ring_, queued_, wait, flags, nullptr, 0);
-    if (taken >= 0) {
+    const long taken = enter_(ring_, queued_, wait, flags);
+    if (taken > 0 || (taken == 0 && queued_ == 0)) {
+      refusals_ = 0;
       queued_ -= static_cast<std::uint32_t>(taken);
       if (queued_ == 0) return;
-    } else if (errno == EBUSY || errno == EAGAIN) {
-      return;  // the kernel is short of room: what is queued goes with the next call, after some completions
+    } else if (taken == 0 || errno == EBUSY || errno == EAGAIN) {
+      refused(taken == 0 ? EAGAIN : errno);
+      return;  // what is queued goes with the next call, after some completions
     } else if (errno != EINTR) {
       throw host::system_failure("io_uring_enter", errno, "try --engine psync");
     }
   }
+}
+
+// The kernel is short of room: leave it some time, but not for ever.
+void Ring::refused(int error) {
+  if (++refusals_ > kMostRefusals) {
+    throw host::system_failure("io_uring_enter takes no request", error,
+                               "free memory, use fewer --threads or a smaller --depth, or --engine psync");
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 std::string io_uring_missing() {

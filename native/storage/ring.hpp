@@ -14,8 +14,11 @@ namespace lanewise::storage {
 
 class Ring {
  public:
+  // io_uring_enter(2): requests handed over, or -1 and errno. A test may refuse as a kernel short of memory does.
+  using Enter = long (*)(int ring, unsigned submitted, unsigned wait, unsigned flags);
+
   // Room for that many requests in flight. It belongs to the thread that makes it.
-  explicit Ring(unsigned in_flight);
+  explicit Ring(unsigned in_flight, Enter enter = enter_kernel);
   ~Ring();
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
@@ -26,7 +29,8 @@ class Ring {
 
   // A cleared request to fill in. It is handed over by the next submit(); where the queue is full, that happens here.
   abi::Submission& next();
-  // Hands over what is queued and waits until at least `wait` completions are there.
+  // Hands over what is queued and waits until at least `wait` completions are there; returns early where completions
+  // must be reaped first. host::Failure where the kernel takes nothing for a second or more.
   void submit(unsigned wait);
 
   // Calls handle(completion) for each one that is there.
@@ -41,9 +45,13 @@ class Ring {
   }
 
  private:
+  static long enter_kernel(int ring, unsigned submitted, unsigned wait, unsigned flags);
   void map(const abi::Params& params);
+  void refused(int error);
   bool overflown() const { return (__atomic_load_n(sq_flags_, __ATOMIC_RELAXED) & abi::kCqOverflow) != 0; }
 
+  const Enter enter_;
+  unsigned refusals_ = 0;  // in a row
   int ring_ = -1;
   void* rings_ = nullptr;
   std::size_t rings_size_ = 0;

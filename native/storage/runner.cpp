@@ -8,6 +8,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "host/guarded.hpp"
 #include "storage/pattern.hpp"
 
 namespace lanewise::storage {
@@ -116,13 +117,7 @@ void Runner::guarded(Action&& action) {
     if (round_) round_->fail(failure);
     else if (!failure_) failure_ = failure;
   };
-  try {
-    action();
-  } catch (const host::Failure& failure) {
-    fail(failure);
-  } catch (const std::exception& error) {
-    fail(host::Failure(std::string("a thread stopped: ") + error.what(), "please report this"));
-  }
+  host::guarded(std::forward<Action>(action), fail);
 }
 
 void Runner::live(Worker& worker) {

@@ -11,6 +11,12 @@
 
 namespace lanewise::storage {
 
+namespace {
+
+constexpr const char* kStillFile = "measure a file that nobody writes to; otherwise do not trust this path";
+
+}  // namespace
+
 Worker::Worker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sink)
     : job_(job), number_(number), volume_(number % job.volumes.size()), slots_(slots), sink_(sink) {}
 
@@ -67,13 +73,14 @@ void Worker::reread(const Slot& slot, const Piece& piece) {
     const auto offset = static_cast<off_t>(piece.offset + got);
     const ssize_t more = pread(job_.second_files[piece.file], second_->data() + got, piece.bytes - got, offset);
     if (more < 0 && errno == EINTR) continue;
-    if (more <= 0) throw host::system_failure(job_.names[piece.file] + ": read again", errno, "is the file changing?");
+    if (more < 0) throw host::system_failure(job_.names[piece.file] + ": read again", errno, "is the file changing?");
+    if (more == 0) throw host::Failure(job_.names[piece.file] + ": read again, the file ends early", kStillFile);
     got += static_cast<std::uint64_t>(more);
   }
   if (std::memcmp(second_->data(), slot.data + piece.at, piece.bytes) != 0) {
     throw host::Failure(job_.names[piece.file] + ": a second reading at offset " + std::to_string(piece.offset) +
                             " gives other data",
-                        "measure a file that nobody writes to; otherwise do not trust this path");
+                        kStillFile);
   }
 }
 
