@@ -1,8 +1,8 @@
 # make study     install into .venv, run the ready studies, write out/report.html
 # make test      linters, types, layers, tests
 # make examples  run every example
+# make sanitize  unit tests of the native core under AddressSanitizer and UndefinedBehaviorSanitizer (make tsan: ThreadSanitizer)
 # make accuracy  write docs/accuracy.md and the errors that predict shows from a fresh run
-# make accuracy  write docs/accuracy.md from a fresh run
 # make man       write docs/man/lanewise.1 from the verbs and options
 # make bench     benchmarks
 # make clean     remove what the build made (make distclean: .venv as well)
@@ -15,7 +15,7 @@ NATIVE := $(shell find native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name
 MODULES := $(shell find src -name '*.py' | LC_ALL=C sort | cksum | tr -d ' ')
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: study test examples accuracy man bench clean distclean install dev
+.PHONY: study test examples accuracy man sanitize tsan bench clean distclean install dev
 .DELETE_ON_ERROR:
 
 study: install
@@ -42,6 +42,16 @@ accuracy: install
 
 man: install
 	$(BIN)/python docs/man/generate.py
+
+# Unit tests of the native core under AddressSanitizer and UndefinedBehaviorSanitizer, and under ThreadSanitizer.
+sanitize: build/sanitize-address,undefined/passed
+tsan: build/sanitize-thread/passed
+build/sanitize-%/passed: $(NATIVE)
+	@command -v cmake >/dev/null && echo '#include <gtest/gtest.h>' | $${CXX:-c++} -x c++ -E - >/dev/null 2>&1 || { echo "error: cmake or GoogleTest is missing; install cmake and libgtest-dev" >&2; exit 1; }
+	@cmake -S native/tests -B $(@D) -DSANITIZE=$* >/dev/null
+	@cmake --build $(@D) -j 2
+	@ctest --test-dir $(@D) --output-on-failure
+	@touch $@
 
 bench: dev
 	$(BIN)/python benchmarks/flow_simulation.py

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -54,10 +55,15 @@ void in_parts(std::size_t bytes, int node, const std::function<void(std::size_t,
   const std::size_t part = (bytes / parts + kLeast) / 4096 * 4096;
   std::vector<std::jthread> threads;
   for (std::size_t begin = 0; begin < bytes; begin += part) {
-    threads.emplace_back([&, begin] {
-      stay_on(cpus);
-      work(begin, std::min(begin + part, bytes));
-    });
+    const std::size_t end = std::min(begin + part, bytes);
+    try {
+      threads.emplace_back([&, begin, end] {
+        stay_on(cpus);
+        work(begin, end);
+      });
+    } catch (const std::system_error&) {  // no thread to be had: slower, no less right
+      work(begin, end);
+    }
   }
 }
 

@@ -16,14 +16,14 @@ constexpr std::size_t kEndsPerOrigin = 4096;
 }  // namespace
 
 FlowEngine::FlowEngine(std::shared_ptr<const Network> network)
-    : network_(std::move(network)), solver_(*network_), lanes_(network_->classes().size()) {
-  due_.resize(lanes_.size());
+    : network_(std::move(network)), solver_(*network_), clocks_(network_->classes().size()) {
+  due_.resize(clocks_.size());
 }
 
 void FlowEngine::add(std::int32_t flow_class, double bytes, std::int64_t id) {
-  if (flow_class < 0 || static_cast<std::size_t>(flow_class) >= lanes_.size()) {
+  if (flow_class < 0 || static_cast<std::size_t>(flow_class) >= clocks_.size()) {
     throw BadInput("transfer " + std::to_string(id) + " is of flow class " + std::to_string(flow_class) +
-                       ", but there are " + std::to_string(lanes_.size()),
+                       ", but there are " + std::to_string(clocks_.size()),
                    "flow classes count from 0 in the order they are given");
   }
   if (!(bytes >= 0.0 && bytes <= kLargest)) {
@@ -36,9 +36,9 @@ void FlowEngine::add(std::int32_t flow_class, double bytes, std::int64_t id) {
     return;
   }
   const auto where = static_cast<std::size_t>(flow_class);
-  Lane& lane = lanes_[where];
-  turn_clock(lane, reading(lane));
-  lane.flows.push({lane.served + bytes, id});
+  ClassClock& clock = clocks_[where];
+  turn_clock(clock, reading(clock));
+  clock.flows.push({clock.served + bytes, id});
   touch(where);
 }
 
@@ -74,56 +74,56 @@ void FlowEngine::advance_to(double time) {
 
 double FlowEngine::rate(std::int32_t flow_class) {
   settle();
-  return lanes_.at(static_cast<std::size_t>(flow_class)).rate;
+  return clocks_.at(static_cast<std::size_t>(flow_class)).rate;
 }
 
 std::int32_t FlowEngine::limit(std::int32_t flow_class) {
   settle();
   const auto where = static_cast<std::size_t>(flow_class);
-  return lanes_.at(where).flows.empty() ? kIdle : solver_.limit(where);
+  return clocks_.at(where).flows.empty() ? kIdle : solver_.limit(where);
 }
 
 double FlowEngine::moved(std::int32_t flow_class) const {
-  const Lane& lane = lanes_.at(static_cast<std::size_t>(flow_class));
-  return lane.moved + (reading(lane) - lane.served) * static_cast<double>(lane.flows.size());
+  const ClassClock& clock = clocks_.at(static_cast<std::size_t>(flow_class));
+  return clock.moved + (reading(clock) - clock.served) * static_cast<double>(clock.flows.size());
 }
 
-// The virtual clock of a lane at now().
-double FlowEngine::reading(const Lane& lane) const {
-  if (lane.flows.empty()) return lane.served;
+// The virtual clock of a class at now().
+double FlowEngine::reading(const ClassClock& clock) const {
+  if (clock.flows.empty()) return clock.served;
   // Rounding must not carry the clock past an end that has not happened.
-  return std::min(lane.served + lane.rate * (now_ - lane.since), lane.flows.top().tag);
+  return std::min(clock.served + clock.rate * (now_ - clock.since), clock.flows.top().tag);
 }
 
-void FlowEngine::turn_clock(Lane& lane, double reading) const {
-  lane.moved += (reading - lane.served) * static_cast<double>(lane.flows.size());
-  lane.served = reading;
-  lane.since = now_;
+void FlowEngine::turn_clock(ClassClock& clock, double reading) const {
+  clock.moved += (reading - clock.served) * static_cast<double>(clock.flows.size());
+  clock.served = reading;
+  clock.since = now_;
 }
 
-// Takes the flows of a lane whose end has come, with all that have the same tag.
+// Takes the flows of a class whose end has come, with all that have the same tag.
 void FlowEngine::end_flows(std::size_t where) {
-  Lane& lane = lanes_[where];
-  turn_clock(lane, lane.flows.top().tag);
-  while (!lane.flows.empty() && lane.flows.top().tag <= lane.served) {
-    ended_.push_back(lane.flows.top().id);
-    lane.flows.pop();
-    ++lane.ends;
+  ClassClock& clock = clocks_[where];
+  turn_clock(clock, clock.flows.top().tag);
+  while (!clock.flows.empty() && clock.flows.top().tag <= clock.served) {
+    ended_.push_back(clock.flows.top().id);
+    clock.flows.pop();
+    ++clock.ends;
   }
-  if (lane.flows.empty()) {
-    lane.served = 0.0;
-    lane.ends = 0;
-  } else if (lane.ends >= std::max(kEndsPerOrigin, 4 * lane.flows.size())) {
-    lane.flows.rebase(lane.served);
-    lane.served = 0.0;
-    lane.ends = 0;
+  if (clock.flows.empty()) {
+    clock.served = 0.0;
+    clock.ends = 0;
+  } else if (clock.ends >= std::max(kEndsPerOrigin, 4 * clock.flows.size())) {
+    clock.flows.rebase(clock.served);
+    clock.served = 0.0;
+    clock.ends = 0;
   }
   touch(where);
 }
 
 void FlowEngine::touch(std::size_t where) {
-  if (lanes_[where].touched) return;
-  lanes_[where].touched = true;
+  if (clocks_[where].touched) return;
+  clocks_[where].touched = true;
   touched_.push_back(where);
 }
 
@@ -131,13 +131,13 @@ void FlowEngine::touch(std::size_t where) {
 void FlowEngine::settle() {
   if (touched_.empty()) return;
   for (const std::size_t where : touched_) {
-    solver_.set_count(where, static_cast<double>(lanes_[where].flows.size()));
+    solver_.set_count(where, static_cast<double>(clocks_[where].flows.size()));
   }
   for (const std::int32_t where : solver_.solve()) set_rate(static_cast<std::size_t>(where));
   for (const std::size_t where : touched_) {
     set_rate(where);
     set_due(where);
-    lanes_[where].touched = false;
+    clocks_[where].touched = false;
   }
   touched_.clear();
   due_.update();
@@ -145,19 +145,19 @@ void FlowEngine::settle() {
 }
 
 void FlowEngine::set_rate(std::size_t where) {
-  Lane& lane = lanes_[where];
+  ClassClock& clock = clocks_[where];
   const double rate = solver_.rate(where);
-  if (lane.rate == rate) return;
-  turn_clock(lane, reading(lane));
-  lane.rate = rate;
+  if (clock.rate == rate) return;
+  turn_clock(clock, reading(clock));
+  clock.rate = rate;
   changed_ = true;
-  if (!lane.touched) set_due(where);
+  if (!clock.touched) set_due(where);
 }
 
 void FlowEngine::set_due(std::size_t where) {
-  const Lane& lane = lanes_[where];
-  const bool waits = lane.flows.empty() || lane.rate == 0.0;
-  due_.set(where, waits ? kInfinity : lane.since + (lane.flows.top().tag - lane.served) / lane.rate);
+  const ClassClock& clock = clocks_[where];
+  const bool waits = clock.flows.empty() || clock.rate == 0.0;
+  due_.set(where, waits ? kInfinity : clock.since + (clock.flows.top().tag - clock.served) / clock.rate);
 }
 
 void FlowEngine::record() {
@@ -168,8 +168,8 @@ void FlowEngine::record() {
     complete_ = false;
     return;
   }
-  if (!replaces) changes_.push_back({now_, std::vector<double>(lanes_.size())});
-  for (std::size_t k = 0; k < lanes_.size(); ++k) changes_.back().rates[k] = lanes_[k].rate;
+  if (!replaces) changes_.push_back({now_, std::vector<double>(clocks_.size())});
+  for (std::size_t k = 0; k < clocks_.size(); ++k) changes_.back().rates[k] = clocks_[k].rate;
 }
 
 namespace {

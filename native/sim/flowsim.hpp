@@ -58,7 +58,7 @@ class FlowEngine {
   bool rates_complete() const noexcept { return complete_; }
 
  private:
-  struct Lane {  // one class
+  struct ClassClock {  // one class
     double served = 0.0;  // virtual clock at time `since`: bytes
     double since = 0.0;
     double rate = 0.0;
@@ -68,20 +68,20 @@ class FlowEngine {
     TagHeap flows;
   };
 
-  void touch(std::size_t lane);
+  void touch(std::size_t flow_class);
   void settle();
-  void set_rate(std::size_t lane);
-  void set_due(std::size_t lane);
-  double reading(const Lane& lane) const;
-  void turn_clock(Lane& lane, double reading) const;
-  void end_flows(std::size_t lane);
+  void set_rate(std::size_t flow_class);
+  void set_due(std::size_t flow_class);
+  double reading(const ClassClock& clock) const;
+  void turn_clock(ClassClock& clock, double reading) const;
+  void end_flows(std::size_t flow_class);
   void record();
 
   std::shared_ptr<const Network> network_;
   MaxMin solver_;
-  std::vector<Lane> lanes_;           // by class
-  Tournament due_;                    // when the next flow of each lane ends
-  std::vector<std::size_t> touched_;  // lanes whose flows changed since the last settle()
+  std::vector<ClassClock> clocks_;           // by class
+  Tournament due_;                    // when the next flow of each class ends
+  std::vector<std::size_t> touched_;  // classes whose flows changed since the last settle()
   std::vector<std::size_t> ending_;   // scratch of advance()
   std::vector<std::int64_t> ended_;
   std::vector<std::int64_t> instant_;  // flows of no bytes, waiting for advance()
