@@ -14,7 +14,6 @@ from typing import Annotated, Any, get_args, get_type_hints
 import typer
 
 from lanewise import units
-from lanewise.cli import completion
 from lanewise.errors import FormatError, LanewiseError
 from lanewise.options.option import Option, options_of, value_text, whole_number
 
@@ -84,16 +83,39 @@ def _parameter(member: Field[Any], entry: Option, hint: Any) -> Parameter:
     required = member.default is MISSING and member.default_factory is MISSING
     how: dict[str, Any] = {"metavar": entry.metavar or None, "help": _help(member, entry)}
     if entry.complete:
-        how["autocompletion"] = completion.KINDS[entry.complete]
-    kind: Any = bool if hint is bool else list[str] if entry.repeat else tuple[str, str] if _is_pair(hint) else str
+        how["autocompletion"] = _completer(entry.complete)
+    is_pair = tuple[str, str] in get_args(hint)
+    kind: Any = bool if hint is bool else list[str] if entry.repeat else tuple[str, str] if is_pair else str
     default = member.default if hint is bool else Parameter.empty if required else None
     information = typer.Argument(**how) if entry.argument else typer.Option(*entry.flags, **how)
     annotation: Any = Annotated[kind if required or kind is bool else kind | None, information]
     return Parameter(member.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _is_pair(hint: Any) -> bool:
-    return tuple[str, str] in get_args(hint)
+def _completer(kind: str) -> Callable[[Any, str], list[str]]:
+    """Completes a name of that kind in the shell; of GPUs, after a comma the next one."""
+
+    def complete(ctx: Any, incomplete: str) -> list[str]:
+        before, comma, name = incomplete.rpartition(",") if kind == "gpus" else ("", "", incomplete)
+        return [f"{before}{comma}{known}" for known in _known_names(kind, ctx) if known.startswith(name)]
+
+    return complete
+
+
+def _known_names(kind: str, ctx: Any) -> list[str]:
+    """Systems, studies, workloads, parts, or the GPUs of the system already typed, else gpu0 to gpu15."""
+    from lanewise import api
+    from lanewise.topology.model import Kind
+
+    if kind == "gpus":
+        try:
+            return api.load_system(ctx.params["system"]).of_kind(Kind.GPU)
+        except (KeyError, LanewiseError):
+            return [f"gpu{number}" for number in range(16)]
+    if kind == "parts":
+        return api.load_catalog().names()
+    names = {"systems": api.ready_systems, "studies": api.ready_studies, "workloads": api.ready_workloads}[kind]()
+    return [*names, "all"] if kind == "studies" else names
 
 
 def _help(member: Field[Any], entry: Option) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from lanewise import files
-from lanewise.cli import study_runs, terminal
+from lanewise.cli import terminal
 from lanewise.cli.option_group import option_group
 from lanewise.cli.shared import Command, Json, QuickGroup
+from lanewise.errors import InputError, LanewiseError, Location
 from lanewise.options.study import AccuracyOptions, NewStudyOptions, StudyOptions
 
 if TYPE_CHECKING:
@@ -20,15 +24,24 @@ app = typer.Typer(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class StudyRuns:
+    """The finished studies, the names of the others, and the error or Ctrl-C that stopped them."""
+
+    run: Run | None
+    missing: tuple[str, ...] = ()
+    error: LanewiseError | KeyboardInterrupt | None = None
+
+
 @app.command("run", cls=Command)
 @option_group
 def run(options: StudyOptions, json: Json = None) -> None:
     """Run studies and compare every row with its published value; Ctrl-C keeps the finished studies."""
-    result = study_runs.run(options, json)
+    result = _run(options, json)
     if result.missing:
         terminal.note(f"not finished: {', '.join(result.missing)}")
     if result.run is not None:
-        study_runs.write(result.run, options.output, json)  # first, as whoever reads the tables may leave
+        _write(result.run, options.output, json)  # first, as whoever reads the tables may leave
     try:
         if result.run is not None:
             _show(result.run, options.rows, json)
@@ -55,9 +68,16 @@ def list_(json: Json = None) -> None:
 @option_group
 def new(options: NewStudyOptions) -> None:
     """Write a commented study and its system to the current folder; both run as they are."""
-    from lanewise.cli import starter
+    from lanewise import api
 
-    for path in starter.write(options.name):
+    study, system = api.new_study(options.name)
+    texts = {Path(f"{options.name}.yaml"): study, Path(f"{options.name}-system.yaml"): system}
+    for path in texts:
+        if path.exists():
+            cause = "exists already and is not overwritten"
+            raise InputError(cause, location=Location(str(path)), hint="choose another name")
+    for path, text in texts.items():
+        files.write_file(path, text)
         terminal.out(str(path))
     terminal.note(f"now: lanewise study run {options.name}.yaml")
 
@@ -79,6 +99,57 @@ def accuracy(options: AccuracyOptions) -> None:
     return terminal.note(f"wrote {options.output}")
 
 
+def _run(options: StudyOptions, json: str | None) -> StudyRuns:
+    """Run each study; after each one the JSON file holds all that are finished."""
+    from lanewise import api
+    from lanewise.api.studies import load_measured
+
+    for path in (options.output, None if json == "-" else json):
+        if path is not None:
+            files.check_writable(path)
+    expanded = [study for name in options.names for study in (api.ready_studies() if name == "all" else [name])]
+    names = list(dict.fromkeys(expanded))
+    catalog, measured = api.load_catalog(options.parts), load_measured(options.measured)
+    for name in names:
+        api.load_study(name)  # a typing error in the last name shows before the first study runs
+    finished: Run | None = None
+    for number, name in enumerate(names):
+        try:
+            result = api.run_studies([name], terminal.status, catalog, measured=measured)
+        except (LanewiseError, KeyboardInterrupt) as error:
+            terminal.done()
+            return StudyRuns(finished, tuple(names[number:]), error)
+        finished = result if finished is None else replace(finished, studies=finished.studies + result.studies)
+        if json not in (None, "-"):
+            api.save_run(finished, str(json))
+    terminal.done()
+    if finished is not None:
+        _count(finished, [entry.name for entry in measured])
+    return StudyRuns(finished)
+
+
+def _count(run: Run, names: Sequence[str]) -> None:
+    """Say how many rows each measured run has a value for: none is most likely a misunderstanding."""
+    from lanewise.studies.measured import matched
+
+    rows = [row for study in run.studies for row in study.rows]
+    counts = matched(rows)
+    for name in dict.fromkeys(names):
+        terminal.note(f"{counts.get(name, 0)} of {len(rows)} rows have a measured value in {name}")
+
+
+def _write(run: Run, html: Path | None, json: str | None) -> None:
+    """Write the report and the run where asked."""
+    from lanewise import api
+
+    if html is not None:
+        terminal.status("writing the report")
+        files.write_file(html, api.render_report(run))
+        terminal.done()
+    if json not in (None, "-"):
+        api.save_run(run, str(json))
+
+
 def _show(run: Run, rows: bool, json: str | None) -> None:
     from lanewise.report.text.run import render_run
     from lanewise.results.codec import run_to_json
@@ -89,7 +160,7 @@ def _show(run: Run, rows: bool, json: str | None) -> None:
         terminal.print_text(render_run, run, rows)
 
 
-def _conclude(result: study_runs.StudyRuns, check: bool) -> None:
+def _conclude(result: StudyRuns, check: bool) -> None:
     """Raise what stopped the run, or exit with 1 if --check asks for a verdict that is negative."""
     if result.error is not None:
         raise result.error
