@@ -26,12 +26,9 @@ def calibrate(options: CalibrateOptions, json: Json = None) -> None:
     catalog = api.load_catalog(options.parts)
     fit, left_out = api.calibrate(options.studies, options.fit, options.table, terminal.status, catalog)
     terminal.done()
-    terminal.show(
-        json, lambda: data.calibration(fit, left_out), lambda screen: render_calibration(fit, left_out, screen)
-    )
+    terminal.show(json, data.calibration, render_calibration, fit, left_out)
     if options.output is not None:
-        files.write_file(options.output, _part_file(fit))
-        terminal.note(f"wrote {options.output}; use it with --parts {options.output}")
+        terminal.write(options.output, _part_file(fit), f"; use it with --parts {options.output}")
 
 
 def _part_file(fit: CalibrationFit) -> str:

@@ -39,8 +39,7 @@ def check(options: CheckOptions, json: Json = None) -> None:
         results, system, options.expect, options.tolerance, options.devices, catalog, samples=samples, notes=notes
     )
     if options.prometheus is not None:
-        files.write_file(options.prometheus, api.check_metrics(checkup, options.name))
-        terminal.note(f"wrote {options.prometheus}")
+        terminal.write(options.prometheus, api.check_metrics(checkup, options.name))
     if options.output is not None:
         api.save_run(api.as_checked_run(checkup), options.output)
         terminal.note(f"wrote {options.output}")

@@ -36,7 +36,7 @@ def compare(options: CompareOptions, json: Json = None) -> None:
         comparison = api.compare_systems(run, *options.systems)
     if not comparison.pairs:
         raise InputError(f"no row of {comparison.left_name} has its like in {comparison.right_name}", hint=_offer(run))
-    terminal.show(json, lambda: data.comparison(comparison), lambda screen: render_comparison(comparison, screen))
+    terminal.show(json, data.comparison, render_comparison, comparison)
 
 
 def _offer(run: Run) -> str:

@@ -30,11 +30,9 @@ def discover(options: DiscoverOptions, json: Json = None) -> None:
     if options.capture is not None:
         terminal.note(f"wrote {options.capture}: read it anywhere with lanewise discover --from {options.capture}")
     if options.draw is not None:
-        files.write_file(options.draw, api.draw(discovery.system))
-        terminal.note(f"wrote {options.draw}")
+        terminal.write(options.draw, api.draw(discovery.system))
     if options.output is not None:
-        files.write_file(options.output, discovery.text())
-        terminal.note(f"wrote {options.output}")
+        terminal.write(options.output, discovery.text())
     if json is not None or options.table:
         names = {device: _names(discovery, device) for device in discovery.system.devices}
         terminal.show(

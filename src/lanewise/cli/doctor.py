@@ -17,4 +17,4 @@ def doctor(json: Json = None) -> None:
 
     versions = {"lanewise": terminal.version(), **machine()}
     pieces = api.doctor()
-    terminal.show(json, lambda: data.doctor(versions, pieces), lambda screen: render_doctor(versions, pieces, screen))
+    terminal.show(json, data.doctor, render_doctor, versions, pieces)

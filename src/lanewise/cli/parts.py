@@ -25,7 +25,7 @@ def list_(options: ListPartsOptions, json: Json = None) -> None:
 
     catalog = api.load_catalog(options.parts)
     parts = [catalog.get(name) for name in catalog.names(options.kind)]
-    terminal.show(json, lambda: data.parts(parts), lambda screen: render_parts(parts, screen))
+    terminal.show(json, data.parts, render_parts, parts)
 
 
 @app.command("show", cls=Command)
@@ -37,4 +37,4 @@ def show(options: ShowPartOptions, json: Json = None) -> None:
     from lanewise.report.text.listings import render_part
 
     part = api.load_catalog(options.parts).get(options.name)
-    terminal.show(json, lambda: data.part(part), lambda screen: render_part(part, screen))
+    terminal.show(json, data.part, render_part, part)

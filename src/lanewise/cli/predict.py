@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from lanewise import files
 from lanewise.cli import terminal
 from lanewise.cli.option_group import TypedFlags, option_group
 from lanewise.cli.shared import Json
@@ -81,22 +80,16 @@ def _sweep(
     if options.flows is not None:
         flows, p2p = options.flows, not options.no_p2p
         rates = {value: api.predict(system, flows, p2p) for value, system in systems.items()}
-        return terminal.show(
-            json, lambda: data.sweep(name, rates), lambda screen: text.render_flow_sweep(name, rates, screen)
-        )
+        return terminal.show(json, data.sweep, text.render_flow_sweep, name, rates)
     workload = str(options.service)
     if service.peak or service.qps is not None:
         results = {
             value: api.predict_service(system, workload, service).results[0] for value, system in systems.items()
         }
-        return terminal.show(
-            json, lambda: data.sweep(name, results), lambda screen: text.render_service_sweep(name, results, screen)
-        )
+        return terminal.show(json, data.sweep, text.render_service_sweep, name, results)
     division = service.division or "closed"
     steady = {v: api.serve(system, workload, service.mode, division, service.host) for v, system in systems.items()}
-    return terminal.show(
-        json, lambda: data.sweep(name, steady), lambda screen: text.render_steady_sweep(name, steady, screen)
-    )
+    return terminal.show(json, data.sweep, text.render_steady_sweep, name, steady)
 
 
 def _flows(system: System, flows: str, p2p: bool, json: str | None) -> None:
@@ -108,11 +101,9 @@ def _flows(system: System, flows: str, p2p: bool, json: str | None) -> None:
     parsed = parse_flows(flows, p2p)
     if all(flow.size is None for flow in parsed):
         rates = api.predict(system, parsed)
-        return terminal.show(json, lambda: data.flow_rates(rates), lambda screen: text.render_flow_rates(rates, screen))
+        return terminal.show(json, data.flow_rates, text.render_flow_rates, rates)
     transfers = api.finish_times(system, parsed)
-    return terminal.show(
-        json, lambda: data.transfers(system, transfers), lambda screen: text.render_transfers(system, transfers, screen)
-    )
+    return terminal.show(json, data.transfers, text.render_transfers, system, transfers)
 
 
 def _matrix(system: System, options: PredictOptions, json: str | None) -> None:
@@ -123,7 +114,7 @@ def _matrix(system: System, options: PredictOptions, json: str | None) -> None:
 
     names = None if options.devices is None else names_of(options.devices)
     matrix = api.matrix(system, names, str(options.matrix), options.both_ways, not options.no_p2p)
-    terminal.show(json, lambda: data.pairs(system, matrix), lambda screen: text.render_pairs(system, matrix, screen))
+    terminal.show(json, data.pairs, text.render_pairs, system, matrix)
 
 
 def _service(system: System, workload: str, options: ServiceOptions, typed: TypedFlags, json: str | None) -> None:
@@ -151,11 +142,7 @@ def _steady(system: System, workload: str, options: ServiceOptions, json: str | 
 
     mode, division = options.mode, options.division or "closed"
     rate = api.serve(system, workload, mode, division, options.host)
-    terminal.show(
-        json,
-        lambda: data.steady_service(system, rate, mode, division),
-        lambda screen: text.render_steady_service(system, rate, mode, division, screen),
-    )
+    terminal.show(json, data.steady_service, text.render_steady_service, system, rate, mode, division)
 
 
 def _simulated(system: System, workload: str, options: ServiceOptions, typed: TypedFlags, json: str | None) -> None:
@@ -172,14 +159,12 @@ def _simulated(system: System, workload: str, options: ServiceOptions, typed: Ty
     finally:
         terminal.done()
     if options.trace is not None:
-        files.write_file(options.trace, prediction.trace())
-        terminal.note(f"wrote {options.trace} (open it at ui.perfetto.dev)")
+        terminal.write(options.trace, prediction.trace(), " (open it at ui.perfetto.dev)")
     if options.report is not None:
-        files.write_file(options.report, api.render_report(api.as_run(prediction.results)))
-        terminal.note(f"wrote {options.report}")
+        terminal.write(options.report, api.render_report(api.as_run(prediction.results)))
 
     results = prediction.results
-    terminal.show(json, lambda: data.services(results), lambda screen: render_services(results, screen))
+    terminal.show(json, data.services, render_services, results)
     if not all(result.valid for result in results):
         raise typer.Exit(1)
 

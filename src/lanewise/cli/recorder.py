@@ -39,7 +39,7 @@ def record(
     if recorded and options.output is not None:
         failure = _save(run, options.output) or failure
     if recorded:
-        terminal.show(json, lambda: data.measured_rows(run.rows), lambda screen: render_measured(run.rows, screen))
+        terminal.show(json, data.measured_rows, render_measured, run.rows)
     if failure is not None:
         if recorded:
             terminal.note(f"not finished: {_many(len(recorded), 'sample')} of {_many(len(run.rows), 'row')} kept")

@@ -14,5 +14,4 @@ def report(options: ReportOptions) -> None:
     from lanewise import api
 
     files.check_writable(options.output)
-    files.write_file(options.output, api.render_report(api.load_run(options.run)))
-    terminal.note(f"wrote {options.output}")
+    terminal.write(options.output, api.render_report(api.load_run(options.run)))

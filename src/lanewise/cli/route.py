@@ -20,11 +20,7 @@ def route(system_options: SystemOptions, options: RouteOptions, json: Json = Non
     source, destination = options.source, options.destination
     if source is None:
         classes, pairs = api.class_matrix(system), api.peers(system)
-        return terminal.show(
-            json,
-            lambda: data.classes(system, classes, pairs),
-            lambda screen: text.render_overview(system, classes, pairs, screen),
-        )
+        return terminal.show(json, data.classes, text.render_overview, system, classes, pairs)
     if destination is None:
         hint = f"lanewise route {system_options.system} {source} TO"
         raise InputError(f"a route from {source} needs an end", hint=hint)

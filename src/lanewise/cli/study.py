@@ -61,7 +61,7 @@ def list_(json: Json = None) -> None:
     from lanewise.report.text.run import render_studies
 
     forms = [(name, api.load_study(name)) for name in api.ready_studies()]
-    terminal.show(json, lambda: data.studies(forms), lambda screen: render_studies(forms, screen))
+    terminal.show(json, data.studies, render_studies, forms)
 
 
 @app.command("new", cls=Command)
@@ -90,13 +90,10 @@ def accuracy(options: AccuracyOptions) -> None:
     from lanewise.report.accuracy import basis_summary
 
     if options.output is not None and options.output.suffix == ".json":
-        files.write_file(options.output, terminal.json_text(basis_summary(api.load_run(options.run))) + "\n")
-        return terminal.note(f"wrote {options.output}")
-    text = api.accuracy(options.run)
-    if options.output is None:
-        return terminal.out(text.rstrip("\n"))
-    files.write_file(options.output, text)
-    return terminal.note(f"wrote {options.output}")
+        text = terminal.json_text(basis_summary(api.load_run(options.run))) + "\n"
+    else:
+        text = api.accuracy(options.run)
+    terminal.write(options.output, text)
 
 
 def _run(options: StudyOptions, json: str | None) -> StudyRuns:

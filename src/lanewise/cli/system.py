@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import typer
 
-from lanewise import files
 from lanewise.cli import terminal
 from lanewise.cli.option_group import option_group
 from lanewise.cli.shared import Command, Json, QuickGroup
@@ -18,9 +14,6 @@ from lanewise.options.system import (
     OutputOptions,
     ShowSystemOptions,
 )
-
-if TYPE_CHECKING:
-    from lanewise.topology.model import System
 
 app = typer.Typer(
     cls=QuickGroup, help="List, show and draw systems; attach and detach their devices.", no_args_is_help=True
@@ -36,7 +29,7 @@ def list_(json: Json = None) -> None:
     from lanewise.report.text.listings import render_systems
 
     systems = [api.load_system(name) for name in api.ready_systems()]
-    terminal.show(json, lambda: data.systems(systems), lambda screen: render_systems(systems, screen))
+    terminal.show(json, data.systems, render_systems, systems)
 
 
 @app.command("show", cls=Command)
@@ -51,7 +44,7 @@ def show(options: ShowSystemOptions, json: Json = None) -> None:
     system = api.system_from(options)
     if options.yaml:
         return terminal.out(write_system(system).rstrip("\n"))
-    return terminal.show(json, lambda: data.system(system), lambda screen: render_system(system, screen))
+    return terminal.show(json, data.system, render_system, system)
 
 
 @app.command("draw", cls=Command)
@@ -60,7 +53,7 @@ def draw(options: DrawSystemOptions) -> None:
     """Draw a system as SVG."""
     from lanewise import api
 
-    _write(api.draw(api.system_from(options), options.flows), options.output)
+    terminal.write(options.output, api.draw(api.system_from(options), options.flows))
 
 
 @app.command("schema", cls=Command)
@@ -71,7 +64,7 @@ def schema(options: OutputOptions) -> None:
 
     from lanewise.topology.form import json_schema
 
-    _write(json.dumps(json_schema(), indent=2), options.output)
+    terminal.write(options.output, json.dumps(json_schema(), indent=2))
 
 
 @app.command("attach", cls=Command)
@@ -79,8 +72,10 @@ def schema(options: OutputOptions) -> None:
 def attach(options: AttachOptions) -> None:
     """Bind a device to a host and write the new description."""
     from lanewise import api
+    from lanewise.topology.write import write_system
 
-    _write_system(api.attach(api.system_from(options), options.device, options.host, options.at), options.output)
+    attached = api.attach(api.system_from(options), options.device, options.host, options.at)
+    terminal.write(options.output, write_system(attached))
 
 
 @app.command("detach", cls=Command)
@@ -88,18 +83,6 @@ def attach(options: AttachOptions) -> None:
 def detach(options: DetachOptions) -> None:
     """Unbind a device from its host and write the new description."""
     from lanewise import api
-
-    _write_system(api.detach(api.system_from(options), options.device), options.output)
-
-
-def _write_system(system: System, output: Path | None) -> None:
     from lanewise.topology.write import write_system
 
-    _write(write_system(system), output)
-
-
-def _write(text: str, output: Path | None) -> None:
-    if output is None:
-        return terminal.out(text.rstrip("\n"))
-    files.write_file(output, text)
-    return terminal.note(f"wrote {output}")
+    terminal.write(options.output, write_system(api.detach(api.system_from(options), options.device)))

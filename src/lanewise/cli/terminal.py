@@ -6,10 +6,14 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVarTuple
 
 from lanewise.report.screen import Screen, colours
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_Values = TypeVarTuple("_Values")
 _RED, _BOLD, _OFF = "\033[31m", "\033[1m", "\033[0m"
 
 
@@ -40,31 +44,38 @@ def out(text: str = "") -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def out_json(data: Any) -> None:
-    """The answer for other programs: SI units unless it names another `unit`."""
-    out(json_text(data))
-
-
 def print_text(render: Callable[..., str], *args: Any) -> None:
     """An answer as text that fits the terminal; `render` is a function of lanewise.report.text."""
     out(render(*args, screen=Screen.of(sys.stdout)))
 
 
-def show(json: str | None, data: Callable[[], Any], text: Callable[[Screen], str]) -> None:
-    """Write the answer: as JSON to stdout where `json` is '-', else as text, and as JSON to the file `json`."""
-    if json == "-":
-        return out_json(data())
-    out(text(Screen.of(sys.stdout)))
-    if json is not None:
-        from lanewise import files
+def show(
+    json: str | None, data: Callable[[*_Values], Any], text: Callable[[*_Values, Screen], str], *values: *_Values
+) -> None:
+    """Write the answer: as JSON to stdout where `json` is "-", else as text, and as JSON to the file `json`.
 
-        files.write_file(json, json_text(data()) + "\n")
-        note(f"wrote {json}")
+    `data` and `text` make the two of the same values.
+    """
+    if json == "-":
+        return out(json_text(data(*values)))
+    out(text(*values, Screen.of(sys.stdout)))
+    if json is not None:
+        write(json, json_text(data(*values)) + "\n")
     return None
 
 
+def write(path: str | Path | None, text: str, advice: str = "") -> None:
+    """Write a text to a file and say so; to stdout where no file is named."""
+    from lanewise import files
+
+    if path is None:
+        return out(text.rstrip("\n"))
+    files.write_file(path, text)
+    return note(f"wrote {path}{advice}")
+
+
 def json_text(data: Any) -> str:
-    """Data as indented JSON."""
+    """Data for other programs as indented JSON: SI units unless it names another `unit`."""
     import json
 
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
