@@ -73,13 +73,13 @@ def test_buffers_are_three_times_the_cache_unless_memory_is_short():
 
 def test_buffers_that_fit_the_cache_are_said_to():
     here = HostLayout(read_layout().cores, read_layout().memory, 100 * MIB, None)
-    plan = MeasureHostOptions(("read", "latency"), threads=(1,), nodes=here.nodes[:1], bytes=2 * MIB, rule=QUICK)
-    notes = {sample.note for sample in host.HostProbe(here).run(plan)}
+    options = MeasureHostOptions(("read", "latency"), threads=(1,), nodes=here.nodes[:1], bytes=2 * MIB, rule=QUICK)
+    notes = {sample.note for sample in host.HostProbe(here).run(options)}
     assert notes == {"the buffer fits the last-level cache of 100 MiB"}
 
 
 @pytest.mark.parametrize(
-    ("plan", "cause"),
+    ("options", "cause"),
     [
         (MeasureHostOptions(nodes=(7,)), "no NUMA node 7"),
         (MeasureHostOptions(threads=(3,)), "3 threads do not fit the 2 cores"),
@@ -88,10 +88,10 @@ def test_buffers_that_fit_the_cache_are_said_to():
         (MeasureHostOptions(bytes=2**30), "do not fit the 1024 MiB"),
     ],
 )
-def test_what_the_machine_does_not_have_is_refused_before_anything_is_allocated(plan, cause):
+def test_what_the_machine_does_not_have_is_refused_before_anything_is_allocated(options, cause):
     here = HostLayout({0: (0, 1)}, (0,), None, 2**30)
     with pytest.raises(CannotMeasure, match=cause) as caught:
-        next(host.HostProbe(here).run(plan))
+        next(host.HostProbe(here).run(options))
     assert caught.value.hint
 
 

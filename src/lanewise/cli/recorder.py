@@ -10,11 +10,8 @@ from lanewise.errors import CannotMeasure, LanewiseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from lanewise.options.sampling import RecordOptions
-    from lanewise.results.observation import Observation
-    from lanewise.results.run import Run
     from lanewise.results.sample import Sample
 
 
@@ -23,7 +20,7 @@ def record(
     options: RecordOptions,
     json: str | None,
     machine: Mapping[str, str] | None = None,
-) -> tuple[Observation, ...]:
+) -> None:
     """Take all samples, write each to its file, then write the run and print its rows.
 
     A Ctrl-C, or an error of the probe or of a file, does the same with the samples up to then and is raised afterwards.
@@ -32,21 +29,25 @@ def record(
     from lanewise import api
     from lanewise.report import json as data
     from lanewise.report.text.run import render_measured
+    from lanewise.report.words import plural
 
     recorded: list[Sample] = []
     failure = _collect(samples, recorded, options)
     run = api.as_measured_run(recorded, machine or {})
     if recorded and options.output is not None:
-        failure = _save(run, options.output) or failure
+        try:
+            api.save_run(run, options.output)
+            terminal.note(f"wrote {options.output}")
+        except LanewiseError as error:
+            failure = error
     if recorded:
         terminal.show(json, data.measured_rows, render_measured, run.rows)
     if failure is not None:
         if recorded:
-            terminal.note(f"not finished: {_many(len(recorded), 'sample')} of {_many(len(run.rows), 'row')} kept")
+            terminal.note(f"not finished: {plural(len(recorded), 'sample')} of {plural(len(run.rows), 'row')} kept")
         raise failure
     if run.rows and all(row.value is None for row in run.rows):
         raise CannotMeasure(f"nothing could be measured: {run.rows[0].note}", hint="see what is here: lanewise doctor")
-    return run.rows
 
 
 def _collect(samples: Iterator[Sample], recorded: list[Sample], options: RecordOptions) -> BaseException | None:
@@ -78,21 +79,8 @@ def _collect(samples: Iterator[Sample], recorded: list[Sample], options: RecordO
 
 def progress(recorded: Sequence[Sample]) -> None:
     """Show the number of samples and the current row: always on a terminal; in a log once for each scenario."""
+    from lanewise.report.words import plural
+
     last = recorded[-1]
     if terminal.overwrites() or all(sample.scenario != last.scenario for sample in recorded[:-1]):
-        terminal.status(f"{_many(len(recorded), 'sample')}, now {last.scenario} {last.flow}")
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
-
-
-def _save(run: Run, output: Path) -> LanewiseError | None:
-    from lanewise import api
-
-    try:
-        api.save_run(run, output)
-    except LanewiseError as error:
-        return error
-    terminal.note(f"wrote {output}")
-    return None
+        terminal.status(f"{plural(len(recorded), 'sample')}, now {last.scenario} {last.flow}")

@@ -30,7 +30,7 @@ def accuracy_page(run: Run) -> str:
         "published) / published. Every row is listed; summaries count predictions only, not rows whose published value "
         "went in (input) nor rows that say again what others say (repeat).",
         "## By study",
-        _residuals("study", statistics.by_study(run)),
+        _residuals("study", {study.name: statistics.residuals(study.rows) for study in run.studies}),
         *_against_measured(run),
         "## By what the prediction rests on",
         "`physics`: specifications alone. `calibrated`: a figure measured elsewhere. `fitted`: a figure "
@@ -60,7 +60,7 @@ def _study(study: StudyRun) -> list[str]:
         f"Source: {study.source}",
         study.finding,
         *page.against_measured(study.rows),
-        _residuals("table", statistics.by_table(study.rows)),
+        _residuals("table", statistics.by(study.rows, lambda row: row.table or "other")),
         *_methods(study),
     ]
     if fits := page.fit_tables(study.fitted, study.left_out):

@@ -124,16 +124,6 @@ def by_limit(rows: Iterable[Observation]) -> dict[str, Residuals]:
     return by(rows, lambda row: row.limit or "not stated")
 
 
-def by_table(rows: Iterable[Observation]) -> dict[str, Residuals]:
-    """Residuals by table of the source."""
-    return by(rows, lambda row: row.table or "other")
-
-
-def by_study(run: Run) -> dict[str, Residuals]:
-    """Residuals of each study of a run."""
-    return {study.name: residuals(study.rows) for study in run.studies}
-
-
 def overall(run: Run) -> Residuals:
     """Residuals of all rows of a run."""
     return residuals(row for study in run.studies for row in study.rows)

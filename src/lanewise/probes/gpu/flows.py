@@ -59,10 +59,11 @@ def check_sizes(flows: Sequence[Flow], sweep: bool) -> None:
 
 def typed_text(flows: Sequence[Flow], sizes: bool = True) -> str:
     """The flows as users type them, and as predict reads them: 'gpu0->gpu1 read 4 GiB, host->gpu0'."""
-    return ", ".join(
-        flow.name + " read" * flow.read + " sm" * flow.sm + (f" {_size(flow.size)}" if flow.size and sizes else "")
-        for flow in flows
-    )
+    texts = []
+    for flow in flows:
+        size = f" {units.size(flow.size)}".replace(",", "") if flow.size and sizes else ""
+        texts.append(flow.name + " read" * flow.read + " sm" * flow.sm + size)
+    return ", ".join(texts)
 
 
 def engine(flow: Flow) -> str:
@@ -100,14 +101,6 @@ def buffer_node(pages: Mapping[int, int], node: int) -> tuple[str, str]:
     if node == ANY_NODE or text == str(node):
         return text, ""
     return f"{text} (asked {node})", f"host buffer on NUMA node {text}, not on {node} as asked"
-
-
-def _size(size: float) -> str:
-    """Bytes in the largest unit that makes a whole number, without separators."""
-    for unit in ("GiB", "MiB", "KiB"):
-        if units.from_si(size, unit).is_integer():
-            return f"{units.from_si(size, unit):.0f} {unit}"
-    return f"{size:.0f} B"
 
 
 def _host_name(end: str, node: int | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,18 @@ _PAUSE = 0.005  # s; one reading costs some tens of microseconds, and samples ta
 
 
 class GpuTelemetry:
-    """Reads links from /sys and clocks through NVML, in a thread of its own, while a measurement runs.
+    """Reads links from /sys (or NVML) and clocks through NVML, in a thread of its own, while a measurement runs.
 
     `addresses` are PCI addresses by GPU name. What cannot be read is left out.
     """
 
     def __init__(self, addresses: Mapping[str, str], sys: Path = machine.SYS) -> None:
         self._folders = {gpu: sys / "bus/pci/devices" / pci.lower() for gpu, pci in addresses.items()}
-        self._clocks = _Nvml(addresses)
+        self._nvml = nvml()
+        self._handles: dict[str, Any] = {}
+        for gpu, pci in addresses.items() if self._nvml else ():
+            with suppress(Exception):  # errors differ by version, and not every GPU answers: what is read here is extra
+                self._handles[gpu] = self._nvml.nvmlDeviceGetHandleByPciBusId(pci.encode())
         self.links: dict[str, str] = {}
         self.clocks: dict[str, str] = {}
 
@@ -47,11 +51,26 @@ class GpuTelemetry:
     def _poll(self, stop: threading.Event) -> None:
         while not stop.wait(_PAUSE):
             for gpu, folder in self._folders.items():
-                link = machine.link(folder) or self._clocks.link(gpu)
-                if link:
-                    self.links[gpu] = link
+                with suppress(Exception):
+                    self.links[gpu] = machine.link(folder) or self._link(self._handles[gpu])
             if not self.clocks:  # once: NVML takes milliseconds to answer, and every sample waits for it
-                self.clocks.update(self._clocks.read())
+                for gpu, handle in self._handles.items():
+                    with suppress(Exception):
+                        self.clocks[gpu] = self._clocks(handle)
+
+    def _link(self, handle: Any) -> str:
+        """'Gen5 x16', as NVML says where /sys does not."""
+        lib = self._nvml
+        return f"Gen{lib.nvmlDeviceGetCurrPcieLinkGeneration(handle)} x{lib.nvmlDeviceGetCurrPcieLinkWidth(handle)}"
+
+    def _clocks(self, handle: Any) -> str:
+        """'SM 1980 MHz, memory 3201 MHz', and why they are low where something slows them."""
+        lib = self._nvml
+        sm = lib.nvmlDeviceGetClockInfo(handle, lib.NVML_CLOCK_SM)
+        memory = lib.nvmlDeviceGetClockInfo(handle, lib.NVML_CLOCK_MEM)
+        reasons = lib.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
+        slowed = [text for bit, text in CLOCK_REASONS.items() if reasons & bit & _FAULTS]
+        return f"SM {sm} MHz, memory {memory} MHz" + (f" ({', '.join(slowed)})" if slowed else "")
 
 
 def nvml() -> Any:
@@ -63,50 +82,6 @@ def nvml() -> Any:
     except Exception:
         return None  # its errors differ by version, and whichever it is, clocks are extra
     return pynvml
-
-
-class _Nvml:
-    """Clocks and what holds them down, and links where /sys does not show them."""
-
-    def __init__(self, addresses: Mapping[str, str]) -> None:
-        self._nvml = nvml()
-        handles = {gpu: self._handle(pci) for gpu, pci in addresses.items()} if self._nvml else {}
-        self._handles = {gpu: handle for gpu, handle in handles.items() if handle is not None}
-
-    def read(self) -> dict[str, str]:
-        """'SM 1980 MHz, memory 3201 MHz' by GPU, and why they are low where something slows them."""
-        clocks = {}
-        for gpu, handle in self._handles.items():
-            try:
-                clocks[gpu] = self._read(handle)
-            except Exception:  # as above; not every GPU answers every question
-                continue
-        return clocks
-
-    def link(self, gpu: str) -> str:
-        """'Gen5 x16', or '' where NVML does not say."""
-        handle = self._handles.get(gpu)
-        if handle is None:
-            return ""
-        try:
-            generation = self._nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle)
-            return f"Gen{generation} x{self._nvml.nvmlDeviceGetCurrPcieLinkWidth(handle)}"
-        except Exception:
-            return ""
-
-    def _handle(self, pci: str) -> Any:
-        try:
-            return self._nvml.nvmlDeviceGetHandleByPciBusId(pci.encode())
-        except Exception:
-            return None
-
-    def _read(self, handle: Any) -> str:
-        lib = self._nvml
-        sm = lib.nvmlDeviceGetClockInfo(handle, lib.NVML_CLOCK_SM)
-        memory = lib.nvmlDeviceGetClockInfo(handle, lib.NVML_CLOCK_MEM)
-        reasons = lib.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
-        slowed = [text for bit, text in CLOCK_REASONS.items() if reasons & bit & _FAULTS]
-        return f"SM {sm} MHz, memory {memory} MHz" + (f" ({', '.join(slowed)})" if slowed else "")
 
 
 def _joined(by_gpu: Mapping[str, str]) -> str:

@@ -48,13 +48,13 @@ class HostProbe:
         cache = UNKNOWN if self.layout.cache is None else f"{self.layout.cache >> 20} MiB"
         return {"cores by NUMA node": cores, "last-level cache": cache}
 
-    def run(self, plan: MeasureHostOptions) -> Iterator[Sample]:
+    def run(self, options: MeasureHostOptions) -> Iterator[Sample]:
         """Each sample as it is taken, pair of nodes by pair; CannotMeasure where this machine does not allow it."""
         layout = self.layout
-        _check(plan, layout)
-        size = plan.bytes if plan.bytes is not None else _default_bytes(layout)
-        nodes = tuple(dict.fromkeys(plan.nodes)) or layout.nodes
-        pairs = [_NodePair(plan, layout, size, source, target) for source in nodes for target in nodes]
+        _check(options, layout)
+        size = options.bytes if options.bytes is not None else _default_bytes(layout)
+        nodes = tuple(dict.fromkeys(options.nodes)) or layout.nodes
+        pairs = [_NodePair(options, layout, size, source, target) for source in nodes for target in nodes]
         if not any(pair.work for pair in pairs):
             cause = "these NUMA nodes have not both the memory and the CPUs that it needs"
             raise CannotMeasure(cause, hint=f"nodes with memory: {', '.join(map(str, layout.memory))}")
@@ -63,21 +63,21 @@ class HostProbe:
                 yield from pair.samples()
 
 
-def _check(plan: MeasureHostOptions, layout: HostLayout) -> None:
+def _check(options: MeasureHostOptions, layout: HostLayout) -> None:
     most = max(len(cores) for cores in layout.cores.values())
-    for node in plan.nodes:
+    for node in options.nodes:
         if node not in layout.nodes:
             hint = f"its nodes: {', '.join(map(str, layout.nodes))}"
             raise CannotMeasure(f"this machine has no NUMA node {node}", hint=hint)
-    for count in plan.threads:
+    for count in options.threads:
         if not 1 <= count <= most:
             cause = f"{count} threads do not fit the {most} cores of a NUMA node that this process may use"
             raise CannotMeasure(cause, hint=f"ask for 1 to {most}; two threads on one core share what it can move")
-    if plan.bytes is not None and plan.bytes < _BLOCK * max(plan.threads, default=1):
+    if options.bytes is not None and options.bytes < _BLOCK * max(options.threads, default=1):
         hint = f"ask for at least {_BLOCK >> 10} KiB a thread, better for several times the last-level cache"
-        raise CannotMeasure(f"{plan.bytes} bytes are too few to measure memory", hint=hint)
-    if plan.bytes is not None and layout.available is not None and 2 * plan.bytes > 0.9 * layout.available:
-        cause = f"two buffers of {plan.bytes >> 20} MiB do not fit the {layout.available >> 20} MiB of free memory"
+        raise CannotMeasure(f"{options.bytes} bytes are too few to measure memory", hint=hint)
+    if options.bytes is not None and layout.available is not None and 2 * options.bytes > 0.9 * layout.available:
+        cause = f"two buffers of {options.bytes >> 20} MiB do not fit the {layout.available >> 20} MiB of free memory"
         raise CannotMeasure(cause, hint="ask for less with --bytes")
 
 
@@ -93,12 +93,12 @@ def _default_bytes(layout: HostLayout) -> int:
 class _NodePair:
     """Memory of one node, and memory or CPUs of another (or the same), with the buffers of all work between them."""
 
-    def __init__(self, plan: MeasureHostOptions, layout: HostLayout, size: int, source: int, target: int) -> None:
-        self.plan = plan
+    def __init__(self, options: MeasureHostOptions, layout: HostLayout, size: int, source: int, target: int) -> None:
+        self.options = options
         self.layout = layout
         self.source = source
         self.target = target
-        most = max(plan.threads, default=max(len(cores) for cores in layout.cores.values()))
+        most = max(options.threads, default=max(len(cores) for cores in layout.cores.values()))
         self.piece = max(_BLOCK, min(_PIECE, _power_below(size // most)))
         self.count = size // self.piece
         self.size = self.count * self.piece
@@ -124,7 +124,7 @@ class _NodePair:
 
     @property
     def work(self) -> list[str]:
-        """The kinds of work in the plan for which the nodes have memory to copy to, CPUs to read into."""
+        """The kinds of work in the options for which the nodes have memory to copy to, CPUs to read into."""
         source, target = (node in self.layout.memory for node in (self.source, self.target))
         near, far = (bool(self.layout.cores.get(node)) for node in (self.source, self.target))
         possible = {
@@ -133,7 +133,7 @@ class _NodePair:
             "write": target and near,
             "latency": source and far,
         }
-        return [work for work in self.plan.work or WORK if possible[work]]
+        return [work for work in self.options.work or WORK if possible[work]]
 
     def cores(self, work: str) -> tuple[int, ...]:
         """The CPUs that work: those of the node that reads or writes; for copies the source's, if it has any."""
@@ -149,7 +149,7 @@ class _NodePair:
     def counts(self, work: str) -> list[int]:
         """Numbers of threads, up to one for each core and each piece."""
         most = min(len(self.cores(work)), self.count)
-        counts = self.plan.threads or [*(1 << power for power in range(most.bit_length())), most]
+        counts = self.options.threads or [*(1 << power for power in range(most.bit_length())), most]
         return sorted({count for count in counts if count <= most})
 
     def rates(
@@ -173,7 +173,7 @@ class _NodePair:
             note = note or self.note
             yield Sample(f"memory {work}", self.flow, "goodput", rate, "GB/s", settings, how, "host memory", note)
 
-        yield from sample_until(self.plan.rule, "goodput", measure)
+        yield from sample_until(self.options.rule, "goodput", measure)
         self.verified(crew, stores, threads, bool(targets))
 
     def verified(self, crew: HostCrew, stores: HostWork, threads: int, written: bool) -> str:
@@ -202,7 +202,7 @@ class _NodePair:
                 "memory latency", self.flow, "chase_latency", time, "ns", settings, how, "host memory", self.note
             )
 
-        return sample_until(self.plan.rule, "chase_latency", measure)
+        return sample_until(self.options.rule, "chase_latency", measure)
 
     @property
     def flow(self) -> str:
