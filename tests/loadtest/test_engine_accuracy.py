@@ -89,7 +89,7 @@ def test_images_through_a_model_give_the_top1_that_is_known(tmp_path: Path):
 
     from lanewise.loadtest.datasets import ImageFolder
     from lanewise.loadtest.engines import open_engine
-    from lanewise.loadtest.engines.callback import class_bytes, output_bytes
+    from lanewise.loadtest.engines.callback import CLASSES, OUTPUTS, batch_call
 
     # The model names the strongest colour; one of the six images lies in the wrong folder.
     for name, colour in (("0/a", (250, 9, 9)), ("0/b", (90, 1, 80)), ("1/c", (0, 8, 0)), ("1/wrong", (9, 0, 0)),
@@ -100,7 +100,7 @@ def test_images_through_a_model_give_the_top1_that_is_known(tmp_path: Path):
     dataset = ImageFolder(tmp_path / "images")
     engine = open_engine("onnxruntime", str(colours(tmp_path / "colours.onnx")))
     batch = np.stack([np.frombuffer(dataset.sample(index), np.uint8) for index in range(6)])
-    for callback, kind in ((output_bytes(engine), "float32"), (class_bytes(engine), "int32")):
+    for callback, kind in ((batch_call(engine, OUTPUTS), "float32"), (batch_call(engine, CLASSES), "int32")):
         rows = callback(batch, np.arange(6))
         log = written(tmp_path, [(index, rows[index].tobytes()) for index in range(6)])
         found = top1(answers(log), dataset.label, len(dataset), kind)

@@ -10,8 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lanewise.errors import CannotMeasure, Contradiction
-from lanewise.loadtest.audits import as_answers, payload, same_sample
-from lanewise.loadtest.checksum import checksum, checksums
+from lanewise.loadtest.audits import as_answers, checksum, checksums, payload, same_sample
 from lanewise.loadtest.datasets import Synthetic
 from lanewise.loadtest.load_run import OFFLINE, LoadGenResult, LoadSpec
 from lanewise.loadtest.spec import SampleSpec

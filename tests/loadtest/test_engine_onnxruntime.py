@@ -15,10 +15,10 @@ from onnx import TensorProto, helper  # noqa: E402
 from onnx_files import colours, floats, means, write  # noqa: E402
 
 from lanewise.errors import CannotMeasure, Contradiction, FormatError, InputError, UnknownName  # noqa: E402
-from lanewise.loadtest.checksum import checksums  # noqa: E402
+from lanewise.loadtest.audits import checksums  # noqa: E402
 from lanewise.loadtest.engines import EngineOptions, open_engine  # noqa: E402
 from lanewise.loadtest.engines.base import Engine, random_batch  # noqa: E402
-from lanewise.loadtest.engines.callback import checksum_bytes, class_bytes, output_bytes  # noqa: E402
+from lanewise.loadtest.engines.callback import CHECKSUMS, CLASSES, OUTPUTS, batch_call  # noqa: E402
 from lanewise.loadtest.engines.ort import OnnxRuntime  # noqa: E402
 
 
@@ -205,10 +205,10 @@ def test_a_closed_engine_says_so(tmp_path: Path):
 def test_callbacks_give_a_row_of_bytes_for_each_sample(small: Engine):
     batch, indices = random_batch(small.spec, 3), np.arange(3)
     scores = small.infer(batch)
-    assert output_bytes(small)(batch, indices).shape == (3, 4000)
-    assert np.array_equal(output_bytes(small)(batch, indices).view(np.float32), scores)
-    assert np.array_equal(class_bytes(small)(batch, indices).view("<i4").ravel(), scores.argmax(axis=1))
-    assert np.array_equal(checksum_bytes(small)(batch, indices).view("<u8").ravel(), checksums(batch))
+    assert batch_call(small, OUTPUTS)(batch, indices).shape == (3, 4000)
+    assert np.array_equal(batch_call(small, OUTPUTS)(batch, indices).view(np.float32), scores)
+    assert np.array_equal(batch_call(small, CLASSES)(batch, indices).view("<i4").ravel(), scores.argmax(axis=1))
+    assert np.array_equal(batch_call(small, CHECKSUMS)(batch, indices).view("<u8").ravel(), checksums(batch))
 
 
 def test_half_precision_is_close_to_single(small: Engine, tmp_path: Path):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanewise.loadtest.engines.sizes import fitting, steps
+from lanewise.loadtest.engines.base import fitting, steps
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from lanewise.errors import CannotMeasure, InputError
-from lanewise.loadtest.engines.base import classes_of
-from lanewise.loadtest.engines.one_thread import SingleThreadEngine
+from lanewise.loadtest.engines.base import Engine, classes_of
 from lanewise.loadtest.spec import SampleSpec, in_memory
 
 Array = np.ndarray
 
 
-class Adder(SingleThreadEngine):
+class Adder(Engine):
     """Answers the sum of each sample and keeps on which threads; the next piece of work raises `fails`."""
 
     name, spec, classifies = "adder", SampleSpec((2, 3), "uint8"), False
@@ -27,6 +26,9 @@ class Adder(SingleThreadEngine):
         self.threads: set[int] = set()
         self.fails: Exception | None = None
         self.gone = 0
+
+    def describe(self) -> dict[str, object]:
+        return {"engine": self.name}
 
     def _here(self) -> None:
         self.threads.add(threading.get_ident())
@@ -41,7 +43,7 @@ class Adder(SingleThreadEngine):
         return rows.reshape(len(rows), -1).sum(axis=1, dtype=np.int64)
 
     def infer_at(self, address: int, n: int, stride: int = 0) -> Array:
-        return self._array(self._infer, in_memory(address, n, self.spec, self._step(stride)))
+        return self._do(self._infer, in_memory(address, n, self.spec, self._step(stride)))
 
     def classes_at(self, address: int, n: int, stride: int = 0) -> Array:
         return classes_of(self.infer_at(address, n, stride))

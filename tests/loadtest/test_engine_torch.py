@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lanewise.errors import CannotMeasure, InputError, UnknownName
-from lanewise.loadtest.checksum import checksums
+from lanewise.loadtest.audits import checksums
 from lanewise.loadtest.engines import EngineOptions, open_engine
 from lanewise.loadtest.engines.base import random_batch
 

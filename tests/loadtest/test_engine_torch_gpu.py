@@ -22,11 +22,11 @@ from lanewise import _native
 from lanewise.errors import CannotMeasure
 from lanewise.loadtest import session
 from lanewise.loadtest.engines import EngineOptions, pytorch
+from lanewise.loadtest.engines.callback import BRIEF, CLASSES, OUTPUTS, batch_call
 from lanewise.loadtest.engines.pytorch import PyTorch
 from lanewise.loadtest.engines.torch_device import Cpu, Cuda
 from lanewise.loadtest.models import Model, model
 from lanewise.loadtest.models.ops import Dense
-from lanewise.loadtest.session import BRIEF, CLASSES, PLAIN
 from lanewise.loadtest.spec import SampleSpec
 from lanewise.loadtest.system import SystemSpec, open_system
 
@@ -255,14 +255,14 @@ def test_what_a_gpu_asks_of_torch_is_there_and_takes_these_arguments() -> None:
         Cuda(SimpleNamespace(cuda=cuda), 2)
 
 
-@pytest.mark.parametrize("answer", [BRIEF, PLAIN, CLASSES])
+@pytest.mark.parametrize("answer", [BRIEF, OUTPUTS, CLASSES])
 @pytest.mark.parametrize("streams", [1, 3])
 def test_lanes_of_the_native_system_get_the_answers_of_their_own_samples(
     opened: Callable[..., PyTorch], monkeypatch: pytest.MonkeyPatch, answer: str, streams: int
 ) -> None:
     engine, failed = opened(Colours(), 8), []
     monkeypatch.setenv("LANEWISE_CUDA_DRIVER", str(fake_cuda.build()))
-    called = session._kept(session._called(engine, answer), failed)
+    called = session._recording(batch_call(engine, answer), failed)
     ask = SystemSpec(called, ("gpu0",), batch=8, streams=streams, sample_bytes=27, library=24, timeout=1e-3)
     system = open_system(ask)
     system.load(list(range(24)))
@@ -272,7 +272,7 @@ def test_lanes_of_the_native_system_get_the_answers_of_their_own_samples(
     expected = np.concatenate([engine.infer(np.stack(samples[first : first + 8])) for first in range(0, 24, 8)])
     for place, given in enumerate(found["data"]):
         scores = expected[place * 7 % 24]
-        if answer == PLAIN:
+        if answer == OUTPUTS:
             assert np.allclose(np.frombuffer(given, np.float32), scores, atol=1e-5)
         else:
             assert given == int(scores.argmax()).to_bytes(4, "little")

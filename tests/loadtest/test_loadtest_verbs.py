@@ -154,7 +154,7 @@ def test_the_payload_audit_sums_what_a_model_got(ask: Ask, tmp_path: Path):
 
 
 def test_a_changed_sample_fails_the_payload_audit_with_exit_code_1(ask: Ask, monkeypatch: pytest.MonkeyPatch):
-    from lanewise.loadtest.datasets.native import NativeSamples
+    from lanewise.loadtest.datasets import NativeSamples
 
     true = NativeSamples.sample
     monkeypatch.setattr(NativeSamples, "sample", lambda own, i: b"x" + true(own, i)[1:] if i == 5 else true(own, i))

@@ -24,11 +24,12 @@ from lanewise import _native
 from lanewise.errors import Contradiction, InputError, UnknownName
 from lanewise.loadtest import session as session_module
 from lanewise.loadtest.accuracy import ACCURACY_LOG, answers
-from lanewise.loadtest.checksum import checksum
-from lanewise.loadtest.datasets.native import NativeSamples
+from lanewise.loadtest.audits import checksum
+from lanewise.loadtest.datasets import NativeSamples
 from lanewise.loadtest.engines import open_engine
+from lanewise.loadtest.engines.callback import CHECKSUMS, CLASSES
 from lanewise.loadtest.load_run import OFFLINE, LoadSpec
-from lanewise.loadtest.session import CLASSES, SUMS, LoadTestSession, opened
+from lanewise.loadtest.session import LoadTestSession, opened
 from lanewise.options.loadtest import LoadTestOptions
 
 SYNTHETIC = LoadTestOptions(
@@ -49,7 +50,7 @@ def onnx(path: Path, **more: Any) -> LoadTestOptions:
 
 
 def test_the_synthetic_engine_answers_the_crc_of_samples_that_can_be_made_again(tmp_path: Path):
-    with opened(SYNTHETIC, tmp_path, answer=SUMS) as session:
+    with opened(SYNTHETIC, tmp_path, answer=CHECKSUMS) as session:
         given = answered(session)
         statistics = session.statistics()
     samples = NativeSamples(20, 96)
@@ -68,7 +69,7 @@ def test_native_samples_are_the_systems_own_and_end_where_they_end():
 
 
 def test_a_data_set_larger_than_memory_is_sent_whole_in_an_accuracy_run(tmp_path: Path):
-    with opened(SYNTHETIC, tmp_path, answer=SUMS, samples=50) as session:
+    with opened(SYNTHETIC, tmp_path, answer=CHECKSUMS, samples=50) as session:
         assert session.runner.setup.samples == 50
         assert session.runner.setup.resident == 20
         assert sorted(answered(session)) == list(range(50))
@@ -97,7 +98,7 @@ def test_answers_of_a_model_are_those_it_gives_to_the_same_samples(tmp_path: Pat
 
 
 @models
-@pytest.mark.parametrize("answer", [CLASSES, SUMS])
+@pytest.mark.parametrize("answer", [CLASSES, CHECKSUMS])
 def test_a_model_answers_its_class_or_the_checksum_of_what_it_got(tmp_path: Path, answer: str):
     from onnx_files import colours
 
@@ -161,6 +162,6 @@ def test_an_engine_is_opened_on_the_gpu_that_cuda_counts_so_and_warmed_at_every_
         sizes = [] if device == "cpu" else [1, 2, 4]
         return SimpleNamespace(sizes=sizes, warm=lambda batches: asked.append((device, batches)))
 
-    monkeypatch.setattr("lanewise.loadtest.engines.open_engine", open_one)
+    monkeypatch.setattr(session_module, "open_engine", open_one)
     session_module._engines(replace(SYNTHETIC, engine="torch", devices=("gpu0", "cpu", "gpu1")))
     assert asked == [("cuda:3", [1, 2, 4]), ("cpu", [1, 4]), ("cuda:1", [1, 2, 4])]

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 from lanewise import units
 from lanewise.errors import CannotMeasure, InputError, LanewiseError
 from lanewise.loadtest.batch_interval import intervals
+from lanewise.loadtest.datasets import Dataset, Synthetic
+from lanewise.loadtest.engines import Engine, EngineOptions, open_engine
+from lanewise.loadtest.engines.callback import BRIEF, CHECKSUMS, CLASSES, batch_call
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup, Tick, needs_loadgen
 from lanewise.loadtest.system import (
     CPU,
@@ -23,18 +26,12 @@ from lanewise.loadtest.system import (
     perfetto,
     statistics,
 )  # fmt: skip
+from lanewise.options.loadtest import LoadTestOptions
 
 if TYPE_CHECKING:
     from lanewise import _native
-    from lanewise.loadtest.datasets import Dataset
-    from lanewise.loadtest.engines import Engine
-    from lanewise.options.loadtest import LoadTestOptions
 
 Say = Callable[[str], object]
-# What an engine answers: its outputs, a class (Top-1), or a checksum of what reached it. BRIEF is the class of a
-# classifier, which is all that its service sends back, and the outputs of other models.
-BRIEF, PLAIN, CLASSES, SUMS = "", "answers", "classes", "checksums"
-
 
 @dataclass(frozen=True, slots=True)
 class LoadTestSession:
@@ -141,8 +138,6 @@ def first_engine(devices: Sequence[str], warn: Say = lambda _: None) -> str:
 
 
 def _engines(options: LoadTestOptions) -> tuple[Engine, ...]:
-    from lanewise.loadtest.engines import EngineOptions, open_engine
-
     known_gpus = gpus(options.devices)
     threads = options.threads or max(1, (os.cpu_count() or 2) - 1)  # the generator needs a core
     engine_options = EngineOptions(threads=threads, mode=options.mode)
@@ -165,7 +160,7 @@ def _engines(options: LoadTestOptions) -> tuple[Engine, ...]:
 def _dataset(options: LoadTestOptions, samples: int, engines: tuple[Engine, ...]) -> Dataset | None:
     """The samples; None without an engine, whose system makes its own."""
     if options.images is not None:
-        from lanewise.loadtest.datasets.images import ImageFolder
+        from lanewise.loadtest.datasets import ImageFolder
         from lanewise.loadtest.spec import agree
 
         layout = "chw" if engines and engines[0].spec.shape[0] == 3 else "hwc"
@@ -175,7 +170,6 @@ def _dataset(options: LoadTestOptions, samples: int, engines: tuple[Engine, ...]
         return images
     if not engines:
         return None
-    from lanewise.loadtest.datasets.synthetic import Synthetic
 
     return Synthetic(engines[0].spec, samples or options.library)
 
@@ -194,11 +188,11 @@ def _spec(
         library=min(options.library, count),
         fill=None if dataset is None else _recording(dataset.sample, failures),
         # What arrived on a GPU is read back and summed natively; on a CPU the engine sums what it was given.
-        checksum=answer == SUMS and (not engines or any(device != CPU for device in options.devices)),
+        checksum=answer == CHECKSUMS and (not engines or any(device != CPU for device in options.devices)),
     )  # fmt: skip
     if not engines:
         return spec
-    return replace(spec, engine=tuple(_recording(_answer(engine, answer), failures) for engine in engines))
+    return replace(spec, engine=tuple(_recording(batch_call(engine, answer), failures) for engine in engines))
 
 
 def _recording(call: Callable[..., Any], failures: list[LanewiseError]) -> Callable[..., Any]:
@@ -228,22 +222,6 @@ def _watching(failures: list[LanewiseError], tick: Tick | None) -> Tick:
             tick(issued, answered, late)
 
     return watching
-
-
-def _answer(engine: Engine, answer: str) -> Any:
-    """What the native system calls for a batch, of several threads at once: in host memory an array, of a GPU its
-    address."""
-    from lanewise.loadtest.engines import callback
-
-    kind = answer or (CLASSES if engine.classifies else PLAIN)
-    on_host = {PLAIN: callback.output_bytes, CLASSES: callback.class_bytes, SUMS: callback.checksum_bytes}[kind](engine)
-    on_gpu = callback.at_address(engine.classes_at if kind == CLASSES else engine.infer_at)
-
-    def respond(batch: Any, samples: Any) -> Any:
-        interface = getattr(batch, "__cuda_array_interface__", None)
-        return on_host(batch, samples) if interface is None else on_gpu(interface)
-
-    return respond
 
 
 def _setup(

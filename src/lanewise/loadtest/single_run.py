@@ -11,11 +11,12 @@ from lanewise.errors import InputError, unknown_name
 from lanewise.loadtest import audits
 from lanewise.loadtest.accuracy import ACCURACY_LOG, Accuracy, answers, top1
 from lanewise.loadtest.audits import PAYLOAD, SAME_SAMPLE, Audit
-from lanewise.loadtest.datasets import Dataset
+from lanewise.loadtest.datasets import Dataset, NativeSamples
+from lanewise.loadtest.engines.callback import BRIEF, CHECKSUMS, CLASSES
 from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadSpec
 from lanewise.loadtest.loadgen import CARRIED, SCENARIOS, LoadGenRunner, RunnerSetup
 from lanewise.loadtest.loadgen import check as check_load
-from lanewise.loadtest.session import BRIEF, CLASSES, SUMS, LoadTestSession
+from lanewise.loadtest.session import LoadTestSession
 from lanewise.loadtest.system import SystemStatistics
 from lanewise.options.loadtest import RunOptions
 
@@ -74,7 +75,7 @@ def plan(options: RunOptions) -> tuple[LoadSpec, str]:
         raise InputError("the Server scenario needs a target above 0 queries/s", hint=hint)
     if scenario != OFFLINE or load.qps != 0.0:
         check_load(load)
-    return load, SUMS if options.audit == PAYLOAD else CLASSES if options.accuracy else BRIEF
+    return load, CHECKSUMS if options.audit == PAYLOAD else CLASSES if options.accuracy else BRIEF
 
 
 def _scenario(text: str) -> str:
@@ -155,8 +156,6 @@ def _samples(session: LoadTestSession) -> Dataset:
     """The samples as they were given to the system."""
     if session.dataset is not None:
         return session.dataset
-    from lanewise.loadtest.datasets.native import NativeSamples
-
     return NativeSamples(session.spec.samples or session.spec.library, session.spec.sample_bytes)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lanewise.errors import Contradiction
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+Array = NDArray[Any]
 
 ITEM_BYTES = {
     "uint8": 1, "int8": 1, "float16": 2, "int16": 2, "uint16": 2, "float32": 4, "int32": 4, "uint32": 4, "float64": 8,
@@ -39,8 +39,6 @@ class SampleSpec:
 def batch_of(samples: Array, spec: SampleSpec) -> Array:
     """A batch as (n, *shape): from (n, bytes) of uint8 without a copy where alignment allows; Contradiction if it does
     not fit."""
-    import numpy as np
-
     dtype = np.dtype(spec.dtype)
     if samples.shape[1:] == spec.shape and samples.dtype == dtype:
         return samples
@@ -57,8 +55,6 @@ def in_memory(address: int, n: int, spec: SampleSpec, stride: int = 0) -> Array:
     """n samples (n, *shape) that lie `stride` bytes apart (0: in a row) in host memory, which the caller keeps alive;
     without a copy where they lie in a row."""
     import ctypes
-
-    import numpy as np
 
     step = stride or spec.bytes
     buffer = (ctypes.c_uint8 * ((n - 1) * step + spec.bytes)).from_address(address)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from lanewise.errors import InputError, UnknownName, unknown_name
 from lanewise.loadtest.engines.base import Engine, EngineOptions
+from lanewise.loadtest.engines.ort import OnnxRuntime
+from lanewise.loadtest.engines.pytorch import PyTorch
 from lanewise.loadtest.models import MODELS, Model, model
 
 ENGINES = ("onnxruntime", "torch")
@@ -31,8 +33,13 @@ def open_engine(
     if precision not in PRECISIONS:
         raise unknown_name("precision", precision, PRECISIONS)
     model_source = _source(source, engine_options.layout)
-    create = _onnxruntime if name == "onnxruntime" else _torch
-    engine = create(model_source, precision, engine_options)
+    engine: Engine
+    if name == "onnxruntime":
+        engine = OnnxRuntime(model_source, precision, engine_options)
+    elif isinstance(model_source, Path):
+        raise InputError("the torch engine does not read ONNX files", hint="use the onnxruntime engine")
+    else:
+        engine = PyTorch(model_source, precision, engine_options)
     engine.load(device, max_batch)
     return engine
 
@@ -46,20 +53,6 @@ def _source(source: str, layout: str) -> Model | Path:
     except UnknownName as error:
         error.hint = f"{error.hint}; or name an .onnx file"
         raise
-
-
-def _onnxruntime(source: Model | Path, precision: str, options: EngineOptions) -> Engine:
-    from lanewise.loadtest.engines.ort import OnnxRuntime
-
-    return OnnxRuntime(source, precision, options)
-
-
-def _torch(source: Model | Path, precision: str, options: EngineOptions) -> Engine:
-    from lanewise.loadtest.engines.pytorch import PyTorch
-
-    if isinstance(source, Path):
-        raise InputError("the torch engine does not read ONNX files", hint="use the onnxruntime engine")
-    return PyTorch(source, precision, options)
 
 
 __all__ = ["ENGINES", "PRECISIONS", "Engine", "EngineOptions", "open_engine"]

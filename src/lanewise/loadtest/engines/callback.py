@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lanewise.loadtest.audits import as_answers
-from lanewise.loadtest.engines.base import classes_of
+from lanewise.loadtest.engines.base import Engine, classes_of
+from lanewise.loadtest.spec import Array
+from lanewise.loadtest.system import BatchCall
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from lanewise.loadtest.engines.base import Engine
-    from lanewise.loadtest.spec import Array
-
-    Callback = Callable[[Array, Array], Array]
+# What an engine answers: its outputs, a class (Top-1), or a checksum of what reached it. BRIEF is the class of a
+# classifier, which is all that its service sends back, and the outputs of other models.
+BRIEF, OUTPUTS, CLASSES, CHECKSUMS = "", "outputs", "classes", "checksums"
 
 
-def output_bytes(engine: Engine) -> Callback:
-    """Answers (n, bytes) of uint8: the engine's outputs as they are, row by row."""
+def batch_call(engine: Engine, answer: str) -> BatchCall:
+    """What the native system calls for a batch, of several threads at once.
 
-    def respond(batch: Array, samples: Array) -> Array:
-        return as_bytes(engine.infer(batch))
+    In host memory the batch is an array, on a GPU an object with __cuda_array_interface__, whose data the native system
+    sums itself.
+    """
+    kind = answer or (CLASSES if engine.classifies else OUTPUTS)
+
+    def respond(batch: Any, samples: Any) -> Array:
+        interface = getattr(batch, "__cuda_array_interface__", None)
+        if interface is not None:
+            n, size = interface["shape"]
+            stride = interface["strides"][0] if interface.get("strides") else size
+            infer = engine.classes_at if kind == CLASSES else engine.infer_at
+            return as_bytes(infer(interface["data"][0], n, stride))
+        outputs = engine.infer(batch)
+        if kind == CHECKSUMS:
+            return as_answers(engine.checksums(batch))
+        return as_bytes(classes_of(outputs) if kind == CLASSES else outputs)
 
     return respond
 
@@ -31,33 +43,3 @@ def as_bytes(outputs: Array) -> Array:
     """Outputs (n, ...) as (n, bytes) of uint8."""
     outputs = np.ascontiguousarray(outputs)
     return outputs.reshape(len(outputs), -1).view(np.uint8)
-
-
-def at_address(answer: Callable[[int, int, int], Array]) -> Callable[[Mapping[str, Any]], Array]:
-    """Answers (n, bytes) of a batch by its __cuda_array_interface__; `answer` is an engine's infer_at or classes_at."""
-
-    def respond(interface: Mapping[str, Any]) -> Array:
-        n, size = interface["shape"]
-        stride = interface["strides"][0] if interface.get("strides") else size
-        return as_bytes(answer(interface["data"][0], n, stride))
-
-    return respond
-
-
-def class_bytes(engine: Engine) -> Callback:
-    """Answers (n, 4): the class of the largest score as int32, or the model's own where it answers one integer."""
-
-    def respond(batch: Array, samples: Array) -> Array:
-        return as_bytes(classes_of(engine.infer(batch)))
-
-    return respond
-
-
-def checksum_bytes(engine: Engine) -> Callback:
-    """Answers (n, 8): the checksum of each sample as it reached the engine's device, for the payload audit."""
-
-    def respond(batch: Array, samples: Array) -> Array:
-        engine.infer(batch)
-        return as_answers(engine.checksums(batch))
-
-    return respond

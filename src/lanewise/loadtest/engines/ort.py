@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lanewise.errors import CannotMeasure, FormatError, InputError, Location
-from lanewise.loadtest.checksum import checksums
-from lanewise.loadtest.engines.base import EngineOptions, classes_of, device_index
-from lanewise.loadtest.engines.one_thread import CPU, SingleThreadEngine, about_model, scores_classes
+from lanewise.installed import need
+from lanewise.loadtest.audits import checksums
+from lanewise.loadtest.engines.base import (
+    CPU,
+    Engine,
+    EngineOptions,
+    about_model,
+    classes_of,
+    device_index,
+    fitting,
+    scores_classes,
+    steps,
+)  # fmt: skip
 from lanewise.loadtest.engines.onnx_spec import ModelSpec, model_spec
-from lanewise.loadtest.engines.sizes import fitting, steps
 from lanewise.loadtest.models import Model
 from lanewise.loadtest.models.onnx_model import onnx_file
 from lanewise.loadtest.models.pixels import with_pixels
-from lanewise.loadtest.optional import need
-from lanewise.loadtest.spec import batch_of, in_memory
-
-if TYPE_CHECKING:
-    from lanewise.loadtest.spec import Array, SampleSpec
+from lanewise.loadtest.spec import Array, SampleSpec, batch_of, in_memory
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
 
 
-class OnnxRuntime(SingleThreadEngine):
+class OnnxRuntime(Engine):
     """See Engine; `source` is a model of Lanewise's or the path of an ONNX file.
 
     On a GPU a batch is padded up to the next of `sizes`: each new size is prepared anew, convolution by convolution.
@@ -84,7 +89,7 @@ class OnnxRuntime(SingleThreadEngine):
     def infer_at(self, address: int, n: int, stride: int = 0) -> Array:
         """See Engine."""
         self._check(n)
-        return self._array(self._infer_at, address, n, self._step(stride))
+        return self._do(self._infer_at, address, n, self._step(stride))
 
     def classes_at(self, address: int, n: int, stride: int = 0) -> Array:
         """See Engine."""

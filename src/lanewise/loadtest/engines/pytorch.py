@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from lanewise.errors import CannotMeasure, InputError, unknown_name
-from lanewise.loadtest.checksum import WORD
-from lanewise.loadtest.engines.base import EngineOptions
-from lanewise.loadtest.engines.one_thread import CPU, WARM, SingleThreadEngine, about_model, scores_classes
-from lanewise.loadtest.engines.sizes import fitting, steps
-from lanewise.loadtest.engines.torch_device import TorchDevice, device_of
+from lanewise.installed import need
+from lanewise.loadtest.audits import WORD
+from lanewise.loadtest.engines.base import (
+    CPU,
+    WARM,
+    Engine,
+    EngineOptions,
+    about_model,
+    fitting,
+    scores_classes,
+    steps,
+)  # fmt: skip
+from lanewise.loadtest.engines.torch_device import Run, TorchDevice, device_of
+from lanewise.loadtest.models import Model
 from lanewise.loadtest.models.torch_model import torch_module
-from lanewise.loadtest.optional import need
-from lanewise.loadtest.spec import batch_of
-
-if TYPE_CHECKING:
-    from lanewise.loadtest.engines.torch_device import Run
-    from lanewise.loadtest.models import Model
-    from lanewise.loadtest.spec import Array, SampleSpec
+from lanewise.loadtest.spec import Array, SampleSpec, batch_of
 
 MODES = ("eager", "compiled", "graphs", "compiled-graphs")
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
@@ -46,7 +49,7 @@ class Slot:
     event: Any
 
 
-class PyTorch(SingleThreadEngine):
+class PyTorch(Engine):
     """See Engine. A batch is padded up to the next of `sizes`, but for `eager` on a CPU.
 
     On a GPU the engine's thread only queues: samples into the input of the size's graph, its replay, the answers on

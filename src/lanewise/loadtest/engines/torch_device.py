@@ -6,15 +6,13 @@ event says when. On a CPU each call is done when it is back.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, Protocol
 
 from lanewise.errors import CannotMeasure
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import ExitStack
-
-    Run = Callable[[Any], Any]
+Run = Callable[[Any], Any]
 
 
 class TorchDevice(Protocol):

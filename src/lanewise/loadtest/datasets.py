@@ -1,8 +1,9 @@
-"""A folder of labelled images as ImageNet lies on disks, prepared as MLPerf's reference does."""
+"""Datasets of a load test: samples of one size by index, some with labels."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from lanewise.errors import CannotMeasure, FormatError, InputError, Location
+from lanewise.installed import need
 from lanewise.loadtest.models.images import SIDE, Pixels
-from lanewise.loadtest.optional import need
 from lanewise.loadtest.spec import SampleSpec
 
 ENDINGS = (".jpeg", ".jpg", ".png", ".bmp", ".webp")
@@ -19,8 +20,87 @@ SHORT_SIDE = 256  # of the image before its centre of 224x224 is cut out
 LIST = "val_map.txt"
 
 
-class ImageFolder:
-    """Images of `folder` in red, green and blue, the shorter side resized to 256, the centre of 224x224, uint8.
+class Dataset(ABC):
+    """Samples by index, all of one spec."""
+
+    spec: SampleSpec
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many there are."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, object]:
+        """Which dataset, how many samples, how they are made."""
+
+    @abstractmethod
+    def sample(self, index: int) -> bytes:
+        """The bytes that travel; InputError outside the dataset, FormatError names what is broken."""
+
+    def label(self, index: int) -> int | None:
+        """The class of a sample, None where nobody knows."""
+        return None
+
+    def _check(self, index: int) -> None:
+        if not 0 <= index < len(self):
+            raise InputError(f"there is no sample {index} of {len(self)}", hint="count from 0")
+
+
+class Synthetic(Dataset):
+    """Random samples, the same for a seed and an index on every machine, made when they are asked for.
+
+    `count` samples of a spec: random bytes, floats uniform in [0, 1), integers below the spec's limits.
+    """
+
+    def __init__(self, spec: SampleSpec, count: int, seed: int = 1) -> None:
+        if count < 1:
+            raise InputError(f"a dataset of {count} samples holds nothing", hint="ask for 1 or more")
+        self.spec, self.seed, self._count = spec, seed, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def describe(self) -> dict[str, object]:
+        """See Dataset."""
+        return {"dataset": "synthetic", "samples": self._count, "sample": str(self.spec), "seed": self.seed}
+
+    def sample(self, index: int) -> bytes:
+        """See Dataset."""
+        self._check(index)
+        drawn, spec = np.random.default_rng([self.seed, index]), self.spec
+        if spec.below:
+            rows = [drawn.integers(0, limit, spec.shape[1:], spec.dtype) for limit in spec.below]
+            return np.stack(rows).tobytes()
+        if np.dtype(spec.dtype).kind == "f":
+            return drawn.random(spec.shape, np.float32).astype(spec.dtype).tobytes()
+        return drawn.bytes(spec.bytes)
+
+
+class NativeSamples(Dataset):
+    """`count` samples of `size` bytes that the native system makes without a dataset, to compare what arrived with."""
+
+    def __init__(self, count: int, size: int) -> None:
+        self.spec, self._count = SampleSpec((size,), "uint8"), count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def describe(self) -> dict[str, object]:
+        """See Dataset."""
+        return {"dataset": "synthetic", "samples": self._count, "sample": str(self.spec)}
+
+    def sample(self, index: int) -> bytes:
+        """See Dataset."""
+        from lanewise._native import synthetic_sample
+
+        self._check(index)
+        return synthetic_sample(index, self.spec.bytes)
+
+
+class ImageFolder(Dataset):
+    """A folder of labelled images as ImageNet lies on disks, prepared as MLPerf's reference does.
+
+    Images of `folder` in red, green and blue, the shorter side resized to 256, the centre of 224x224, uint8.
 
     Labels come from val_map.txt (`file class` a line), else from sub-folders: the class is the folder's place in
     alphabetical order. `limit` takes the first so many (0 is all).
@@ -30,7 +110,7 @@ class ImageFolder:
         self._pillow: Any = need("PIL.Image", "a folder of images")
         self.folder = folder
         self.layout = layout
-        self._spec = Pixels(layout).spec
+        self.spec = Pixels(layout).spec
         if limit < 0:
             raise InputError(f"a limit of {limit} images is none", hint="1 or more, or 0 for all")
         location = Location(str(folder))
@@ -48,16 +128,11 @@ class ImageFolder:
             raise InputError(f"it has {len(images)} images, not {limit}", location=location, hint="lower the limit")
         self._images = images[: limit or None]
 
-    @property
-    def spec(self) -> SampleSpec:
-        """One image."""
-        return self._spec
-
     def __len__(self) -> int:
         return len(self._images)
 
     def describe(self) -> dict[str, object]:
-        """Which dataset."""
+        """See Dataset."""
         return {
             "dataset": str(self.folder),
             "samples": len(self),
@@ -67,8 +142,7 @@ class ImageFolder:
 
     def file(self, index: int) -> Path:
         """Where a sample comes from; InputError outside the dataset."""
-        if not 0 <= index < len(self._images):
-            raise InputError(f"there is no sample {index} of {len(self)}", hint="count from 0")
+        self._check(index)
         return self._images[index][0]
 
     def sample(self, index: int) -> bytes:
@@ -86,8 +160,8 @@ class ImageFolder:
             ) from error
 
     def label(self, index: int) -> int | None:
-        """Its class."""
-        self.file(index)
+        """See Dataset."""
+        self._check(index)
         return self._images[index][1]
 
 
