@@ -5,10 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
-
-from lanewise.errors import MissingDependency
 
 _CUFILE = "libcufile.so.0"
 
@@ -26,16 +22,6 @@ class Dependency:
 def dependencies() -> tuple[Dependency, ...]:
     """Every optional dependency, those that verbs need first."""
     return tuple(Dependency(piece, *_attempt(look), without_it) for piece, look, without_it in _LOOKS)
-
-
-def need(module: str, for_what: str) -> Any:
-    """The module; MissingDependency, with the pip command, where it is absent or does not load."""
-    package = "pillow" if module.startswith("PIL") else module.partition(".")[0]
-    try:
-        return import_module(module)
-    except ImportError as error:
-        why = "is not installed" if isinstance(error, ModuleNotFoundError) else f"does not load: {error}"
-        raise MissingDependency(f"{for_what} needs {package}, which {why}", hint=f"pip install {package}") from error
 
 
 def cuda_driver() -> str:

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from lanewise.errors import CannotMeasure, FormatError, InputError, Location
-from lanewise.installed import need
 from lanewise.loadtest.models.images import SIDE, Pixels
-from lanewise.loadtest.spec import SampleSpec
+from lanewise.loadtest.spec import SampleSpec, need
 
 ENDINGS = (".jpeg", ".jpg", ".png", ".bmp", ".webp")
 SHORT_SIDE = 256  # of the image before its centre of 224x224 is cut out

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from lanewise import units
 from lanewise.errors import CannotMeasure, InputError, LanewiseError
 from lanewise.loadtest.batch_interval import intervals
-from lanewise.loadtest.datasets import Dataset, Synthetic
+from lanewise.loadtest.datasets import Dataset, ImageFolder, Synthetic
 from lanewise.loadtest.engines import Engine, EngineOptions, open_engine
 from lanewise.loadtest.engines.callback import BRIEF, CHECKSUMS, CLASSES, batch_call
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup, Tick, needs_loadgen
+from lanewise.loadtest.spec import agree
 from lanewise.loadtest.system import (
     CPU,
     SYNTHETIC,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from lanewise import _native
 
 Say = Callable[[str], object]
+
 
 @dataclass(frozen=True, slots=True)
 class LoadTestSession:
@@ -160,9 +162,6 @@ def _engines(options: LoadTestOptions) -> tuple[Engine, ...]:
 def _dataset(options: LoadTestOptions, samples: int, engines: tuple[Engine, ...]) -> Dataset | None:
     """The samples; None without an engine, whose system makes its own."""
     if options.images is not None:
-        from lanewise.loadtest.datasets import ImageFolder
-        from lanewise.loadtest.spec import agree
-
         layout = "chw" if engines and engines[0].spec.shape[0] == 3 else "hwc"
         images = ImageFolder(options.images, samples, layout)
         if engines:
@@ -170,7 +169,6 @@ def _dataset(options: LoadTestOptions, samples: int, engines: tuple[Engine, ...]
         return images
     if not engines:
         return None
-
     return Synthetic(engines[0].spec, samples or options.library)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from lanewise.errors import CannotMeasure, FormatError, InputError, Location
-from lanewise.installed import need
 from lanewise.loadtest.audits import checksums
 from lanewise.loadtest.engines.base import (
     CPU,
@@ -26,7 +25,7 @@ from lanewise.loadtest.engines.onnx_spec import ModelSpec, model_spec
 from lanewise.loadtest.models import Model
 from lanewise.loadtest.models.onnx_model import onnx_file
 from lanewise.loadtest.models.pixels import with_pixels
-from lanewise.loadtest.spec import Array, SampleSpec, batch_of, in_memory
+from lanewise.loadtest.spec import Array, SampleSpec, batch_of, in_memory, need
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
 

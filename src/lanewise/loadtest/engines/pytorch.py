@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lanewise.errors import CannotMeasure, InputError, unknown_name
-from lanewise.installed import need
 from lanewise.loadtest.audits import WORD
 from lanewise.loadtest.engines.base import (
     CPU,
@@ -22,7 +21,7 @@ from lanewise.loadtest.engines.base import (
 from lanewise.loadtest.engines.torch_device import Run, TorchDevice, device_of
 from lanewise.loadtest.models import Model
 from lanewise.loadtest.models.torch_model import torch_module
-from lanewise.loadtest.spec import Array, SampleSpec, batch_of
+from lanewise.loadtest.spec import Array, SampleSpec, batch_of, need
 
 MODES = ("eager", "compiled", "graphs", "compiled-graphs")
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}

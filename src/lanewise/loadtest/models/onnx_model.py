@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanewise.errors import CannotMeasure, InputError
-from lanewise.installed import need
 from lanewise.loadtest.models.weights import Weights, pixel_scale
+from lanewise.loadtest.spec import need
 
 if TYPE_CHECKING:
     from lanewise.loadtest.models import Model

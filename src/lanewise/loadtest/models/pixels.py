@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lanewise.errors import FormatError, InputError, Location
-from lanewise.installed import need
 from lanewise.loadtest.models.weights import pixel_scale
+from lanewise.loadtest.spec import need
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lanewise.installed import need
 from lanewise.loadtest.models.weights import Weights, pixel_scale
+from lanewise.loadtest.spec import need
 
 if TYPE_CHECKING:
     from collections.abc import Callable
