@@ -6,12 +6,12 @@ from itertools import product
 
 import lanewise
 from lanewise.errors import LanewiseError
-from lanewise.planning.choices import Pick
 from lanewise.planning.place import Placement, place
 from lanewise.planning.positions import apply, default_devices, movables
 from lanewise.planning.question import Choices, Question
 from lanewise.planning.score import Score, by_model
 from lanewise.planning.search import SearchLimits, choose
+from lanewise.planning.solver import Pick
 from lanewise.planning.work import parse_service
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
@@ -77,7 +77,7 @@ def agree(question: Question) -> Placement:
     for mine, best_possible in zip(found.best.score.goals, score.goals, strict=True):
         assert mine >= best_possible * (1 - 2.1 * limits.tolerance) - 1e-9
     if found.best.score.goals == score.goals:
-        assert (len(found.best.moves), found.best.used) == (choices.problem.moves(best), choices.problem.used(best))
+        assert (len(found.best.moves), found.best.used) == choices.problem.cost(best)
     return found
 
 

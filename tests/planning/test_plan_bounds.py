@@ -10,9 +10,8 @@ from plan_systems import asked, box, two_paths
 import lanewise
 from lanewise.errors import FormatError, InputError
 from lanewise.perf.flow import parse_flows
-from lanewise.planning.bounds import MARGINS, late_error, place_within_bounds
 from lanewise.planning.confirm import SEED, Confirmation, TenantLatency, by_simulation
-from lanewise.planning.place import place
+from lanewise.planning.place import MARGINS, place, place_within_bounds
 from lanewise.planning.work import TenantGpus, Work, parse_service
 from lanewise.serving.load import on, parse_load
 from lanewise.serving.peak import simulate
@@ -59,7 +58,8 @@ def test_where_nothing_holds_the_latency_and_the_limit_are_named():
     assert found.served
     (tenant,) = found.late
     assert not found.margin
-    error = late_error(found)
+    error = found.error
+    assert error is not None
     assert error.cause.startswith("no placement found keeps the 15 ms of resnet50 at 136,300 QPS: p99 is ")
     assert error.cause.endswith("limited by read window of a_hop1 (256 reads x 128 B)")
     assert f"{1e3 * tenant.latency:.3g} ms" in error.cause

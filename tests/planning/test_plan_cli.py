@@ -173,11 +173,11 @@ def test_an_impossible_demand_says_what_the_best_reaches_unless_told_to_go_on(la
         ([PATH4, "--service", DEMAND, "--service", DEMAND], "two services are called 'resnet50'"),
         ([PATH4, "--service", DEMAND, "--pin", "nic"], "services and pins cannot be asked together"),
         ([PATH4, "--pin", "nic"], "has GPUs but no network card"),
-        ([PATH4, "--pin", "gpu"], "unknown thing to pin 'gpu'"),
+        ([PATH4, "--pin", "gpu"], "unknown --pin 'gpu'"),
         ([*LAYOUTS, "--pattern", "rung"], "unknown pattern 'rung'"),
         ([*LAYOUTS, "--pattern", "scatter", "--move", "gpu0"], "several systems are ranked as they stand"),
         ([*LAYOUTS, "--flows", "gpu0->gpu1 1 GiB"], "gpu0->gpu1 has a size"),
-        ([*LAYOUTS, "--pattern", "ring", "--by", "mood"], "unknown goal 'mood'"),
+        ([*LAYOUTS, "--pattern", "ring", "--by", "mood"], "unknown --by 'mood'"),
     ],
 )
 def test_errors_are_a_cause_and_a_hint(capsys, arguments, cause):

@@ -6,10 +6,9 @@ import pytest
 from plan_systems import asked, two_paths
 
 import lanewise
-from lanewise.planning.bounds import place_within_bounds
 from lanewise.planning.layouts import Ranking
 from lanewise.planning.pins import Pinning, lines
-from lanewise.planning.place import Placement, place
+from lanewise.planning.place import Placement, place, place_within_bounds
 
 LAYOUTS = ["cirrascale-typical", "cirrascale-2cpu-2ib", "cirrascale-1rc", "cirrascale-1cpu"]
 TYPICAL, TWO_IB, ONE_ROOT, ONE_CPU = LAYOUTS

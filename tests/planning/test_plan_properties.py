@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_systems import agree, asked, box
+from plan_systems import agree, asked, box, everything
 
 import lanewise
 from lanewise.errors import InputError
@@ -14,8 +14,8 @@ from lanewise.planning.place import place
 from lanewise.planning.positions import apply, movables
 from lanewise.planning.question import Choices, Question
 from lanewise.planning.score import by_model
-from lanewise.planning.search import JudgedPicks, SearchLimits, search
-from lanewise.planning.solver import Relaxed
+from lanewise.planning.search import PlacementSearch, SearchLimits, choose
+from lanewise.planning.solver import SolverModel
 from lanewise.planning.work import parse_service
 from lanewise.topology.model import Kind
 
@@ -76,10 +76,10 @@ def test_the_solver_promises_no_less_than_the_model_finds(question, data):
     choices = Choices(question)
     pick = tuple(data.draw(st.integers(0, len(item.options) - 1)) for item in choices.problem.items)
     score = by_model(apply(question.system, choices.moves(pick))[0], choices.work(pick))
-    proposal = Relaxed(choices.problem).best("worst", [])
+    proposal = SolverModel(choices.problem).best("worst", [])
     assert proposal is not None
     assert proposal.bound >= score.goals[0] * (1 - 1e-9)
-    proposal = Relaxed(choices.problem).best("total", [])
+    proposal = SolverModel(choices.problem).best("total", [])
     assert proposal is not None
     # Rates are whole steps of 1 / 20,000: what shares a full resource may lose most of a step each.
     assert proposal.bound >= score.goals[1] * (1 - 1e-4)
@@ -147,7 +147,7 @@ def test_ctrl_c_keeps_the_best_found():
         judged.append(pick)
         return by_model(apply(question.system, choices.moves(pick))[0], choices.work(pick))
 
-    found = search(choices.problem, judge, SearchLimits(), JudgedPicks())
+    found = PlacementSearch(choices.problem, judge, SearchLimits()).best()
     assert found.interrupted
     assert found.pick == judged[0]
     assert found.doubt == "interrupted"
@@ -167,3 +167,16 @@ def test_nothing_to_move_is_an_error():
     system = box([16], [0, 0])
     with pytest.raises(InputError, match="can move to another host"):
         place(Question(system, movables(system, [], None), flows=parse_flows("host->gpu0")))
+
+
+def test_equal_placements_are_as_good_as_the_best_for_as_many_moves():
+    # A free GPU, two hosts with cables of one width: which host gets the GPU makes no difference.
+    question = asked(box([16, 16], [None]), "resnet50 30000 each 43367")
+    found = place(question)
+    (other,) = found.equal
+    assert found.best.moves != other.moves
+    assert {move.to.host for candidate in (found.best, other) for move in candidate.moves} == {"host0", "host1"}
+    choices, scores = everything(question)
+    best = scores[choose(choices.problem, scores, 1e-4)]
+    assert other.score.goals == found.best.score.goals == best.goals
+    assert not place(asked(box([16, 4], [None]), "resnet50 250000 each 250000")).equal

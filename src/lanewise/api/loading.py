@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lanewise.catalog import Catalog
+    from lanewise.options.plan import PlanOptions
     from lanewise.options.system import SystemOptions
     from lanewise.results.run import Run
     from lanewise.serving.workload import Workload
@@ -89,6 +90,13 @@ def load_workload(ref: str | Path) -> Workload:
         return workload(str(ref))
     path = f"{file}.yaml" if name else file
     return one_workload(read_workloads(read_file(path), path), path, name or None)
+
+
+def load_plan(path: str | Path) -> PlanOptions:
+    """What a plan file asks for; InputError with file and line for anything that is no plan."""
+    from lanewise.planning.answer import read_plan
+
+    return read_plan(read_file(path), str(path), load_workload)
 
 
 def load_run(path: str | Path) -> Run:

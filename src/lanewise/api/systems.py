@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lanewise.api.loading import system_of
+from lanewise.api.loading import load_workload, system_of
 from lanewise.api.speed import predict
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from lanewise.options.plan import PlanOptions
     from lanewise.perf.flow import Flow
-    from lanewise.planning.ask import Ask
     from lanewise.planning.layouts import Ranking
     from lanewise.planning.pins import Pinning
     from lanewise.planning.place import Placement
@@ -78,14 +78,15 @@ def peers(system: System | str | Path) -> tuple[Peers, ...]:
 
 
 def plan(
-    systems: System | str | Path | Sequence[System | str | Path], ask: Ask | None = None, **asked: Any
+    systems: System | str | Path | Sequence[System | str | Path], options: PlanOptions | None = None, **keywords: Any
 ) -> Placement | Ranking | Pinning:
-    """Rank several systems, place devices of one, or pin its cards (pin="nic"); keywords are the fields of Ask.
+    """Rank several systems, place devices of one, or pin its cards (pin="nic"); keywords are those of PlanOptions.
 
     lanewise.plan("composable-server-two-hosts", services=["resnet50 170000 QPS each 43367 QPS"]); InputError for what
     cannot be planned.
     """
-    from lanewise.planning.ask import Ask, answer
+    from lanewise.options.plan import PlanOptions
+    from lanewise.planning.answer import answer
 
     several = systems if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
-    return answer([system_of(system) for system in several], ask or Ask(**asked))
+    return answer([system_of(system) for system in several], options or PlanOptions(**keywords), load_workload)

@@ -11,10 +11,9 @@ from lanewise.cli import interrupts, terminal
 from lanewise.cli.option_group import option_group
 from lanewise.cli.shared import Json
 from lanewise.options.option import settings
-from lanewise.options.plan import PlanVerbOptions
+from lanewise.options.plan import PlanOptions, PlanVerbOptions
 
 if TYPE_CHECKING:
-    from lanewise.planning.ask import Ask
     from lanewise.topology.model import System
 
 
@@ -25,9 +24,6 @@ def plan(options: PlanVerbOptions, json: Json = None) -> None:
     Exit code 1 if the best plan does not fit.
     """
     from lanewise import api
-    from lanewise.planning.bounds import late_error
-    from lanewise.planning.layouts import Ranking
-    from lanewise.planning.place import Placement, unserved_error
     from lanewise.report import json as report_json
     from lanewise.report import plan_json
     from lanewise.report.screen import Screen
@@ -40,10 +36,8 @@ def plan(options: PlanVerbOptions, json: Json = None) -> None:
     for question in questions:
         answer = api.plan(systems, question)
         answers.append((answer, question))
-        if not isinstance(answer, Ranking) and answer.interrupted:
-            continue
-        if isinstance(answer, Placement) and not options.anyway and (answer.late or not answer.served):
-            terminal.fail((late_error if answer.served else unserved_error)(answer).show())
+        if answer.error is not None and not (answer.interrupted or options.anyway):
+            terminal.fail(answer.error.show())
             raise typer.Exit(1)
 
     def data() -> Any:
@@ -54,30 +48,18 @@ def plan(options: PlanVerbOptions, json: Json = None) -> None:
         return "\n\n".join(render_plan(answer, question, name, parts, screen) for answer, question in answers)
 
     terminal.show(json, data, text)
-    if any(not isinstance(answer, Ranking) and answer.interrupted for answer, _ in answers):
+    if any(answer.interrupted for answer, _ in answers):
         terminal.fail("interrupted")
         raise typer.Exit(interrupts.exit_code())
 
 
-def _questions(options: PlanVerbOptions) -> list[Ask]:
+def _questions(options: PlanVerbOptions) -> list[PlanOptions]:
     """What is planned: the plan file, or the options once for each pattern."""
-    from lanewise import api
-    from lanewise.files import read_file
-    from lanewise.planning.ask import Ask
-    from lanewise.planning.planfile import read_plan
-    from lanewise.planning.work import parse_service
+    from lanewise.api.loading import load_plan
 
     if options.file is not None:
-        question = read_plan(read_file(options.file), str(options.file), api.load_workload)
-        return [replace(question, candidates=options.candidates)]
-    tenants = tuple(parse_service(text, api.load_workload) for text in options.service)
-    return [
-        Ask(
-            tenants, options.flows, pattern, options.by, options.move, options.to or None, options.at, {}, options.pin,
-            not options.no_p2p, options.candidates,
-        )
-        for pattern in options.pattern or (None,)
-    ]  # fmt: skip
+        return [replace(load_plan(options.file), candidates=options.candidates)]
+    return [replace(options, pattern=each, p2p=not options.no_p2p) for each in options.patterns or (None,)]
 
 
 def _system(name: str, options: PlanVerbOptions) -> System:

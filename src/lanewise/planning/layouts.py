@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lanewise.errors import InputError, LanewiseError
-from lanewise.planning.score import DEMAND, Evaluate, Score, by_model
+from lanewise.planning.score import DEMAND, Score, by_model
 from lanewise.planning.search import TOLERANCE, lowest_equal
 from lanewise.planning.work import Work
 from lanewise.topology.model import System
@@ -42,14 +43,11 @@ class Ranking:
     by: str
     ranks: tuple[RankedSystem, ...]
     errors: tuple[tuple[System, LanewiseError], ...] = ()
+    interrupted: ClassVar[bool] = False
+    error: ClassVar[None] = None
 
 
-def rank_layouts(
-    systems: Sequence[System],
-    work_of: Callable[[System], Work],
-    evaluate: Evaluate = by_model,
-    tolerance: float = TOLERANCE,
-) -> Ranking:
+def rank_layouts(systems: Sequence[System], work_of: Callable[[System], Work]) -> Ranking:
     """The systems ranked for the work that `work_of` gives each; the first reason as an error if none can run it."""
     if not systems:
         raise InputError("no system to rank", hint="name systems: lanewise plan SYSTEM SYSTEM")
@@ -58,7 +56,7 @@ def rank_layouts(
     for system in systems:
         try:
             work = work_of(system)
-            scored.append((system, work, evaluate(system, work)))
+            scored.append((system, work, by_model(system, work)))
         except LanewiseError as error:
             cannot.append((system, error))
     if not scored:
@@ -67,7 +65,7 @@ def rank_layouts(
     places: list[RankedSystem] = []
     for system, work, score in scored:
         before = places[-1] if places else None
-        if before is not None and _equal(before.score, score, tolerance):
+        if before is not None and _equal(before.score, score):
             first = places[before.rank - 1].label
             places.append(RankedSystem(before.rank, system, work, score, f"as good as {first}"))
         else:
@@ -76,8 +74,8 @@ def rank_layouts(
     return Ranking(scored[0][1].by, tuple(places), tuple(cannot))
 
 
-def _equal(first: Score, second: Score, tolerance: float) -> bool:
-    return all(min(a, b) >= lowest_equal(max(a, b), tolerance) for a, b in zip(first.goals, second.goals, strict=True))
+def _equal(first: Score, second: Score) -> bool:
+    return all(min(a, b) >= lowest_equal(max(a, b), TOLERANCE) for a, b in zip(first.goals, second.goals, strict=True))
 
 
 def _why(before: RankedSystem, score: Score) -> str:

@@ -9,6 +9,7 @@ from itertools import permutations
 
 from lanewise.errors import InputError, unknown_name
 from lanewise.perf.flow import Flow
+from lanewise.planning.pins import nearest_cards
 from lanewise.routes.endpoints import ANY_HOST
 from lanewise.topology.model import Kind, System
 
@@ -77,8 +78,6 @@ def pattern_flows(system: System, name: str, p2p: bool = True) -> tuple[Flow, ..
     if not gpus:
         raise InputError(f"no GPU of {system.name} is bound to a host", hint="attach some: lanewise system attach")
     if chosen.pairs is None:
-        from lanewise.planning.pins import nearest_cards
-
         cards = nearest_cards(system, gpus)
         both = [(gpu, card) if name == "off-box" else (card, gpu) for gpu, card in cards.items()]
     else:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lanewise.errors import InputError, LanewiseError, Unreachable
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import flow_demand
-from lanewise.planning.choices import FlowGroup, FlowVariant, Item, ItemOption, Pick, Problem
 from lanewise.planning.question import ceiling, parts_of
-from lanewise.planning.score import GB, Allocation, Evaluate, Score, by_model
-from lanewise.planning.search import Judge, JudgedPicks, SearchLimits, search
+from lanewise.planning.score import GB, Allocation, Score, by_model
+from lanewise.planning.search import Judge, PlacementSearch, SearchLimits
+from lanewise.planning.solver import FlowGroup, FlowVariant, Item, ItemOption, Pick, Problem
 from lanewise.planning.work import Work
 from lanewise.routes.classify import rank, topo_class
 from lanewise.routes.paths import root_of
@@ -45,37 +46,32 @@ class Pinning:
     doubt: str
     further: Score | None
     interrupted: bool = False
+    error: ClassVar[None] = None
 
 
-def pin(
-    system: System,
-    gpus: Sequence[str] | None = None,
-    evaluate: Evaluate = by_model,
-    limits: SearchLimits = SearchLimits(),  # noqa: B008
-) -> Pinning:
+def pin(system: System, limits: SearchLimits = SearchLimits()) -> Pinning:  # noqa: B008
     """The card each bound GPU should use when all send and receive at once; InputError if a host has none."""
-    chosen = list(gpus) if gpus is not None else [g for g in system.of_kind(Kind.GPU) if system.device(g).host]
-    cards = {gpu: _cards(system, gpu) for gpu in chosen}
+    cards = {gpu: _cards(system, gpu) for gpu in system.of_kind(Kind.GPU) if system.device(gpu).host}
     if not cards:
         raise InputError(f"no GPU of {system.name} is bound to a host", hint="attach some: lanewise system attach")
 
     def judge(pick: Pick) -> Score:
-        flows = tuple(flow for gpu, i in zip(chosen, pick, strict=True) for flow in _both_ways(gpu, cards[gpu][i][0]))
-        result = evaluate(system, Work(flows, by="slowest"))
-        near = -sum(cards[gpu][i][1] for gpu, i in zip(chosen, pick, strict=True))
+        chosen = [(gpu, *options[i]) for (gpu, options), i in zip(cards.items(), pick, strict=True)]
+        flows = tuple(flow for gpu, card, _ in chosen for flow in _both_ways(gpu, card))
+        result = by_model(system, Work(flows, by="slowest"))
+        near = -sum(distance for _, _, distance in chosen)
         return Score((float(near), *result.goals), result.lines, result.limit, result.limited, result.busiest)
 
-    judged = JudgedPicks()
-    problem = _problem(system, cards, ("near", "worst", "total"))
-    result = search(problem, judge, limits, judged)
+    search = PlacementSearch(_problem(system, cards, ("near", "worst", "total")), judge, limits)
+    result = search.best()
     if result.pick is None and result.interrupted:
         raise KeyboardInterrupt
     if result.pick is None:
-        raise judged.error or Unreachable("no GPU reaches a network card", hint="describe the cards' links")
-    score = judged.scores[result.pick]
+        raise search.error or Unreachable("no GPU reaches a network card", hint="describe the cards' links")
+    score = search.scores[result.pick]
     assert score is not None
     further = None if result.interrupted else _further(system, cards, judge, limits, score)
-    pins = _pins(system, {gpu: cards[gpu][i][0] for gpu, i in zip(chosen, result.pick, strict=True)}, score)
+    pins = _pins(system, {gpu: cards[gpu][i][0] for gpu, i in zip(cards, result.pick, strict=True)}, score)
     return Pinning(system, tuple(pins), score, result.doubt, further, result.interrupted)
 
 
@@ -104,9 +100,6 @@ def lines(pinning: Pinning) -> list[str]:
 def _cards(system: System, gpu: str) -> list[tuple[str, int]]:
     """The cards of a GPU's host with the rank of their class, nearest first."""
     host = system.device(gpu).host
-    if host is None:
-        hint = f"attach it: lanewise system attach {system.name} {gpu} HOST"
-        raise InputError(f"{gpu} is bound to no host", location=system.device(gpu).location, hint=hint)
     cards = [(card, rank(topo_class(system, gpu, card))) for card in system.of_kind(Kind.NIC, host=host)]
     if not cards:
         raise InputError(f"{host} of {system.name} has GPUs but no network card", hint="describe one: {nic: ...}")
@@ -137,14 +130,14 @@ def _further(
     system: System, cards: dict[str, list[tuple[str, int]]], judge: Judge, limits: SearchLimits, near: Score
 ) -> Score | None:
     """The score if load came before class, None if that is no faster."""
-    judged = JudgedPicks()
 
     def by_load(pick: Pick) -> Score:
         score = judge(pick)
         return Score((*score.goals[1:], score.goals[0]), score.lines, score.limit, score.limited, score.busiest)
 
-    best = search(_problem(system, cards, ("worst", "total", "near")), by_load, limits, judged)
-    score = judged.scores[best.pick] if best.pick is not None else None
+    search = PlacementSearch(_problem(system, cards, ("worst", "total", "near")), by_load, limits)
+    best = search.best()
+    score = search.scores[best.pick] if best.pick is not None else None
     if score is None or score.slowest <= near.slowest * (1 + limits.tolerance):
         return None
     return score

@@ -10,9 +10,9 @@ from itertools import product
 from lanewise.errors import InputError, LanewiseError
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, flow_demand
-from lanewise.planning.choices import FlowGroup, FlowVariant, Item, ItemOption, Pick, PortCapacity, Problem
 from lanewise.planning.positions import MovableDevice, Move, Position, apply, port_of, without_cables
 from lanewise.planning.score import GB
+from lanewise.planning.solver import FlowGroup, FlowVariant, Item, ItemOption, Pick, PortCapacity, Problem
 from lanewise.planning.work import Tenant, TenantGpus, Work
 from lanewise.routes.model import Via
 from lanewise.serving.steady import service_flow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lanewise.planning.ask import Ask
+from lanewise.options.plan import PlanOptions
 from lanewise.planning.confirm import Confirmation
 from lanewise.planning.layouts import Ranking
 from lanewise.planning.pins import Pinning
@@ -17,10 +17,10 @@ from lanewise.report.json import json_document
 
 
 @json_document("plan")
-def plan(answer: Placement | Ranking | Pinning, ask: Ask, ref: str, parts: list[str]) -> dict[str, Any]:
+def plan(answer: Placement | Ranking | Pinning, options: PlanOptions, ref: str, parts: list[str]) -> dict[str, Any]:
     """The answer for programs."""
     if isinstance(answer, Ranking):
-        return _ranking_data(answer, ask)
+        return _ranking_data(answer, options)
     return _pinning_data(answer) if isinstance(answer, Pinning) else _placement_data(answer, ref, parts)
 
 
@@ -40,10 +40,10 @@ def _line_data(line: Allocation) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _ranking_data(ranking: Ranking, ask: Ask) -> dict[str, Any]:
+def _ranking_data(ranking: Ranking, options: PlanOptions) -> dict[str, Any]:
     return {
         "answer": "ranking",
-        "pattern": ask.pattern,
+        "pattern": options.pattern,
         "by": ranking.by,
         "ranks": [
             {

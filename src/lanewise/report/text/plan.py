@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from lanewise import units
-from lanewise.planning.ask import Ask
+from lanewise.options.plan import PlanOptions
 from lanewise.planning.layouts import Ranking
 from lanewise.planning.patterns import pattern
 from lanewise.planning.pins import Pinning
@@ -22,16 +22,16 @@ STEADY = "note: rates are those of steady state, not simulated"
 
 
 def render_plan(
-    answer: Placement | Ranking | Pinning, ask: Ask, ref: str, parts: Sequence[str], screen: Screen = PIPE
+    answer: Placement | Ranking | Pinning, options: PlanOptions, ref: str, parts: Sequence[str], screen: Screen = PIPE
 ) -> str:
     """What to do and why; `ref` and `parts` are the system and part files to name in commands to run next."""
     if isinstance(answer, Ranking):
-        return _ranking(answer, ask, screen)
+        return _ranking(answer, options, screen)
     return _pinning(answer, screen) if isinstance(answer, Pinning) else _placement(answer, ref, parts, screen)
 
 
-def _ranking(ranking: Ranking, ask: Ask, screen: Screen) -> str:
-    title = f"{ask.pattern} ({pattern(ask.pattern)[0].title})" if ask.pattern else "these flows"
+def _ranking(ranking: Ranking, options: PlanOptions, screen: Screen) -> str:
+    title = f"{options.pattern} ({pattern(options.pattern)[0].title})" if options.pattern else "these flows"
     service = bool(ranking.ranks[0].work.services)
     table = Table([
         Column("rank", number=True), Column("system", wrap=True),
