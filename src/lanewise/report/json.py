@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from functools import wraps
 from typing import Any, ParamSpec
 
@@ -15,7 +14,7 @@ from lanewise.perf.predict import Prediction
 from lanewise.perf.transfers import FinishedTransfer
 from lanewise.report.words import link_speed
 from lanewise.results.codec import encode
-from lanewise.results.compare import Comparison, RowPair
+from lanewise.results.compare import Comparison, RowPair, interval
 from lanewise.results.observation import Observation
 from lanewise.results.run import LeftOut
 from lanewise.results.service_result import ServiceResult
@@ -49,7 +48,7 @@ def json_document(verb: str, key: str = "") -> Callable[[Callable[P, object]], C
 
 
 def system_head(system: System) -> dict[str, Any]:
-    return {"system": system.name, "settings": dict(system.settings)}
+    return {"system": system.name, "settings": system.settings}
 
 
 @json_document("predict")
@@ -58,7 +57,7 @@ def flow_rates(prediction: Prediction) -> dict[str, Any]:
     flows = [
         {
             "flow": flow.flow.name, "goodput": flow.rate, "low": flow.low, "high": flow.high, "raw": flow.raw,
-            "limit": flow.limit, "basis": flow.basis, "rests_on": list(flow.rests_on), "doubt": flow.doubt or None,
+            "limit": flow.limit, "basis": flow.basis, "rests_on": flow.rests_on, "doubt": flow.doubt or None,
             "routes": [_route(route) for route in flow.routes],
         }
         for flow in prediction.flows
@@ -73,8 +72,8 @@ def transfers(system: System, finished: Sequence[FinishedTransfer]) -> dict[str,
     data = [
         {
             "flow": f.flow.name, "size": f.flow.size, "start": f.start, "latency": f.delay, "finish": f.finish,
-            "goodput": f.rate, "limit": f.limit, "basis": f.basis, "rests_on": list(f.rests_on),
-            "ways": [list(route.nodes) for route in f.routes],
+            "goodput": f.rate, "limit": f.limit, "basis": f.basis, "rests_on": f.rests_on,
+            "ways": [route.nodes for route in f.routes],
         }
         for f in finished
     ]  # fmt: skip
@@ -85,8 +84,8 @@ def transfers(system: System, finished: Sequence[FinishedTransfer]) -> dict[str,
 def pairs(system: System, matrix: RateMatrix) -> dict[str, Any]:
     """A rate or a latency for each pair of devices."""
     return {
-        **system_head(system), "title": matrix.title, "unit": matrix.unit, "names": list(matrix.names),
-        "cells": [list(row) for row in matrix.cells], "limits": [list(row) for row in matrix.limits],
+        **system_head(system), "title": matrix.title, "unit": matrix.unit, "names": matrix.names,
+        "cells": matrix.cells, "limits": matrix.limits,
     }  # fmt: skip
 
 
@@ -96,7 +95,7 @@ def steady_service(system: System, service: ServiceRate, mode: str, division: st
     return {
         **system_head(system), "workload": service.workload.name, "mode": mode, "division": division,
         "gpus": len(service.prediction.flows), "qps": service.qps, "goodput": service.goodput, "unit": "B/s",
-        "limit": service.limit, "basis": service.basis, "rests_on": list(service.rests_on),
+        "limit": service.limit, "basis": service.basis, "rests_on": service.rests_on,
     }  # fmt: skip
 
 
@@ -111,7 +110,7 @@ def _point(answer: Prediction | ServiceRate | ServiceResult) -> dict[str, Any]:
         return document("predict-service", answer)
     if isinstance(answer, ServiceRate):
         return {"qps": answer.qps, "goodput": answer.goodput, "unit": "B/s", "limit": answer.limit,
-                "basis": answer.basis, "rests_on": list(answer.rests_on)}  # fmt: skip
+                "basis": answer.basis, "rests_on": answer.rests_on}  # fmt: skip
     return flow_rates(answer)
 
 
@@ -123,7 +122,7 @@ def routes(system: System, alternatives: Sequence[Route]) -> dict[str, Any]:
 
 def _route(route: Route) -> dict[str, Any]:
     return {
-        "from": route.src, "to": route.dst, "class": route.cls, "via": str(route.via), "way": list(route.nodes),
+        "from": route.src, "to": route.dst, "class": route.cls, "via": str(route.via), "way": route.nodes,
         "allowed": route.allowed, "why_not": route.reason or None, "stages": [_route(stage) for stage in route.stages],
         "hops": [{"from": hop.start, "to": hop.end, "link": link_speed(hop.link)} for hop in route.hops],
     }  # fmt: skip
@@ -133,8 +132,8 @@ def _route(route: Route) -> dict[str, Any]:
 def classes(system: System, matrix: ClassMatrix, peers: Sequence[Peers]) -> dict[str, Any]:
     """The class of the route between all pairs, and who can be peers."""
     return {
-        **system_head(system), "names": list(matrix.names), "numa": list(matrix.numa),
-        "classes": [list(row) for row in matrix.cells], "notes": list(matrix.notes),
+        **system_head(system), "names": matrix.names, "numa": matrix.numa,
+        "classes": matrix.cells, "notes": matrix.notes,
         "peers": [{"pair": [p.a, p.b], "allowed": p.allowed, "why_not": p.reason or None} for p in peers],
     }  # fmt: skip
 
@@ -144,49 +143,32 @@ def comparison(result: Comparison) -> dict[str, Any]:
     """Pairs with their difference, and rows of one side only."""
     pairs = [
         {
-            "source": p.left.source,
-            "study": p.left.study,
-            "table": p.left.table,
-            "row": p.left.scenario,
-            "flow": p.left.flow,
-            "settings": dict(p.left.settings),
-            "metric": p.left.metric,
-            "unit": p.left.display_unit,
-            "left": p.left.display(p.left_value),
-            "right": p.left.display(p.right_value),
-            "difference_pct": p.difference_pct,
-            **(_measured(p) if p.measured else {}),
-            "left_limit": p.left.limit,
-            "right_limit": p.right.limit,
-            "note": p.note,
+            "source": p.left.source, "study": p.left.study, "table": p.left.table, "row": p.left.scenario,
+            "flow": p.left.flow, "settings": p.left.settings, "metric": p.left.metric, "unit": p.left.display_unit,
+            "left": p.left.display(p.left_value), "right": p.left.display(p.right_value),
+            "difference_pct": p.difference_pct, **(_measured(p) if p.measured else {}), "left_limit": p.left.limit,
+            "right_limit": p.right.limit, "note": p.note,
         }
         for p in result.pairs
-    ]
-    alone = {
-        side: [encode(row, side) for row in rows]
-        for side, rows in (("only_left", result.only_left), ("only_right", result.only_right))
-    }
-    names = {"left": result.left_name, "right": result.right_name}
+    ]  # fmt: skip
     conditions = {name: sides for name, *sides in result.conditions}
     whole = {"speed": result.speed, "verdicts": result.verdicts, "conditions": conditions}
-    return {**names, "pairs": pairs, **alone, **(whole if result.verdicts else {})}
+    return {
+        "left": result.left_name, "right": result.right_name, "pairs": pairs, "only_left": result.only_left,
+        "only_right": result.only_right, **(whole if result.verdicts else {}),
+    }  # fmt: skip
 
 
 def _measured(pair: RowPair) -> dict[str, Any]:
     """What is said of measured pairs only; intervals in each side's display unit."""
+    ends = (interval(pair.left), interval(pair.right))
+    left, right = (
+        known and [row.display(end) for end in known] for row, known in zip((pair.left, pair.right), ends, strict=True)
+    )
     return {
-        "verdict": pair.verdict or None,
-        "left_interval": _interval(pair.left),
-        "right_interval": _interval(pair.right),
-        "measured_otherwise": {name: list(sides) for name, sides in pair.differs.items()},
-    }
-
-
-def _interval(row: Observation) -> list[float | None] | None:
-    from lanewise.results.compare import interval
-
-    ends = interval(row)
-    return None if ends is None else [row.display(end) for end in ends]
+        "verdict": pair.verdict or None, "left_interval": left, "right_interval": right,
+        "measured_otherwise": pair.differs,
+    }  # fmt: skip
 
 
 @json_document("calibrate")
@@ -197,12 +179,8 @@ def calibration(fit: CalibrationFit, left_out: Sequence[LeftOut]) -> dict[str, A
         study, table, row = target.where
         residual_pct = 100 * residual if math.isfinite(residual) else None
         rows.append({"study": study, "table": table, "row": row, "residual_pct": residual_pct})
-    return {
-        "fitted": [encode(value, "fitted") for value in fit.values],
-        "rms_pct": fit.rms_pct if math.isfinite(fit.rms_pct) else None,
-        "used": rows,
-        "left_out": [encode(group, "left_out") for group in left_out],
-    }
+    rms_pct = fit.rms_pct if math.isfinite(fit.rms_pct) else None
+    return {"fitted": fit.values, "rms_pct": rms_pct, "used": rows, "left_out": left_out}
 
 
 @json_document("system-list", "systems")
@@ -212,45 +190,28 @@ def systems(described: Sequence[System]) -> list[dict[str, Any]]:
 
 
 @json_document("system")
-def system(found: System) -> dict[str, Any]:
+def system(system: System) -> dict[str, Any]:
     """A system: devices, links, domains, volumes, assumptions."""
-    system = found
     return {
-        "system": system.name,
-        "title": system.title,
-        "source": system.source,
-        "hosts": list(system.hosts),
-        "settings": dict(system.settings),
-        "parameters": _parameters(system),
+        "system": system.name, "title": system.title, "source": system.source, "hosts": system.hosts,
+        "settings": system.settings, "parameters": _parameters(system),
         "devices": [
-            {"name": d.name, "kind": str(d.kind), "part": d.part, "host": d.host, "numa": d.numa}
+            {"name": d.name, "kind": d.kind, "part": d.part, "host": d.host, "numa": d.numa}
             for d in system.devices.values()
         ],
         "links": [
-            {
-                "from": link.a,
-                "to": link.b,
-                "kind": str(link.kind),
-                "speed": link_speed(link),
-                "port": link.port or None,
-            }
+            {"from": link.a, "to": link.b, "kind": link.kind, "speed": link_speed(link), "port": link.port or None}
             for link in system.links
         ],
         "domains": [{"name": d.name, "root": d.root, "devices": sorted(d.devices)} for d in system.domains],
-        "volumes": [{"name": v.name, "raid": v.raid, "drives": list(v.drives)} for v in system.volumes.values()],
-        "assumptions": list(system.assumptions),
-    }
+        "volumes": [{"name": v.name, "raid": v.raid, "drives": v.drives} for v in system.volumes.values()],
+        "assumptions": system.assumptions,
+    }  # fmt: skip
 
 
 def _parameters(system: System) -> dict[str, Any]:
     return {
-        name: {
-            "default": p.default,
-            "values": list(p.values) or None,
-            "min": p.minimum,
-            "max": p.maximum,
-            "help": p.help,
-        }
+        name: {"default": p.default, "values": p.values or None, "min": p.minimum, "max": p.maximum, "help": p.help}
         for name, p in system.parameters.items()
     }
 
@@ -258,64 +219,46 @@ def _parameters(system: System) -> dict[str, Any]:
 @json_document("discover")
 def discovery(system: System, machine: Any) -> dict[str, Any]:
     """A machine as read from dumps."""
+    devices = [
+        {
+            "name": d.name, "kind": d.kind, "part": d.part, "numa": d.numa, "called": machine.dump_names[d.name],
+            "facts": [{"key": f.key, "value": f.value, "source": str(f.source)} for f in machine.facts[d.name]],
+        }
+        for d in system.devices.values()
+    ]  # fmt: skip
+    links = [
+        {
+            "from": link.a, "to": link.b, "kind": link.kind, "gen": link.gen, "lanes": link.lanes, "count": link.count,
+            "port": link.port, "bridge": link.bridge, "max_payload": link.max_payload,
+        }
+        for link in system.links
+    ]  # fmt: skip
+    volumes = [{"name": v.name, "raid": v.raid, "drives": v.drives, "chunk": v.chunk} for v in system.volumes.values()]
     return {
-        "system": system.name,
-        "source": system.source,
-        "devices": [
-            {
-                "name": d.name,
-                "kind": d.kind.value,
-                "part": d.part,
-                "numa": d.numa,
-                "called": list(machine.dump_names[d.name]),
-                "facts": [{"key": f.key, "value": f.value, "source": str(f.source)} for f in machine.facts[d.name]],
-            }
-            for d in system.devices.values()
-        ],
-        "links": [
-            {
-                "from": link.a,
-                "to": link.b,
-                "kind": link.kind.value,
-                "gen": link.gen,
-                "lanes": link.lanes,
-                "count": link.count,
-                "port": link.port,
-                "bridge": link.bridge,
-                "max_payload": link.max_payload,
-            }
-            for link in system.links
-        ],
-        "volumes": [
-            {"name": v.name, "raid": v.raid, "drives": list(v.drives), "chunk": v.chunk}
-            for v in system.volumes.values()
-        ],
-        "conditions": asdict(machine.conditions),
-        "iommu": system.policies.iommu,
-        "acs_redirect": sorted(system.policies.acs_redirect),
-        "assumptions": list(system.assumptions),
-        "contradictions": list(machine.contradictions),
-    }
+        "system": system.name, "source": system.source, "devices": devices, "links": links, "volumes": volumes,
+        "conditions": machine.conditions, "iommu": system.policies.iommu,
+        "acs_redirect": sorted(system.policies.acs_redirect), "assumptions": system.assumptions,
+        "contradictions": machine.contradictions,
+    }  # fmt: skip
 
 
 @json_document("doctor")
 def doctor(versions: Mapping[str, str], pieces: Sequence[Dependency]) -> dict[str, Any]:
     """Versions, and which optional dependencies are installed."""
-    return {"versions": dict(versions), "pieces": [asdict(piece) for piece in pieces]}
+    return {"versions": versions, "pieces": pieces}
 
 
 @json_document("parts-list", "parts")
 def parts(catalog: Sequence[Part]) -> list[dict[str, Any]]:
     """The parts of the catalogue."""
-    return [{"name": p.name, "kind": p.kind, "title": p.title, "aliases": list(p.aliases)} for p in catalog]
+    return [{"name": p.name, "kind": p.kind, "title": p.title, "aliases": p.aliases} for p in catalog]
 
 
 @json_document("parts")
 def part(entry: Part) -> dict[str, Any]:
     """Every figure of a part."""
-    figures = {key: asdict(figure) for key, figure in entry.figures.items()}
-    return {"name": entry.name, "kind": entry.kind, "title": entry.title, "aliases": list(entry.aliases),
-            "figures": figures}  # fmt: skip
+    return {"name": entry.name, "kind": entry.kind, "title": entry.title, "aliases": entry.aliases,
+            "figures": entry.figures}  # fmt: skip
 
 
 @json_document("study-list", "studies")
@@ -330,7 +273,7 @@ def ceilings(modes: Sequence[Any]) -> list[dict[str, Any]]:
     return [
         {
             "mode": c.mode, "qps": c.qps, "failed": c.failed if math.isfinite(c.failed) else None, "runs": c.runs,
-            "latency": dict(c.latency), "lag": dict(c.lag), "note": c.note,
+            "latency": c.latency, "lag": c.lag, "note": c.note,
         }
         for c in modes
     ]  # fmt: skip
