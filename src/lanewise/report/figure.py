@@ -116,6 +116,15 @@ def dress(axes: Any, x_label: str = "", grid: str = "y") -> None:
     axes.tick_params(length=3, width=0.8)
 
 
+def plain_log(axes: Any, steps: Sequence[float], form: str) -> None:
+    """Ticks of a logarithmic y axis at these multiples of powers of ten, as plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axes.yaxis.set_major_locator(LogLocator(base=10, subs=steps, numticks=30))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,{form}}"))
+
+
 def quantity(axes: Any, text: str, ha: str = "center", shift: tuple[float, float] = (0, 8)) -> None:
     """The quantity of the y axis above it, level and readable, instead of turned on its side."""
     note(axes, text, (0, 1), shift, ha, "bottom", axes.transAxes, size=9.0)

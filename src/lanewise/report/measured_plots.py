@@ -8,7 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanewise import units
-from lanewise.report.figure import COLOURS, MARKERS, PAPER, RULE, SMALL, SOFT, dress, frame, painted, quantity
+from lanewise.report.figure import (
+    COLOURS,
+    MARKERS,
+    PAPER,
+    RULE,
+    SMALL,
+    SOFT,
+    dress,
+    frame,
+    painted,
+    plain_log,
+    quantity,
+)
 from lanewise.report.measured import label, spread
 from lanewise.report.shapes import clip
 from lanewise.results.observation import Observation
@@ -83,7 +95,7 @@ def sweeps(rows: Sequence[Observation]) -> list[SizeSweep]:
     """What was measured at three sizes at least, with the fits among the rows."""
     groups: dict[tuple[str, str], dict[str, list[Observation]]] = {}
     for row in rows:
-        if "bytes" in row.settings and row.value and _plottable(row.display_unit):
+        if "bytes" in row.settings and row.value and row.unit in ("B/s", "s"):
             groups.setdefault((row.metric, row.display_unit), {}).setdefault(_name(row), []).append(row)
     fits = _fitted(rows)
     long = {
@@ -98,10 +110,6 @@ def sweeps(rows: Sequence[Observation]) -> list[SizeSweep]:
 def _name(row: Observation) -> str:
     settings = [f"{key}={value}" for key, value in row.settings.items() if key != "bytes"]
     return " ".join(filter(None, [row.flow, *settings]))
-
-
-def _plottable(unit: str) -> bool:
-    return unit in ("GB/s", "MB/s", "s", "ms", "us", "ns")
 
 
 def _fitted(rows: Iterable[Observation]) -> dict[str, tuple[float, float]]:
@@ -132,7 +140,8 @@ def by_size(sweep: SizeSweep, salt: str) -> str:
         for index, line in enumerate(sweep.lines[:MOST_LINES]):
             _draw(axes, line, index, sweep.unit)
         _sizes(axes, [point[0] for line in sweep.lines for point in line.points])
-        _rates(axes)
+        low, high = axes.get_ylim()
+        plain_log(axes, (1.0, 2.0, 5.0) if high / low < 2000 else (1.0,), ".10g")
         dress(axes, "bytes")
         quantity(axes, sweep.unit)
         corner = "lower right" if units.dimension(sweep.unit) == "B/s" else "upper left"
@@ -167,16 +176,6 @@ def _sizes(axes: Any, sizes: Sequence[int]) -> None:
     ticks = [2**power for power in range(low, high + 1, step)]
     axes.set_xticks(ticks, [units.size(tick) for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
-
-
-def _rates(axes: Any) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    low, high = axes.get_ylim()
-    steps = (1.0, 2.0, 5.0) if high / low < 2000 else (1.0,)
-    axes.yaxis.set_major_locator(LogLocator(base=10, subs=steps, numticks=30))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
 def below(sweep: SizeSweep) -> str:

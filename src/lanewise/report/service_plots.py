@@ -8,7 +8,21 @@ from typing import Any
 
 from lanewise import units
 from lanewise.report import services
-from lanewise.report.figure import COLOURS, INK, PAPER, RULE, SOFT, dress, frame, legend, note, on, painted, quantity
+from lanewise.report.figure import (
+    COLOURS,
+    INK,
+    PAPER,
+    RULE,
+    SOFT,
+    dress,
+    frame,
+    legend,
+    note,
+    on,
+    painted,
+    plain_log,
+    quantity,
+)
 from lanewise.report.services import TimeScale, UtilizationGroup
 from lanewise.report.shapes import clip, text_width
 from lanewise.results.service_result import ServiceResult, Stage
@@ -52,7 +66,7 @@ def percentile_chart(result: ServiceResult, salt: str) -> str:
         axes.set_yscale("log")
         axes.plot(*zip(*points, strict=True), color=_GOOD, linewidth=1.8, zorder=3, marker="o",
                   markersize=3.2 if len(points) <= 30 else 0)  # fmt: skip
-        _plain_log(axes, [y for _, y in points] + [units.from_si(bound, clock.unit)] * (bound > 0))
+        _log_limits(axes, [y for _, y in points] + [units.from_si(bound, clock.unit)] * (bound > 0))
         _nine_ticks(axes, [x for x, _ in points], result.percentiles[-1][0] >= 1)
         dress(axes, "percentile of queries")
         quantity(axes, f"latency, {clock.unit}", "left", (-30, 8))
@@ -78,16 +92,11 @@ def _nine_ticks(axes: Any, xs: Sequence[float], ends_at_maximum: bool) -> None:
     axes.set_xlim(min(xs) - 0.06, last + 0.06)
 
 
-def _plain_log(axes: Any, values: Sequence[float]) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
+def _log_limits(axes: Any, values: Sequence[float]) -> None:
     low, high = min(values), max(values)
     axes.set_ylim(low / 1.35, high * 1.5)
     span = high / low
-    steps = (1.0,) if span > 2e4 else (1.0, 3.0) if span > 60 else (1.0, 2.0, 5.0)
-    axes.yaxis.set_major_locator(LogLocator(base=10, subs=steps))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+    plain_log(axes, (1.0,) if span > 2e4 else (1.0, 3.0) if span > 60 else (1.0, 2.0, 5.0), ".4g")
 
 
 def _bound(axes: Any, result: ServiceResult, points: Sequence[tuple[float, float]]) -> None:

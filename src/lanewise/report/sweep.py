@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lanewise.report.figure import COLOURS, INK, PAPER, RULE, SOFT, painted
+from lanewise.report.figure import COLOURS, INK, PAPER, SMALL, SOFT, dress, frame, legend, painted, quantity
 
-_WIDTH, _HEIGHT = 7.4, 3.3  # inches
+_SIZE = (7.4, 3.3)  # inches
+_LEFT, _RIGHT, _ABOVE, _BELOW = 0.62, 0.2, 0.62, 0.55  # inches around a panel
 _LABELS = {"GPUs": "GPUs", "batch": "largest batch, queries", "streams": "batches in flight", "path": "path (devices)"}
 _PATH, _DOUBLING = "path", ("batch", "streams")
-_DASHED = (0, (4, 2))
 _EXTRAPOLATED = "extrapolated"
+_POINT: dict[str, Any] = {"marker": "o", "markersize": 5.5}
+_HOLLOW: dict[str, Any] = {"markerfacecolor": PAPER, "markeredgewidth": 1.3}
+_DASHED: dict[str, Any] = {"linewidth": 1.4, "linestyle": (0, (4, 2))}
 _CROSS: dict[str, Any] = {
     "color": INK, "marker": "x", "markersize": 7.0, "markeredgewidth": 1.3, "linestyle": "none", "zorder": 4,
 }  # fmt: skip
@@ -22,76 +25,58 @@ def as_chart(data: Mapping[str, Any], salt: str = "sweep") -> str:
 
     What was predicted of a rate is a cross.
     """
-    room = (0.62, 0.2, 0.55, 0.62)  # inches left and right of a panel, below and above it
 
     def paint(figure: Any) -> None:
-        left, right, low, high = room
-        width = (_WIDTH - 2 * (left + right)) / 2
+        half = _SIZE[0] / 2
         for place, (metric, unit, scale) in enumerate((("qps", "queries/s", 1.0), ("goodput", "GB/s", 1e-9))):
-            at = left + place * (width + left + right)
-            frame = (at / _WIDTH, low / _HEIGHT, width / _WIDTH, (_HEIGHT - low - high) / _HEIGHT)
-            axes = figure.add_axes(frame, facecolor="none")
-            _line(axes, data, (metric, scale), COLOURS[place])
-            if metric == "qps":
-                _predicted(axes, data)
+            left, right = _LEFT + place * half, _RIGHT + (1 - place) * half
+            axes = figure.add_axes(frame(_SIZE, left, right, _ABOVE, _BELOW), facecolor="none")
+            _line(axes, data, metric, scale, COLOURS[place])
+            predicted = [(row["x"], row["predicted"]) for row in data["rows"] if row["predicted"] is not None]
+            if predicted and metric == "qps":
+                axes.plot(*zip(*predicted, strict=True), **_CROSS)
             if data["link"] and metric == "goodput":
-                _link(axes, data["link"] * scale)
-            _dress(axes, data, unit)
-        _legend(figure, data)
+                rate = data["link"] * scale
+                axes.axhline(rate, color=SOFT, linewidth=1.0, linestyle=(0, (1, 1.5)), zorder=1)
+                axes.annotate("link", xy=(0, rate), xycoords=("axes fraction", "data"), xytext=(3, 2),
+                              textcoords="offset points", color=SOFT, fontsize=SMALL)  # fmt: skip
+            _ticks(axes, data)
+            dress(axes, _LABELS.get(data["sweep"], data["sweep"]))
+            quantity(axes, unit)
+        legend(figure, _keys(data))
 
-    return painted((_WIDTH, _HEIGHT), f"QPS and GB/s against {data['sweep']}", salt, paint)
+    return painted(_SIZE, f"QPS and GB/s against {data['sweep']}", salt, paint)
 
 
-def _line(axes: Any, data: Mapping[str, Any], metric: tuple[str, float], colour: str) -> None:
-    name, scale = metric
-    rows = sorted((row for row in data["rows"] if row[name] is not None), key=lambda row: row["x"])
-    measured = [(row["x"], row[name] * scale) for row in rows if row["source"] != _EXTRAPOLATED]
-    drawn = [(row["x"], row[name] * scale) for row in rows if row["source"] == _EXTRAPOLATED]
-    style: dict[str, Any] = {"color": colour, "marker": "o", "markersize": 5.5, "zorder": 3}
-    if measured:  # between two paths there is nothing that a line could mean
-        line = "none" if data["sweep"] == _PATH else "solid"
-        axes.plot(*zip(*measured, strict=True), linewidth=1.7, linestyle=line, **style)
+def _joined(data: Mapping[str, Any]) -> dict[str, Any]:
+    """How measured points are joined: between two paths there is nothing that a line could mean."""
+    return {"linewidth": 1.7, "linestyle": "none" if data["sweep"] == _PATH else "solid"}
+
+
+def _line(axes: Any, data: Mapping[str, Any], metric: str, scale: float, colour: str) -> None:
+    rows = sorted((row for row in data["rows"] if row[metric] is not None), key=lambda row: row["x"])
+    measured = [(row["x"], row[metric] * scale) for row in rows if row["source"] != _EXTRAPOLATED]
+    drawn = [(row["x"], row[metric] * scale) for row in rows if row["source"] == _EXTRAPOLATED]
+    if measured:
+        axes.plot(*zip(*measured, strict=True), color=colour, zorder=3, **_joined(data), **_POINT)
     if drawn:
-        dashed = [*measured[-1:], *drawn]
-        axes.plot(*zip(*dashed, strict=True), linewidth=1.4, linestyle=_DASHED, color=colour, zorder=2)
-        hollow = {"linestyle": "none", "markerfacecolor": PAPER, "markeredgewidth": 1.3}
-        axes.plot(*zip(*drawn, strict=True), **style, **hollow)
+        axes.plot(*zip(*measured[-1:], *drawn, strict=True), color=colour, zorder=2, **_DASHED)
+        axes.plot(*zip(*drawn, strict=True), color=colour, zorder=3, linestyle="none", **_POINT, **_HOLLOW)
 
 
-def _predicted(axes: Any, data: Mapping[str, Any]) -> None:
-    points = [(row["x"], row["predicted"]) for row in data["rows"] if row["predicted"] is not None]
-    if points:
-        axes.plot(*zip(*points, strict=True), **_CROSS)
-
-
-def _link(axes: Any, rate: float) -> None:
-    axes.axhline(rate, color=SOFT, linewidth=1.0, linestyle=(0, (1, 1.5)), zorder=1)
-    axes.annotate("link", xy=(0, rate), xycoords=("axes fraction", "data"), xytext=(3, 2), textcoords="offset points",
-                  color=SOFT, fontsize=8.2)  # fmt: skip
-
-
-def _dress(axes: Any, data: Mapping[str, Any], unit: str) -> None:
-    axis, rows = str(data["sweep"]), data["rows"]
+def _ticks(axes: Any, data: Mapping[str, Any]) -> None:
+    axis, rows = data["sweep"], data["rows"]
     places = [row["x"] for row in rows]
-    names = [_short(row["point"]) if axis == _PATH else f"{row['x']:,}" for row in rows]
     if axis in _DOUBLING:
         axes.set_xscale("log", base=2)
         axes.set_xlim(min(places) / 1.25, max(places) * 1.25)
     else:
         room = 0.08 * (max(places) - min(places)) or 0.5
         axes.set_xlim(min(places) - room, max(places) + room)
-    axes.set_xticks(places, names)
+    axes.set_xticks(places, [_short(row["point"]) if axis == _PATH else f"{row['x']:,}" for row in rows])
     axes.set_xticks([], minor=True)
-    axes.set_xlabel(_LABELS.get(axis, axis), labelpad=4)
     axes.set_ylim(0.0, (axes.get_ylim()[1] if axes.lines else 1.0) * 1.04)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(length=3, width=0.8)
-    axes.annotate(unit, xy=(0, 1), xycoords="axes fraction", xytext=(0, 8), textcoords="offset points", ha="center",
-                  va="bottom", color=INK, annotation_clip=False)  # fmt: skip
-    axes.grid(axis="y", color=RULE, linewidth=0.7, zorder=0)
-    axes.set_axisbelow(True)
 
 
 def _short(devices: str) -> str:
@@ -99,16 +84,12 @@ def _short(devices: str) -> str:
     return f"{first} +{len(others)}" if len(others) > 1 else devices
 
 
-def _legend(figure: Any, data: Mapping[str, Any]) -> None:
+def _keys(data: Mapping[str, Any]) -> list[Any]:
     from matplotlib.lines import Line2D
 
-    shape: dict[str, Any] = {"color": SOFT, "marker": "o", "markersize": 5.5}
-    line: Any = "none" if data["sweep"] == _PATH else "solid"
-    keys = [Line2D([], [], linewidth=1.7, linestyle=line, label="measured", **shape)]
+    keys = [Line2D([], [], color=SOFT, label="measured", **_joined(data), **_POINT)]
     if any(row["predicted"] is not None for row in data["rows"]):
         keys.append(Line2D([], [], label="predicted before", **_CROSS))
     if any(row["source"] == _EXTRAPOLATED for row in data["rows"]):
-        hollow: dict[str, Any] = {"linestyle": _DASHED, "linewidth": 1.4, "markerfacecolor": PAPER}
-        keys.append(Line2D([], [], label=_EXTRAPOLATED, **hollow, **shape))
-    figure.legend(handles=keys, loc="upper right", bbox_to_anchor=(1.0, 1.0), ncols=len(keys), frameon=False,
-                  fontsize=8.2, columnspacing=1.4, handletextpad=0.5, borderaxespad=0.2)  # fmt: skip
+        keys.append(Line2D([], [], color=SOFT, label=_EXTRAPOLATED, **_DASHED, **_POINT, **_HOLLOW))
+    return keys
