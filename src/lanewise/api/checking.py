@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -10,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanewise.api.loading import load_system, run_of
-from lanewise.api.provenance import machine as this_machine
-from lanewise.api.provenance import now, version
+from lanewise.api.provenance import new_run, now, version
 from lanewise.errors import CannotMeasure, FormatError, InputError, LanewiseError, Location, MissingDependency
 from lanewise.files import read_file
 from lanewise.options.check import MODEL
@@ -103,11 +101,7 @@ def quick_samples(notes: list[str]) -> Iterator[Sample]:
 
 def as_checked_run(checkup: Checkup) -> Run:
     """The measured rows of a check-up as a run, to be compared with later ones."""
-    from lanewise.results.run import Run
-
-    command = " ".join(["lanewise", *sys.argv[1:]])
-    rows = (*(result.row for result in checkup.rows), *checkup.not_judged)
-    return Run((), now(), version(), command, this_machine(), rows=rows)
+    return new_run(rows=(*(result.row for result in checkup.rows), *checkup.not_judged))
 
 
 def check_data(checkup: Checkup, name: str = "") -> dict[str, Any]:

@@ -6,13 +6,17 @@ import datetime
 import os
 import platform
 import re
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from lanewise.probes.machine import text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
     from lanewise.installed import Dependency
+    from lanewise.results.run import Run
 
 
 def doctor() -> tuple[Dependency, ...]:
@@ -39,30 +43,23 @@ def machine(root: str | Path = "/") -> dict[str, str]:
     Read from /proc and /sys below `root`; what they do not say is left out.
     """
     root = Path(root)
-    cpu = _read(root / "proc/cpuinfo")
+    cpu, memory = text(root / "proc/cpuinfo"), _first(r"^MemTotal:\s*(\d+) kB$", text(root / "proc/meminfo"))
     facts = {
         "python": platform.python_version(),
         "system": platform.system(),
-        "kernel": _read(root / "proc/sys/kernel/osrelease"),
+        "kernel": text(root / "proc/sys/kernel/osrelease"),
         "architecture": platform.machine(),
         "cpu": _first(r"^model name\s*:\s*(.+)$", cpu),
-        "sockets": _count(re.findall(r"^physical id\s*:\s*(\d+)$", cpu, re.MULTILINE)),
+        "sockets": str(len({*re.findall(r"^physical id\s*:\s*(\d+)$", cpu, re.MULTILINE)}) or ""),
         "logical CPUs": str(os.cpu_count() or ""),
-        "NUMA nodes": _count(_names(root / "sys/devices/system/node", r"node\d+")),
-        "memory": _memory(_read(root / "proc/meminfo")),
+        "NUMA nodes": str(len(_names(root / "sys/devices/system/node", r"node\d+")) or ""),
+        "memory": f"{int(memory) / 2**20:.1f} GiB" if memory else "",
         "IOMMU": _iommu(root),
-        "transparent huge pages": _first(r"\[(\w+)\]", _read(root / "sys/kernel/mm/transparent_hugepage/enabled")),
+        "transparent huge pages": _first(r"\[(\w+)\]", text(root / "sys/kernel/mm/transparent_hugepage/enabled")),
         "CPU governor": _governors(root / "sys/devices/system/cpu"),
         "virtual machine": _virtual(cpu),
     }
-    return {name: text for name, text in facts.items() if text}
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
+    return {name: fact for name, fact in facts.items() if fact}
 
 
 def _names(folder: Path, pattern: str) -> list[str]:
@@ -72,18 +69,9 @@ def _names(folder: Path, pattern: str) -> list[str]:
         return []
 
 
-def _first(pattern: str, text: str) -> str:
-    match = re.search(pattern, text, re.MULTILINE)
+def _first(pattern: str, lines: str) -> str:
+    match = re.search(pattern, lines, re.MULTILINE)
     return " ".join(match[1].split()) if match else ""
-
-
-def _count(names: Iterable[str]) -> str:
-    return str(len({*names}) or "")
-
-
-def _memory(meminfo: str) -> str:
-    kibibytes = _first(r"^MemTotal:\s*(\d+) kB$", meminfo)
-    return f"{int(kibibytes) / 2**20:.1f} GiB" if kibibytes else ""
 
 
 def _iommu(root: Path) -> str:
@@ -91,12 +79,12 @@ def _iommu(root: Path) -> str:
     if not (root / "sys/class").is_dir():
         return ""
     groups = root / "sys/kernel/iommu_groups"
-    kinds = {_read(groups / name / "type") or "on" for name in _names(groups, r"\d+")}
+    kinds = {text(groups / name / "type") or "on" for name in _names(groups, r"\d+")}
     return ", ".join(sorted(kinds)) or ("on" if _names(root / "sys/class/iommu", r".+") else "off")
 
 
 def _governors(cpus: Path) -> str:
-    kinds = {_read(cpus / name / "cpufreq/scaling_governor") for name in _names(cpus, r"cpu\d+")}
+    kinds = {text(cpus / name / "cpufreq/scaling_governor") for name in _names(cpus, r"cpu\d+")}
     return ", ".join(sorted(kinds - {""}))
 
 
@@ -106,4 +94,14 @@ def _virtual(cpuinfo: str) -> str:
 
 
 def now() -> str:
+    """The time of a record, in UTC."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def new_run(conditions: Mapping[str, str] | None = None, **results: Any) -> Run:
+    """A run of these results (fields of Run), made now, by this command on this machine under these conditions."""
+    from lanewise.results.run import Run
+
+    command = " ".join(["lanewise", *sys.argv[1:]])
+    values = {"studies": (), "machine": {**machine(), **(conditions or {})}, **results}
+    return Run(created=now(), version=version(), command=command, **values)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from lanewise.api.loading import run_of
-from lanewise.api.provenance import machine, now, version
+from lanewise.api.provenance import new_run
 from lanewise.errors import unknown_name
 from lanewise.files import write_file
 
@@ -23,9 +22,7 @@ if TYPE_CHECKING:
 
 def as_run(services: Sequence[ServiceResult]) -> Run:
     """Simulated services as a run, to be saved, compared or rendered."""
-    from lanewise.results.run import Run
-
-    return Run((), now(), version(), " ".join(["lanewise", *sys.argv[1:]]), machine(), services=tuple(services))
+    return new_run(services=tuple(services))
 
 
 def as_measured_run(
@@ -35,12 +32,9 @@ def as_measured_run(
 
     `rows` follow, such as what was predicted of them.
     """
-    from lanewise.results.run import Run
     from lanewise.results.sample import summarise
 
-    facts = {**machine(), **(conditions or {})}
-    command = " ".join(["lanewise", *sys.argv[1:]])
-    return Run((), now(), version(), command, facts, rows=(*summarise(samples), *rows))
+    return new_run(conditions, rows=(*summarise(samples), *rows))
 
 
 def save_run(run: Run, path: str | Path) -> None:

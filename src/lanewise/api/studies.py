@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lanewise.api.loading import load_run, load_study, ready_studies, relative_reader
-from lanewise.api.provenance import machine, now, version
+from lanewise.api.provenance import new_run
 from lanewise.catalog import builtin
 from lanewise.errors import InputError, Location
 
@@ -36,7 +35,6 @@ def run_studies(
     where a study has several systems.
     """
     from lanewise.probes.model import ModelProbe
-    from lanewise.results.run import Run
     from lanewise.studies.runner import run_study
 
     parts = catalog if catalog is not None else builtin()
@@ -47,7 +45,7 @@ def run_studies(
         form = load_study(ref)
         reader = relative_reader(ref)
         results.append(run_study(form, probe or ModelProbe(), parts, reader, _prefixed(say, f"{ref}: "), runs))
-    return Run(tuple(results), now(), version(), " ".join(["lanewise", *sys.argv[1:]]), machine())
+    return new_run(studies=tuple(results))
 
 
 def load_measured(refs: Sequence[str | Path | MeasuredRun]) -> tuple[MeasuredRun, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
@@ -92,13 +91,11 @@ def sweep_data(options: SweepOptions, results: Sequence[SweepResult]) -> dict[st
 
 def as_sweep_run(options: SweepOptions, results: Sequence[SweepResult]) -> Run:
     """A sweep as a run: the measured rows of each point, and the extrapolated ones."""
-    from lanewise.api.provenance import machine, now, version
+    from lanewise.api.provenance import new_run
     from lanewise.loadtest.sweep import observations, table
-    from lanewise.results.run import Run
 
     rows = table(results, options.baseline, options.link, options.extrapolate)
-    command = " ".join(["lanewise", *sys.argv[1:]])
-    return Run((), now(), version(), command, machine(), rows=observations(results, rows))
+    return new_run(rows=observations(results, rows))
 
 
 def loadtest_training(options: TrainingOptions) -> Training:

@@ -94,7 +94,8 @@ def tcp_endpoint(
     side: NetworkSideOptions,
 ) -> Endpoint:
     """An endpoint over connected sockets; its threads begin with the pattern at once."""
-    placement = numa.socket_placement(sockets[0], side)
+    card = numa.interface_of(sockets[0].getsockname()[0])  # that carries the route; loopback has none
+    placement = numa.placement_near(card, numa.node_of_interface(card), side)
     setup = _setup(measurement, placement, direction)
     for connection in sockets:
         connection.settimeout(None)
@@ -111,7 +112,7 @@ def tcp_endpoint(
 def verbs_endpoint(measurement: NetworkMeasurement, direction: int, sends: bool, side: NetworkSideOptions) -> Endpoint:
     """An endpoint over queue pairs, not connected yet; `sends` says whether the data comes from here."""
     device = numa.rdma_device(side.device)
-    placement = numa.device_placement(device, side)
+    placement = numa.placement_near(device, numa.node_in(numa.RDMA / device), side)
     setup = _native.VerbsSetup(_setup(measurement, placement, direction))
     setup.device = device
     setup.gid_index = side.gid_index if side.gid_index is not None else numa.gid_of(device)

@@ -29,15 +29,12 @@ class NumaPlacement:
     cpus: tuple[int, ...] = ()
 
 
-def socket_placement(connection: socket.socket, side: NetworkSideOptions) -> NumaPlacement:
-    """By the card that carries the route of a connected socket; loopback has no card and no node."""
-    card = interface_of(connection.getsockname()[0])
-    return _bound(card, node_of_interface(card), side)
-
-
-def device_placement(device: str, side: NetworkSideOptions) -> NumaPlacement:
-    """By the NUMA node of an RDMA device."""
-    return _bound(device, _node_in(RDMA / device / "device" / "numa_node"), side)
+def placement_near(card: str, card_node: int | None, side: NetworkSideOptions) -> NumaPlacement:
+    """On the node that the options of this side name, else on that of the card, if it has one."""
+    node = side.node if side.node is not None else card_node
+    if side.no_bind or node is None:
+        return NumaPlacement(card, card_node)
+    return NumaPlacement(card, card_node, node, cpus_of(node))
 
 
 def interface_of(address: str) -> str:
@@ -76,7 +73,7 @@ def node_of_interface(name: str) -> int | None:
     if below:
         nodes = {node_of_interface(path.name.removeprefix("lower_")) for path in below}
         return nodes.pop() if len(nodes) == 1 else None
-    return _node_in(NET / name / "device" / "numa_node")
+    return node_in(NET / name)
 
 
 def cpus_of(node: int) -> tuple[int, ...]:
@@ -128,16 +125,7 @@ def check(side: NetworkSideOptions) -> None:
         cpus_of(side.node)
 
 
-def _bound(card: str, card_node: int | None, side: NetworkSideOptions) -> NumaPlacement:
-    node = side.node if side.node is not None else card_node
-    if side.no_bind or node is None:
-        return NumaPlacement(card, card_node)
-    return NumaPlacement(card, card_node, node, cpus_of(node))
-
-
-def _node_in(path: Path) -> int | None:
-    try:
-        node = int(text(path))
-    except ValueError:
-        return None
-    return node if node >= 0 else None
+def node_in(folder: Path) -> int | None:
+    """The NUMA node of the device in a folder of /sys; None if it has none."""
+    node = text(folder / "device" / "numa_node")
+    return int(node) if node.isdecimal() else None
