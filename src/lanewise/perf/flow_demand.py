@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
-from lanewise.perf.resources import Resource, cite, duplex_engine, figure_resource, weakest
+from lanewise.perf.resources import Resource, cite, duplex_engine, figure_demand, weakest
 from lanewise.perf.route_demand import route_demand, summed
 from lanewise.perf.sharing import FlowClass
 from lanewise.routes.endpoints import endpoint
@@ -84,7 +84,12 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
         for part in route.stages or (route,)
         for resource, amount in route_demand(system, part, flow.read and not route.stages).items()
     )
-    controllers = summed((*_controller(system, reads, "read.rate"), *_controller(system, writes, "write.rate")))
+    controllers = summed(
+        demand
+        for volume, key in ((reads, "read.rate"), (writes, "write.rate"))
+        if volume is not None and volume.controller is not None
+        for demand in figure_demand(system, volume.controller, key, "RAID controller")
+    )
     demands |= {resource: amount for resource, amount in controllers.items() if resource not in demands}
     staging = _staging(system, flow, routes, shares)
     return FlowDemand(flow, tuple(routes), tuple(shares), demands, staging, _doubt(system, routes, demands))
@@ -99,13 +104,6 @@ def write_share(volume: Volume) -> float:
     """What each drive writes of one byte: 1/n for RAID-0, 2/n for RAID-10, 1/(n-1) for full stripes of RAID-5."""
     n = len(volume.drives)
     return 1.0 / {0: n, 10: n / 2, 5: n - 1}[volume.raid]
-
-
-def _controller(system: System, volume: Volume | None, key: str) -> Iterator[tuple[Resource, float]]:
-    if volume is not None and volume.controller is not None:
-        resource = figure_resource(system, volume.controller, key, "RAID controller")
-        if resource is not None:
-            yield resource, 1.0
 
 
 def flow_classes(demands: Sequence[FlowDemand]) -> tuple[list[Resource], list[FlowClass]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
-from lanewise.perf.latency import Latency, latency
+from lanewise.perf.latency import latency
 from lanewise.perf.predict import predict
 from lanewise.topology.model import Kind, System
 
@@ -27,58 +27,44 @@ def bandwidth_matrix(
     system: System, names: Sequence[str] | None = None, both_ways: bool = False, p2p: bool = True
 ) -> RateMatrix:
     """Goodput in B/s of every pair alone; `both_ways` gives the sum of the two directions, as the CUDA sample does."""
-    ends = _ends(system, names)
-    cells, limits = [], []
-    for a in ends:
-        row = [_pair(system, a, b, both_ways, p2p) for b in ends]
-        cells.append(tuple(value for value, _ in row))
-        limits.append(tuple(limit for _, limit in row))
+
+    def goodput(a: str, b: str) -> tuple[float, str]:
+        back = [Flow(b, a, p2p=p2p)] if both_ways else []
+        prediction = predict(system, [Flow(a, b, p2p=p2p), *back])
+        return prediction.total, prediction.flows[0].limit
+
     direction = "both ways, sum" if both_ways else "one way"
-    return RateMatrix(
-        tuple(ends), tuple(cells), tuple(limits), "B/s", f"goodput, {direction}, P2P {'on' if p2p else 'off'}"
-    )
+    return _matrix(system, names, goodput, "B/s", f"goodput, {direction}, P2P {'on' if p2p else 'off'}")
 
 
 def latency_matrix(system: System, names: Sequence[str] | None = None, p2p: bool = True) -> RateMatrix:
     """Small-copy time in s of every pair as CUDA's sample times it; None where the API figure is unknown."""
-    ends = _ends(system, names)
-    rows = [[_latency(system, a, b, p2p) for b in ends] for a in ends]
-    return RateMatrix(
-        tuple(ends),
-        tuple(tuple(cell.api if cell else None for cell in row) for row in rows),
-        tuple(tuple(_limit(cell) for cell in row) for row in rows),
-        "s",
-        f"latency of a small copy, P2P {'on' if p2p else 'off'}",
-    )
+
+    def copy_time(a: str, b: str) -> tuple[float | None, str]:
+        pair = latency(system, a, b, p2p)
+        return pair.api, pair.limit if pair.api is not None else pair.note
+
+    return _matrix(system, names, copy_time, "s", f"latency of a small copy, P2P {'on' if p2p else 'off'}")
 
 
-def _limit(cell: Latency | None) -> str:
-    """The limit of a latency, or the reason why it is unknown."""
-    if cell is None:
-        return ""
-    return cell.limit if cell.api is not None else cell.note
-
-
-def _latency(system: System, a: str, b: str, p2p: bool) -> Latency | None:
-    try:
-        return None if a == b else latency(system, a, b, p2p)
-    except Unreachable:
-        return None
-
-
-def _ends(system: System, names: Sequence[str] | None) -> list[str]:
-    ends = list(names) if names else system.of_kind(Kind.GPU)
+def _matrix(
+    system: System,
+    names: Sequence[str] | None,
+    value: Callable[[str, str], tuple[float | None, str]],
+    unit: str,
+    title: str,
+) -> RateMatrix:
+    """The `value` of each pair of devices with its limit, or with the reason why there is none."""
+    ends = tuple(names) if names else tuple(system.of_kind(Kind.GPU))
     for name in ends:
         system.device(name)
-    return ends
 
+    def cell(a: str, b: str) -> tuple[float | None, str]:
+        try:
+            return (None, "") if a == b else value(a, b)
+        except Unreachable as error:
+            return None, error.cause
 
-def _pair(system: System, a: str, b: str, both_ways: bool, p2p: bool) -> tuple[float | None, str]:
-    if a == b:
-        return None, ""
-    flows = [Flow(a, b, p2p=p2p)] + ([Flow(b, a, p2p=p2p)] if both_ways else [])
-    try:
-        prediction = predict(system, flows)
-    except Unreachable as error:
-        return None, error.cause
-    return prediction.total, prediction.flows[0].limit
+    rows = [[cell(a, b) for b in ends] for a in ends]
+    values = tuple(tuple(number for number, _ in row) for row in rows)
+    return RateMatrix(ends, values, tuple(tuple(limit for _, limit in row) for row in rows), unit, title)

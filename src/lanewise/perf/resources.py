@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -152,7 +153,7 @@ def _link(hop: Hop, label: str, capacity: float, basis: str, rests_on: str, doub
     return Resource("link", location, f"link {hop.start}->{hop.end} ({label})", capacity, basis, rests_on, doubt)
 
 
-def figure_resource(system: System, device: str, key: str, what: str, scale: float = 1.0) -> Resource | None:
+def figure_resource(system: System, device: str, key: str, kind: str, scale: float = 1.0) -> Resource | None:
     """The capacity that figure `key` of a device's part states, None where it is unknown."""
     part = system.part(device)
     if part is None:
@@ -160,8 +161,17 @@ def figure_resource(system: System, device: str, key: str, what: str, scale: flo
     figure = part.figure(key)
     if not isinstance(figure.value, float):
         return None
-    name = f"{what} of {device}"
-    return Resource(what, (device,), name, figure.value * scale, figure.basis, cite(part, key, figure))
+    name = f"{kind} of {device}"
+    return Resource(kind, (device,), name, figure.value * scale, figure.basis, cite(part, key, figure))
+
+
+def figure_demand(
+    system: System, device: str, key: str, kind: str, scale: float = 1.0
+) -> Iterator[tuple[Resource, float]]:
+    """A byte of the capacity that figure `key` of a device's part states; nothing where it is unknown."""
+    resource = figure_resource(system, device, key, kind, scale)
+    if resource is not None:
+        yield resource, 1.0
 
 
 def engine_demand(system: System, device: str, kind: str, link: Link) -> tuple[Resource, float] | None:

@@ -17,6 +17,7 @@ from lanewise.perf.resources import (
     best_read,
     cite,
     engine_demand,
+    figure_demand,
     figure_resource,
     link_resource,
     weakest,
@@ -101,20 +102,12 @@ def round_trip(system: System, segment: Segment) -> float | None:
 
 def one_way(system: System, hops: Sequence[Hop]) -> float:
     """Wire time of a small packet in s: cables, switches' cut-through, root complexes and inter-socket links passed."""
+    keys = {Kind.SWITCH: "switch.cut_through", Kind.CPU: "latency.root_complex"}
+    passed = [(hop.end, key) for hop in hops[:-1] if (key := keys.get(system.device(hop.end).kind))]
+    sockets = [hop.start for hop in hops if hop.link.kind is LinkKind.SOCKET]
     wires = sum((hop.link.length or 0.0) * WIRE_S_PER_M for hop in hops)
-    passed = (hop.end for hop in hops[:-1])
-    return wires + sum(_forwarding(system, name) for name in passed) + _sockets(system, hops)
-
-
-def _forwarding(system: System, name: str) -> float:
-    kind = system.device(name).kind
-    key = {Kind.SWITCH: "switch.cut_through", Kind.CPU: "latency.root_complex"}.get(kind)
-    return (system.number(name, key) or 0.0) if key else 0.0
-
-
-def _sockets(system: System, hops: Sequence[Hop]) -> float:
-    crossed = [hop.start for hop in hops if hop.link.kind is LinkKind.SOCKET]
-    return sum(system.number(name, "latency.intersocket") or 0.0 for name in crossed)
+    forwarding = sum(system.number(name, key) or 0.0 for name, key in passed)
+    return wires + forwarding + sum(system.number(name, "latency.intersocket") or 0.0 for name in sockets)
 
 
 def _demands(system: System, route: Route, read: bool) -> Iterator[tuple[Resource, float]]:
@@ -159,33 +152,27 @@ def _root_complexes(system: System, segment: Segment) -> Iterator[tuple[Resource
 
 
 def _engines(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
-    slowest = min((hop.link for hop in segment.hops if hop.link.gen is not None), key=_speed, default=None)
-    if slowest is None:
-        return
-    for device, kinds in _engine_kinds(system, segment):
-        for kind in kinds:
-            demand = engine_demand(system, device, kind, slowest)
-            if demand is not None:
-                yield demand
-
-
-def _engine_kinds(system: System, segment: Segment) -> list[tuple[str, tuple[str, ...]]]:
-    src, dst = system.device(segment.src).kind, system.device(segment.dst).kind
-    if src is Kind.CPU and dst is Kind.GPU:
-        return [(segment.dst, ("h2d", "duplex"))]
-    if src is Kind.GPU and dst is Kind.CPU:
-        return [(segment.src, ("d2h", "duplex"))]
-    if src is Kind.GPU and dst is Kind.GPU:
-        return [(segment.requester, ("p2p_read",) if segment.read else ("p2p_write",))]
-    return []
+    kinds: tuple[str, ...]
+    match system.device(segment.src).kind, system.device(segment.dst).kind:
+        case Kind.CPU, Kind.GPU:
+            gpu, kinds = segment.dst, ("h2d", "duplex")
+        case Kind.GPU, Kind.CPU:
+            gpu, kinds = segment.src, ("d2h", "duplex")
+        case Kind.GPU, Kind.GPU:
+            gpu, kinds = segment.requester, ("p2p_read",) if segment.read else ("p2p_write",)
+        case _:
+            return
+    links = [hop.link for hop in segment.hops if hop.link.gen is not None]
+    for kind in kinds if links else ():
+        demand = engine_demand(system, gpu, kind, min(links, key=_speed))
+        if demand is not None:
+            yield demand
 
 
 def _memory(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
     for end in (segment.src, segment.dst):
         if _is_cpu(system, end):
-            resource = figure_resource(system, end, "memory.rate", "memory")
-            if resource is not None:
-                yield resource, 1.0
+            yield from figure_demand(system, end, "memory.rate", "memory")
 
 
 def _root_port(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
@@ -268,24 +255,18 @@ def _window(system: System, name: str, completer: str, location: tuple[str, ...]
 
 
 def _ends(system: System, route: Route) -> Iterator[tuple[Resource, float]]:
-    for name, key, what in ((route.src, "read.rate", "drive reads"), (route.dst, "write.rate", "drive writes")):
+    for name, key, kind in ((route.src, "read.rate", "drive reads"), (route.dst, "write.rate", "drive writes")):
         if system.device(name).kind in (Kind.SSD, Kind.RAID):
-            resource = figure_resource(system, name, key, what)
-            if resource is not None:
-                yield resource, 1.0
+            yield from figure_demand(system, name, key, kind)
     # A port is full duplex: what a card sends from its host does not slow what it brings in.
     for name, direction in ((route.src, "in"), (route.dst, "out")):
         if system.device(name).kind is Kind.NIC:
             # A card is as wide as its cables; where none is described, as one port.
             ports = max(1, sum(link.kind is LinkKind.NETWORK for link in system.links_at(name)))
-            port = figure_resource(system, name, "net.rate", f"network ports ({direction})", ports * NETWORK_SHARE)
-            if port is not None:
-                yield port, 1.0
+            yield from figure_demand(system, name, "net.rate", f"network ports ({direction})", ports * NETWORK_SHARE)
     for name in route.nodes[1:-1]:
         if system.device(name).kind is Kind.RAID:
-            resource = figure_resource(system, name, "read.rate", "RAID controller")
-            if resource is not None:
-                yield resource, 1.0
+            yield from figure_demand(system, name, "read.rate", "RAID controller")
 
 
 def _is_read(system: System, hops: list[Hop], read: bool) -> bool:
@@ -302,15 +283,10 @@ def _is_read(system: System, hops: list[Hop], read: bool) -> bool:
 
 def _max_payload(system: System, hops: Iterable[Hop]) -> float:
     limits = [hop.link.max_payload for hop in hops if hop.link.max_payload is not None]
-    for hop in hops:
-        if hop.link.kind in _PACKETS:
-            limits += [size for end in (hop.start, hop.end) if (size := _part_payload(system, end))]
+    ends = [end for hop in hops if hop.link.kind in _PACKETS for end in (hop.start, hop.end)]
+    parts = [part for end in ends if (part := system.part(end)) is not None and part.kind != "nvlink"]
+    limits += [size for part in parts if (size := part.number("pcie.max_payload"))]
     return min(limits, default=packets.DEFAULT_PAYLOAD)
-
-
-def _part_payload(system: System, name: str) -> float | None:
-    part = system.part(name)
-    return part.number("pcie.max_payload") if part is not None and part.kind != "nvlink" else None
 
 
 def _write_overhead(system: System, target: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import pairwise, product
 
 from lanewise.errors import Unreachable, error_location
 from lanewise.routes.classify import LOCAL, NET, class_of, rank, topo_class
@@ -49,7 +49,8 @@ def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
     for candidate in (first, *_candidates(system, a, b)):
         by_path.setdefault((candidate.hops, candidate.via, *(stage.dst for stage in candidate.stages)), candidate)
     rest = [candidate for candidate in by_path.values() if candidate is not first]
-    return (first, *sorted(rest, key=_preference))
+    # Allowed before not; then fewer copies, nearer classes, fewer hops.
+    return (first, *sorted(rest, key=lambda r: (not r.allowed, len(r.stages), rank(r.cls), len(r.hops))))
 
 
 def sharers(system: System, crossing: Route) -> dict[tuple[str, str, str], tuple[Route, ...]]:
@@ -73,18 +74,16 @@ def _route(system: System, a: str, b: str, p2p: bool) -> Route:
     if nvlink is not None:
         return nvlink
     if device_a.host != device_b.host:
-        return _by_network(system, a, b, p2p)
+        cards = pairs(system, a, b)
+        if not cards:
+            raise _no_network(system, a, b)
+        return _over_cards(system, a, b, cards[0], p2p)
     if Kind.CPU in (device_a.kind, device_b.kind):
         return _direct(system, a, b, over_roots(system, a, b))
     direct = _peer(system, a, b)
     if direct.allowed and p2p:
         return direct
     return _staged(system, a, b, (root_of(system, a)[0],), direct.cls, direct.reason or OFF)
-
-
-def _preference(route: Route) -> tuple[bool, int, int, int]:
-    """Allowed before not; fewer copies, nearer classes, fewer hops first."""
-    return (not route.allowed, len(route.stages), rank(route.cls), len(route.hops))
 
 
 def _direct(system: System, a: str, b: str, hops: Hops, reason: str = "", note: str = "") -> Route:
@@ -118,13 +117,6 @@ def _staged(system: System, a: str, b: str, memories: Sequence[str], cls: str, n
     stages = tuple(_direct(system, x, y, over_roots(system, x, y)) for x, y in pairwise((a, *memories, b)))
     hops = tuple(hop for stage in stages for hop in stage.hops)
     return Route(a, b, Via.STAGED, cls, hops, stages=stages, note=note)
-
-
-def _by_network(system: System, a: str, b: str, p2p: bool) -> Route:
-    cards = pairs(system, a, b)
-    if not cards:
-        raise _no_network(system, a, b)
-    return _over_cards(system, a, b, cards[0], p2p)
 
 
 def _over_cards(system: System, a: str, b: str, cards: CardPair, p2p: bool) -> Route:
@@ -167,20 +159,14 @@ def _no_network(system: System, a: str, b: str) -> Unreachable:
 def _candidates(system: System, a: str, b: str) -> Iterator[Route]:
     device_a, device_b = system.device(a), system.device(b)
     yield from _nvlinks(system, a, b)
-    memory = Kind.CPU in (device_a.kind, device_b.kind)
+    kinds = {device_a.kind, device_b.kind}
     if device_a.host == device_b.host:
-        yield from _to_memory(system, a, b) if memory else _between_devices(system, a, b)
-    if device_a.host != device_b.host or not memory:
+        yield from _to_memory(system, a, b) if Kind.CPU in kinds else _between_devices(system, a, b)
+    if device_a.host != device_b.host or Kind.CPU not in kinds:
         for number, cards in enumerate(pairs(system, a, b)[:MOST_CARDS]):
-            direct = _over_cards(system, a, b, cards, True)
-            yield direct
-            if number == 0 and not _memory_only(system, a, b):
+            yield _over_cards(system, a, b, cards, True)
+            if number == 0 and kinds != {Kind.CPU}:
                 yield _over_cards(system, a, b, cards, False)
-
-
-def _memory_only(system: System, a: str, b: str) -> bool:
-    """Whether both ends are host memory."""
-    return {system.device(a).kind, system.device(b).kind} == {Kind.CPU}
 
 
 def _to_memory(system: System, a: str, b: str) -> Iterator[Route]:
@@ -189,10 +175,8 @@ def _to_memory(system: System, a: str, b: str) -> Iterator[Route]:
     ups = simple_paths(system, a, root_a, FABRIC) if up else ((),)
     downs = simple_paths(system, root_b, b, FABRIC) if down else ((),)
     across = simple_paths(system, root_a, root_b, SOCKETS) if root_a != root_b else ((),)
-    for first in ups:
-        for middle in across:
-            for last in downs:
-                yield _direct(system, a, b, (*first, *middle, *last))
+    for first, middle, last in product(ups, across, downs):
+        yield _direct(system, a, b, (*first, *middle, *last))
 
 
 def _between_devices(system: System, a: str, b: str) -> Iterator[Route]:

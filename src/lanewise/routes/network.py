@@ -104,7 +104,13 @@ def pairs(system: System, a: str, b: str) -> tuple[CardPair, ...]:
         for second in _distances(system, b)
         if first != second and shortest(system, first, second, NETWORK)
     )
-    return tuple(_cards(system, a, b, first, second) for _, first, second in ranked)
+    return tuple(
+        CardPair(
+            first, second, local_hops(system, a, first), shortest(system, first, second, NETWORK) or (),
+            local_hops(system, second, b),
+        )
+        for _, first, second in ranked
+    )  # fmt: skip
 
 
 def _cost(system: System, a: str, b: str, first: str, second: str) -> tuple[int, ...]:
@@ -113,11 +119,6 @@ def _cost(system: System, a: str, b: str, first: str, second: str) -> tuple[int,
     odd = (first != preferred[0]) + (second != preferred[1])
     between = len(shortest(system, first, second, NETWORK) or ())
     return (from_a[0] + from_b[0], from_a[1] + from_b[1] + between, odd, _number(system, first))
-
-
-def _cards(system: System, a: str, b: str, first: str, second: str) -> CardPair:
-    between = shortest(system, first, second, NETWORK) or ()
-    return CardPair(first, second, local_hops(system, a, first), between, local_hops(system, second, b))
 
 
 @memoized

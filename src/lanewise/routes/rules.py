@@ -56,18 +56,14 @@ def why_not_below_root(system: System, a: str, b: str, hops: Hops) -> str:
             f"cross-domain P2P is off, so {domain_key(system, a)[1]} and {domain_key(system, b)[1]}"
             " meet only above their root ports"
         )
-    turns = [into.end for into, out in pairwise(hops) if _turns(into, out)]
+    # Traffic that came up a tree turns: down again, or aside into the fabric.
+    turns = [into.end for into, out in pairwise(hops) if _climbs(into) and not _climbs(out)]
     if turns and system.policies.iommu == "translate":
         return f"the IOMMU translates peer traffic, so {turns[0]} sends it up to the root port and back"
     for name in turns:
         if name in system.policies.acs_redirect:
             return f"ACS at {name} sends peer traffic up to the root port and back"
     return ""
-
-
-def _turns(into: Hop, out: Hop) -> bool:
-    """Whether traffic that came up a tree turns: down again, or aside into the fabric."""
-    return _climbs(into) and not _climbs(out)
 
 
 def _climbs(hop: Hop) -> bool:
