@@ -11,7 +11,7 @@ import lanewise
 from lanewise.catalog import builtin
 from lanewise.errors import InputError, LanewiseError, Location
 from lanewise.results.observation import Observation, Source
-from lanewise.results.plan import Copies, Metric, Plan
+from lanewise.results.plan import Copies, Plan
 from lanewise.studies.calibrate import CalibrationTarget, calibrate, leave_out
 from lanewise.studies.form import FitForm
 from lanewise.topology.model import System
@@ -47,7 +47,7 @@ def unknown(figure: str, start: float, low: float, high: float) -> FitForm:
 
 
 def target(system: System, name: str, value: float, group: str = "") -> CalibrationTarget:
-    return CalibrationTarget(Plan(system, Copies((), name), (Metric("goodput", "GB/s"),)), value, group)
+    return CalibrationTarget(Plan(system, Copies((), name), "goodput", "GB/s"), value, group)
 
 
 ENGINE, TAGS = "engine.h2d.gen4", "pcie.tags"

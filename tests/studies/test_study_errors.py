@@ -22,8 +22,7 @@ from lanewise.probes import model
 from lanewise.results.run import StudyRun
 from lanewise.studies.fitting import parse_unknown
 from lanewise.studies.form import StudyForm
-from lanewise.studies.metrics import METRIC_UNITS
-from lanewise.studies.reading import read_study
+from lanewise.studies.reading import METRIC_UNITS, read_study
 
 ROW = ("tables", 0, "rows", 0)
 FIT = {"part": "a100-sxm-80gb", "figure": "engine.nvlink", "start": "200 GB/s", "low": "100 GB/s", "high": "300 GB/s"}

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from lanewise.studies.form import StudyForm
     from lanewise.topology.model import System
 
+_EVALUATIONS = ("composable-server", "gpu-server-routes", "expansion-chassis", "network-division", "storage-fabric")
+
 
 def ready_systems() -> list[str]:
     """Names of the systems that come with Lanewise."""
@@ -29,9 +31,8 @@ def ready_systems() -> list[str]:
 
 def ready_studies() -> list[str]:
     """Names of the studies that come with Lanewise, the five published evaluations first."""
-    from lanewise.studies.ready import ready_studies as names
-
-    return names()
+    names = package_data.names("studies")
+    return [name for name in _EVALUATIONS if name in names] + [name for name in names if name not in _EVALUATIONS]
 
 
 def ready_workloads() -> list[str]:
@@ -75,9 +76,9 @@ def swept_systems(options: SystemOptions, sweep: str) -> tuple[str, dict[int, Sy
 def load_study(ref: str | Path) -> StudyForm:
     """A ready study by name or a study file by path; LanewiseError if it is wrong."""
     from lanewise.studies.reading import read_study
-    from lanewise.studies.ready import ready_text
 
-    text, file = ready_text(str(ref)) if str(ref) in ready_studies() else _own(ref, "study", ready_studies())
+    ready = ready_studies()
+    text, file = package_data.text("studies", str(ref), "study") if str(ref) in ready else _own(ref, "study", ready)
     return read_study(text, file)
 
 

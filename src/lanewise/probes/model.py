@@ -11,7 +11,7 @@ from lanewise.perf.latency import latency
 from lanewise.perf.predict import Prediction, predict
 from lanewise.perf.resources import weakest
 from lanewise.results.observation import Basis, Observation, Source
-from lanewise.results.plan import STEADY, Copies, Metric, Plan, Service
+from lanewise.results.plan import SIMULATION, STEADY, Copies, Plan, Service
 from lanewise.results.service_result import ServiceResult
 from lanewise.routes.model import Route, Via
 from lanewise.serving.load import load_of
@@ -49,13 +49,17 @@ class ModelProbe:
         self._simulated: dict[tuple[int, Service], tuple[System, ServiceResult]] = {}
 
     def run(self, plan: Plan) -> Iterator[Observation]:
-        """A predicted observation for each metric of the plan, in its order; UnknownName for an unknown metric."""
-        if isinstance(plan.scenario, Copies):
-            yield from _copies(plan, plan.scenario)
-            return
-        for observation in _service(plan, plan.scenario):
-            steady_state = plan.scenario.method == STEADY
-            yield observation if steady_state else self._by_simulation(plan, plan.scenario, observation)
+        """The predicted observation of a plan; UnknownName for an unknown metric."""
+        scenario = plan.scenario
+        known = COPY_METRICS if isinstance(scenario, Copies) else SERVICE_METRICS
+        if plan.metric not in known:
+            raise unknown_name("metric", plan.metric, known)
+        if isinstance(scenario, Copies):
+            yield _latency(plan, scenario) if plan.metric in ("latency", "wire_latency") else _copies(plan, scenario)
+        else:
+            steady_state = _service(plan, scenario)
+            simulated = scenario.method == SIMULATION
+            yield self._by_simulation(plan, scenario, steady_state) if simulated else steady_state
 
     def _by_simulation(self, plan: Plan, service: Service, steady_state: Observation) -> Observation:
         """The same observation by event simulation, with the steady state's value for comparison."""
@@ -84,29 +88,22 @@ class ModelProbe:
         return self._simulated[key][1]
 
 
-def _copies(plan: Plan, copies: Copies) -> Iterator[Observation]:
-    prediction: Prediction | None = None
-    for metric in plan.metrics:
-        if metric.name not in COPY_METRICS:
-            raise unknown_name("metric", metric.name, COPY_METRICS)
-        if metric.name in ("latency", "wire_latency"):
-            yield _latency(plan, copies, metric)
-            continue
-        prediction = prediction or predict(plan.system, copies.flows)
-        slowest = min(prediction.flows, key=lambda flow: flow.rate)
-        value, low, high = _copy_value(metric.name, prediction)
-        yield _observation(
-            plan, metric, _names(copies), value, low=low, high=high, limit=slowest.limit, rests_on=slowest.rests_on,
-            basis=weakest([flow.basis for flow in prediction.flows]), note=slowest.doubt, use=_busiest(prediction),
-            path=path_kind(plan.system, slowest.routes[0]),
-        )  # fmt: skip
+def _copies(plan: Plan, copies: Copies) -> Observation:
+    prediction = predict(plan.system, copies.flows)
+    slowest = min(prediction.flows, key=lambda flow: flow.rate)
+    value, low, high = _copy_value(plan.metric, prediction)
+    return _observation(
+        plan, _names(copies), value, low=low, high=high, limit=slowest.limit, rests_on=slowest.rests_on,
+        basis=weakest([flow.basis for flow in prediction.flows]), note=slowest.doubt, use=_busiest(prediction),
+        path=path_kind(plan.system, slowest.routes[0]),
+    )  # fmt: skip
 
 
-def _latency(plan: Plan, copies: Copies, metric: Metric) -> Observation:
+def _latency(plan: Plan, copies: Copies) -> Observation:
     flow = copies.flows[0]
     result = latency(plan.system, flow.src, flow.dst, flow.p2p)
     return _observation(
-        plan, metric, _names(copies), result.api if metric.name == "latency" else result.wire, limit=result.limit,
+        plan, _names(copies), result.api if plan.metric == "latency" else result.wire, limit=result.limit,
         basis=result.basis, rests_on=result.rests_on, note=result.note,
         path=f"small copy, {path_kind(plan.system, result.route)}",
     )  # fmt: skip
@@ -133,21 +130,18 @@ def _copy_value(metric: str, prediction: Prediction) -> tuple[float, float | Non
     return (raw if metric == "raw" else raw / prediction.loads[busiest]), None, None
 
 
-def _service(plan: Plan, service: Service) -> Iterator[Observation]:
+def _service(plan: Plan, service: Service) -> Observation:
     load = load_of(service.workload, service.mode, service.division, service.host)
     result = steady_rate(plan.system, load)
-    for metric in plan.metrics:
-        if metric.name not in SERVICE_METRICS:
-            raise unknown_name("metric", metric.name, SERVICE_METRICS)
-        value = {"qps": result.qps, "goodput": result.goodput}.get(metric.name)
-        if metric.name == "link_share":
-            value = _link_share(result.prediction)
-        if metric.name == "share":
-            value = result.qps / steady_rate(plan.system, replace(load, frontend=None)).qps
-        yield _observation(
-            plan, metric, f"{len(result.prediction.flows)} GPUs", value, limit=result.limit, basis=result.basis,
-            rests_on=result.rests_on, use=_busiest(result.prediction), path=f"service, {service.division}",
-        )  # fmt: skip
+    value = {"qps": result.qps, "goodput": result.goodput}.get(plan.metric)
+    if plan.metric == "link_share":
+        value = _link_share(result.prediction)
+    if plan.metric == "share":
+        value = result.qps / steady_rate(plan.system, replace(load, frontend=None)).qps
+    return _observation(
+        plan, f"{len(result.prediction.flows)} GPUs", value, limit=result.limit, basis=result.basis,
+        rests_on=result.rests_on, use=_busiest(result.prediction), path=f"service, {service.division}",
+    )  # fmt: skip
 
 
 def path_kind(system: System, route: Route) -> str:
@@ -186,12 +180,12 @@ def _busiest(prediction: Prediction) -> dict[str, float]:
     return {name: round(use, 4) for name, use in busiest}
 
 
-def _observation(plan: Plan, metric: Metric, flow: str, value: float | None, basis: str, **rest: Any) -> Observation:
+def _observation(plan: Plan, flow: str, value: float | None, basis: str, **rest: Any) -> Observation:
     low, high = rest.pop("low", None), rest.pop("high", None)
     if value is not None and low is not None and high is not None and high - low < 1e-9 * abs(value):
         low = high = None
     return Observation(
-        scenario=plan.scenario.name, flow=flow, metric=metric.name, value=value, display_unit=metric.unit,
+        scenario=plan.scenario.name, flow=flow, metric=plan.metric, value=value, display_unit=plan.unit,
         source=Source.PREDICTED, system=plan.system.name, settings=dict(plan.system.settings),
         basis=Basis(basis), low=low, high=high, **rest,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Plans and the probes that carry them out: a plan names a system, a scenario and metrics."""
+"""Plans and the probes that carry them out: a plan names a system, a scenario and a metric."""
 
 from __future__ import annotations
 
@@ -42,27 +42,20 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
-    """What to report and in which unit; COPY_METRICS and SERVICE_METRICS of the model probe list the names."""
-
-    name: str
-    unit: str
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
-    """What the model predicts: this scenario on this system, these metrics."""
+    """What the model predicts: a metric, which COPY_METRICS or SERVICE_METRICS lists, of a scenario on a system."""
 
     system: System
     scenario: Copies | Service
-    metrics: tuple[Metric, ...]
+    metric: str
+    unit: str
 
 
 class Probe(Protocol[PlanT, ValueT]):
     """Anything that carries out a plan: the performance model, host memory, CUDA, storage, a network, LoadGen.
 
     A probe that measures yields each Sample as soon as it is taken; `results.sample.summarise` makes observations of
-    them. The model yields an Observation for each metric of its Plan, in their order. The caller shows and keeps them.
+    them. The model yields the one Observation of its Plan. The caller shows and keeps them.
     """
 
     @property

@@ -7,25 +7,20 @@ stated start and, if that lies on a plateau, from further starts.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
-from lanewise.catalog import Figure
+from lanewise.catalog import Catalog, Figure
 from lanewise.catalog.keys import check_key
 from lanewise.errors import InputError, error_location
+from lanewise.results.plan import Plan, StudyProbe
 from lanewise.results.run import FittedValue, LeftOut
 from lanewise.results.statistics import rms
+from lanewise.studies.form import FitForm
+from lanewise.topology.model import System
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from lanewise.catalog import Catalog
-    from lanewise.results.plan import Plan, StudyProbe
-    from lanewise.studies.form import FitForm
-    from lanewise.topology.model import System
-
-    Progress = Callable[[str], None]
-
+Progress: TypeAlias = Callable[[str], None]
 SAME = 1e-6  # relative: a cost lower by less than this is no better
 FLAT = 1e-9  # a column of the Jacobian below this moves nothing
 QUARTERS = (0.25, 0.5, 0.75)

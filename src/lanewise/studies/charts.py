@@ -15,8 +15,8 @@ from lanewise.results.service_result import ServiceResult
 from lanewise.serving.load import load_of
 from lanewise.serving.peak import under_load
 from lanewise.serving.steady import steady_rate
-from lanewise.studies.context import StudyContext, scenario
-from lanewise.studies.form import ChartForm, DrawingForm, ScenarioForm, StudyForm, SurfaceForm
+from lanewise.studies.context import StudyContext
+from lanewise.studies.form import ChartForm, DrawingForm, StudyForm, SurfaceForm
 from lanewise.studies.rows import ValueKind
 from lanewise.topology.model import System
 
@@ -96,7 +96,7 @@ def _drawing(context: StudyContext, entry: DrawingForm) -> Drawing:
     title = entry.title or system.title or system.name
     if entry.scenario is None:
         return Drawing(title, outline(system), entry.caption)
-    prediction = _prediction(system, entry.scenario, entry.title)
+    prediction = _prediction(system, entry.scenario)
     flows = prediction.flows if len(prediction.flows) <= 6 else ()
     routes = [(flow.flow.name, flow.routes[0].nodes) for flow in flows]
     return Drawing(title, outline(system, prediction.loads, prediction.link_utilization, routes), entry.caption)
@@ -107,16 +107,13 @@ def services(context: StudyContext) -> tuple[ServiceResult, ...]:
     results = []
     for entry in context.form.services:
         with error_location(entry.location):
-            assert entry.scenario is not None
-            service = scenario(entry.scenario, entry.title)
-            assert isinstance(service, Service)
-            result = under_load(context.system(entry.system, entry.settings), service)
+            assert isinstance(entry.scenario, Service)
+            result = under_load(context.system(entry.system, entry.settings), entry.scenario)
         results.append(replace(result, name=entry.title or result.name))
     return tuple(results)
 
 
-def _prediction(system: System, form: ScenarioForm, name: str) -> Prediction:
-    work = scenario(form, name)
+def _prediction(system: System, work: Copies | Service) -> Prediction:
     if isinstance(work, Copies):
         return predict(system, work.flows)
     return steady_rate(system, load_of(work.workload, work.mode, work.division, work.host)).prediction

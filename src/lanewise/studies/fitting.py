@@ -1,27 +1,21 @@
-"""Calibration against the published or measured rows of study files, with unknowns named on the command line."""
+"""What a study fits: its own rows, rows named on the command line, and rival hypotheses with other figures."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lanewise import units
+from lanewise.catalog import Catalog, Figure
 from lanewise.errors import FormatError, InputError, Location, error_location
-from lanewise.studies.calibrate import CalibrationFit, calibrate, leave_out
-from lanewise.studies.context import StudyContext, fittable, targets
-from lanewise.studies.form import FitForm, StudyForm
-from lanewise.studies.sections import fitted_unit
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lanewise.catalog import Catalog
-    from lanewise.results.plan import StudyProbe
-    from lanewise.results.run import LeftOut
-    from lanewise.studies.calibrate import CalibrationTarget, Progress
-    from lanewise.studies.context import Systems
+from lanewise.results.plan import STEADY, Service, StudyProbe
+from lanewise.results.run import Hypothesis, LeftOut
+from lanewise.studies.calibrate import CalibrationFit, CalibrationTarget, Progress, calibrate, leave_out
+from lanewise.studies.context import StudyContext, Systems
+from lanewise.studies.form import FitForm, HypothesisForm, RowForm, StudyForm
+from lanewise.studies.sections import check_target, fitted_unit
 
 _UNKNOWN = re.compile(
     r"^\s*(?P<part>\S+)\s+(?P<figure>\S+)\s+(?P<low>\S+?)\s*\.\.\s*(?P<high>[\d.eE+-]+)\s*(?P<unit>\S*)\s*$"
@@ -67,3 +61,63 @@ def calibrate_to_studies(
     say(f"fitting {len(unknowns)} figures to {len(chosen)} rows")
     fit, search = calibrate(probe, catalog, unknowns, chosen)
     return fit, leave_out(search, fit, say)
+
+
+def fit_rows(form: StudyForm) -> list[RowForm]:
+    """The rows that the study fits to: those of its fit tables that can be fitted to."""
+    return [row for row in form.rows if row.table in form.fit_tables and fittable(row)]
+
+
+def fittable(row: RowForm) -> bool:
+    """Whether a row is a prediction of its own with a published value that the source did not extrapolate."""
+    own = row.role == "prediction" and not row.derive and not row.extrapolated
+    return own and row.published is not None
+
+
+def targets(context: StudyContext, rows: Sequence[RowForm]) -> list[CalibrationTarget]:
+    """Fit targets of rows, grouped by the rows' group; FormatError for a row that was published as 0."""
+    chosen = []
+    for row in rows:
+        check_target(row)
+        settings = " ".join(f"{key}={value}" for key, value in row.settings.items() if key not in row.label)
+        where = (context.form.name, row.table, f"{row.label} {settings}".strip())
+        # A fit predicts thousands of times, so it always predicts the steady state.
+        if isinstance(row.scenario, Service):
+            row = replace(row, scenario=replace(row.scenario, method=STEADY))
+        chosen.append(CalibrationTarget(context.plan(row), row.published or 0.0, row.group, where))
+    return chosen
+
+
+def try_hypothesis(
+    context: StudyContext, form: HypothesisForm, rows: Sequence[RowForm], catalog: Catalog
+) -> Hypothesis:
+    """The residuals that a hypothesis leaves on the study's fit rows (all published rows if it fits none)."""
+    with error_location(form.location):
+        changed = _replaced(catalog, form)
+        changed_context = replace(context, catalog=changed, systems={})
+        chosen = targets(changed_context, rows or [row for row in context.form.rows if fittable(row) and row.published])
+        fit, _ = calibrate(context.probe, changed, form.fit, chosen)
+    residuals = [100 * r for r in fit.compared]
+    worst = max(residuals, key=abs, default=None)
+    rms = fit.rms_pct if residuals else None
+    return Hypothesis(form.name, form.says, rms, worst, len(form.fit), _note(form, fit))
+
+
+def _note(form: HypothesisForm, fit: CalibrationFit) -> str:
+    values = []
+    for value in fit.values:
+        text = f"{value.key} = {units.readable(value.value, value.unit, 3)}"
+        values.append(f"{text} (does not bind)" if value.note == "does not bind" else text)
+    missing = fit.without_prediction
+    omitted = f"{missing} row{'s' if missing > 1 else ''} without a prediction left out" if missing else ""
+    return "; ".join(text for text in (form.note, ", ".join(values), omitted) if text)
+
+
+def _replaced(catalog: Catalog, form: HypothesisForm) -> Catalog:
+    for entry in form.figures:
+        figure = Figure(entry.value, entry.unit, f"hypothesis '{form.name}'", basis="physics")
+        if entry.unit != "text" and entry.value is not None:
+            figure = replace(figure, basis="fitted")
+        with error_location(entry.location):
+            catalog = catalog.with_part(catalog.get(entry.part).with_figure(entry.figure, figure))
+    return catalog

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lanewise.errors import Location
-from lanewise.results.plan import STEADY
+from lanewise.results.plan import Copies, Service
 
 FORMAT = 1
 
@@ -22,20 +22,6 @@ class SystemRef:
 
 
 @dataclass(frozen=True, slots=True)
-class ScenarioForm:
-    """Either flows (with a common `demand` in B/s shared evenly, if given) or a service."""
-
-    flows: str = ""
-    demand: float | None = None
-    p2p: bool = True
-    service: str = ""
-    mode: str = "server"
-    division: str = "closed"
-    host: str | None = None
-    method: str = STEADY
-
-
-@dataclass(frozen=True, slots=True)
 class RowForm:
     """One published number (or a row without one): where, what, how much; `derive` computes it from other rows."""
 
@@ -43,7 +29,7 @@ class RowForm:
     label: str
     system: str
     settings: Mapping[str, int]
-    scenario: ScenarioForm
+    scenario: Copies | Service
     metric: str
     unit: str
     published: float | None
@@ -137,7 +123,7 @@ class DrawingForm:
     title: str
     system: str
     settings: Mapping[str, int]
-    scenario: ScenarioForm | None
+    scenario: Copies | Service | None
     caption: str
     location: Location
 
@@ -162,4 +148,3 @@ class StudyForm:
     drawings: tuple[DrawingForm, ...] = ()
     services: tuple[DrawingForm, ...] = ()
     assumptions: tuple[str, ...] = ()
-    titles: Mapping[str, str] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -13,6 +14,7 @@ from lanewise.errors import FormatError, InputError
 from lanewise.perf.flow import Flow, parse_flows
 from lanewise.results.match import CONTEXT, METHOD, Identity, group, identity
 from lanewise.results.observation import Observation, Source
+from lanewise.results.plan import Service
 from lanewise.results.sample import Sample
 from lanewise.serving.workload import workload
 from lanewise.studies.form import RowForm, StudyForm
@@ -56,17 +58,15 @@ def find(row: RowForm, runs: Sequence[MeasuredRun]) -> Observation | None:
 
     Of several, the one in whose size, engine and memory a rate is predicted is taken, and its note says so.
     """
-    scenario = row.scenario
-    if row.derive or scenario.demand is not None:
-        return None
     runs = [run for run in runs if run.system in ("", row.system)]
-    if scenario.service:
-        return _load_tested(row, runs)
-    flows = parse_flows(scenario.flows, scenario.p2p)
+    if isinstance(row.scenario, Service):
+        return _load_tested(row, row.scenario, runs)
+    flows = row.scenario.flows
     metric = (_ONE if len(flows) == 1 else _SEVERAL).get(row.metric)
-    if metric is None:
+    if row.derive or metric is None or any(flow.cap < math.inf for flow in flows):
         return None
-    how = {"flows": scenario.flows, "p2p": "on" if scenario.p2p else "off"}
+    text = ", ".join(flow.name + " read" * flow.read for flow in flows)
+    how = {"flows": text, "p2p": "on" if flows[0].p2p else "off"}
     wanted = identity(Sample(row.label, flows[0].name, metric, None, row.unit, {}, how), _IGNORED, _REDUCED)
     # Each with its run; the last run is the freshest, so that of equals it wins.
     fitting = [
@@ -81,16 +81,15 @@ def find(row: RowForm, runs: Sequence[MeasuredRun]) -> Observation | None:
     return replace(best, note=_note(best, run, fitting))
 
 
-def _load_tested(row: RowForm, runs: Sequence[MeasuredRun]) -> Observation | None:
+def _load_tested(row: RowForm, scenario: Service, runs: Sequence[MeasuredRun]) -> Observation | None:
     """The peak of a load test for a row about a service; of several that fit the last run's highest.
 
     Its queries must have the service's bytes and bound, and it must name every setting of the row with the same value:
     a peak without its path, or on another number of GPUs, is no answer.
     """
-    scenario = row.scenario
     if scenario.mode != "server" or scenario.division != "closed" or row.metric not in ("qps", "goodput"):
         return None
-    served = workload(scenario.service)
+    served = workload(scenario.workload)
     settings = {**row.settings, "bytes": round(served.bytes_in)}
     name = f"Server {served.bound * 1e3:g} ms"
     peak = Sample(name, "", row.metric, None, row.unit, settings, path="service")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanewise import units
-from lanewise.errors import Contradiction, error_location, unknown_name
+from lanewise.errors import Contradiction, FormatError, error_location, unknown_name
 from lanewise.expressions import STATEMENTS, check_expression
+from lanewise.results.plan import Copies
 from lanewise.studies import sections
-from lanewise.studies.form import FORMAT, RowForm, ScenarioForm, StudyForm, SystemRef
-from lanewise.studies.metrics import check_metric
-from lanewise.studies.scenarios import scenario, settings
+from lanewise.studies.form import FORMAT, RowForm, StudyForm, SystemRef
 from lanewise.yaml_positions import YamlNode, load
 
 _TOP = (
@@ -23,6 +22,13 @@ ROLES = ("prediction", "input", "repeat")
 _TABLE = ("name", "title", "set", "sweep", "rows", "extrapolated", *_INHERITED)
 _ROW = ("label", "set", "published", "extrapolated", "group", *_INHERITED)
 _SWEEP = "sweep: {gpus: [1, 2]}"
+# The SI unit of each metric, which the units of a study are checked against.
+METRIC_UNITS = {
+    "goodput": "B/s", "flow_goodput": "B/s", "slowest": "B/s", "raw": "B/s", "root_ports": "B/s",
+    "latency": "s", "wire_latency": "s", "qps": "1/s",
+    "share": "1", "link_share": "1", "raw_ratio": "1", "ratio": "1",
+}  # fmt: skip
+_EXAMPLES = {"B/s": "GB/s", "s": "us", "1/s": "QPS", "1": "'%' or '1'"}
 
 
 def read_study(text: str, file: str) -> StudyForm:
@@ -36,14 +42,14 @@ def read_study(text: str, file: str) -> StudyForm:
     name = top["study"].needed()
     systems = _systems(top["systems"])
     tables = _tables(top["tables"], systems)
-    rows = tuple(row for table in tables for row in table.rows)
+    rows = tuple(row for table in tables.values() for row in table)
     if not rows:
         raise top["tables"].error("the study has no rows", "add a table with at least one row")
     study = StudyForm(
         name=name, title=top["title"].line() or name, source=top["source"].line(), finding=top["finding"].line(),
         method=top["method"].line(), systems=systems, rows=rows,
         fit=sections.fits(top["fit"]),
-        fit_tables=tuple(e.choice([t.name for t in tables], "", "table") for e in top["fit_tables"].items()),
+        fit_tables=tuple(e.choice(tables, "", "table") for e in top["fit_tables"].items()),
         leave_out=tuple(entry.choice(("group",), "") for entry in top["leave_out"].items("leave_out: [group]")),
         hypotheses=tuple(sections.hypothesis(entry) for entry in top["hypotheses"].items()),
         conclusions=tuple(sections.conclusion(entry) for entry in top["conclusions"].items()),
@@ -51,7 +57,6 @@ def read_study(text: str, file: str) -> StudyForm:
         drawings=tuple(sections.drawing(entry, systems) for entry in top["drawings"].items()),
         services=tuple(sections.service(entry, systems) for entry in top["services"].items()),
         assumptions=tuple(entry.line() for entry in top["assumptions"].items()),
-        titles={table.name: table.title for table in tables},
     )  # fmt: skip
     sections.check_fit(study, top["fit"])
     return study
@@ -62,28 +67,23 @@ def _systems(node: YamlNode) -> dict[str, SystemRef]:
     systems: dict[str, SystemRef] = {}
     for name, entry in node.members(hint).items():
         system = entry if isinstance(entry.value, str) else entry.fields(("system", "set"))["system"]
-        systems[name] = SystemRef(name, system.needed(), settings(entry["set"]), entry.location)
+        systems[name] = SystemRef(name, system.needed(), sections.settings(entry["set"]), entry.location)
     if not systems:
         raise node.error("the study names no systems", hint)
     return systems
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    name: str
-    title: str
-    rows: tuple[RowForm, ...]
-
-
-def _tables(node: YamlNode, systems: dict[str, SystemRef]) -> list[_Table]:
-    tables: list[_Table] = []
+def _tables(node: YamlNode, systems: dict[str, SystemRef]) -> dict[str, list[RowForm]]:
+    """The rows of each table, by its name."""
+    tables: dict[str, list[RowForm]] = {}
     for i, table in enumerate(node.items()):
         table.fields(_TABLE)
         name = table["name"].text(f"table {i + 1}").strip()
-        if name in [earlier.name for earlier in tables]:
+        if name in tables:
             raise Contradiction(f"two tables are called '{name}'", location=table["name"].location, hint="rename one")
-        rows = [form for r, row in enumerate(table["rows"].items()) for form in _rows(table, row, name, r, systems)]
-        tables.append(_Table(name, table["title"].line(), tuple(rows)))
+        table["title"].line()  # for who reads the file; only checked
+        rows = enumerate(table["rows"].items())
+        tables[name] = [form for r, row in rows for form in _rows(table, row, name, r, systems)]
     return tables
 
 
@@ -96,16 +96,17 @@ def _rows(table: YamlNode, row: YamlNode, name: str, index: int, systems: dict[s
         raise unknown_name("system of this study", system, systems, nodes["system"].location)
     metric, unit, derive = nodes["metric"].text("goodput"), nodes["unit"].text(), nodes["derive"].text()
     with error_location((nodes["unit"] if nodes["unit"].given else row).location):
-        check_metric(metric, unit, bool(derive))
+        _check_metric(metric, unit, bool(derive))
     if derive:
         with error_location(nodes["derive"].location):
             check_expression(derive, STATEMENTS)
-    form = ScenarioForm() if derive else scenario(nodes["scenario"])
-    common = settings(table["set"]) | settings(row["set"])
+    label = row["label"].text(f"row {index + 1}")
+    scenario = Copies(()) if derive else sections.scenario(nodes["scenario"], label)
+    common = sections.settings(table["set"]) | sections.settings(row["set"])
     return [
         RowForm(
-            table=name, label=row["label"].text(f"row {index + 1}"), system=system, settings=common | point.setting,
-            scenario=form, metric=metric, unit=unit, extrapolated=point.extrapolated,
+            table=name, label=label, system=system, settings=common | point.setting,
+            scenario=scenario, metric=metric, unit=unit, extrapolated=point.extrapolated,
             published=None if point.published is None else units.to_si(point.published, unit),
             role=nodes["role"].choice(ROLES, "prediction"),
             note=nodes["note"].text(), derive=derive, group=row["group"].text(),
@@ -152,3 +153,18 @@ def _sweep(node: YamlNode) -> tuple[str, list[int]]:
     if not values or len(set(values)) != len(values):
         raise listed.error("a sweep needs values, each of them once", _SWEEP)
     return name, values
+
+
+def _check_metric(metric: str, unit: str, computed: bool) -> None:
+    """UnknownName or FormatError unless `metric` can be given in `unit`; a `computed` row may call its metric anything.
+
+    The unit must exist either way.
+    """
+    dimension = units.dimension(unit)
+    if computed:
+        return
+    if metric not in METRIC_UNITS:
+        raise unknown_name("metric", metric, METRIC_UNITS)
+    expected = METRIC_UNITS[metric]
+    if dimension != expected:
+        raise FormatError(f"'{metric}' cannot be in '{unit}'", hint=f"for example unit: {_EXAMPLES[expected]}")

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lanewise.catalog import Catalog
 from lanewise.errors import error_location
 from lanewise.results.observation import Observation
+from lanewise.results.plan import SIMULATION, Plan, Service, StudyProbe
 from lanewise.results.run import StudyRun
 from lanewise.results.statistics import residuals
-from lanewise.studies import calibrate
+from lanewise.studies.calibrate import CalibrationFit, Progress, calibrate, leave_out
 from lanewise.studies.charts import charts, drawings, services
 from lanewise.studies.conclusions import conclude, derive
-from lanewise.studies.context import StudyContext, fit_rows, targets
+from lanewise.studies.context import StudyContext, Systems
+from lanewise.studies.fitting import fit_rows, targets, try_hypothesis
 from lanewise.studies.form import RowForm, StudyForm
-from lanewise.studies.hypotheses import try_hypothesis
-from lanewise.studies.measured import check_measured, find
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from lanewise.catalog import Catalog
-    from lanewise.results.plan import Plan, StudyProbe
-    from lanewise.studies.context import Systems
-    from lanewise.studies.measured import MeasuredRun
-
-    Progress = Callable[[str], None]
+from lanewise.studies.measured import MeasuredRun, check_measured, find
 
 
 def run_study(
@@ -59,20 +52,22 @@ def run_study(
     )  # fmt: skip
 
 
-def _fit(context: StudyContext, say: Progress) -> tuple[calibrate.CalibrationFit | None, tuple[Any, ...]]:
+def _fit(context: StudyContext, say: Progress) -> tuple[CalibrationFit | None, tuple[Any, ...]]:
     form = context.form
     if not form.fit:
         return None, ()
     chosen = targets(context, fit_rows(form))
     say(f"fitting {len(form.fit)} values to {len(chosen)} rows")
     with error_location(form.fit[0].location):
-        fit, search = calibrate.calibrate(context.probe, context.catalog, form.fit, chosen)
-        return fit, calibrate.leave_out(search, fit, say) if form.leave_out else ()
+        fit, search = calibrate(context.probe, context.catalog, form.fit, chosen)
+        return fit, leave_out(search, fit, say) if form.leave_out else ()
 
 
 def _rows(context: StudyContext, say: Progress) -> list[Observation]:
     """Every row in its order. Simulations run in parallel: the native core releases Python's lock."""
-    simulated = [row for row in context.form.rows if not row.derive and row.scenario.method == "simulation"]
+    simulated = [
+        row for row in context.form.rows if isinstance(row.scenario, Service) and row.scenario.method == SIMULATION
+    ]
     plans = [context.plan(row) for row in simulated]
     if simulated:
         say(f"simulating {len(simulated)} rows")

@@ -1,15 +1,17 @@
-"""Reads the sections of a study other than its tables: fits, hypotheses, conclusions, charts and drawings."""
+"""Reads the sections of a study other than its tables: scenarios, fits, hypotheses, conclusions, charts, drawings."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from lanewise import units
 from lanewise.catalog import KEYS, unit_of
 from lanewise.errors import Contradiction, FormatError, error_location, unknown_name
 from lanewise.expressions import STATEMENTS, check_expression
+from lanewise.perf.flow import parse_flows
+from lanewise.results.plan import METHODS, STEADY, Copies, Service
 from lanewise.studies.form import (
     ChartForm,
     ConclusionForm,
@@ -21,7 +23,6 @@ from lanewise.studies.form import (
     StudyForm,
     SurfaceForm,
 )
-from lanewise.studies.scenarios import scenario, settings
 from lanewise.yaml_positions import YamlNode
 
 _FIT = ("part", "figure", "start", "low", "high", "note")
@@ -31,6 +32,7 @@ _CHART = ("title", "kind", "x", "x_label", "y_label", "table", "tables", "by", "
 _SURFACE_ONLY = ("by_label", "within")
 _MOST_CELLS = 40  # in a row or a column of a surface, so that the numbers in them can be read
 _DRAWING = ("title", "system", "set", "scenario", "caption")
+_SCENARIO = ("flows", "demand", "p2p", "service", "mode", "division", "host", "method")
 _FIGURES = "figures: {l40s: {engine.h2d.gen4: 24 GB/s}}"
 
 
@@ -199,16 +201,51 @@ def drawing(entry: YamlNode, systems: Collection[str]) -> DrawingForm:
     """A system of the study, and what runs on it."""
     entry.fields(_DRAWING)
     entry["system"].needed()
+    title = entry["title"].line()
     return DrawingForm(
-        title=entry["title"].line(), system=entry["system"].choice(systems, "", "system of this study"),
+        title=title, system=entry["system"].choice(systems, "", "system of this study"),
         settings=settings(entry["set"]), caption=entry["caption"].line(), location=entry.location,
-        scenario=scenario(entry["scenario"]) if entry.has("scenario") else None,
+        scenario=scenario(entry["scenario"], title) if entry.has("scenario") else None,
     )  # fmt: skip
 
 
 def service(entry: YamlNode, systems: Collection[str]) -> DrawingForm:
     """A system of the study with a service under load; FormatError if its scenario is no service."""
     form = drawing(entry, systems)
-    if form.scenario is None or not form.scenario.service:
+    if not isinstance(form.scenario, Service):
         raise entry.error("the scenario names no service", "for example scenario: {service: resnet50}")
     return form
+
+
+def scenario(node: YamlNode, name: str) -> Copies | Service:
+    """Flows, with a `demand` shared evenly if given, or a service; FormatError if it is neither."""
+    if not node.given:
+        raise node.error("there is no scenario to ask for", "for example scenario: {flows: gpu0->gpu1}")
+    node.fields(_SCENARIO)
+    if node.has("flows") == node.has("service"):
+        raise node.error("a scenario is either 'flows' or a 'service'", "for example flows: gpu0->gpu1")
+    for key in ("mode", "division", "host", "method") if node.has("flows") else ("demand", "p2p"):
+        if node.has(key):
+            raise node[key].error(f"'{key}' says nothing about {'flows' if node.has('flows') else 'a service'}")
+    if node.has("service"):
+        return Service(
+            node["service"].needed(), mode=node["mode"].choice(("server", "offline"), "server"),
+            division=node["division"].choice(("closed", "network"), "closed"),
+            host=node["host"].needed() if node.has("host") else None, name=name,
+            method=node["method"].choice(METHODS, STEADY),
+        )  # fmt: skip
+    p2p = node["p2p"].flag(True)
+    with error_location(node["flows"].location):
+        flows = parse_flows(node["flows"].needed(), p2p)
+    if node.has("demand"):
+        share = node["demand"].quantity("B/s", above=0) / len(flows)
+        flows = tuple(
+            replace(flow, cap=share, cap_name="the work itself", cap_rests_on="the published data rate")
+            for flow in flows
+        )
+    return Copies(flows, name)
+
+
+def settings(node: YamlNode) -> dict[str, int]:
+    """Parameters of a system; FormatError unless each is a whole number."""
+    return {name: value.integer() for name, value in node.members("set: {path: 4}").items()}
