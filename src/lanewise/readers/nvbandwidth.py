@@ -1,18 +1,21 @@
 """nvbandwidth's text and JSON, versions 0.4 to 0.8. Its GB is 1e9 bytes; SUM lines are no aggregate and are left out.
 
 Source of what is read: the tool's own sources (output, testcases, memcpy) at github.com/NVIDIA/nvbandwidth.
+What a cell is follows from the flows that its case starts there. The arrows in the headings say otherwise for peers:
+`GPU(row) -> GPU(column)` of a read case moves data from the column to the row, and `GPU(row) <- GPU(column)` of a write
+case from the row to the column.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.form import ToolResults, observation
-from lanewise.readers.nvbandwidth_cases import cell_of, engine_of, is_square
-from lanewise.readers.texts import WHOLE, matrix
+from lanewise.readers.form import ToolResults, ToolValue, observation
+from lanewise.readers.texts import WHOLE, cells_of, matrix
 from lanewise.results.observation import Observation
 
 Rows = Sequence[Sequence[float | None]]
@@ -28,6 +31,37 @@ _UNTOLD = {"memcpy CE CPU(row) -> GPU(column)": "host_to_device_memcpy_ce",
            "memcpy CE CPU(row) <- GPU(column)": "device_to_host_memcpy_ce"}  # fmt: skip
 
 
+@dataclass
+class _Matrices:
+    """What is read of one output: rows, who can access whom, and notes."""
+
+    tool: str
+    file: str
+    rows: list[Observation] = field(default_factory=list)
+    peers: dict[tuple[str, str], bool] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, case: str, part: str, cells: Rows) -> None:
+        """Add the matrix of a case; pairs without a number are those for which CUDA refuses peer access."""
+        columns = len(cells[0])
+        peers = case.startswith(("device_to_device", "all_to_one", "one_to_all"))
+        how = {"engine": "SM" if case.endswith("_sm") else "copy engine", "p2p": "on" if peers else ""}
+        if _cell(case, part, 0, 0, columns) is None:
+            self.notes.append(f"{self.file}: {case} is not read")
+        for row, column, value in cells_of(cells):
+            tool_value = _cell(case, part, row, column, columns)
+            # Early versions print 0.00 for a GPU with itself; pairs without a number are told by `peers`.
+            missing = _is_square(case) and (row == column or value is None)
+            if tool_value is not None and not missing:
+                self.rows.append(observation(self.tool, f"{case} {part}".strip(), tool_value, value, how, {}))
+            if _is_square(case) and len(cells) == columns and row != column:
+                self.peers[f"gpu{row}", f"gpu{column}"] = value is not None
+
+    def results(self) -> ToolResults:
+        """All of it."""
+        return ToolResults(self.tool, tuple(self.rows), self.peers, tuple(self.notes))
+
+
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold output of nvbandwidth."""
     kinds = (_VERSION, _TITLE, _SUM)
@@ -36,11 +70,8 @@ def is_text(lines: Sequence[str]) -> bool:
 
 def read_text(lines: list[str], file: str) -> ToolResults:
     """Every matrix of the text; FormatError with the line where one is cut short or its case is not told."""
-    version = next((found[1] for line in lines if (found := _VERSION.search(line))), "")
-    tool = f"nvbandwidth {version}".strip()
-    rows: list[Observation] = []
-    peers: dict[tuple[str, str], bool] = {}
-    notes: list[str] = []
+    version = next((match[1] for line in lines if (match := _VERSION.search(line))), "")
+    found = _Matrices(f"nvbandwidth {version}".strip(), file)
     case = ""
     for at, line in enumerate(lines):
         running = _RUNNING.match(line.strip())
@@ -48,15 +79,13 @@ def read_text(lines: list[str], file: str) -> ToolResults:
             case = running[1]
             why = _no_matrix(lines[at + 1 :])
             if case.startswith("multinode") or why:
-                notes.append(f"{file}: {case} is not read: {why or 'it runs on several nodes'}")
+                found.notes.append(f"{file}: {case} is not read: {why or 'it runs on several nodes'}")
         elif _TITLE.match(line.strip()) and not case.startswith("multinode"):
-            shown, part, cells = _matrix_below(lines, at, case, file)
-            rows += _observations(tool, shown, part, cells, notes, file)
-            _note_peers(shown, cells, peers)
-    if not rows and not peers and not notes:
+            found.add(*_matrix_below(lines, at, case, file))
+    if not found.rows and not found.peers and not found.notes:
         hint = "paste the matrices: SUM lines add up copies that ran one after another, and tell nothing of a path"
         raise FormatError("no matrix of nvbandwidth", location=Location(file, len(lines)), hint=hint)
-    return ToolResults(tool, tuple(rows), peers, tuple(notes))
+    return found.results()
 
 
 def _matrix_below(lines: list[str], at: int, running: str, file: str) -> tuple[str, str, Rows]:
@@ -67,7 +96,7 @@ def _matrix_below(lines: list[str], at: int, running: str, file: str) -> tuple[s
         hint = "keep the line 'Running ...' above it, or the line 'SUM ...' below it"
         raise FormatError(f"which case is '{title}'?", location=Location(file, at + 1), hint=hint)
     part = _PART.search(title)
-    return case, part[1] if part else "", matrix(lines, at + 1, file, None if is_square(case) else 1).cells
+    return case, part[1] if part else "", matrix(lines, at + 1, file, None if _is_square(case) else 1).cells
 
 
 def _no_matrix(below: Sequence[str]) -> str:
@@ -101,25 +130,21 @@ def is_json(data: Any) -> bool:
 def read_json(data: Mapping[str, Any], file: str) -> ToolResults:
     """Every matrix of what `nvbandwidth --json` prints; FormatError names the case that is not as it should be."""
     body = data["nvbandwidth"]
-    tool = f"nvbandwidth {str(body.get('version', '')).lstrip('v')}".strip()
-    rows: list[Observation] = []
-    peers: dict[tuple[str, str], bool] = {}
-    notes = [f"{file}: nvbandwidth says: {body[key]}" for key in ("error", "warning") if body.get(key)]
+    found = _Matrices(f"nvbandwidth {str(body.get('version', '')).lstrip('v')}".strip(), file)
+    found.notes += [f"{file}: nvbandwidth says: {body[key]}" for key in ("error", "warning") if body.get(key)]
     cases = body.get("testcases")
     if not isinstance(cases, list):
-        raise FormatError(
-            "nvbandwidth's JSON without testcases", location=Location(file), hint="; ".join(notes) or WHOLE
-        )
+        hint = "; ".join(found.notes) or WHOLE
+        raise FormatError("nvbandwidth's JSON without testcases", location=Location(file), hint=hint)
     for case in cases:
         name = str(case.get("name", "")) if isinstance(case, dict) else ""
         if not name or "bandwidth_matrix" not in case:
             why = case.get("error", case.get("status", "no status")) if name else "it has no name"
-            notes.append(f"{file}: {name or 'a case'} has no result: {why}")
+            found.notes.append(f"{file}: {name or 'a case'} has no result: {why}")
             continue
         for part, cells in _parts(name, case["bandwidth_matrix"], file):
-            rows += _observations(tool, name, part, cells, notes, file)
-            _note_peers(name, cells, peers)
-    return ToolResults(tool, tuple(rows), peers, tuple(notes))
+            found.add(name, part, cells)
+    return found.results()
 
 
 def _parts(case: str, data: Any, file: str) -> Iterator[tuple[str, Rows]]:
@@ -129,7 +154,7 @@ def _parts(case: str, data: Any, file: str) -> Iterator[tuple[str, Rows]]:
         columns = len(cells[0])
     except (TypeError, ValueError, IndexError):
         raise FormatError(f"the matrix of {case} is not one of numbers", location=Location(file), hint=WHOLE) from None
-    expected = columns if is_square(case) else 1
+    expected = columns if _is_square(case) else 1
     several = len(cells) == 3 * expected and "bidirectional" in case
     if any(len(row) != columns for row in cells) or (len(cells) != expected and not several):
         cause = f"the matrix of {case} has {len(cells)} rows for {columns} columns"
@@ -140,27 +165,80 @@ def _parts(case: str, data: Any, file: str) -> Iterator[tuple[str, Rows]]:
         yield part, cells[number * expected : (number + 1) * expected]
 
 
-def _observations(tool: str, case: str, part: str, cells: Rows, notes: list[str], file: str) -> Iterator[Observation]:
-    columns = len(cells[0])
-    if cell_of(case, part, 0, 0, columns) is None:
-        notes.append(f"{file}: {case} is not read")
-        return
-    peers = case.startswith(("device_to_device", "all_to_one", "one_to_all"))
-    how = {"engine": engine_of(case), "p2p": "on" if peers else ""}
-    scenario = f"{case} {part}".strip()
-    for row, values in enumerate(cells):
-        for column, value in enumerate(values):
-            tool_value = cell_of(case, part, row, column, columns)
-            # Early versions print 0.00 for a GPU with itself; pairs without a number are told by `peers`.
-            missing = is_square(case) and (row == column or value is None)
-            if tool_value is not None and not missing:
-                yield observation(tool, scenario, tool_value, value, how, {})
+def _is_square(case: str) -> bool:
+    """Whether the matrix of a case has a row for each GPU, not one alone."""
+    return case.startswith("device_to_device")
 
 
-def _note_peers(case: str, cells: Rows, peers: dict[tuple[str, str], bool]) -> None:
-    """Pairs without a number are those for which CUDA refuses peer access."""
-    if is_square(case) and len(cells) == len(cells[0]):
-        for row, values in enumerate(cells):
-            for column, value in enumerate(values):
-                if row != column:
-                    peers[(f"gpu{row}", f"gpu{column}")] = value is not None
+def _cell(case: str, part: str, row: int, column: int, count: int) -> ToolValue | None:
+    """What a cell is; `part` is Read1, Write2, Total or nothing, `count` the number of GPUs; None for another case."""
+    kind = case.removesuffix("_ce").removesuffix("_sm")
+    make = _KINDS.get(kind)
+    return make(case, part, row, column, count) if make is not None else None
+
+
+def _host(case: str, _part: str, _row: int, gpu: int, count: int) -> ToolValue:
+    """Between host and one GPU, with the other way or all other GPUs beside it; the first flow is the measured one."""
+    up = case.startswith(("host_to_device", "host_to_all"))
+    peers = [peer for peer in range(count) if peer != gpu] if "all" in case else []
+    flows = []
+    for index in (gpu, *peers):
+        both = [f"host0->gpu{index}", f"gpu{index}->host0"]
+        flows += (both if up else both[::-1])[: 2 if "bidirectional" in case else 1]
+    split = case.endswith("_sm") and "_bidirectional" in case
+    note = "half of what one kernel moved both ways" if split else ""
+    return ToolValue(flows[0], ", ".join(flows), path="host to device" if up else "device to host", note=note)
+
+
+def _peer(case: str, part: str, row: int, column: int, _count: int) -> ToolValue:
+    """Between two GPUs: read cases pull into the row's GPU, write cases push out of it; second parts go back."""
+    read = "_read_" in case
+    forward, back = f"gpu{row}->gpu{column}", f"gpu{column}->gpu{row}"
+    if "bidirectional" not in case:
+        flow = back if read else forward
+        return ToolValue(flow, _flows(read, flow), path="peer")
+    if part == "Total" or (not part and case.endswith("_sm")):
+        flows = _flows(read, forward, back)
+        return ToolValue(f"{forward}, {back}", flows, "total", path="peer", note="the sum of both ways")
+    # Parts with a 1 go from the column to the row in both; before there were parts, the row's own copy was measured.
+    flow = back if part.endswith("1") or (read and not part) else forward
+    return ToolValue(flow, _flows(read, flow, forward if flow == back else back), path="peer")
+
+
+def _star(case: str, _part: str, _row: int, gpu: int, count: int) -> ToolValue:
+    """Between one GPU and all others at once: into it or out of it, as the others' or its own engines do it."""
+    read, out = "_read_" in case, case.startswith(("one_to_all_write", "all_to_one_read"))
+    peers = [peer for peer in range(count) if peer != gpu]
+    flows = [f"gpu{gpu}->gpu{peer}" if out else f"gpu{peer}->gpu{gpu}" for peer in peers]
+    return ToolValue(", ".join(flows), _flows(read, *flows), "total", path="peer")
+
+
+def _chase(case: str, _part: str, row: int, column: int, _count: int) -> ToolValue:
+    """A kernel follows pointers: GPU of the column in host memory, or GPU of the row in memory of the column's."""
+    if case.startswith("host"):
+        flow, path, read = f"host0->gpu{column}", "host to device", False
+    else:
+        flow, path, read = f"gpu{column}->gpu{row}", "peer", True
+    return ToolValue(flow, _flows(read, flow), "chase_latency", "ns", path)
+
+
+def _local(_case: str, _part: str, _row: int, gpu: int, _count: int) -> ToolValue:
+    return ToolValue(f"gpu{gpu}->gpu{gpu}", "", path="GPU memory", note="payload copied within the GPU, counted once")
+
+
+def _flows(read: bool, *flows: str) -> str:
+    return ", ".join(f"{flow} read" if read else flow for flow in flows)
+
+
+_KINDS: dict[str, Callable[[str, str, int, int, int], ToolValue]] = {
+    **{
+        f"{way}{both}_memcpy": _host
+        for way in ("host_to_device", "device_to_host", "host_to_all", "all_to_host")
+        for both in ("", "_bidirectional")
+    },
+    **{f"device_to_device{both}_memcpy_{op}": _peer for both in ("", "_bidirectional") for op in ("read", "write")},
+    **{f"{way}_{op}": _star for way in ("all_to_one", "one_to_all") for op in ("read", "write")},
+    "host_device_latency": _chase,
+    "device_to_device_latency": _chase,
+    "device_local_copy": _local,
+}

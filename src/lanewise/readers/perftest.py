@@ -26,12 +26,11 @@ _HEADS = re.compile(
 _FIELD = re.compile(r'"?([\w.#]+(?: \w+)?)"?\s*:\s*"?([^",{}\n\t]+?)"?\s*(?:,|\t|  |$)')
 _SCALES = {"MB": MIB, "MiB": MIB, "Gb": 1e9 / 8}
 _WORDS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send", "Atomic": "atomic"}
+# By the heads of tables, and by the keys of the JSON.
 _LATENCIES = {
-    "t_typical[usec]": "latency_p50",
-    "99% percentile[usec]": "latency_p99",
-    "99.9% percentile[usec]": "latency_p99.9",
-}
-_JSON_LATENCIES = {"t_typical": "latency_p50", "percentile_99": "latency_p99", "percentile_99.9": "latency_p99.9"}
+    "t_typical[usec]": "latency_p50", "99% percentile[usec]": "latency_p99", "99.9% percentile[usec]": "latency_p99.9",
+    "t_typical": "latency_p50", "percentile_99": "latency_p99", "percentile_99.9": "latency_p99.9",
+}  # fmt: skip
 
 
 def is_text(lines: Sequence[str]) -> bool:
@@ -84,18 +83,16 @@ class _Test:
             flow, flows, metric = f"{forward}, {back}", f"{forward}, {back}", "total" if metric == "goodput" else metric
             note = note or "the sum of both ways"
         how = {"engine": f"RDMA {_WORDS[self.verb]}", "device": self.fields.get("Device", "")}
-        return observation(
-            "perftest",
-            self.name,
-            ToolValue(flow, flows, metric, unit, "network", note),
-            value,
-            how,
-            self.settings(size),
-        )
+        tool_value = ToolValue(flow, flows, metric, unit, "network", note)
+        return observation("perftest", self.name, tool_value, value, how, self.settings(size))
 
-    @property
-    def trip(self) -> str:
-        return "a whole round trip" if self.verb in ("RDMA_Read", "Atomic") else "half a round trip"
+    def latencies(self, figures: Mapping[str, float], size: float) -> Iterator[Observation]:
+        """The percentiles among the figures; the mean where there are none."""
+        trip = "a whole round trip" if self.verb in ("RDMA_Read", "Atomic") else "half a round trip"
+        metrics = {head: metric for head, metric in _LATENCIES.items() if head in figures}
+        means = {head: "latency_mean" for head in ("t_avg[usec]", "t_avg") if head in figures}
+        for head, metric in (metrics or means).items():
+            yield self.observe(metric, "us", figures[head], size, trip)
 
 
 def _loose(line: str) -> str:
@@ -125,11 +122,7 @@ def _row(test: _Test, figures: Mapping[str, float], unit: str) -> Iterator[Obser
     average = figures.get(f"BW average[{unit}/sec]")
     if average is not None:
         yield test.observe("goodput", "GB/s", average * _SCALES.get(unit, MIB) / 1e9, size)
-    for head, metric in _LATENCIES.items():
-        if head in figures:
-            yield test.observe(metric, "us", figures[head], size, test.trip)
-    if "t_avg[usec]" in figures and "t_typical[usec]" not in figures:
-        yield test.observe("latency_mean", "us", figures["t_avg[usec]"], size, test.trip)
+    yield from test.latencies(figures, size)
 
 
 def _read_json(lines: list[str], file: str) -> ToolResults:
@@ -140,19 +133,12 @@ def _read_json(lines: list[str], file: str) -> ToolResults:
     try:
         figures = {key: float(value) for key, value in fields.items() if re.fullmatch(r"-?\d+(\.\d+)?", value)}
         size = figures["MsgSize"]
-        rows = [
-            test.observe(metric, "us", figures[key], size, test.trip)
-            for key, metric in _JSON_LATENCIES.items()
-            if key in figures
-        ]
-        if "t_avg" in figures and not rows:
-            rows.append(test.observe("latency_mean", "us", figures["t_avg"], size, test.trip))
+        rows = [*test.latencies(figures, size)]
         if "BW_average" in figures:
             rows.append(_rate(test, figures["BW_average"], figures["MsgRate"], size))
     except KeyError as error:
-        raise FormatError(
-            f"perftest's JSON lacks {error}", location=Location(file), hint="give the whole file"
-        ) from None
+        cause = f"perftest's JSON lacks {error}"
+        raise FormatError(cause, location=Location(file), hint="give the whole file") from None
     return ToolResults("perftest", tuple(rows))
 
 

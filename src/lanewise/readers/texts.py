@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,11 @@ def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> Tex
     return TextMatrix(corner, tuple(cells), start + 1 + expected)
 
 
+def cells_of(cells: Sequence[Sequence[float | None]]) -> Iterator[tuple[int, int, float | None]]:
+    """Row, column and value of each cell."""
+    return ((row, column, value) for row, values in enumerate(cells) for column, value in enumerate(values))
+
+
 def _heads(line: str) -> tuple[str, int]:
     """What stands before the heads 0, 1, 2, ... and how many there are; none if the line is no line of heads."""
     words = line.split()
@@ -88,6 +94,5 @@ def json_in(text: str, file: str) -> Any:
         hint = "give the whole file that the tool wrote" if cut else "give the file as the tool wrote it"
         raise FormatError(cause, location=Location(file, error.lineno, error.colno), hint=hint) from None
     except RecursionError:
-        raise FormatError(
-            "nested too deeply", location=Location(file), hint="give the file as the tool wrote it"
-        ) from None
+        hint = "give the file as the tool wrote it"
+        raise FormatError("nested too deeply", location=Location(file), hint=hint) from None
