@@ -13,8 +13,8 @@ from in_display_units import observation, sample, shown
 import lanewise
 from lanewise.errors import FormatError, InputError
 from lanewise.perf.flow import parse_flows
-from lanewise.readers.form import ToolResults
 from lanewise.readers.kinds import read_results
+from lanewise.readers.tool_results import ToolResults
 from lanewise.results.codec import run_to_json
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Run

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lanewise.checking.machine_causes import MachineState
     from lanewise.discovery.build import Discovery
     from lanewise.discovery.facts import DumpFacts
-    from lanewise.readers.form import ToolResults
+    from lanewise.readers.tool_results import ToolResults
     from lanewise.results.conditions import PeerState
     from lanewise.results.observation import Observation
     from lanewise.results.run import Run

@@ -34,52 +34,42 @@ _CLASSES = {
 }
 
 
-class _Collector:
-    """Texts and links below one folder, as far as they are wanted and can be read: much of /sys may be closed."""
+def collect(top: Path, file: str) -> Capture:
+    """What lies under `top`, a folder with `sys` (or `/`), without what tells one machine from its twin.
 
-    def __init__(self, top: Path) -> None:
-        self.top = top
-        self.texts: dict[str, bytes] = {}
-        self.links: dict[str, str] = {}
-        self.names: set[str] = set()
+    Only what is wanted and can be read: much of /sys may be closed.
+    """
+    texts: dict[str, bytes] = {}
+    links: dict[str, str] = {}
+    names: set[str] = set()
 
-    def take(self, path: Path) -> None:
-        """One file, one link, or the mere name."""
-        inside = path.relative_to(self.top).as_posix()
-        self.names.add(name_of(inside))
+    def add(path: Path) -> None:
+        inside = path.relative_to(top).as_posix()
+        names.add(name_of(inside))
         with suppress(OSError):
             if path.is_symlink():
                 if LINKS.fullmatch(inside):
-                    self.links[inside] = os.readlink(path)
+                    links[inside] = os.readlink(path)
             elif WANTED.fullmatch(inside) and path.is_file():
                 with path.open("rb") as stream:
-                    self.texts[inside] = stream.read(limit(inside))
+                    texts[inside] = stream.read(limit(inside))
 
-    def follow(self, path: Path, below: tuple[str, ...]) -> None:
-        """A link of a class, and what is wanted of the device that it leads to."""
-        self.take(path)
-        inside = path.relative_to(self.top).as_posix()
-        if path.is_symlink():
-            inside = posixpath.normpath(posixpath.join(posixpath.dirname(inside), os.readlink(path)))
-        home = self.top / inside
-        if inside.startswith("sys/") and home.is_dir():
-            for pattern in below:
-                for file in home.glob(pattern):
-                    self.take(file)
-
-
-def collect(top: Path, file: str) -> Capture:
-    """What lies under `top`, a folder with `sys` (or `/`), without what tells one machine from its twin."""
-    collector = _Collector(top)
     for pattern, below in _CLASSES.items():
         for path in sorted(top.glob(pattern)):
-            collector.follow(path, below)
+            add(path)
+            inside = path.relative_to(top).as_posix()
+            if path.is_symlink():
+                inside = posixpath.normpath(posixpath.join(posixpath.dirname(inside), os.readlink(path)))
+            if inside.startswith("sys/") and (top / inside).is_dir():
+                for wanted in below:
+                    for inner in (top / inside).glob(wanted):
+                        add(inner)
     for pattern in _GLOBS:
         for path in sorted(top.glob(pattern)):
-            collector.take(path)
+            add(path)
     if (top / GROUPS).is_dir():
-        collector.names.add(GROUPS)
-    return clean(Capture(file, collector.texts, collector.links, frozenset(collector.names - {""})))
+        names.add(GROUPS)
+    return clean(Capture(file, texts, links, frozenset(names - {""})))
 
 
 def query_nvml() -> dict[str, Any] | None:

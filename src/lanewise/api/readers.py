@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lanewise.files import read_file
 
 if TYPE_CHECKING:
-    from lanewise.readers.form import ToolResults
+    from lanewise.readers.tool_results import ToolResults
 
 
 def read_results(files: str | Path | Sequence[str | Path]) -> ToolResults:
@@ -18,8 +18,8 @@ def read_results(files: str | Path | Sequence[str | Path]) -> ToolResults:
     lanewise.read_results("p2p.txt").observations; InputError for a file that cannot be read, FormatError with the line
     for one that holds no results of a known tool or is cut short.
     """
-    from lanewise.readers.form import merge
     from lanewise.readers.kinds import read_results as read
+    from lanewise.readers.tool_results import merge
 
     several = [files] if isinstance(files, (str, Path)) else list(files)
     return merge([read(read_file(path), str(path)) for path in several])

@@ -26,7 +26,8 @@ MOST_CAUSES = 3
 _FLOW = re.compile(r"[^\s,]+->[^\s,]+")
 # What measures a kind of path again; all others are the GPUs'.
 _AGAIN = {"host memory": "host", "storage": "storage FILE", "network": "network HOST"}
-Why = dict[int, tuple[Cause, ...]]
+# A row, and what may be behind it, likeliest first.
+Diagnosis = tuple[PathResult, tuple[Cause, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,44 +117,46 @@ def _badness(result: PathResult) -> tuple[int, float]:
 
 
 def _findings(
-    results: Sequence[PathResult],
-    conditions: Conditions,
-    of_machine: tuple[Cause, ...],
-    model: ExpectationModel | None,
+    results: Sequence[PathResult], conditions: Conditions, of_machine: tuple[Cause, ...], model: ExpectationModel | None
 ) -> list[Finding]:
     """The rows that are slow or fast by what explains them, and the faults that explain none."""
-    bad = [result for result in results if result.verdict in (Verdict.SLOW, Verdict.FAST)]
-    why: Why = {id(result): () for result in bad}
-    if model is not None:
-        why = {id(result): causes(Symptom(result, model, conditions, of_machine, results)) for result in bad}
-    findings = [_finding(rows, why[id(rows[0])]) for rows in _grouped(bad, why)]
+    diagnoses: list[Diagnosis] = [
+        (result, causes(Symptom(result, model, conditions, of_machine, results)) if model is not None else ())
+        for result in results
+        if result.verdict in (Verdict.SLOW, Verdict.FAST)
+    ]
+    findings = [_finding(group) for group in _grouped(diagnoses)]
     blamed = {finding.causes[0].key for finding in findings if finding.causes}
     faults = [cause for cause in of_machine if cause.fault and cause.key not in blamed]
     return findings + [Finding("fault", fault.what, (), (fault,), fault.step) for fault in faults]
 
 
-def _grouped(bad: Sequence[PathResult], why: Why) -> list[list[PathResult]]:
+def _grouped(diagnoses: Sequence[Diagnosis]) -> list[list[Diagnosis]]:
     """Rows by their likeliest cause: of causes that are as likely, the one of most rows, then the one that fits best.
 
     Its rows' first cause is that one afterwards; rows without any cause go by their kind of path.
     """
-    groups: list[list[PathResult]] = []
-    remaining = [result for result in bad if why[id(result)]]
+    groups: list[list[Diagnosis]] = []
+    remaining = [(result, ranked) for result, ranked in diagnoses if ranked]
     while remaining:
-        support: dict[tuple[object, ...], list[float]] = defaultdict(list)
-        for result in remaining:
-            for cause in _likeliest(why[id(result)]):
-                support[cause.level, result.verdict, *cause.key].append(cause.distance(result))
-        _, verdict, *key = min(support, key=lambda at: (at[0], -len(support[at]), sum(support[at])))
-        group = [result for result in remaining if result.verdict is verdict and _has(why[id(result)], tuple(key))]
-        for result in group:
-            why[id(result)] = tuple(sorted(why[id(result)], key=lambda cause: cause.key != tuple(key)))
+        support: dict[tuple[int, Verdict, tuple[str, ...]], list[float]] = defaultdict(list)
+        for result, ranked in remaining:
+            for cause in _likeliest(ranked):
+                support[cause.level, result.verdict, cause.key].append(cause.distance(result))
+        _, verdict, key = min(support, key=lambda at: (at[0], -len(support[at]), sum(support[at])))
+        group, rest = [], []
+        for result, ranked in remaining:
+            if result.verdict is verdict and (first := [cause for cause in _likeliest(ranked) if cause.key == key]):
+                group.append((result, (*first, *(cause for cause in ranked if cause.key != key))))
+            else:
+                rest.append((result, ranked))
         groups.append(group)
-        remaining = [result for result in remaining if not any(result is member for member in group)]
-    alone: dict[tuple[object, ...], list[PathResult]] = defaultdict(list)
-    for result in bad:
-        if not why[id(result)]:
-            alone[result.verdict, result.row.path, result.row.metric, result.row.how.get("p2p", "")].append(result)
+        remaining = rest
+    alone: dict[tuple[object, ...], list[Diagnosis]] = defaultdict(list)
+    for result, ranked in diagnoses:
+        if not ranked:
+            row = result.row
+            alone[result.verdict, row.path, row.metric, row.how.get("p2p", "")].append((result, ranked))
     return [*groups, *alone.values()]
 
 
@@ -161,21 +164,17 @@ def _likeliest(ranked: tuple[Cause, ...]) -> list[Cause]:
     return [cause for cause in ranked if cause.level == ranked[0].level]
 
 
-def _has(ranked: tuple[Cause, ...], key: tuple[object, ...]) -> bool:
-    return any(cause.key == key for cause in _likeliest(ranked))
-
-
-def _finding(rows: list[PathResult], ranked: tuple[Cause, ...]) -> Finding:
-    first = rows[0]
+def _finding(group: Sequence[Diagnosis]) -> Finding:
+    rows, (first, ranked) = tuple(result for result, _ in group), group[0]
     if ranked:
         best = ranked[0]
         supposed = not best.evidence and best.predicted is not None and best.key[0] != "link"
         title = f"perhaps {best.what}" if supposed else best.what
-        return Finding(first.verdict.value, title, tuple(rows), ranked[:MOST_CAUSES], best.step)
+        return Finding(first.verdict.value, title, rows, ranked[:MOST_CAUSES], best.step)
     what = "no evidence explains it, and no single change of the model does"
     again = _AGAIN.get(first.row.path, f"gpu --flows '{first.row.flow}'")
     step = f"lanewise measure {again} -o again.json; then lanewise check --from again.json"
-    return Finding(first.verdict.value, what, tuple(rows), (), step)
+    return Finding(first.verdict.value, what, rows, (), step)
 
 
 def _open(results: Sequence[PathResult]) -> list[Finding]:

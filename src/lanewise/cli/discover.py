@@ -24,7 +24,11 @@ def discover(options: DiscoverOptions, json: Json = None) -> None:
     for path in (options.output, options.draw, options.capture):
         if path is not None:
             files.check_writable(path)
-    discovery = _read(options)
+    catalog = api.load_catalog(options.parts)
+    if options.capture is not None:
+        discovery = api.capture(options.capture, options.under_load or None, catalog, options.name)
+    else:
+        discovery = api.discover([*options.from_, *options.dumps], catalog, options.name)
     for text in discovery.contradictions:
         terminal.note(f"contradiction: {text}")
     if options.capture is not None:
@@ -42,15 +46,6 @@ def discover(options: DiscoverOptions, json: Json = None) -> None:
         )
     elif options.output is None and options.capture is None and options.draw is None:
         terminal.out(discovery.text().rstrip("\n"))
-
-
-def _read(options: DiscoverOptions) -> Discovery:
-    from lanewise import api
-
-    catalog = api.load_catalog(options.parts)
-    if options.capture is not None:
-        return api.capture(options.capture, options.under_load or None, catalog, options.name)
-    return api.discover([*options.from_, *options.dumps], catalog, options.name)
 
 
 def _names(discovery: Discovery, device: str) -> str:

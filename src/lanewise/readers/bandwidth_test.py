@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.form import MIB, ToolResults, ToolValue, observation
 from lanewise.readers.texts import WHOLE
+from lanewise.readers.tool_results import MIB, ToolResults, ToolValue, observation
 from lanewise.results.observation import Observation
 
 TOOL = "bandwidthTest"

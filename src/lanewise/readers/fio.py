@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.form import ToolResults, ToolValue, observation
+from lanewise.readers.tool_results import ToolResults, ToolValue, observation
 from lanewise.results.observation import Observation
 
 _SIZE = re.compile(r"(\d+)([kmg]?)i?b?", re.IGNORECASE)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers import bandwidth_test, fio, gdsio, lanewise_json, nvbandwidth, p2p, perftest
-from lanewise.readers.form import ToolResults, merge
 from lanewise.readers.texts import json_in, lines_of
+from lanewise.readers.tool_results import ToolResults, merge
 
 KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, bandwidthTest, fio (JSON), perftest (text, JSON), "

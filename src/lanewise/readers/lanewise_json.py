@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.form import ToolResults
+from lanewise.readers.tool_results import ToolResults
 from lanewise.results.codec import decode, run_from_json
 from lanewise.results.observation import Source
 from lanewise.results.run_1 import row_2

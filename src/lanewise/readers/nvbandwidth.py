@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.form import ToolResults, ToolValue, observation
 from lanewise.readers.texts import WHOLE, cells_of, matrix
+from lanewise.readers.tool_results import ToolResults, ToolValue, observation
 from lanewise.results.observation import Observation
 
 Rows = Sequence[Sequence[float | None]]

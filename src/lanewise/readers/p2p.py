@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.form import ToolResults, ToolValue, observation
 from lanewise.readers.texts import WHOLE, TextMatrix, cells_of, matrix
+from lanewise.readers.tool_results import ToolResults, ToolValue, observation
 from lanewise.results.observation import Observation
 
 TOOL = "p2pBandwidthLatencyTest"

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.form import MIB, ToolResults, ToolValue, observation
 from lanewise.readers.texts import WHOLE
+from lanewise.readers.tool_results import MIB, ToolResults, ToolValue, observation
 from lanewise.results.observation import Observation
 
 _TITLE = re.compile(
