@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lanewise._native import CudaFlow as Flow
 from lanewise._native import ProbeFailure
 
 GIB = 2**30
@@ -23,19 +24,6 @@ class Device:
     @property
     def pci(self) -> str:
         return f"0000:{0x1B + self.ordinal:02x}:00.0"
-
-
-@dataclass(frozen=True)
-class Flow:
-    src: int
-    dst: int
-    bytes: int
-    copies: int
-    node: int = -1
-    sm: bool = False
-    read: bool = False
-    p2p: bool = True
-    duplex: bool = False
 
 
 @dataclass
@@ -64,7 +52,6 @@ class Cuda:
     open: int = 0
     holds_staged: bool = True
     chased: list[tuple[int, int, int]] = field(default_factory=list)
-    flow = Flow
 
     @property
     def devices(self) -> list[Device]:

@@ -75,19 +75,13 @@ def compare_systems(run: Run | str | Path, left: str, right: str) -> Comparison:
     Where rows are called after their systems, the rows of a table and metric are matched in their order.
     """
     from lanewise.results import compare as lay
-    from lanewise.results.observation import Source
 
     loaded = run_of(run)
     names = {row.system for study in loaded.studies for row in study.rows}
     for name in (left, right):
         if name not in names:
             raise unknown_name("system of this run", name, names)
-    comparison = lay.compare_systems(loaded, left, right)
-    if comparison.pairs:
-        return comparison
-    rows = lay.rows_of(loaded, Source.PREDICTED)
-    left_rows, right_rows = ([row for row in rows if row.system == name] for name in (left, right))
-    return lay.compare(left_rows, right_rows, (left, right), frozenset({"system", "scenario"}))
+    return lay.compare_systems(loaded, left, right)
 
 
 def accuracy(run: Run | str | Path) -> str:

@@ -13,6 +13,10 @@ from lanewise.options.sampling import SamplingRule
 
 MODES = ("direct", "cached", "bounce", "cuFile")
 ENGINES = ("auto", "io_uring", "psync")
+_NOT_INTO = {
+    "cuFile": "cuFile reads into GPU memory, not into that of the host",
+    "direct": "the kernel reads into host memory only; straight into a GPU it is cuFile that reads",
+}
 _SMALLEST_IO = 512
 _MOST_IN_FLIGHT = 32_768
 _MOST_PIECES = 65_536  # a completion queue of io_uring holds no more
@@ -158,14 +162,7 @@ def _check_modes(options: MeasureStorageOptions) -> None:
         if mode not in MODES:
             raise unknown_name("mode", mode, MODES)
         if mode not in options.possible_modes:
-            raise InputError(_why_not(mode, options), hint=f"use --modes {','.join(options.possible_modes)}")
+            reason = f"writing has no mode '{mode}'" if options.write else _NOT_INTO[mode]
+            raise InputError(reason, hint=f"use --modes {','.join(options.possible_modes)}")
     if options.write and options.target.gpu is not None:
         raise InputError("writing starts in host memory", hint="leave --to away")
-
-
-def _why_not(mode: str, options: MeasureStorageOptions) -> str:
-    if options.write:
-        return f"writing has no mode '{mode}'"
-    if mode == "cuFile":
-        return "cuFile reads into GPU memory, not into that of the host"
-    return "the kernel reads into host memory only; straight into a GPU it is cuFile that reads"

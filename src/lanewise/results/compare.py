@@ -144,7 +144,13 @@ def compare_runs(left: Run, right: Run, names: tuple[str, str] = ("left", "right
     parts = [compare(rows_of(left, source), rows_of(right, source), names) for source in sources]
     keys = dict.fromkeys([*left.machine, *right.machine])
     sides = ((key, left.machine.get(key, ""), right.machine.get(key, "")) for key in keys)
-    return replace(_joined(names, parts), conditions=tuple(side for side in sides if side[1] != side[2]))
+    return Comparison(
+        *names,
+        pairs=tuple(pair for part in parts for pair in part.pairs),
+        only_left=tuple(row for part in parts for row in part.only_left),
+        only_right=tuple(row for part in parts for row in part.only_right),
+        conditions=tuple(side for side in sides if side[1] != side[2]),
+    )
 
 
 def compare_sources(run: Run, left: Source = Source.PUBLISHED, right: Source = Source.PREDICTED) -> Comparison:
@@ -152,11 +158,17 @@ def compare_sources(run: Run, left: Source = Source.PUBLISHED, right: Source = S
     return compare(rows_of(run, left), rows_of(run, right), (left.value, right.value))
 
 
-def compare_systems(run: Run, left: str, right: str, source: Source = Source.PREDICTED) -> Comparison:
-    """The same scenarios on two systems of one run, laid side by side."""
-    rows = rows_of(run, source)
+def compare_systems(run: Run, left: str, right: str) -> Comparison:
+    """The same scenarios on two systems of one run, laid side by side.
+
+    Where rows are called after their systems, the rows of a table and metric are matched in their order.
+    """
+    rows = rows_of(run, Source.PREDICTED)
     left_rows, right_rows = ([row for row in rows if row.system == name] for name in (left, right))
-    return compare(left_rows, right_rows, (left, right), frozenset({"system"}))
+    comparison = compare(left_rows, right_rows, (left, right), frozenset({"system"}))
+    if comparison.pairs:
+        return comparison
+    return compare(left_rows, right_rows, (left, right), frozenset({"system", "scenario"}))
 
 
 def rows_of(run: Run, source: Source) -> tuple[Observation, ...]:
@@ -182,16 +194,9 @@ def _as_row(row: Observation, source: Source) -> Observation | None:
     )  # fmt: skip
     if source is Source.PUBLISHED and row.published is not None:
         return replace(bare, value=row.published)
-    if source is Source.MEASURED and row.measured is not None:
-        measured = row.measured
+    if source is Source.MEASURED and (own := row.measured) is not None:
         return replace(
-            bare,
-            value=measured.value,
-            low=measured.low,
-            high=measured.high,
-            samples=measured.samples,
-            how=measured.how,
-            note=measured.note,
+            bare, value=own.value, low=own.low, high=own.high, samples=own.samples, how=own.how, note=own.note
         )
     return None
 
@@ -215,13 +220,3 @@ def service_rows(result: ServiceResult, study: str = "") -> tuple[Observation, .
         )
         for metric, value, unit, low, high in metrics
     )  # fmt: skip
-
-
-def _joined(names: tuple[str, str], parts: list[Comparison]) -> Comparison:
-    return Comparison(
-        names[0],
-        names[1],
-        tuple(pair for part in parts for pair in part.pairs),
-        tuple(row for part in parts for row in part.only_left),
-        tuple(row for part in parts for row in part.only_right),
-    )

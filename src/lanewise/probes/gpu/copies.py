@@ -63,7 +63,7 @@ def copies(measurement: Measurement, gpus: Gpus, options: MeasureGpuOptions) -> 
     if not reason:
         duplex = duplex_flows(measurement.flows, sizes)
         native = [
-            getattr(gpus.cuda, "flow", CudaFlow)(
+            CudaFlow(
                 src=gpus.ordinal(flow.src), dst=gpus.ordinal(flow.dst), bytes=size, copies=count or PILOT,
                 node=gpus.node(flow), sm=flow.sm, read=flow.read, p2p=flow.p2p, duplex=i in duplex,
             )
