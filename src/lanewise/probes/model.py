@@ -124,7 +124,8 @@ def _copy_value(metric: str, prediction: Prediction) -> tuple[float, float | Non
     if metric == "link_share":
         return _link_share(prediction), None, None
     if metric == "root_ports":
-        return _at_root_ports(prediction), None, None
+        cpus = set(prediction.system.of_kind(Kind.CPU))
+        return max((load for ends, load in prediction.loads.items() if cpus & set(ends)), default=0.0), None, None
     busiest = max(prediction.raw, key=lambda link: prediction.raw[link])
     raw = prediction.raw[busiest]
     return (raw if metric == "raw" else raw / prediction.loads[busiest]), None, None
@@ -156,11 +157,6 @@ def path_kind(system: System, route: Route) -> str:
     if kinds == (Kind.GPU, Kind.CPU):
         return "device to host"
     return "peer, staged" if route.via is Via.STAGED else f"peer {route.cls}"
-
-
-def _at_root_ports(prediction: Prediction) -> float:
-    cpus = set(prediction.system.of_kind(Kind.CPU))
-    return max((load for ends, load in prediction.loads.items() if cpus & set(ends)), default=0.0)
 
 
 def _link_share(prediction: Prediction) -> float:

@@ -62,7 +62,7 @@ class Probe(Protocol[PlanT, ValueT]):
     def source(self) -> Source:
         """What its values are: predicted or measured."""
 
-    def run(self, plan: PlanT) -> Iterator[ValueT]:
+    def run(self, plan: PlanT, /) -> Iterator[ValueT]:
         """The values, each as soon as it is known; closing the iterator frees what the probe holds."""
 
 
