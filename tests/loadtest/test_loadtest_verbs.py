@@ -37,7 +37,7 @@ Ask = Callable[..., Told]
 
 
 @pytest.fixture
-def query_gpus(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+def ask(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     """`lanewise loadtest ...` in an empty folder: exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
 
