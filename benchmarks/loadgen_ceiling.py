@@ -28,7 +28,8 @@ from lanewise.errors import CannotMeasure
 from lanewise.loadtest import detail_log, memory_budget
 from lanewise.loadtest.load_run import LoadGenResult, LoadRunner, LoadSpec
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup
-from lanewise.loadtest.selftest import MODES, CeilingSearch, GeneratorCeiling, ceilings, null_runner
+from lanewise.loadtest.selftest import MODES, GeneratorCeiling, ceilings, null_runner
+from lanewise.options.loadtest import SelftestOptions
 
 WAYS = {"through a thread": "thread", "within the call": "call"}  # of answers, as bare_loadgen.cpp calls them
 TRIES = 3
@@ -95,19 +96,19 @@ class Replay:
         return found
 
 
-def search(runners: Mapping[Key, LoadRunner], effort: CeilingSearch, mode: str) -> dict[Key, kept.Record]:
+def search(runners: Mapping[Key, LoadRunner], options: SelftestOptions) -> dict[Key, kept.Record]:
     """Every runner's ceiling by the self-test's rule, with all rates tried; one run of each by turns."""
     replays = {key: Replay() for key in runners}
     found: dict[Key, GeneratorCeiling] = {}
     while len(found) < len(runners):
         for key in (key for key in runners if key not in found):
             try:
-                (found[key],) = ceilings(replays[key], effort, (mode,))
+                (found[key],) = ceilings(replays[key], options)
             except Unknown as missing:
                 (load,) = missing.args
                 replays[key].known[load] = outcome = tried(runners[key], load)
                 verdict = outcome if isinstance(outcome, CannotMeasure) else "VALID" if outcome.valid else "not valid"
-                print(f"{mode}, {', '.join(key)}: {load.qps:,.0f} queries/s {verdict}", file=sys.stderr)
+                print(f"{options.modes[0]}, {', '.join(key)}: {load.qps:,.0f} queries/s {verdict}", file=sys.stderr)
     return {key: told(each, replays[key]) for key, each in found.items()}
 
 
@@ -125,9 +126,9 @@ def rates(folder: Path, program: Path, seconds: float) -> list[kept.Record]:
     for way, name in WAYS.items():
         runners["ours", way] = null_runner(folder, at_once=name == "call")
         runners["bare", way] = Bare(program, name, folder)
-    effort, rows = CeilingSearch(start=100_000.0, seconds=seconds, tries=TRIES), []
+    rows = []
     for mode in MODES:
-        found = search(runners, effort, mode)
+        found = search(runners, SelftestOptions((mode,), start=100_000.0, seconds=seconds, tries=TRIES))
         rows += [{"answers": way, "mode": mode, "ratio": found["ours", way]["qps"] / found["bare", way]["qps"],
                   **{who: found[who, way] for who in ("ours", "bare")}} for way in WAYS]  # fmt: skip
     return rows
@@ -137,7 +138,7 @@ def told(ceiling: GeneratorCeiling, replay: Replay) -> kept.Record:
     """A ceiling as JSON can hold it, and what each run gave."""
     runs = [{"qps": load.qps, "seed": load.seed, "valid": each.valid, "p99": each.latency.get("p99")}
             for load, each in replay.known.items() if isinstance(each, LoadGenResult)]  # fmt: skip
-    return asdict(ceiling) | {"failed": ceiling.failed if ceiling.failed < float("inf") else None, "tried": runs}
+    return asdict(ceiling) | {"tried": runs}
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from lanewise.errors import CannotMeasure
 from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
-from lanewise.loadtest.selftest import CeilingSearch, ceilings
+from lanewise.loadtest.selftest import ceilings
+from lanewise.options.loadtest import SelftestOptions
 
 
 class Limited:
@@ -29,33 +30,33 @@ class Limited:
 
 @given(st.floats(1e3, 1e8), st.floats(0.01, 0.2))
 def test_the_ceiling_is_found_within_the_gap_asked_for(limit, precision):
-    (found,) = ceilings(Limited(limit), CeilingSearch(start=1e3, precision=precision), ("plain",))
+    (found,) = ceilings(Limited(limit), SelftestOptions(("plain",), start=1e3, precision=precision))
     assert found.qps <= limit < found.failed
     assert found.failed - found.qps <= precision * found.failed
 
 
 def test_a_ceiling_below_the_first_rate_is_found_too():
-    (found,) = ceilings(Limited(700.0), CeilingSearch(start=50_000.0), ("plain",))
+    (found,) = ceilings(Limited(700.0), SelftestOptions(("plain",), start=50_000.0))
     assert found.qps <= 700.0 < found.failed
     assert found.failed <= 1.06 * found.qps
 
 
 def test_one_disturbed_run_does_not_decide():
-    (found,) = ceilings(Limited(1e6, disturbed=(1, 3)), CeilingSearch(start=1e3), ("plain",))
+    (found,) = ceilings(Limited(1e6, disturbed=(1, 3)), SelftestOptions(("plain",), start=1e3))
     assert found.qps > 0.95e6
 
 
 def test_a_ceiling_beyond_what_memory_allows_is_marked():
-    (found,) = ceilings(Limited(1e9, room=1e6), CeilingSearch(start=1e3), ("coalesced",))
+    (found,) = ceilings(Limited(1e9, room=1e6), SelftestOptions(("coalesced",), start=1e3))
     assert found.qps > 0.5e6
     assert found.note == "not tried further: no memory"
     with pytest.raises(CannotMeasure, match="no memory"):
-        list(ceilings(Limited(1e9, room=1.0), CeilingSearch(start=1e3)))
+        list(ceilings(Limited(1e9, room=1.0), SelftestOptions(start=1e3)))
 
 
 def test_a_host_that_reaches_nothing_is_an_error():
     with pytest.raises(CannotMeasure, match="not even"):
-        list(ceilings(Limited(0.0), CeilingSearch()))
+        list(ceilings(Limited(0.0), SelftestOptions()))
 
 
 def test_selftest_gives_json_and_says_what_it_tries(loadgen, lanewise):

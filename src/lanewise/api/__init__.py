@@ -22,7 +22,7 @@ from lanewise.api.loading import (
     ready_workloads,
     system_from,
 )
-from lanewise.api.loadtest import loadtest_peak, loadtest_run
+from lanewise.api.loadtest import loadtest_peak, loadtest_run, loadtest_selftest
 from lanewise.api.measure import measure_gpu, measure_host, measure_network, measure_storage
 from lanewise.api.provenance import doctor
 from lanewise.api.readers import read_results
@@ -36,7 +36,6 @@ from lanewise.api.runs import (
     render_report,
     save_run,
 )
-from lanewise.api.selftest import loadtest_selftest
 from lanewise.api.services import peak, predict_service, serve, simulate, trace
 from lanewise.api.speed import finish_times, matrix, predict
 from lanewise.api.studies import calibrate, new_study, run_studies

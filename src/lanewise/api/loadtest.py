@@ -8,18 +8,20 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from lanewise.errors import InputError
+from lanewise.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from lanewise.loadtest.load_run import LoadGenResult
     from lanewise.loadtest.loadgen import Tick
     from lanewise.loadtest.peak import PeakResult, SearchProgress
+    from lanewise.loadtest.selftest import GeneratorCeiling
     from lanewise.loadtest.session import LoadTestSession
     from lanewise.loadtest.single_run import SingleRun
     from lanewise.loadtest.system import SystemStatistics
-    from lanewise.options.loadtest import PeakOptions, RunOptions
+    from lanewise.options.loadtest import PeakOptions, RunOptions, SelftestOptions
 
 Say = Callable[[str], object]
 TRACED = 2000  # batches of a run that a trace shows
@@ -169,6 +171,32 @@ def loadtest_run(
 
         save_run(as_measured_run(as_samples(result, size)), options.output)
     return result
+
+
+def loadtest_selftest(
+    options: SelftestOptions | None = None, *, say: Say = lambda _: None
+) -> Iterator[GeneratorCeiling]:
+    """The largest rate (queries/s) that LoadGen issues on this host within the bound, of each mode, as it is measured.
+
+    Rates double from `start`, then the gap is halved down to `precision`. Raises MissingDependency without LoadGen and
+    CannotMeasure where not even `start` is reached.
+    """
+    from lanewise.loadtest import selftest
+    from lanewise.options.loadtest import SelftestOptions
+
+    options = options or SelftestOptions()
+    for mode in options.modes:
+        if mode not in selftest.MODES:
+            raise unknown_name("mode", mode, selftest.MODES)
+    if not options.modes or not options.bound > 0.0:
+        raise InputError("a self-test needs a mode and a bound above 0", hint="--modes plain,coalesced --bound '15 ms'")
+
+    def measure(options: SelftestOptions) -> Iterator[GeneratorCeiling]:
+        with TemporaryDirectory(prefix="lanewise-selftest-") as scratch:
+            runner = selftest.null_runner(options.logs or Path(scratch), options.at_once)
+            yield from selftest.ceilings(runner, options, say)
+
+    return measure(options)
 
 
 @contextmanager

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lanewise.errors import CannotMeasure
 from lanewise.loadtest.load_run import LoadGenResult, LoadRunner, LoadSpec
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup, needs_loadgen
+from lanewise.options.loadtest import SelftestOptions
 from lanewise.serving.verdict import minimum_queries
 
 PLAIN, COALESCED = "plain", "coalesced"
@@ -24,30 +25,18 @@ _LATE = 10  # queries that may be late in the shortest run
 
 @dataclass(frozen=True, slots=True)
 class GeneratorCeiling:
-    """The largest valid rate of a mode in queries/s, and the least that was not (inf: none tried failed).
+    """The largest valid rate of a mode in queries/s, and the least that was not (None: none tried failed).
 
     Of the run at the ceiling: `latency`, and `lag`, how late queries were issued; in s.
     """
 
     mode: str
     qps: float
-    failed: float
+    failed: float | None
     runs: int
     latency: Mapping[str, float] = field(default_factory=dict)
     lag: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CeilingSearch:
-    """How a ceiling is looked for: the first rate, length of a run in s, `tries` of each rate, gap at the end."""
-
-    start: float = 50_000.0
-    seconds: float = 2.0
-    tries: int = 2
-    precision: float = 0.05
-    bound: float = 0.015
-    percentile: float = 0.99
 
 
 def null_runner(folder: Path, at_once: bool = False) -> LoadGenRunner:
@@ -59,27 +48,24 @@ def null_runner(folder: Path, at_once: bool = False) -> LoadGenRunner:
 
 
 def ceilings(
-    runner: LoadRunner,
-    effort: CeilingSearch,
-    modes: tuple[str, ...] = MODES,
-    say: Callable[[str], object] = lambda _: None,
+    runner: LoadRunner, options: SelftestOptions, say: Callable[[str], object] = lambda _: None
 ) -> Iterator[GeneratorCeiling]:
     """The ceiling of each mode, as it is found; `say` hears of every run."""
-    for mode in modes:
-        yield _search(runner, effort, mode, say)
+    for mode in options.modes:
+        yield _search(runner, options, mode, say)
 
 
-def holds(runner: LoadRunner, effort: CeilingSearch, mode: str, rate: float) -> bool:
-    """Whether one of some runs at a rate is VALID on a system that answers at once; CannotMeasure without memory."""
-    return _attempt(runner, effort, mode, rate)[0].valid
+def holds(runner: LoadRunner, load: LoadSpec) -> bool:
+    """Whether one of some runs is VALID on a system that answers at once; CannotMeasure without memory."""
+    return _attempt(runner, load, SelftestOptions().tries)[0].valid
 
 
 def doubt(folder: Path, load: LoadSpec) -> str:
     """What to doubt of a Server load: that the generator alone does not hold twice its rate; '' where it does."""
     twice = load.qps / FLAGGED_ABOVE
-    effort = CeilingSearch(bound=load.bound, percentile=load.percentile)
     try:
-        if holds(null_runner(folder), effort, COALESCED if load.coalesce else PLAIN, twice):
+        short = _load(twice, SelftestOptions(bound=load.bound), load.percentile, load.coalesce)
+        if holds(null_runner(folder), short):
             return ""
     except (CannotMeasure, KeyboardInterrupt) as error:  # the result is there: it is not lost for this
         why = error.cause if isinstance(error, CannotMeasure) else "interrupted"
@@ -90,12 +76,12 @@ def doubt(folder: Path, load: LoadSpec) -> str:
     )
 
 
-def _search(runner: LoadRunner, effort: CeilingSearch, mode: str, say: Callable[[str], object]) -> GeneratorCeiling:
+def _search(runner: LoadRunner, options: SelftestOptions, mode: str, say: Callable[[str], object]) -> GeneratorCeiling:
     low, high, best, runs, note = 0.0, math.inf, None, 0, ""
-    rate = effort.start
-    while high - low > effort.precision * high or math.isinf(high):
+    rate = options.start
+    while high - low > options.precision * high or math.isinf(high):
         try:
-            run, attempts = _attempt(runner, effort, mode, rate)
+            run, attempts = _attempt(runner, _load(rate, options, coalesce=mode == COALESCED), options.tries)
         except CannotMeasure as error:
             if best is None:
                 raise
@@ -112,19 +98,20 @@ def _search(runner: LoadRunner, effort: CeilingSearch, mode: str, say: Callable[
             f"not even {rate:,.0f} queries/s were valid on a system that does nothing",
             hint="let nothing else run on this machine, or give a larger --bound",
         )
-    return GeneratorCeiling(mode, low, high, runs, best.latency, best.lag, note)
+    return GeneratorCeiling(mode, low, high if math.isfinite(high) else None, runs, best.latency, best.lag, note)
 
 
-def _attempt(runner: LoadRunner, effort: CeilingSearch, mode: str, rate: float) -> tuple[LoadGenResult, int]:
-    """The first valid run of some at a rate, else the last one; something else on the machine may disturb one."""
-    enough = minimum_queries(_LATE, effort.percentile)
-    for attempt in range(1, effort.tries + 1):
-        run = runner.run(
-            LoadSpec(
-                qps=rate, seconds=effort.seconds, queries=enough, bound=effort.bound, percentile=effort.percentile,
-                seed=attempt, coalesce=mode == COALESCED,
-            )
-        )  # fmt: skip
+def _load(rate: float, options: SelftestOptions, percentile: float = 0.99, coalesce: bool = False) -> LoadSpec:
+    return LoadSpec(
+        qps=rate, seconds=options.seconds, queries=minimum_queries(_LATE, percentile), bound=options.bound,
+        percentile=percentile, coalesce=coalesce,
+    )  # fmt: skip
+
+
+def _attempt(runner: LoadRunner, load: LoadSpec, tries: int) -> tuple[LoadGenResult, int]:
+    """The first valid run of some of a load, else the last one; something else on the machine may disturb one."""
+    for attempt in range(1, tries + 1):
+        run = runner.run(replace(load, seed=attempt))
         if run.valid:
             break
     return run, attempt

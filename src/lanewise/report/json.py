@@ -267,18 +267,6 @@ def studies(forms: Sequence[tuple[str, StudyForm]]) -> list[dict[str, Any]]:
     return [{"name": n, "title": f.title, "rows": len(f.rows), "source": f.source} for n, f in forms]
 
 
-@json_document("loadtest-selftest", "modes")
-def ceilings(modes: Sequence[Any]) -> list[dict[str, Any]]:
-    """The load generator's own limits."""
-    return [
-        {
-            "mode": c.mode, "qps": c.qps, "failed": c.failed if math.isfinite(c.failed) else None, "runs": c.runs,
-            "latency": c.latency, "lag": c.lag, "note": c.note,
-        }
-        for c in modes
-    ]  # fmt: skip
-
-
 @json_document("measure", "rows")
 def measured_rows(rows: Sequence[Observation]) -> Sequence[Observation]:
     """What was measured, a row an observation."""

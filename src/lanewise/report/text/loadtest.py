@@ -82,14 +82,14 @@ def render_notes(notes: Sequence[str], logs: Sequence[str], screen: Screen = PIP
     return "\n".join([*(screen.wrap(f"note: {note}", 6) for note in notes), *(f"logs: {folder}" for folder in logs)])
 
 
-def render_ceilings(ceilings: Sequence[Mapping[str, Any]], screen: Screen = PIPE) -> str:
+def render_ceilings(data: Mapping[str, Any], screen: Screen = PIPE) -> str:
     """The load generator's own limits, one line a mode."""
     table = Table([
         Column("mode"), *number_columns("largest valid", "not valid", unit="queries/s"), *number_columns("p50", drop=2),
         *number_columns("p99"), *number_columns("lag p99", drop=1), *number_columns("runs", drop=3),
         Column("note", wrap=True),
     ])  # fmt: skip
-    for mode in ceilings:
+    for mode in data["modes"]:
         failed = f"{mode['failed']:,.0f}" if mode["failed"] is not None else ""
         times = (mode["latency"].get("p50"), mode["latency"].get("p99"), mode["lag"].get("p99"))
         table.add(mode["mode"], f"{mode['qps']:,.0f}", failed, *(units.readable(time, "s", 3) for time in times),
