@@ -56,11 +56,11 @@ def _native() -> str:
     return str(core.__file__).rpartition("/")[2]
 
 
-def _module(name: str) -> str:
+def _module(package: str, module: str = "") -> str:
     from importlib.metadata import version
 
-    __import__(name)
-    return version(name)
+    __import__(module or package)
+    return version(package)
 
 
 def _library(name: str) -> str:
@@ -98,12 +98,6 @@ def _torch() -> str:
 
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     return f"{torch.__version__}: {f'CUDA, {gpus} GPUs' if gpus else 'no CUDA here'}"
-
-
-def _pillow() -> str:
-    from PIL import Image
-
-    return str(Image.__version__)
 
 
 def _nvidia_fs() -> str:
@@ -160,6 +154,6 @@ _LOOKS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("onnxruntime", _onnxruntime, "loadtest has no onnxruntime engine: pip install onnxruntime"),
     ("onnx", lambda: _module("onnx"), "loadtest builds no models of its own for onnxruntime: pip install onnx"),
     ("torch", _torch, "loadtest has no torch engine: pip install torch"),
-    ("pillow", _pillow, "loadtest reads no folders of images: pip install pillow"),
+    ("pillow", lambda: _module("pillow", "PIL.Image"), "loadtest reads no folders of images: pip install pillow"),
     ("SimGrid", _simgrid, "the benchmark against SimGrid is skipped; no verb needs it"),
 )

@@ -37,10 +37,21 @@ from lanewise.api.runs import (
     save_run,
 )
 from lanewise.api.services import peak, predict_service, serve, simulate, trace
-from lanewise.api.speed import finish_times, matrix, predict
 from lanewise.api.studies import calibrate, new_study, run_studies
 from lanewise.api.sweep import as_sweep_run, loadtest_sweep, loadtest_training, sweep_data
-from lanewise.api.systems import all_routes, attach, class_matrix, detach, draw, peers, plan, route
+from lanewise.api.systems import (
+    all_routes,
+    attach,
+    class_matrix,
+    detach,
+    draw,
+    finish_times,
+    matrix,
+    peers,
+    plan,
+    predict,
+    route,
+)
 from lanewise.catalog import write_parts
 
 __all__ = [

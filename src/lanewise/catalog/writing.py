@@ -39,16 +39,10 @@ def _blocks(part: Part) -> list[dict[str, object]]:
     for key, figure in part.figures.items():
         shared = (figure.source, figure.condition, figure.basis)
         groups.setdefault(shared, {})[key] = _value(figure)
-    return [_block(shared, figures) for shared, figures in groups.items()]
-
-
-def _block(shared: tuple[str, str, str], figures: dict[str, object]) -> dict[str, object]:
-    source, condition, basis = shared
-    block: dict[str, object] = {"source": source, "basis": basis}
-    if condition:
-        block["condition"] = condition
-    block["figures"] = figures
-    return block
+    return [
+        {"source": source, "basis": basis, **({"condition": condition} if condition else {}), "figures": figures}
+        for (source, condition, basis), figures in groups.items()
+    ]
 
 
 def _value(figure: Figure) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import combinations, pairwise, product
 from typing import TYPE_CHECKING
 
@@ -37,30 +37,18 @@ ENDS: dict[LinkKind, tuple[frozenset[Kind], str]] = {
 PAYLOADS = (128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0)
 
 
-@dataclass(frozen=True, slots=True)
-class LinkEntry:
-    """What one entry says about all its links, as SI."""
-
-    entry: LinkForm
-    index: int
-    rate: float | None
-    max_payload: float | None
-    length: float | None
-    port: str
-    bridge: str
-
-
 def read_links(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> list[Link]:
     """All links in the order of the description, `auto` settled from the parts; problems go to the scope."""
     links: list[Link] = []
     for index, entry in enumerate(form.links):
         with scope.problems.at(scope.document.location("links", index)):
             if scope.included(entry.when):
-                medium = _only(entry, MEDIA, "says no speed", "pcie: gen4 x16")
-                shared = _words(entry, index, scope)
+                kind = LinkKind(_only(entry, MEDIA, "says no speed", "pcie: gen4 x16"))
+                shared = _shared(entry, index, kind, scope)
                 for a, b in _ends(entry, index, scope):
-                    _check_ends(a, b, LinkKind(medium), devices)
-                    links.append(_link(a, b, LinkKind(medium), shared, devices, scope))
+                    _check_ends(a, b, kind, devices)
+                    with error_location(scope.document.location("links", index, kind.value)):
+                        links.append(_link(replace(shared, a=a, b=b), getattr(entry, kind.value), devices, scope))
     return links
 
 
@@ -113,7 +101,9 @@ def _check_ends(a: str, b: str, kind: LinkKind, devices: Mapping[str, Device]) -
         raise Contradiction(f"{cause}: no socket link joins them", hint="join hosts with network: or fabric:")
 
 
-def _words(entry: LinkForm, index: int, scope: Scope) -> LinkEntry:
+def _shared(entry: LinkForm, index: int, kind: LinkKind, scope: Scope) -> Link:
+    """What one entry says about all its links, but for their ends and their speed."""
+
     def quantity(name: str, unit: str) -> float | None:
         stated = getattr(entry, name)
         if stated is None:
@@ -126,42 +116,34 @@ def _words(entry: LinkForm, index: int, scope: Scope) -> LinkEntry:
         location = scope.document.location("links", index, "max_payload")
         sizes = ", ".join(f"{size:.0f}" for size in PAYLOADS)
         raise FormatError(f"PCIe has no max payload of {payload:g} B", location=location, hint=f"one of {sizes} B")
-    return LinkEntry(
-        entry=entry,
-        index=index,
+    return Link(
+        a="",
+        b="",
+        kind=kind,
         rate=quantity("rate", "B/s"),
-        max_payload=payload,
-        length=quantity("length", "m"),
         port=scope.text(entry.port or ""),
         bridge=scope.text(entry.bridge or ""),
+        max_payload=payload,
+        length=quantity("length", "m"),
+        location=scope.location("links", index),
     )
 
 
-def _link(a: str, b: str, kind: LinkKind, shared: LinkEntry, devices: Mapping[str, Device], scope: Scope) -> Link:
-    at_cpu = kind is LinkKind.PCIE and Kind.CPU in (devices[a].kind, devices[b].kind)
-    if (shared.port or shared.bridge) and not at_cpu:
-        cause = f"'{a}' to '{b}' has no root port"
-        raise Contradiction(cause, hint="port: and bridge: go with a PCIe link at a CPU; take them out")
-    link = Link(
-        a=a,
-        b=b,
-        kind=kind,
-        rate=shared.rate,
-        port=shared.port,
-        bridge=shared.bridge,
-        max_payload=shared.max_payload,
-        length=shared.length,
-        location=scope.location("links", shared.index),
-    )
-    with error_location(scope.document.location("links", shared.index, kind.value)):
-        stated = getattr(shared.entry, kind.value)
-        parts = (_part(devices[a], scope), _part(devices[b], scope))
-        if kind in (LinkKind.PCIE, LinkKind.FABRIC):
-            return pcie_speed(link, speeds.read_pcie(scope.text(stated)), parts)
-        if kind is LinkKind.NETWORK:
-            return network_speed(link, scope.text(stated), parts)
-        auto = isinstance(stated, str) and stated.strip() == speeds.AUTO
-        return bonded(link, None if auto else scope.whole(stated), parts)
+def _link(link: Link, stated: int | str, devices: Mapping[str, Device], scope: Scope) -> Link:
+    """The link with the speed or the count that is stated; Contradiction where its ends do not allow it."""
+    a, b = devices[link.a], devices[link.b]
+    at_cpu = link.kind is LinkKind.PCIE and Kind.CPU in (a.kind, b.kind)
+    if (link.port or link.bridge) and not at_cpu:
+        cause = f"'{link.a}' to '{link.b}' has no root port"
+        hint = "port: and bridge: go with a PCIe link at a CPU; take them out"
+        raise Contradiction(cause, location=link.location, hint=hint)
+    parts = (_part(a, scope), _part(b, scope))
+    if link.kind in (LinkKind.PCIE, LinkKind.FABRIC):
+        return pcie_speed(link, speeds.read_pcie(scope.text(str(stated))), parts)
+    if link.kind is LinkKind.NETWORK:
+        return network_speed(link, scope.text(str(stated)), parts)
+    auto = isinstance(stated, str) and stated.strip() == speeds.AUTO
+    return bonded(link, None if auto else scope.whole(stated), parts)
 
 
 def _part(device: Device, scope: Scope) -> Part | None:

@@ -79,22 +79,22 @@ def _path(document: YamlDocument, detail: ErrorDetails) -> Path:
 def _explain(document: YamlDocument, path: Path, details: list[ErrorDetails]) -> LanewiseError:
     node, kind = document.at(path), details[0]["type"]
     if kind == "missing":
-        cause = f"{_thing(path[:-1])} has no '{path[-1]}'"
-        hint = f"add '{path[-1]}:', {_meaning(path)}"
+        cause = f"{_owner(path[:-1])} has no '{path[-1]}'"
+        hint = f"add '{path[-1]}:', {_description(path)}"
         return FormatError(cause, location=document.key_location(*path[:-1]), hint=hint)
     if kind == "extra_forbidden":
         form, _ = _form(path)
         keys = [field.alias or name for name, field in form.model_fields.items()]
         unknown = unknown_name("key", str(path[-1]), keys, node.key_location)
-        unknown.cause += f" in {_thing(path[:-1])}"
+        unknown.cause += f" in {_owner(path[:-1])}"
         return unknown
-    subject = f"'{path[-1]}'" if path and isinstance(path[-1], str) else _thing(path)
+    subject = f"'{path[-1]}'" if path and isinstance(path[-1], str) else _owner(path)
     expected = dict.fromkeys(word for detail in details if (word := _expected(detail)))
     cause = f"{subject} must be {' or '.join(expected) or 'something else'}, not {describe(node.value)}"
     if len(path) == 2 and path[0] in _EXAMPLES:
         hint = f"write {path[1]}: {_EXAMPLES[path[0]]}" if isinstance(path[1], str) else f"write - {_EXAMPLES[path[0]]}"
     else:
-        hint = f"it is {_meaning(path)}"
+        hint = f"it is {_description(path)}"
     return FormatError(cause, location=node.location, hint=hint)
 
 
@@ -123,15 +123,15 @@ def _form(path: Path) -> tuple[type[Form], int]:
     return form.SystemForm, 0
 
 
-def _meaning(path: Path) -> str:
+def _description(path: Path) -> str:
+    """What the format says about the field at `path`, '' where it has none."""
     form, steps = _form(path)
-    for name, field in form.model_fields.items():
-        if len(path) > steps and path[steps] == (field.alias or name):
-            return field.description or ""
-    return ""
+    descriptions = {field.alias or name: field.description for name, field in form.model_fields.items()}
+    return descriptions.get(str(path[steps])) or "" if len(path) > steps else ""
 
 
-def _thing(path: Path) -> str:
+def _owner(path: Path) -> str:
+    """What a message calls the entry at `path`: 'a link', "device 'gpu0'"."""
     if not path:
         return "the description"
     if path[0] == "policies":

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from itertools import groupby, takewhile
+from typing import Any
 
 from lanewise.errors import LanewiseError
 from lanewise.topology import speeds
@@ -13,9 +13,6 @@ from lanewise.topology.binding import StatedHosts, default_bridge, name_ports, s
 from lanewise.topology.model import Device, Kind, Link, LinkKind, Parameter, Policies, System, Volume
 from lanewise.topology.problems import Problems
 from lanewise.topology.ranges import check_name, fold
-
-if TYPE_CHECKING:
-    import yaml
 
 Plain = dict[str, Any]
 _WIDTH = 120
@@ -35,14 +32,13 @@ def write_system(system: System) -> str:
     class Dumper(yaml.SafeDumper):
         pass
 
-    Dumper.add_representer(FlowStyle, _flow)
+    def on_one_line(dumper: yaml.SafeDumper, data: FlowStyle) -> yaml.Node:
+        return dumper.represent_mapping("tag:yaml.org,2002:map", data.items(), flow_style=True)
+
+    Dumper.add_representer(FlowStyle, on_one_line)
     Dumper.ignore_aliases = lambda *_: True  # type: ignore[method-assign]
     text: str = yaml.dump(_document(system), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
     return text
-
-
-def _flow(dumper: yaml.SafeDumper, data: FlowStyle) -> yaml.Node:
-    return dumper.represent_mapping("tag:yaml.org,2002:map", data.items(), flow_style=True)
 
 
 def _document(system: System) -> Plain:
@@ -159,12 +155,7 @@ def _links(system: System) -> list[FlowStyle]:
 def _alike(entries: Sequence[tuple[str, str, FlowStyle]], start: int, end: int) -> int:
     """How many entries from `start` on share that end and say the same."""
     first = entries[start]
-    count = 1
-    for entry in entries[start + 1 :]:
-        if entry[end] != first[end] or entry[2] != first[2]:
-            break
-        count += 1
-    return count
+    return len(list(takewhile(lambda entry: (entry[end], entry[2]) == (first[end], first[2]), entries[start:])))
 
 
 def _silent_ports(system: System) -> set[str]:
