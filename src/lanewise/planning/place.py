@@ -103,8 +103,8 @@ class Placement:
 
 def place_within_bounds(
     question: Question,
-    limits: SearchLimits = SearchLimits(),
-    confirm: Confirm = by_simulation,  # noqa: B008
+    limits: SearchLimits = SearchLimits(),  # noqa: B008
+    confirm: Confirm = by_simulation,
 ) -> Placement:
     """The best placement by `place`, simulated; if it would be late, one with a margin for queueing."""
     placement = place(question, limits=limits)
