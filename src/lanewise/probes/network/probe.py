@@ -21,7 +21,6 @@ from lanewise.results.sample import Sample
 FLOWS = {"to": "host0->host1", "from": "host1->host0"}
 PERCENTILES = {"latency_p50": 0.5, "latency_p99": 0.99, "latency_p99.9": 0.999}
 FIRST_S = 5.0
-STEP_S = 0.1  # a Ctrl-C, and a listener that has left, are noticed this often
 
 
 def _measurements(options: MeasureNetworkOptions) -> tuple[NetworkMeasurement, ...]:
@@ -56,61 +55,11 @@ class NetworkProbe:
                 run = NetworkRun(session, measurement)
                 try:
                     run.start()
-                    yield from _round_trips(run, options) if measurement.kind == "latency" else _bandwidth(run, options)
+                    series = _NetworkSeries(run, options.seconds)
+                    yield from sample_until(options.rule, series.metric, series.measure)
                     run.stop()
                 finally:
                     run.close()
-
-
-def _bandwidth(run: NetworkRun, options: MeasureNetworkOptions) -> Iterator[Sample]:
-    """Samples of the windows between two readings of the byte counters."""
-    samples = _NetworkSamples(run)
-    before = _first_counters(run, max(options.seconds, 0.1))
-
-    def measure() -> Iterator[Sample]:
-        nonlocal before
-        _wait(run, options.seconds)
-        after = run.counters()
-        rates = [_rates(earlier, later) for earlier, later in zip(before, after, strict=True)]
-        before = after
-        yield from samples.bandwidth(rates)
-
-    return sample_until(options.rule, "total" if len(run.endpoints) > 1 else "goodput", measure)
-
-
-def _round_trips(run: NetworkRun, options: MeasureNetworkOptions) -> Iterator[Sample]:
-    samples = _NetworkSamples(run)
-    native = run.endpoints[0].native
-    if isinstance(native, _native.TcpStream):
-        raise TypeError("round trips need an endpoint that sends requests")
-
-    def measure() -> Iterator[Sample]:
-        _wait(run, options.seconds)
-        with native_errors():
-            trips = native.take()
-        if trips.count == 0:
-            raise CannotMeasure(f"no round trip ended in {options.seconds:g} s", hint="take longer samples: --seconds")
-        yield from samples.latency(trips)
-
-    return sample_until(options.rule, "latency", measure)
-
-
-def _wait(run: NetworkRun, seconds: float) -> None:
-    """Let a window pass; a listener that leaves meanwhile ends it."""
-    end = time.monotonic() + seconds
-    while (remaining := end - time.monotonic()) > 0:
-        run.check()
-        time.sleep(min(remaining, STEP_S))
-
-
-def _first_counters(run: NetworkRun, seconds: float) -> list[Counters]:
-    """Counters after a while in which TCP's windows open, and once every connection has moved something."""
-    end = time.monotonic() + FIRST_S
-    while True:
-        _wait(run, seconds)
-        counters = run.counters()
-        if all(all(moved) for _, moved in counters) or time.monotonic() > end:
-            return counters
 
 
 def _rates(before: Counters, after: Counters) -> list[float]:
@@ -122,11 +71,14 @@ def _rates(before: Counters, after: Counters) -> list[float]:
     return [size / seconds for size in moved]
 
 
-class _NetworkSamples:
-    """Makes the samples of one measurement."""
+class _NetworkSeries:
+    """A measurement that runs on both sides; `measure` makes the samples of a window of `seconds`.
 
-    def __init__(self, run: NetworkRun) -> None:
-        self._run = run
+    Samples go on until there are enough of `metric`.
+    """
+
+    def __init__(self, run: NetworkRun, seconds: float) -> None:
+        self._run, self._seconds = run, seconds
         self._measurement = measurement = run.measurement
         verbs = measurement.transport == "verbs"
         words = [measurement.transport, *([measurement.operation] if verbs else []), measurement.kind]
@@ -138,9 +90,26 @@ class _NetworkSamples:
         self._settings = {"bytes": measurement.bytes, "connections": measurement.connections}
         if verbs:
             self._settings["depth"] = measurement.depth
+        if measurement.kind == "latency":
+            self.metric, self.measure = "latency", self._round_trips
+        else:
+            self.metric = "total" if len(measurement.directions) > 1 else "goodput"
+            self.measure, self._before = self._bandwidth, self._first_counters()
 
-    def bandwidth(self, window: list[list[float]]) -> Iterator[Sample]:
+    def _first_counters(self) -> list[Counters]:
+        """Counters after a while in which TCP's windows open, and once every connection has moved something."""
+        end = time.monotonic() + FIRST_S
+        while True:
+            self._run.wait(max(self._seconds, 0.1))
+            counters = self._run.counters()
+            if all(all(moved) for _, moved in counters) or time.monotonic() > end:
+                return counters
+
+    def _bandwidth(self) -> Iterator[Sample]:
         """Of one window: each direction's goodput, its connections' share, and the sum of both directions."""
+        self._run.wait(self._seconds)
+        before, self._before = self._before, self._run.counters()
+        window = [_rates(earlier, later) for earlier, later in zip(before, self._before, strict=True)]
         for i, (name, rates) in enumerate(zip(self._measurement.directions, window, strict=True)):
             flow, how = FLOWS[name], self._how(i)
             yield self._sample(flow, "goodput", sum(rates), "GB/s", how)
@@ -151,8 +120,15 @@ class _NetworkSamples:
         if len(window) > 1:
             yield self._sample(self._flows, "total", sum(sum(rates) for rates in window), "GB/s", self._how(0))
 
-    def latency(self, trips: _native.RoundTrips) -> Iterator[Sample]:
+    def _round_trips(self) -> Iterator[Sample]:
         """Of one window: mean and percentiles of half round trips."""
+        native = self._run.endpoints[0].native
+        assert not isinstance(native, _native.TcpStream)
+        self._run.wait(self._seconds)
+        with native_errors():
+            trips = native.take()
+        if trips.count == 0:
+            raise CannotMeasure(f"no round trip ended in {self._seconds:g} s", hint="take longer samples: --seconds")
         how = {**self._how(0), "round trips": str(trips.count)}
         yield self._sample(FLOWS["to"], "latency", trips.mean() * 1e-6, "us", how)
         for metric, share in PERCENTILES.items():

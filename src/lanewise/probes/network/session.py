@@ -17,6 +17,7 @@ from lanewise.probes.network.endpoints import Endpoint, stop_endpoints, tcp_endp
 from lanewise.probes.network.messages import MessageStream, NetworkMeasurement
 
 CONNECT_S, READY_S, DONE_S, CLOSE_S = 5.0, 20.0, 10.0, 2.0
+STEP_S = 0.1  # a Ctrl-C, and a listener that has left, are noticed this often
 _SAME_VERSION = "use the same version on both sides"
 Counters = tuple[float, list[int]]  # seconds of the counting machine's clock, bytes of each connection
 
@@ -103,13 +104,16 @@ class NetworkRun:
             local = [endpoint.counters() for endpoint in self.endpoints]
         return self._counters(local, self._request({"do": "mark"}))
 
-    def check(self) -> None:
-        """CannotMeasure if the other side has left or this side's data has stopped."""
-        if self.session.stream.closed():
-            raise messages.PeerLost(f"{self.session.stream.name} has left", hint=messages.PEER_LOST_HINT)
-        with native_errors():
-            for endpoint in self.endpoints:
-                endpoint.native.ready()
+    def wait(self, seconds: float) -> None:
+        """Let a window pass; CannotMeasure if the other side leaves meanwhile, or this side's data stops."""
+        end = time.monotonic() + seconds
+        while (remaining := end - time.monotonic()) > 0:
+            if self.session.stream.closed():
+                raise messages.PeerLost(f"{self.session.stream.name} has left", hint=messages.PEER_LOST_HINT)
+            with native_errors():
+                for endpoint in self.endpoints:
+                    endpoint.native.ready()
+            time.sleep(min(remaining, STEP_S))
 
     def stop(self) -> tuple[list[Counters], list[Counters]]:
         """Stop and drain the endpoints that drive, then the others; the bytes that each direction sent and received.
