@@ -14,7 +14,7 @@ from lanewise.catalog import Catalog
 from lanewise.errors import UnknownName
 from lanewise.report.draw import _RULE, _sheet, draw
 from lanewise.report.layout import prepare
-from lanewise.report.shapes import BoxShape, Canvas, LineShape, TextShape
+from lanewise.report.shapes import BoxShape, Canvas, LineShape, Shape, TextShape
 from lanewise.results.outline import Outline, outline
 from lanewise.routes.find import route
 from lanewise.topology.model import Device, Kind, Link, LinkKind, System, Volume
@@ -170,17 +170,26 @@ DRAWINGS = [(make, one) for make in (plain, loaded, routed) for one in ALL] + [(
 
 
 @pytest.fixture(params=DRAWINGS, ids=lambda drawn: f"{drawn[0].__name__}-{drawn[1].name}")
-def drawing(request: pytest.FixtureRequest) -> Canvas:
+def outlined(request: pytest.FixtureRequest) -> Outline:
     make, one = request.param
-    return prepare(make(one))
+    return make(one)  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def drawing(outlined: Outline) -> Canvas:
+    return prepare(outlined)
+
+
+def flat(drawing: Canvas) -> list[Shape]:
+    return [shape for group in drawing.groups for shape in group.shapes]
 
 
 def boxes_of(drawing: Canvas) -> list[BoxShape]:
-    return [shape for shape in drawing.flat() if isinstance(shape, BoxShape) and shape.name]
+    return [shape for shape in flat(drawing) if isinstance(shape, BoxShape) and shape.name]
 
 
 def texts_of(drawing: Canvas) -> list[TextShape]:
-    return [shape for shape in drawing.flat() if isinstance(shape, TextShape)]
+    return [shape for shape in flat(drawing) if isinstance(shape, TextShape)]
 
 
 def overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
@@ -230,7 +239,7 @@ def test_device_boxes_do_not_touch(drawing: Canvas) -> None:
 
 
 def test_links_of_two_kinds_between_two_boxes_run_side_by_side() -> None:
-    drawn = [s for s in prepare(outline(bonded())).flat() if isinstance(s, LineShape) and s.tip]
+    drawn = [s for s in flat(prepare(outline(bonded()))) if isinstance(s, LineShape) and s.tip]
     assert len({line.points for line in drawn}) == len(drawn) == 11
 
 
@@ -241,15 +250,19 @@ def test_containers_of_one_kind_do_not_touch(drawing: Canvas) -> None:
         assert not clash
 
 
-def test_children_stand_inside_their_parents(drawing: Canvas) -> None:
+def test_children_stand_inside_their_parents(outlined: Outline, drawing: Canvas) -> None:
     boxes = {box.name: box for box in boxes_of(drawing)}
-    for box in boxes.values():
-        if box.inside:
-            left, top, right, bottom = edges(boxes[box.inside])
-            assert left <= box.x, box.name
-            assert top <= box.y, box.name
-            assert box.x + box.w <= right + 0.01, box.name
-            assert box.y + box.h <= bottom + 0.01, box.name
+    parents = [box for top in outlined.boxes for box in top.walk() if box.container and box.name in boxes]
+    pairs = [(parent.name, inner) for parent in parents for inner in parent.devices()]
+    pairs += [(parent.name, child.name) for parent in parents for child in parent.children if child.kind == "numa"]
+    assert pairs or not parents
+    for parent, inner in pairs:
+        left, top, right, bottom = edges(boxes[parent])
+        box = boxes[inner]
+        assert left <= box.x, box.name
+        assert top <= box.y, box.name
+        assert box.x + box.w <= right + 0.01, box.name
+        assert box.y + box.h <= bottom + 0.01, box.name
 
 
 def test_no_text_lies_on_another_text(drawing: Canvas) -> None:
@@ -279,7 +292,7 @@ def test_link_labels_lie_on_no_device(drawing: Canvas) -> None:
 
 
 def test_a_highlighted_route_crosses_no_text(drawing: Canvas) -> None:
-    routes = [shape for shape in drawing.flat() if isinstance(shape, LineShape) and "route" in shape.css_class]
+    routes = [shape for shape in flat(drawing) if isinstance(shape, LineShape) and "route" in shape.css_class]
     clash = [(line.css_class, text.text) for line in routes for text in texts_of(drawing) if crosses(line, text)]
     assert not clash
 
@@ -288,7 +301,7 @@ def test_a_highlighted_route_crosses_no_text(drawing: Canvas) -> None:
 @pytest.mark.parametrize("name", ready_systems())
 def test_no_link_of_a_ready_system_crosses_a_text(name: str, make: Callable[[System], Outline]) -> None:
     drawing = prepare(make(load_system(name)))
-    links = [shape for shape in drawing.flat() if isinstance(shape, LineShape) and shape.css_class.startswith("link")]
+    links = [shape for shape in flat(drawing) if isinstance(shape, LineShape) and shape.css_class.startswith("link")]
     clash = [(line.tip, text.text) for line in links for text in texts_of(drawing) if crosses(line, text)]
     assert not clash
 
@@ -315,7 +328,7 @@ def test_every_class_of_a_shape_has_a_colour_in_the_dark_too() -> None:
 
 
 def test_nothing_reaches_beyond_the_canvas(drawing: Canvas) -> None:
-    for shape in drawing.flat():
+    for shape in flat(drawing):
         if isinstance(shape, TextShape):
             left, top, right, bottom = shape.bounds
         elif isinstance(shape, BoxShape):
@@ -332,7 +345,7 @@ def test_nothing_reaches_beyond_the_canvas(drawing: Canvas) -> None:
 
 
 def test_links_are_level_or_upright(drawing: Canvas) -> None:
-    for shape in drawing.flat():
+    for shape in flat(drawing):
         if isinstance(shape, LineShape):
             for (x0, y0), (x1, y1) in zip(shape.points, shape.points[1:], strict=False):
                 assert x0 == pytest.approx(x1) or y0 == pytest.approx(y1), shape
@@ -348,7 +361,7 @@ def test_identical_nvswitches_become_one_box_and_loads_add_up() -> None:
 def test_a_route_over_a_hidden_nvswitch_is_drawn_over_the_one_that_stands_for_it() -> None:
     drawn = outline(dgx(), routes=[("NV12", ["gpu0", "nvswitch4", "gpu7"])])
     assert drawn.paths[0].nodes == ("gpu0", "nvswitch0", "gpu7")
-    assert any(shape.css_class == "route r0" for shape in prepare(drawn).flat() if isinstance(shape, LineShape))
+    assert any(shape.css_class == "route r0" for shape in flat(prepare(drawn)) if isinstance(shape, LineShape))
 
 
 def test_two_wide_hosts_on_a_network_stand_above_and_below_its_switch() -> None:

@@ -8,7 +8,7 @@ from importlib import resources
 from xml.sax.saxutils import escape, quoteattr
 
 from lanewise.report.layout import prepare
-from lanewise.report.shapes import BoxShape, Canvas, GroupShape, LineShape, MarkerShape, Shape, TextShape
+from lanewise.report.shapes import BoxShape, GroupShape, LineShape, MarkerShape, Shape, TextShape
 from lanewise.results.outline import Outline
 
 _FONTS = "'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
@@ -39,14 +39,10 @@ def _paint(tag: str, css_class: str) -> str:
 
 def draw(outline: Outline, alone: bool = True) -> str:
     """The outline as an <svg> element; `alone` adds background and dark colours, which a page of drawings has once."""
-    return draw_canvas(prepare(outline), alone)
-
-
-def draw_canvas(canvas: Canvas, alone: bool = True) -> str:
-    """The canvas as an <svg> element."""
+    canvas = prepare(outline)
     width, height = _n(canvas.width), _n(canvas.height)
     sheet = f"<style>{style()}</style>{_open('rect', 'paper')} width={quoteattr(width)} height={quoteattr(height)}/>"
-    body = "\n".join(_shape(shape) for shape in canvas.shapes)
+    body = "\n".join(_group(group) for group in canvas.groups)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lw" role="img" width="{width}" height="{height}" '
         f'style="min-width:{_n(0.72 * canvas.width)}px" font-family="{_FONTS}" fill="none" stroke-linejoin="round" '
@@ -54,10 +50,12 @@ def draw_canvas(canvas: Canvas, alone: bool = True) -> str:
     )
 
 
+def _group(group: GroupShape) -> str:
+    inner = "\n".join(_shape(shape) for shape in group.shapes)
+    return f"<g class={quoteattr(group.css_class)}>\n{inner}\n</g>" if inner else ""
+
+
 def _shape(shape: Shape) -> str:
-    if isinstance(shape, GroupShape):
-        inner = "\n".join(_shape(member) for member in shape.shapes)
-        return f"<g class={quoteattr(shape.css_class)}>\n{inner}\n</g>" if inner else ""
     if isinstance(shape, BoxShape):
         box = f'rx="2.5" x="{_n(shape.x)}" y="{_n(shape.y)}" width="{_n(shape.w)}" height="{_n(shape.h)}"'
         return _closed("rect", shape.css_class, box, shape.tip)

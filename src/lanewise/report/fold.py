@@ -38,16 +38,12 @@ def _halfway(grid: Grid, hosts: list[OutlineBox]) -> int:
 
 def _half(outline: Outline, hosts: list[OutlineBox], top: float) -> Levels:
     bars = [box for box in outline.boxes if box.kind == "netswitch"]
-    inside = {name for host in hosts for name in _names(host)}
+    inside = {box.name for host in hosts for box in host.walk()}
     names = inside | {bar.name for bar in bars}
     lines = tuple(line for line in outline.lines if {line.a, line.b} <= names and {line.a, line.b} & inside)
     spans = tuple(span for span in outline.spans if set(span.members) <= inside)
     half = replace(outline, boxes=(*hosts, *bars), lines=lines, spans=spans)
     return lv.place_levels(half, g.place_columns(half), top)
-
-
-def _names(box: OutlineBox) -> list[str]:
-    return [box.name, *(name for child in box.children for name in _names(child))]
 
 
 def _merge(outline: Outline, upper: Levels, lower: Levels) -> Levels:
@@ -91,22 +87,19 @@ def _network_bars(outline: Outline, upper: Levels, lower: Levels, y: float) -> t
     """The network switches between the two rows, and the y where they end."""
     bars: dict[str, lv.BarPlace] = {}
     busy: list[tuple[float, float, int]] = []
-    for box in (box for box in outline.boxes if box.kind == "netswitch"):
+    switches = {box.name: box for box in outline.boxes if box.kind == "netswitch"}
+    for box in switches.values():
         joined = [link for half in (upper, lower) for link in half.polylines if box.name in (link.line.a, link.line.b)]
         xs = [x for link in joined for x, _ in link.points]
         own = [half.bars[box.name] for half in (upper, lower)]
         peers = [line for line in outline.lines if box.name in (line.a, line.b)]
-        links = sum(g.label_width(line) + 24 for line in peers if {line.a, line.b} <= _switches(outline))
+        links = sum(g.label_width(line) + 24 for line in peers if {line.a, line.b} <= switches.keys())
         left = min(xs, default=own[0].x) - g.inset_of(upper.grid.routes)
         right = max(max(xs, default=left) + 62 + links, left + min(bar.w for bar in own))
         track = free_track(busy, left, right)
         height = lv.bar_height(upper)
         bars[box.name] = lv.BarPlace(box, left, right - left, 1, track, y + track * (height + 30), height)
     return bars, max((bar.y + bar.h for bar in bars.values()), default=y)
-
-
-def _switches(outline: Outline) -> set[str]:
-    return {box.name for box in outline.boxes if box.kind == "netswitch"}
 
 
 def _to_middle(polyline: LinkPolyline, bars: dict[str, lv.BarPlace], mirror: float | None) -> LinkPolyline:

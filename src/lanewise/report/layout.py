@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lanewise.report import grid as g
 from lanewise.report.fold import arrange
@@ -17,6 +18,7 @@ from lanewise.report.shapes import (
     MarkerShape,
     Shape,
     TextShape,
+    arrow_head,
     clip,
     text_width,
 )
@@ -34,21 +36,22 @@ def prepare(outline: Outline) -> Canvas:
     containers = _containers(outline, out)
     edges = [shape for shape in containers if isinstance(shape, BoxShape)]
     width = max([out.grid.width, *(box.x + box.w for box in edges), 420.0]) + MARGIN
-    holders = {name: child.name for box in outline.boxes for child in _holders(box) for name in _names(child)}
     keys, height = legend(outline, out.height + 16, width)
-    shapes = (
+    groups = (
         GroupShape("title", title),
         GroupShape("containers", tuple(containers)),
         # Bars lie under the links: a link to something further down is then seen to cross, not to end there.
-        GroupShape("bars", tuple(_bar_shape(bar, holders) for bar in out.bars.values())),
+        GroupShape("bars", tuple(_bar_shape(bar) for bar in out.bars.values())),
         GroupShape("links", tuple(shape for polyline in out.polylines for shape in _link_shapes(polyline))),
-        GroupShape("devices", tuple(_box_shapes(out, holders))),
+        GroupShape("devices", tuple(_box_shapes(out))),
         GroupShape("routes", tuple(route_shapes(outline, out))),
         GroupShape("names", tuple(_name_shapes(out))),
         GroupShape("labels", tuple(t for polyline in out.polylines for t in _label_shapes(polyline, out.grid.routes))),
         GroupShape("legend", tuple(keys)),
     )
-    return Canvas(_widest(shapes, width), height + MARGIN, outline.title, shapes)
+    texts = [shape for group in groups for shape in group.shapes if isinstance(shape, TextShape)]
+    width = max([width, *(text.bounds[2] + MARGIN for text in texts)])
+    return Canvas(width, height + MARGIN, outline.title, groups)
 
 
 def _title(outline: Outline) -> tuple[TextShape, ...]:
@@ -59,22 +62,17 @@ def _title(outline: Outline) -> tuple[TextShape, ...]:
     return (name, TextShape(name.bounds[2] + 8, 16, outline.title, g.NAME, "soft"))
 
 
-def _widest(shapes: tuple[Shape, ...], width: float) -> float:
-    texts = [text for group in shapes if isinstance(group, GroupShape) for text in group.shapes]
-    return max([width, *(text.bounds[2] + MARGIN for text in texts if isinstance(text, TextShape))])
-
-
 def _containers(outline: Outline, out: Levels) -> list[Shape]:
     shapes: list[Shape] = []
     for box in outline.boxes:
-        cells = [out.grid.cells[name] for name in _names(box) if name in out.grid.cells]
+        cells = [out.grid.cells[name] for name in box.devices() if name in out.grid.cells]
         if not box.container or not cells:
             continue
         turned = cells[0].box.name in out.mirrored
         tier = MIRRORED if turned else 1 if cells[0].pooled else 0
         top, bottom = out.tiers[tier]
         left, right = shown_cells([cell for cell in cells if cell.parent not in cells])
-        bars = [out.bars[name] for name in _names(box) if name in out.bars]
+        bars = [out.bars[name] for name in box.devices() if name in out.bars]
         right = max([right, *(bar.x + bar.w for bar in bars)])
         split = any(child.kind == "numa" for child in box.children)
         pad = g.PAD_HOST + (g.PAD_NUMA if split else 0)
@@ -89,7 +87,7 @@ def _containers(outline: Outline, out: Levels) -> list[Shape]:
 def _numa_shapes(box: OutlineBox, out: Levels, edge: float) -> list[Shape]:
     shapes: list[Shape] = []
     for child in box.children:
-        cells = [out.grid.cells[name] for name in _names(child) if name in out.grid.cells]
+        cells = [out.grid.cells[name] for name in child.devices() if name in out.grid.cells]
         if child.kind != "numa" or not cells:
             continue
         left, right = shown_cells([cells[0]])
@@ -100,24 +98,18 @@ def _numa_shapes(box: OutlineBox, out: Levels, edge: float) -> list[Shape]:
             y, low = edge + 20, max(cell.y + cell.h for cell in own)
         title = low if cells[0].box.name in out.mirrored else y + 12
         wide = right - left + 2 * g.PAD_NUMA
-        shapes.append(BoxShape(left - g.PAD_NUMA, y, wide, low - y + 6, "numa", child.name, box.name))
+        shapes.append(BoxShape(left - g.PAD_NUMA, y, wide, low - y + 6, "numa", child.name))
         shapes.append(TextShape(left - g.PAD_NUMA + 7, title, child.title, g.SMALL, "soft"))
     return shapes
 
 
-def _names(box: OutlineBox) -> list[str]:
-    own = [] if box.container else [box.name]
-    return own + [name for child in box.children for name in _names(child)]
-
-
-def _box_shapes(out: Levels, holders: dict[str, str]) -> list[Shape]:
+def _box_shapes(out: Levels) -> list[Shape]:
     shapes: list[Shape] = []
     for cell in out.grid.cells.values():
         box = cell.box
         css_class = f"device {box.kind}" + (" unbound" if box.unbound else "")
         tip = ", ".join(part for part in (box.name, box.detail, box.bound and f"for {box.bound}") if part)
-        holder = holders.get(box.name, "")
-        shapes.append(BoxShape(cell.x, cell.y, cell.w, cell.h, css_class, box.name, holder, tip))
+        shapes.append(BoxShape(cell.x, cell.y, cell.w, cell.h, css_class, box.name, tip))
     return shapes
 
 
@@ -127,15 +119,11 @@ def _name_shapes(out: Levels) -> list[Shape]:
         for cell in out.grid.cells.values()
         for shape in _cell_texts(cell, out.grid.routes, cell.box.name in out.mirrored)
     ]
-    shapes += [shape for bar in out.bars.values() for shape in _bar_texts(bar, out.grid.routes)]
+    for bar in out.bars.values():
+        shapes += _one_line(bar.box, bar.x + g.inset_of(out.grid.routes) + 5, bar.y + 15)
     for span, cells, y in out.spans:
         shapes.extend(_span_shapes(span.label, cells, y))
     return shapes
-
-
-def _holders(box: OutlineBox) -> list[OutlineBox]:
-    # Outer first, so that the inner one is what remains in the table.
-    return [box, *(child for child in box.children if child.kind == "numa")] if box.container else []
 
 
 def _cell_texts(cell: GridCell, routes: int, turned: bool) -> list[Shape]:
@@ -154,14 +142,9 @@ def _one_line(box: OutlineBox, x: float, y: float) -> list[Shape]:
     return [name, TextShape(name.bounds[2] + 8, y, box.detail, g.SMALL, "soft")] if box.detail else [name]
 
 
-def _bar_shape(bar: BarPlace, holders: dict[str, str]) -> Shape:
-    box = bar.box
-    tip = ", ".join(box.members) or box.name
-    return BoxShape(bar.x, bar.y, bar.w, bar.h, f"device {box.kind}", box.name, holders.get(box.name, ""), tip)
-
-
-def _bar_texts(bar: BarPlace, routes: int) -> list[Shape]:
-    return _one_line(bar.box, bar.x + g.inset_of(routes) + 5, bar.y + 15)
+def _bar_shape(bar: BarPlace) -> Shape:
+    tip = ", ".join(bar.box.members) or bar.box.name
+    return BoxShape(bar.x, bar.y, bar.w, bar.h, f"device {bar.box.kind}", bar.box.name, tip)
 
 
 def _span_shapes(label: str, cells: list[GridCell], y: float) -> list[Shape]:
@@ -172,11 +155,6 @@ def _span_shapes(label: str, cells: list[GridCell], y: float) -> list[Shape]:
     ]
     rule = LineShape(((left, y), (right, y)), "span", 2.4)
     return [*ticks, rule, TextShape((left + right) / 2, y + 12, label, g.LABEL, "label", "middle", bold=True)]
-
-
-def use_step(use: float | None) -> str:
-    """The class of a use: u0 (to 25 %), u1, u2, u3 (to 90 %), u4; '' if unknown."""
-    return "" if use is None else f"u{sum(use > step for step in _STEPS)}"
 
 
 def use_width(use: float | None) -> float:
@@ -190,20 +168,16 @@ def _link_shapes(polyline: LinkPolyline) -> list[Shape]:
     points = tuple(polyline.points)
     css_class, tip = f"link {line.kind}", _tip(line)
     if not forth and not back:
-        return [*_halo(points, 4.5), LineShape(points, css_class, 1.5, tip)]
+        return [LineShape(points, "halo", 4.5), LineShape(points, css_class, 1.5, tip)]
     both = forth and back
     apart = (use_width(line.use_ab) + use_width(line.use_ba)) / 4 + 1.2 if both else 0.0
-    shapes: list[Shape] = [*_halo(points, use_width(line.use_ab) + 3 + 2 * apart)]
+    # A pale casing under each link shows which one passes over where two must cross.
+    shapes: list[Shape] = [LineShape(points, "halo", use_width(line.use_ab) + 3 + 2 * apart)]
     if forth:
         shapes.extend(_directed(shifted(points, apart), css_class, line.use_ab, tip))
     if back:
         shapes.extend(_directed(shifted(points, -apart)[::-1], css_class, line.use_ba, tip))
     return shapes
-
-
-def _halo(points: tuple[tuple[float, float], ...], width: float) -> list[Shape]:
-    # A pale casing under each link shows which one passes over where two must cross.
-    return [LineShape(points, "halo", width)]
 
 
 def _loaded(load: float | None, use: float | None) -> bool:
@@ -212,13 +186,11 @@ def _loaded(load: float | None, use: float | None) -> bool:
 
 def _directed(points: Sequence[tuple[float, float]], css_class: str, use: float | None, tip: str) -> list[Shape]:
     width = use_width(use)
-    (x0, y0), (x1, y1) = points[-2], points[-1]
-    length = max(1e-6, abs(x1 - x0) + abs(y1 - y0))
-    dx, dy = (x1 - x0) / length, (y1 - y0) / length
-    css_class = f"{css_class} {use_step(use) or 'flow'}"
-    size = 3.2 + width
-    short = (*points[:-1], (x1 - dx * size * 0.9, y1 - dy * size * 0.9))
-    return [LineShape(short, css_class, width, tip), MarkerShape(x1, y1, dx, dy, size, css_class)]
+    # u0 to 25 % of the link's rate, u1, u2, u3 to 90 %, u4
+    css_class += " flow" if use is None else f" u{sum(use > step for step in _STEPS)}"
+    head = arrow_head(points[-2], points[-1], 3.2 + width, css_class)
+    short = (*points[:-1], (head.x - head.dx * head.size * 0.9, head.y - head.dy * head.size * 0.9))
+    return [LineShape(short, css_class, width, tip), head]
 
 
 def _tip(line: OutlineLine) -> str:
@@ -314,7 +286,7 @@ def legend(outline: Outline, top: float, width: float) -> tuple[list[Shape], flo
     for kind, text in _KINDS.items():
         if kind in kinds:
             entries.add(text, [LineShape(((0, 0), (_LINE, 0)), f"link {kind}", 1.5)], _LINE + 5)
-    if any(box.unbound for box in _every(outline.boxes)):
+    if any(inner.unbound for box in outline.boxes for inner in box.walk()):
         entries.add("not bound to a host", [BoxShape(0, -5, 18, 10, "device unbound")], 23)
     if any(use is not None for line in outline.lines for use in (line.use_ab, line.use_ba)):
         entries.new_line()
@@ -332,15 +304,7 @@ def legend(outline: Outline, top: float, width: float) -> tuple[list[Shape], flo
     return entries.shapes, entries.y + 8
 
 
-def _every(boxes: tuple[OutlineBox, ...]) -> list[OutlineBox]:
-    return [inner for box in boxes for inner in (box, *_every(box.children))]
-
-
 def _moved(shape: Shape, x: float, y: float) -> Shape:
     if isinstance(shape, LineShape):
-        return LineShape(tuple((px + x, py + y) for px, py in shape.points), shape.css_class, shape.width)
-    if isinstance(shape, BoxShape):
-        return BoxShape(shape.x + x, shape.y + y, shape.w, shape.h, shape.css_class)
-    if isinstance(shape, MarkerShape):
-        return MarkerShape(shape.x + x, shape.y + y, shape.dx, shape.dy, shape.size, shape.css_class)
-    return shape
+        return replace(shape, points=tuple((px + x, py + y) for px, py in shape.points))
+    return replace(shape, x=shape.x + x, y=shape.y + y)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby, pairwise
 
 from lanewise.report import grid as g
 from lanewise.report.levels import Levels
-from lanewise.report.shapes import LineShape, MarkerShape, Shape
+from lanewise.report.shapes import LineShape, MarkerShape, Shape, arrow_head
 from lanewise.results.outline import Outline, OutlinePath
 
 Point = tuple[float, float]
@@ -25,16 +26,14 @@ def route_shapes(outline: Outline, out: Levels) -> list[Shape]:
         shapes.append(LineShape(tuple(points), f"{css_class} under", _WIDTH + 2.2))
         shapes.append(LineShape(tuple(points), css_class, _WIDTH, path.label))
         shapes.append(MarkerShape(*points[0], 0, 0, 3.4, css_class))
-        (x0, y0), (x1, y1) = points[-2], points[-1]
-        length = max(1e-6, abs(x1 - x0) + abs(y1 - y0))
-        shapes.append(MarkerShape(x1, y1, (x1 - x0) / length, (y1 - y0) / length, 7.0, css_class))
+        shapes.append(arrow_head(points[-2], points[-1], 7.0, css_class))
     return shapes
 
 
 def _course(out: Levels, path: OutlinePath, index: int) -> list[Point]:
     """The points of a route: each link's own course, moved aside, joined inside every box."""
     legs = []
-    for start, end in zip(path.nodes, path.nodes[1:], strict=False):
+    for start, end in pairwise(path.nodes):
         polyline = next((w for w in out.polylines if {w.line.a, w.line.b} == {start, end}), None)
         if polyline is None:
             return []
@@ -49,7 +48,7 @@ def _course(out: Levels, path: OutlinePath, index: int) -> list[Point]:
         if position:
             course.extend(_join(out, path.nodes[position], course[-1], leg[0], index))
         course.extend(leg)
-    return _tidy(course)
+    return [point for point, _ in groupby(course)]
 
 
 def shifted(points: Sequence[Point], by: float) -> list[Point]:
@@ -95,11 +94,3 @@ def _join(out: Levels, name: str, last: Point, first: Point, index: int) -> list
     if sideways[1]:
         return [(last[0], first[1])]
     return [(last[0], level), (first[0], level)]
-
-
-def _tidy(points: list[Point]) -> list[Point]:
-    out: list[Point] = []
-    for point in points:
-        if not out or point != out[-1]:
-            out.append(point)
-    return out

@@ -1,8 +1,7 @@
-"""The five things a drawing is made of. A prepared drawing is these, with every number decided."""
+"""The four things a drawing is made of, every number of them decided, and how wide their text runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -58,7 +57,7 @@ def cut(text: str, size: float, width: float, lines: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BoxShape:
-    """A rectangle (px); `css_class` is its class, `inside` names the box around it, `tip` is its tooltip."""
+    """A rectangle (px) that stands for the device or container `name`; `tip` is its tooltip."""
 
     x: float
     y: float
@@ -66,7 +65,6 @@ class BoxShape:
     h: float
     css_class: str
     name: str = ""
-    inside: str = ""
     tip: str = ""
 
 
@@ -112,6 +110,16 @@ class MarkerShape:
     css_class: str
 
 
+def arrow_head(start: tuple[float, float], end: tuple[float, float], size: float, css_class: str) -> MarkerShape:
+    """The head at the end of an upright or level line from `start` to `end`."""
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    length = max(1e-6, abs(dx) + abs(dy))
+    return MarkerShape(*end, dx / length, dy / length, size, css_class)
+
+
+Shape: TypeAlias = BoxShape | LineShape | TextShape | MarkerShape
+
+
 @dataclass(frozen=True, slots=True)
 class GroupShape:
     """Shapes that belong together."""
@@ -120,26 +128,11 @@ class GroupShape:
     shapes: tuple[Shape, ...]
 
 
-Shape: TypeAlias = "BoxShape | LineShape | TextShape | MarkerShape | GroupShape"
-
-
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """A drawing of `width` by `height` px, ready to be drawn in order."""
+    """A drawing of `width` by `height` px, ready to be drawn in the order of its groups."""
 
     width: float
     height: float
     title: str
-    shapes: tuple[Shape, ...]
-
-    def flat(self) -> Iterator[Shape]:
-        """All shapes but groups, in drawing order."""
-        yield from _flatten(self.shapes)
-
-
-def _flatten(shapes: tuple[Shape, ...]) -> Iterator[Shape]:
-    for shape in shapes:
-        if isinstance(shape, GroupShape):
-            yield from _flatten(shape.shapes)
-        else:
-            yield shape
+    groups: tuple[GroupShape, ...]

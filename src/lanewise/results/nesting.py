@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lanewise.topology.model import Kind, Link, LinkKind, System
@@ -38,16 +38,9 @@ class Nest:
     barred: set[str] = field(default_factory=set)
 
     def box_of(self, name: str) -> str:
-        """The box that stands for a device."""
-        return self.representative.get(name, name)
-
-    def route_boxes(self, name: str) -> tuple[str, ...]:
-        """The boxes a node of a route is drawn through; a volume is its controller or its first drive."""
-        return (self.box_of(self.volumes.get(name, name)),)
-
-    def pooled(self, name: str) -> bool:
-        """Whether a device is drawn outside every host."""
-        return name in self.pool
+        """The box that stands for a device; for a volume that of its controller or first drive."""
+        device = self.volumes.get(name, name)
+        return self.representative.get(device, device)
 
     def hidden(self, link: Link) -> bool:
         """Whether a link is left out: the management link of an NVSwitch carries no data between devices."""
@@ -87,27 +80,20 @@ def _grow_tree(system: System, plan: Nest) -> None:
     """Hang every PCIe device under the nearest CPU; links that close a loop stay out of the tree."""
     down = _downward(system, plan)
     placed = set(system.of_kind(Kind.CPU))
-    _grow(plan, down, deque(in_order(system, placed)), placed)
-    for name in system.devices:
-        # What no CPU reaches (a box on the shelf) still nests by its own upstream links.
-        if name not in placed and name not in plan.barred and not _has_parent(system, name, placed, plan):
-            placed.add(name)
-            _grow(plan, down, deque([name]), placed)
-    for name in system.devices:
-        if name not in placed and name not in plan.barred:
-            placed.add(name)
-            _grow(plan, down, deque([name]), placed)
+    _grow(plan, down, system.of_kind(Kind.CPU), placed)
+    # What no CPU reaches (a box on the shelf) still nests by its own upstream links.
+    for with_parent in (False, True):
+        for name in system.devices:
+            if name in placed or name in plan.barred:
+                continue
+            if with_parent or not _has_parent(system, name, placed, plan):
+                placed.add(name)
+                _grow(plan, down, [name], placed)
     order = {name: index for index, name in enumerate(system.devices)}
     for name, parent in plan.parent.items():
         plan.children.setdefault(parent, []).append(name)
     for children in plan.children.values():
         children.sort(key=lambda child: order[child])
-
-
-def in_order(system: System, names: Iterable[str]) -> list[str]:
-    """Those names in the order of the description."""
-    chosen = set(names)
-    return [name for name in system.devices if name in chosen]
 
 
 def _downward(system: System, plan: Nest) -> dict[str, list[tuple[int, str]]]:
@@ -121,12 +107,11 @@ def _downward(system: System, plan: Nest) -> dict[str, list[tuple[int, str]]]:
     return down
 
 
-def _grow(plan: Nest, down: dict[str, list[tuple[int, str]]], queue: deque[str], placed: set[str]) -> None:
+def _grow(plan: Nest, down: dict[str, list[tuple[int, str]]], roots: Iterable[str], placed: set[str]) -> None:
     # PCIe first and fabric links after: a fabric link is a shortcut unless it is the only way in.
-    started = list(queue)
     for rank in (0, 1):
-        queue = deque(started)
-        visited = set(started)
+        queue = deque(roots)
+        visited = set(roots)
         while queue:
             name = queue.popleft()
             for kind, child in down.get(name, ()):
@@ -174,7 +159,7 @@ def _cut_pools(system: System, plan: Nest) -> list[str]:
         above = plan.parent.get(name)
         if above is None or (above not in plan.pool and _outside(system, above, name)):
             roots.append(name)
-            _mark(plan, name)
+            plan.pool.update(_subtree(plan, name))
     # A device may be listed before its switch: drop roots that a later one swallowed.
     return [name for name in roots if plan.parent.get(name) not in plan.pool]
 
@@ -186,38 +171,23 @@ def _outside(system: System, above: str, name: str) -> bool:
     return owner is not None and device.host != owner
 
 
-def _mark(plan: Nest, root: str) -> None:
-    stack = [root]
-    while stack:
-        name = stack.pop()
-        plan.pool.add(name)
-        stack.extend(plan.children.get(name, ()))
+def _subtree(plan: Nest, root: str) -> Iterator[str]:
+    yield root
+    for child in plan.children.get(root, ()):
+        yield from _subtree(plan, child)
 
 
 def _clusters(system: System, plan: Nest, roots: list[str]) -> list[list[str]]:
     """Pool roots joined by PCIe or fabric links below the hosts share one pool."""
-    top = {name: name for name in roots}
-    owner = {name: _root_of(plan, name, top) for name in plan.pool}
+    first = {name: root for root in roots for name in _subtree(plan, root)}
     for link in system.links:
-        if link.kind in _TREE and link.a in owner and link.b in owner:
-            first, second = _find(top, owner[link.a]), _find(top, owner[link.b])
-            top[second] = first
+        if link.kind in _TREE and link.a in first and link.b in first:
+            joined = {first[link.a], first[link.b]}
+            first = {name: first[link.a] if root in joined else root for name, root in first.items()}
     clusters: dict[str, list[str]] = defaultdict(list)
     for name in roots:
-        clusters[_find(top, name)].append(name)
+        clusters[first[name]].append(name)
     return list(clusters.values())
-
-
-def _root_of(plan: Nest, name: str, tops: dict[str, str]) -> str:
-    while name not in tops:
-        name = plan.parent[name]
-    return name
-
-
-def _find(top: dict[str, str], name: str) -> str:
-    while top[name] != name:
-        name = top[name]
-    return name
 
 
 def _pool_title(system: System, plan: Nest, roots: list[str]) -> str:

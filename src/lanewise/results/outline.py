@@ -6,11 +6,13 @@ later, larger or in another style, from this plain data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
 from lanewise.results.nesting import Nest, nest
-from lanewise.topology.model import Device, Link, System
+from lanewise.topology.model import Link, System, Volume
 
 CONTAINERS = ("host", "numa", "pool")
 
@@ -36,6 +38,16 @@ class OutlineBox:
     def container(self) -> bool:
         """Whether this box only holds others."""
         return self.kind in CONTAINERS
+
+    def walk(self) -> Iterator[OutlineBox]:
+        """This box and all beneath it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def devices(self) -> list[str]:
+        """The names of the devices among them."""
+        return [box.name for box in self.walk() if not box.container]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +98,6 @@ class Outline:
     notes: tuple[str, ...] = ()
 
 
-@dataclass
-class _Flow:
-    """What the links between two boxes add up to."""
-
-    links: list[Link] = field(default_factory=list)
-    pairs: dict[tuple[str, str], None] = field(default_factory=dict)
-
-
 def outline(
     system: System,
     loads: Mapping[tuple[str, str], float] | None = None,
@@ -114,10 +118,12 @@ def outline(
         title=_title(system),
         boxes=tuple(_container(system, plan, top) for top in plan.tops),
         lines=_lines(system, plan, loads, use),
-        spans=tuple(
-            OutlineSpan(_volume_label(v.name, v.raid, len(v.drives)), v.drives) for v in system.volumes.values()
+        spans=tuple(_span(volume) for volume in system.volumes.values()),
+        paths=tuple(
+            # A route is drawn once through a box that stands for several devices in a row.
+            OutlinePath(label, index, tuple(box for box, _ in groupby(map(plan.box_of, nodes))))
+            for index, (label, nodes) in enumerate(routes)
         ),
-        paths=tuple(_path(plan, label, index, nodes) for index, (label, nodes) in enumerate(routes)),
         notes=_notes(system),
     )
 
@@ -132,23 +138,17 @@ def _container(system: System, plan: Nest, top: str) -> OutlineBox:
     if group.kind == "bar":
         return _device(system, plan, group.roots[0])
     if group.kind == "host" and len(group.roots) > 1:
-        children = tuple(
-            OutlineBox(
-                f"{top}/{root}",
-                "numa",
-                _numa_title(system.devices[root]),
-                children=(_device(system, plan, root),),
-            )
-            for root in group.roots
-        )
+        children = tuple(_numa(system, plan, top, root) for root in group.roots)
     else:
         children = tuple(_device(system, plan, root) for root in group.roots)
     bars = tuple(_device(system, plan, bar) for bar in group.bars)
     return OutlineBox(top, group.kind, group.title, children=children + bars)
 
 
-def _numa_title(device: Device) -> str:
-    return f"NUMA node {device.numa}" if device.numa is not None else f"socket of {device.name}"
+def _numa(system: System, plan: Nest, host: str, root: str) -> OutlineBox:
+    node = system.devices[root].numa
+    title = f"NUMA node {node}" if node is not None else f"socket of {root}"
+    return OutlineBox(f"{host}/{root}", "numa", title, children=(_device(system, plan, root),))
 
 
 def _device(system: System, plan: Nest, name: str) -> OutlineBox:
@@ -156,7 +156,7 @@ def _device(system: System, plan: Nest, name: str) -> OutlineBox:
     members = plan.members.get(name, (name,))
     title = name if len(members) == 1 else f"{len(members)}x {_common(members)}"
     # Where a device stands inside its own host, repeating the host's name would only be noise.
-    bound = device.host or "" if plan.pooled(name) and len(plan.hosts) > 1 else ""
+    bound = device.host or "" if name in plan.pool and len(plan.hosts) > 1 else ""
     return OutlineBox(
         name,
         device.kind.value,
@@ -167,7 +167,7 @@ def _device(system: System, plan: Nest, name: str) -> OutlineBox:
         children=tuple(
             _device(system, plan, child)
             for child in plan.children.get(name, ())
-            if plan.pooled(child) == plan.pooled(name)
+            if (child in plan.pool) == (name in plan.pool)
         ),
         members=members if len(members) > 1 else (),
     )
@@ -190,48 +190,28 @@ def _lines(
     loads: Mapping[tuple[str, str], float],
     use: Mapping[tuple[str, str], float],
 ) -> tuple[OutlineLine, ...]:
-    flows: dict[tuple[str, str, str], _Flow] = {}
+    members: dict[tuple[str, str, str], list[Link]] = defaultdict(list)
+    pairs: dict[tuple[str, str, str], dict[tuple[str, str], None]] = defaultdict(dict)
     for link in system.links:
         if plan.hidden(link):
             continue
         a, b = plan.box_of(link.a), plan.box_of(link.b)
-        flipped = (b, a, link.kind.value) in flows or plan.parent.get(a) == b
+        flipped = (b, a, link.kind.value) in members or plan.parent.get(a) == b
         key = (b, a, link.kind.value) if flipped else (a, b, link.kind.value)
-        flow = flows.setdefault(key, _Flow())
-        flow.links.append(link)
-        flow.pairs[(link.b, link.a) if flipped else (link.a, link.b)] = None
-    return tuple(_line(plan, key, flow, loads, use) for key, flow in flows.items())
-
-
-def _line(
-    plan: Nest,
-    key: tuple[str, str, str],
-    flow: _Flow,
-    loads: Mapping[tuple[str, str], float],
-    use: Mapping[tuple[str, str], float],
-) -> OutlineLine:
-    a, b, kind = key
-    forth, back = list(flow.pairs), [(end, start) for start, end in flow.pairs]
-    return OutlineLine(
-        a,
-        b,
-        kind,
-        label=_link_label(flow.links),
-        tree=plan.parent.get(b) == a,
-        load_ab=_total(loads, forth),
-        load_ba=_total(loads, back),
-        use_ab=_highest(use, forth),
-        use_ba=_highest(use, back),
-    )
-
-
-def _total(table: Mapping[tuple[str, str], float], keys: Sequence[tuple[str, str]]) -> float | None:
-    values = [table[key] for key in keys if key in table]
-    return sum(values) if values else None
-
-
-def _highest(table: Mapping[tuple[str, str], float], keys: Sequence[tuple[str, str]]) -> float | None:
-    return max((table[key] for key in keys if key in table), default=None)
+        members[key].append(link)
+        pairs[key][(link.b, link.a) if flipped else (link.a, link.b)] = None
+    lines = []
+    for key, links in members.items():
+        forth, back = list(pairs[key]), [(end, start) for start, end in pairs[key]]
+        load_ab, load_ba = ([loads[pair] for pair in ends if pair in loads] for ends in (forth, back))
+        use_ab, use_ba = (max((use[pair] for pair in ends if pair in use), default=None) for ends in (forth, back))
+        lines.append(
+            OutlineLine(
+                *key, _link_label(links), plan.parent.get(key[1]) == key[0], sum(load_ab) if load_ab else None,
+                sum(load_ba) if load_ba else None, use_ab, use_ba,
+            )
+        )  # fmt: skip
+    return tuple(lines)
 
 
 def _link_label(links: Sequence[Link]) -> str:
@@ -248,17 +228,9 @@ def _link_label(links: Sequence[Link]) -> str:
     return times + {"nvlink": "NVLink", "fabric": "fabric"}.get(kind, "PCIe")
 
 
-def _volume_label(name: str, raid: int, drives: int) -> str:
-    return f"{name}: RAID {raid} over {drives} drive{'s' * (drives != 1)}"
-
-
-def _path(plan: Nest, label: str, index: int, nodes: Sequence[str]) -> OutlinePath:
-    names: list[str] = []
-    for node in nodes:
-        for name in plan.route_boxes(node):
-            if not names or names[-1] != name:
-                names.append(name)
-    return OutlinePath(label, index, tuple(names))
+def _span(volume: Volume) -> OutlineSpan:
+    drives = f"{len(volume.drives)} drive{'s' * (len(volume.drives) != 1)}"
+    return OutlineSpan(f"{volume.name}: RAID {volume.raid} over {drives}", volume.drives)
 
 
 def _notes(system: System) -> tuple[str, ...]:
