@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from lanewise.api import capture, discover
 from lanewise.cli import verbs
-from lanewise.discovery.clean import clean_config
-from lanewise.discovery.config import decode
+from lanewise.discovery.config import clean_config, decode
 from lanewise.errors import InputError
 
 SUFFIXES = (".tar.zst", ".tar.gz", ".tar")

@@ -52,6 +52,7 @@ def check(
     files, `samples` of this machine may be given, with `notes` on what was not measured.
     InputError for a file that is neither results nor a dump.
     """
+    from lanewise.api.discovery import from_dumps
     from lanewise.checking import checkup
     from lanewise.results.conditions import PeerState
     from lanewise.results.sample import summarise
@@ -66,9 +67,11 @@ def check(
         lost += [PeerState(a, b, "peers", "NS", str(path)) for a, b in results.no_peers] if results else []
         every_note += results.notes if results else ()
         dumps += facts
-    if not files:
+    if files:
+        discovered = from_dumps(dumps, catalog, "machine") if dumps else None
+    else:
         rows += summarise(quick_samples(every_note) if samples is None else samples)
-    discovered = _discover(dumps, catalog) if files else _discover_this_machine(catalog, every_note)
+        discovered = _discover_this_machine(catalog, every_note)
     names = discovered.dump_names if discovered is not None else {}
     words = {word: name for name, dump_names in names.items() for word in dump_names}
     return checkup.check(
@@ -146,13 +149,6 @@ def _read(path: Path) -> tuple[ToolResults | None, Sequence[DumpFacts]]:
         hint = f"results: {KNOWN.removeprefix('known are ')}; dumps: lanewise discover --help"
         cause = neither if "dump" in error.cause else error.cause
         raise FormatError(cause, location=Location(str(path)), hint=hint) from None
-
-
-def _discover(dumps: Sequence[DumpFacts], catalog: Catalog | None) -> Discovery | None:
-    """The machine that the dumps describe, None without dumps."""
-    from lanewise.api.discovery import from_dumps
-
-    return from_dumps(dumps, catalog, "machine") if dumps else None
 
 
 def _discover_this_machine(catalog: Catalog | None, notes: list[str]) -> Discovery | None:

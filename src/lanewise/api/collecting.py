@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lanewise.discovery import nvml
-from lanewise.discovery.capture import GROUPS, LINKS, WANTED, Capture, limit, name_of
-from lanewise.discovery.clean import clean
+from lanewise.discovery.capture import GROUPS, LINKS, WANTED, Capture, clean, limit, name_of
 
 _GLOBS = (
     "sys/devices/system/node/node*/cpu*",

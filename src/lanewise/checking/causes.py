@@ -102,7 +102,7 @@ def causes(symptom: Symptom) -> tuple[Cause, ...]:
 
 def _of_machine(symptom: Symptom) -> Iterator[Cause]:
     """Causes in the captures that touch the row's route, or that a change of the model must tell."""
-    touched = symptom.model.touched(symptom.row)
+    touched = symptom.model.route_devices(symptom.row)
     yield from (cause for cause in symptom.machine_causes if cause.change is not None or cause.devices & touched)
 
 
@@ -114,7 +114,7 @@ def _weigh(symptom: Symptom, cause: Cause) -> Cause | None:
     predicted = symptom.model.with_change(result.row, cause.change)
     plain = symptom.model.expect(result.row)[0].value
     if predicted is None or plain is None or expected is None:
-        return cause if cause.devices & symptom.model.touched(result.row) else None
+        return cause if cause.devices & symptom.model.route_devices(result.row) else None
     if abs(predicted - plain) < 0.01 * plain:
         return None
     # Where an earlier run or a class says what is expected, the model says by how much that would change.
@@ -128,7 +128,7 @@ def _weigh(symptom: Symptom, cause: Cause) -> Cause | None:
 def _contradicted(symptom: Symptom, cause: Cause) -> bool:
     """Whether a fine row is better than it could be if that were so."""
     for result in symptom.rows:
-        if cause.change and result.verdict is Verdict.OK and cause.devices & symptom.model.touched(result.row):
+        if cause.change and result.verdict is Verdict.OK and cause.devices & symptom.model.route_devices(result.row):
             predicted = symptom.model.with_change(result.row, cause.change)
             if predicted is not None and result.better_than(predicted):
                 return True
@@ -208,7 +208,7 @@ def noise(symptom: Symptom) -> Iterator[Cause]:
 def slower_link(symptom: Symptom) -> Iterator[Cause]:
     """A link on the way trained at a lower generation or fewer lanes."""
     fine = {device for device, *_ in _measured_links(symptom)}
-    for device in sorted(symptom.model.touched(symptom.row) - fine):
+    for device in sorted(symptom.model.route_devices(symptom.row) - fine):
         link = changes.link_above(symptom.model.system, device)
         matching: list[tuple[float, int, Cause]] = []
         for gen, lanes in changes.slower_links(symptom.model.system, device):
@@ -240,7 +240,7 @@ def peer_route(symptom: Symptom) -> Iterator[Cause]:
         return
     ends = frozenset({flow.src, flow.dst})
     step = "sudo lspci -vvv | grep -A1 ACSCtl; cat /sys/kernel/iommu_groups/*/type"
-    for name in sorted(symptom.model.touched(symptom.row)):
+    for name in sorted(symptom.model.route_devices(symptom.row)):
         if system.device(name).kind is Kind.SWITCH:
             what = f"ACS at {name} sends peer traffic up to the root port and back"
             yield Cause(("acs", name), what, step, "", changes.acs_redirection(frozenset({name})), devices=ends)
@@ -293,7 +293,7 @@ def cached(symptom: Symptom) -> Iterator[Cause]:
 
 def better_link(symptom: Symptom) -> Iterator[Cause]:
     """The link is faster than the description says."""
-    for device in sorted(symptom.model.touched(symptom.row)):
+    for device in sorted(symptom.model.route_devices(symptom.row)):
         link = changes.link_above(symptom.model.system, device)
         if link is None or link.gen is None or link.lanes is None:
             continue

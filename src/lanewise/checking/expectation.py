@@ -59,12 +59,12 @@ def expectation(
 class ExpectationModel:
     """Expected values of rows on one system; `names` has the device of a word in the results.
 
-    The pairs `apart` are no peers by the machine's design, though routes alone would let them.
+    `non_peers` are the pairs that are no peers by the machine's design, though routes alone would let them.
     """
 
     system: System
     names: Mapping[str, str] = field(default_factory=dict)
-    apart: frozenset[frozenset[str]] = frozenset()
+    non_peers: frozenset[frozenset[str]] = frozenset()
     _systems: dict[tuple[str, ...], System] = field(default_factory=dict)
     _rates: dict[tuple[object, ...], tuple[FlowRate, ...]] = field(default_factory=dict)
 
@@ -105,9 +105,9 @@ class ExpectationModel:
 
     def _between_devices(self, flow: Flow) -> Flow:
         src, dst = self._device(flow.src), self._device(flow.dst)
-        return replace(flow, src=src, dst=dst, p2p=flow.p2p and frozenset((src, dst)) not in self.apart)
+        return replace(flow, src=src, dst=dst, p2p=flow.p2p and frozenset((src, dst)) not in self.non_peers)
 
-    def touched(self, row: Observation) -> frozenset[str]:
+    def route_devices(self, row: Observation) -> frozenset[str]:
         """The devices that a row's own flow crosses, ends included; empty where the model knows no route."""
         try:
             flows = self.flows(row)

@@ -14,9 +14,9 @@ from lanewise.catalog import Catalog
 from lanewise.discovery import matrix, nvlink
 from lanewise.discovery.conditions import conditions
 from lanewise.discovery.draft import DraftDevice, SystemDraft
-from lanewise.discovery.facts import MACHINE, DumpFacts, Fact, Merged, merge
+from lanewise.discovery.facts import MACHINE, DumpFacts, Fact, MachineFacts, merge
 from lanewise.discovery.sysfs import VOLUME
-from lanewise.discovery.tree import draft_from_tree, endpoints, with_cpus
+from lanewise.discovery.tree import draft_from_tree, endpoints, nodes_with_cpus
 from lanewise.errors import InputError, LanewiseError, Location
 from lanewise.results.conditions import Conditions
 from lanewise.routes.classify import LOCAL, topo_class
@@ -94,12 +94,12 @@ def _read(document: dict[str, Any], files: Sequence[str], catalog: Catalog) -> S
         raise InputError(cause, location=Location(", ".join(files)), hint=hint) from error
 
 
-def _shape(merged: Merged, catalog: Catalog, files: Sequence[str]) -> SystemDraft:
-    if endpoints(merged) or (not matrix.listed(merged) and with_cpus(merged)):
+def _shape(merged: MachineFacts, catalog: Catalog, files: Sequence[str]) -> SystemDraft:
+    if endpoints(merged) or (not matrix.matrix_names(merged) and nodes_with_cpus(merged)):
         draft = draft_from_tree(merged, catalog)
         matrix.name_devices(merged, draft)
         return draft
-    if matrix.listed(merged):
+    if matrix.matrix_names(merged):
         return matrix.draft_from_matrix(merged)
     hint = "write the dump with its PCI devices, e.g. lstopo --whole-io -p machine.xml, or lspci -tv"
     raise InputError("no GPU, network card or drive on PCI is in it", location=Location(", ".join(files)), hint=hint)
@@ -132,7 +132,7 @@ def _drop_impossible_parts(draft: SystemDraft, catalog: Catalog) -> None:
                 node.part = None
 
 
-def _document(draft: SystemDraft, merged: Merged, catalog: Catalog, name: str, source: str) -> dict[str, Any]:
+def _document(draft: SystemDraft, merged: MachineFacts, catalog: Catalog, name: str, source: str) -> dict[str, Any]:
     order = sorted(draft.devices.values(), key=lambda node: _ORDER.index(node.kind))
     devices = {node.name: _device(node) for node in order}
     links = []
@@ -155,7 +155,7 @@ def _document(draft: SystemDraft, merged: Merged, catalog: Catalog, name: str, s
     return {**document, "policies": policies} if policies else document
 
 
-def _volumes(merged: Merged, draft: SystemDraft) -> dict[str, dict[str, Any]]:
+def _volumes(merged: MachineFacts, draft: SystemDraft) -> dict[str, dict[str, Any]]:
     """The volumes of the machine by name; what cannot be said is noted."""
     arrays = {}
     for about in merged.facts:
@@ -206,7 +206,7 @@ def _sockets(draft: SystemDraft, catalog: Catalog) -> list[dict[str, Any]]:
     return links
 
 
-def _disagreements(system: System, merged: Merged, draft: SystemDraft) -> list[str]:
+def _disagreements(system: System, merged: MachineFacts, draft: SystemDraft) -> list[str]:
     """Where the classes of the system are not those of the matrix."""
     texts = []
     for pair in merged.pairs:
@@ -222,7 +222,7 @@ def _disagreements(system: System, merged: Merged, draft: SystemDraft) -> list[s
     return texts
 
 
-def _facts_of(node: DraftDevice, dump_names: Sequence[str], merged: Merged) -> tuple[Fact, ...]:
+def _facts_of(node: DraftDevice, dump_names: Sequence[str], merged: MachineFacts) -> tuple[Fact, ...]:
     """What is said of a device by its first function's address and by its other names."""
     names = [*node.addresses[:1], *(name for name in dump_names if name not in node.addresses)]
     names += [alias for alias, bdf in merged.aliases.items() if bdf in node.addresses]

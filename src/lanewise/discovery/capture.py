@@ -6,11 +6,13 @@ import io
 import re
 import tarfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO
 
 import zstandard
 
+from lanewise.discovery.config import clean_config
+from lanewise.discovery.nvml import same_record
 from lanewise.errors import FormatError, Location
 
 _DEVICE = r"(?:[^/]+/)*[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
@@ -40,6 +42,9 @@ _LIMIT, _LIMIT_OF_RECORD = 65_536, 4 * 2**20
 _MAX_FILES = 2_000_000
 _ZSTD = b"\x28\xb5\x2f\xfd"
 SUFFIXES = (".tar.zst", ".tar.gz", ".tar.xz", ".tar.bz2", ".tar")
+# Names that the kernel or udev make of a hardware address: enx0123456789ab, rocex0123456789abcdef.
+_HARDWARE_NAME = re.compile(r"(?:^|/)[a-z]+x[0-9a-f]{12,16}(?:/|$)")
+_HARDWARE = re.compile(r"/pci[0-9a-f]{4,8}:|/virtual/block/md\d+$|/nvme-subsystem/")
 
 
 @dataclass(frozen=True)
@@ -139,3 +144,35 @@ def write_tar(capture: Capture, suffix: str) -> bytes:
             archive.addfile(member)
     data = out.getvalue()
     return zstandard.ZstdCompressor(level=12).compress(data) if suffix == ".tar.zst" else data
+
+
+def clean(capture: Capture) -> Capture:
+    """The capture without what tells one machine from its twin: serial numbers, names, addresses of cards."""
+    texts = {path: _content(path, data) for path, data in capture.texts.items() if _allowed(WANTED, path)}
+    links = {path: to for path, to in capture.links.items() if _allowed(LINKS, path) and _leads(path, to)}
+    return replace(capture, texts={path: data for path, data in texts.items() if data}, links=links)
+
+
+def _allowed(pattern: re.Pattern[str], path: str) -> bool:
+    return bool(pattern.fullmatch(path)) and not _HARDWARE_NAME.search(path)
+
+
+def _leads(path: str, target: str) -> bool:
+    """Whether a link leads to hardware: names of bridges, tunnels and mapped volumes are the owner's own."""
+    chosen = path.startswith(("sys/class/net/", "sys/block/"))
+    return not _HARDWARE_NAME.search(target) and (not chosen or bool(_HARDWARE.search(target)))
+
+
+def _content(path: str, data: bytes) -> bytes:
+    if path.endswith("/config"):
+        return clean_config(data)
+    if path == "proc/cpuinfo":
+        return _lines(data, rb"(?:model name|cpu)\s*:.*")
+    if path.endswith("/meminfo"):
+        return _lines(data, rb"Node \d+ MemTotal:.*")
+    return same_record(data) if path == "nvml.json" else data
+
+
+def _lines(data: bytes, pattern: bytes) -> bytes:
+    """The lines of that form, each once."""
+    return b"".join(line + b"\n" for line in dict.fromkeys(re.findall(rb"^" + pattern + rb"$", data, re.MULTILINE)))

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lanewise.discovery.draft import DraftLink, SystemDraft
-from lanewise.discovery.facts import MACHINE, Merged
+from lanewise.discovery.facts import MACHINE, MachineFacts
 from lanewise.results.conditions import AcsState, Conditions, LinkState, NumaState, PeerState, Throttle
 from lanewise.topology.model import Kind
 
 _LINK = ("gen", "lanes", "gen_now", "lanes_now")
 
 
-def conditions(merged: Merged, draft: SystemDraft, notes: tuple[str, ...]) -> Conditions:
+def conditions(merged: MachineFacts, draft: SystemDraft, notes: tuple[str, ...]) -> Conditions:
     """The conditions of a discovered machine, by the names of its system."""
     load = merged.value(MACHINE, "under_load")
     under_load = load if isinstance(load, bool) else None
@@ -29,11 +29,11 @@ def conditions(merged: Merged, draft: SystemDraft, notes: tuple[str, ...]) -> Co
     )
 
 
-def _has_speed(edge: DraftLink, merged: Merged) -> bool:
+def _has_speed(edge: DraftLink, merged: MachineFacts) -> bool:
     return any(merged.value(end, key) is not None for end in (edge.upper, edge.lower) for key in _LINK)
 
 
-def _link(edge: DraftLink, under_load: bool | None, merged: Merged) -> LinkState:
+def _link(edge: DraftLink, under_load: bool | None, merged: MachineFacts) -> LinkState:
     def both(key: str) -> int | None:
         ends = [merged.number(end, key) for end in (edge.upper, edge.lower) if end]
         return min((value for value in ends if value is not None), default=None)
@@ -48,14 +48,14 @@ def _link(edge: DraftLink, under_load: bool | None, merged: Merged) -> LinkState
     )  # fmt: skip
 
 
-def _acs(merged: Merged, draft: SystemDraft) -> Iterator[AcsState]:
+def _acs(merged: MachineFacts, draft: SystemDraft) -> Iterator[AcsState]:
     for port, device in draft.ports.items():
         fact = merged.fact(port, "acs")
         if fact:
             yield AcsState(device, port, fact.value is True, str(fact.source))
 
 
-def _numa(merged: Merged, draft: SystemDraft) -> Iterator[NumaState]:
+def _numa(merged: MachineFacts, draft: SystemDraft) -> Iterator[NumaState]:
     for node in draft.devices.values():
         if node.kind in (Kind.CPU, Kind.NVSWITCH) or not node.addresses:
             continue
@@ -67,7 +67,7 @@ def _numa(merged: Merged, draft: SystemDraft) -> Iterator[NumaState]:
         )  # fmt: skip
 
 
-def _peers(merged: Merged, draft: SystemDraft) -> Iterator[PeerState]:
+def _peers(merged: MachineFacts, draft: SystemDraft) -> Iterator[PeerState]:
     """The first source of every pair and ability; the better kinds of dumps come first."""
     reported: set[tuple[str, str, str]] = set()
     for peer in merged.peers:
@@ -77,7 +77,7 @@ def _peers(merged: Merged, draft: SystemDraft) -> Iterator[PeerState]:
             yield replace(peer, a=a, b=b)
 
 
-def _throttles(merged: Merged, draft: SystemDraft) -> Iterator[Throttle]:
+def _throttles(merged: MachineFacts, draft: SystemDraft) -> Iterator[Throttle]:
     for node in draft.of_kind(Kind.GPU):
         fact = next((f for bdf in node.addresses if (f := merged.fact(bdf, "throttle"))), None)
         if fact:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-EXPRESS = 0x10
+_EXPRESS = 0x10
 _STATUS, _FIRST, _EXTENDED = 0x06, 0x34, 0x100
 _ACS, _SRIOV = 0x000D, 0x0010
+_EXPRESS_SIZE = 20  # up to the link's status: what follows may be another capability
+# How many bytes of an extended capability discovery reads.
+_KEPT = {_ACS: 8, _SRIOV: 0x14}
 _HAS_LIST, _REDIRECT = 0x10, 0x04
 _PORTS = {4: "root", 5: "up", 6: "down"}
 _LANES = (1, 2, 4, 8, 16)
@@ -18,13 +21,13 @@ def decode(data: bytes) -> dict[str, str | int | bool | None]:
 
     64 bytes (read without root) say nothing.
     """
-    at = find(data)
-    if at is None or at + 20 > len(data):
+    at = _find(data)
+    if at is None or at + _EXPRESS_SIZE > len(data):
         return {}
     flags, device, control = struct.unpack_from("<HIH", data, at + 2)
     able = struct.unpack_from("<I", data, at + 12)[0]
     status = struct.unpack_from("<H", data, at + 18)[0]
-    acs, most, now = _extended(data)
+    acs, most, now = _acs_and_vfs(data)
     return {
         "port": _PORTS.get(flags >> 4 & 15),
         "gen": _gen(able & 15),
@@ -52,7 +55,7 @@ def _size(code: int) -> int | None:
     return 128 << code if code <= 5 else None
 
 
-def find(data: bytes) -> int | None:
+def _find(data: bytes) -> int | None:
     """Where the PCI Express capability starts, None if the bytes show none."""
     if len(data) <= 64 or not data[_STATUS] & _HAS_LIST:
         return None
@@ -60,13 +63,13 @@ def find(data: bytes) -> int | None:
     for _ in range(48):
         if at < 64 or at + 2 > len(data):
             return None
-        if data[at] == EXPRESS:
+        if data[at] == _EXPRESS:
             return at
         at = data[at + 1] & 0xFC
     return None
 
 
-def extended(data: bytes) -> Iterator[tuple[int, int]]:
+def _extended(data: bytes) -> Iterator[tuple[int, int]]:
     """Place and number of every extended capability, each once."""
     at, visited = _EXTENDED, set[int]()
     while at >= _EXTENDED and at + 8 <= len(data) and at not in visited:
@@ -76,18 +79,39 @@ def extended(data: bytes) -> Iterator[tuple[int, int]]:
         at = head >> 20 & 0xFFC
 
 
-def kept_extended(number: int) -> int:
-    """How many bytes of an extended capability discovery reads; 0: none."""
-    return {_ACS: 8, _SRIOV: 0x14}.get(number, 0)
-
-
-def _extended(data: bytes) -> tuple[bool | None, int | None, int | None]:
+def _acs_and_vfs(data: bytes) -> tuple[bool | None, int | None, int | None]:
     """Whether ACS redirects requests, and how many virtual functions there may be and are."""
     acs: bool | None = None
     most = now = None
-    for at, number in extended(data):
+    for at, number in _extended(data):
         if number == _ACS and acs is None:
             acs = bool(struct.unpack_from("<H", data, at + 6)[0] & _REDIRECT)
         elif number == _SRIOV and most is None and at + 0x14 <= len(data):
             most, now = struct.unpack_from("<HH", data, at + 0x0E)
     return acs, most, now
+
+
+def clean_config(data: bytes) -> bytes:
+    """Configuration space with the PCI Express, ACS and SR-IOV capabilities alone, where they stood; else empty."""
+    at = _find(data)
+    if at is None or at + _EXPRESS_SIZE > len(data):
+        return b""
+    out = bytearray(len(data))
+    out[0x06], out[0x34] = 0x10, at
+    out[at : at + _EXPRESS_SIZE] = data[at : at + _EXPRESS_SIZE]
+    out[at], out[at + 1] = _EXPRESS, 0
+    capabilities = [(place, size) for place, number in _extended(data) if (size := _KEPT.get(number))]
+    for place, size in capabilities:
+        out[place : place + size] = data[place : place + size]
+    _chain(out, [place for place, _ in capabilities])
+    return bytes(out)
+
+
+def _chain(out: bytearray, places: list[int]) -> None:
+    """Join the capabilities that are left; an empty one stands at the start where none of them does."""
+    if not places or len(out) < 260:
+        return
+    chain = places if places[0] == 0x100 else [0x100, *places]
+    for place, following in zip(chain, [*chain[1:], 0], strict=True):
+        head = struct.unpack_from("<I", out, place)[0] & 0x000FFFFF
+        struct.pack_into("<I", out, place, head | following << 20)

@@ -48,23 +48,20 @@ def read_capture(capture: Capture) -> tuple[DumpFacts, ...]:
 
 
 def _texts(text: str, file: str) -> tuple[DumpFacts, ...]:
-    dumps = []
-    if lspci.is_tree(text):
-        dumps.append(lspci.read_tree(text, file))
-    if lspci.is_details(text):
-        dumps.append(lspci.read_details(text, file))
     matrices = nvidia_smi.matrix_kinds(text)
-    if nvidia_smi.TOPO in matrices or (not matrices and re.search(r"^\s*GPU0\s", nvidia_smi.plain(text), re.MULTILINE)):
-        dumps.append(nvidia_smi.read_topo(text, file))
-    if nvidia_smi.PEERS in matrices:
-        dumps.append(nvidia_smi.read_peers(text, file))
-    if nvidia_smi.is_nvlinks(text):
-        dumps.append(nvidia_smi.read_nvlinks(text, file))
-    if _is_ibstat(text):
-        dumps.append(_read_ibstat(text, file))
+    topo = not matrices and re.search(r"^\s*GPU0\s", nvidia_smi.plain(text), re.MULTILINE)
+    kinds = (
+        (lspci.is_tree(text), lspci.read_tree),
+        (lspci.is_details(text), lspci.read_details),
+        (nvidia_smi.TOPO in matrices or topo, nvidia_smi.read_topo),
+        (nvidia_smi.PEERS in matrices, nvidia_smi.read_peers),
+        (nvidia_smi.is_nvlinks(text), nvidia_smi.read_nvlinks),
+        (_CARD.search(text) and _PORT.search(text), _read_ibstat),
+    )
+    dumps = tuple(read(text, file) for is_kind, read in kinds if is_kind)
     if not dumps:
         raise _unknown(file)
-    return tuple(dumps)
+    return dumps
 
 
 def _unknown(file: str) -> FormatError:
@@ -85,11 +82,6 @@ def _read_record(text: str, file: str) -> DumpFacts:
         value = data.get(key)
         facts.add(MACHINE, key, value if isinstance(value, kind) else None, "capture.json")
     return facts
-
-
-def _is_ibstat(text: str) -> bool:
-    """Whether the text holds RDMA devices of ibstat."""
-    return bool(_CARD.search(text) and _PORT.search(text))
 
 
 def _read_ibstat(text: str, file: str) -> DumpFacts:

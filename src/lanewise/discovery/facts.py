@@ -92,7 +92,7 @@ class DumpFacts:
 
 
 @dataclass(frozen=True)
-class Merged:
+class MachineFacts:
     """Facts by subject and key, pairs, peers, notes and contradictions of all dumps."""
 
     facts: Mapping[str, Mapping[str, Fact]]
@@ -126,7 +126,7 @@ class Merged:
         return sorted((about for about in self.facts if address(about)), key=lambda a: (len(a), a))
 
 
-def merge(dumps: Sequence[DumpFacts]) -> Merged:
+def merge(dumps: Sequence[DumpFacts]) -> MachineFacts:
     """All dumps as one, those of the better kinds first."""
     ranked = sorted(dumps, key=lambda dump: KINDS.index(dump.kind))
     facts: dict[str, dict[str, Fact]] = defaultdict(dict)
@@ -142,7 +142,7 @@ def merge(dumps: Sequence[DumpFacts]) -> Merged:
     notes = dict.fromkeys(note for dump in ranked for note in dump.notes)
     pairs = tuple(pair for dump in ranked for pair in dump.pairs)
     peers = tuple(peer for dump in ranked for peer in dump.peers)
-    return Merged(facts, aliases, pairs, peers, tuple(notes), tuple(dict.fromkeys(against)))
+    return MachineFacts(facts, aliases, pairs, peers, tuple(notes), tuple(dict.fromkeys(against)))
 
 
 def _agree(first: Fact, second: Fact) -> bool:

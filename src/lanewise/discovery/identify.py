@@ -119,11 +119,7 @@ def _kind_by(name: str) -> Kind | None:
 def part_of(kind: Kind, vendor: int | None, device: int | None, name: str, catalog: Catalog) -> str | None:
     """The part of the catalogue by PCI id, else by name; None if neither is known."""
     part = _PARTS.get(f"{vendor:04x}:{device:04x}") if vendor is not None and device is not None else None
-    for pattern, words in _PART_NAMES if part is None else ():
-        match = re.search(pattern, name)
-        if match:
-            part = match.expand(words)
-            break
+    part = part or _first_match(_PART_NAMES, name)
     kind_name = "switch" if kind is Kind.SWITCH else kind.value
     return part if part in catalog and catalog.get(str(part)).kind == kind_name else None
 
@@ -137,9 +133,11 @@ def bridge_part(names: Iterable[str], catalog: Catalog) -> str | None:
 
 def cpu_part(model: str, catalog: Catalog) -> str | None:
     """The part of a CPU by its model name, None if unknown."""
-    for pattern, words in _CPUS:
-        match = re.search(pattern, model, re.IGNORECASE)
-        if match:
-            name = match.expand(words).lower()
-            return name if name in catalog else None
-    return None
+    part = (_first_match(_CPUS, model, re.IGNORECASE) or "").lower()
+    return part if part in catalog else None
+
+
+def _first_match(table: Iterable[tuple[str, str]], text: str, flags: int = 0) -> str | None:
+    """The words of the first pattern of a table that the text has, groups filled in."""
+    matches = ((re.search(pattern, text, flags), words) for pattern, words in table)
+    return next((match.expand(words) for match, words in matches if match), None)

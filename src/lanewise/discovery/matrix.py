@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lanewise.discovery.draft import DraftDevice, DraftLink, SystemDraft
-from lanewise.discovery.facts import Merged
+from lanewise.discovery.facts import MachineFacts
 from lanewise.topology.model import Kind
 
 _PIX, _PXB, _PHB, _NODE = ("PIX",), ("PIX", "PXB"), ("PIX", "PXB", "PHB"), ("PIX", "PXB", "PHB", "NODE")
 Near = Callable[[str, str], bool]
 
 
-def listed(merged: Merged) -> list[str]:
+def matrix_names(merged: MachineFacts) -> list[str]:
     """The names of the matrix, `GPU0`, `NIC0`, in its order."""
     return [about for about, facts in merged.facts.items() if "listed" in facts]
 
 
-def draft_from_matrix(merged: Merged) -> SystemDraft:
+def draft_from_matrix(merged: MachineFacts) -> SystemDraft:
     """Devices, switches and CPUs that give the matrix; what it hides is noted."""
     draft = SystemDraft()
-    names = listed(merged)
+    names = matrix_names(merged)
     words = {frozenset((pair.a, pair.b)): pair.word for pair in merged.pairs}
     cpus = _cpus(_sockets(names, words, merged), merged, draft)
     for name in names:
@@ -56,7 +56,7 @@ def _groups(names: list[str], near: Near) -> list[list[str]]:
     return sorted((sorted(group, key=names.index) for group in groups), key=lambda group: names.index(group[0]))
 
 
-def _sockets(names: list[str], words: dict[frozenset[str], str], merged: Merged) -> list[list[str]]:
+def _sockets(names: list[str], words: dict[frozenset[str], str], merged: MachineFacts) -> list[list[str]]:
     """Groups of one NUMA node: by class, and by affinity where a class hides it."""
 
     def near(a: str, b: str) -> bool:
@@ -70,7 +70,7 @@ def _sockets(names: list[str], words: dict[frozenset[str], str], merged: Merged)
     return groups
 
 
-def _cpus(groups: list[list[str]], merged: Merged, draft: SystemDraft) -> list[tuple[str, list[str]]]:
+def _cpus(groups: list[list[str]], merged: MachineFacts, draft: SystemDraft) -> list[tuple[str, list[str]]]:
     taken: set[int] = set()
     cpus = []
     for group in groups:
@@ -105,10 +105,10 @@ def _tree(names: list[str], cpu: str, bridge: str, words: dict[frozenset[str], s
     return None
 
 
-def name_devices(merged: Merged, draft: SystemDraft) -> None:
+def name_devices(merged: MachineFacts, draft: SystemDraft) -> None:
     """Give the names of the matrix to the devices of the tree: GPUs in the order of addresses, cards by name."""
     rows_only = [about for about, facts in merged.facts.items() if "row" in facts and "listed" not in facts]
-    names = [name for name in (*listed(merged), *rows_only) if name not in draft.names]
+    names = [name for name in (*matrix_names(merged), *rows_only) if name not in draft.names]
     gpus = [node for node in draft.of_kind(Kind.GPU) if not _foreign(node, merged)]
     cards = [
         a for node in draft.of_kind(Kind.NIC) for a in node.addresses if merged.number(a, "vendor") in (0x15B3, None)
@@ -130,6 +130,6 @@ def name_devices(merged: Merged, draft: SystemDraft) -> None:
         draft.contradictions.append(f"{', '.join(nic_names)} of the matrix cannot be told among the network cards")
 
 
-def _foreign(node: DraftDevice, merged: Merged) -> bool:
+def _foreign(node: DraftDevice, merged: MachineFacts) -> bool:
     """Whether nvidia-smi would not list this GPU."""
     return merged.number(node.addresses[0], "vendor") not in (0x10DE, None)

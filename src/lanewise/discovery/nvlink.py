@@ -7,14 +7,14 @@ from itertools import combinations
 
 from lanewise.catalog import Catalog
 from lanewise.discovery.draft import SystemDraft
-from lanewise.discovery.facts import Merged
+from lanewise.discovery.facts import MachineFacts
 from lanewise.topology.model import Kind
 
 # No GPU has had more NVLinks than this.
 _MOST = 18
 
 
-def add_nvlinks(merged: Merged, catalog: Catalog, draft: SystemDraft) -> None:
+def add_nvlinks(merged: MachineFacts, catalog: Catalog, draft: SystemDraft) -> None:
     """Add the NVLinks to the draft; an NVSwitch stands for all where the counts need one."""
     for pair in merged.pairs:
         a, b = draft.names.get(pair.a, ""), draft.names.get(pair.b, "")
@@ -33,7 +33,7 @@ def add_nvlinks(merged: Merged, catalog: Catalog, draft: SystemDraft) -> None:
     _compare(merged, draft)
 
 
-def _compare(merged: Merged, draft: SystemDraft) -> None:
+def _compare(merged: MachineFacts, draft: SystemDraft) -> None:
     """Name the GPUs of which another number of links is up than the dumps join them by."""
     for about in merged.facts:
         up, gpu = merged.number(about, "nvlinks"), draft.names.get(about, "")
@@ -56,7 +56,7 @@ def _links(rate: float, a: str, b: str, catalog: Catalog, draft: SystemDraft) ->
     return 0
 
 
-def _switched(merged: Merged, draft: SystemDraft) -> bool:
+def _switched(merged: MachineFacts, draft: SystemDraft) -> bool:
     """NVSwitches named in the dumps, joined into one; of several dumps the one that shows most links counts."""
     by_source: dict[tuple[str, str], int] = defaultdict(int)
     for about, facts in merged.facts.items():

@@ -150,14 +150,14 @@ def read_nvml(text: str, file: str) -> DumpFacts:
     for gpu in record.gpus:
         bdf = address(gpu.address)
         if bdf:
-            _say(bdf, gpu, gpus, facts)
+            _add_gpu(bdf, gpu, gpus, facts)
     for pair in record.p2p:
         for ability, status in pair.status.items():
             facts.add_peer(address(pair.a) or "", address(pair.b) or "", ability, status)
     return facts
 
 
-def _say(bdf: str, gpu: _Gpu, gpus: set[str], facts: DumpFacts) -> None:
+def _add_gpu(bdf: str, gpu: _Gpu, gpus: set[str], facts: DumpFacts) -> None:
     facts.add(bdf, "class", 0x0302, "NVML")
     facts.add(bdf, "vendor", 0x10DE, "NVML")
     facts.add(bdf, "name", gpu.name, "NVML name")
@@ -168,10 +168,10 @@ def _say(bdf: str, gpu: _Gpu, gpus: set[str], facts: DumpFacts) -> None:
     facts.add(bdf, "throttle", ", ".join(gpu.throttle), "NVML clock event reasons")
     facts.add(bdf, "busy", gpu.busy, "NVML utilisation, %")
     if gpu.nvlinks:
-        _say_nvlinks(bdf, gpu, gpus, facts)
+        _add_gpu_nvlinks(bdf, gpu, gpus, facts)
 
 
-def _say_nvlinks(bdf: str, gpu: _Gpu, gpus: set[str], facts: DumpFacts) -> None:
+def _add_gpu_nvlinks(bdf: str, gpu: _Gpu, gpus: set[str], facts: DumpFacts) -> None:
     active = [link for link in gpu.nvlinks if link.active]
     facts.add(bdf, "nvlinks", len(active), "NVML NVLink state")
     facts.add(bdf, "nvlinks_off", len(gpu.nvlinks) - len(active) or None, "NVML NVLink state")

@@ -90,7 +90,7 @@ def _device(bdf: str, path: str, capture: Capture, nodes: dict[int, int], facts:
     if f"proc/driver/nvidia/gpus/{bdf}" in capture.names:
         facts.add(bdf, "vendor", _NVIDIA, "/proc/driver/nvidia/gpus")
     facts.add(bdf, "parent", _parent(path), "the path of its folder")
-    _place(bdf, path, capture, nodes, facts)
+    _add_numa_node(bdf, path, capture, nodes, facts)
     _groups(bdf, path, capture, facts)
     _link(bdf, path, capture, facts)
 
@@ -101,7 +101,7 @@ def _parent(path: str) -> str | None:
     return f"root:{root[1]}" if root else address(above)
 
 
-def _place(bdf: str, path: str, capture: Capture, nodes: dict[int, int], facts: DumpFacts) -> None:
+def _add_numa_node(bdf: str, path: str, capture: Capture, nodes: dict[int, int], facts: DumpFacts) -> None:
     stated = capture.number(f"{path}/numa_node")
     if stated is not None:
         facts.add(bdf, "numa", stated, "numa_node")

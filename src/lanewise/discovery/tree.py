@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from lanewise.catalog import Catalog, Part
 from lanewise.discovery.draft import DraftDevice, DraftLink, SystemDraft
-from lanewise.discovery.facts import MACHINE, Merged
+from lanewise.discovery.facts import MACHINE, MachineFacts
 from lanewise.discovery.identify import bridge_part, cpu_part, kind_of, part_of
 from lanewise.topology.model import Kind
 
@@ -17,7 +17,7 @@ LinkSpeed = tuple[int | None, int | None, int | None, str]
 _LANE = {1: 0.25, 2: 0.5, 3: 0.9846, 4: 1.9692, 5: 3.9385, 6: 7.563}
 
 
-def endpoints(merged: Merged) -> dict[str, tuple[Kind, list[str]]]:
+def endpoints(merged: MachineFacts) -> dict[str, tuple[Kind, list[str]]]:
     """Devices of interest by their first function: kind and all functions of that kind in the slot."""
     functions: dict[tuple[str, Kind], list[str]] = defaultdict(list)
     for bdf in merged.addresses():
@@ -32,7 +32,7 @@ def endpoints(merged: Merged) -> dict[str, tuple[Kind, list[str]]]:
     return {addresses[0]: (kind, addresses) for (_, kind), addresses in functions.items()}
 
 
-def draft_from_tree(merged: Merged, catalog: Catalog) -> SystemDraft:
+def draft_from_tree(merged: MachineFacts, catalog: Catalog) -> SystemDraft:
     """The devices of the machine in their trees; every tree hangs at the CPU of its NUMA node."""
     draft = SystemDraft()
     leaves = endpoints(merged)
@@ -47,8 +47,8 @@ def draft_from_tree(merged: Merged, catalog: Catalog) -> SystemDraft:
         draft.names.update(dict.fromkeys(functions, node.name))
     for bdf in leaves:
         chain = _chain(bdf, merged)
-        _hang(bdf, chain, cpus[roots[_root(bdf, chain, merged)]], merged, catalog, draft)
-    _misplaced(merged, draft)
+        _attach(bdf, chain, cpus[roots[_root(bdf, chain, merged)]], merged, catalog, draft)
+    _numa_contradictions(merged, draft)
     unused = [a for a in merged.addresses() if merged.number(a, "class") != _BRIDGE and a not in draft.names]
     if unused:
         draft.notes.append(
@@ -57,7 +57,7 @@ def draft_from_tree(merged: Merged, catalog: Catalog) -> SystemDraft:
     return draft
 
 
-def _describe(node: DraftDevice, bdf: str, merged: Merged, catalog: Catalog) -> None:
+def _describe(node: DraftDevice, bdf: str, merged: MachineFacts, catalog: Catalog) -> None:
     vendor, device = merged.number(bdf, "vendor"), merged.number(bdf, "device")
     name = merged.word(bdf, "name")
     node.part = part_of(node.kind, vendor, device, name, catalog)
@@ -65,7 +65,7 @@ def _describe(node: DraftDevice, bdf: str, merged: Merged, catalog: Catalog) -> 
     node.label = " ".join(filter(None, (name, ids if ids not in name else "")))
 
 
-def _chain(bdf: str, merged: Merged) -> list[str]:
+def _chain(bdf: str, merged: MachineFacts) -> list[str]:
     """The bridges above a function, the uppermost first."""
     found: list[str] = []
     above = merged.word(bdf, "parent")
@@ -75,13 +75,13 @@ def _chain(bdf: str, merged: Merged) -> list[str]:
     return found[::-1]
 
 
-def _root(bdf: str, chain: list[str], merged: Merged) -> str:
+def _root(bdf: str, chain: list[str], merged: MachineFacts) -> str:
     """The host bridge that a function lies below; where the dump says none, its PCI domain stands for it."""
     top = merged.word(chain[0] if chain else bdf, "parent")
     return top.removeprefix("root:") or bdf.partition(":")[0]
 
 
-def _roots(merged: Merged, leaves: dict[str, tuple[Kind, list[str]]], draft: SystemDraft) -> dict[str, int]:
+def _roots(merged: MachineFacts, leaves: dict[str, tuple[Kind, list[str]]], draft: SystemDraft) -> dict[str, int]:
     """The NUMA node of every host bridge, by what hangs below it."""
     by_root: dict[str, dict[int, str]] = defaultdict(dict)
     alone: list[str] = []
@@ -100,8 +100,8 @@ def _roots(merged: Merged, leaves: dict[str, tuple[Kind, list[str]]], draft: Sys
     if alone:
         draft.notes.append(f"what lies above {', '.join(alone)} is not in the dumps; a root port each is assumed")
     unknown = sorted(root for root, numa_nodes in by_root.items() if not numa_nodes)
-    least = min(with_cpus(merged) or [node for numa_nodes in by_root.values() for node in numa_nodes], default=0)
-    if unknown and len(with_cpus(merged)) != 1:
+    least = min(nodes_with_cpus(merged) or [node for numa_nodes in by_root.values() for node in numa_nodes], default=0)
+    if unknown and len(nodes_with_cpus(merged)) != 1:
         draft.notes.append(f"no NUMA node in the dumps for host bridges {', '.join(unknown)}; node {least} is assumed")
     for root, numa_nodes in by_root.items():
         if len(numa_nodes) > 1:
@@ -111,7 +111,7 @@ def _roots(merged: Merged, leaves: dict[str, tuple[Kind, list[str]]], draft: Sys
     return {root: min(numa_nodes, default=least) for root, numa_nodes in by_root.items()}
 
 
-def _misplaced(merged: Merged, draft: SystemDraft) -> None:
+def _numa_contradictions(merged: MachineFacts, draft: SystemDraft) -> None:
     """Name the devices that state another NUMA node than the root above them."""
     for bdf, node in draft.root_nodes.items():
         own = merged.number(bdf, "numa")
@@ -121,19 +121,19 @@ def _misplaced(merged: Merged, draft: SystemDraft) -> None:
             draft.contradictions.append(f"{words}; the root's is taken")
 
 
-def with_cpus(merged: Merged) -> list[int]:
+def nodes_with_cpus(merged: MachineFacts) -> list[int]:
     """The NUMA nodes of which a dump says more than their memory: those with CPUs."""
     return sorted(
         int(about[5:]) for about, facts in merged.facts.items() if about.startswith("node:") and {*facts} - {"memory"}
     )
 
 
-def _cpus(merged: Merged, used: set[int], catalog: Catalog, draft: SystemDraft) -> dict[int, str]:
+def _cpus(merged: MachineFacts, used: set[int], catalog: Catalog, draft: SystemDraft) -> dict[int, str]:
     """A CPU for every NUMA node that has cores or devices."""
     cpus = {}
     by_bridge = bridge_part((merged.word(a, "name") for a in merged.addresses()), catalog)
     sockets: dict[str, list[str]] = defaultdict(list)
-    for number in sorted({*used, *with_cpus(merged)}):
+    for number in sorted({*used, *nodes_with_cpus(merged)}):
         model = merged.word(f"node:{number}", "model")
         cpu = draft.add(Kind.CPU, "cpu", cpu_part(model, catalog) or (None if model else by_bridge), number)
         if cpu.part and not model:
@@ -148,7 +148,7 @@ def _cpus(merged: Merged, used: set[int], catalog: Catalog, draft: SystemDraft) 
     return cpus
 
 
-def _hang(bdf: str, chain: list[str], cpu: str, merged: Merged, catalog: Catalog, draft: SystemDraft) -> None:
+def _attach(bdf: str, chain: list[str], cpu: str, merged: MachineFacts, catalog: Catalog, draft: SystemDraft) -> None:
     """Link a device below the last switch of its chain, switches made on the way."""
     above, port, before = cpu, "", ""
     root = _root(bdf, chain, merged)
@@ -172,7 +172,7 @@ def _hang(bdf: str, chain: list[str], cpu: str, merged: Merged, catalog: Catalog
     _link(above, port, draft.devices[draft.names[bdf]], bdf, root, merged, catalog, draft)
 
 
-def _role(bridge: str, before: str, merged: Merged) -> str:
+def _role(bridge: str, before: str, merged: MachineFacts) -> str:
     """Whether a bridge is a port (root or downstream) or the head of a switch; unknown ones take turns."""
     stated = merged.word(bridge, "port")
     if stated:
@@ -181,8 +181,9 @@ def _role(bridge: str, before: str, merged: Merged) -> str:
 
 
 def _link(
-    above: str, port: str, node: DraftDevice, bdf: str, root: str, merged: Merged, catalog: Catalog, draft: SystemDraft
-) -> None:
+    above: str, port: str, node: DraftDevice, bdf: str, root: str,
+    merged: MachineFacts, catalog: Catalog, draft: SystemDraft,
+) -> None:  # fmt: skip
     part = catalog.get(node.part) if node.part else None
     gen, lanes, payload, note = _link_speed(merged, node, bdf, port, part)
     edge = DraftLink(above, node.name, gen, lanes, payload=payload, upper=port, lower=bdf)
@@ -198,7 +199,7 @@ def _link(
     draft.links.append(edge)
 
 
-def _link_speed(merged: Merged, node: DraftDevice, bdf: str, port: str, part: Part | None) -> LinkSpeed:
+def _link_speed(merged: MachineFacts, node: DraftDevice, bdf: str, port: str, part: Part | None) -> LinkSpeed:
     """Generation, lanes, payload in use, and a note where {} stands for the device; None is unknown."""
     ends = [end for end in (port, bdf) if end]
     most = [_least(merged, ends, key) for key in ("gen", "lanes")]
@@ -223,7 +224,7 @@ def _link_speed(merged: Merged, node: DraftDevice, bdf: str, port: str, part: Pa
     return most[0], most[1], payload, note
 
 
-def _least(merged: Merged, ends: list[str], key: str) -> int | None:
+def _least(merged: MachineFacts, ends: list[str], key: str) -> int | None:
     return min((value for end in ends if (value := merged.number(end, key)) is not None), default=None)
 
 
