@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lanewise.options.measure_network import NetworkSideOptions
-    from lanewise.probes.gpu.cases import GpuCase
     from lanewise.probes.gpu.probe import GpuProbe
     from lanewise.probes.host.probe import HostProbe
     from lanewise.probes.network.probe import NetworkProbe
@@ -85,13 +84,6 @@ def gpu_probe() -> GpuProbe:
     from lanewise.probes.gpu.probe import open_gpus
 
     return open_gpus()
-
-
-def gpu_cases(names: Sequence[str] = ()) -> list[GpuCase]:
-    """The named cases, those of a set, or those that patterns match; all if none is named. UnknownName."""
-    from lanewise.probes.gpu.cases import select_cases
-
-    return select_cases(names or ("all",))
 
 
 def storage_probe(on_progress: Callable[[StorageProgress], None] | None = None) -> StorageProbe:

@@ -51,19 +51,18 @@ def gpu(
     json: Json = None,
 ) -> None:
     """Measure copies between this machine's hosts and GPUs; without options host and GPU, all pairs, and latencies."""
-    from lanewise.api.measure import gpu_cases, gpu_probe
-    from lanewise.probes.gpu.probe import skipped_cases
+    from lanewise.api.measure import gpu_probe
 
     if list_cases:
         from dataclasses import asdict
 
+        from lanewise.probes.gpu.cases import select_cases
         from lanewise.report.text.listings import render_cases
 
-        return terminal.print_text(render_cases, [asdict(case) for case in gpu_cases(options.case_names)])
+        listed = select_cases(options.case_names or ("all",))
+        return terminal.print_text(render_cases, [asdict(case) for case in listed])
     probe = gpu_probe()
-    selected = gpu_cases(options.case_names) if options.case_names else ()
-    skipped = skipped_cases(selected, probe.measurements(options))
-    if skipped:
+    if skipped := probe.skipped_cases(options):
         terminal.note(f"skipped, for want of a second GPU: {', '.join(skipped)}")
     recorder.record(probe.run(options), record_options, json, probe.conditions())
     return None

@@ -29,11 +29,16 @@ def is_pair(flow: Flow) -> bool:
     return not touches_host(flow) and flow.src != flow.dst
 
 
-def measured_flow(flow: Flow, node: int | None) -> Flow:
+def measured_flow(flow: Flow, node: int | None, sweep: bool) -> Flow:
     """The flow as rows name it: host0, or host0:N on NUMA node N, which is `node` where the flow names none.
 
-    InputError for a flow that cannot be measured: between two hosts, or with a start, weight, cap or repetition.
+    InputError for a flow that cannot be measured: between two hosts, with a start, weight, cap or repetition, of no
+    bytes, or of some in a sweep.
     """
+    if flow.size is not None and sweep:
+        raise InputError(f"{flow.name} has a size, and a sweep takes many", hint="leave the size out, or --sweep")
+    if flow.size == 0:
+        raise InputError("a flow of no bytes cannot be timed", hint="leave the size out, or give one above zero")
     stated = {
         "start": flow.start != 0, "weight": flow.weight != 1, "cap": flow.cap != float("inf"), "every": flow.every != 0,
     }  # fmt: skip
@@ -46,15 +51,6 @@ def measured_flow(flow: Flow, node: int | None) -> Flow:
         hint = "name a GPU at one end; memory copies are measured by: lanewise measure host"
         raise InputError(f"{flow.name} touches no GPU", hint=hint)
     return replace(flow, src=src, dst=dst)
-
-
-def check_sizes(flows: Sequence[Flow], sweep: bool) -> None:
-    """InputError for a flow of no bytes, and for one with a size in a sweep."""
-    for flow in flows:
-        if flow.size is not None and sweep:
-            raise InputError(f"{flow.name} has a size, and a sweep takes many", hint="leave the size out, or --sweep")
-        if flow.size == 0:
-            raise InputError("a flow of no bytes cannot be timed", hint="leave the size out, or give one above zero")
 
 
 def typed_text(flows: Sequence[Flow], sizes: bool = True) -> str:

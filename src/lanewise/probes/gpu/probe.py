@@ -19,8 +19,8 @@ from lanewise.installed import cuda_driver
 from lanewise.options.measure_gpu import MeasureGpuOptions
 from lanewise.perf.flow import Flow, parse_flows
 from lanewise.probes.gpu import cases
-from lanewise.probes.gpu.cases import GpuCase, Measurement
-from lanewise.probes.gpu.flows import check_sizes, is_host, measured_flow, typed_text
+from lanewise.probes.gpu.cases import Measurement
+from lanewise.probes.gpu.flows import is_host, measured_flow, typed_text
 from lanewise.probes.gpu.gpus import Gpus
 from lanewise.probes.machine import SYS, native_errors, needs_linux
 from lanewise.results.observation import Source
@@ -76,15 +76,19 @@ class GpuProbe:
         measurements = cases.measurements(selected, gpus, not options.no_p2p)
         if options.flows:
             flows = parse_flows(options.flows, not options.no_p2p)
-            check_sizes(flows, sweep=bool(options.copy_sizes))
             measurements.insert(0, Measurement((typed_text(flows),), flows, makespan=not options.copy_sizes))
         if not measurements:
             cause = f"{', '.join(case.name for case in selected)}: no two GPUs among {', '.join(gpus)}"
             raise CannotMeasure(cause, hint="name cases of one GPU: lanewise measure gpu --list")
-        return [replace(m, flows=tuple(self._flow(flow, options.node) for flow in m.flows)) for m in measurements]
+        return [replace(m, flows=tuple(self._flow(flow, options) for flow in m.flows)) for m in measurements]
 
-    def _flow(self, flow: Flow, node: int | None) -> Flow:
-        measured = measured_flow(flow, node)
+    def skipped_cases(self, options: MeasureGpuOptions) -> list[str]:
+        """Selected cases without a measurement, for want of a second GPU."""
+        names = {name for measurement in self.measurements(options) for name in measurement.case_names}
+        return [case.name for case in cases.select_cases(options.case_names) if case.name not in names]
+
+    def _flow(self, flow: Flow, options: MeasureGpuOptions) -> Flow:
+        measured = measured_flow(flow, options.node, sweep=bool(options.copy_sizes))
         for end in (measured.src, measured.dst):
             self.gpus.ordinal(end)  # UnknownName
         return measured
@@ -126,9 +130,3 @@ def open_gpus(library: str = "") -> GpuProbe:
     except ProbeFailure as error:
         cause, hint = (*error.args, "")[:2]
         raise MissingDependency(cause, hint=hint or "see what is installed: lanewise doctor") from None
-
-
-def skipped_cases(selected: Sequence[GpuCase], measurements: Sequence[Measurement]) -> list[str]:
-    """Selected cases without a measurement, for want of a second GPU."""
-    names = {name for measurement in measurements for name in measurement.case_names}
-    return [case.name for case in selected if case.name not in names]

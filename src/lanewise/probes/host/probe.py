@@ -127,12 +127,8 @@ class _NodePair:
         """The kinds of work in the options for which the nodes have memory to copy to, CPUs to read into."""
         source, target = (node in self.layout.memory for node in (self.source, self.target))
         near, far = (bool(self.layout.cores.get(node)) for node in (self.source, self.target))
-        possible = {
-            "copy": source and target,
-            "read": source and far,
-            "write": target and near,
-            "latency": source and far,
-        }
+        possible = {"copy": source and target, "read": source and far, "write": target and near,
+                    "latency": source and far}  # fmt: skip
         return [work for work in self.options.work or WORK if possible[work]]
 
     def cores(self, work: str) -> tuple[int, ...]:
@@ -216,10 +212,13 @@ class _NodePair:
         flows = {"flows": self.flow} if self.source != self.target else {}
         return flows | {
             "engine": "CPU",
-            "NUMA node": " to ".join(_node_of(memory) for memory in (sources, targets) if memory),
+            "NUMA node": " to ".join(
+                numa_nodes(sum((Counter(piece.nodes(64)) for piece in memory), Counter[int]()))
+                for memory in (sources, targets) if memory
+            ),
             "threads on": f"NUMA node {near}",
             "pages": self.pages,
-        }
+        }  # fmt: skip
 
 
 def _faster_stores(crew: HostCrew, work: str) -> tuple[HostWork, dict[str, str]]:
@@ -243,13 +242,6 @@ def _rate(crew: HostCrew, stores: HostWork) -> tuple[float | None, str]:
     if window.seconds <= 0:
         return None, "the threads did not run at the same time; is this machine busy?"
     return sum(window.bytes) / window.seconds, ""
-
-
-def _node_of(pieces: Sequence[HostMemory]) -> str:
-    pages = Counter[int]()
-    for piece in pieces:
-        pages.update(piece.nodes(64))
-    return numa_nodes(pages)
 
 
 def _pages(before: int | None, after: int | None, size: int) -> str:
