@@ -9,8 +9,7 @@ import typer
 
 from lanewise import files
 from lanewise.cli import recorder, terminal
-from lanewise.cli.option_group import option_group
-from lanewise.cli.shared import Json
+from lanewise.cli.command import Json, option_group
 from lanewise.errors import InputError
 from lanewise.options.check import CheckOptions
 

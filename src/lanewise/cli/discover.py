@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from lanewise import files
 from lanewise.cli import terminal
-from lanewise.cli.option_group import option_group
-from lanewise.cli.shared import Json
+from lanewise.cli.command import Json, option_group
 from lanewise.options.system import DiscoverOptions
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from lanewise.cli import terminal
-from lanewise.cli.option_group import option_group
-from lanewise.cli.shared import Json
+from lanewise.cli.command import Json, option_group
 
 
 @option_group

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lanewise.cli import recorder, terminal
-from lanewise.cli.option_group import option_group
-from lanewise.cli.shared import Command, Json, QuickGroup
+from lanewise.cli.command import Command, Json, QuickGroup, option_group
 from lanewise.options.measure_gpu import MeasureGpuOptions
 from lanewise.options.measure_host import MeasureHostOptions
 from lanewise.options.measure_network import MeasureNetworkOptions

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from lanewise.cli import interrupts, terminal
-from lanewise.cli.option_group import option_group
-from lanewise.cli.shared import Json
+from lanewise.cli.command import Json, option_group
 from lanewise.options.option import settings
 from lanewise.options.plan import PlanOptions, PlanVerbOptions
 

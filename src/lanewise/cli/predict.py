@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from lanewise.cli import terminal
-from lanewise.cli.option_group import TypedFlags, option_group
-from lanewise.cli.shared import Json
+from lanewise.cli.command import Json, TypedFlags, option_group
 from lanewise.errors import InputError
 from lanewise.options.predict import PredictOptions, ServiceOptions
 from lanewise.options.system import SystemOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lanewise import files
 from lanewise.cli import terminal
-from lanewise.cli.option_group import option_group
+from lanewise.cli.command import option_group
 from lanewise.options.study import ReportOptions
 
 

@@ -11,8 +11,7 @@ import typer
 
 from lanewise import files
 from lanewise.cli import terminal
-from lanewise.cli.option_group import option_group
-from lanewise.cli.shared import Command, Json, QuickGroup
+from lanewise.cli.command import Command, Json, QuickGroup, option_group
 from lanewise.errors import InputError, LanewiseError, Location
 from lanewise.options.study import AccuracyOptions, NewStudyOptions, StudyOptions
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import typer
 
 from lanewise.cli import terminal
-from lanewise.cli.option_group import option_group
-from lanewise.cli.shared import Command, Json, QuickGroup
+from lanewise.cli.command import Command, Json, QuickGroup, option_group
 from lanewise.options.system import (
     AttachOptions,
     DetachOptions,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lanewise.cli import interrupts, terminal
-from lanewise.cli.shared import Command, QuickGroup
+from lanewise.cli.command import Command, QuickGroup
 from lanewise.errors import EXIT_BAD_INPUT, LanewiseError
 
 if TYPE_CHECKING:

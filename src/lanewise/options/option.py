@@ -56,20 +56,13 @@ def argument(metavar: str, help: str, default: Any = ..., **how: Any) -> Any:
     return option(default, help, metavar=metavar, argument=True, **how)
 
 
-def option_of(member: Field[Any]) -> Option | None:
-    """The Option of a dataclass field; None for a field that the command line does not have."""
-    if _KEY not in member.metadata:
-        return None
-    help, flags, how = member.metadata[_KEY]
-    return Option(help, tuple(flags.split()) or (f"--{member.name.strip('_').replace('_', '-')}",), **how)
-
-
 def options_of(kind: type) -> Iterator[tuple[Field[Any], Option]]:
     """The fields of an options dataclass that the command line has."""
     for member in fields(kind):
-        entry = option_of(member)
-        if entry is not None:
-            yield member, entry
+        if _KEY in member.metadata:
+            help, flags, how = member.metadata[_KEY]
+            names = tuple(flags.split()) or (f"--{member.name.strip('_').replace('_', '-')}",)
+            yield member, Option(help, names, **how)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from lanewise.catalog import Catalog
 from lanewise.errors import Contradiction
 from lanewise.topology.expand_devices import ENDPOINTS
 from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind
-from lanewise.topology.problems import Problems
+from lanewise.topology.scope import Problems
 from lanewise.topology.trees import COHERENT, TREE, Graph
 
 ONE_BRIDGE = "rc0"

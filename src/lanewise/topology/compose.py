@@ -11,7 +11,7 @@ from lanewise.topology.binding import HostReach, default_bridge, next_port
 from lanewise.topology.expand_devices import ENDPOINTS, FORWARDING
 from lanewise.topology.limits import check_sums, pcie_speed
 from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind, System
-from lanewise.topology.problems import Problems
+from lanewise.topology.scope import Problems
 from lanewise.topology.trees import FABRIC, Graph, shortest_path
 
 Paths = dict[str, tuple[str, ...]]

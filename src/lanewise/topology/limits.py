@@ -11,7 +11,7 @@ from lanewise.catalog import Catalog, Part
 from lanewise.errors import Contradiction, FormatError
 from lanewise.topology import speeds
 from lanewise.topology.model import Device, Kind, Link, LinkKind
-from lanewise.topology.problems import Problems
+from lanewise.topology.scope import Problems
 
 Ends = tuple["Part | None", "Part | None"]
 _WIDEST = 16

@@ -13,8 +13,7 @@ from lanewise.topology.expand_links import read_links
 from lanewise.topology.layers import check_bound, check_reach, read_domains, read_policies, read_volumes
 from lanewise.topology.limits import check_sums
 from lanewise.topology.model import Device, Link, System
-from lanewise.topology.problems import Problems
-from lanewise.topology.scope import Scope, read_hosts, read_parameters, settle
+from lanewise.topology.scope import Problems, Scope, read_hosts, read_parameters, settle
 from lanewise.topology.trees import FABRIC, check_forest, orient
 from lanewise.topology.validate import validate
 from lanewise.yaml_positions import load

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lanewise import expressions
-from lanewise.errors import Contradiction, FormatError, Location, UnknownName, unknown_name
+from lanewise.errors import (
+    Contradiction,
+    FormatError,
+    LanewiseError,
+    Location,
+    UnknownName,
+    error_location,
+    unknown_name,
+)
 from lanewise.topology.model import Parameter
-from lanewise.topology.problems import Problems
 from lanewise.topology.ranges import check_name, expand
 
 if TYPE_CHECKING:
@@ -18,8 +26,41 @@ if TYPE_CHECKING:
     from lanewise.topology.form import ParameterForm, SystemForm
     from lanewise.yaml_positions import YamlDocument
 
+MAX_SHOWN = 4
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _FUNCTIONS = {"min": lambda *numbers: min(numbers), "max": lambda *numbers: max(numbers)}
+
+
+class Problems:
+    """Collects errors, in the order they are found."""
+
+    def __init__(self) -> None:
+        self.found: list[LanewiseError] = []
+
+    def add(self, error: LanewiseError) -> None:
+        """Keep an error for later, unless the same was kept before."""
+        if str(error) not in {str(earlier) for earlier in self.found}:
+            self.found.append(error)
+
+    @contextmanager
+    def at(self, location: Location) -> Iterator[None]:
+        """Keep any error raised inside, with this location if it has none."""
+        try:
+            with error_location(location):
+                yield
+        except LanewiseError as error:
+            self.add(error)
+
+    def finish(self) -> None:
+        """Raise the first error, if any, with the others in its hint."""
+        if not self.found:
+            return
+        first, *further = self.found
+        lines = [f"also:  {error}" for error in further[:MAX_SHOWN]]
+        if len(further) > MAX_SHOWN:
+            lines.append(f"also:  {len(further) - MAX_SHOWN} more")
+        first.hint = "\n".join(line for line in (first.hint, *lines) if line)
+        raise first
 
 
 @dataclass(slots=True)

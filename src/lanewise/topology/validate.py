@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.errors import FormatError, LanewiseError, unknown_name
-from lanewise.topology.problems import Problems
+from lanewise.topology.scope import Problems
 from lanewise.yaml_positions import describe
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from lanewise.errors import LanewiseError
 from lanewise.topology import speeds
 from lanewise.topology.binding import StatedHosts, default_bridge, name_ports, settle_hosts
 from lanewise.topology.model import Device, Kind, Link, LinkKind, Parameter, Policies, System, Volume
-from lanewise.topology.problems import Problems
 from lanewise.topology.ranges import check_name, fold
+from lanewise.topology.scope import Problems
 
 Plain = dict[str, Any]
 _WIDTH = 120

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lanewise.cli.option_group import TypedFlags, option_group
+from lanewise.cli.command import TypedFlags, option_group
 from lanewise.errors import FormatError, InputError
 from lanewise.options.loadtest import PeakOptions, service_time
 from lanewise.options.option import Options, option, words

@@ -1,4 +1,4 @@
-"""Turns an options dataclass into options of the command line, and their texts into its values."""
+"""A verb as a command: its options dataclass as options of the command line, --json, and groups of verbs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,20 @@ from types import NoneType
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from lanewise import units
 from lanewise.errors import FormatError, LanewiseError
 from lanewise.options.option import Option, options_of, value_text, whole_number
+
+Json = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        metavar="[-|FILE.json]",
+        help="Write the answer as JSON in SI units, to stdout or to FILE.json.",
+    ),
+]
 
 
 class TypedFlags(frozenset[str]):
@@ -126,3 +136,26 @@ def _help(member: Field[Any], entry: Option) -> str:
         else value_text(entry, member.default)
     )
     return f"{entry.help} [default: {text}]" if text else entry.help
+
+
+class QuickGroup(TyperGroup):
+    """A group whose own `--help` needs no conversion: Typer would load pydantic to turn None into a bool."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option, off unless given."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default = False
+        return option
+
+
+class Command(TyperCommand):
+    """A verb whose help names arguments as they are typed, without braces and types of Python."""
+
+    def get_help(self, ctx: Any) -> str:
+        """The help as text."""
+        for parameter in self.params:
+            if parameter.param_type_name == "argument":
+                vars(parameter)["display_type_rich"] = lambda ctx: ""
+        usage, line, rest = super().get_help(ctx).partition("\n")
+        return usage.translate({ord("{"): None, ord("}"): None}).replace("......", "...") + line + rest
