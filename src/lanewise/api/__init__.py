@@ -9,7 +9,7 @@ Where a function takes a system, the name of a ready one or the path of a file w
 
 from __future__ import annotations
 
-from lanewise.api.checking import as_checked_run, check, check_data, check_metrics
+from lanewise.api.checking import as_checked_run, check, check_data, check_metrics, read_results
 from lanewise.api.discovery import capture, discover
 from lanewise.api.loading import (
     load_catalog,
@@ -25,7 +25,6 @@ from lanewise.api.loading import (
 from lanewise.api.loadtest import loadtest_peak, loadtest_run, loadtest_selftest
 from lanewise.api.measure import measure_gpu, measure_host, measure_network, measure_storage
 from lanewise.api.provenance import doctor
-from lanewise.api.readers import read_results
 from lanewise.api.runs import (
     accuracy,
     as_measured_run,

@@ -85,6 +85,19 @@ def check(
     )
 
 
+def read_results(files: str | Path | Paths) -> ToolResults:
+    """The results in one file or several as observations, with who can access whom and what to know of them.
+
+    lanewise.read_results("p2p.txt").observations; InputError for a file that cannot be read, FormatError with the line
+    for one that holds no results of a known tool or is cut short.
+    """
+    from lanewise.readers.kinds import read_results as read
+    from lanewise.readers.tool_results import merge
+
+    several = [files] if isinstance(files, (str, Path)) else list(files)
+    return merge([read(read_file(path), str(path)) for path in several])
+
+
 def quick_samples(notes: list[str]) -> Iterator[Sample]:
     """This machine's copies, measured quickly: memory of the host, and GPUs where a driver is; else `notes` say why."""
     from lanewise.api.measure import measure_gpu, measure_host
@@ -124,14 +137,14 @@ def check_metrics(checkup: Checkup, name: str = "") -> str:
 def _read(path: Path) -> tuple[ToolResults | None, Sequence[DumpFacts]]:
     """A file as results, as a dump, or, as pasted texts are, as both; FormatError for one that is neither."""
     from lanewise.api.discovery import read_dumps
-    from lanewise.readers.kinds import KNOWN, read_results
+    from lanewise.readers.kinds import KNOWN
 
     results: ToolResults | None = None
     # Of the results of a known tool that cannot be read.
     unreadable: LanewiseError | None = None
     if not path.is_dir():
         try:
-            results = read_results(read_file(path), str(path))
+            results = read_results(path)
         except LanewiseError as error:
             unreadable = None if error.hint == KNOWN or error.cause.startswith("not a text") else error
     if results is not None and results.tool.startswith("lanewise"):

@@ -17,20 +17,27 @@ def conditions(merged: MachineFacts, draft: SystemDraft, notes: tuple[str, ...])
     """The conditions of a discovered machine, by the names of its system."""
     load = merged.value(MACHINE, "under_load")
     under_load = load if isinstance(load, bool) else None
+    acs = ((device, port, merged.fact(port, "acs")) for port, device in draft.ports.items())
+    throttles = (
+        (gpu.name, next((fact for bdf in gpu.addresses if (fact := merged.fact(bdf, "throttle"))), None))
+        for gpu in draft.of_kind(Kind.GPU)
+    )
     return Conditions(
-        links=tuple(_link(edge, under_load, merged) for edge in draft.links if _has_speed(edge, merged)),
-        acs=tuple(_acs(merged, draft)),
+        links=tuple(
+            _link(edge, under_load, merged)
+            for edge in draft.links
+            if any(merged.value(end, key) is not None for end in (edge.upper, edge.lower) for key in _LINK)
+        ),
+        acs=tuple(AcsState(device, port, fact.value is True, str(fact.source)) for device, port, fact in acs if fact),
         numa=tuple(_numa(merged, draft)),
         p2p=tuple(_peers(merged, draft)),
-        throttles=tuple(_throttles(merged, draft)),
+        throttles=tuple(
+            Throttle(name, tuple(str(fact.value).split(", ")), str(fact.source)) for name, fact in throttles if fact
+        ),
         iommu=merged.word(MACHINE, "iommu"),
         under_load=under_load,
         notes=notes,
     )
-
-
-def _has_speed(edge: DraftLink, merged: MachineFacts) -> bool:
-    return any(merged.value(end, key) is not None for end in (edge.upper, edge.lower) for key in _LINK)
 
 
 def _link(edge: DraftLink, under_load: bool | None, merged: MachineFacts) -> LinkState:
@@ -48,23 +55,14 @@ def _link(edge: DraftLink, under_load: bool | None, merged: MachineFacts) -> Lin
     )  # fmt: skip
 
 
-def _acs(merged: MachineFacts, draft: SystemDraft) -> Iterator[AcsState]:
-    for port, device in draft.ports.items():
-        fact = merged.fact(port, "acs")
-        if fact:
-            yield AcsState(device, port, fact.value is True, str(fact.source))
-
-
 def _numa(merged: MachineFacts, draft: SystemDraft) -> Iterator[NumaState]:
     for node in draft.devices.values():
         if node.kind in (Kind.CPU, Kind.NVSWITCH) or not node.addresses:
             continue
         bdf = node.addresses[0]
         fact = merged.fact(bdf, "numa")
-        yield NumaState(
-            node.name, merged.number(bdf, "numa"), draft.root_nodes.get(bdf),
-            str(fact.source) if fact else "",
-        )  # fmt: skip
+        source = str(fact.source) if fact else ""
+        yield NumaState(node.name, merged.number(bdf, "numa"), draft.root_nodes.get(bdf), source)
 
 
 def _peers(merged: MachineFacts, draft: SystemDraft) -> Iterator[PeerState]:
@@ -75,10 +73,3 @@ def _peers(merged: MachineFacts, draft: SystemDraft) -> Iterator[PeerState]:
         if a and b and (a, b, peer.ability) not in reported:
             reported.add((a, b, peer.ability))
             yield replace(peer, a=a, b=b)
-
-
-def _throttles(merged: MachineFacts, draft: SystemDraft) -> Iterator[Throttle]:
-    for node in draft.of_kind(Kind.GPU):
-        fact = next((f for bdf in node.addresses if (f := merged.fact(bdf, "throttle"))), None)
-        if fact:
-            yield Throttle(node.name, tuple(str(fact.value).split(", ")), str(fact.source))

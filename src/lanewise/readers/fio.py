@@ -29,9 +29,8 @@ def read_json(data: Mapping[str, Any], file: str) -> ToolResults:
     common = data.get("global options") or {}
     jobs = data.get("jobs", data.get("client_stats"))
     if not isinstance(jobs, list) or not jobs:
-        raise FormatError(
-            "fio's JSON without jobs", location=Location(file), hint="let fio finish, or give the whole file"
-        )
+        hint = "let fio finish, or give the whole file"
+        raise FormatError("fio's JSON without jobs", location=Location(file), hint=hint)
     rows: list[Observation] = []
     notes: list[str] = []
     groups: dict[object, list[_Job]] = {}
@@ -52,27 +51,25 @@ class _Job:
 
     def __init__(self, tool: str, data: Any, common: Mapping[str, Any], file: str) -> None:
         if not isinstance(data, dict) or "jobname" not in data:
-            raise FormatError(
-                "fio's JSON has a job without a name", location=Location(file), hint="give the whole file"
-            )
+            cause = "fio's JSON has a job without a name"
+            raise FormatError(cause, location=Location(file), hint="give the whole file")
         self.tool = tool
         self.file = file
         self.data = data
         self.name = str(data["jobname"])
         self.options: Mapping[str, Any] = {**common, **(data.get("job options") or {})}
-
-    def directions(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """`read` and `write`, as far as any bytes moved."""
-        for direction in ("read", "write"):
-            part = self.data.get(direction)
-            if isinstance(part, dict) and part.get("io_bytes", part.get("io_kbytes", 0)):
-                yield direction, part
+        parts = {direction: data.get(direction) for direction in ("read", "write")}
+        # As far as any bytes moved.
+        self.directions: Mapping[str, Mapping[str, Any]] = {
+            direction: part
+            for direction, part in parts.items()
+            if isinstance(part, dict) and part.get("io_bytes", part.get("io_kbytes", 0))
+        }
 
     def observations(self) -> Iterator[Observation]:
         """Rate, I/Os per second and percentiles of each direction."""
-        parts = list(self.directions())
-        flows = ", ".join(self.flow(direction) for direction, _ in parts)
-        for direction, part in parts:
+        flows = ", ".join(map(self.flow, self.directions))
+        for direction, part in self.directions.items():
             settings = self.settings(direction)
             for metric, unit, value in self.figures(part):
                 cell = ToolValue(self.flow(direction), flows, metric, unit, "storage")
@@ -108,15 +105,12 @@ class _Job:
         """Bytes of an I/O, queue depth and number of threads, as far as the options say."""
         sizes = str(self.options.get("bs", self.options.get("blocksize", "4k"))).split(",")
         size = _SIZE.fullmatch(sizes[min(("read", "write").index(direction), len(sizes) - 1)].strip())
-        settings = {"bytes": int(size[1]) << _POWERS[size[2].lower()]} if size and not self.mixed else {}
-        settings["depth"] = _whole(self.options.get("iodepth"))
-        settings["threads"] = _whole(self.options.get("numjobs"))
+        several = {"bssplit", "bsrange", "blocksize_range"} & self.options.keys()
+        settings = {"bytes": int(size[1]) << _POWERS[size[2].lower()]} if size and not several else {}
+        for name, option in (("depth", "iodepth"), ("threads", "numjobs")):
+            text = str(self.options.get(option))
+            settings[name] = int(text) if text.isdigit() else 1
         return settings
-
-    @property
-    def mixed(self) -> bool:
-        """Whether I/Os have several sizes."""
-        return bool({"bssplit", "bsrange", "blocksize_range"} & self.options.keys())
 
     def how(self) -> dict[str, str]:
         direct = str(self.options.get("direct", "0")) not in ("0", "")
@@ -125,15 +119,10 @@ class _Job:
         return {"mode": "direct" if direct else "cached", "engine": engine, "pattern": pattern}
 
 
-def _whole(value: object) -> int:
-    text = str(value)
-    return int(text) if text.isdigit() else 1
-
-
 def _total(tool: str, number: object, members: Sequence[_Job]) -> Iterator[Observation]:
     """All bytes of a group's jobs over the longest of their runs, as fio's own group line counts."""
     for direction in ("read", "write"):
-        parts = [(job, part) for job in members for name, part in job.directions() if name == direction]
+        parts = [(job, job.directions[direction]) for job in members if direction in job.directions]
         seconds = max((job.number(part, "runtime", 0) for job, part in parts), default=0.0) / 1e3
         if len(parts) < 2 or seconds <= 0:
             continue
