@@ -1,4 +1,4 @@
-"""The YAML files that ship with Lanewise, by folder: parts, systems, studies and workloads."""
+"""The YAML files that ship with Lanewise, by folder: parts, systems, studies, workloads and the starter of a study."""
 
 from __future__ import annotations
 

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lanewise import package_data
 from lanewise.api.loading import load_run, load_study, ready_studies, relative_reader
 from lanewise.api.provenance import new_run
 from lanewise.catalog import builtin
 from lanewise.errors import InputError, Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from lanewise.catalog import Catalog
     from lanewise.results.plan import StudyProbe
     from lanewise.results.run import LeftOut, Run
     from lanewise.studies.calibrate import CalibrationFit
     from lanewise.studies.measured import MeasuredRun
 
-    Progress = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 def run_studies(
@@ -95,9 +96,10 @@ def new_study(name: str) -> tuple[str, str]:
 
     InputError for a name that cannot be one.
     """
-    from lanewise.studies.starter import starter
-
-    return starter(name)
+    if not re.fullmatch(r"[A-Za-z][\w-]*", name):
+        raise InputError(f"'{name}' cannot name a study", hint="use letters, digits, '-' and '_', a letter first")
+    study, system = (package_data.text("starter", kind, "template")[0] for kind in ("study", "system"))
+    return study.replace("NAME", name), system.replace("NAME", name)
 
 
 def _prefixed(say: Progress, prefix: str) -> Progress:
