@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+import lanewise._native as _native
 from lanewise.errors import InputError
+from lanewise.perf.flow import Flow
+from lanewise.results.plan import Service
 from lanewise.results.search_run import SearchRun
-from lanewise.serving.advice import BUSY, advice, doubts, stage_limit
-from lanewise.serving.ceiling import ceiling
+from lanewise.results.service_result import ServiceResult
+from lanewise.serving.ceiling import BUSY, advice, ceiling, doubts, stage_limit
 from lanewise.serving.durations import Durations
 from lanewise.serving.load import ServiceLoad, load_of
 from lanewise.serving.queues import md1_peak
-from lanewise.serving.search import find_peak
+from lanewise.serving.search import PeakEstimate, find_peak
 from lanewise.serving.simulation import Simulation, SimulationInput
 from lanewise.serving.simulation_result import percentile_of, reason_of, service_result
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import lanewise._native as _native
-    from lanewise.perf.flow import Flow
-    from lanewise.results.plan import Service
-    from lanewise.results.service_result import ServiceResult
-    from lanewise.serving.search import PeakEstimate
-    from lanewise.topology.model import System
+from lanewise.topology.model import System
 
 STEPS = 100  # intervals for which use over time is kept
 LONGEST = 30.0  # simulated seconds of a run of a search, or more where so few queries come that it costs nothing
@@ -140,8 +134,6 @@ def simulate(
 ) -> tuple[tuple[ServiceResult, ...], Simulation, _native.Outcome]:  # fmt: skip
     """Loads at their rates, with the simulation and its run; InputError for what cannot be answered."""
     simulation = Simulation(system, loads, background)
-    if seconds is not None and not 0.0 < seconds < math.inf:
-        raise InputError(f"a run of {seconds:g} s", hint="give seconds above zero")
     rates = [load.qps for load in loads]
     if seconds is None:
         seconds = _seconds(simulation)

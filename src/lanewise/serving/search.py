@@ -6,21 +6,30 @@ is bisection; where they contradict each other it repeats runs around the bounda
 precision asked for (Waeber, Frazier, Henderson, "Bisection search with noisy responses", SIAM J. Control and
 Optimization 51, 2013; Watson, Pelli, "QUEST", Perception & Psychophysics 33, 1983). It ends on a valid run at the
 answer. The next run depends on the finished runs alone, so an interrupted search resumes from them. Within a budget of
-real time `serving.time_budget` sets the length of runs. `serving.posterior` holds the two models of chance.
+real time `serving.durations` sets the length of runs. `serving.posterior` holds the two models of chance.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lanewise.errors import InputError
 from lanewise.results.search_run import SearchRun
-from lanewise.serving import time_budget
-from lanewise.serving.durations import Durations, check_positive
-from lanewise.serving.posterior import Posterior
-from lanewise.serving.time_budget import TimeBudget
+from lanewise.serving.durations import (
+    CERTAIN,
+    FINE,
+    HUNT,
+    KNOWN,
+    LIKELY,
+    LOWEST,
+    Durations,
+    TimeBudget,
+    check_positive,
+    confirmation_below,
+)  # fmt: skip
+from lanewise.serving.posterior import FixedNoisePosterior, Posterior
 
 # Chance outside the interval, on each side.
 OUTSIDE = 0.05
@@ -90,50 +99,41 @@ class _Step:
     confirms: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class _Search:
     """The settings of a search; its methods depend on the finished runs alone."""
 
-    durations: Durations
-    bracket: tuple[float, float] | None
-    start: float
-    floor_option: float | None
-    ceiling_option: float | None
-    precision: float
-    most_runs: int
-    budget: float | None = None
-    floor: float = field(init=False)
-    ceiling: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        if self.bracket is not None:
-            low, high = self.bracket
+    def __init__(
+        self, durations: Durations, bracket: tuple[float, float] | None, start: float, floor: float | None,
+        ceiling: float | None, precision: float, most_runs: int, budget: float | None,
+    ) -> None:  # fmt: skip
+        if bracket is not None:
+            low, high = bracket
             check_positive("lower end of the bracket", low)
             check_positive("upper end of the bracket", high)
             if low > high:
                 raise InputError(f"the bracket {low:g} to {high:g} is empty", hint="give its lower end first")
-        floor = self.floor_option
         if floor is None:
-            floor = self.durations.queries / self.durations.longest
+            floor = durations.queries / durations.longest
         elif floor != 0.0:
             check_positive("floor", floor)
-        ceiling = math.inf if self.ceiling_option is None else self.ceiling_option
-        if self.ceiling_option is not None:
-            check_positive("ceiling", self.ceiling_option)
-        check_positive("rate to start from", self.start)
+        if ceiling is None:
+            ceiling = math.inf
+        else:
+            check_positive("ceiling", ceiling)
+        check_positive("rate to start from", start)
         if floor > ceiling:
             raise InputError(
                 f"the ceiling, {ceiling:g} queries/s, is below the floor, {floor:g}",
                 hint="raise the ceiling, or allow longer runs: a run needs enough queries for a verdict",
             )
-        if not 1e-4 <= self.precision <= 0.5:
-            raise InputError(f"a precision of {self.precision}", hint="give it as a share from 0.0001 to 0.5")
-        if self.most_runs < 1:
-            raise InputError(f"a search of {self.most_runs} runs", hint="allow 1 run or more")
-        if self.budget is not None:
-            check_positive("budget in s", self.budget)
-        object.__setattr__(self, "floor", floor)
-        object.__setattr__(self, "ceiling", ceiling)
+        if not 1e-4 <= precision <= 0.5:
+            raise InputError(f"a precision of {precision}", hint="give it as a share from 0.0001 to 0.5")
+        if most_runs < 1:
+            raise InputError(f"a search of {most_runs} runs", hint="allow 1 run or more")
+        if budget is not None:
+            check_positive("budget in s", budget)
+        self.durations, self.bracket, self.start, self.floor, self.ceiling = durations, bracket, start, floor, ceiling
+        self.precision, self.most_runs, self.budget = precision, most_runs, budget
 
     def next(self, runs: Sequence[SearchRun]) -> _Step | PeakEstimate:
         """The next run, or the end if floor or ceiling has settled it."""
@@ -191,8 +191,8 @@ class _Search:
         """A short run, but of full length at the ends, where one run settles the search."""
         rate = min(max(rate, self.floor), self.ceiling)
         if self.budget is not None:
-            seconds = self.durations.of(rate, time_budget.HUNT)
-            return _Step(rate, min(seconds, max(time_budget.HUNT * self.budget, self.durations.shortest)))
+            seconds = self.durations.of(rate, HUNT)
+            return _Step(rate, min(seconds, max(HUNT * self.budget, self.durations.shortest)))
         return _Step(rate, self.durations.of(rate, self.precision if rate in (self.floor, self.ceiling) else 0.5))
 
     def _between(self, runs: Sequence[SearchRun]) -> _Step | PeakEstimate:
@@ -212,20 +212,20 @@ class _Search:
         posterior = self._posterior(runs)
         middle, share = math.exp(posterior.quantiles(0.5)[0]), self.half_width(runs)
         spent = [(run.queries / run.rate, run.valid) for run in runs]
-        plan = TimeBudget(budget, self.durations.of(middle, time_budget.FINE * self.precision))
-        if plan.explores(spent, self.most_runs, share <= time_budget.KNOWN * self.precision):
+        plan = TimeBudget(budget, self.durations.of(middle, FINE * self.precision))
+        if plan.explores(spent, self.most_runs, share <= KNOWN * self.precision):
             return _Step(middle, plan.exploration(self.durations.of(middle, max(share / 8.0, self.precision / 4.0))))
         seconds = plan.confirmation(spent)
         runs_left, best = self.most_runs - len(runs), self._best_confirmed(runs, plan)
         if (runs_left == 1 or plan.over(spent)) and best > 0.0:
             return self.peak(runs, best, f"known within {100.0 * share:.2g} %", True)
-        rate = middle * (1.0 - time_budget.below(runs_left, plan.over(spent)) * self.precision)
+        rate = middle * (1.0 - confirmation_below(runs_left, plan.over(spent)) * self.precision)
         if runs_left == 1:
-            certain = posterior.rate(time_budget.CERTAIN, max(1, round(middle * seconds)))
-            rate = min(rate, max(certain, middle * (1.0 - time_budget.LOWEST * self.precision)))
+            certain = posterior.rate(CERTAIN, max(1, round(middle * seconds)))
+            rate = min(rate, max(certain, middle * (1.0 - LOWEST * self.precision)))
         rate = max(rate, self.floor)
         # Early stopping demands more of a short run, the more so the less latency depends on the rate.
-        if posterior.valid(math.log(rate), max(1, round(rate * seconds))) < time_budget.LIKELY:
+        if posterior.valid(math.log(rate), max(1, round(rate * seconds))) < LIKELY:
             seconds = max(seconds, min(2.0 * seconds, plan.remaining(spent)))
         return _Step(rate, seconds, confirms=True)
 
@@ -236,8 +236,6 @@ class _Search:
         return max((run.rate for run in long if run.valid and run.rate <= top), default=0.0)
 
     def _posterior(self, runs: Sequence[SearchRun]) -> Posterior:
-        from lanewise.serving.posterior import Posterior
-
         most = self.bracket[1] if self.bracket else math.inf
         return Posterior(runs, self.durations.bound, self.durations.percentile, self.precision / 8.0, most)
 
@@ -259,8 +257,6 @@ class _Search:
 
     def _quantiles(self, runs: Sequence[SearchRun], *chances: float) -> list[float]:
         """The rates below which the peak lies with these chances."""
-        from lanewise.serving.posterior import FixedNoisePosterior
-
         if self.budget is not None:
             return [math.exp(end) for end in self._posterior(runs).quantiles(*chances)]
         posterior = FixedNoisePosterior(runs, self.durations, self.precision / 8.0, self.floor, self.ceiling)
@@ -289,7 +285,7 @@ class _Search:
         reason, top = f"all {self.most_runs} runs are used up", math.inf
         if len(accepted) < len(runs):
             if self.budget is not None:
-                plan = TimeBudget(self.budget, self.durations.of(runs[-1].rate, time_budget.FINE * self.precision))
+                plan = TimeBudget(self.budget, self.durations.of(runs[-1].rate, FINE * self.precision))
                 if best := self._best_confirmed(runs, plan):
                     return self.peak(runs, best, reason, True)
             top = self._quantiles(runs, 0.5)[0]

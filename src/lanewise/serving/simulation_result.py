@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import lanewise._native as _native
 from lanewise import units
 from lanewise.perf.resources import weakest
 from lanewise.results.observation import Source
 from lanewise.results.service_result import ResourceUtilization, ServiceResult, Stage
+from lanewise.serving.load import ServiceLoad
+from lanewise.serving.simulation import Deployment, Simulation, SimulationInput
 from lanewise.serving.verdict import PERCENTILES, invalid_reason
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import lanewise._native as _native
-    from lanewise.serving.load import ServiceLoad
-    from lanewise.serving.simulation import Deployment, Simulation, SimulationInput
 
 WORTH_TELLING = 0.05  # of a limit: what others take below this is not told
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999)

@@ -1,22 +1,20 @@
 """A simulated run as a timeline that https://ui.perfetto.dev and chrome://tracing open: Trace Event Format, JSON.
 
 Each service is a process whose queries are asynchronous spans, as they overlap; each host is one whose threads are
-GPUs and the slots of their copies. A query takes up to 900 B of text and a batch up to 600 B; `Ask.trace` bounds how
-many a run keeps.
+GPUs and the slots of their copies. A query takes up to 900 B of text and a batch up to 600 B; `SimulationInput.trace`
+bounds how many a run keeps.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    import lanewise._native as _native
-    from lanewise.serving.simulation import Deployment, Simulation
+import lanewise._native as _native
+from lanewise.serving.simulation import Deployment, Simulation
 
 Event = dict[str, Any]
 

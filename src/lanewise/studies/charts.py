@@ -16,7 +16,7 @@ from lanewise.serving.load import load_of
 from lanewise.serving.peak import under_load
 from lanewise.serving.steady import steady_rate
 from lanewise.studies.context import StudyContext
-from lanewise.studies.form import ChartForm, DrawingForm, StudyForm, SurfaceForm
+from lanewise.studies.form import ChartForm, DrawingForm, StudyForm
 from lanewise.studies.rows import ValueKind
 from lanewise.topology.model import System
 
@@ -24,11 +24,11 @@ from lanewise.topology.model import System
 def charts(form: StudyForm, rows: Sequence[Observation]) -> tuple[Chart, ...]:
     """Every chart of the form: `x` is a setting or 'label', a series of each source for each value of `by`."""
     return tuple(
-        _surface(entry, rows) if isinstance(entry, SurfaceForm) else _chart(entry, rows) for entry in form.charts
+        _surface(entry, rows) if entry.kind == "surface" else _chart(entry, rows) for entry in form.charts
     )
 
 
-def _surface(entry: SurfaceForm, rows: Sequence[Observation]) -> Chart:
+def _surface(entry: ChartForm, rows: Sequence[Observation]) -> Chart:
     """A series for each row of cells, grouped by table unless the tables themselves are an axis."""
     x, by = entry.x, entry.by
     panels = [(table,) for table in entry.tables] if "table" not in (x, by) else [entry.tables]

@@ -27,10 +27,8 @@ def derive(row: RowForm, before: Sequence[Observation]) -> Observation:
             raise FormatError(cause, hint="derive: v('table', 'label') / 2")
     only_published = not inputs
     rows = inputs or published
-    return Observation(
-        scenario=row.label, flow="", metric=row.metric, value=_in_si(result, row), display_unit=row.unit,
-        table=row.table, settings=dict(row.settings),
-        source=Source.EXTRAPOLATED if only_published else Source.PREDICTED,
+    return _observation(
+        row, Source.EXTRAPOLATED if only_published else Source.PREDICTED, _in_si(result, row),
         basis=None if only_published else Basis(weakest([str(o.basis) for o in rows if o.basis])),
         limit=" / ".join(dict.fromkeys(o.limit for o in rows if o.limit)) if len(rows) < 3 else "",
         study=rows[0].study if rows else "", system=rows[0].system if rows else "",
@@ -63,10 +61,7 @@ def _measured(row: RowForm, before: Sequence[Observation]) -> Observation | None
         return None
     if not inputs or not is_number(result):
         return None
-    return Observation(
-        scenario=row.label, flow="", metric=row.metric, value=_in_si(result, row), display_unit=row.unit,
-        source=Source.MEASURED, table=row.table, settings=dict(row.settings), note="computed from measured rows",
-    )  # fmt: skip
+    return _observation(row, Source.MEASURED, _in_si(result, row), note="computed from measured rows")
 
 
 def _unknown(row: RowForm, before: Sequence[Observation]) -> Observation | None:
@@ -78,11 +73,16 @@ def _unknown(row: RowForm, before: Sequence[Observation]) -> Observation | None:
     missing = [observation for observation in inputs if observation.value is None]
     if not missing:
         return None
-    return Observation(
-        scenario=row.label, flow="", metric=row.metric, value=None, display_unit=row.unit, source=Source.PREDICTED,
-        table=row.table, settings=dict(row.settings), published=row.published,
-        extrapolated=row.extrapolated, role=row.role,
+    return _observation(
+        row, Source.PREDICTED, None, published=row.published, extrapolated=row.extrapolated, role=row.role,
         study=missing[0].study, system=missing[0].system, note=f"unknown, as {missing[0].table} is: {missing[0].note}",
+    )  # fmt: skip
+
+
+def _observation(row: RowForm, source: Source, value: float | None, **rest: Any) -> Observation:
+    return Observation(
+        scenario=row.label, flow="", metric=row.metric, value=value, display_unit=row.unit, source=source,
+        table=row.table, settings=dict(row.settings), **rest,
     )  # fmt: skip
 
 

@@ -92,6 +92,9 @@ class ConclusionForm:
 class ChartForm:
     """A chart of the rows of `tables`: `x` along the axis, a pair of series for each value of `by`; both are a
     setting, 'label' or 'table'.
+
+    A surface has a column for each value of `x`, a row for each of `by`, a panel for each table; `within` outlines the
+    cells that lie that share (0..1) or less below their row's largest value.
     """
 
     title: str
@@ -103,15 +106,6 @@ class ChartForm:
     y_label: str
     note: str
     location: Location
-
-
-@dataclass(frozen=True, slots=True)
-class SurfaceForm(ChartForm):
-    """A chart of cells: a column for each value of `x`, a row for each of `by`, a panel for each table.
-
-    `within` outlines the cells that lie that share (0..1) or less below their row's largest value.
-    """
-
     by_label: str = ""
     within: float | None = None
 

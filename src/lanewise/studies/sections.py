@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
 
 from lanewise import units
 from lanewise.catalog import KEYS, unit_of
@@ -21,7 +20,6 @@ from lanewise.studies.form import (
     HypothesisForm,
     RowForm,
     StudyForm,
-    SurfaceForm,
 )
 from lanewise.yaml_positions import YamlNode
 
@@ -143,7 +141,7 @@ def chart(entry: YamlNode, rows: Sequence[RowForm]) -> ChartForm:
     return form
 
 
-def _surface(entry: YamlNode, form: ChartForm, rows: Sequence[RowForm]) -> SurfaceForm:
+def _surface(entry: YamlNode, form: ChartForm, rows: Sequence[RowForm]) -> ChartForm:
     """A surface: each cell is one row of the study, all in one unit."""
     x, by = form.x, form.by
     if not by or by == x:
@@ -164,11 +162,7 @@ def _surface(entry: YamlNode, form: ChartForm, rows: Sequence[RowForm]) -> Surfa
     for axis, index in ((x, 1), (by, 2)):
         if len({key[index] for key in cells}) > _MOST_CELLS:
             raise entry.error(f"a surface takes {_MOST_CELLS} values of '{axis}' at most", "chart fewer rows, or lines")
-    return SurfaceForm(**_fields(form), by_label=entry["by_label"].line(), within=_within(entry["within"], row_units))
-
-
-def _fields(form: ChartForm) -> dict[str, Any]:
-    return {item.name: getattr(form, item.name) for item in fields(form)}
+    return replace(form, by_label=entry["by_label"].line(), within=_within(entry["within"], row_units))
 
 
 def _cell(node: YamlNode, row: RowForm, axis: str) -> object:
