@@ -9,8 +9,8 @@ from typing import Any
 
 from lanewise.checking.checkup import Checkup, Finding
 from lanewise.checking.verdict import PathResult, Verdict
+from lanewise.report.json import json_document
 
-SCHEMA = "lanewise.check/1"
 _METRICS = {"B/s": "goodput_bytes_per_second", "s": "latency_seconds"}
 _HELP = {
     "lanewise_path_goodput_bytes_per_second": "Measured rate of a path.",
@@ -24,65 +24,42 @@ _HELP = {
 }
 
 
+@json_document("check")
 def check_json(checkup: Checkup, name: str = "") -> dict[str, Any]:
     """The check-up as plain data in SI units; `name` is what the user calls the machine."""
     numbers = {id(result): number for number, result in enumerate(checkup.rows)}
     return {
-        "schema": SCHEMA,
-        "machine": name or None,
-        "exit_code": checkup.exit_code,
+        "machine": name or None, "exit_code": checkup.exit_code,
         "counts": {verdict.value: checkup.count(verdict) for verdict in Verdict},
         "rows": [_row(result) for result in checkup.rows],
         "findings": [_finding(finding, numbers) for finding in checkup.findings],
         "aside": [{"flow": row.flow, "scenario": row.scenario, "metric": row.metric} for row in checkup.not_judged],
-        "notes": list(checkup.notes),
-    }
+        "notes": checkup.notes,
+    }  # fmt: skip
 
 
 def _row(result: PathResult) -> dict[str, Any]:
-    row, expected = result.row, result.expected
+    row, expected, tolerance = result.row, result.expected, result.tolerance
     return {
-        "verdict": result.verdict.value,
-        "flow": row.flow,
-        "scenario": row.scenario,
-        "metric": row.metric,
-        "path": row.path or None,
-        "settings": dict(row.settings),
-        "how": dict(row.how),
-        "unit": row.unit,
-        "measured": row.value,
-        "expected": expected.value,
-        "low": result.low,
-        "high": result.high,
-        "share": result.share,
-        "spread": result.range_share,
-        "basis": result.tolerance.basis if result.tolerance else None,
-        "tolerance": result.tolerance.share if result.tolerance else None,
-        "limit": expected.limit or None,
-        "rests_on": list(expected.rests_on),
-        "note": result.note or expected.note or None,
-    }
+        "verdict": result.verdict, "flow": row.flow, "scenario": row.scenario, "metric": row.metric,
+        "path": row.path or None, "settings": row.settings, "how": row.how, "unit": row.unit, "measured": row.value,
+        "expected": expected.value, "low": result.low, "high": result.high, "share": result.share,
+        "spread": result.range_share, "basis": tolerance.basis if tolerance else None,
+        "tolerance": tolerance.share if tolerance else None, "limit": expected.limit or None,
+        "rests_on": expected.rests_on, "note": result.note or expected.note or None,
+    }  # fmt: skip
 
 
 def _finding(finding: Finding, numbers: dict[int, int]) -> dict[str, Any]:
-    return {
-        "kind": finding.kind,
-        "title": finding.title,
-        "rows": [numbers[id(result)] for result in finding.rows],
-        "causes": [
-            {
-                "cause": cause.key[0],
-                "about": list(cause.key[1:]),
-                "what": cause.what,
-                "seen": cause.evidence or None,
-                "predicted": cause.predicted,
-                "explains": cause.explains,
-                "next": cause.step,
-            }
-            for cause in finding.causes
-        ],
-        "next": finding.step,
-    }
+    causes = [
+        {
+            "cause": cause.key[0], "about": cause.key[1:], "what": cause.what, "seen": cause.evidence or None,
+            "predicted": cause.predicted, "explains": cause.explains, "next": cause.step,
+        }
+        for cause in finding.causes
+    ]  # fmt: skip
+    rows = [numbers[id(result)] for result in finding.rows]
+    return {"kind": finding.kind, "title": finding.title, "rows": rows, "causes": causes, "next": finding.step}
 
 
 def prometheus(checkup: Checkup, when: float, name: str = "") -> str:

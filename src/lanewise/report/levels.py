@@ -75,7 +75,8 @@ def place_levels(outline: Outline, grid: Grid, top: float) -> Levels:
     out = Levels(grid)
     plan = Tracks(outline, grid)
     _place_bars(outline, grid, out)
-    y, rows = top + TITLE + _numa_room(outline), grid.rows()
+    split = any(child.kind == "numa" for box in outline.boxes for child in box.children)
+    y, rows = top + TITLE + (20.0 if split else 2.0), grid.rows()
     last = max(rows, default=0)
     out.tiers[0] = (top, 0.0)
     for row, cells in rows.items():
@@ -87,12 +88,11 @@ def place_levels(outline: Outline, grid: Grid, top: float) -> Levels:
         y = _place_row(outline, out, plan, row, cells, y)
     y = _end_tier(out, plan, 1 if last >= grid.first_pool_row else 0, y)
     out.height = _place_network(out, y)
-    _run_links(outline, out, plan)
+    tops: dict[str, int] = {}
+    drawn: dict[frozenset[str], int] = {}
+    polylines = (_polyline(out, plan, line, tops, drawn) for line in outline.lines)
+    out.polylines = [polyline for polyline in polylines if polyline is not None]
     return out
-
-
-def _numa_room(outline: Outline) -> float:
-    return 20.0 if any(child.kind == "numa" for box in outline.boxes for child in box.children) else 2.0
 
 
 def _place_row(outline: Outline, out: Levels, plan: Tracks, row: int, cells: list[GridCell], y: float) -> float:
@@ -106,15 +106,12 @@ def _place_row(outline: Outline, out: Levels, plan: Tracks, row: int, cells: lis
         for cell in group:
             cell.h = height
     y += max(cell.h for cell in cells)
-    texts = max((_texts_of(plan, line) for cell in cells for line in plan.below(cell)), default=0)
+    # How many lines of text stand at a link, and at those beside it.
+    links = (plan.parallel(line) if line.tree else [line] for cell in cells for line in plan.below(cell))
+    texts = max((sum(len(g.label_lines(link)) for link in beside) for beside in links), default=0)
     y += 5 + g.STEP * texts
     y = _track_rows(out, "row", row, plan.count("row", row), y)
     return y + (13 if texts else 4)
-
-
-def _texts_of(plan: Tracks, line: OutlineLine) -> int:
-    """How many lines of text stand at a link, and at those beside it."""
-    return sum(len(g.label_lines(link)) for link in (plan.parallel(line) if line.tree else [line]))
 
 
 def _track_rows(out: Levels, kind: str, row: int, count: int, y: float) -> float:
@@ -126,11 +123,8 @@ def _track_rows(out: Levels, kind: str, row: int, count: int, y: float) -> float
 
 def _end_tier(out: Levels, plan: Tracks, tier: int, y: float) -> float:
     """Brackets, NVLink tracks and NVSwitch bars under the rows of a tier; the y of its lower border."""
-    for track in range(plan.spans[tier]):
-        for span, cells, at in plan.spans_in(tier):
-            if at == track:
-                out.spans.append((span, cells, y + 7))
-        y += SPAN
+    out.spans += [(span, cells, y + 7 + SPAN * track) for span, cells, at, track in plan.brackets if at == tier]
+    y += SPAN * plan.spans[tier]
     y = _track_rows(out, "zone", tier, plan.count("zone", tier), y)
     y += 8 if plan.count("zone", tier) else 0
     inside = [bar for bar in out.bars.values() if bar.box.kind == "nvswitch" and bar.tier == tier]
@@ -204,13 +198,6 @@ def _add_bar(
     track = free_track(tracks.setdefault(kind, []), left, right)
     out.bars[box.name] = BarPlace(box, left, right - left, tier, track, h=bar_height(out))
     out.grid.width = max(out.grid.width, right + g.PAD_HOST)
-
-
-def _run_links(outline: Outline, out: Levels, plan: Tracks) -> None:
-    tops: dict[str, int] = {}
-    drawn: dict[frozenset[str], int] = {}
-    polylines = [_polyline(out, plan, line, tops, drawn) for line in outline.lines]
-    out.polylines = [polyline for polyline in polylines if polyline is not None]
 
 
 def _polyline(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from lanewise import units
 from lanewise.report.table import Column, Table, TableCell, number_columns
-from lanewise.report.words import NONE, anchor, grade
+from lanewise.report.words import NONE, anchor, grade, plural
 from lanewise.results.match import CONTEXT, METHOD, identity
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Chart, Series
@@ -66,7 +66,7 @@ def overview(rows: Sequence[Observation]) -> str:
         return ""
     known = [row for row in rows if row.value is not None]
     scenarios = len({row.scenario for row in rows})
-    text = f"{len(known)} {_many('cell', len(known))} of {scenarios} {_many('scenario', scenarios)} measured"
+    text = f"{plural(len(known), 'cell')} of {plural(scenarios, 'scenario')} measured"
     text += f", {sum(len(row.samples) for row in known):,} samples"
     spreads = [(share, row) for row in known if (share := spread(row)) is not None]
     if spreads:
@@ -76,8 +76,8 @@ def overview(rows: Sequence[Observation]) -> str:
         text += f"({label(row)})"
     missing = len(rows) - len(known)
     if drawn:
-        text += f"; {len(drawn)} {_many('cell', len(drawn))} beside them extrapolated"
-    return text + (f". {missing} {_many('cell', missing)} could not be measured." if missing else ".")
+        text += f"; {plural(len(drawn), 'cell')} beside them extrapolated"
+    return text + (f". {plural(missing, 'cell')} could not be measured." if missing else ".")
 
 
 def parts(rows: Iterable[Observation]) -> list[MeasuredScenario]:
@@ -295,7 +295,3 @@ def _number(value: float | None) -> str:
 
 def _percent(share: float) -> str:
     return f"{share:.2g} %" if share < 10 else f"{share:.0f} %"
-
-
-def _many(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}s"

@@ -127,7 +127,9 @@ def stage_colours(stages: Sequence[Stage]) -> list[str]:
 
 def stage_chart(result: ServiceResult, salt: str) -> str:
     """Two stacked bars, the mean query and the slowest ones; '' without stages. Its legend is the table beside it."""
-    clock, longest = services.clock(result), services.longest(result.stages)
+    clock = services.clock(result)
+    sums = [math.fsum(getattr(stage, part) for stage in result.stages) for part in ("mean", "slowest")]
+    longest = max(sums)
     if longest <= 0:
         return ""
     bound = services.bound(result) if services.bound(result) <= 2.5 * longest else 0.0
@@ -142,8 +144,8 @@ def stage_chart(result: ServiceResult, salt: str) -> str:
         for row, part in enumerate(("mean", "slowest")):
             lengths = [units.from_si(getattr(stage, part), clock.unit) for stage in result.stages]
             _stack(axes, row, lengths, stage_colours(result.stages), room, units.from_si(bound, clock.unit))
-        sums = [clock.short(math.fsum(getattr(stage, part) for stage in result.stages)) for part in ("mean", "slowest")]
-        axes.set_yticks([0, 1], [f"mean\n{sums[0]}", f"{services.slowest(result)}\n{sums[1]}"])
+        names = zip(("mean", services.slowest(result)), sums, strict=True)
+        axes.set_yticks([0, 1], [f"{name}\n{clock.short(total)}" for name, total in names])
         axes.tick_params(axis="y", length=0)
         if bound:
             at = units.from_si(bound, clock.unit)

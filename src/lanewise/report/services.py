@@ -11,7 +11,7 @@ from lanewise import units
 from lanewise.report.table import Column, Table, TableCell, number_columns
 from lanewise.report.words import MINUS, NONE, shortened
 from lanewise.results.search_run import SearchRun
-from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage
+from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult
 
 BUSIEST = 10
 ALIKE = 0.05  # GPUs whose uses differ by no more are shown as one
@@ -74,12 +74,8 @@ def interval(low: float, high: float) -> str:
 
 def percentile(share: float) -> str:
     """'p99', 'p99.9', 'max'."""
-    return "max" if share >= 1 else f"p{_hundred(share)}"
-
-
-def _hundred(share: float) -> str:
     # Never rounded up to the next nine: 0.99999 is not 100.
-    return f"{round(100 * share, 6):.8g}"
+    return "max" if share >= 1 else f"p{round(100 * share, 6):.8g}"
 
 
 def slowest(loaded: ServiceResult) -> str:
@@ -187,12 +183,6 @@ def stage_table(loaded: ServiceResult, colours: Sequence[str] = ()) -> Table:
     return table
 
 
-def longest(stages: Iterable[Stage]) -> float:
-    """The longer of both bars, s."""
-    found = list(stages)
-    return max(math.fsum(stage.mean for stage in found), math.fsum(stage.slowest for stage in found), 0.0)
-
-
 @dataclass(frozen=True, slots=True)
 class UtilizationGroup:
     """One resource, or `count` alike as one: `mean` and `series` are then the average, `least` and `most` the range."""
@@ -213,33 +203,25 @@ class UtilizationGroup:
 
 def busiest(loaded: ServiceResult) -> list[UtilizationGroup]:
     """The busiest first, of equally busy ones the one named first; GPUs that are alike busy are one."""
-    alone = [
-        UtilizationGroup(one.name, one.mean, one.series, one.mean, one.mean)
-        for one in loaded.utilization
-        if one.kind != "GPU"
-    ]
-    groups: list[list[ResourceUtilization]] = []
+    groups = [[one] for one in loaded.utilization if one.kind != "GPU"]
     for one in sorted((one for one in loaded.utilization if one.kind == "GPU"), key=lambda one: -one.mean):
-        if groups and groups[-1][0].mean - one.mean <= ALIKE:
+        if groups and groups[-1][0].kind == "GPU" and groups[-1][0].mean - one.mean <= ALIKE:
             groups[-1].append(one)
         else:
             groups.append([one])
     places = {one.name: place for place, one in enumerate(loaded.utilization)}
-    strips = [*alone, *map(_together, groups)]
-    return sorted(strips, key=lambda one: (-one.mean, places.get(one.name, -1)))
+    return sorted(map(_together, groups), key=lambda one: (-one.mean, places.get(one.name, -1)))
 
 
 def _together(members: Sequence[ResourceUtilization]) -> UtilizationGroup:
     means = [one.mean for one in members]
-    if len(members) == 1:
-        return UtilizationGroup(members[0].name, means[0], members[0].series, means[0], means[0])
     length = max(len(one.series) for one in members)
     known = [one.series for one in members if len(one.series) == length]
     series = tuple(math.fsum(uses) / len(uses) for uses in zip(*known, strict=True))
-    names = ranges(one.name.removeprefix("GPU ") for one in members)
-    return UtilizationGroup(
-        f"GPUs {names}", math.fsum(means) / len(means), series, min(means), max(means), len(members)
-    )
+    name = members[0].name
+    if len(members) > 1:
+        name = f"GPUs {ranges(one.name.removeprefix('GPU ') for one in members)}"
+    return UtilizationGroup(name, math.fsum(means) / len(means), series, min(means), max(means), len(members))
 
 
 def grouped(loaded: ServiceResult) -> str:

@@ -17,7 +17,7 @@ class Tracks:
         self.track: dict[OutlineLine, tuple[str, int, int]] = {}
         self._below: dict[str, list[OutlineLine]] = {}
         self.spans = {0: 0, 1: 0}
-        self._spans: list[tuple[OutlineSpan, list[GridCell], int, int]] = []
+        self.brackets: list[tuple[OutlineSpan, list[GridCell], int, int]] = []
         self._assign(outline)
         self._assign_spans(outline)
 
@@ -38,10 +38,6 @@ class Tracks:
         used = [track for where, at, track in self.track.values() if (where, at) == (kind, row)]
         return 1 + max(used, default=-1)
 
-    def spans_in(self, tier: int) -> list[tuple[OutlineSpan, list[GridCell], int]]:
-        """The brackets of a tier with their track."""
-        return [(span, cells, track) for span, cells, at, track in self._spans if at == tier]
-
     def _assign(self, outline: Outline) -> None:
         busy: dict[tuple[str, int], list[tuple[float, float, int]]] = {}
         for line in outline.lines:
@@ -55,8 +51,8 @@ class Tracks:
             if line.tree or len(ends) < 2:
                 continue
             where = self._where(line, ends)
-            left, right = sorted(self._x(line, cell) for cell in ends)
-            half = text_width(flat_label(line), g.LABEL, bold=True) / 2 + 4
+            left, right = sorted(cell.drop_at.get(line, cell.port) for cell in ends)
+            half = text_width("  ".join(g.label_lines(line, "→", "←")), g.LABEL, bold=True) / 2 + 4
             middle = (left + right) / 2
             span = (min(left, middle - half), max(right, middle + half))
             track = free_track(busy.setdefault(where, []), *span)
@@ -70,9 +66,6 @@ class Tracks:
             return ("row", low)
         return ("gap", low) if low == self.grid.first_pool_row else ("row", low - 1)
 
-    def _x(self, line: OutlineLine, cell: GridCell) -> float:
-        return cell.drop_at.get(line, cell.port)
-
     def _assign_spans(self, outline: Outline) -> None:
         busy: dict[tuple[str, int], list[tuple[float, float, int]]] = {}
         for span in outline.spans:
@@ -85,7 +78,7 @@ class Tracks:
             middle = (left + right) / 2
             ends = (min(left, middle - half), max(right, middle + half))
             track = free_track(busy.setdefault(("span", tier), []), *ends)
-            self._spans.append((span, cells, tier, track))
+            self.brackets.append((span, cells, tier, track))
             self.spans[tier] = max(self.spans[tier], track + 1)
 
 
@@ -95,8 +88,3 @@ def free_track(busy: list[tuple[float, float, int]], left: float, right: float) 
     track = next(index for index in range(len(taken) + 1) if index not in taken)
     busy.append((left, right, track))
     return track
-
-
-def flat_label(line: OutlineLine) -> str:
-    """All texts of a link on one line."""
-    return "  ".join(g.label_lines(line, "→", "←"))

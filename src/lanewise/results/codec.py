@@ -12,6 +12,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Any, TypeVar, Union, cast
 
 from lanewise.errors import FormatError, InputError, Location
@@ -32,7 +33,6 @@ DERIVED = {
 T = TypeVar("T")
 
 _NAMES = {kind.__name__: kind for kind in (Mapping, Observation, Outline, SearchRun, ServiceResult, Source)}
-_HINTS: dict[type, dict[str, Any]] = {}
 _PLAIN: dict[Any, tuple[Any, str]] = {
     float: ((int, float), "a number"),
     int: (int, "a whole number"),
@@ -62,28 +62,20 @@ def run_from_json(text: str, file: str) -> Run:
 
 
 def _parse(text: str, file: str) -> Any:
+    def no_constant(literal: str) -> float:
+        # NaN or Infinity, which Python's reader would let through.
+        raise FormatError(f"{literal} is not a JSON number", location=Location(file), hint="use null and a note")
+
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=no_constant)
     except json.JSONDecodeError as error:
         location = Location(file, error.lineno, error.colno)
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
             cause = "the file is empty" if not text.strip() else "the file ends in the middle of a run"
             raise FormatError(cause, location=location, hint=f"the write was cut short; {_RERUN}") from None
         raise FormatError(f"not JSON: {error.msg}", location=location, hint=_RERUN) from None
-    except _NotFiniteError as error:
-        raise FormatError(
-            f"{error} is not a JSON number", location=Location(file), hint="use null and a note"
-        ) from None
     except RecursionError:
         raise FormatError("nested too deeply to be a run", location=Location(file), hint=_RERUN) from None
-
-
-class _NotFiniteError(Exception):
-    """A NaN or Infinity literal, which Python's reader would let through."""
-
-
-def _no_constant(literal: str) -> float:
-    raise _NotFiniteError(literal)
 
 
 def encode(value: object, path: str) -> Any:
@@ -102,7 +94,7 @@ def encode(value: object, path: str) -> Any:
 
 
 def _encode_dataclass(value: Any, path: str) -> dict[str, object]:
-    kinds: dict[str, Any] = hints(type(value))
+    kinds = hints(value.__class__)
     out: dict[str, object] = {}
     lost: list[str] = []
     for item in fields(value):
@@ -192,11 +184,10 @@ def _expect(fine: bool, expected: str, data: object, path: str, file: str) -> No
         raise FormatError(f"{path} should be {expected}, not {text}", location=Location(file), hint=_RERUN)
 
 
+@cache
 def hints(kind: type) -> dict[str, Any]:
     """The types of a dataclass's fields, names imported only for the type checker resolved."""
-    if kind not in _HINTS:
-        _HINTS[kind] = typing.get_type_hints(kind, localns=_NAMES)
-    return _HINTS[kind]
+    return typing.get_type_hints(kind, localns=_NAMES)
 
 
 def _nullable(kind: Any) -> bool:

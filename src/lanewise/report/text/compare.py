@@ -67,16 +67,5 @@ def _row(pair: RowPair) -> tuple[str | TableCell, ...]:
     limits = " / ".join(dict.fromkeys(row.limit for row in (left, right) if row.limit))
     flow = left.flow if pair.measured and left.flow != left.scenario else ""
     conditions = "; ".join(f"{name}: {_sides(*sides)}" for name, sides in pair.differs.items())
-    name = f"{label} {settings}".strip()
-    return (
-        left.table,
-        name,
-        flow,
-        left.metric,
-        left.display_unit,
-        *values,
-        difference,
-        pair.verdict,
-        limits,
-        conditions,
-    )
+    what = (left.table, f"{label} {settings}".strip(), flow, left.metric, left.display_unit)
+    return (*what, *values, difference, pair.verdict, limits, conditions)
