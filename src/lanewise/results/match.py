@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     Row: TypeAlias = Observation | Sample
 
-L = TypeVar("L", bound="Observation | Sample")
-R = TypeVar("R", bound="Observation | Sample")
+RowT = TypeVar("RowT", bound="Observation | Sample")
 
 # The fields that tell what a value is of, and where it is stated.
 FIELDS = ("study", "system", "table", "scenario", "flow", "metric", "path", "settings")
@@ -31,32 +30,19 @@ CONTEXT = ("study", "system", "table")
 _SHARE = re.compile(r" \(\d+ %\)")
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """What two rows share if they are the same row; a field that the caller ignores is empty.
-
-    `settings` are (name, number), sorted; `method` are (key of METHOD, text) of the keys that the row states. The unit
-    does not count: a metric has one dimension. Nor do source, value and note.
-    """
-
-    study: Hashable
-    system: Hashable
-    table: Hashable
-    scenario: Hashable
-    flow: Hashable
-    metric: Hashable
-    path: Hashable
-    settings: Hashable
-    method: tuple[tuple[str, Hashable], ...]
+# What two rows share if they are the same row: the values of FIELDS, settings as sorted (name, number), then (key of
+# METHOD, text) of the keys that the row states; one that the caller ignores is empty. The unit does not count, as a
+# metric has one dimension. Nor do source, value and note.
+Identity: TypeAlias = "tuple[Hashable, ...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Join(Generic[L, R]):
+class Join:
     """The pairs of the same row in the order of the left side, and the rows that only one side has."""
 
-    pairs: tuple[tuple[L, R], ...]
-    only_left: tuple[L, ...]
-    only_right: tuple[R, ...]
+    pairs: tuple[tuple[Observation, Observation], ...]
+    only_left: tuple[Observation, ...]
+    only_right: tuple[Observation, ...]
 
 
 def identity(
@@ -74,20 +60,22 @@ def identity(
         return functions[name](row) if name in functions else _value(row, name)
 
     method = tuple((key, text) for key in METHOD if (text := value(key)) != "")
-    return Identity(**{name: value(name) for name in FIELDS}, method=method)
+    return (*map(value, FIELDS), method)
 
 
 def group(
-    rows: Iterable[L], ignore: Collection[str] = (), reduce: Mapping[str, Callable[[Row], Hashable]] | None = None
-) -> dict[Identity, list[L]]:
+    rows: Iterable[RowT], ignore: Collection[str] = (), reduce: Mapping[str, Callable[[Row], Hashable]] | None = None
+) -> dict[Identity, list[RowT]]:
     """The rows by identity, identities in the order in which they first appear."""
-    groups: dict[Identity, list[L]] = {}
+    groups: dict[Identity, list[RowT]] = {}
     for row in rows:
         groups.setdefault(identity(row, ignore, reduce), []).append(row)
     return groups
 
 
-def join(left: Iterable[L], right: Iterable[R], ignore: Collection[str] = (), relax: Sequence[str] = ()) -> Join[L, R]:
+def join(
+    left: Iterable[Observation], right: Iterable[Observation], ignore: Collection[str] = (), relax: Sequence[str] = ()
+) -> Join:
     """Pairs of rows with the same identity; rows that share one are paired in their order.
 
     The fields in `ignore` never count. What is left over is joined again without the first field of `relax`, then
@@ -97,19 +85,19 @@ def join(left: Iterable[L], right: Iterable[R], ignore: Collection[str] = (), re
     pairs: dict[int, int] = {}
     for end in range(len(relax) + 1):
         fields = {*ignore, *relax[:end]}
-        taken = set(pairs.values())
+        paired = set(pairs.values())
         waiting: dict[Identity, list[int]] = defaultdict(list)
         for index in reversed(range(len(right))):
-            if index not in taken:
+            if index not in paired:
                 waiting[identity(right[index], fields)].append(index)
         for index, row in enumerate(left):
             if index not in pairs and (same := waiting.get(identity(row, fields))):
                 pairs[index] = same.pop()
-    taken = set(pairs.values())
+    paired = set(pairs.values())
     return Join(
         tuple((left[i], right[j]) for i, j in sorted(pairs.items())),
         tuple(row for index, row in enumerate(left) if index not in pairs),
-        tuple(row for index, row in enumerate(right) if index not in taken),
+        tuple(row for index, row in enumerate(right) if index not in paired),
     )
 
 
