@@ -136,16 +136,15 @@ class _CopySeries:
             how = self._how([i])
             samples.append(self._measurement.sample("goodput", rate, "GB/s", how, note, self._settings(i), flow))
         how = self._how(range(len(self._flows)))
-        sizes = {copy.bytes for copy in self._native}
-        settings = {"bytes": sizes.pop()} if len(sizes) == 1 else {}
+        same_size = len({copy.bytes for copy in self._native}) == 1
+        settings = {"bytes": self._native[0].bytes} if same_size else {}
         if len(self._flows) > 1:
             samples.append(self._measurement.sample("total", sum(rates), "GB/s", how, doubt, settings))
         if self._measurement.makespan:
-            moved = {"moved": ", ".join(
-                f"{flow.name} {count * copy.bytes} B"
-                for flow, copy, count in zip(self._flows, self._native, self._schedule.copies, strict=True)
-            )}  # fmt: skip
-            samples.append(self._measurement.sample("makespan", window.makespan, "s", how | moved, "", settings))
+            sizes = [count * copy.bytes for count, copy in zip(self._schedule.copies, self._native, strict=True)]
+            moved = ", ".join(f"{flow.name} {size} B" for flow, size in zip(self._flows, sizes, strict=True))
+            how = {**how, "moved": moved}
+            samples.append(self._measurement.sample("makespan", window.makespan, "s", how, "", settings))
         return self._measurement.for_every_case(samples)
 
     def _settings(self, i: int) -> dict[str, int]:

@@ -16,11 +16,13 @@ from lanewise.options.measure_storage import MeasureStorageOptions
 from lanewise.probes.machine import UNKNOWN, numa_nodes
 from lanewise.probes.sampling import sample_until
 from lanewise.probes.storage.files import StorageFile, drive_counters, make_files, open_files
-from lanewise.probes.storage.session import StorageProgress, StorageSession, verified_count
+from lanewise.probes.storage.session import StorageProgress, StorageSession
 from lanewise.results.observation import Source
 from lanewise.results.sample import Sample
 
 _FILL_IO = 1 << 20
+# Of a file, the I/Os that are compared with what they should be, outside of the timed runs.
+_VERIFIED_BYTES, _LEAST_VERIFIED, _MOST_VERIFIED = 256 << 20, 16, 4096
 PERCENTILES = (("latency_p50", 50.0), ("latency_p99", 99.0), ("latency_p99.9", 99.9))
 
 
@@ -55,7 +57,7 @@ class StorageProbe:
 def _warm_up(session: StorageSession, salt: int) -> str:
     """Run the path once without timing it, and compare its data: 'verified', or 'not verified'."""
     options, count = session.options, session.count
-    some = verified_count(count, options.io)
+    some = min(count, max(_LEAST_VERIFIED, min(_MOST_VERIFIED, _VERIFIED_BYTES // options.io)))
     if options.write:
         session.run("writing once", StorageTask(count, write=True, salt=salt, data=StorageData.STAMPED))
         check = StorageTask(count, most=some, random=True, salt=salt, data=StorageData.STAMPED)

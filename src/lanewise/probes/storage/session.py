@@ -16,8 +16,6 @@ from lanewise.probes.storage.files import StorageFile
 _PROGRESS_S = 0.1  # between two reports of progress
 _SLEEP_S = 0.005
 _SPAN_S = 0.5  # over which a current rate is taken
-_VERIFIED_BYTES = 256 << 20
-_LEAST_VERIFIED, _MOST_VERIFIED = 16, 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +139,6 @@ def volumes(options: MeasureStorageOptions, files: Sequence[StorageFile]) -> lis
     if size < options.io:
         raise CannotMeasure("the striped volume is smaller than one I/O", hint="use larger files or a smaller --io")
     return [_native.StorageVolume(list(range(len(files))), options.stripe, size)]
-
-
-def verified_count(count: int, io: int) -> int:
-    """How many of `count` I/Os of a file are compared with what they should be, outside of the timed runs."""
-    return min(count, max(_LEAST_VERIFIED, min(_MOST_VERIFIED, _VERIFIED_BYTES // io)))
 
 
 def engine(name: str) -> _native.StorageEngine:
