@@ -1,6 +1,7 @@
 """Every class, and the matrices of the published machines written out as nvidia-smi topo -m prints them."""
 
 import pytest
+from class_matrices import cell, show
 from route_systems import build
 
 from lanewise.api.loading import load_system
@@ -85,7 +86,7 @@ nic0  NODE  NODE  X     cpu0  0
     ],
 )
 def test_published_machines_show_these_classes(name, shown):
-    assert class_matrix(load_system(name)).show() == shown.strip("\n")
+    assert show(class_matrix(load_system(name))) == shown.strip("\n")
 
 
 def test_a_fabric_is_shown_as_the_two_sockets_see_it_and_noted_where_data_takes_it():
@@ -105,7 +106,7 @@ def test_a_fabric_is_shown_as_the_two_sockets_see_it_and_noted_where_data_takes_
 
 def test_acs_is_hidden_in_the_matrix_and_told_in_a_note():
     matrix = class_matrix(build("cpu0 -- sw0 -- gpu0, sw0 -- gpu1", acs_redirect=frozenset({"sw0"})))
-    assert matrix.cell("gpu0", "gpu1") == "PIX"
+    assert cell(matrix, "gpu0", "gpu1") == "PIX"
     assert matrix.notes == (
         "gpu0 - gpu1 is shown as PIX, but its data goes gpu0 - sw0 - cpu0 - sw0 - gpu1 (PHB): "
         "ACS at sw0 sends peer traffic up to the root port and back",
@@ -115,8 +116,8 @@ def test_acs_is_hidden_in_the_matrix_and_told_in_a_note():
 def test_all_gpus_of_an_nvswitch_machine_are_joined_by_all_its_links():
     matrix = class_matrix(load_system("dgx-a100"))
     gpus = [f"gpu{i}" for i in range(8)]
-    assert {matrix.cell(a, b) for a in gpus for b in gpus if a != b} == {"NV12"}
-    assert [matrix.cell("gpu0", f"nic{i}") for i in range(8)] == ["PIX"] * 2 + ["NODE"] * 2 + ["SYS"] * 4
+    assert {cell(matrix, a, b) for a in gpus for b in gpus if a != b} == {"NV12"}
+    assert [cell(matrix, "gpu0", f"nic{i}") for i in range(8)] == ["PIX"] * 2 + ["NODE"] * 2 + ["SYS"] * 4
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """ACS, IOMMU, domains, partitions and peer scopes decide which way peer traffic goes, and whether it may."""
 
 import pytest
+from class_matrices import cell
 from route_systems import build, way
 
 from lanewise.api.loading import load_system
@@ -250,7 +251,7 @@ def test_redundant_fabric_ways_are_all_listed_shortest_first():
 def test_sockets_that_only_a_fabric_joins():
     system = build("cpu0 -- sw0 -- gpu0, cpu1 -- sw1 -- gpu1, sw0 ~~ sw1")
     assert [way(each) for each in routes(system, "gpu0", "gpu1")] == ["gpu0 - sw0 - sw1 - gpu1"]
-    assert class_matrix(system).cell("gpu0", "gpu1") == "PXB"
+    assert cell(class_matrix(system), "gpu0", "gpu1") == "PXB"
 
 
 def test_nvlink_comes_before_pcie_and_staging():

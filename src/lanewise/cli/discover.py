@@ -10,7 +10,7 @@ from lanewise.cli.command import Json, option_group
 from lanewise.options.system import DiscoverOptions
 
 if TYPE_CHECKING:
-    from lanewise.discovery.build import Discovery
+    pass
 
 
 @option_group
@@ -37,7 +37,10 @@ def discover(options: DiscoverOptions, json: Json = None) -> None:
     if options.output is not None:
         terminal.write(options.output, discovery.text())
     if json is not None or options.table:
-        names = {device: _names(discovery, device) for device in discovery.system.devices}
+        labels = {
+            name: [*discovery.dump_names[name], discovery.labels.get(name, "")] for name in discovery.system.devices
+        }
+        names = {name: " ".join(dict.fromkeys(words)).strip() for name, words in labels.items()}
         terminal.show(
             json,
             lambda: data.discovery(discovery.system, discovery),
@@ -45,9 +48,3 @@ def discover(options: DiscoverOptions, json: Json = None) -> None:
         )
     elif options.output is None and options.capture is None and options.draw is None:
         terminal.out(discovery.text().rstrip("\n"))
-
-
-def _names(discovery: Discovery, device: str) -> str:
-    """What the dumps call a device."""
-    names = [*discovery.dump_names[device], discovery.labels.get(device, "")]
-    return " ".join(dict.fromkeys(names)).strip()

@@ -31,18 +31,6 @@ class ClassMatrix:
     numa: tuple[int | None, ...]
     notes: tuple[str, ...] = ()
 
-    def cell(self, a: str, b: str) -> str:
-        """The class between two of the names."""
-        return self.cells[self.names.index(a)][self.names.index(b)]
-
-    def show(self) -> str:
-        """The matrix as aligned text, with the CPU and NUMA affinity as its last columns."""
-        rows = [["", *self.names, "CPU", "NUMA"]]
-        for name, cells, cpu, numa in zip(self.names, self.cells, self.sockets, self.numa, strict=True):
-            rows.append([name, *cells, cpu or APART, APART if numa is None else str(numa)])
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-
 
 @dataclass(frozen=True, slots=True)
 class Peers:

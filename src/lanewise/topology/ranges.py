@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from itertools import product
+from math import prod
 
 from lanewise.errors import Contradiction, FormatError
 
@@ -22,9 +22,7 @@ def expand(pattern: str) -> list[str]:
     """
     pieces = _BRACKETS.split(pattern)
     choices = [_numbers(piece, pattern) if odd % 2 else [piece] for odd, piece in enumerate(pieces)]
-    total = 1
-    for choice in choices:
-        total *= len(choice)
+    total = prod(map(len, choices))
     if total > MAX_NAMES:
         raise FormatError(f"'{pattern}' has {total} names", hint=f"a range may hold {MAX_NAMES} at most")
     names = ["".join(parts) for parts in product(*choices)]
@@ -59,26 +57,19 @@ def _numbers(text: str, pattern: str) -> list[str]:
     return numbers
 
 
-def fold(names: Sequence[str]) -> list[str]:
+def fold(names: list[str]) -> list[str]:
     """Patterns that expand to `names` in the same order, runs of consecutive numbers folded into ranges."""
     patterns: list[str] = []
     start = 0
     while start < len(names):
-        stop = _run(names, start)
         head = _NUMBERED.fullmatch(names[start])
+        stop = start + 1
+        # The stem must not end in a digit, or "1" + "01" would fold into the wrong names.
+        while head and names[stop : stop + 1] == [f"{head[1]}{int(head[2]) + stop - start}"]:
+            stop += 1
         if head and stop - start > 1:
             patterns.append(f"{head[1]}[{head[2]}-{int(head[2]) + stop - start - 1}]")
         else:
             patterns.append(names[start])
-        start = max(stop, start + 1)
+        start = stop
     return patterns
-
-
-def _run(names: Sequence[str], start: int) -> int:
-    head = _NUMBERED.fullmatch(names[start])
-    stop = start + 1
-    if head:
-        # The stem must not end in a digit, or "1" + "01" would fold into the wrong names.
-        while stop < len(names) and names[stop] == f"{head[1]}{int(head[2]) + stop - start}":
-            stop += 1
-    return stop
