@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lanewise.errors import LanewiseError
-from lanewise.loadtest.batch_interval import intervals
+from lanewise.loadtest.prediction import intervals
 from lanewise.loadtest.system import CPU, SystemSpec, open_system
 
 WAYS = ("batch", "kernel", "staged", "calls", "auto")

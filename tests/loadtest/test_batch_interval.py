@@ -12,7 +12,7 @@ if sys.platform != "linux":
     pytest.skip("the system under test is built on Linux only", allow_module_level=True)
 
 from lanewise import _native
-from lanewise.loadtest.batch_interval import intervals
+from lanewise.loadtest.prediction import intervals
 from lanewise.loadtest.system import SystemSpec, open_system, statistics
 
 ASK = SystemSpec(

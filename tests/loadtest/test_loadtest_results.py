@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from lanewise.loadtest import result, run_result
+from lanewise.loadtest import result
 from lanewise.loadtest.accuracy import Accuracy
 from lanewise.loadtest.audits import Audit
 from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadSpec
@@ -60,7 +60,7 @@ rates = st.floats(1.0, 1e7)
 @given(st.lists(st.tuples(rates, st.booleans()), max_size=6), st.none() | rates, st.integers(1, 10**9))
 def test_the_answer_is_the_target_of_the_best_run_in_si_units(tried, prediction, size):
     runs = (run(qps, valid, seed) for seed, (qps, valid) in enumerate(tried, 1))
-    data = result.as_data(peak(*runs, prediction=prediction, setup={**ABOUT, "sample bytes": size}))
+    data = result.peak_data(peak(*runs, prediction=prediction, setup={**ABOUT, "sample bytes": size}))
     json.dumps(data, allow_nan=False)
     assert [row["seed"] for row in data["runs"]] == [1, *range(1, len(tried) + 1)]
     best = max((qps for qps, valid in tried if valid), default=None)
@@ -77,7 +77,7 @@ def test_the_answer_is_the_target_of_the_best_run_in_si_units(tried, prediction,
 
 @given(rates, st.integers(1, 10**9))
 def test_samples_of_a_peak_are_its_data_in_the_units_of_a_run_file(qps, size):
-    samples = result.as_samples(peak(run(qps), setup={**ABOUT, "sample bytes": size}))
+    samples = result.peak_samples(peak(run(qps), setup={**ABOUT, "sample bytes": size}))
     rows = {row.metric: row for row in samples}
     assert rows["qps"].value == qps
     assert rows["goodput"].value == pytest.approx(rows["completed"].value * size)
@@ -88,23 +88,23 @@ def test_samples_of_a_peak_are_its_data_in_the_units_of_a_run_file(qps, size):
 
 
 def test_a_search_without_a_valid_rate_is_one_row_without_a_value():
-    (row,) = result.as_samples(peak(run(900.0, valid=False)))
+    (row,) = result.peak_samples(peak(run(900.0, valid=False)))
     assert (row.metric, row.value) == ("qps", None)
 
 
 def test_what_was_predicted_is_a_row_of_its_own_beside_the_measured_peak():
     measured = peak(run(900.0), setup={**ABOUT, "prediction": "from batches of 1"})
-    sample = next(result.as_samples(measured))
+    sample = next(result.peak_samples(measured))
     row = result.prediction_of(sample, 930.0)
     assert (row.source, row.basis, row.rests_on) == (Source.PREDICTED, Basis.CALIBRATED, ("from batches of 1",))
     assert (row.scenario, row.flow, row.metric, row.settings) == (sample.scenario, sample.flow, "qps", sample.settings)
     assert row.measured_residual_pct == pytest.approx(100 * 30 / 900)
-    none = next(iter(result.as_samples(peak(run(900.0, valid=False)))))
+    none = next(iter(result.peak_samples(peak(run(900.0, valid=False)))))
     assert result.prediction_of(none, 930.0).measured is None
 
 
 def test_unknown_ends_of_the_interval_are_none():
-    data = result.as_data(replace(peak(run(900.0)), interval=(800.0, math.inf)))
+    data = result.peak_data(replace(peak(run(900.0)), interval=(800.0, math.inf)))
     assert data["interval"] == [800.0, None]
     assert "interval   800 to unknown queries/s" in loadtest.render_peak(data)
 
@@ -133,7 +133,7 @@ def test_the_limit_says_how_many_batches_are_in_flight_what_is_moved_and_does_wi
 
 def test_what_a_search_alone_knows_stands_in_the_row_of_its_peak():
     about = {**ABOUT, "copy": "batch", "copies tried, gpu0": "batch 1 us", "prediction": "from batches of 1"}
-    first, *others = result.as_samples(peak(run(900.0), setup=about))
+    first, *others = result.peak_samples(peak(run(900.0), setup=about))
     assert {"copies tried, gpu0", "prediction", "seeds", "limit", "copy"} <= set(first.how)
     assert all(row.how == {"engine": "synthetic", "weights": "none", "sample bytes": "1000", "copy": "batch"}
                for row in others)  # fmt: skip
@@ -151,7 +151,7 @@ def search_text() -> str:
         run(700.0, True, 10, seconds=1234.5),
         run(900.0, False, 11, latency={}, late=0),
     )
-    return loadtest.render_peak(result.as_data(peak(*runs, prediction=735.0)))
+    return loadtest.render_peak(result.peak_data(peak(*runs, prediction=735.0)))
 
 
 def test_a_search_is_told_with_columns_that_line_up():
@@ -187,7 +187,7 @@ logs: kept\
                 min_size=1, max_size=5))  # fmt: skip
 def test_no_column_runs_into_the_next_however_large_the_numbers(rows):
     runs = [run(qps, True, seed, late=late, latency={"p99": p99}) for qps, seed, late, p99 in rows]
-    lines = loadtest.render_peak(result.as_data(peak(*runs))).splitlines()
+    lines = loadtest.render_peak(result.peak_data(peak(*runs))).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("run "))
     table = list(itertools.takewhile(bool, lines[start:]))
     heads = ["run", "target/s", "seconds", "seed", "verdict", "p99", "late"]
@@ -208,21 +208,21 @@ def single(load: LoadSpec, **more: Any) -> SingleRun:
 
 
 def test_the_bound_is_that_which_loadgen_used():
-    assert run_result.as_data(single(LoadSpec(qps=50.0)))["bound"] == 0.02
-    assert run_result.as_data(single(LoadSpec(OFFLINE, 50.0)))["bound"] is None
+    assert result.run_data(single(LoadSpec(qps=50.0)))["bound"] == 0.02
+    assert result.run_data(single(LoadSpec(OFFLINE, 50.0)))["bound"] is None
 
 
 def test_rows_of_a_single_run_are_its_rates_and_of_accuracy_top1_alone():
-    rows = {row.metric: row.value for row in run_result.as_samples(single(LoadSpec(OFFLINE, 60.0)), 10**9)}
+    rows = {row.metric: row.value for row in result.run_samples(single(LoadSpec(OFFLINE, 60.0)), 10**9)}
     assert rows["completed"] == 50.0
     assert rows["goodput"] == 50e9
-    (row,) = run_result.as_samples(single(LoadSpec(OFFLINE, 50.0, accuracy=True), accuracy=Accuracy(3, 4, 5)), 1000)
+    (row,) = result.run_samples(single(LoadSpec(OFFLINE, 50.0, accuracy=True), accuracy=Accuracy(3, 4, 5)), 1000)
     assert (row.metric, row.value, row.unit) == ("top1", 0.75, "1")
 
 
 def test_a_single_run_is_told_with_its_audit():
     audit = Audit("payload", False, "1 of 9 samples arrived changed: 3", {"checked": 9.0, "wrong": 1.0})
-    data = run_result.as_data(single(LoadSpec(OFFLINE, 50.0, accuracy=True), audit=audit))
+    data = result.run_data(single(LoadSpec(OFFLINE, 50.0, accuracy=True), audit=audit))
     json.dumps(data, allow_nan=False)
     assert loadtest.render_run(data) == snapshot("""\
 Offline at 50/s: accuracy mode: LoadGen gives no verdict

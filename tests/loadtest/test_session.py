@@ -29,7 +29,7 @@ from lanewise.loadtest.datasets import NativeSamples
 from lanewise.loadtest.engines import open_engine
 from lanewise.loadtest.engines.callback import CHECKSUMS, CLASSES
 from lanewise.loadtest.load_run import OFFLINE, LoadSpec
-from lanewise.loadtest.session import LoadTestSession, opened
+from lanewise.loadtest.session import LoadTestSession, open_session
 from lanewise.options.loadtest import LoadTestOptions
 
 SYNTHETIC = LoadTestOptions(
@@ -50,7 +50,7 @@ def onnx(path: Path, **more: Any) -> LoadTestOptions:
 
 
 def test_the_synthetic_engine_answers_the_crc_of_samples_that_can_be_made_again(tmp_path: Path):
-    with opened(SYNTHETIC, tmp_path, answer=CHECKSUMS) as session:
+    with open_session(SYNTHETIC, tmp_path, answer=CHECKSUMS) as session:
         given = answered(session)
         statistics = session.statistics()
     samples = NativeSamples(20, 96)
@@ -69,14 +69,14 @@ def test_native_samples_are_the_systems_own_and_end_where_they_end():
 
 
 def test_a_data_set_larger_than_memory_is_sent_whole_in_an_accuracy_run(tmp_path: Path):
-    with opened(SYNTHETIC, tmp_path, answer=CHECKSUMS, samples=50) as session:
+    with open_session(SYNTHETIC, tmp_path, answer=CHECKSUMS, samples=50) as session:
         assert session.runner.setup.samples == 50
         assert session.runner.setup.resident == 20
         assert sorted(answered(session)) == list(range(50))
 
 
 def test_service_times_of_the_synthetic_engine_are_its_law(tmp_path: Path):
-    with opened(replace(SYNTHETIC, batch=6, service=(0.001, 2e-5)), tmp_path) as session:
+    with open_session(replace(SYNTHETIC, batch=6, service=(0.001, 2e-5)), tmp_path) as session:
         assert session.service_times() == pytest.approx({n: 0.001 + n * 2e-5 for n in (1, 2, 4, 6)})
 
 
@@ -85,7 +85,7 @@ def test_answers_of_a_model_are_those_it_gives_to_the_same_samples(tmp_path: Pat
     from onnx_files import colours
 
     path = colours(tmp_path / "m.onnx")
-    with opened(onnx(path), tmp_path / "logs") as session:
+    with open_session(onnx(path), tmp_path / "logs") as session:
         given, dataset = answered(session), session.dataset
         assert dataset is not None
         alone = open_engine("onnxruntime", str(path))
@@ -102,7 +102,7 @@ def test_answers_of_a_model_are_those_it_gives_to_the_same_samples(tmp_path: Pat
 def test_a_model_answers_its_class_or_the_checksum_of_what_it_got(tmp_path: Path, answer: str):
     from onnx_files import colours
 
-    with opened(onnx(colours(tmp_path / "m.onnx")), tmp_path / "logs", answer=answer) as session:
+    with open_session(onnx(colours(tmp_path / "m.onnx")), tmp_path / "logs", answer=answer) as session:
         given, dataset = answered(session), session.dataset
     assert dataset is not None
     for index, said in given.items():
@@ -121,18 +121,18 @@ def test_every_engine_is_closed_whatever_happens(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(OnnxRuntime, "close", lambda own: closed.append(own))
     options = onnx(colours(tmp_path / "m.onnx"))
     two = replace(options, devices=("cpu", "cpu"))
-    with pytest.raises(KeyboardInterrupt), opened(two, tmp_path / "logs"):
+    with pytest.raises(KeyboardInterrupt), open_session(two, tmp_path / "logs"):
         raise KeyboardInterrupt
     assert len(closed) == 2
-    with pytest.raises(InputError), opened(replace(options, images=tmp_path / "none"), tmp_path / "logs"):
+    with pytest.raises(InputError), open_session(replace(options, images=tmp_path / "none"), tmp_path / "logs"):
         pass
     assert len(closed) == 3
 
 
 def test_what_does_not_go_together_is_refused(tmp_path: Path):
-    with pytest.raises(InputError), opened(SYNTHETIC, tmp_path, answer=CLASSES):
+    with pytest.raises(InputError), open_session(SYNTHETIC, tmp_path, answer=CLASSES):
         pass
-    with pytest.raises(InputError, match="--devices"), opened(replace(SYNTHETIC, devices=()), tmp_path):
+    with pytest.raises(InputError, match="--devices"), open_session(replace(SYNTHETIC, devices=()), tmp_path):
         pass
     with pytest.raises(UnknownName):
         replace(SYNTHETIC, engine="tensorflow")
@@ -147,7 +147,7 @@ def test_images_for_a_model_of_other_samples_are_refused(tmp_path: Path):
     (tmp_path / "images" / "a").mkdir(parents=True)
     Image.new("RGB", (300, 300)).save(tmp_path / "images" / "a" / "1.png")
     ask = onnx(means(tmp_path / "m.onnx"), images=tmp_path / "images")
-    with pytest.raises(Contradiction), opened(ask, tmp_path / "logs"):
+    with pytest.raises(Contradiction), open_session(ask, tmp_path / "logs"):
         pass
 
 

@@ -70,7 +70,6 @@ def test_points_over_gpus_take_the_first_devices_and_the_others_change_one_thing
         (sweep.BATCH, ["0"], "'0' is no number"),
         (sweep.STREAMS, ["many"], "'many' is no number"),
         (sweep.PATH, ["gpu0", " "], "path 2 of the sweep names no device"),
-        (sweep.GPUS, [], "without a value"),
     ],
 )
 def test_a_point_that_cannot_be_is_refused_before_anything_runs(axis: str, values: list[str], says: str) -> None:

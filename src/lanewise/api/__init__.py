@@ -22,7 +22,15 @@ from lanewise.api.loading import (
     ready_workloads,
     system_from,
 )
-from lanewise.api.loadtest import loadtest_peak, loadtest_run, loadtest_selftest
+from lanewise.api.loadtest import (
+    as_sweep_run,
+    loadtest_peak,
+    loadtest_run,
+    loadtest_selftest,
+    loadtest_sweep,
+    loadtest_training,
+    sweep_data,
+)
 from lanewise.api.measure import measure_gpu, measure_host, measure_network, measure_storage
 from lanewise.api.provenance import doctor
 from lanewise.api.runs import (
@@ -37,7 +45,6 @@ from lanewise.api.runs import (
 )
 from lanewise.api.services import peak, predict_service, serve, simulate, trace
 from lanewise.api.studies import calibrate, new_study, run_studies
-from lanewise.api.sweep import as_sweep_run, loadtest_sweep, loadtest_training, sweep_data
 from lanewise.api.systems import (
     all_routes,
     attach,

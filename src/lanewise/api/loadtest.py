@@ -1,17 +1,17 @@
-"""Load tests of this machine: the largest rate that MLPerf's LoadGen calls VALID, single runs, audits."""
+"""Load tests of this machine: the largest rate that MLPerf's LoadGen calls VALID, sweeps of it, single runs, audits."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from lanewise.errors import InputError, unknown_name
+from lanewise.errors import CannotMeasure, InputError, unknown_name
 
 if TYPE_CHECKING:
     from lanewise.loadtest.load_run import LoadGenResult
@@ -20,11 +20,16 @@ if TYPE_CHECKING:
     from lanewise.loadtest.selftest import GeneratorCeiling
     from lanewise.loadtest.session import LoadTestSession
     from lanewise.loadtest.single_run import SingleRun
+    from lanewise.loadtest.sweep import SweepPoint, SweepResult
     from lanewise.loadtest.system import SystemStatistics
-    from lanewise.options.loadtest import PeakOptions, RunOptions, SelftestOptions
+    from lanewise.loadtest.training import Training
+    from lanewise.options.loadtest import PeakOptions, RunOptions, SelftestOptions, SweepOptions, TrainingOptions
+    from lanewise.results.run import Run
 
 Say = Callable[[str], object]
 TRACED = 2000  # batches of a run that a trace shows
+_POINT_FILE = "point.json"  # in the folder of a finished point of a sweep
+_NOT_MEASURED = ("results", "output", "trace", "chart", "baseline", "link", "extrapolate")
 TRYING = "trying the generator alone at twice the rate"
 
 
@@ -44,17 +49,17 @@ def loadtest_peak(
     from lanewise import files
     from lanewise.loadtest import state
     from lanewise.loadtest.peak import find
-    from lanewise.loadtest.session import opened
+    from lanewise.loadtest.session import open_session
     from lanewise.loadtest.system import NO_STATISTICS
     from lanewise.serving.durations import check_positive
 
     check_positive("latency bound", options.bound)  # before anything is loaded
     with _folder(options.results, options.trace, options.output) as folder, ExitStack() as stack:
         path = folder / "accounts.jsonl"
-        statistics = state.read_statistics(files.read_file(path)) if path.exists() else {}
-        options = _same_copy(options, statistics.values())
+        statistics_of = state.read_statistics(files.read_file(path)) if path.exists() else {}
+        options = _same_copy(options, statistics_of.values())
         batches = 0 if options.trace is None else TRACED
-        session = stack.enter_context(opened(options, folder / "logs", trace=batches, say=say, warn=warn))
+        session = stack.enter_context(open_session(options, folder / "logs", trace=batches, say=say, warn=warn))
         predicted = _predicted(folder, session, options, say)
         earlier, save = stack.enter_context(_state(folder, options, predicted["qps"], session))
         lines = files.Lines(path, more=True)
@@ -62,23 +67,23 @@ def loadtest_peak(
 
         def record(run: LoadGenResult) -> None:
             save(run)
-            tally = statistics[run.role, run.load.seed] = session.statistics()
-            lines.write(state.statistics_line(run, tally))
+            statistics = statistics_of[run.role, run.load.seed] = session.statistics()
+            lines.write(state.statistics_line(run, statistics))
             on_run(run)
 
         result = find(session.runner, options, predicted["qps"], on_progress, earlier, record)
         last = result.best or next(reversed(result.search_runs), None)
-        tally = statistics.get((last.role, last.load.seed), NO_STATISTICS) if last is not None else NO_STATISTICS
-        setup = {**session.setup, **tally.about_copies(options.devices), "prediction": predicted["note"]}
+        statistics = statistics_of.get((last.role, last.load.seed), NO_STATISTICS) if last else NO_STATISTICS
+        setup = {**session.setup, **statistics.about_copies(options.devices), "prediction": predicted["note"]}
         notes = (*result.notes, *_generator_doubt(result, folder, say))
-        result = replace(result, statistics=tally, setup=setup, folder=folder, notes=notes)
+        result = replace(result, statistics=statistics, setup=setup, folder=folder, notes=notes)
         if options.trace is not None:
             files.write_file(options.trace, session.trace())
     if options.output is not None:
         from lanewise.api.runs import as_measured_run, save_run
-        from lanewise.loadtest.result import as_samples, prediction_of
+        from lanewise.loadtest.result import peak_samples, prediction_of
 
-        samples = tuple(as_samples(result))
+        samples = tuple(peak_samples(result))
         rows = (prediction_of(samples[0], result.prediction),) if result.prediction is not None else ()
         save_run(as_measured_run(samples, rows=rows), options.output)
     return result
@@ -86,7 +91,7 @@ def loadtest_peak(
 
 def _same_copy(options: PeakOptions, statistics: Iterable[SystemStatistics]) -> PeakOptions:
     """With the copy method that the interrupted search had found fastest: one search uses one method."""
-    methods = {method for tally in statistics for method, seconds in tally.copies if seconds}
+    methods = {method for run in statistics for method, seconds in run.copies if seconds}
     return replace(options, copy=methods.pop()) if options.copy == "auto" and len(methods) == 1 else options
 
 
@@ -145,15 +150,15 @@ def loadtest_run(
     """
     from lanewise import files
     from lanewise.loadtest import selftest, single_run
-    from lanewise.loadtest.run_result import bound_of
-    from lanewise.loadtest.session import opened
+    from lanewise.loadtest.result import bound_of, run_samples
+    from lanewise.loadtest.session import open_session
 
     spec, answer = single_run.plan(options)
     setup = single_run.loadgen_files(options.model, options.mlperf_conf, options.user_conf)
     batches = 0 if options.trace is None else TRACED
     with (
         _folder(options.results, options.trace, options.output) as folder,
-        opened(
+        open_session(
             options, folder / "logs", answer=answer, trace=batches, tick=tick, runner_setup=setup, say=say, warn=warn
         ) as session,
     ):
@@ -167,9 +172,8 @@ def loadtest_run(
         size = session.spec.sample_bytes
     if options.output is not None:
         from lanewise.api.runs import as_measured_run, save_run
-        from lanewise.loadtest.run_result import as_samples
 
-        save_run(as_measured_run(as_samples(result, size)), options.output)
+        save_run(as_measured_run(run_samples(result, size)), options.output)
     return result
 
 
@@ -197,6 +201,99 @@ def loadtest_selftest(
             yield from selftest.ceilings(runner, options, say)
 
     return measure(options)
+
+
+def loadtest_sweep(
+    options: SweepOptions,
+    *,
+    say: Say = lambda _: None,
+    warn: Say = lambda _: None,
+    on_progress: Callable[[SearchProgress], None] = lambda _: None,
+) -> Iterator[SweepResult]:
+    """The peak at each point of a sweep, as it is measured; each point has a folder of its own below `results`.
+
+    A point that cannot be measured carries its reason. A sweep that was cut off resumes with the same options. Raises
+    InputError, FormatError, Contradiction and MissingDependency, before the first point where it can.
+    """
+    from lanewise import files
+    from lanewise.loadtest.sweep import points_of
+
+    points = points_of(options)
+    for path in (options.output, options.chart):
+        if path is not None:
+            files.check_writable(path)
+    folder = options.results or Path(f"loadtest-sweep-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
+    return _measure_points(points, options, folder, say, {"warn": warn, "on_progress": on_progress})
+
+
+def _measure_points(
+    points: Sequence[SweepPoint], options: SweepOptions, folder: Path, say: Say, callbacks: dict[str, Any]
+) -> Iterator[SweepResult]:
+    from lanewise import files
+    from lanewise.loadtest import sweep
+
+    for number, point in enumerate(points, 1):
+        path = folder / point.folder / _POINT_FILE
+        key = _key(point)
+        finished = sweep.from_json(files.read_file(path), point, key) if path.exists() else None
+        if finished is not None:
+            yield finished
+            continue
+        plain = replace(point.options, results=path.parent, output=None, trace=None)
+        before = f"point {number} of {len(points)}, {point.name}: "
+        try:
+            result = loadtest_peak(plain, say=_prefixed(say, before), **callbacks)
+        except CannotMeasure as error:
+            yield sweep.failed(point, options.bound, str(error))
+            continue
+        measured = sweep.point_result(point, result)
+        files.write_file(path, sweep.to_json(measured, key))
+        yield measured
+
+
+def _key(point: SweepPoint) -> str:
+    """Everything that decides about a measurement, so that only the same point is taken from an earlier sweep."""
+    values = {member.name: getattr(point.options, member.name) for member in fields(point.options)}
+    return repr([(name, value) for name, value in values.items() if name not in _NOT_MEASURED] + [point.name])
+
+
+def _prefixed(say: Say, before: str) -> Say:
+    return lambda text: say(before + text)
+
+
+def sweep_data(options: SweepOptions, results: Sequence[SweepResult]) -> dict[str, Any]:
+    """A sweep for other programs and for a chart, in SI units."""
+    from lanewise.loadtest.sweep import as_data, axis_of, doubts, table
+
+    rows = table(results, options.baseline, options.link, options.extrapolate)
+    return as_data(axis_of(options)[0], rows, options.baseline, options.link, doubts(results))
+
+
+def as_sweep_run(options: SweepOptions, results: Sequence[SweepResult]) -> Run:
+    """A sweep as a run: the measured rows of each point, and the extrapolated ones."""
+    from lanewise.api.provenance import new_run
+    from lanewise.loadtest.sweep import observations, table
+
+    rows = table(results, options.baseline, options.link, options.extrapolate)
+    return new_run(rows=observations(results, rows))
+
+
+def loadtest_training(options: TrainingOptions) -> Training:
+    """The data rate of a training from its MLPerf log.
+
+    FormatError with the line that is wrong, InputError where the log does not say enough.
+    """
+    from lanewise.files import check_writable, read_file
+    from lanewise.loadtest.training import as_samples, read
+
+    if options.output is not None:
+        check_writable(options.output)
+    training = read(read_file(options.log), str(options.log), options.sample_bytes, options.samples)
+    if options.output is not None:
+        from lanewise.api.runs import as_measured_run, save_run
+
+        save_run(as_measured_run(as_samples(training, options.log.name)), options.output)
+    return training
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def peak(options: PeakOptions, json: Json = None) -> None:
     Exit code 1 if no rate is VALID.
     """
     from lanewise import api
-    from lanewise.loadtest.result import as_data
+    from lanewise.loadtest.result import peak_data
     from lanewise.report.text.loadtest import render_peak
 
     try:
@@ -52,7 +52,7 @@ def peak(options: PeakOptions, json: Json = None) -> None:
         )
     finally:
         terminal.done()
-    _show("peak", as_data(result), json, render_peak)
+    _show("peak", peak_data(result), json, render_peak)
     if result.best is None:
         raise typer.Exit(1)
 
@@ -65,7 +65,7 @@ def run(options: RunOptions, json: Json = None) -> None:
     Exit code 1 if LoadGen calls the run INVALID, if it ended early, or if an audit failed.
     """
     from lanewise import api
-    from lanewise.loadtest.run_result import as_data
+    from lanewise.loadtest.result import run_data
     from lanewise.report.text.loadtest import render_run
 
     try:
@@ -74,7 +74,7 @@ def run(options: RunOptions, json: Json = None) -> None:
         )
     finally:
         terminal.done()
-    _show("run", as_data(result), json, render_run)
+    _show("run", run_data(result), json, render_run)
     if not result.passed:
         raise typer.Exit(1)
 

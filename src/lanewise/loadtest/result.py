@@ -1,54 +1,55 @@
-"""The result of a peak search as plain data and as samples of a run file, with its limit and its notes."""
+"""What a peak search or a single run found, as plain data and as samples of a run file, with limits and notes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
 from typing import Any
 
-from lanewise.loadtest.load_run import LoadGenResult
+from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult
 from lanewise.loadtest.peak import PeakResult
+from lanewise.loadtest.single_run import SingleRun
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.sample import Sample, summarise
 
 # Of the setup what belongs to the search rather than to what is tested: it goes with the peak alone.
 OF_THE_SEARCH = ("copies tried", "prediction")
+SCORED = 600.0  # s, the shortest run of a score by MLPerf's rules
+NO_REVIEW = "made by MLPerf's rules, but no MLPerf submission: nobody reviewed it"
 NO_SUBMISSION = "made by MLPerf's rules, but no MLPerf submission: runs are shorter than 600 s and nobody reviewed them"
+SERVER_AUDIT = "both runs of a Server audit complete what is asked of them: below the peak they can hardly differ"
 
 
-def as_data(result: PeakResult) -> dict[str, Any]:
+def peak_data(result: PeakResult) -> dict[str, Any]:
     """The whole answer for other programs; SI units, None for what is not known."""
-    best, statistics = result.best, result.statistics
+    best, statistics, prediction = result.best, result.statistics, result.prediction
     return {
         "scenario": "Server", "qps": result.qps or None, "valid": best is not None, "confirmed": result.confirmed,
-        "interval": [_finite(value) for value in result.interval], "bound": result.options.bound,
+        "interval": [value if math.isfinite(value) else None for value in result.interval],
+        "bound": result.options.bound,
         "percentile": result.options.percentile, "goodput": _goodput(result),
         "latency": dict(best.latency) if best else {}, "lag": dict(best.lag) if best else {},
-        "queries": best.queries if best else 0, "offline": result.offline, "predicted": result.prediction,
-        "residual_pct": _residual(result), "limit": limit(result), "mean_batch": statistics.mean_batch,
+        "queries": best.queries if best else 0, "offline": result.offline, "predicted": prediction,
+        "residual_pct": 100.0 * (prediction / result.qps - 1.0) if prediction and result.qps else None,
+        "limit": limit(result), "mean_batch": statistics.mean_batch,
         "stages": {name: dict(values) for name, values in statistics.stages.items()},
-        "runs": [_run(run) for run in result.runs], "seconds": result.seconds, "reason": result.reason,
+        "runs": [_search_run(run) for run in result.runs], "seconds": result.seconds, "reason": result.reason,
         "notes": [*result.notes, *notes(result.setup)], "about": dict(result.setup), "folder": str(result.folder),
     }  # fmt: skip
 
 
-def as_samples(result: PeakResult) -> Iterator[Sample]:
+def peak_samples(result: PeakResult) -> Iterator[Sample]:
     """The peak, what it moved and its latencies as measured values; one without a value where no rate was VALID."""
     setup, best = result.setup, result.best
     size = setup.get("sample bytes")
     sample_bytes = size if isinstance(size, int) else 0
     scenario = f"Server {result.options.bound * 1e3:g} ms"
-    flow = ", ".join(f"host0->{device}" for device in str(setup.get("devices", "")).split(", "))
     how = {name: str(value) for name, value in setup.items()}
     how.pop("devices", None)  # the flow
     of_peak = {name: how.pop(name) for name in list(how) if name.startswith(OF_THE_SEARCH)}
     of_peak |= {"seeds": ", ".join(str(run.load.seed) for run in result.search_runs), "limit": limit(result)}
-    note = "; ".join([*result.notes, *notes(setup)])
-
-    def sample(metric: str, value: float | None, unit: str) -> Sample:
-        return Sample(scenario, flow, metric, value, unit, {"bytes": sample_bytes}, how, "service", note)
-
+    sample = _sampler(scenario, setup, sample_bytes, how, "; ".join([*result.notes, *notes(setup)]))
     peak = sample("qps", result.qps or None, "1/s")
     yield replace(peak, how={**how, **of_peak})
     if best is None:
@@ -108,18 +109,71 @@ def notes(setup: Mapping[str, object]) -> list[str]:
     return [NO_SUBMISSION, *([f"weights: {weights}"] if weights.startswith(("random", "none")) else [])]
 
 
+def run_data(single: SingleRun) -> dict[str, Any]:
+    """The whole answer for other programs; SI units, None for what was not asked."""
+    accuracy, audit = single.accuracy, single.audit
+    statistics = single.statistics
+    return {
+        **_run(single.run),
+        "accuracy": None if accuracy is None else {"top1": accuracy.top1, **asdict(accuracy)},
+        "audit": None if audit is None else asdict(audit),
+        "same_sample": None if single.same_sample is None else _run(single.same_sample),
+        "mean_batch": statistics.mean_batch,
+        "stages": {name: dict(values) for name, values in statistics.stages.items()},
+        "notes": _run_notes(single), "about": dict(single.setup), "folder": str(single.folder),
+    }  # fmt: skip
+
+
+def run_samples(single: SingleRun, sample_bytes: int) -> Iterator[Sample]:
+    """What the run completed and its latencies as measured values; of an accuracy run Top-1 (a share) alone."""
+    load, run = single.run.load, single.run
+    how = {name: str(value) for name, value in single.setup.items()}
+    how |= {"seed": str(load.seed), "verdict": verdict(run)}
+    scenario = f"{load.scenario} {load.qps:g}/s" if load.scenario in (SERVER, OFFLINE) else load.scenario
+    sample = _sampler(scenario, single.setup, sample_bytes, how, "; ".join([*_run_notes(single), *run.reasons]))
+    if single.accuracy is not None:
+        yield sample("top1", single.accuracy.top1, "1")
+    if load.accuracy:
+        return
+    yield sample("goodput", run.qps * sample_bytes, "GB/s")
+    yield sample("completed", run.qps, "1/s")
+    yield from (sample(name, seconds, "ms") for name, seconds in latencies(run))
+
+
+def verdict(run: LoadGenResult) -> str:
+    """In a word: LoadGen's, or why there is none."""
+    if run.load.accuracy:
+        return "accuracy mode: LoadGen gives no verdict" if run.valid else "not valid"
+    if run.ended_early:
+        return "ended early"
+    return "VALID" if run.valid else "not valid"
+
+
+def bound_of(run: LoadGenResult) -> float | None:
+    """Seconds that LoadGen held the run to, which a file may have set; of Server runs alone."""
+    if run.load.scenario != SERVER:
+        return None
+    bound = run.settings.get("target_latency_ns")
+    return bound / 1e9 if isinstance(bound, int | float) else run.load.bound
+
+
+def _sampler(
+    scenario: str, setup: Mapping[str, object], sample_bytes: int, how: Mapping[str, str], note: str
+) -> Callable[[str, float | None, str], Sample]:
+    """Makes samples of one result, given a metric, its value and its unit."""
+    flow = ", ".join(f"host0->{device}" for device in str(setup.get("devices", "")).split(", "))
+    return lambda metric, value, unit: Sample(
+        scenario, flow, metric, value, unit, {"bytes": sample_bytes}, how, "service", note
+    )
+
+
 def _goodput(result: PeakResult) -> float | None:
     """GB/s of what completed queries bring."""
     size = result.setup.get("sample bytes")
     return result.best.qps * size / 1e9 if result.best is not None and isinstance(size, int) else None
 
 
-def _residual(result: PeakResult) -> float | None:
-    prediction = result.prediction
-    return 100.0 * (prediction / result.qps - 1.0) if prediction and result.qps else None
-
-
-def _run(run: LoadGenResult) -> dict[str, Any]:
+def _search_run(run: LoadGenResult) -> dict[str, Any]:
     load = run.load
     return {
         "kind": run.role, "qps": load.qps, "seconds": run.seconds, "seed": load.seed, "valid": run.valid,
@@ -129,5 +183,21 @@ def _run(run: LoadGenResult) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _run(run: LoadGenResult) -> dict[str, Any]:
+    load = run.load
+    return {
+        "scenario": load.scenario, "target": load.qps or None, "qps": run.qps, "valid": run.valid,
+        "verdict": verdict(run), "reasons": list(run.reasons), "queries": run.queries,
+        "seconds": run.seconds, "seed": load.seed, "bound": bound_of(run), "percentile": load.percentile,
+        "late": run.late, "latency": dict(run.latency), "lag": dict(run.lag),
+        "logs": None if run.folder is None else str(run.folder),
+    }  # fmt: skip
+
+
+def _run_notes(single: SingleRun) -> list[str]:
+    scored = single.run.seconds >= SCORED
+    of_all = (NO_REVIEW if scored and note == NO_SUBMISSION else note for note in notes(single.setup))
+    result_notes = [*single.run.notes, *of_all]
+    if single.same_sample is not None and single.run.load.scenario == SERVER:
+        result_notes.insert(0, SERVER_AUDIT)
+    return result_notes

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise import units
 from lanewise.errors import CannotMeasure, InputError, LanewiseError
-from lanewise.loadtest.batch_interval import intervals
 from lanewise.loadtest.datasets import Dataset, ImageFolder, Synthetic
 from lanewise.loadtest.engines import Engine, EngineOptions, open_engine
 from lanewise.loadtest.engines.callback import BRIEF, CHECKSUMS, CLASSES, batch_call
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup, Tick, needs_loadgen
+from lanewise.loadtest.prediction import intervals
 from lanewise.loadtest.spec import agree
 from lanewise.loadtest.system import (
     CPU,
@@ -79,7 +79,7 @@ class LoadTestSession:
 
 
 @contextmanager
-def opened(
+def open_session(
     options: LoadTestOptions, folder: Path, *, answer: str = BRIEF, samples: int = 0, trace: int = 0,
     tick: Tick | None = None, runner_setup: RunnerSetup | None = None, say: Say = lambda _: None,
     warn: Say = lambda _: None,

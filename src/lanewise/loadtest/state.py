@@ -1,21 +1,27 @@
-"""The state of a search, so that it can resume: JSON lines of its settings and runs, and of their statistics."""
+"""The state of a search, so that it can resume: JSON lines of its settings and runs, and of their statistics.
+
+Keys are those of the first version, so that its files are read: `called` is the setup, `kind` a run's role, `outcome`
+its result, `account` its statistics.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields
-from pathlib import Path
+from dataclasses import asdict, replace
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from lanewise.errors import Contradiction, FormatError, Location
-from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
+from lanewise.loadtest.load_run import LoadGenResult
 from lanewise.loadtest.peak import LEAST_QUERIES
 from lanewise.loadtest.system import SystemStatistics
 from lanewise.options.loadtest import PeakOptions
 
 FORMAT = 1
+_RESULT, _STATISTICS = TypeAdapter(LoadGenResult), TypeAdapter(SystemStatistics)
 
 
 def head(options: PeakOptions, prediction: float | None, setup: str = "") -> str:
@@ -34,9 +40,7 @@ def _settings(options: PeakOptions, prediction: float | None) -> dict[str, Any]:
 
 def line(run: LoadGenResult) -> str:
     """The line of a finished run."""
-    data = asdict(run)
-    data["folder"] = None if run.folder is None else str(run.folder)
-    return json.dumps({"kind": data.pop("role"), "outcome": data}, default=str)
+    return json.dumps({"kind": run.role, "outcome": asdict(run)}, default=str)
 
 
 def text_of(options: PeakOptions, prediction: float | None, runs: Sequence[LoadGenResult], setup: str = "") -> str:
@@ -86,12 +90,8 @@ def _object(text: str, file: str, number: int) -> dict[str, Any]:
 def _run(data: dict[str, Any], file: str, number: int) -> LoadGenResult:
     try:
         outcome = data["outcome"]
-        outcome.setdefault("interference", outcome.get("others"))  # its name in older files
-        values = {item.name: outcome[item.name] for item in fields(LoadGenResult) if item.name in outcome}
-        values |= {name: tuple(values.get(name, ())) for name in ("reasons", "notes")}
-        values |= {"load": LoadSpec(**values["load"]), "role": str(data["kind"])}
-        values["folder"] = None if values.get("folder") is None else Path(values["folder"])
-        return LoadGenResult(**values)
+        result = _RESULT.validate_python({"interference": outcome.get("others"), **outcome})  # its name in older files
+        return replace(result, role=str(data["kind"]))
     except (AttributeError, KeyError, TypeError, ValueError):
         hint = "delete the file to start anew"
         raise FormatError("not a run of a search", location=Location(file, number), hint=hint) from None
@@ -108,9 +108,5 @@ def read_statistics(text: str) -> dict[tuple[str, int], SystemStatistics]:
     for content in text.splitlines():
         with suppress(AttributeError, KeyError, TypeError, ValueError):
             data = json.loads(content)
-            values = data["account"]
-            values["sizes"] = {int(size): int(count) for size, count in values["sizes"].items()}
-            values["stages"] = {name: dict(times) for name, times in values["stages"].items()}
-            values["copies"] = tuple((str(method), dict(times)) for method, times in values["copies"])
-            statistics[str(data["kind"]), int(data["seed"])] = SystemStatistics(**values)
+            statistics[str(data["kind"]), int(data["seed"])] = _STATISTICS.validate_python(data["account"])
     return statistics

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lanewise.errors import FormatError, InputError, unknown_name
 from lanewise.loadtest.peak import PeakResult
-from lanewise.loadtest.result import as_samples, notes, prediction_of
+from lanewise.loadtest.result import notes, peak_samples, prediction_of
 from lanewise.options.loadtest import SweepOptions
 from lanewise.results.codec import decode
 from lanewise.results.observation import Observation, Source
@@ -111,8 +111,6 @@ def points(
 
     `labels` are settings of all rows. InputError for a value that is not a number, comes twice, or is too large.
     """
-    if not values:
-        raise InputError(f"a sweep over {axis} without a value", hint="write them with commas: 1,2,4 (paths with ;)")
     result = tuple(_point(axis, number, value, options, labels or {}) for number, value in enumerate(values, 1))
     names = [point.name for point in result]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -156,7 +154,7 @@ def _count(axis: str, text: str) -> int:
 
 def point_result(point: SweepPoint, peak: PeakResult) -> SweepResult:
     """The result of a search at a point, as samples that bear the point's settings."""
-    samples = tuple(replace(sample, settings={**sample.settings, **point.settings}) for sample in as_samples(peak))
+    samples = tuple(replace(sample, settings={**sample.settings, **point.settings}) for sample in peak_samples(peak))
     valid = peak.best is not None
     reason = "" if valid else f"no rate was VALID: {peak.reason}"
     return SweepResult(point, samples, reason, (*(peak.notes if valid else ()), *notes(peak.setup)), peak.prediction)
@@ -285,14 +283,6 @@ def as_data(
     """The sweep for other programs and for a report; SI units, None for what is not known."""
     return {
         "sweep": axis, "baseline": baseline or (rows[0].point if rows else ""), "link": link,
-        "rows": [
-            {
-                "point": row.point, "x": row.x, "source": str(row.source), "qps": row.qps, "goodput": row.goodput,
-                "share": row.share, "p99": row.p99, "speedup": row.speedup, "predicted": row.predicted,
-                "residual_pct": row.residual_pct, "limit": row.limit,
-                "note": row.note,
-            }
-            for row in rows
-        ],
+        "rows": [{**asdict(row), "residual_pct": row.residual_pct} for row in rows],
         "notes": list(notes),
     }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from lanewise.errors import FormatError, InputError, Location
@@ -58,9 +58,7 @@ class Training:
         """For other programs, SI units."""
         return {
             "samples": self.samples, "sample_bytes": self.sample_bytes, "epoch_bytes": self.epoch_bytes,
-            "spans": [
-                {"first": s.first, "epochs": s.epochs, "seconds": s.seconds, "rate": self.rate(s)} for s in self.spans
-            ],
+            "spans": [{**asdict(span), "rate": self.rate(span)} for span in self.spans],
             "median": self.median, "run_seconds": self.run, "run_rate": self.whole, "notes": list(self.notes),
         }  # fmt: skip
 
