@@ -101,7 +101,7 @@ def evaluate(
         if name not in names:
             raise unknown_name(grammar.name, name, names or functions)
     try:
-        value = _Evaluation(grammar, names, functions, limit or StepLimit()).of(tree.body)
+        value = _Evaluation(grammar, names, functions, limit or StepLimit()).value(tree.body)
         return list(value) if isinstance(tree.body, ast.GeneratorExp) else value
     except LanewiseError:
         raise
@@ -177,7 +177,7 @@ class _Evaluation:
     limit: StepLimit
     bound: Mapping[str, Any] = field(default_factory=dict)
 
-    def of(self, node: ast.expr) -> Any:
+    def value(self, node: ast.expr) -> Any:
         """The value of a node."""
         self.limit.spend()
         return _METHODS[type(node)](self, node)
@@ -192,7 +192,7 @@ class _Evaluation:
         raise unknown_name(self.grammar.name, node.id, [*self.names, *self.bound, *self.functions])
 
     def attribute(self, node: ast.Attribute) -> Any:
-        row = self.of(node.value)
+        row = self.value(node.value)
         if not isinstance(row, HasFields):
             raise FormatError(
                 f"only rows have fields, and {describe(row)} has no '{node.attr}'", hint=self.grammar.hint
@@ -203,8 +203,8 @@ class _Evaluation:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name not in self.functions:
             raise unknown_name("function", name, self.functions)
-        args = [self.of(arg) for arg in node.args]
-        options = {str(option.arg): self.of(option.value) for option in node.keywords}
+        args = [self.value(arg) for arg in node.args]
+        options = {str(option.arg): self.value(option.value) for option in node.keywords}
         self.limit.spend(sum(len(arg) for arg in args if isinstance(arg, list)))
         return self._bounded(self.functions[name](*args, **options))
 
@@ -212,26 +212,26 @@ class _Evaluation:
         stop = isinstance(node.op, ast.Or)
         value: Any = None
         for part in node.values:
-            value = self.of(part)
+            value = self.value(part)
             if bool(value) is stop:
                 return value
         return value
 
     def unary_op(self, node: ast.UnaryOp) -> Any:
-        value = self.of(node.operand)
+        value = self.value(node.operand)
         return not value if isinstance(node.op, ast.Not) else -_number(value)
 
     def bin_op(self, node: ast.BinOp) -> Any:
-        a, b = self.of(node.left), self.of(node.right)
+        a, b = self.value(node.left), self.value(node.right)
         if isinstance(node.op, ast.Add) and isinstance(a, list) and isinstance(b, list):
             self.limit.spend(len(a) + len(b))
             return a + b
         return self._bounded(_BINARY[type(node.op)](_number(a), _number(b)))
 
     def compare(self, node: ast.Compare) -> bool:
-        value = self.of(node.left)
+        value = self.value(node.left)
         for op, comparator in zip(node.ops, node.comparators, strict=True):
-            right = self.of(comparator)
+            right = self.value(comparator)
             if isinstance(right, list):
                 self.limit.spend(len(right))
             if not _COMPARE[type(op)](value, right):
@@ -240,13 +240,13 @@ class _Evaluation:
         return True
 
     def if_exp(self, node: ast.IfExp) -> Any:
-        return self.of(node.body if self.of(node.test) else node.orelse)
+        return self.value(node.body if self.value(node.test) else node.orelse)
 
     def listed(self, node: ast.List | ast.Tuple) -> list[Any]:
-        return [self.of(entry) for entry in node.elts]
+        return [self.value(entry) for entry in node.elts]
 
     def subscript(self, node: ast.Subscript) -> Any:
-        values, index = self.of(node.value), self.of(node.slice)
+        values, index = self.value(node.value), self.value(node.slice)
         if not isinstance(values, list) or isinstance(index, bool) or not isinstance(index, int):
             raise FormatError(f"[{describe(index)}] cannot be taken of {describe(values)}", hint="such as [1, 2][0]")
         return values[index]
@@ -259,12 +259,12 @@ class _Evaluation:
 
     def _loop(self, body: ast.expr, loops: Sequence[ast.comprehension]) -> Iterator[Any]:
         if not loops:
-            yield self.of(body)
+            yield self.value(body)
             return
         first, rest = loops[0], loops[1:]
-        for entry in self.of(first.iter):
+        for entry in self.value(first.iter):
             inside = replace(self, bound={**self.bound, **_bind(first.target, entry)})
-            if all(inside.of(condition) for condition in first.ifs):
+            if all(inside.value(condition) for condition in first.ifs):
                 yield from inside._loop(body, rest)
 
     def _bounded(self, value: Any) -> Any:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from lanewise.cli import interrupts, terminal
 from lanewise.cli.command import Command, QuickGroup
 from lanewise.errors import EXIT_BAD_INPUT, LanewiseError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 VERBS = {
     "discover": "Read a machine into a description, from dumps or /sys.",

@@ -60,8 +60,8 @@ class Prediction:
 
 def predict(system: System, flows: Sequence[Flow]) -> Prediction:
     """The rates that `flows` reach together; Unreachable or UnknownName if one of them cannot run."""
-    demands = flow_demands(system, flows)
-    resources, classes = flow_classes(demands)
+    demands = flow_demands(system, flows)  # of each flow: its routes, and what a byte takes of each resource
+    resources, classes = flow_classes(demands)  # the same as the solver takes it
     capacities = [resource.capacity for resource in resources]
     shares = share(capacities, classes)
     possible = [shares.rates]
@@ -69,7 +69,7 @@ def predict(system: System, flows: Sequence[Flow]) -> Prediction:
         for mode in ("in_turn", "overlapped"):
             staged = [replace(c, cap=demand.cap(mode)) for c, demand in zip(classes, demands, strict=True)]
             possible.append(share(capacities, staged).rates)
-    limits = [None if index is None else resources[index] for index in shares.limits]
+    limits = [None if index is None else resources[index] for index in shares.limits]  # None: the flow's own cap
     rates = tuple(map(_flow_rate, demands, zip(*possible, strict=True), limits))
     loads: dict[tuple[str, str], float] = defaultdict(float)
     raw: dict[tuple[str, str], float] = defaultdict(float)
@@ -92,7 +92,7 @@ def predict(system: System, flows: Sequence[Flow]) -> Prediction:
 
 
 def _flow_rate(demand: FlowDemand, possible: Sequence[float], limit: Resource | None) -> FlowRate:
-    """One flow's rate, the first of the possible ones; `limit` is the resource that froze it, None its own cap."""
+    """One flow's rate, the first of the possible ones; `limit` is the full resource that holds it, None its own cap."""
     if limit is None:
         (name, basis, rests_on), doubt = demand.cap_limit, ""
     else:

@@ -23,9 +23,7 @@ from lanewise.topology.model import System
 
 def charts(form: StudyForm, rows: Sequence[Observation]) -> tuple[Chart, ...]:
     """Every chart of the form: `x` is a setting or 'label', a series of each source for each value of `by`."""
-    return tuple(
-        _surface(entry, rows) if entry.kind == "surface" else _chart(entry, rows) for entry in form.charts
-    )
+    return tuple(_surface(entry, rows) if entry.kind == "surface" else _chart(entry, rows) for entry in form.charts)
 
 
 def _surface(entry: ChartForm, rows: Sequence[Observation]) -> Chart:

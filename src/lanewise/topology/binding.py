@@ -30,30 +30,30 @@ def name_ports(
     devices: Mapping[str, Device], links: Sequence[Link], catalog: Catalog, problems: Problems
 ) -> list[Link]:
     """The links with a root port and a host bridge named at every CPU; collects a port that is used twice."""
-    taken: dict[str, set[str]] = defaultdict(set)
+    used: dict[str, set[str]] = defaultdict(set)
     for link in links:
         if link.port:
-            if link.port in taken[link.a]:
+            if link.port in used[link.a]:
                 cause = f"root port '{link.port}' of {link.a} has two links"
                 hint = "a root port has one link; leave port: out to have them numbered"
                 problems.add(Contradiction(cause, location=link.location, hint=hint))
-            taken[link.a].add(link.port)
-    return [_named(link, devices, taken, catalog) for link in links]
+            used[link.a].add(link.port)
+    return [_named(link, devices, used, catalog) for link in links]
 
 
-def _named(link: Link, devices: Mapping[str, Device], taken: dict[str, set[str]], catalog: Catalog) -> Link:
+def _named(link: Link, devices: Mapping[str, Device], used: dict[str, set[str]], catalog: Catalog) -> Link:
     cpu = devices[link.a]
     if link.kind is not LinkKind.PCIE or cpu.kind is not Kind.CPU:
         return link
-    port = link.port or next_port(taken[cpu.name])
-    taken[cpu.name].add(port)
+    port = link.port or next_port(used[cpu.name])
+    used[cpu.name].add(port)
     return replace(link, port=port, bridge=link.bridge or default_bridge(cpu, port, catalog))
 
 
-def next_port(taken: Collection[str]) -> str:
+def next_port(used: Collection[str]) -> str:
     """The first of rp0, rp1, ... that is free."""
     number = 0
-    while f"rp{number}" in taken:
+    while f"rp{number}" in used:
         number += 1
     return f"rp{number}"
 

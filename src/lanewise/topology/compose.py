@@ -120,8 +120,8 @@ def _cable(system: System, old: Link, above: Device, below: Device) -> Link:
     new = replace(fast, gen=fast.gen or old.gen, lanes=fast.lanes or old.lanes)
     if above.kind is not Kind.CPU:
         return new
-    taken = {link.port for link in system.links_at(above.name) if link is not old}
-    port = next_port(taken)
+    used = {link.port for link in system.links_at(above.name) if link is not old}
+    port = next_port(used)
     return replace(new, port=port, bridge=default_bridge(above, port, system.catalog))
 
 
