@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.texts import WHOLE, cells_of, matrix
+from lanewise.readers.texts import WHOLE, Cells, cells_of, matrix
 from lanewise.readers.tool_results import ToolResults, ToolValue, observation
 from lanewise.results.observation import Observation
 
-Rows = Sequence[Sequence[float | None]]
 _VERSION = re.compile(r"nvbandwidth Version:\s*v?([\d.]+)")
 _RUNNING = re.compile(r"Running (\w+)\.?$")
 _TITLE = re.compile(
@@ -41,7 +40,7 @@ class _Matrices:
     peers: dict[tuple[str, str], bool] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def add(self, case: str, part: str, cells: Rows) -> None:
+    def add(self, case: str, part: str, cells: Cells) -> None:
         """Add the matrix of a case; pairs without a number are those for which CUDA refuses peer access."""
         columns = len(cells[0])
         peers = case.startswith(("device_to_device", "all_to_one", "one_to_all"))
@@ -88,7 +87,7 @@ def read_text(lines: list[str], file: str) -> ToolResults:
     return found.results()
 
 
-def _matrix_below(lines: list[str], at: int, running: str, file: str) -> tuple[str, str, Rows]:
+def _matrix_below(lines: list[str], at: int, running: str, file: str) -> tuple[str, str, Cells]:
     """The matrix below the title in line `at`: of which case, which part of it, and its cells."""
     title = lines[at].strip()
     case = running or _summed(lines[at + 1 :]) or _UNTOLD.get(title.split(" bandwidth")[0], "")
@@ -96,7 +95,7 @@ def _matrix_below(lines: list[str], at: int, running: str, file: str) -> tuple[s
         hint = "keep the line 'Running ...' above it, or the line 'SUM ...' below it"
         raise FormatError(f"which case is '{title}'?", location=Location(file, at + 1), hint=hint)
     part = _PART.search(title)
-    return case, part[1] if part else "", matrix(lines, at + 1, file, None if _is_square(case) else 1).cells
+    return case, part[1] if part else "", matrix(lines, at + 1, file, None if _is_square(case) else 1)[0]
 
 
 def _no_matrix(below: Sequence[str]) -> str:
@@ -147,7 +146,7 @@ def read_json(data: Mapping[str, Any], file: str) -> ToolResults:
     return found.results()
 
 
-def _parts(case: str, data: Any, file: str) -> Iterator[tuple[str, Rows]]:
+def _parts(case: str, data: Any, file: str) -> Iterator[tuple[str, Cells]]:
     """The matrices of one case: those of both ways and their sum stand one below the other since version 0.6."""
     try:
         cells = [[None if cell == "N/A" else float(cell) for cell in row] for row in data]

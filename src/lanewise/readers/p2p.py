@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.texts import WHOLE, TextMatrix, cells_of, matrix
+from lanewise.readers.texts import WHOLE, Cells, cells_of, matrix
 from lanewise.readers.tool_results import ToolResults, ToolValue, observation
 from lanewise.results.observation import Observation
 
@@ -38,7 +38,7 @@ def read_text(lines: list[str], file: str) -> ToolResults:
     peers = {(f"gpu{m[1]}", f"gpu{m[3]}"): m[2] == "CAN" for line in lines if (m := _ACCESS.search(line))}
     for at, line in enumerate(lines):
         if _CONNECTED.search(line):
-            cells = cells_of(matrix(lines, at + 1, file).cells)
+            cells = cells_of(matrix(lines, at + 1, file)[0])
             peers |= {(f"gpu{row}", f"gpu{column}"): value == 1 for row, column, value in cells if row != column}
     # The sample copies by copy engine unless asked otherwise; only the command line shows that.
     engine = "SM" if any("--sm_copy" in line and TOOL in line for line in lines) else "copy engine"
@@ -47,14 +47,14 @@ def read_text(lines: list[str], file: str) -> ToolResults:
     last = max((at for at, line in enumerate(lines) if line.strip()), default=0)
     for at, line in enumerate(text.strip() for text in lines):
         if _SPEED.match(line):
-            rows += sample.rows(line, matrix(lines, at + 1, file), "goodput")
+            rows += sample.rows(line, matrix(lines, at + 1, file)[0], "goodput")
         elif _LATENCY.match(line):
-            timed = matrix(lines, at + 1, file)
-            rows += sample.rows(line, timed, "latency")
-            following = " ".join(lines[timed.end : timed.end + 3]).split()
+            latencies, end = matrix(lines, at + 1, file)
+            rows += sample.rows(line, latencies, "latency")
+            following = " ".join(lines[end : end + 3]).split()
             if following[:1] == ["CPU"]:
                 # A second matrix: what the CPU takes to ask for a copy.
-                rows += sample.rows(line, matrix(lines, timed.end, file), "launch_latency")
+                rows += sample.rows(line, matrix(lines, end, file)[0], "launch_latency")
         elif at == last and _CUT.match(line):
             raise FormatError("the text breaks off in a heading", location=Location(file, at + 1), hint=WHOLE)
     return ToolResults(TOOL, tuple(rows), peers, _notes(lines, file))
@@ -75,10 +75,10 @@ class _P2pSample:
     engine: str
     writes: bool
 
-    def rows(self, title: str, matrix: TextMatrix, metric: str) -> Iterator[Observation]:
+    def rows(self, title: str, cells: Cells, metric: str) -> Iterator[Observation]:
         """The observations of one matrix."""
         scenario = _SCENARIO.findall(title)[0].strip()
-        for row, column, value in cells_of(matrix.cells):
+        for row, column, value in cells_of(cells):
             reached = "P2P=Enabled" in title and self.peers.get((f"gpu{row}", f"gpu{column}"), True)
             how = {"engine": self.engine, "p2p": "" if row == column else "on" if reached else "off"}
             if row == column and metric == "goodput" and value is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lanewise.errors import FormatError, Location
@@ -13,6 +12,8 @@ from lanewise.errors import FormatError, Location
 _COLOUR = re.compile(r"\x1b?\[[0-9;]*m")
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
 _EMPTY = ("N/A", "NA", "nan", "-nan", "inf", "-")
+# Numbers by row and column, None where there is none.
+Cells = Sequence[Sequence[float | None]]
 WHOLE = "paste the whole output of the tool"
 
 
@@ -22,27 +23,18 @@ def lines_of(text: str) -> list[str]:
     return [_QUOTE.sub("", line).rstrip() for line in plain.split("\n")]
 
 
-@dataclass(frozen=True, slots=True)
-class TextMatrix:
-    """Numbers by row and column, None where there is none; `corner` stands before the heads, `end` is the next line."""
+def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> tuple[Cells, int]:
+    """The matrix whose heads are the first line with text from `at` on (0 is the first line of the file), and its end.
 
-    corner: str
-    cells: tuple[tuple[float | None, ...], ...]
-    end: int
-
-
-def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> TextMatrix:
-    """The matrix whose heads are the first line with text from `at` on (0 is the first line of the file).
-
-    As many rows as columns unless `rows` says; FormatError with the line where it is cut short or has a wrong cell.
+    The end is the next line. As many rows as columns unless `rows` says; FormatError with the line where it is cut short or has a wrong cell.
     """
     start = next((n for n in range(at, len(lines)) if lines[n].strip()), len(lines))
-    corner, count = _heads(lines[start]) if start < len(lines) else ("", 0)
+    count = _columns(lines[start]) if start < len(lines) else 0
     if not count:
         cause = f"no matrix below '{lines[at - 1].strip()}'" if at else "no matrix"
         raise FormatError(cause, location=Location(file, min(start + 1, len(lines))), hint=WHOLE)
     expected = count if rows is None else rows
-    cells = []
+    cells: list[tuple[float | None, ...]] = []
     for row in range(expected):
         number = start + 1 + row
         words = lines[number].split() if number < len(lines) else []
@@ -53,19 +45,19 @@ def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> Tex
             cause = f"{len(words) - 1} cells for {count} columns"
             raise FormatError(cause, location=Location(file, number + 1), hint=WHOLE)
         cells.append(tuple(_number(word, Location(file, number + 1)) for word in words[1:]))
-    return TextMatrix(corner, tuple(cells), start + 1 + expected)
+    return cells, start + 1 + expected
 
 
-def cells_of(cells: Sequence[Sequence[float | None]]) -> Iterator[tuple[int, int, float | None]]:
+def cells_of(cells: Cells) -> Iterator[tuple[int, int, float | None]]:
     """Row, column and value of each cell."""
     return ((row, column, value) for row, values in enumerate(cells) for column, value in enumerate(values))
 
 
-def _heads(line: str) -> tuple[str, int]:
-    """What stands before the heads 0, 1, 2, ... and how many there are; none if the line is no line of heads."""
+def _columns(line: str) -> int:
+    """How many heads 0, 1, 2, ... the line has, after a word of its own or none; 0 if it is no line of heads."""
     words = line.split()
-    corner = words.pop(0) if words and not words[0].isdigit() else ""
-    return (corner, len(words)) if words == [str(n) for n in range(len(words))] else ("", 0)
+    words = words[1:] if words and not words[0].isdigit() else words
+    return len(words) if words == [str(n) for n in range(len(words))] else 0
 
 
 def _number(word: str, location: Location) -> float | None:

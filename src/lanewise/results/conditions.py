@@ -130,10 +130,6 @@ class Conditions:
         """The link above a device, None if no dump says anything about it."""
         return next((link for link in self.links if link.device == device), None)
 
-    def node(self, device: str) -> NumaState | None:
-        """The NUMA nodes of a device and its root, None if unknown."""
-        return next((state for state in self.numa if state.device == device), None)
-
     def redirecting(self, *devices: str) -> tuple[AcsState, ...]:
         """The ports of these switches and CPUs whose ACS redirects."""
         return tuple(state for state in self.acs if state.redirects and state.device in devices)
