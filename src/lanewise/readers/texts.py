@@ -24,9 +24,9 @@ def lines_of(text: str) -> list[str]:
 
 
 def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> tuple[Cells, int]:
-    """The matrix whose heads are the first line with text from `at` on (0 is the first line of the file), and its end.
+    """The cells of the matrix whose heads are the first line with text from `at` on (from 0), and the line after it.
 
-    The end is the next line. As many rows as columns unless `rows` says; FormatError with the line where it is cut short or has a wrong cell.
+    As many rows as columns unless `rows` says; FormatError with the line where it is cut short or has a wrong cell.
     """
     start = next((n for n in range(at, len(lines)) if lines[n].strip()), len(lines))
     count = _columns(lines[start]) if start < len(lines) else 0
