@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, replace
 from datetime import datetime
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from lanewise.results.run import Run
 
 Say = Callable[[str], object]
+MUCH = 25_000.0  # queries/s of a single run from which on the generator alone is tried as well: that takes seconds
 TRACED = 2000  # batches of a run that a trace shows
 _POINT_FILE = "point.json"  # in the folder of a finished point of a sweep
 _NOT_MEASURED = ("results", "output", "trace", "chart", "baseline", "link", "extrapolate")
-TRYING = "trying the generator alone at twice the rate"
 
 
 def loadtest_peak(
@@ -47,7 +47,7 @@ def loadtest_peak(
     InputError (all kinds) and MissingDependency.
     """
     from lanewise import files
-    from lanewise.loadtest import state
+    from lanewise.loadtest import selftest, state
     from lanewise.loadtest.peak import find
     from lanewise.loadtest.session import open_session
     from lanewise.loadtest.system import NO_STATISTICS
@@ -75,8 +75,8 @@ def loadtest_peak(
         last = result.best or next(reversed(result.search_runs), None)
         statistics = statistics_of.get((last.role, last.load.seed), NO_STATISTICS) if last else NO_STATISTICS
         setup = {**session.setup, **statistics.about_copies(options.devices), "prediction": predicted["note"]}
-        notes = (*result.notes, *_generator_doubt(result, folder, say))
-        result = replace(result, statistics=statistics, setup=setup, folder=folder, notes=notes)
+        doubts = selftest.doubts(folder, result.best.load, say) if result.best is not None else ()
+        result = replace(result, statistics=statistics, setup=setup, folder=folder, notes=(*result.notes, *doubts))
         if options.trace is not None:
             files.write_file(options.trace, session.trace())
     if options.output is not None:
@@ -118,26 +118,12 @@ def _predicted(folder: Path, session: LoadTestSession, options: PeakOptions, say
         data: dict[str, Any] = {"qps": peak.rate, "interval": peak.interval, "ceiling": peak.ceiling, "note": note}
     except InputError as error:
         data = {"qps": None, "note": f"none: {error.cause}"}
-    data |= {"busy": _by_name(intervals), "engine": _by_name(times)}
+    data |= {"busy": intervals, "engine": times}
     if session.engines:
         source = f"measured on this machine, {datetime.now().astimezone():%Y-%m-%d %H:%M}"
         files.write_file(folder / "service-times.yaml", prediction.part_file(times, source))
     files.write_file(path, json.dumps(data, indent=1) + "\n")
     return data
-
-
-def _by_name(times: Mapping[int, float]) -> dict[str, float]:
-    return {str(size): seconds for size, seconds in times.items()}
-
-
-def _generator_doubt(result: PeakResult, folder: Path, say: Say) -> tuple[str, ...]:
-    """A note where the generator by itself does not hold twice the peak, so that the peak is in doubt."""
-    from lanewise.loadtest import selftest
-
-    if result.best is None:
-        return ()
-    say(TRYING)
-    return tuple(filter(None, [selftest.doubt(folder / "generator", result.best.load)]))
 
 
 def loadtest_run(
@@ -150,6 +136,7 @@ def loadtest_run(
     """
     from lanewise import files
     from lanewise.loadtest import selftest, single_run
+    from lanewise.loadtest.load_run import SERVER
     from lanewise.loadtest.result import bound_of, run_samples
     from lanewise.loadtest.session import open_session
 
@@ -163,10 +150,10 @@ def loadtest_run(
         ) as session,
     ):
         result = single_run.measure(session, spec, options.audit, folder, say)
-        if single_run.near_the_generator(result):
-            say(TRYING)
-            bound = bound_of(result.run) or spec.bound
-            result = single_run.with_note(result, selftest.doubt(folder / "generator", replace(spec, bound=bound)))
+        if spec.scenario == SERVER and not spec.accuracy and spec.qps >= MUCH:
+            load = replace(spec, bound=bound_of(result.run) or spec.bound)
+            doubts = selftest.doubts(folder, load, say)
+            result = replace(result, run=replace(result.run, notes=(*result.run.notes, *doubts)))
         if options.trace is not None:
             files.write_file(options.trace, session.trace())
         size = session.spec.sample_bytes

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lanewise.errors import CannotMeasure, FormatError, InputError, Location
-from lanewise.loadtest.models.images import SIDE, Pixels
+from lanewise.loadtest.models.networks import SIDE, Pixels
 from lanewise.loadtest.spec import SampleSpec, need
 
 ENDINGS = (".jpeg", ".jpg", ".png", ".bmp", ".webp")

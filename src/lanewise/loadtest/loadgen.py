@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -155,11 +155,7 @@ def outcome(load: LoadSpec, log: detail_log.DetailLog, counts: LoadGenRun, folde
     samples = load.scenario in (OFFLINE, MULTI_STREAM) or not log.judged
     return LoadGenResult(
         load, log.valid or (load.accuracy and not reasons), tuple(reasons), counts.answered if samples else log.queries,
-        seconds, log.rate if log.rate is not None else counted, _latency(log, counts),
+        seconds, log.rate if log.rate is not None else counted, log.latency if log.judged else counts.latency,
         log.late if log.judged else counts.late, counts.lag, early, folder, log.settings, tuple(notes),
         still=counts.still,
     )  # fmt: skip
-
-
-def _latency(log: detail_log.DetailLog, counts: LoadGenRun) -> Mapping[str, float]:
-    return log.latency if log.judged else counts.latency

@@ -60,19 +60,20 @@ def holds(runner: LoadRunner, load: LoadSpec) -> bool:
     return _attempt(runner, load, SelftestOptions().tries)[0].valid
 
 
-def doubt(folder: Path, load: LoadSpec) -> str:
-    """What to doubt of a Server load: that the generator alone does not hold twice its rate; '' where it does."""
+def doubts(folder: Path, load: LoadSpec, say: Callable[[str], object]) -> tuple[str, ...]:
+    """What to doubt of a Server load: that the generator alone does not hold twice its rate; nothing where it does."""
+    say("trying the generator alone at twice the rate")
     twice = load.qps / FLAGGED_ABOVE
     try:
         short = _load(twice, SelftestOptions(bound=load.bound), load.percentile, load.coalesce)
-        if holds(null_runner(folder), short):
-            return ""
+        if holds(null_runner(folder / "generator"), short):
+            return ()
     except (CannotMeasure, KeyboardInterrupt) as error:  # the result is there: it is not lost for this
         why = error.cause if isinstance(error, CannotMeasure) else "interrupted"
-        return f"whether the generator holds twice this rate was not tried: {why}"
+        return (f"whether the generator holds twice this rate was not tried: {why}",)
     return (
         f"the generator alone does not hold twice this rate here ({twice:,.0f} queries/s within the bound): above half "
-        "of its own ceiling a result tells of the generator too"
+        "of its own ceiling a result tells of the generator too",
     )
 
 

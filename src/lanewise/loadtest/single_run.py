@@ -29,7 +29,6 @@ ONE_SAMPLE = """\
 *.*.performance_issue_same_index = 0
 """
 ABOVE = 1.15  # a rate timed for a moment may be lower than that of a run; LoadGen itself sends 1.1 times as many
-MUCH = 25_000.0  # queries/s of a single run from which on the generator alone is tried as well
 Say = Callable[[str], object]
 
 
@@ -119,17 +118,6 @@ def measure(session: LoadTestSession, load: LoadSpec, audit: str, folder: Path, 
         return replace(single, audit=audits.payload(received, _samples(session), *_summed(session)))
     dataset = _samples(session)
     return replace(single, accuracy=top1(received, dataset.label, len(dataset), "int32"))
-
-
-def near_the_generator(single: SingleRun) -> bool:
-    """Whether a Server run asks for so much that the generator alone should be tried: that takes seconds."""
-    load = single.run.load
-    return load.scenario == SERVER and not load.accuracy and load.qps >= MUCH
-
-
-def with_note(single: SingleRun, doubt: str) -> SingleRun:
-    """The same with that note, if it is one."""
-    return replace(single, run=replace(single.run, notes=(*single.run.notes, doubt))) if doubt else single
 
 
 def _words(load: LoadSpec) -> str:

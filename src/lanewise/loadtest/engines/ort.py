@@ -21,10 +21,9 @@ from lanewise.loadtest.engines.base import (
     scores_classes,
     steps,
 )  # fmt: skip
-from lanewise.loadtest.engines.onnx_spec import ModelSpec, model_spec
 from lanewise.loadtest.models import Model
+from lanewise.loadtest.models.onnx_file import ModelSpec, model_spec, with_pixels
 from lanewise.loadtest.models.onnx_model import onnx_file
-from lanewise.loadtest.models.pixels import with_pixels
 from lanewise.loadtest.spec import Array, SampleSpec, batch_of, in_memory, need
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}

@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lanewise.errors import unknown_name
-from lanewise.loadtest.models.encoder import LARGE, MINI, Encoder
-from lanewise.loadtest.models.images import Pixels, ResNet50, SmallCnn
+from lanewise.loadtest.models.networks import LARGE, MINI, Encoder, Pixels, ResNet50, SmallCnn
+from lanewise.loadtest.models.ops import NeuralNetwork
 from lanewise.loadtest.models.shapes import ModelSize, size_of
-
-if TYPE_CHECKING:
-    from lanewise.loadtest.models.ops import Ops
-    from lanewise.loadtest.spec import SampleSpec
-
-T = TypeVar("T")
-
-
-class NeuralNetwork(Protocol):
-    """A network: what one sample is, and what is done with a batch of them."""
-
-    @property
-    def spec(self) -> SampleSpec:
-        """One sample."""
-
-    def run(self, ops: Ops[T], samples: T) -> T:
-        """The outputs (n, ...) of a batch, in terms of `ops`."""
+from lanewise.loadtest.spec import SampleSpec
 
 
 @dataclass(frozen=True, slots=True)

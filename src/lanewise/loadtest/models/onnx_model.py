@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lanewise.errors import CannotMeasure, InputError
+from lanewise.loadtest.models import Model
+from lanewise.loadtest.models.ops import Conv, Dense, Heads
 from lanewise.loadtest.models.weights import Weights, pixel_scale
 from lanewise.loadtest.spec import need
-
-if TYPE_CHECKING:
-    from lanewise.loadtest.models import Model
-    from lanewise.loadtest.models.ops import Conv, Dense, Heads
 
 OPSET, IR = 17, 8  # what onnxruntime 1.17 reads
 LAYOUT = 1  # of what this file writes; a higher number makes cached files anew

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from lanewise.loadtest.spec import SampleSpec
+
 T = TypeVar("T")
 
 # Mean and standard deviation of ImageNet's pixels by channel (red, green, blue), on a scale of 0 to 255.
@@ -84,3 +86,14 @@ class Ops(Protocol[T]):
 
     def attention(self, query: T, key: T, value: T, mask: T, heads: Heads) -> T:
         """Scaled dot-product attention of (n, length, width); keys whose `mask` (n, length) is 0 are not seen."""
+
+
+class NeuralNetwork(Protocol):
+    """A network: what one sample is, and what is done with a batch of them."""
+
+    @property
+    def spec(self) -> SampleSpec:
+        """One sample."""
+
+    def run(self, ops: Ops[T], samples: T) -> T:
+        """The outputs (n, ...) of a batch, in terms of `ops`."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from lanewise.loadtest.models import NeuralNetwork
-    from lanewise.loadtest.models.ops import Conv, Dense, Heads
+from lanewise.loadtest.models.ops import Conv, Dense, Heads, NeuralNetwork
 
 Shape = tuple[int, ...]
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
+from lanewise.loadtest.models import Model
+from lanewise.loadtest.models.ops import Conv, Dense, Heads
 from lanewise.loadtest.models.weights import Weights, pixel_scale
 from lanewise.loadtest.spec import need
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lanewise.loadtest.models import Model
-    from lanewise.loadtest.models.ops import Conv, Dense, Heads
 
 
 def torch_module(model: Model, seed: int = 1) -> Any:

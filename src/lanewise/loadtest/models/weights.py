@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lanewise.loadtest.models.ops import DEVIATION, MEAN
+from lanewise.loadtest.models.ops import DEVIATION, MEAN, Conv, Dense
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from lanewise.loadtest.models.ops import Conv, Dense
-
-    Floats = NDArray[np.float32]
-
+Floats = NDArray[np.float32]
 EMBEDDED = 0.02  # BERT's own standard deviation
 
 
