@@ -8,8 +8,9 @@ from inline_snapshot import snapshot
 from lanewise.perf.flow import Flow
 from lanewise.perf.transfers import FinishedTransfer
 from lanewise.report.screen import Screen
-from lanewise.report.text.matrices import render_classes, render_matrix, render_timeline
-from lanewise.report.text.route import render_routes
+from lanewise.report.table import render_matrix
+from lanewise.report.text.predict import render_timeline
+from lanewise.report.text.route import render_classes, render_routes
 from lanewise.report.text.run import render_run
 from lanewise.results.run import Run
 from lanewise.routes.model import Hop, Route, Via

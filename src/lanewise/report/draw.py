@@ -8,7 +8,7 @@ from importlib import resources
 from xml.sax.saxutils import escape, quoteattr
 
 from lanewise.report.layout import prepare
-from lanewise.report.shapes import BoxShape, GroupShape, LineShape, MarkerShape, Shape, TextShape
+from lanewise.report.shapes import BoxShape, GroupShape, LineShape, MarkerShape, Shape, TextShape, px
 from lanewise.results.outline import Outline
 
 _FONTS = "'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
@@ -40,12 +40,12 @@ def _paint(tag: str, css_class: str) -> str:
 def draw(outline: Outline, alone: bool = True) -> str:
     """The outline as an <svg> element; `alone` adds background and dark colours, which a page of drawings has once."""
     canvas = prepare(outline)
-    width, height = _n(canvas.width), _n(canvas.height)
+    width, height = px(canvas.width), px(canvas.height)
     sheet = f"<style>{style()}</style>{_open('rect', 'paper')} width={quoteattr(width)} height={quoteattr(height)}/>"
     body = "\n".join(_group(group) for group in canvas.groups)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lw" role="img" width="{width}" height="{height}" '
-        f'style="min-width:{_n(0.72 * canvas.width)}px" font-family="{_FONTS}" fill="none" stroke-linejoin="round" '
+        f'style="min-width:{px(0.72 * canvas.width)}px" font-family="{_FONTS}" fill="none" stroke-linejoin="round" '
         f'viewBox="0 0 {width} {height}"><title>{escape(canvas.title)}</title>{sheet if alone else ""}\n{body}\n</svg>'
     )
 
@@ -57,29 +57,29 @@ def _group(group: GroupShape) -> str:
 
 def _shape(shape: Shape) -> str:
     if isinstance(shape, BoxShape):
-        box = f'rx="2.5" x="{_n(shape.x)}" y="{_n(shape.y)}" width="{_n(shape.w)}" height="{_n(shape.h)}"'
+        box = f'rx="2.5" x="{px(shape.x)}" y="{px(shape.y)}" width="{px(shape.w)}" height="{px(shape.h)}"'
         return _closed("rect", shape.css_class, box, shape.tip)
     if isinstance(shape, LineShape):
-        points = " ".join(f"{_n(x)},{_n(y)}" for x, y in shape.points)
-        return _closed("polyline", shape.css_class, f'stroke-width="{_n(shape.width)}" points="{points}"', shape.tip)
+        points = " ".join(f"{px(x)},{px(y)}" for x, y in shape.points)
+        return _closed("polyline", shape.css_class, f'stroke-width="{px(shape.width)}" points="{points}"', shape.tip)
     return _text(shape) if isinstance(shape, TextShape) else _marker(shape)
 
 
 def _text(text: TextShape) -> str:
     anchor = f' text-anchor="{text.anchor}"' if text.anchor != "start" else ""
     bold = ' font-weight="600"' if text.bold else ""
-    place = f'x="{_n(text.x)}" y="{_n(text.y)}" font-size="{_n(text.size)}"'
+    place = f'x="{px(text.x)}" y="{px(text.y)}" font-size="{px(text.size)}"'
     return f"{_open('text', text.css_class)} {place}{anchor}{bold}>{escape(text.text)}</text>"
 
 
 def _marker(mark: MarkerShape) -> str:
     if not mark.dx and not mark.dy:
-        return f'{_open("circle", mark.css_class)} cx="{_n(mark.x)}" cy="{_n(mark.y)}" r="{_n(mark.size)}"/>'
+        return f'{_open("circle", mark.css_class)} cx="{px(mark.x)}" cy="{px(mark.y)}" r="{px(mark.size)}"/>'
     back_x, back_y = mark.x - mark.dx * mark.size, mark.y - mark.dy * mark.size
     side_x, side_y = -mark.dy * mark.size * 0.55, mark.dx * mark.size * 0.55
     path = (
-        f"M{_n(mark.x)} {_n(mark.y)}L{_n(back_x + side_x)} {_n(back_y + side_y)}"
-        f"L{_n(back_x - side_x)} {_n(back_y - side_y)}Z"
+        f"M{px(mark.x)} {px(mark.y)}L{px(back_x + side_x)} {px(back_y + side_y)}"
+        f"L{px(back_x - side_x)} {px(back_y - side_y)}Z"
     )
     return f'{_open("path", mark.css_class)} d="{path}"/>'
 
@@ -92,7 +92,3 @@ def _open(tag: str, css_class: str) -> str:
 def _closed(tag: str, css_class: str, attributes: str, tip: str) -> str:
     inner = f"><title>{escape(tip)}</title></{tag}>" if tip else "/>"
     return f"{_open(tag, css_class)} {attributes}{inner}"
-
-
-def _n(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")

@@ -10,8 +10,7 @@ from dataclasses import replace
 from lanewise.report import grid as g
 from lanewise.report import levels as lv
 from lanewise.report.grid import Grid
-from lanewise.report.levels import Levels, LinkPolyline
-from lanewise.report.tracks import free_track
+from lanewise.report.levels import Levels, LinkPolyline, free_track
 from lanewise.results.outline import Outline, OutlineBox
 
 FOLD_WIDTH = 1500.0  # px; a page shows about 1250 at full size

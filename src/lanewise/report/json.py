@@ -94,8 +94,7 @@ def steady_service(system: System, service: ServiceRate, mode: str, division: st
     """A service in steady state."""
     return {
         **system_head(system), "workload": service.workload.name, "mode": mode, "division": division,
-        "gpus": len(service.prediction.flows), "qps": service.qps, "goodput": service.goodput, "unit": "B/s",
-        "limit": service.limit, "basis": service.basis, "rests_on": service.rests_on,
+        "gpus": len(service.prediction.flows), **_service_rate(service),
     }  # fmt: skip
 
 
@@ -108,10 +107,14 @@ def sweep(parameter: str, answers: Mapping[int, Prediction | ServiceRate | Servi
 def _point(answer: Prediction | ServiceRate | ServiceResult) -> dict[str, Any]:
     if isinstance(answer, ServiceResult):
         return document("predict-service", answer)
-    if isinstance(answer, ServiceRate):
-        return {"qps": answer.qps, "goodput": answer.goodput, "unit": "B/s", "limit": answer.limit,
-                "basis": answer.basis, "rests_on": answer.rests_on}  # fmt: skip
-    return flow_rates(answer)
+    return _service_rate(answer) if isinstance(answer, ServiceRate) else flow_rates(answer)
+
+
+def _service_rate(rate: ServiceRate) -> dict[str, Any]:
+    return {
+        "qps": rate.qps, "goodput": rate.goodput, "unit": "B/s", "limit": rate.limit, "basis": rate.basis,
+        "rests_on": rate.rests_on,
+    }  # fmt: skip
 
 
 @json_document("route")

@@ -7,7 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lanewise import units
-from lanewise.report.figure import COLOURS, INK, MARKERS, PAPER, SOFT, dress, frame, legend, painted, quantity
+from lanewise.report.figure import (
+    COLOURS,
+    INK,
+    MARKERS,
+    PAPER,
+    SOFT,
+    dress,
+    frame,
+    legend,
+    painted,
+    place_name,
+    quantity,
+)
 from lanewise.report.surfaces import surface
 from lanewise.results.run import Chart, Series
 
@@ -154,7 +166,7 @@ def _bars(axes: Any, chart: Chart, groups: Sequence[_ColourGroup]) -> None:
     for index, (group, line) in enumerate(series):
         for i, (x, y) in enumerate(line.points):
             if y is not None:
-                middle = names.index(_name(x)) - 0.41 + height * (index + 0.5)
+                middle = names.index(place_name(x)) - 0.41 + height * (index + 0.5)
                 _bar(axes, middle, y, height, group.colour, line.source, _extrapolated(line, i))
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(max(1, len(names)) - 0.5, -0.5)
@@ -171,12 +183,8 @@ def _bar(axes: Any, middle: float, y: float, height: float, colour: str, source:
                   textcoords="offset points", fontsize=7.4, color=INK, annotation_clip=False)  # fmt: skip
 
 
-def _name(x: float | str) -> str:
-    return x if isinstance(x, str) else f"{x:g}"
-
-
 def _names(chart: Chart) -> list[str]:
-    return list(dict.fromkeys(_name(x) for series in chart.series for x, _ in series.points))
+    return list(dict.fromkeys(place_name(x) for series in chart.series for x, _ in series.points))
 
 
 def _keys(chart: Chart, groups: Sequence[_ColourGroup]) -> list[Any]:

@@ -55,6 +55,11 @@ def cut(text: str, size: float, width: float, lines: int) -> bool:
     return any(line.endswith("…") for line in wrap(text, size, width, lines))
 
 
+def px(value: float) -> str:
+    """'12.5', '12': a length as an attribute of SVG."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
 @dataclass(frozen=True, slots=True)
 class BoxShape:
     """A rectangle (px) that stands for the device or container `name`; `tip` is its tooltip."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from xml.sax.saxutils import escape, quoteattr
 
-from lanewise.report.figure import EVEN, FONTS, INK, PAPER, SOFT, even, on
-from lanewise.report.shapes import clip, text_width
+from lanewise.report.figure import EVEN, FONTS, INK, PAPER, SOFT, even, on, place_name
+from lanewise.report.shapes import clip, px, text_width
 from lanewise.results.run import Chart, Series
 
 NARROW, WIDE = 620.0, 1160.0  # px: a chart among others, and one that takes the page's whole width
@@ -56,24 +56,26 @@ class _SurfaceLayout:
 
 def surface(chart: Chart, salt: str = "lanewise") -> str:
     """The chart as an <svg> element; `salt` keeps the ids of several charts on a page apart."""
-    panels = {name: [row for row in chart.series if row.group == name] for name in _panels(chart)}
+    panels: dict[str, list[Series]] = {}
+    for row in chart.series:
+        panels.setdefault(row.group, []).append(row)
     scale = scale_of(chart)
     grid = _arrange(chart, scale)
     body, y = _head(chart, scale, grid, salt), grid.top
     title = _TITLE if any(panels) else 0.0
     for start in range(0, len(panels), grid.across):
-        row = list(panels.items())[start : start + grid.across]
+        across = list(panels.items())[start : start + grid.across]
         step = (grid.width + _APART) / grid.across
-        for place, (name, rows) in enumerate(row):
+        for place, (name, rows) in enumerate(across):
             under = start + place + grid.across >= len(panels)
             body += _panel(chart, name, rows, scale, grid, (place * step, y + title), under)
-        y += title + _HEAD + max(len(rows) for _, rows in row) * _CELL + _TICKS + _APART
+        y += title + _HEAD + max(len(rows) for _, rows in across) * _CELL + _TICKS + _APART
     height = y - _APART + (_LABEL if chart.x_label else 0.0)
     label = f"{chart.title}: {chart.y_label} by {chart.x_label} and {chart.by_label}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" font-family="{FONTS}" '
-        f'aria-label={quoteattr(label)} width="{_n(grid.width)}" height="{_n(height)}" '
-        f'viewBox="0 0 {_n(grid.width)} {_n(height)}" font-size="{_n(_SMALL)}" fill="{INK}" '
+        f'aria-label={quoteattr(label)} width="{px(grid.width)}" height="{px(height)}" '
+        f'viewBox="0 0 {px(grid.width)} {px(height)}" font-size="{px(_SMALL)}" fill="{INK}" '
         f'style="font-variant-numeric:tabular-nums">\n' + "\n".join(body) + "\n</svg>"
     )
 
@@ -100,17 +102,13 @@ def near_best(row: Series, within: float) -> list[bool]:
     return [y is not None and y >= least for _, y in row.points]
 
 
-def _panels(chart: Chart) -> list[str]:
-    return list(dict.fromkeys(row.group for row in chart.series))
-
-
 def _arrange(chart: Chart, scale: ColourScale) -> _SurfaceLayout:
     columns = _in_order(x for row in chart.series for x, _ in row.points)
     names = [row.name for row in chart.series] + [chart.by_label]
     labels = min(220.0, max((text_width(name, _SMALL) for name in names), default=0.0) + 10)
     texts = [scale.text(y) for row in chart.series for _, y in row.points if y is not None]
-    widest = max((text_width(text, 1.0) for text in [*texts, *map(_word, columns)]), default=1.0)
-    width, across = (NARROW, 1) if len(_panels(chart)) < 2 else (WIDE, 2)
+    widest = max((text_width(text, 1.0) for text in [*texts, *map(place_name, columns)]), default=1.0)
+    width, across = (NARROW, 1) if len({row.group for row in chart.series}) < 2 else (WIDE, 2)
     need = labels + _EDGE + max(1, len(columns)) * (widest * _SMALLEST + 4)
     if across * need + (across - 1) * _APART > width:
         width, across = max(WIDE, need), 1
@@ -130,10 +128,6 @@ def _signed(text: str) -> str:
     return text if "e" in text else text.replace("-", "\N{MINUS SIGN}")
 
 
-def _word(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
-
-
 def _head(chart: Chart, scale: ColourScale, grid: _SurfaceLayout, salt: str) -> list[str]:
     """The colours with their unit, and what the outline means."""
     name = f"{salt}-even"
@@ -142,15 +136,15 @@ def _head(chart: Chart, scale: ColourScale, grid: _SurfaceLayout, salt: str) -> 
     body = [
         f"<linearGradient id={quoteattr(name)}>{stops}</linearGradient>",
         _text(chart.y_label, 0.0, 16.0, ""),
-        f'<rect x="{_n(start)}" y="7" width="{_n(_BAR)}" height="10" fill="url(#{escape(name)})"/>',
+        f'<rect x="{px(start)}" y="7" width="{px(_BAR)}" height="10" fill="url(#{escape(name)})"/>',
     ]
     for value in _ticks(scale):
         x = start + _BAR * scale.share(value)
-        body.append(f'<path d="M{_n(x)} 17v3" stroke="{SOFT}"/>')
+        body.append(f'<path d="M{px(x)} 17v3" stroke="{SOFT}"/>')
         body.append(_text(_signed(f"{value:.4g}" if value % 1 else f"{value:,.0f}"), x, 30.0, "middle"))
     if chart.within is not None:
         x, y = (start + _BAR + 40, 6.0) if grid.width > NARROW else (0.0, 42.0)
-        body.append(_outline(f"M{_n(x + 2)} {_n(y + 1)}h18v11h-18z"))
+        body.append(_outline(f"M{px(x + 2)} {px(y + 1)}h18v11h-18z"))
         text = f"outlined: at most {100 * chart.within:.3g} % below the largest value of its row"
         body.append(_text(text, x + 28, y + 10, ""))
     return body
@@ -189,20 +183,20 @@ def _panel(
             c = grid.columns.index(place)
             start = left + c * grid.cell
             fill = _BAND if value is None else even(scale.share(value))
-            size = f'width="{_n(grid.cell - 1)}" height="{_n(_CELL - 1)}"'
-            body.append(f'<rect x="{_n(start + 0.5)}" y="{_n(top + r * _CELL + 0.5)}" {size} fill="{fill}"/>')
+            size = f'width="{px(grid.cell - 1)}" height="{px(_CELL - 1)}"'
+            body.append(f'<rect x="{px(start + 0.5)}" y="{px(top + r * _CELL + 0.5)}" {size} fill="{fill}"/>')
             text = _text("\N{EN DASH}" if value is None else scale.text(value), start + grid.cell / 2, middle, "")
             (unknown if value is None else dark if on(fill) == "#000000" else light).append(text)
             if near:
                 marked.add((r, c))
-    looks = f'font-size="{_n(grid.size)}" text-anchor="middle"'
+    looks = f'font-size="{px(grid.size)}" text-anchor="middle"'
     for fill, texts in ((SOFT, unknown), ("#000", dark), ("#fff", light)):
         body += [f'<g {looks} fill="{fill}">', *texts, "</g>"] if texts else []
     if marked:
         body.append(_outline(_border(marked, left, top, grid.cell)))
     bottom = top + len(rows) * _CELL
     present = {place for row in rows for place, _ in row.points}
-    ticks = [_text(_word(v), left + (c + 0.5) * grid.cell, bottom + 13, "") for c, v in enumerate(grid.columns)
+    ticks = [_text(place_name(v), left + (c + 0.5) * grid.cell, bottom + 13, "") for c, v in enumerate(grid.columns)
              if v in present]  # fmt: skip
     body.append(f'<g text-anchor="middle">{"".join(ticks)}</g>')
     if under and chart.x_label:
@@ -216,10 +210,10 @@ def _border(marked: set[tuple[int, int]], left: float, top: float, cell: float) 
     rows, columns = max(r for r, _ in marked) + 2, max(c for _, c in marked) + 2
     for r in range(rows):
         for start, length in _runs([((r, c) in marked) != ((r - 1, c) in marked) for c in range(columns)]):
-            lines.append(f"M{_n(left + start * cell)} {_n(top + r * _CELL)}h{_n(length * cell)}")
+            lines.append(f"M{px(left + start * cell)} {px(top + r * _CELL)}h{px(length * cell)}")
     for c in range(columns):
         for start, length in _runs([((r, c) in marked) != ((r, c - 1) in marked) for r in range(rows)]):
-            lines.append(f"M{_n(left + c * cell)} {_n(top + start * _CELL)}v{_n(length * _CELL)}")
+            lines.append(f"M{px(left + c * cell)} {px(top + start * _CELL)}v{px(length * _CELL)}")
     return "".join(lines)
 
 
@@ -245,8 +239,4 @@ def _outline(path: str) -> str:
 
 def _text(text: str, x: float, y: float, anchor: str) -> str:
     where = f' text-anchor="{anchor}"' if anchor else ""
-    return f'<text x="{_n(x)}" y="{_n(y)}"{where}>{escape(text)}</text>'
-
-
-def _n(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
+    return f'<text x="{px(x)}" y="{px(y)}"{where}>{escape(text)}</text>'

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lanewise.report.screen import PIPE, Screen
@@ -17,6 +17,13 @@ GAP = 2  # blanks between columns
 _COMFORT = 20  # letters that a text may have before columns are given up for it
 _LONGEST_WORD = 26  # longer words may be broken
 _NARROWEST = 8
+_MATRIX_STYLES = {
+    "PHB": "yellow",
+    "NODE": "yellow",
+    "SYS": "red",
+    "NET": "magenta",
+    "--": "dim",
+}  # of classes of routes
 _STYLES = {"off": "yellow", "far": "bold red", "good": "green", "bad": "bold red", "quiet": "dim", "sum": "bold"}
 
 
@@ -189,6 +196,52 @@ def _wrapped(text: str, width: int) -> list[str]:
             lines.append(line[: at or width])
             line = line[at or width :]
         lines.append(line)
+    return lines
+
+
+def render_matrix(
+    sources: Sequence[str],
+    targets: Sequence[str],
+    values: Sequence[Sequence[float | None]],
+    title: str,
+    screen: Screen = PIPE,
+) -> str:
+    """A value from each source (row) to each target (column) under a title; None prints as a dash."""
+    largest = max((value for row in values for value in row if value is not None), default=0.0)
+    decimals = 0 if largest >= 1000 else 1 if largest >= 100 else 2
+    cells = [["--" if value is None else f"{value:.{decimals}f}" for value in row] for row in values]
+    lines = [screen.style(line, "bold") for line in screen.wrap(title, 2).split("\n")]
+    return "\n".join([*lines, *matrix_lines(sources, targets, cells, {}, screen)])
+
+
+def matrix_lines(
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    extra: Mapping[str, Sequence[str]],
+    screen: Screen,
+) -> list[str]:
+    """A matrix as lines: blocks of columns one below the other where the screen is too narrow for all of them."""
+    wide = max(len(text) for text in (*columns, *(text for row in cells for text in row), "")) + 2
+    first = max((len(name) for name in rows), default=0) + 1
+    tail = {head: max(len(head), *(len(text) for text in texts)) + 2 for head, texts in extra.items()}
+    width = screen.width or first + wide * len(columns) + sum(tail.values())
+    step = max(1, (width - first) // wide)
+    lines: list[str] = []
+    for start in range(0, len(columns), step):
+        block = range(start, min(start + step, len(columns)))
+        fits = block.stop == len(columns) and first + wide * len(block) + sum(tail.values()) <= width
+        ends = {head: length for head, length in tail.items() if fits}
+        lines += [""] if start else []
+        title = " " * first + "".join(f"{columns[j]:>{wide}}" for j in block)
+        lines.append(screen.style(title + "".join(f"{head:>{length}}" for head, length in ends.items()), "bold"))
+        for i, name in enumerate(rows):
+            texts = [cells[i][j] for j in block]
+            line = "".join(
+                " " * (wide - len(text)) + screen.style(text, _MATRIX_STYLES.get(text, "")) for text in texts
+            )
+            line += "".join(f"{extra[head][i]:>{length}}" for head, length in ends.items())
+            lines.append(screen.style(f"{name:<{first}}", "bold") + line)
     return lines
 
 

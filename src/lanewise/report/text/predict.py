@@ -10,12 +10,22 @@ from lanewise.perf.predict import FlowRate, Prediction
 from lanewise.perf.transfers import FinishedTransfer
 from lanewise.report import services
 from lanewise.report.screen import PIPE, Screen
-from lanewise.report.table import Column, Footnotes, Table, TableCell, heading, number_columns, render_table
-from lanewise.report.text.matrices import render_matrix, render_timeline
+from lanewise.report.table import (
+    Column,
+    Footnotes,
+    Table,
+    TableCell,
+    heading,
+    number_columns,
+    render_matrix,
+    render_table,
+)
 from lanewise.report.words import basis_note, clock, plural
 from lanewise.results.service_result import ServiceResult
 from lanewise.serving.steady import ServiceRate
 from lanewise.topology.model import System
+
+_WIDEST_BARS = 160  # columns of a time line where the screen has no width
 
 
 def render_flow_rates(prediction: Prediction, screen: Screen = PIPE) -> str:
@@ -62,6 +72,22 @@ def render_transfers(system: System, transfers: Sequence[FinishedTransfer], scre
     note = "latency: that of a small copy, as far as it is known (the wire alone where the API's time is unknown)"
     facts = [screen.wrap(note, 2), *_wrapped(basis_note(transfer.basis for transfer in transfers), screen)]
     return "\n".join([heading(system), render_table(table, screen), "", *facts, "", render_timeline(transfers, screen)])
+
+
+def render_timeline(transfers: Sequence[FinishedTransfer], screen: Screen = PIPE) -> str:
+    """One bar a transfer on a common time axis."""
+    first, last = min(t.start for t in transfers), max(t.finish for t in transfers)
+    span = max(last - first, 1e-30)
+    label = max(len(transfer.flow.name) for transfer in transfers)
+    length = max(10, min(screen.width or _WIDEST_BARS // 2, _WIDEST_BARS) - label - 2)
+    lines = []
+    for transfer in transfers:
+        bar = max(1, round((transfer.finish - transfer.start) / span * length))
+        left = min(round((transfer.start - first) / span * length), length - bar)
+        lines.append(f"{transfer.flow.name:<{label}}  {' ' * left}{screen.style('█' * bar, 'cyan')}")
+    ends = clock(first), clock(last)
+    axis = " " * (label + 2) + ends[0] + " " * max(1, length - len(ends[0]) - len(ends[1])) + ends[1]
+    return "\n".join([*lines, screen.style(axis, "dim")])
 
 
 def _size(size: float) -> str:

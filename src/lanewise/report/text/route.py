@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lanewise.report.screen import PIPE, Screen
-from lanewise.report.table import Column, Table, heading, render_table
-from lanewise.report.text.matrices import render_classes
+from lanewise.report.table import Column, Table, heading, matrix_lines, render_table
 from lanewise.report.words import link_speed, plural
 from lanewise.routes.find import sharers
 from lanewise.routes.matrix import ClassMatrix as ClassMatrix
 from lanewise.routes.matrix import Peers
 from lanewise.routes.model import Route
 from lanewise.topology.model import System
+
+LEGEND = {
+    "X": "self",
+    "NV#": "that many bonded NVLinks",
+    "PIX": "at most one PCIe switch",
+    "PXB": "several PCIe switches",
+    "PHB": "through the CPU's host bridge",
+    "NODE": "between host bridges of one NUMA node",
+    "SYS": "between NUMA nodes, over the inter-socket link",
+    "NET": "over the network",
+    "LOC": "within one device",
+    "--": "no route, or none allowed",
+}
 
 
 def render_route(system: System, route: Route, screen: Screen = PIPE) -> str:
@@ -68,3 +80,19 @@ def _peers(pairs: Sequence[Peers]) -> list[str]:
         more = f" and {len(names) - 6} more" if len(names) > 6 else ""
         lines.append(f"not peers: {', '.join(names[:6])}{more}: {why}")
     return lines
+
+
+def render_classes(
+    names: Sequence[str],
+    classes: Sequence[Sequence[str]],
+    extra: Mapping[str, Sequence[str]] | None = None,
+    screen: Screen = PIPE,
+) -> str:
+    """The class of the route between each two names as nvidia-smi topo -m prints it; '' means no route.
+
+    `extra` adds columns at the right, such as the NUMA node of each name.
+    """
+    cells = [["X" if i == j else text or "--" for j, text in enumerate(row)] for i, row in enumerate(classes)]
+    used = {("NV#" if text.startswith("NV") else text) for row in cells for text in row}
+    legend = [screen.style(f"{key:<5}{text}", "dim") for key, text in LEGEND.items() if key in used]
+    return "\n".join([*matrix_lines(names, names, cells, extra or {}, screen), "", *legend])

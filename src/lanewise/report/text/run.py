@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from lanewise.report import measured, page, services
 from lanewise.report.screen import PIPE, Screen
 from lanewise.report.study_rows import EXTRAPOLATED, study_tables
-from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
-from lanewise.report.text.matrices import render_matrix
+from lanewise.report.table import Column, Table, TableCell, number_columns, render_matrix, render_table
 from lanewise.report.text.service import render_service
 from lanewise.report.words import plural, residual_cell, rms_cell
 from lanewise.results import statistics
