@@ -125,11 +125,6 @@ def plain_log(axes: Any, steps: Sequence[float], form: str) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,{form}}"))
 
 
-def place_name(x: float | str) -> str:
-    """The name of a place on an axis: '4', 'path 1'."""
-    return x if isinstance(x, str) else f"{x:g}"
-
-
 def quantity(axes: Any, text: str, ha: str = "center", shift: tuple[float, float] = (0, 8)) -> None:
     """The quantity of the y axis above it, level and readable, instead of turned on its side."""
     note(axes, text, (0, 1), shift, ha, "bottom", axes.transAxes, size=9.0)

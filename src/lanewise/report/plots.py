@@ -7,20 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lanewise import units
-from lanewise.report.figure import (
-    COLOURS,
-    INK,
-    MARKERS,
-    PAPER,
-    SOFT,
-    dress,
-    frame,
-    legend,
-    painted,
-    place_name,
-    quantity,
-)
+from lanewise.report.figure import COLOURS, INK, MARKERS, PAPER, SOFT, dress, frame, legend, painted, quantity
 from lanewise.report.surfaces import surface
+from lanewise.report.words import place_name
 from lanewise.results.run import Chart, Series
 
 _DASHES: dict[str, Any] = {"measured": (0, (4, 1.5)), "extrapolated": (0, (1, 1.5))}

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from xml.sax.saxutils import escape, quoteattr
 
-from lanewise.report.figure import EVEN, FONTS, INK, PAPER, SOFT, even, on, place_name
+from lanewise.report.figure import EVEN, FONTS, INK, PAPER, SOFT, even, on
 from lanewise.report.shapes import clip, px, text_width
+from lanewise.report.words import place_name
 from lanewise.results.run import Chart, Series
 
 NARROW, WIDE = 620.0, 1160.0  # px: a chart among others, and one that takes the page's whole width

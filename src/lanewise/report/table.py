@@ -17,13 +17,8 @@ GAP = 2  # blanks between columns
 _COMFORT = 20  # letters that a text may have before columns are given up for it
 _LONGEST_WORD = 26  # longer words may be broken
 _NARROWEST = 8
-_MATRIX_STYLES = {
-    "PHB": "yellow",
-    "NODE": "yellow",
-    "SYS": "red",
-    "NET": "magenta",
-    "--": "dim",
-}  # of classes of routes
+# Of classes of routes.
+_MATRIX_STYLES = {"PHB": "yellow", "NODE": "yellow", "SYS": "red", "NET": "magenta", "--": "dim"}
 _STYLES = {"off": "yellow", "far": "bold red", "good": "green", "bad": "bold red", "quiet": "dim", "sum": "bold"}
 
 

@@ -54,6 +54,11 @@ def anchor(*names: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in text).strip("-") or "part"
 
 
+def place_name(x: float | str) -> str:
+    """The name of a place on an axis: '4', 'path 1'."""
+    return x if isinstance(x, str) else f"{x:g}"
+
+
 def percent(value: float | None) -> str:
     """'3.2 %', or a dash for None."""
     return NONE if value is None else f"{value:.1f} %"
