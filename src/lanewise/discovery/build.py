@@ -126,9 +126,7 @@ def _drop_impossible_parts(draft: SystemDraft, catalog: Catalog) -> None:
         ):
             most = part.number(key) if part and value else None
             if part and most is not None and value > most and node.part:
-                draft.contradictions.append(
-                    f"{node.name} shows {word} {value}, {part.name} has {most:.0f}; its part is left out"
-                )
+                draft.contradict(f"{node.name} shows {word} {value}, {part.name} has {most:.0f}; its part is left out")
                 node.part = None
 
 
@@ -151,7 +149,7 @@ def _document(draft: SystemDraft, merged: MachineFacts, catalog: Catalog, name: 
     iommu = merged.word(MACHINE, "iommu")
     policies |= {"iommu": iommu} if iommu else {}
     if not iommu:
-        draft.notes.append("the IOMMU's mode is not in the dumps; off is assumed")
+        draft.note("the IOMMU's mode is not in the dumps; off is assumed")
     return {**document, "policies": policies} if policies else document
 
 
@@ -166,7 +164,7 @@ def _volumes(merged: MachineFacts, draft: SystemDraft) -> dict[str, dict[str, An
         drives = [draft.names.get(member, "") for member in members]
         why = _unfit(level, drives, merged.number(about, "disks"), draft)
         if why:
-            draft.notes.append(f"{name} ({level or 'of unknown level'}) is left out: {why}")
+            draft.note(f"{name} ({level or 'of unknown level'}) is left out: {why}")
             continue
         arrays[name] = {"raid": _LEVELS[level][0], "drives": drives}
         chunk = merged.number(about, "chunk")
@@ -197,7 +195,7 @@ def _device(node: DraftDevice) -> dict[str, Any]:
 def _sockets(draft: SystemDraft, catalog: Catalog) -> list[dict[str, Any]]:
     cpus = draft.of_kind(Kind.CPU)
     if len(cpus) > 1:
-        draft.notes.append("CPUs are joined all to all; how, and by how many links, is not in the dumps")
+        draft.note("CPUs are joined all to all; how, and by how many links, is not in the dumps")
     links = []
     for first, second in combinations(cpus, 2):
         part = catalog.get(first.part) if first.part else None

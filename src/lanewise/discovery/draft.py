@@ -62,6 +62,14 @@ class SystemDraft:
         self.devices[device.name] = device
         return device
 
+    def note(self, text: str) -> None:
+        """Add what is assumed."""
+        self.notes.append(text)
+
+    def contradict(self, text: str) -> None:
+        """Add what does not fit together."""
+        self.contradictions.append(text)
+
     def remark_texts(self) -> list[str]:
         """The remarks, one for all devices that it holds for."""
         texts = dict.fromkeys(text for text, _ in self.remarks)

@@ -34,11 +34,9 @@ def draft_from_matrix(merged: MachineFacts) -> SystemDraft:
             for tree in _groups(bridge, _within(words, _PXB)):
                 _tree(tree, cpu, f"b{number}", words, draft)
             number += 1
-    draft.notes.append("generation and width of all PCIe links unknown: the matrix does not show them")
+    draft.note("generation and width of all PCIe links unknown: the matrix does not show them")
     if any(word.startswith("NV") for word in words.values()):
-        draft.notes.append(
-            "NV# hides how GPUs are joined over PCIe; a root port each is assumed where nothing else is said"
-        )
+        draft.note("NV# hides how GPUs are joined over PCIe; a root port each is assumed where nothing else is said")
     return draft
 
 
@@ -79,11 +77,9 @@ def _cpus(groups: list[list[str]], merged: MachineFacts, draft: SystemDraft) -> 
         node = nodes[0] if nodes and nodes[0] not in taken else free
         taken.add(node)
         if not nodes:
-            draft.notes.append(f"no NUMA node in the dumps for {', '.join(group)}; node {node} is assumed")
+            draft.note(f"no NUMA node in the dumps for {', '.join(group)}; node {node} is assumed")
         elif node != nodes[0]:
-            draft.contradictions.append(
-                f"{', '.join(group)} are SYS away from others of NUMA node {nodes[0]}; taken as {node}"
-            )
+            draft.contradict(f"{', '.join(group)} are SYS away from others of NUMA node {nodes[0]}; taken as {node}")
         cpus.append((draft.add(Kind.CPU, "cpu", None, node).name, group))
     return cpus
 
@@ -101,7 +97,7 @@ def _tree(names: list[str], cpu: str, bridge: str, words: dict[frozenset[str], s
         draft.links.append(DraftLink(top.name if top else cpu, switch.name, bridge="" if top else bridge))
         draft.links += [DraftLink(switch.name, draft.names[name]) for name in group]
         if all(draft.devices[draft.names[name]].kind is Kind.NIC for name in group):
-            draft.notes.append(f"{' and '.join(draft.names[name] for name in group)} may be ports of one card, not two")
+            draft.note(f"{' and '.join(draft.names[name] for name in group)} may be ports of one card, not two")
     return None
 
 
@@ -118,16 +114,16 @@ def name_devices(merged: MachineFacts, draft: SystemDraft) -> None:
     if len(rows) == len(gpus):
         draft.names.update(zip(rows, (gpu.name for gpu in gpus), strict=True))
     elif rows:
-        draft.contradictions.append(f"the matrix has {len(rows)} GPUs, the other dumps {len(gpus)}; it is not compared")
+        draft.contradict(f"the matrix has {len(rows)} GPUs, the other dumps {len(gpus)}; it is not compared")
     by_name = {name: merged.aliases.get(merged.word(name, "alias") or name) for name in nic_names}
     mellanox = [a for a in cards if merged.number(a, "vendor") == 0x15B3 or "Mellanox" in merged.word(a, "name")]
     if all(by_name.values()):
         draft.names.update({name: draft.names.get(str(a), "") for name, a in by_name.items()})
     elif len(mellanox) == len(nic_names):
         draft.names.update({name: draft.names[a] for name, a in zip(nic_names, mellanox, strict=True)})
-        draft.notes.append(f"{', '.join(nic_names)} of the matrix are taken in the order of their PCI addresses")
+        draft.note(f"{', '.join(nic_names)} of the matrix are taken in the order of their PCI addresses")
     elif nic_names:
-        draft.contradictions.append(f"{', '.join(nic_names)} of the matrix cannot be told among the network cards")
+        draft.contradict(f"{', '.join(nic_names)} of the matrix cannot be told among the network cards")
 
 
 def _foreign(node: DraftDevice, merged: MachineFacts) -> bool:

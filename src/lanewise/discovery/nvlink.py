@@ -25,9 +25,7 @@ def add_nvlinks(merged: MachineFacts, catalog: Catalog, draft: SystemDraft) -> N
             key = (a, b) if (b, a) not in draft.nvlinks else (b, a)
             first_count = draft.nvlinks.setdefault(key, count)
             if first_count != count:
-                draft.contradictions.append(
-                    f"NVLinks between {a} and {b}: {first_count} and {count}; the first is taken"
-                )
+                draft.contradict(f"NVLinks between {a} and {b}: {first_count} and {count}; the first is taken")
     if not _switched(merged, draft):
         _through_one(catalog, draft)
     _compare(merged, draft)
@@ -40,7 +38,7 @@ def _compare(merged: MachineFacts, draft: SystemDraft) -> None:
         joined = sum(count for pair, count in draft.nvlinks.items() if gpu in pair)
         fact = merged.fact(about, "nvlinks")
         if gpu and fact and up is not None and joined and up != joined:
-            draft.contradictions.append(f"{gpu} has {up} NVLinks up ({fact.source}), the dumps join it by {joined}")
+            draft.contradict(f"{gpu} has {up} NVLinks up ({fact.source}), the dumps join it by {joined}")
 
 
 def _links(rate: float, a: str, b: str, catalog: Catalog, draft: SystemDraft) -> int:
@@ -52,7 +50,7 @@ def _links(rate: float, a: str, b: str, catalog: Catalog, draft: SystemDraft) ->
         single = catalog.get(link).number("nvlink.link_rate") if link else None
         if single:
             return round(rate / single)
-    draft.notes.append(f"{a} and {b} are joined by NVLinks of {rate / 1e9:.0f} GB/s, of unknown number; left out")
+    draft.note(f"{a} and {b} are joined by NVLinks of {rate / 1e9:.0f} GB/s, of unknown number; left out")
     return 0
 
 
@@ -71,7 +69,7 @@ def _switched(merged: MachineFacts, draft: SystemDraft) -> bool:
             del draft.nvlinks[pair]
         switch = draft.add(Kind.NVSWITCH, "nvsw")
         draft.nvlinks.update({(gpu, switch.name): count for gpu, count in counts.items()})
-        draft.notes.append(f"{switch.name} stands for all NVSwitches of the machine")
+        draft.note(f"{switch.name} stands for all NVSwitches of the machine")
     return bool(counts)
 
 
@@ -88,6 +86,4 @@ def _through_one(catalog: Catalog, draft: SystemDraft) -> None:
         draft.nvlinks.clear()
         switch = draft.add(Kind.NVSWITCH, "nvsw")
         draft.nvlinks.update({(gpu, switch.name): count for gpu in gpus})
-        draft.notes.append(
-            f"all pairs show NV{count}, more than a GPU has links for: an NVSwitch is assumed, as {switch.name}"
-        )
+        draft.note(f"all pairs show NV{count}, more than a GPU has links for: an NVSwitch is assumed, as {switch.name}")

@@ -39,21 +39,19 @@ def draft_from_tree(merged: MachineFacts, catalog: Catalog) -> SystemDraft:
     roots = _roots(merged, leaves, draft)
     cpus = _cpus(merged, {*roots.values()}, catalog, draft)
     if not leaves:
-        draft.notes.append("no GPU, network card or drive on PCI is in the dumps")
+        draft.note("no GPU, network card or drive on PCI is in the dumps")
     for bdf, (kind, functions) in leaves.items():
         node = draft.add(kind, WORDS[kind])
         node.addresses = tuple(functions)
         _describe(node, bdf, merged, catalog)
         draft.names.update(dict.fromkeys(functions, node.name))
+    by_root = {root: cpus[node] for root, node in roots.items()}
     for bdf in leaves:
-        chain = _chain(bdf, merged)
-        _attach(bdf, chain, cpus[roots[_root(bdf, chain, merged)]], merged, catalog, draft)
+        _attach(bdf, by_root, merged, catalog, draft)
     _numa_contradictions(merged, draft)
     unused = [a for a in merged.addresses() if merged.number(a, "class") != _BRIDGE and a not in draft.names]
     if unused:
-        draft.notes.append(
-            f"{len(unused)} PCI functions that move no bulk data, or whose kind is unknown, are left out"
-        )
+        draft.note(f"{len(unused)} PCI functions that move no bulk data, or whose kind is unknown, are left out")
     return draft
 
 
@@ -65,20 +63,17 @@ def _describe(node: DraftDevice, bdf: str, merged: MachineFacts, catalog: Catalo
     node.label = " ".join(filter(None, (name, ids if ids not in name else "")))
 
 
-def _chain(bdf: str, merged: MachineFacts) -> list[str]:
-    """The bridges above a function, the uppermost first."""
-    found: list[str] = []
+def _path_to_root(bdf: str, merged: MachineFacts) -> tuple[str, list[str]]:
+    """The host bridge that a function lies below, and the bridges between the two, the uppermost first.
+
+    Where the dump says no host bridge, the PCI domain stands for it.
+    """
+    chain: list[str] = []
     above = merged.word(bdf, "parent")
-    while above and not above.startswith("root:") and above not in found:
-        found.append(above)
+    while above and not above.startswith("root:") and above not in chain:
+        chain.append(above)
         above = merged.word(above, "parent")
-    return found[::-1]
-
-
-def _root(bdf: str, chain: list[str], merged: MachineFacts) -> str:
-    """The host bridge that a function lies below; where the dump says none, its PCI domain stands for it."""
-    top = merged.word(chain[0] if chain else bdf, "parent")
-    return top.removeprefix("root:") or bdf.partition(":")[0]
+    return above.removeprefix("root:") or bdf.partition(":")[0], chain[::-1]
 
 
 def _roots(merged: MachineFacts, leaves: dict[str, tuple[Kind, list[str]]], draft: SystemDraft) -> dict[str, int]:
@@ -86,8 +81,7 @@ def _roots(merged: MachineFacts, leaves: dict[str, tuple[Kind, list[str]]], draf
     by_root: dict[str, dict[int, str]] = defaultdict(dict)
     alone: list[str] = []
     for bdf in leaves:
-        chain = _chain(bdf, merged)
-        root = _root(bdf, chain, merged)
+        root, chain = _path_to_root(bdf, merged)
         above = [merged.number(device, "numa") for device in (f"root:{root}", *chain)]
         near = [node for node in (*above, merged.number(bdf, "numa")) if node is not None]
         numa_nodes = by_root[root]
@@ -98,16 +92,14 @@ def _roots(merged: MachineFacts, leaves: dict[str, tuple[Kind, list[str]]], draf
         if not merged.word(chain[0] if chain else bdf, "parent"):
             alone.append(bdf)
     if alone:
-        draft.notes.append(f"what lies above {', '.join(alone)} is not in the dumps; a root port each is assumed")
+        draft.note(f"what lies above {', '.join(alone)} is not in the dumps; a root port each is assumed")
     unknown = sorted(root for root, numa_nodes in by_root.items() if not numa_nodes)
     least = min(nodes_with_cpus(merged) or [node for numa_nodes in by_root.values() for node in numa_nodes], default=0)
     if unknown and len(nodes_with_cpus(merged)) != 1:
-        draft.notes.append(f"no NUMA node in the dumps for host bridges {', '.join(unknown)}; node {least} is assumed")
+        draft.note(f"no NUMA node in the dumps for host bridges {', '.join(unknown)}; node {least} is assumed")
     for root, numa_nodes in by_root.items():
         if len(numa_nodes) > 1:
-            draft.contradictions.append(
-                f"host bridge {root} has devices at NUMA nodes {sorted(numa_nodes)}; the first is taken"
-            )
+            draft.contradict(f"host bridge {root} has devices at NUMA nodes {sorted(numa_nodes)}; the first is taken")
     return {root: min(numa_nodes, default=least) for root, numa_nodes in by_root.items()}
 
 
@@ -118,7 +110,7 @@ def _numa_contradictions(merged: MachineFacts, draft: SystemDraft) -> None:
         named = any(text.startswith(f"{bdf} numa") for text in merged.contradictions)
         if own is not None and own != node and not named:
             words = f"{draft.names[bdf]} ({bdf}) states NUMA node {own}, the root above it node {node}"
-            draft.contradictions.append(f"{words}; the root's is taken")
+            draft.contradict(f"{words}; the root's is taken")
 
 
 def nodes_with_cpus(merged: MachineFacts) -> list[int]:
@@ -144,14 +136,14 @@ def _cpus(merged: MachineFacts, used: set[int], catalog: Catalog, draft: SystemD
         sockets[merged.word(f"node:{number}", "socket")].append(cpu.name)
     for socket, names in sockets.items():
         if socket and len(names) > 1:
-            draft.notes.append(f"{' and '.join(names)} are NUMA nodes of one socket")
+            draft.note(f"{' and '.join(names)} are NUMA nodes of one socket")
     return cpus
 
 
-def _attach(bdf: str, chain: list[str], cpu: str, merged: MachineFacts, catalog: Catalog, draft: SystemDraft) -> None:
-    """Link a device below the last switch of its chain, switches made on the way."""
-    above, port, before = cpu, "", ""
-    root = _root(bdf, chain, merged)
+def _attach(bdf: str, cpus: dict[str, str], merged: MachineFacts, catalog: Catalog, draft: SystemDraft) -> None:
+    """Link a device below the last switch above it, switches made on the way; `cpus` has the CPU of a host bridge."""
+    root, chain = _path_to_root(bdf, merged)
+    above, port, before = cpus[root], "", ""
     for bridge in chain:
         role = _role(bridge, before, merged)
         if role == "port":
@@ -190,11 +182,9 @@ def _link(
     draft.remarks += [(note, node.name)] if note else []
     if draft.devices[above].kind is Kind.CPU:
         edge.port, edge.bridge = port.removeprefix("0000:"), root.removeprefix("0000:")
-        neighbour = next(
-            (link.b for link in draft.links if edge.port and (link.a, link.port) == (above, edge.port)), ""
-        )
-        if neighbour:
-            draft.notes.append(f"{node.name} shares root port {edge.port} with {neighbour}; it is given one of its own")
+        neighbours = [link.b for link in draft.links if (link.a, link.port) == (above, edge.port)]
+        if edge.port and neighbours:
+            draft.note(f"{node.name} shares root port {edge.port} with {neighbours[0]}; it is given one of its own")
             edge.port = ""
     draft.links.append(edge)
 
