@@ -95,7 +95,7 @@ def test_each_tenant_is_simulated_at_its_own_stated_rate():
     )  # fmt: skip
     found = place_within_bounds(question)
     assert found.best.confirmed is not None
-    shop, search = (found.best.confirmed.of(name) for name in ("shop", "search"))
+    shop, search = (found.best.confirmed.latency_of(name) for name in ("shop", "search"))
     assert shop is not None
     assert search is not None
     assert (shop.valid, search.valid) == (True, True)
@@ -136,7 +136,7 @@ def test_offline_tenants_take_their_share_and_have_no_bound():
         by_simulation(system, work_of(system, ("resnet50 60000 QPS", "gpu[0-1]"), *others))
         for others in ([("resnet50 70000 QPS offline each 43000 as nightly", "gpu[2-3]")], [])
     )
-    nightly = heavy.of("nightly")
+    nightly = heavy.latency_of("nightly")
     assert nightly is not None
     assert (nightly.show(), nightly.late) == ("offline, no bound", False)
     assert heavy.tenants[0].latency > none.tenants[0].latency
@@ -157,7 +157,7 @@ def test_what_cannot_be_simulated_is_said_and_the_plan_stands():
 def test_few_queries_neither_break_a_bound_nor_show_that_it_holds():
     system = two_paths(1)
     work = work_of(system, ("resnet50 100000 QPS as a", "gpu[0-2]"), ("resnet50 2 QPS as b", "gpu3"))
-    rare = by_simulation(system, work).of("b")
+    rare = by_simulation(system, work).latency_of("b")
     assert rare is not None
     assert not rare.valid
     assert not rare.late

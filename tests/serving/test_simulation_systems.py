@@ -10,10 +10,11 @@ import pytest
 from lanewise.api import load_catalog, load_system
 from lanewise.catalog import Figure
 from lanewise.perf.flow import Flow
+from lanewise.perf.latency import latency
 from lanewise.serving.ceiling import ceiling
 from lanewise.serving.load import ServiceLoad
 from lanewise.serving.peak import SearchOptions, search
-from lanewise.serving.simulation import COPY_SETUP, Simulation, SimulationInput, _wire, alone_rate
+from lanewise.serving.simulation import COPY_SETUP, Simulation, SimulationInput, alone_rate
 from lanewise.serving.workload import workload
 
 RESNET = workload("resnet50")
@@ -102,7 +103,8 @@ def test_single_stream_is_the_sum_of_its_unloaded_parts(copies: str) -> None:
     one = simulation("composable-server-gen4", [load], path=3, gpus=1)
     (served,) = one.deployments
     moves = [(served.inward[0], RESNET.bytes_in), (served.outward[0], RESNET.bytes_out)]
-    parts = sum(COPY_SETUP + size / alone_rate(item) + _wire(one.system, item.flow) for item, size in moves)
+    wires = [latency(one.system, item.flow.src, item.flow.dst).wire for item, _ in moves]
+    parts = sum(COPY_SETUP + size / alone_rate(item) + wire for (item, size), wire in zip(moves, wires, strict=True))
     out = one.run([0.0], SimulationInput(0.1)).services[0]
     assert out.counted > 100
     assert out.sum / out.counted == pytest.approx(parts + served.times[0].at(1), rel=1e-9)

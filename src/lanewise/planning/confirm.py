@@ -78,7 +78,7 @@ class Confirmation:
         """Whether every tenant that was simulated keeps its bound, as far as the run tells."""
         return not self.reason and all(tenant.valid or tenant.bound is None for tenant in self.tenants)
 
-    def of(self, tenant: str) -> TenantLatency | None:
+    def latency_of(self, tenant: str) -> TenantLatency | None:
         """The result of that tenant, None if it was not simulated."""
         return next((result for result in self.tenants if result.tenant == tenant), None)
 

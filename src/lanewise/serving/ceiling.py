@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lanewise import units
 from lanewise.perf.sharing import FlowClass, share
 from lanewise.results.service_result import Advice, ServiceResult
-from lanewise.serving.simulation import Deployment, Simulation, alone_rate
+from lanewise.serving.simulation import Amounts, Deployment, Simulation, alone_rate
 
 RAISE = 1.25  # what-if: one thing faster by a quarter
 WORTH = 0.005  # gains below this share are noise
@@ -88,18 +88,18 @@ def _shared_gpus(simulation: Simulation) -> list[str]:
     ]
 
 
-def _both_ways(simulation: Simulation, place: int) -> Iterator[tuple[tuple[int, float], ...]]:
+def _both_ways(simulation: Simulation, place: int) -> Iterator[Amounts]:
     """What a byte of queries to each GPU takes, the answer that it causes included."""
     workload = simulation.deployments[place].load.workload
     answer = workload.bytes_out / workload.bytes_in
-    for inward, outward in zip(simulation.inward_uses(place), simulation.outward_uses(place), strict=True):
+    for inward, outward in simulation.demands_of(place):
         yield (*inward, *((index, amount * answer) for index, amount in outward if answer > 0.0))
 
 
 def _background(simulation: Simulation) -> list[FlowClass]:
     """Background traffic: endless, or its average where it comes again and again; what comes once is left out."""
     classes = []
-    for flow, uses in zip(simulation.background, simulation.background_uses(), strict=True):
+    for flow, uses in zip(simulation.background, simulation.background_demands(), strict=True):
         if flow.size is None:
             classes.append(FlowClass(uses, flow.weight, flow.cap))
         elif flow.every:

@@ -57,7 +57,7 @@ class Durations:
                 hint="give the longest run at least as many seconds as the shortest",
             )
 
-    def of(self, qps: float, share: float) -> float:
+    def seconds(self, qps: float, share: float) -> float:
         """Seconds of a run at `qps` that tells rates apart which differ by this share."""
         need = max(self.bound / share, (NOISE / share) ** 2 / qps, self.queries / qps)
         return min(max(need, self.shortest), self.longest)

@@ -191,9 +191,9 @@ class _Search:
         """A short run, but of full length at the ends, where one run settles the search."""
         rate = min(max(rate, self.floor), self.ceiling)
         if self.budget is not None:
-            seconds = self.durations.of(rate, HUNT)
+            seconds = self.durations.seconds(rate, HUNT)
             return _Step(rate, min(seconds, max(HUNT * self.budget, self.durations.shortest)))
-        return _Step(rate, self.durations.of(rate, self.precision if rate in (self.floor, self.ceiling) else 0.5))
+        return _Step(rate, self.durations.seconds(rate, self.precision if rate in (self.floor, self.ceiling) else 0.5))
 
     def _between(self, runs: Sequence[SearchRun]) -> _Step | PeakEstimate:
         if self.budget is not None:
@@ -202,19 +202,21 @@ class _Search:
         share = self.half_width(runs)
         if share > self.precision and runs_left > len(CONFIRM_AT):
             rate = self._quantiles(runs, 0.5)[0]
-            return _Step(rate, self.durations.of(rate, max(share / 4.0, self.precision)))
+            return _Step(rate, self.durations.seconds(rate, max(share / 4.0, self.precision)))
         chance = CONFIRM_AT[runs_left - 1] if runs_left <= len(CONFIRM_AT) else CONFIRM_FIRST
         rate = min(self._quantiles(runs, chance)[0], self._below_refused(runs))
-        return _Step(rate, self.durations.of(rate, self.precision), confirms=True)
+        return _Step(rate, self.durations.seconds(rate, self.precision), confirms=True)
 
     def _budgeted(self, runs: Sequence[SearchRun], budget: float) -> _Step | PeakEstimate:
         """Exploring while time is left for confirmations and the peak is not known; then confirming, ever lower."""
         posterior = self._posterior(runs)
         middle, share = math.exp(posterior.quantiles(0.5)[0]), self.half_width(runs)
         spent = [(run.queries / run.rate, run.valid) for run in runs]
-        plan = TimeBudget(budget, self.durations.of(middle, FINE * self.precision))
+        plan = TimeBudget(budget, self.durations.seconds(middle, FINE * self.precision))
         if plan.explores(spent, self.most_runs, share <= KNOWN * self.precision):
-            return _Step(middle, plan.exploration(self.durations.of(middle, max(share / 8.0, self.precision / 4.0))))
+            return _Step(
+                middle, plan.exploration(self.durations.seconds(middle, max(share / 8.0, self.precision / 4.0)))
+            )
         seconds = plan.confirmation(spent)
         runs_left, best = self.most_runs - len(runs), self._best_confirmed(runs, plan)
         if (runs_left == 1 or plan.over(spent)) and best > 0.0:
@@ -246,7 +248,7 @@ class _Search:
         """
         refused = [
             run.rate for run in runs
-            if not run.valid and 2 * run.queries >= run.rate * self.durations.of(run.rate, self.precision)
+            if not run.valid and 2 * run.queries >= run.rate * self.durations.seconds(run.rate, self.precision)
         ]  # fmt: skip
         return min(refused, default=math.inf) * (1.0 - 0.5 * self.precision)
 
@@ -285,7 +287,7 @@ class _Search:
         reason, top = f"all {self.most_runs} runs are used up", math.inf
         if len(accepted) < len(runs):
             if self.budget is not None:
-                plan = TimeBudget(self.budget, self.durations.of(runs[-1].rate, FINE * self.precision))
+                plan = TimeBudget(self.budget, self.durations.seconds(runs[-1].rate, FINE * self.precision))
                 if best := self._best_confirmed(runs, plan):
                     return self.peak(runs, best, reason, True)
             top = self._quantiles(runs, 0.5)[0]

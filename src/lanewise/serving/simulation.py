@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import lanewise._native as _native
 from lanewise.errors import InputError
@@ -26,8 +27,8 @@ from lanewise.topology.model import System
 COPY_SETUP = 2.8e-6
 # Messages that wait for a busy connection leave as one chain, as a QDL posts them (doorbell batching).
 CHAIN = 64
+Amounts: TypeAlias = tuple[tuple[int, float], ...]  # (resource, amount)
 ENDLESS = 1e30  # bytes of background traffic that does not end
-_DISPATCH = {"least": "LEAST", "round-robin": "ROUND_ROBIN", "random": "RANDOM"}
 _ARRIVALS = {"server": "POISSON", "offline": "AT_ONCE", "single-stream": "ONE_BY_ONE", "multi-stream": "ONE_BY_ONE"}
 
 
@@ -73,8 +74,7 @@ class Simulation:
         self.deployments = tuple(_serve(system, load) for load in loads)
         self.background = tuple(background)
         own = [item for deployment in self.deployments for item in (*deployment.inward, *deployment.outward)]
-        self.flow_demands = [*own, *flow_demands(system, background)]
-        self.resources, flows = flow_classes(self.flow_demands)
+        self.resources, flows = flow_classes([*own, *flow_demands(system, background)])
         self._owners = [
             place
             for place, deployment in enumerate(self.deployments)
@@ -104,15 +104,10 @@ class Simulation:
                 amounts[index][flow_class] = amount
         return [list(resource_amounts.items()) for resource_amounts in amounts]
 
-    def resources_of(self, deployment: Deployment) -> set[int]:
-        """The resources that a service's queries and answers use."""
-        own_plans = {id(item) for item in (*deployment.inward, *deployment.outward)}
-        return {
-            index
-            for item, demands in zip(self.flow_demands, self.demands, strict=True)
-            if id(item) in own_plans
-            for index, _ in demands
-        }
+    def resources_of(self, place: int) -> set[int]:
+        """The resources that queries and answers of the service at that place use."""
+        flows = zip(self._owners, self.demands, strict=True)
+        return {index for owner, demands in flows if owner == place for index, _ in demands}
 
     def owner(self, place: int) -> str:
         """The service at that place in a few words: its workload and GPUs."""
@@ -129,24 +124,19 @@ class Simulation:
                     classes.add(flow_class)
                     yield names[owner], flow_class, amount
 
-    def inward_uses(self, place: int) -> list[tuple[tuple[int, float], ...]]:
-        """What the way to each GPU of the service at that place takes of each resource."""
-        first = self._first(place)
-        return list(self.demands[first : first + len(self.deployments[place].gpus)])
+    def demands_of(self, place: int) -> list[tuple[Amounts, Amounts]]:
+        """For each GPU of the service at that place what a query's byte and an answer's take of each resource."""
+        first, count = self._first(place), len(self.deployments[place].gpus)
+        queries, answers = self.demands[first : first + count], self.demands[first + count : first + 2 * count]
+        return list(zip(queries, answers, strict=True))
 
-    def outward_uses(self, place: int) -> list[tuple[tuple[int, float], ...]]:
-        """What the way back from each GPU of the service at that place takes of each resource."""
-        count = len(self.deployments[place].gpus)
-        first = self._first(place) + count
-        return list(self.demands[first : first + count])
+    def background_demands(self) -> list[Amounts]:
+        """What a byte of each background flow takes of each resource."""
+        return self.demands[self._first(len(self.deployments)) :]
 
     def _first(self, place: int) -> int:
-        """Where the planned flows of the service at that place begin: all ways there, then all ways back."""
+        """Where the flows of the service at that place begin: all queries, then all answers."""
         return sum(2 * len(deployment.gpus) for deployment in self.deployments[:place])
-
-    def background_uses(self) -> list[tuple[tuple[int, float], ...]]:
-        """What each background flow takes of each resource."""
-        return list(self.demands[len(self.demands) - len(self.background) :])
 
     def _scenario(self, rates: Sequence[float], run: SimulationInput) -> _native.Scenario:
         scenario = _native.Scenario()
@@ -194,7 +184,8 @@ class Simulation:
     def _leg(self, item: FlowDemand, flow_class: int, size: float, load: ServiceLoad) -> _native.Leg:
         return _native.Leg(
             flow_class=flow_class if size > 0 else -1, bytes=size, alone=alone_rate(item),
-            setup=0.0 if load.networked else COPY_SETUP, latency=_wire(self.system, item.flow),
+            latency=latency(self.system, item.flow.src, item.flow.dst).wire,
+            setup=0.0 if load.networked else COPY_SETUP,
             slots=1 if load.one_by_one else load.slots, most=CHAIN if load.networked else 1,
         )  # fmt: skip
 
@@ -208,7 +199,7 @@ def _serve(system: System, load: ServiceLoad) -> Deployment:
     check(load)
     gpus = gpus_of(system, load)
     times = tuple(service_times(gpu_part(system, gpu), load.workload, load.mode, load.networked) for gpu in gpus)
-    ends = [load.frontend or _host(system, gpu) for gpu in gpus]
+    ends = [load.frontend or system.device(gpu).host or "" for gpu in gpus]
     inward = flow_demands(system, [Flow(end, gpu) for end, gpu in zip(ends, gpus, strict=True)])
     # Answers are small: planned one by one, they do not slow the queries' copies as two full streams would.
     outward = [flow_demand(system, Flow(gpu, end)) for end, gpu in zip(ends, gpus, strict=True)]
@@ -219,17 +210,6 @@ def _serve(system: System, load: ServiceLoad) -> Deployment:
     return Deployment(load, batch, gpus, times, tuple(inward), tuple(outward), pools)
 
 
-def _host(system: System, gpu: str) -> str:
-    host = system.device(gpu).host
-    if host is None:
-        raise InputError(f"{gpu} is bound to no host", hint="attach it first: lanewise system attach")
-    return host
-
-
-def _wire(system: System, flow: Flow) -> float:
-    return latency(system, flow.src, flow.dst).wire
-
-
 def _native_service(deployment: Deployment, rate: float, run: SimulationInput, hopeless: bool) -> _native.Service:
     load = deployment.load
     service = _native.Service()
@@ -238,7 +218,7 @@ def _native_service(deployment: Deployment, rate: float, run: SimulationInput, h
     service.samples = load.workload.samples if load.scenario == "multi-stream" else 1
     service.total = (run.samples or load.samples) if load.scenario == "offline" else 0
     service.bound = load.workload.bound
-    service.dispatch = getattr(_native.Dispatch, _DISPATCH[load.dispatch])
+    service.dispatch = getattr(_native.Dispatch, load.dispatch.upper().replace("-", "_"))
     service.batch, service.timeout = deployment.batch, load.wait
     service.law = getattr(_native.Law, load.law.upper())
     if hopeless:

@@ -61,7 +61,7 @@ def service_result(
     latency = out.percentile(share)
     answer_rate = answered_rate(load, out, run)
     resource_uses = sorted(uses(simulation, outcome, run), key=lambda use: -use.busy.mean)
-    limit = limit_of(simulation, deployment, resource_uses)
+    limit = limit_of(simulation, place, resource_uses)
     notes = dict.fromkeys([*others_on(simulation, place, limit, outcome), *(times.doubt for times in deployment.times)])
     return ServiceResult(
         name=name_of(simulation, deployment), workload=load.workload.name, scenario=load.scenario,
@@ -114,10 +114,10 @@ def uses(simulation: Simulation, outcome: _native.Outcome, run: SimulationInput)
         )  # fmt: skip
 
 
-def limit_of(simulation: Simulation, deployment: Deployment, resource_uses: Sequence[ResourceUse]) -> ResourceUse:
+def limit_of(simulation: Simulation, place: int, resource_uses: Sequence[ResourceUse]) -> ResourceUse:
     """What holds the service down: the busiest of what its queries use."""
-    resources = simulation.resources_of(deployment)
-    gpus = {f"GPU {gpu}" for gpu in deployment.gpus}
+    resources = simulation.resources_of(place)
+    gpus = {f"GPU {gpu}" for gpu in simulation.deployments[place].gpus}
     of_service = [
         use for use in resource_uses
         if use.resource in resources or (use.busy.kind == "GPU" and use.busy.name in gpus)

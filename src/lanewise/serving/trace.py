@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
 
 import lanewise._native as _native
-from lanewise.serving.simulation import Deployment, Simulation
+from lanewise.serving.load import ServiceLoad
+from lanewise.serving.simulation import Simulation
 
 Event = dict[str, Any]
+Worker = tuple[int, ServiceLoad, str]  # the number of the service, its load, the GPU
 
 
 def perfetto(simulation: Simulation, outcome: _native.Outcome) -> str:
@@ -32,15 +33,6 @@ def perfetto(simulation: Simulation, outcome: _native.Outcome) -> str:
     lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in events)
     about = json.dumps({"system": simulation.system.name, "made by": "lanewise"})
     return f'{{"displayTimeUnit":"ns","otherData":{about},"traceEvents":[\n{lines}\n]}}\n'
-
-
-@dataclass(frozen=True, slots=True)
-class _Worker:
-    """A GPU as one service uses it; the native core numbers them in this order."""
-
-    served: Deployment
-    service: int
-    gpu: str
 
 
 class _Tracks:
@@ -75,9 +67,10 @@ class _Tracks:
             yield _metadata("thread_sort_index", track["pid"], track["tid"], {"sort_index": place})
 
 
-def _workers(simulation: Simulation) -> list[_Worker]:
+def _workers(simulation: Simulation) -> list[Worker]:
+    """A GPU as one service uses it, in the order in which the native core numbers them."""
     return [
-        _Worker(deployment, place, gpu)
+        (place, deployment.load, gpu)
         for place, deployment in enumerate(simulation.deployments)
         for gpu in deployment.gpus
     ]
@@ -92,15 +85,15 @@ def _nanoseconds(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-def _queries(worker: _Worker, batch: _native.TracedBatch, number: int) -> Iterator[tuple[int, Event]]:
+def _queries(worker: Worker, batch: _native.TracedBatch, number: int) -> Iterator[tuple[int, Event]]:
     """The samples of a batch: each a span that holds its way to the pool, its wait and its batch."""
-    load = worker.served.load
+    service, load, gpu = worker
     for place, (scheduled, landed) in enumerate(zip(batch.scheduled, batch.landed, strict=True)):
-        common = {"cat": "query", "id": f"0x{(number << 20) + place:x}", "pid": worker.service + 1, "tid": 0}
+        common = {"cat": "query", "id": f"0x{(number << 20) + place:x}", "pid": service + 1, "tid": 0}
         size = load.workload.bytes_in + load.workload.bytes_out
         stages = [("network" if load.frontend else "copy", scheduled, landed), ("queue", landed, batch.formed),
                   (f"batch {number}", batch.formed, batch.done)]  # fmt: skip
-        args = {"batch": number, "gpu": worker.gpu, "bytes": size}
+        args = {"batch": number, "gpu": gpu, "bytes": size}
         yield _nanoseconds(scheduled), {"ph": "b", "name": "query", **common, "args": args}
         for name, start, end in stages:
             if _nanoseconds(end) > _nanoseconds(start):
@@ -110,12 +103,12 @@ def _queries(worker: _Worker, batch: _native.TracedBatch, number: int) -> Iterat
 
 
 def _on_tracks(
-    workers: Sequence[_Worker], trace: Sequence[_native.TracedBatch], tracks: _Tracks
+    workers: Sequence[Worker], trace: Sequence[_native.TracedBatch], tracks: _Tracks
 ) -> Iterator[tuple[int, Event]]:
     """What each batch does on its GPU and on the ways there and back."""
     parts: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
     for number, batch in enumerate(trace):
-        gpu = workers[batch.worker].gpu
+        gpu = workers[batch.worker][2]
         for kind, start, end in (
             ("", batch.started, batch.served),
             ("copy", batch.formed, batch.copied),
@@ -124,11 +117,11 @@ def _on_tracks(
             parts.setdefault((gpu, kind), []).append((_nanoseconds(start), _nanoseconds(end), number))
     for (gpu, kind), spans in parts.items():
         for slot, start, end, number in _side_by_side(spans):
-            batch, worker = trace[number], workers[trace[number].worker]
+            batch, load = trace[number], workers[trace[number].worker][1]
             args = {"batch": number, "samples": len(batch.scheduled)}
             if not kind:
                 args["waited_ns"] = _nanoseconds(batch.started) - _nanoseconds(batch.copied)
-            name = f"{kind or worker.served.load.workload.name} {number}"
+            name = f"{kind or load.workload.name} {number}"
             track = tracks.of(gpu, f"{kind} {slot + 1}" if kind else "")
             last = (end - start) / 1e3
             yield start, {"ph": "X", "name": name, "cat": kind or "GPU", "dur": last, **track, "args": args}

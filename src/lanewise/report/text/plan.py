@@ -83,7 +83,7 @@ def _rows(plan: str, candidate: Candidate | None, services: bool, notes: Footnot
         basis = line.basis if mark else ""
         name = "" if rows else plan
         if line.demand is not None:
-            answer = candidate.confirmed.of(line.name) if candidate.confirmed is not None else None
+            answer = candidate.confirmed.latency_of(line.name) if candidate.confirmed is not None else None
             latency = answer.show() if answer is not None else ""
             limit = answer.limit if answer is not None and answer.late and line.served else line.limit
             numbers = [_qps(line.demand), _qps(line.rate), str(len(line.gpus)), latency]
