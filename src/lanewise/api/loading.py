@@ -54,8 +54,7 @@ def load_system(ref: str | Path, settings: Mapping[str, int] | None = None, cata
     """A ready system by name or a description file by path, with its parameters set; LanewiseError if it is wrong."""
     from lanewise.topology.read import read_system
 
-    ready = package_data.names("systems")
-    text, file = package_data.text("systems", str(ref), "system") if str(ref) in ready else _own(ref, "system", ready)
+    text, file = _read(ref, "systems", "system")
     return read_system(text, file, settings or {}, catalog if catalog is not None else builtin())
 
 
@@ -77,9 +76,7 @@ def load_study(ref: str | Path) -> StudyForm:
     """A ready study by name or a study file by path; LanewiseError if it is wrong."""
     from lanewise.studies.reading import read_study
 
-    ready = ready_studies()
-    text, file = package_data.text("studies", str(ref), "study") if str(ref) in ready else _own(ref, "study", ready)
-    return read_study(text, file)
+    return read_study(*_read(ref, "studies", "study"))
 
 
 def load_workload(ref: str | Path) -> Workload:
@@ -128,7 +125,11 @@ def relative_reader(ref: str | Path) -> Callable[[str, Mapping[str, int], Catalo
     return read
 
 
-def _own(ref: str | Path, kind: str, ready: Sequence[str]) -> tuple[str, str]:
+def _read(ref: str | Path, folder: str, kind: str) -> tuple[str, str]:
+    """The text and the file of what is named: a `kind` of thing that comes with Lanewise, or a file."""
+    ready = package_data.names(folder)
+    if str(ref) in ready:
+        return package_data.text(folder, str(ref), kind)
     path = Path(ref)
     if not path.exists() and path.suffix not in (".yaml", ".yml"):
         raise unknown_name(kind, str(ref), ready)

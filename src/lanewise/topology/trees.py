@@ -94,19 +94,19 @@ def check_forest(devices: Mapping[str, Device], links: Sequence[Link]) -> None:
             side = parent[side]
         return side
 
-    # All CPUs count as one root, so a path from one CPU to another is a loop too.
-    cpus = [(device.name, 0) for device in devices.values() if device.kind is Kind.CPU]
-    for a, b in pairwise(cpus):
+    def join(a: Side, b: Side) -> None:
         parent[top(a)] = top(b)
         graph[a].append(b)
         graph[b].append(a)
+
+    # All CPUs count as one root, so a path from one CPU to another is a loop too.
+    for a, b in pairwise((device.name, 0) for device in devices.values() if device.kind is Kind.CPU):
+        join(a, b)
     for link in links:
         for a, b in _sides(devices, link):
             if top(a) == top(b):
                 raise _loop(devices, shortest_path(graph.__getitem__, a, b), link)
-            parent[top(a)] = top(b)
-            graph[a].append(b)
-            graph[b].append(a)
+            join(a, b)
 
 
 def _sides(devices: Mapping[str, Device], link: Link) -> Iterator[tuple[Side, Side]]:
