@@ -13,7 +13,7 @@ from itertools import combinations, permutations
 
 from lanewise.errors import unknown_name
 from lanewise.perf.flow import Flow
-from lanewise.probes.gpu.flows import concurrent_flows, path
+from lanewise.probes.gpu.flows import concurrent_flows, path_kind
 from lanewise.results.sample import Sample
 
 _GPU, _PAIR, _ORDERED = "each GPU", "each pair of GPUs", "each ordered pair of GPUs"
@@ -66,7 +66,7 @@ class Measurement:
     ) -> Sample:  # fmt: skip
         """A sample of one flow, or of all together, under the name of the first case."""
         flows = self.flows if flow is None else (flow,)
-        name, paths = ", ".join(f.name for f in flows), ", ".join(dict.fromkeys(map(path, flows)))
+        name, paths = ", ".join(f.name for f in flows), ", ".join(dict.fromkeys(map(path_kind, flows)))
         how = {**concurrent_flows(self.flows), **how}
         return Sample(self.case_names[0], name, metric, value, unit, settings or {}, how, paths, note)
 

@@ -67,7 +67,7 @@ def engine(flow: Flow) -> str:
     return "SM" if flow.sm else "copy engine"
 
 
-def path(flow: Flow) -> str:
+def path_kind(flow: Flow) -> str:
     """The kind of path, in the words of predictions as far as the driver tells it."""
     if is_host(flow.src):
         return "host to device"
