@@ -111,8 +111,8 @@ def _weigh(symptom: Symptom, cause: Cause) -> Cause | None:
     result, expected = symptom.result, symptom.result.expected.value
     if cause.change is None:
         return cause
-    predicted = symptom.model.with_change(result.row, cause.change)
-    plain = symptom.model.expect(result.row)[0].value
+    predicted = symptom.model.value(result.row, cause.change)
+    plain = symptom.model.value(result.row)
     if predicted is None or plain is None or expected is None:
         return cause if cause.devices & symptom.model.route_devices(result.row) else None
     if abs(predicted - plain) < 0.01 * plain:
@@ -129,7 +129,7 @@ def _contradicted(symptom: Symptom, cause: Cause) -> bool:
     """Whether a fine row is better than it could be if that were so."""
     for result in symptom.rows:
         if cause.change and result.verdict is Verdict.OK and cause.devices & symptom.model.route_devices(result.row):
-            predicted = symptom.model.with_change(result.row, cause.change)
+            predicted = symptom.model.value(result.row, cause.change)
             if predicted is not None and result.better_than(predicted):
                 return True
     return False
@@ -212,7 +212,7 @@ def slower_link(symptom: Symptom) -> Iterator[Cause]:
         link = changes.link_above(symptom.model.system, device)
         matching: list[tuple[float, int, Cause]] = []
         for gen, lanes in changes.slower_links(symptom.model.system, device):
-            predicted = symptom.model.with_change(symptom.row, changes.link_speed(device, gen, lanes))
+            predicted = symptom.model.value(symptom.row, changes.link_speed(device, gen, lanes))
             if predicted is not None and symptom.result.reached_by(predicted):
                 best = f"described as {speed(link.gen, link.lanes)}" if link else ""
                 cause = slow_link(device, gen, lanes, best, "")
@@ -299,7 +299,7 @@ def better_link(symptom: Symptom) -> Iterator[Cause]:
             continue
         for gen, lanes in ((link.gen + 1, link.lanes), (link.gen, 2 * link.lanes)):
             change = changes.link_speed(device, gen, lanes)
-            predicted = symptom.model.with_change(symptom.row, change) if gen <= 6 and lanes <= 16 else None
+            predicted = symptom.model.value(symptom.row, change) if gen <= 6 and lanes <= 16 else None
             if predicted is not None and symptom.result.reached_by(predicted):
                 what = f"the link of {device} is {speed(gen, lanes)}, not {speed(link.gen, link.lanes)} as described"
                 step = "correct the description: sudo lspci -vv | grep LnkCap"

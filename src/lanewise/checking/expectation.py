@@ -81,19 +81,16 @@ class ExpectationModel:
         # What could not be measured at all would not have been at any size.
         return row.metric in _METRICS and (row.value is None or not too_short(row))
 
-    def expect(self, row: Observation) -> Expectation:
-        """The model's value of a row; unknown, with the reason, where it has none."""
+    def expect(self, row: Observation, change: ModelChange = AS_DESCRIBED) -> Expectation:
+        """The model's value of a row, with that change; unknown, with the reason, where it has none."""
         try:
-            return self._expect(row, AS_DESCRIBED)
+            return self._expect(row, change)
         except LanewiseError as error:
             return expectation(row, note=error.cause)
 
-    def with_change(self, row: Observation, change: ModelChange) -> float | None:
-        """The row's value in SI if that were so; None where the model has none."""
-        try:
-            return self._expect(row, change)[0].value
-        except LanewiseError:
-            return None
+    def value(self, row: Observation, change: ModelChange = AS_DESCRIBED) -> float | None:
+        """The same in SI alone; None where the model has none."""
+        return self.expect(row, change)[0].value
 
     def flows(self, row: Observation) -> tuple[Flow, ...]:
         """All flows that ran together, between devices of the system; FormatError if the row's words are no flows."""
