@@ -39,12 +39,15 @@ class Staging:
 
 @dataclass(frozen=True, slots=True)
 class FlowDemand:
-    """A flow with its routes, the share of each byte that takes each, and what a byte takes of each resource."""
+    """A flow with its routes, the share of each byte that takes each, and what a byte takes of each resource.
+
+    `per_byte` is in bytes on the wire of a link direction, bytes of an engine or memory, seconds of a read window.
+    """
 
     flow: Flow
     routes: tuple[Route, ...]
     shares: tuple[float, ...]
-    demands: Mapping[Resource, float]
+    per_byte: Mapping[Resource, float]
     staging: Staging | None = None
     doubt: str = ""
 
@@ -63,8 +66,10 @@ class FlowDemand:
 def flow_demands(system: System, flows: Sequence[Flow]) -> list[FlowDemand]:
     """Every flow's demand, with what a GPU's engines do when both directions of its host copies run."""
     demands = [flow_demand(system, flow) for flow in flows]
-    running = {(resource.kind, resource.location) for demand in demands for resource in demand.demands}
-    return [replace(demand, demands={**demand.demands, **dict(_duplex(system, demand, running))}) for demand in demands]
+    running = {(resource.kind, resource.location) for demand in demands for resource in demand.per_byte}
+    return [
+        replace(demand, per_byte={**demand.per_byte, **dict(_duplex(system, demand, running))}) for demand in demands
+    ]
 
 
 def flow_demand(system: System, flow: Flow) -> FlowDemand:
@@ -112,16 +117,16 @@ def flow_classes(demands: Sequence[FlowDemand]) -> tuple[list[Resource], list[Fl
     A staged copy takes its stages in turn if the opposite copy runs too, else as a lone copy. Unreachable for a flow
     that nothing limits.
     """
-    resources = list(dict.fromkeys(resource for demand in demands for resource in demand.demands))
+    resources = list(dict.fromkeys(resource for demand in demands for resource in demand.per_byte))
     index = {resource: number for number, resource in enumerate(resources)}
     staged = {(demand.flow.src, demand.flow.dst) for demand in demands if demand.staging is not None}
     classes = []
     for demand in demands:
         flow = demand.flow
         cap = demand.cap("in_turn" if (flow.dst, flow.src) in staged else "lone")
-        if not demand.demands and math.isinf(cap):
+        if not demand.per_byte and math.isinf(cap):
             raise _unlimited(flow)
-        amounts = tuple((index[resource], amount) for resource, amount in demand.demands.items())
+        amounts = tuple((index[resource], amount) for resource, amount in demand.per_byte.items())
         classes.append(FlowClass(amounts, flow.weight, cap))
     return resources, classes
 
@@ -170,7 +175,7 @@ def _duplex(
 ) -> Iterator[tuple[Resource, float]]:
     """The rate of each direction of a GPU's host copies while the other one runs, if it was measured."""
     opposite = {"h2d": "d2h", "d2h": "h2d"}
-    for resource, amount in demand.demands.items():
+    for resource, amount in demand.per_byte.items():
         if (opposite.get(resource.kind), resource.location) in running:
             engine = duplex_engine(system, resource.location[0], resource.kind)
             if engine is not None:

@@ -77,7 +77,7 @@ def predict(system: System, flows: Sequence[Flow]) -> Prediction:
         for route, part in zip(demand.routes, demand.shares, strict=True):
             for hop in route.hops:
                 loads[hop.start, hop.end] += flow.rate * part
-        for resource, amount in demand.demands.items():
+        for resource, amount in demand.per_byte.items():
             if resource.link is not None:
                 raw[resource.link] += flow.rate * amount
     utilization = list(zip(resources, shares.utilization, strict=True))
@@ -98,7 +98,7 @@ def _flow_rate(demand: FlowDemand, possible: Sequence[float], limit: Resource | 
     else:
         name, basis, rests_on = limit.name, limit.basis, limit.rests_on
         doubt = limit.doubt or (demand.doubt if limit.link is not None and basis == "physics" else "")
-    wires = [amount for resource, amount in demand.demands.items() if resource.link is not None]
+    wires = [amount for resource, amount in demand.per_byte.items() if resource.link is not None]
     return FlowRate(
         demand.flow, demand.routes, possible[0], name, basis, (rests_on,), low=min(possible), high=max(possible),
         raw=possible[0] * max(wires, default=1.0), doubt=doubt,
