@@ -11,7 +11,7 @@ from measured_samples import SIZES, measured_run, rows
 from report_samples import sample_run
 from test_html import Outliner, text_of
 
-from lanewise.report import measured, measured_plots, page
+from lanewise.report import measured, measured_plots, words
 from lanewise.report.html import report_html
 from lanewise.report.screen import Screen
 from lanewise.report.table import Table, TableCell, cell_text
@@ -177,7 +177,7 @@ def test_what_was_predicted_stands_beside_what_was_measured_and_is_no_measured_c
     (table,) = part.tables
     assert not table.plain
     assert column(table.table, "predicted") == ["99.00", ""]
-    assert [cells[9] for cells in table.table.rows] == [TableCell("0.909", page.grade(-9.1)), TableCell("")]
+    assert [cells[9] for cells in table.table.rows] == [TableCell("0.909", words.grade(-9.1)), TableCell("")]
     assert "engine: x" in part.common  # a prediction was not measured, so it has no say
     assert part.common.count("no submission") == 1
     assert column(table.table, "note") == ["", ""]

@@ -116,7 +116,7 @@ def dress(axes: Any, x_label: str = "", grid: str = "y") -> None:
     axes.tick_params(length=3, width=0.8)
 
 
-def plain_log(axes: Any, steps: Sequence[float], form: str) -> None:
+def log_axis(axes: Any, steps: Sequence[float], form: str) -> None:
     """Ticks of a logarithmic y axis at these multiples of powers of ten, as plain numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 

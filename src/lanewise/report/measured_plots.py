@@ -8,19 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanewise import units
-from lanewise.report.figure import (
-    COLOURS,
-    MARKERS,
-    PAPER,
-    RULE,
-    SMALL,
-    SOFT,
-    dress,
-    frame,
-    painted,
-    plain_log,
-    quantity,
-)
+from lanewise.report.figure import COLOURS, MARKERS, PAPER, RULE, SMALL, SOFT, dress, frame, log_axis, painted, quantity
 from lanewise.report.measured import label, spread
 from lanewise.report.shapes import clip
 from lanewise.results.observation import Observation
@@ -141,7 +129,7 @@ def by_size(sweep: SizeSweep, salt: str) -> str:
             _draw(axes, line, index, sweep.unit)
         _sizes(axes, [point[0] for line in sweep.lines for point in line.points])
         low, high = axes.get_ylim()
-        plain_log(axes, (1.0, 2.0, 5.0) if high / low < 2000 else (1.0,), ".10g")
+        log_axis(axes, (1.0, 2.0, 5.0) if high / low < 2000 else (1.0,), ".10g")
         dress(axes, "bytes")
         quantity(axes, sweep.unit)
         corner = "lower right" if units.dimension(sweep.unit) == "B/s" else "upper left"

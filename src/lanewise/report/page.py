@@ -9,18 +9,7 @@ from lanewise import units
 from lanewise.report import measured, services
 from lanewise.report.study_rows import StudyTable, settings_text, study_tables
 from lanewise.report.table import Column, Table, TableCell, number_columns
-from lanewise.report.words import (
-    NONE,
-    anchor,
-    errors,
-    grade,
-    percent,
-    plural,
-    residual_cell,
-    rms_cell,
-    shortened,
-    signed,
-)
+from lanewise.report.words import NONE, anchor, errors, percent, plural, residual_cell, rms_cell, shortened, signed
 from lanewise.results import statistics
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import FittedValue, LeftOut, Run, StudyRun
@@ -101,7 +90,7 @@ def far_rows(studies: Sequence[StudyRun]) -> Table:
     """The predictions that are off by more than 10 %, the worst first."""
     far = sorted(
         ((study, row, row.residual_pct) for study in studies for row in study.rows
-         if row.role == "prediction" and row.residual_pct is not None and grade(row.residual_pct) == "far"),
+         if row.role == "prediction" and row.residual_pct is not None and abs(row.residual_pct) > statistics.FAR_PCT),
         key=lambda item: -abs(item[2]),
     )  # fmt: skip
     table = Table([

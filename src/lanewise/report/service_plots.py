@@ -17,10 +17,10 @@ from lanewise.report.figure import (
     dress,
     frame,
     legend,
+    log_axis,
     note,
     on,
     painted,
-    plain_log,
     quantity,
 )
 from lanewise.report.services import TimeScale, UtilizationGroup
@@ -96,7 +96,7 @@ def _log_limits(axes: Any, values: Sequence[float]) -> None:
     low, high = min(values), max(values)
     axes.set_ylim(low / 1.35, high * 1.5)
     span = high / low
-    plain_log(axes, (1.0,) if span > 2e4 else (1.0, 3.0) if span > 60 else (1.0, 2.0, 5.0), ".4g")
+    log_axis(axes, (1.0,) if span > 2e4 else (1.0, 3.0) if span > 60 else (1.0, 2.0, 5.0), ".4g")
 
 
 def _bound(axes: Any, result: ServiceResult, points: Sequence[tuple[float, float]]) -> None:

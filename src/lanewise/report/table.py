@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lanewise.report.screen import PIPE, Screen
-from lanewise.topology.model import System
 
 GAP = 2  # blanks between columns
 _COMFORT = 20  # letters that a text may have before columns are given up for it
@@ -258,9 +257,3 @@ class Footnotes:
     def render(self, screen: Screen = PIPE) -> str:
         """One line a text, the next lines of a long one indented."""
         return "\n".join(screen.wrap(f"[{i}] {text}", len(str(i)) + 3) for i, text in enumerate(self.texts, 1))
-
-
-def heading(system: System) -> str:
-    """The system's name with its settings."""
-    chosen = ", ".join(f"{name} {value}" for name, value in system.settings.items())
-    return f"{system.name} ({chosen})" if chosen else system.name

@@ -14,7 +14,7 @@ from lanewise import units
 from lanewise.report.table import TableCell
 from lanewise.results import statistics
 from lanewise.results.statistics import Residuals
-from lanewise.topology.model import Link
+from lanewise.topology.model import Link, System
 
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
 
@@ -28,6 +28,12 @@ def link_speed(link: Link) -> str:
     else:
         label = f"{link.kind} x{link.count}" if link.count > 1 else str(link.kind)
     return label if link.rate is None else f"{label}, {units.show(link.rate, 'GB/s', 3)}"
+
+
+def heading(system: System) -> str:
+    """The system's name with its settings."""
+    chosen = ", ".join(f"{name} {value}" for name, value in system.settings.items())
+    return f"{system.name} ({chosen})" if chosen else system.name
 
 
 def grade(residual_pct: float | None) -> str:

@@ -15,7 +15,8 @@ from lanewise.planning.place import Candidate, Placement
 from lanewise.planning.positions import commands, show_moves
 from lanewise.planning.score import Allocation
 from lanewise.report.screen import PIPE, Screen
-from lanewise.report.table import Column, Footnotes, Table, TableCell, heading, number_columns, render_table
+from lanewise.report.table import Column, Footnotes, Table, TableCell, number_columns, render_table
+from lanewise.report.words import heading
 from lanewise.topology.model import Kind
 
 STEADY = "note: rates are those of steady state, not simulated"

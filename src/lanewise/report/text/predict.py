@@ -10,17 +10,8 @@ from lanewise.perf.predict import FlowRate, Prediction
 from lanewise.perf.transfers import FinishedTransfer
 from lanewise.report import services
 from lanewise.report.screen import PIPE, Screen
-from lanewise.report.table import (
-    Column,
-    Footnotes,
-    Table,
-    TableCell,
-    heading,
-    number_columns,
-    render_matrix,
-    render_table,
-)
-from lanewise.report.words import basis_note, clock, plural
+from lanewise.report.table import Column, Footnotes, Table, TableCell, number_columns, render_matrix, render_table
+from lanewise.report.words import basis_note, clock, heading, plural
 from lanewise.results.service_result import ServiceResult
 from lanewise.serving.steady import ServiceRate
 from lanewise.topology.model import System

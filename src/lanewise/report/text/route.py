@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lanewise.report.screen import PIPE, Screen
-from lanewise.report.table import Column, Table, heading, matrix_lines, render_table
-from lanewise.report.words import link_speed, plural
+from lanewise.report.table import Column, Table, matrix_lines, render_table
+from lanewise.report.words import heading, link_speed, plural
 from lanewise.routes.find import sharers
 from lanewise.routes.matrix import ClassMatrix as ClassMatrix
 from lanewise.routes.matrix import Peers
