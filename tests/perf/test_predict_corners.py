@@ -92,6 +92,21 @@ volumes: {v10: {raid: 10, drives: "ssd[0-3]"}}
     assert found.loads["cpu0", "sw0"] == pytest.approx(2 * found.total)
 
 
+def test_a_volume_of_one_drive_is_written_as_its_drive_is() -> None:
+    text = """
+lanewise: 1
+system: one-drive
+devices:
+  cpu0: {cpu: genoa}
+  ssd0: {ssd: samsung-pm1733}
+links:
+  - {from: cpu0, to: ssd0, pcie: gen4 x4}
+volumes: {v0: {raid: 0, drives: [ssd0]}}
+"""
+    system = read_system(text, "one.yaml")
+    assert rates(system, "cpu0->v0") == rates(system, "cpu0->ssd0")
+
+
 def test_the_same_staged_copy_twice_shares_the_engine_not_an_invented_queue() -> None:
     once, twice = (rates("falcon-4010-xeon", f, p2p=False) for f in ("gpu0->gpu1", "gpu0->gpu1, gpu0->gpu1"))
     assert sum(twice) >= once[0]
