@@ -163,7 +163,7 @@ def test_a_time_of_nothing_and_a_batch_of_nothing_are_errors() -> None:
     with pytest.raises(InputError, match="no batch of 0"):
         service_times(gpu(server=1000.0), ONE_MS).at(0)
     with pytest.raises(UnknownName):
-        service_times(gpu(server=1000.0), "resnet")
+        service_times(gpu(server=1000.0), workload("resnet"))
 
 
 def test_times_of_a_workload_whose_name_begins_alike_stay_apart() -> None:
@@ -174,8 +174,8 @@ def test_times_of_a_workload_whose_name_begins_alike_stay_apart() -> None:
         "service_time.bert-99.9.8": Figure(8e-3, "s", "this test"),
     }
     part = Part("mine", "gpu", "mine", figures=figures)
-    assert service_times(part, "bert-99").at(8) == 4e-3
-    assert service_times(part, "bert-99.9").at(8) == 8e-3
+    assert service_times(part, workload("bert-99")).at(8) == 4e-3
+    assert service_times(part, workload("bert-99.9")).at(8) == 8e-3
 
 
 @pytest.mark.parametrize("key", ["service_time.w", "service_time.w.0", "service_time.w.08", "service_time.w.1.5x",
@@ -211,7 +211,7 @@ def test_published_times_agree_with_published_rates() -> None:
         assert score is not None
         assert one < eight < 8 * one
         assert 8 / eight < score
-        assert service_times(part, "resnet50").doubt == ""
+        assert service_times(part, workload("resnet50")).doubt == ""
 
 
 def test_every_gpu_of_the_catalogue_takes_batches_that_leave_room_in_the_bound() -> None:

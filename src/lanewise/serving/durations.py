@@ -17,17 +17,11 @@ from lanewise.results.search_run import SearchRun
 # service 1 ms, p99 within 15 ms: 2.3 for runs of 10 s, 2.7 for 60 s.
 NOISE = 2.5
 # All found by simulating M/D/1, M/M/1, batched and several servers: benchmarks/peak_search.py.
-HUNT = 0.05  # the precision, and the share of the budget, of runs that only look for the region of the peak
-KNOWN = 0.8  # exploring ends once half the interval is this many precisions wide
-FINE = 0.35  # a confirmation tells rates apart that differ by this share of the precision, if the budget allows
 EXPLORE = 0.25  # the largest share of the budget for one exploring run
 CONFIRM = 0.1  # and for one confirmation
 RESERVE = 1.0  # confirmations that time is kept for
 BELOW = (0.2, 0.3, 0.4)  # precisions below the likeliest peak: confirmations with four runs left or more, three, two
-LIKELY = 0.35  # a confirmation less likely to be valid than this takes twice the time, where there is time
 OVERTIME = 0.6  # and once time is used up without a valid run
-CERTAIN = 0.9  # chance of being valid of a confirmation that is the last
-LOWEST = 2.5  # but no further below the likeliest peak, in precisions
 RUNS = len(BELOW) + 1  # kept for confirmations
 Spent = Sequence[tuple[float, bool]]  # seconds and verdict of each run
 
@@ -92,10 +86,6 @@ class TimeBudget:
         """Whether another run may look for the peak instead of confirming it."""
         time = self.remaining(spent) > RESERVE * self.full + 0.5 * EXPLORE * self.budget
         return time and most_runs - len(spent) > RUNS and not precise
-
-    def exploration(self, seconds: float) -> float:
-        """Seconds of an exploring run that would take so many."""
-        return min(seconds, EXPLORE * self.budget)
 
     def over(self, spent: Spent) -> bool:
         """Whether no time is left for another confirmation."""

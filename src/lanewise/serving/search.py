@@ -17,18 +17,7 @@ from dataclasses import dataclass
 
 from lanewise.errors import InputError
 from lanewise.results.search_run import SearchRun
-from lanewise.serving.durations import (
-    CERTAIN,
-    FINE,
-    HUNT,
-    KNOWN,
-    LIKELY,
-    LOWEST,
-    Durations,
-    TimeBudget,
-    check_positive,
-    confirmation_below,
-)  # fmt: skip
+from lanewise.serving.durations import EXPLORE, Durations, TimeBudget, check_positive, confirmation_below
 from lanewise.serving.posterior import FixedNoisePosterior, Posterior
 
 # Chance outside the interval, on each side.
@@ -38,6 +27,13 @@ CONFIRM_AT = (0.02, 0.25, 0.5)
 CONFIRM_FIRST = 0.15
 BEYOND = 1.1  # factor above the bracket's upper end that is run at least, once that end was valid
 AGAIN = 3  # runs at a rate before a search goes down from it, where other work may be why they were refused
+# Of searches within a budget; found by simulating M/D/1, M/M/1, batched and several servers: benchmarks/peak_search.py.
+HUNT = 0.05  # the precision, and the share of the budget, of runs that only look for the region of the peak
+KNOWN = 0.8  # exploring ends once half the interval is this many precisions wide
+FINE = 0.35  # a confirmation tells rates apart that differ by this share of the precision, if the budget allows
+LIKELY = 0.35  # a confirmation less likely to be valid than this takes twice the time, where there is time
+CERTAIN = 0.9  # chance of being valid of a confirmation that is the last
+LOWEST = 2.5  # but no further below the likeliest peak, in precisions
 
 
 # Runs at a rate (queries/s) with a seed for a time (s).
@@ -214,9 +210,8 @@ class _Search:
         spent = [(run.queries / run.rate, run.valid) for run in runs]
         plan = TimeBudget(budget, self.durations.seconds(middle, FINE * self.precision))
         if plan.explores(spent, self.most_runs, share <= KNOWN * self.precision):
-            return _Step(
-                middle, plan.exploration(self.durations.seconds(middle, max(share / 8.0, self.precision / 4.0)))
-            )
+            seconds = self.durations.seconds(middle, max(share / 8.0, self.precision / 4.0))
+            return _Step(middle, min(seconds, EXPLORE * budget))
         seconds = plan.confirmation(spent)
         runs_left, best = self.most_runs - len(runs), self._best_confirmed(runs, plan)
         if (runs_left == 1 or plan.over(spent)) and best > 0.0:

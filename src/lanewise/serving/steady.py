@@ -65,17 +65,16 @@ def service_flow(system: System, load: ServiceLoad, gpu: str, stated: float | No
     )  # fmt: skip
 
 
-def service_rate(part: Part, load: str | Workload, mode: str, networked: bool = False) -> tuple[float, str, str]:
+def service_rate(part: Part, work: Workload, mode: str, networked: bool = False) -> tuple[float, str, str]:
     """Queries/s that one GPU answers, with basis and source; InputError if nobody has measured it.
 
     Over the network the host adds `software.<workload>` seconds to each query of a GPU's pipeline.
     """
-    name = load if isinstance(load, str) else load.name
-    if not part.figure(f"service.{name}.{mode}").known:  # stated times may tell, as they do under load
-        times = service_times(part, load, mode, networked)
+    if not part.figure(f"service.{work.name}.{mode}").known:  # stated times may tell, as they do under load
+        times = service_times(part, work, mode, networked)
         return times.rate(times.batch), times.basis, "; ".join(times.rests_on)
-    rate, basis, rests = stated_rate(part, name, mode)
-    cost, cost_basis, cost_rests = software_cost(part, load) if networked else (0.0, "physics", "")
+    rate, basis, rests = stated_rate(part, work.name, mode)
+    cost, cost_basis, cost_rests = software_cost(part, work) if networked else (0.0, "physics", "")
     if not cost:
         return rate, basis, rests
     return 1.0 / (1.0 / rate + cost), weakest([basis, cost_basis]), f"{rests}; {cost_rests}"

@@ -15,7 +15,7 @@ from lanewise.catalog import Part
 from lanewise.errors import InputError
 from lanewise.perf.resources import cite, weakest
 from lanewise.serving.queues import md1_service
-from lanewise.serving.workload import Workload, workload, workloads
+from lanewise.serving.workload import Workload
 from lanewise.topology.model import System
 from lanewise.units import readable
 
@@ -55,12 +55,11 @@ class ServiceTimes:
         return batch / self.at(batch)
 
 
-def service_times(part: Part, load: str | Workload, mode: str = "server", networked: bool = False) -> ServiceTimes:
+def service_times(part: Part, work: Workload, mode: str = "server", networked: bool = False) -> ServiceTimes:
     """Times of a GPU for batches of 1 to its largest; InputError if nobody has stated enough to know.
 
     `mode` says which of the GPU's scores is its rate. Over the network the host adds its software time to each query.
     """
-    work = workload(load)
     score, stated, peak = _score(part, work.name, mode), _stated(part, work.name), inf
     if score is None and mode == "offline":  # a Server score tells the GPU's own rate as well
         mode, score = "server", _score(part, work.name, "server")
@@ -118,21 +117,19 @@ def stated_rate(part: Part, name: str, mode: str) -> tuple[float, str, str]:
     return score, figure.basis, cite(part, key, figure)
 
 
-def software_cost(part: Part, load: str | Workload) -> tuple[float, str, str]:
+def software_cost(part: Part, work: Workload) -> tuple[float, str, str]:
     """Seconds that the host adds to a query over the network, with basis and source: the GPU's own or the workload's.
 
     0 and no source where neither states any.
     """
-    entry = load if isinstance(load, Workload) else workloads().get(load)
-    name = entry.name if entry else str(load)
-    key = f"software.{name}"
+    key = f"software.{work.name}"
     figure = part.figure(key)
     if isinstance(figure.value, float):
         return figure.value, figure.basis, cite(part, key, figure) if figure.value else ""
-    if entry is None or not entry.software:
+    if not work.software:
         return 0.0, "physics", ""
-    source = f"workload {name}: software = {readable(entry.software, 's')} ({entry.source_of('software')})"
-    return entry.software, "calibrated", source
+    source = f"workload {work.name}: software = {readable(work.software, 's')} ({work.source_of('software')})"
+    return work.software, "calibrated", source
 
 
 def unknown_rate(part: Part, name: str, mode: str) -> InputError:

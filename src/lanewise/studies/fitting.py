@@ -115,9 +115,8 @@ def _note(form: HypothesisForm, fit: CalibrationFit) -> str:
 
 def _replaced(catalog: Catalog, form: HypothesisForm) -> Catalog:
     for entry in form.figures:
-        figure = Figure(entry.value, entry.unit, f"hypothesis '{form.name}'", basis="physics")
-        if entry.unit != "text" and entry.value is not None:
-            figure = replace(figure, basis="fitted")
+        number = entry.unit != "text" and entry.value is not None
+        figure = Figure(entry.value, entry.unit, f"hypothesis '{form.name}'", basis="fitted" if number else "physics")
         with error_location(entry.location):
             catalog = catalog.with_part(catalog.get(entry.part).with_figure(entry.figure, figure))
     return catalog
