@@ -243,19 +243,12 @@ def _level_label(polyline: LinkPolyline, routes: int) -> list[Shape]:
 
 
 _KINDS = {
-    "pcie": "PCIe",
-    "fabric": "fabric link",
-    "socket": "between sockets",
-    "nvlink": "NVLink",
-    "network": "network",
-}
+    "pcie": "PCIe", "fabric": "fabric link", "socket": "between sockets", "nvlink": "NVLink", "network": "network",
+}  # fmt: skip
 _USES = (
-    ("u0", "to 25 %", 2.2),
-    ("u1", "to 50 %", 3.3),
-    ("u2", "to 75 %", 4.4),
-    ("u3", "to 90 %", 5.2),
+    ("u0", "to 25 %", 2.2), ("u1", "to 50 %", 3.3), ("u2", "to 75 %", 4.4), ("u3", "to 90 %", 5.2),
     ("u4", "over 90 %", 6.0),
-)
+)  # fmt: skip
 _LINE, _ROW = 26.0, 16.0
 
 
@@ -266,12 +259,12 @@ class _LegendLayout:
         self.x, self.y, self.width = g.PAD_HOST, top + 8, width
         self.shapes: list[Shape] = []
 
-    def add(self, text: str, samples: list[Shape], room: float, bold: bool = False) -> None:
-        wide = room + text_width(text, g.SMALL, bold) + 16
+    def add(self, text: str, samples: list[Shape], room: float) -> None:
+        wide = room + text_width(text, g.SMALL) + 16
         if self.x + wide > self.width and self.x > g.PAD_HOST:
             self.new_line()
         self.shapes.extend(_moved(sample, self.x, self.y) for sample in samples)
-        self.shapes.append(TextShape(self.x + room, self.y + 3.2, text, g.SMALL, "soft", bold=bold))
+        self.shapes.append(TextShape(self.x + room, self.y + 3.2, text, g.SMALL, "soft"))
         self.x += wide
 
     def new_line(self) -> None:

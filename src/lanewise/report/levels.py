@@ -166,7 +166,7 @@ def place_levels(outline: Outline, grid: Grid, top: float) -> Levels:
             y = _track_rows(out, "gap", row, plan.count("gap", row), y) + (TRACK if plan.count("gap", row) else 14)
             out.tiers[1] = (y, 0.0)
             y += 7
-        y = _place_row(outline, out, plan, row, cells, y)
+        y = _place_row(out, plan, row, cells, y)
     y = _end_tier(out, plan, 1 if last >= grid.first_pool_row else 0, y)
     out.height = _place_network(out, y)
     tops: dict[str, int] = {}
@@ -176,7 +176,7 @@ def place_levels(outline: Outline, grid: Grid, top: float) -> Levels:
     return out
 
 
-def _place_row(outline: Outline, out: Levels, plan: Tracks, row: int, cells: list[GridCell], y: float) -> float:
+def _place_row(out: Levels, plan: Tracks, row: int, cells: list[GridCell], y: float) -> float:
     routes = out.grid.routes
     through = g.ROUTE * routes + (6 if routes else 0)
     for cell in cells:

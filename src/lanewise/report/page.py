@@ -207,16 +207,15 @@ def _studies_headline(run: Run) -> str:
             f"the worst off by {signed(total.worst_pct)} %; the rms error is {percent(total.rms_pct)}."
         )
     texts += [f"{text}." for text in against_measured(rows)]
-    published = [study for study in run.studies if _publication(study)]
+    # Conclusions about what somebody published, and those that are the study's own.
+    published = [
+        study for study in run.studies
+        if any(row.published is not None or row.source is Source.PUBLISHED for row in study.rows)
+    ]  # fmt: skip
     own = [study for study in run.studies if study not in published and study.conclusions]
     texts.append(_conclusions(published, "published conclusion", ""))
     texts.append(_conclusions(own, "unpublished conclusion", f" ({', '.join(study.name for study in own)})"))
     return " ".join(filter(None, texts))
-
-
-def _publication(study: StudyRun) -> bool:
-    """Whether somebody published values that the study's conclusions are about."""
-    return any(row.published is not None or row.source is Source.PUBLISHED for row in study.rows)
 
 
 def _conclusions(studies: Sequence[StudyRun], noun: str, names: str) -> str:

@@ -154,27 +154,16 @@ def _numa(system: System, plan: Nest, host: str, root: str) -> OutlineBox:
 def _device(system: System, plan: Nest, name: str) -> OutlineBox:
     device = system.devices[name]
     members = plan.members.get(name, (name,))
-    title = name if len(members) == 1 else f"{len(members)}x {_common(members)}"
+    stem = name.rstrip("0123456789").rstrip("-_.:") or name
+    title = name if len(members) == 1 else f"{len(members)}x {stem}"
     # Where a device stands inside its own host, repeating the host's name would only be noise.
     bound = device.host or "" if name in plan.pool and len(plan.hosts) > 1 else ""
+    below = [child for child in plan.children.get(name, ()) if (child in plan.pool) == (name in plan.pool)]
     return OutlineBox(
-        name,
-        device.kind.value,
-        title,
-        detail=_part_title(system, name),
-        bound=bound if bound in plan.hosts else "",
+        name, device.kind.value, title, _part_title(system, name), bound if bound in plan.hosts else "",
         unbound=device.host is None and device.kind.value not in ("netswitch", "switch", "nvswitch", "cpu"),
-        children=tuple(
-            _device(system, plan, child)
-            for child in plan.children.get(name, ())
-            if (child in plan.pool) == (name in plan.pool)
-        ),
-        members=members if len(members) > 1 else (),
-    )
-
-
-def _common(names: Sequence[str]) -> str:
-    return names[0].rstrip("0123456789").rstrip("-_.:") or names[0]
+        children=tuple(_device(system, plan, child) for child in below), members=members if len(members) > 1 else (),
+    )  # fmt: skip
 
 
 def _part_title(system: System, name: str) -> str:
