@@ -25,7 +25,7 @@ import kept
 
 from lanewise import _loadgen, _native
 from lanewise.errors import CannotMeasure
-from lanewise.loadtest import detail_log, memory_budget
+from lanewise.loadtest import detail_log, load_run
 from lanewise.loadtest.load_run import LoadGenResult, LoadRunner, LoadSpec
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup
 from lanewise.loadtest.selftest import MODES, GeneratorCeiling, ceilings, null_runner
@@ -53,7 +53,7 @@ class Bare:
 
     def run(self, load: LoadSpec) -> LoadGenResult:
         """CannotMeasure where the memory is short or the program failed."""
-        memory_budget.check(load, memory_budget.available())
+        load_run.check_memory(load, load_run.available_memory())
         mode = "coalesced" if load.coalesce else "plain"
         numbers = (load.qps, load.seconds, load.queries, load.bound, load.percentile, load.seed)
         command = [str(self.program), *map(str, numbers), mode, self.way, str(self.folder)]

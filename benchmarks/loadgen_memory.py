@@ -1,4 +1,4 @@
-"""Bytes that LoadGen holds for a query at the peak of a run: what loadtest.memory_budget checks for before it.
+"""Bytes that LoadGen holds for a query at the peak of a run: what loadtest.load_run.check_memory checks for before it.
 
     python benchmarks/loadgen_memory.py [--out FILE.json]
 
@@ -13,7 +13,7 @@ import sys
 
 import kept
 
-from lanewise.loadtest import memory_budget
+from lanewise.loadtest import load_run
 
 RUN = """
 import resource, sys, tempfile
@@ -41,8 +41,8 @@ def main() -> None:
     record = kept.begin(asked)
     record["rows"] = []
     for scenario, count, counted in (
-        ("Server", 1e6, memory_budget.PER_QUERY),
-        ("Offline", 4e6, memory_budget.PER_SAMPLE),
+        ("Server", 1e6, load_run.PER_QUERY),
+        ("Offline", 4e6, load_run.PER_SAMPLE),
     ):
         (few, base), (many, held) = resident(scenario, 20_000.0), resident(scenario, count)
         row = {"scenario": scenario, "queries": many, "held": held, "base": base, "counted": counted}

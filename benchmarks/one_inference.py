@@ -18,7 +18,7 @@ from loadtest.known_runner import KnownRunner
 from peak_search import LAWS, true_peak
 
 from lanewise.loadtest.load_run import LoadSpec
-from lanewise.results.search_run import SearchRun
+from lanewise.results.service_result import SearchRun
 from lanewise.serving import posterior
 from lanewise.serving.durations import Durations
 from lanewise.serving.search import PeakEstimate, find_peak

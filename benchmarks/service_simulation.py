@@ -31,7 +31,7 @@ from oracles.queue_percentiles import mm1_sojourn, wait_percentile
 import lanewise._native as native
 from lanewise.api import load_catalog, load_study, load_system
 from lanewise.catalog import Catalog, Figure
-from lanewise.results.search_run import SearchRun
+from lanewise.results.service_result import SearchRun
 from lanewise.serving import queues
 from lanewise.serving.ceiling import ceiling
 from lanewise.serving.durations import Durations

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanewise.errors import CannotMeasure, FormatError, InputError, UnknownName
-from lanewise.loadtest.accuracy import ACCURACY_LOG, answers, named_class, top1
+from lanewise.loadtest.audits import ACCURACY_LOG, answers, named_class, top1
 
 
 def written(folder: Path, given: list[tuple[int, bytes]]) -> Path:
@@ -37,10 +37,6 @@ def test_every_form_of_answer_names_the_same_class(classes: list[int], data: st.
         found = top1(dict(enumerate(given_answers)), labels.__getitem__, len(labels), kind)
         assert (found.correct, found.counted) == (right, len(labels))
         assert found.top1 == right / len(labels)
-
-
-def test_a_background_class_is_taken_off():
-    assert top1({0: np.int32(66).tobytes()}, lambda _: 65, 1, "int32", offset=1).correct == 1
 
 
 def test_an_answer_that_is_no_number_is_wrong():

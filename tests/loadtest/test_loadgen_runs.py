@@ -15,7 +15,7 @@ import pytest
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError
-from lanewise.loadtest import detail_log, memory_budget
+from lanewise.loadtest import detail_log, load_run
 from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
 from lanewise.loadtest.loadgen import CARRIED, LoadGenRunner, RunnerSetup
 
@@ -189,12 +189,12 @@ def test_a_load_that_cannot_be_run_is_refused(server, load, said):
 
 def test_a_run_that_does_not_fit_into_memory_is_refused_with_what_it_needs():
     load = LoadSpec(qps=500_000.0, seconds=600.0)
-    assert memory_budget.needed(load) == pytest.approx(153e9, rel=0.01)
+    assert load_run.memory_needed(load) == pytest.approx(153e9, rel=0.01)
     with pytest.raises(CannotMeasure, match=r"this run needs 153 GB of memory, 16 GB are free") as said:
-        memory_budget.check(load, 16_000_000_000)
+        load_run.check_memory(load, 16_000_000_000)
     assert said.value.hint == "a run of 56 s fits, or free memory"
-    memory_budget.check(load, None)
-    memory_budget.check(load, 200_000_000_000)
+    load_run.check_memory(load, None)
+    load_run.check_memory(load, 200_000_000_000)
 
 
 class Ended(Exception):

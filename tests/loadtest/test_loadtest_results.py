@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from lanewise.loadtest import result
-from lanewise.loadtest.accuracy import Accuracy
-from lanewise.loadtest.audits import Audit
+from lanewise.loadtest.audits import Accuracy, Audit
 from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadSpec
 from lanewise.loadtest.peak import PeakResult
 from lanewise.loadtest.single_run import SingleRun

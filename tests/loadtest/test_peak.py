@@ -17,7 +17,7 @@ from lanewise.loadtest.load_run import SERVER, LoadGenResult, LoadSpec
 from lanewise.loadtest.peak import find
 from lanewise.loadtest.system import SystemStatistics
 from lanewise.options.loadtest import PeakOptions
-from lanewise.results.search_run import SearchRun
+from lanewise.results.service_result import SearchRun
 from lanewise.serving.durations import Durations
 from lanewise.serving.queues import md1_peak
 from lanewise.serving.search import find_peak

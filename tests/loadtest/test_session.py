@@ -23,8 +23,7 @@ if missing := loadgen_missing():
 from lanewise import _native
 from lanewise.errors import Contradiction, InputError, UnknownName
 from lanewise.loadtest import session as session_module
-from lanewise.loadtest.accuracy import ACCURACY_LOG, answers
-from lanewise.loadtest.audits import checksum
+from lanewise.loadtest.audits import ACCURACY_LOG, answers, checksum
 from lanewise.loadtest.datasets import NativeSamples
 from lanewise.loadtest.engines import open_engine
 from lanewise.loadtest.engines.callback import CHECKSUMS, CLASSES

@@ -6,8 +6,7 @@ import math
 import random
 
 from lanewise.results.observation import Source
-from lanewise.results.search_run import SearchRun
-from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage
+from lanewise.results.service_result import Advice, ResourceUtilization, SearchRun, ServiceResult, Stage
 
 STAGES = (
     Stage("queue", 0.9e-3, 2.5e-3),

@@ -24,8 +24,7 @@ from lanewise.report.table import Table, cell_text
 from lanewise.report.text.run import render_run
 from lanewise.report.text.service import WIDEST, render_service
 from lanewise.results.run import Run
-from lanewise.results.search_run import SearchRun
-from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage
+from lanewise.results.service_result import Advice, ResourceUtilization, SearchRun, ServiceResult, Stage
 
 CHARTS = (plots.percentile_chart, plots.stage_chart, plots.use_chart, plots.search_chart)
 

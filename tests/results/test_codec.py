@@ -27,8 +27,7 @@ from lanewise.results.run import (
     Series,
     StudyRun,
 )
-from lanewise.results.search_run import SearchRun
-from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult, Stage
+from lanewise.results.service_result import Advice, ResourceUtilization, SearchRun, ServiceResult, Stage
 
 texts = st.text(max_size=12)
 numbers = st.floats(allow_nan=False, allow_infinity=False)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanewise.errors import InputError
-from lanewise.results.search_run import SearchRun
+from lanewise.results.service_result import SearchRun
 from lanewise.serving.durations import Durations
 from lanewise.serving.queues import md1_peak
 from lanewise.serving.search import PeakEstimate, RunFunction, find_peak

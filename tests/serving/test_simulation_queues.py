@@ -9,7 +9,7 @@ import pytest
 from oracles.queue_percentiles import md1_sojourn, mm1_sojourn, mmc_tail, wait_percentile
 from slow_queues import Case, Pool, Service, Worker, simulate
 
-from lanewise.results.search_run import SearchRun
+from lanewise.results.service_result import SearchRun
 from lanewise.serving import queues
 from lanewise.serving.durations import Durations
 from lanewise.serving.search import find_peak

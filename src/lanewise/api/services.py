@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from lanewise import _native
     from lanewise.perf.flow import Flow
-    from lanewise.results.search_run import SearchRun
-    from lanewise.results.service_result import ServiceResult
+    from lanewise.results.service_result import SearchRun, ServiceResult
     from lanewise.serving.load import ServiceLoad
     from lanewise.serving.peak import SearchOptions
     from lanewise.serving.simulation import Simulation

@@ -14,7 +14,7 @@ from lanewise.options.predict import PredictOptions, ServiceOptions
 from lanewise.options.system import SystemOptions
 
 if TYPE_CHECKING:
-    from lanewise.results.search_run import SearchRun
+    from lanewise.results.service_result import SearchRun
     from lanewise.topology.model import System
 
 _STEADY = ("mode", "division", "host")  # options that the steady state knows too

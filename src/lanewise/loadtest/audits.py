@@ -1,4 +1,4 @@
-"""Audits of a load test: that no cache answered, and that every sample arrived unchanged.
+"""Top-1 from LoadGen's accuracy log, and audits: that no cache answered, and that every sample arrived unchanged.
 
 The checksum of a sample is made of wrapping 64-bit sums and products alone, so that a GPU computes it as easily.
 A sample is padded with zeros to words of 8 bytes (little-endian) w0, w1, ...; its checksum is
@@ -8,17 +8,21 @@ exchanging words i and j changes it unless 2 (i - j) (w_i - w_j) is a multiple o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanewise.errors import CannotMeasure, Contradiction
+from lanewise.errors import CannotMeasure, Contradiction, FormatError, InputError, Location, unknown_name
 from lanewise.loadtest.datasets import Dataset
 from lanewise.loadtest.load_run import LoadGenResult
 from lanewise.loadtest.spec import Array
 
+ACCURACY_LOG = "mlperf_log_accuracy.json"
+ANSWERS = ("int32", "int64", "float32")
 SAME_SAMPLE, PAYLOAD = "same-sample", "payload"
 FASTER = 0.10  # what MLPerf's compliance test TEST04 allows
 SHOWN = 5
@@ -104,3 +108,70 @@ def as_answers(sums: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 def _right(index: int, data: bytes, dataset: Dataset, of: Callable[[bytes], bytes]) -> bool:
     return 0 <= index < len(dataset) and data == of(dataset.sample(index))
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """`correct` answers of `counted` samples that have a label; `of` samples are in the dataset."""
+
+    correct: int
+    counted: int
+    of: int
+
+    @property
+    def top1(self) -> float:
+        """The share that is correct, 0 to 1."""
+        return self.correct / self.counted
+
+
+def answers(log: Path) -> dict[int, bytes]:
+    """LoadGen's answers by sample, the first of each; FormatError for a log that is none or was cut off."""
+    location = Location(str(log))
+    try:
+        entries = json.loads(log.read_text(encoding="utf-8"))
+        answer_of: dict[int, bytes] = {}
+        for entry in entries:
+            answer_of.setdefault(int(entry["qsl_idx"]), bytes.fromhex(entry["data"]))
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise InputError(
+            f"cannot be read: {why}", location=location, hint="run in accuracy mode to have one"
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError(
+            f"not LoadGen's accuracy log: {error}",
+            location=location,
+            hint="a run that was cut off leaves half a log: repeat it",
+        ) from error
+    return answer_of
+
+
+def named_class(data: bytes, kind: str) -> int:
+    """The class an answer of that numpy type names: its only value, or the place of the largest; FormatError if empty
+    or not whole."""
+    if kind not in ANSWERS:
+        raise unknown_name("type of answer", kind, ANSWERS)
+    item = np.dtype(kind).itemsize
+    if not data or len(data) % item:
+        raise FormatError(
+            f"an answer of {len(data)} bytes is not of {kind}", hint="name the type that the model answers"
+        )
+    values = np.frombuffer(data, np.dtype(kind).newbyteorder("<"))
+    if np.isnan(values).any():
+        return -1  # no class: such an answer is wrong
+    return int(values[0]) if len(values) == 1 else int(values.argmax())
+
+
+def top1(answer_of: dict[int, bytes], labels: Callable[[int], int | None], of: int, kind: str = "float32") -> Accuracy:
+    """Counts the answers of samples 0 to `of` - 1; CannotMeasure where no answered sample has a label."""
+    correct = counted = 0
+    for index, data in answer_of.items():
+        if not 0 <= index < of:
+            raise FormatError(f"there is no sample {index} in a dataset of {of}", hint="name the dataset of that run")
+        label = labels(index)
+        if label is not None:
+            counted += 1
+            correct += named_class(data, kind) == label
+    if not counted:
+        raise CannotMeasure("no answer belongs to a sample with a label", hint="use a folder of images with classes")
+    return Accuracy(correct, counted, of)

@@ -1,20 +1,26 @@
-"""One run of a load test: the load that LoadGen sends, and what it reports."""
+"""One run of a load test: the load that LoadGen sends, the memory that it takes, and what LoadGen reports."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from lanewise.errors import CannotMeasure
 from lanewise.loadtest.interference import DISTURBED
-from lanewise.results.search_run import SearchRun
+from lanewise.results.service_result import SearchRun
 
 SERVER, OFFLINE, SINGLE_STREAM, MULTI_STREAM = "Server", "Offline", "SingleStream", "MultiStream"
 WARM_UP, OFFLINE_RUN, SEARCH = "warm-up", "offline", "search"  # roles of a run in a peak search
 # A thread that sleeps sees what one core does, and queries that come behind late ones are late as well.
 KNOCK_ON = 4.0  # queries that may be late for each that came while the machine stood still
+# B at the peak with LoadGen 6.0.17: 323 and 169 measured (benchmarks/loadgen_memory.py), and room for a log that lags.
+PER_QUERY = 510
+PER_SAMPLE = 250  # of each sample in a query of many
+_SHARE = 0.9  # of what is free, so that others can still breathe
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +107,53 @@ class LoadRunner(Protocol):
 
     def run(self, load: LoadSpec) -> LoadGenResult:
         """CannotMeasure where the system failed; what KeyboardInterrupt cut off keeps its logs."""
+
+
+def memory_needed(load: LoadSpec) -> int:
+    """Bytes that LoadGen will take at the peak of a run, its queries and their log; not the system's own.
+
+    LoadGen makes all queries before it issues the first.
+    """
+    due = load.qps * load.seconds
+    if load.scenario == SERVER:
+        return PER_QUERY * math.ceil(max(load.queries, due))
+    if load.scenario == OFFLINE:
+        return PER_SAMPLE * math.ceil(max(load.queries, 1.1 * due))
+    per_query = PER_QUERY + (PER_SAMPLE * load.samples if load.scenario == MULTI_STREAM else 0)
+    return per_query * math.ceil(max(load.queries, 2.0 * due))
+
+
+def available_memory(root: Path = Path("/")) -> int | None:
+    """Bytes to be had without swapping, of the machine or of this control group if that is less; None if unknown."""
+    free = re.search(r"MemAvailable:\s*(\d+) kB", _text(root / "proc/meminfo"))
+    limits = [int(free[1]) * 1024] if free else []
+    most, used = (_text(root / f"sys/fs/cgroup/memory.{name}").strip() for name in ("max", "current"))
+    if most.isdigit() and used.isdigit():
+        limits.append(max(0, int(most) - int(used)))
+    return min(limits, default=None)
+
+
+def check_memory(load: LoadSpec, free: int | None) -> None:
+    """CannotMeasure with what is needed and what is `free` where a run does not fit."""
+    need = memory_needed(load)
+    if free is None or need <= _SHARE * free:
+        return
+    seconds = math.floor(_SHARE * free / need * load.seconds)
+    shorter = (
+        f"a run of {seconds} s fits" if seconds >= 1 and load.qps * seconds >= load.queries else "ask for a lower rate"
+    )
+    raise CannotMeasure(
+        f"LoadGen makes its queries beforehand: this run needs {_gb(need)} of memory, {_gb(free)} are free",
+        hint=f"{shorter}, or free memory",
+    )
+
+
+def _gb(count: int) -> str:
+    return f"{count / 1e9:.3g} GB"
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""

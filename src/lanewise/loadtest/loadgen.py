@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import CannotMeasure, InputError, LanewiseError, MissingDependency
 from lanewise.installed import loadgen_missing
-from lanewise.loadtest import detail_log, interference, memory_budget
-from lanewise.loadtest.load_run import MULTI_STREAM, OFFLINE, SERVER, SINGLE_STREAM, LoadGenResult, LoadSpec
+from lanewise.loadtest import detail_log, interference
+from lanewise.loadtest.load_run import (
+    MULTI_STREAM,
+    OFFLINE,
+    SERVER,
+    SINGLE_STREAM,
+    LoadGenResult,
+    LoadSpec,
+    available_memory,
+    check_memory,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from lanewise._loadgen import LoadGenRun, Settings
@@ -61,7 +70,7 @@ class LoadGenRunner:
     def run(self, load: LoadSpec) -> LoadGenResult:
         """CannotMeasure where the system failed or memory is short; what KeyboardInterrupt cuts off keeps its logs."""
         check(load)
-        memory_budget.check(load, memory_budget.available())
+        check_memory(load, available_memory())
         folder = next_folder(self._folder, load)
         before = interference.cpu_usage()
         counts = self._drive(self._settings(load, folder))

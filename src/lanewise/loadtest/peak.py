@@ -23,7 +23,7 @@ from lanewise.loadtest.load_run import (
 )  # fmt: skip
 from lanewise.loadtest.system import NO_STATISTICS, SystemStatistics
 from lanewise.options.loadtest import PeakOptions
-from lanewise.results.search_run import SearchRun
+from lanewise.results.service_result import SearchRun
 from lanewise.serving.durations import Durations, check_positive
 from lanewise.serving.load import check_rate
 from lanewise.serving.search import PeakEstimate, find_peak

@@ -9,20 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError
 from lanewise.loadtest.system import SystemSpec, cannot
-from lanewise.results.search_run import SearchRun
+from lanewise.results.service_result import SearchRun
 from lanewise.serving.durations import Durations
 from lanewise.serving.search import find_peak
 from lanewise.serving.times import time_key
 from lanewise.serving.verdict import invalid_reason
-
-if TYPE_CHECKING:
-    from lanewise import _native
 
 SECONDS = 0.25  # of work for each size, or BATCHES where those take longer
 BATCHES = 10  # of each device at least; the first and the last tenth do not count
@@ -59,13 +56,11 @@ def intervals(system: _native.BatchingSystem, spec: SystemSpec, sizes: Sequence[
 
     The system must not run. CannotMeasure where it fails.
     """
-    from lanewise._native import ProbeFailure
-
     resident = list(range(min(spec.library, spec.samples or spec.library)))
     try:
         system.load(resident)
         return {size: _interval(system, spec, size, len(resident)) for size in sizes}
-    except ProbeFailure as failure:
+    except _native.ProbeFailure as failure:
         raise cannot(failure) from None
     finally:
         system.limit_batch(spec.batch)
@@ -80,12 +75,10 @@ def _interval(system: _native.BatchingSystem, spec: SystemSpec, size: int, resid
 
 
 def _measured(system: _native.BatchingSystem, spec: SystemSpec, size: int, resident: int, times: int) -> float:
-    import lanewise._native as native
-
     devices = len(spec.devices)
     count = times * BATCHES * size * devices
     samples = np.arange(count, dtype=np.uint64) * 7919 % resident  # scattered: no cache has them
-    result = native.replay(system, np.zeros(count), samples, coalesce=True)
+    result = _native.replay(system, np.zeros(count), samples, coalesce=True)
     cause, hint = result["failure"]
     if cause:
         raise CannotMeasure(cause, hint=hint)
@@ -130,18 +123,16 @@ def _batch_time(time_of: Mapping[int, float], batch: int, steps: bool) -> float:
 
 
 def _simulated(times: Sequence[float], model: DeviceModel, rate: float, seed: int, seconds: float) -> SearchRun:
-    import lanewise._native as native
-
-    scenario, service = native.Scenario(), native.Service()
+    scenario, service = _native.Scenario(), _native.Service()
     service.rate, service.bound, service.batch, service.timeout = rate, model.bound, len(times), model.timeout
-    service.dispatch = native.Dispatch.LEAST
+    service.dispatch = _native.Dispatch.LEAST
     scenario.services, scenario.gpus, scenario.duration, scenario.seed = [service], model.servers, seconds, seed
-    scenario.pools = [native.Pool(0, native.Leg()) for _ in range(model.servers)]
+    scenario.pools = [_native.Pool(0, _native.Leg()) for _ in range(model.servers)]
     scenario.workers = [
-        native.Worker(index, index, model.streams, native.Leg(slots=model.streams), native.Leg(), list(times))
+        _native.Worker(index, index, model.streams, _native.Leg(slots=model.streams), _native.Leg(), list(times))
         for index in range(model.servers)
     ]
-    out = native.simulate(native.Network([], [], [], []), scenario).services[0]
+    out = _native.simulate(_native.Network([], [], [], []), scenario).services[0]
     reason = invalid_reason(out.counted, out.late, model.percentile)
     return SearchRun(rate, seed, not reason, out.percentile(model.percentile), out.counted, reason, seconds)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lanewise import units
+from lanewise import _native, units
 from lanewise.errors import CannotMeasure, InputError, LanewiseError
 from lanewise.loadtest.datasets import Dataset, ImageFolder, Synthetic
 from lanewise.loadtest.engines import Engine, EngineOptions, open_engine
@@ -28,9 +28,6 @@ from lanewise.loadtest.system import (
     statistics,
 )  # fmt: skip
 from lanewise.options.loadtest import LoadTestOptions
-
-if TYPE_CHECKING:
-    from lanewise import _native
 
 Say = Callable[[str], object]
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from lanewise.errors import InputError, unknown_name
 from lanewise.loadtest import audits
-from lanewise.loadtest.accuracy import ACCURACY_LOG, Accuracy, answers, top1
-from lanewise.loadtest.audits import PAYLOAD, SAME_SAMPLE, Audit
+from lanewise.loadtest.audits import ACCURACY_LOG, PAYLOAD, SAME_SAMPLE, Accuracy, Audit, answers, top1
 from lanewise.loadtest.datasets import Dataset, NativeSamples
 from lanewise.loadtest.engines.callback import BRIEF, CHECKSUMS, CLASSES
 from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadSpec

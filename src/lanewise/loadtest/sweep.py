@@ -51,11 +51,9 @@ class SweepResult:
 
     def value(self, metric: str) -> float | None:
         """A metric in SI, None where it was not measured."""
-        sample = next(
-            (candidate for candidate in self.samples if candidate.metric == metric and candidate.value is not None),
-            None,
+        return next(
+            (sample.value for sample in self.samples if sample.metric == metric and sample.value is not None), None
         )
-        return None if sample is None else sample.value
 
 
 @dataclass(frozen=True, slots=True)

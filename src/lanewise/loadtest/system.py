@@ -7,15 +7,12 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lanewise import units
+from lanewise import _native, units
 from lanewise.errors import CannotMeasure, InputError, unknown_name
 from lanewise.installed import cuda_driver
-from lanewise.loadtest import memory_budget
-
-if TYPE_CHECKING:
-    import lanewise._native as _native
+from lanewise.loadtest.load_run import available_memory
 
 SYNTHETIC = "synthetic"
 CPU = "cpu"
@@ -236,7 +233,7 @@ def _devices(spec: SystemSpec) -> Iterator[tuple[int, int, BatchCall | None]]:
 
 
 def _check_memory(needed: int) -> None:
-    free = memory_budget.available()
+    free = available_memory()
     if free is not None and needed > free:
         raise CannotMeasure(f"{needed / 1e9:.1f} GB of host memory needed, {free / 1e9:.1f} GB free",
                             hint="take a smaller library, or fewer batches in flight")  # fmt: skip

@@ -10,8 +10,7 @@ from itertools import repeat
 from lanewise import units
 from lanewise.report.table import Column, Table, TableCell, number_columns
 from lanewise.report.words import MINUS, NONE, shortened
-from lanewise.results.search_run import SearchRun
-from lanewise.results.service_result import Advice, ResourceUtilization, ServiceResult
+from lanewise.results.service_result import Advice, ResourceUtilization, SearchRun, ServiceResult
 
 BUSIEST = 10
 ALIKE = 0.05  # GPUs whose uses differ by no more are shown as one

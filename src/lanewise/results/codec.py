@@ -20,8 +20,7 @@ from lanewise.results.observation import Observation, Source
 from lanewise.results.outline import Outline
 from lanewise.results.run import Run
 from lanewise.results.run_1 import run_2
-from lanewise.results.search_run import SearchRun
-from lanewise.results.service_result import ServiceResult
+from lanewise.results.service_result import SearchRun, ServiceResult
 
 SCHEMA, BEFORE = "lanewise.run/2", "lanewise.run/1"
 # Properties of a row that are written with its fields, for readers that do not compute; they are not read back.

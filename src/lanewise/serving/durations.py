@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lanewise.errors import InputError
-from lanewise.results.search_run import SearchRun
+from lanewise.results.service_result import SearchRun
 
 # The standard deviation of the boundary that a run of n queries sees is about NOISE / sqrt(n), relative: late queries
 # come in clusters, whose length and whose sensitivity to the rate grow alike towards saturation. Simulated with M/D/1,

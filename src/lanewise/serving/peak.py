@@ -10,8 +10,7 @@ import lanewise._native as _native
 from lanewise.errors import InputError
 from lanewise.perf.flow import Flow
 from lanewise.results.plan import Service
-from lanewise.results.search_run import SearchRun
-from lanewise.results.service_result import ServiceResult
+from lanewise.results.service_result import SearchRun, ServiceResult
 from lanewise.serving.ceiling import BUSY, advice, ceiling, doubts, stage_limit
 from lanewise.serving.durations import Durations
 from lanewise.serving.load import ServiceLoad, load_of

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lanewise.errors import InputError
-from lanewise.results.search_run import SearchRun
+from lanewise.results.service_result import SearchRun
 from lanewise.serving.durations import EXPLORE, Durations, TimeBudget, check_positive, confirmation_below
 from lanewise.serving.posterior import FixedNoisePosterior, Posterior
 

@@ -6,50 +6,61 @@ event says when. On a CPU each call is done when it is back.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any, Protocol
+from typing import Any
 
 from lanewise.errors import CannotMeasure
 
 Run = Callable[[Any], Any]
 
 
-class TorchDevice(Protocol):
-    """What the torch engine needs of a device; all but `wait` are called by the engine's thread."""
+class TorchDevice(ABC):
+    """What the torch engine needs of a device, by default one whose calls are done when they are back.
+
+    All but `wait` are called by the engine's thread.
+    """
 
     name: str
     mode: str
 
+    @abstractmethod
     def enter(self, entered: ExitStack) -> None:
         """Makes it the thread's own, until `entered` is closed."""
 
+    @abstractmethod
     def bytes_at(self, address: int, rows: int, stride: int) -> Any:
         """Memory of the device as a tensor of uint8 (rows, stride), which nobody reads by that."""
 
+    @abstractmethod
     def answers(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Host memory that a copy from the device ends in without waiting."""
 
     def event(self) -> Any:
-        """A mark in the order of what is queued."""
+        """A mark in the order of what is queued; None where nothing is."""
+        return None
 
-    def record(self, event: Any) -> None:
+    def record(self, event: Any) -> None:  # noqa: B027 - nothing to do by default
         """Sets it behind all that was queued."""
 
-    def wait(self, event: Any) -> None:
+    def wait(self, event: Any) -> None:  # noqa: B027 - nothing to do by default
         """Back when all before it is done; other threads of Python run meanwhile."""
 
     def captured(self, run: Run, buffer: Any) -> Run:
-        """`run(held)` as a graph: a function that queues it, and always gives the same tensors."""
+        """`run(buffer)` as a graph: a function that queues it, and always gives the same tensors; the function itself
+        where there are no graphs."""
+        return run
 
+    @abstractmethod
     def describe(self) -> dict[str, object]:
         """What it is."""
 
-    def let_go(self) -> None:
+    def let_go(self) -> None:  # noqa: B027 - nothing to do by default
         """Gives free memory back."""
 
 
-class Cpu:
+class Cpu(TorchDevice):
     """Host memory and the cores."""
 
     name, mode = "cpu", "eager"
@@ -75,29 +86,12 @@ class Cpu:
         """See TorchDevice."""
         return self.torch.empty(shape, dtype=dtype)
 
-    def event(self) -> Any:
-        """See TorchDevice."""
-        return None
-
-    def record(self, event: Any) -> None:
-        """See TorchDevice."""
-
-    def wait(self, event: Any) -> None:
-        """See TorchDevice."""
-
-    def captured(self, run: Run, buffer: Any) -> Run:
-        """The function itself: a CPU has no graphs."""
-        return run
-
     def describe(self) -> dict[str, object]:
         """See TorchDevice."""
         return {"threads": self._threads or "torch's choice"}
 
-    def let_go(self) -> None:
-        """See TorchDevice."""
 
-
-class Cuda:
+class Cuda(TorchDevice):
     """The GPU that CUDA counts as `index`; CannotMeasure where torch has no CUDA or no such GPU."""
 
     mode = "graphs"
