@@ -31,6 +31,7 @@ from oracles.queue_percentiles import mm1_sojourn, wait_percentile
 import lanewise._native as native
 from lanewise.api import load_catalog, load_study, load_system
 from lanewise.catalog import Catalog, Figure
+from lanewise.results.plan import Service
 from lanewise.results.service_result import SearchRun
 from lanewise.serving import queues
 from lanewise.serving.ceiling import ceiling
@@ -244,7 +245,7 @@ def cells() -> list[tuple[str, dict[str, int]]]:
     study = load_study("composable-server")
     found: dict[tuple[str, tuple[tuple[str, int], ...]], None] = {}
     for row in study.rows:
-        if row.scenario.service and not row.derive:
+        if isinstance(row.scenario, Service):
             ref = study.systems[row.system]
             found[ref.system, tuple(sorted({**ref.settings, **row.settings}.items()))] = None
     return [(system, dict(settings)) for system, settings in found]
