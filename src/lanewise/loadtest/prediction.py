@@ -6,6 +6,7 @@ whatever they do to each other, on all devices at once.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -145,10 +146,6 @@ def part_file(times: Mapping[int, float], source: str) -> str:
     )
     return (
         f"parts:\n  - part: {PART}\n    kind: gpu\n    title: a device as measured\n    from:\n"
-        f"      - source: {_quoted(source)}\n        basis: calibrated\n"
+        f"      - source: {json.dumps(source)}\n        basis: calibrated\n"
         f"        condition: one batch after the other, nothing beside it\n        figures:\n{figures}\n"
     )
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "").replace('"', "'") + '"'

@@ -13,10 +13,10 @@ from lanewise import _native, units
 from lanewise.errors import CannotMeasure, InputError, unknown_name
 from lanewise.installed import cuda_driver
 from lanewise.loadtest.load_run import available_memory
+from lanewise.options.loadtest import COPIES
 
 SYNTHETIC = "synthetic"
 CPU = "cpu"
-COPIES = ("auto", "batch", "kernel", "staged", "calls")
 BALANCES = ("least-outstanding", "round-robin")
 
 # call(batch, samples): the (n, bytes) uint8 array of a batch (on a GPU an object with __cuda_array_interface__) and the
@@ -26,7 +26,7 @@ BatchCall = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class SystemSpec:
-    """A batching system under test. Times in s, sizes in bytes.
+    """A batching system under test, of which the native one reads each field by its name. Times in s, sizes in bytes.
 
     `engine` is 'synthetic', which holds a device for `service_batch` + n x `service_query`, or a callable; of a tuple
     each device has one. `devices` are 'cpu' or 'gpu0' ..., a queue each. A batch goes when it has `batch` queries or
@@ -103,7 +103,10 @@ def open_system(spec: SystemSpec) -> _native.BatchingSystem:
     native = _core()
     try:
         devices = list(_devices(spec))
-        _check_memory(spec.memory(len({node for _, node, _ in devices})))
+        needed, free = spec.memory(len({node for _, node, _ in devices})), available_memory()
+        if free is not None and needed > free:
+            raise CannotMeasure(f"{needed / 1e9:.1f} GB of host memory needed, {free / 1e9:.1f} GB free",
+                                hint="take a smaller library, or fewer batches in flight")  # fmt: skip
         system: _native.BatchingSystem = native.BatchingSystem(spec, devices, cuda_driver())
     except native.ProbeFailure as failure:
         raise cannot(failure) from None
@@ -230,10 +233,3 @@ def _devices(spec: SystemSpec) -> Iterator[tuple[int, int, BatchCall | None]]:
         node = spec.node if spec.node >= 0 or gpu is None else gpu.numa
         ordinal = -1 if gpu is None else gpu.ordinal
         yield ordinal, node, engine if callable(engine) else None
-
-
-def _check_memory(needed: int) -> None:
-    free = available_memory()
-    if free is not None and needed > free:
-        raise CannotMeasure(f"{needed / 1e9:.1f} GB of host memory needed, {free / 1e9:.1f} GB free",
-                            hint="take a smaller library, or fewer batches in flight")  # fmt: skip
