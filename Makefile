@@ -1,6 +1,7 @@
 # make study     install into .venv, run the ready studies, write out/report.html
 # make test      linters, types, layers, tests
 # make examples  run every example
+# make wheel     an sdist and a wheel in dist/, for glibc 2.17 and later
 # make sanitize  unit tests of the native core under AddressSanitizer and UndefinedBehaviorSanitizer (make tsan: ThreadSanitizer)
 # make accuracy  write docs/accuracy.md and the errors that predict shows from a fresh run
 # make man       write docs/man/lanewise.1 from the verbs and options
@@ -15,7 +16,7 @@ NATIVE := $(shell find native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name
 MODULES := $(shell find src -name '*.py' | LC_ALL=C sort | cksum | tr -d ' ')
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: study test examples accuracy man sanitize tsan bench clean distclean install dev
+.PHONY: study test examples accuracy man wheel sanitize tsan bench clean distclean install dev
 .DELETE_ON_ERROR:
 
 study: install
@@ -42,6 +43,9 @@ accuracy: install
 
 man: install
 	$(BIN)/python docs/man/generate.py
+
+wheel: $(VENV)/.tools
+	@packaging/make_wheel.sh $(abspath $(BIN))/python
 
 # Unit tests of the native core under AddressSanitizer and UndefinedBehaviorSanitizer, and under ThreadSanitizer.
 sanitize: build/sanitize-address,undefined/passed
