@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -103,7 +104,8 @@ def test_every_verb_explains_itself(lanewise, verb):
 
 
 def test_the_version_stands_on_one_line(lanewise):
-    assert lanewise("--version").stdout == snapshot("lanewise 0.1.0\n")
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert lanewise("--version").stdout == f"lanewise {project['version']}\n"
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["predict", "--nope"], ["nope"]])
