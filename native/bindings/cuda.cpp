@@ -99,7 +99,8 @@ void bind_run(nb::module_& m) {
       .def("run", timings, Unlocked())
       .def("verify", &cuda::Run::verify, Unlocked())
       .def("pages", &cuda::Run::pages, Unlocked())
-      .def("resize", &cuda::Run::resize, "timestamps"_a, "copies_each"_a = std::vector<int>(), Unlocked())
+      .def("resize", &cuda::Run::resize, "timestamp_counts"_a,
+           "copies_per_timestamp"_a = std::vector<int>(), Unlocked())
       .def("close", &cuda::Run::close, Unlocked());
 }
 

@@ -461,7 +461,7 @@ class CudaRun:
         """Copies a fresh pattern once, outside any timing; ProbeFailure names the flow and its first wrong byte."""
     def pages(self) -> list[dict[int, int]]:
         """Of each flow: pages of its host buffer by NUMA node ({} if it has none)."""
-    def resize(self, timestamps: list[int], copies_each: list[int] = ...) -> None:
+    def resize(self, timestamp_counts: list[int], copies_per_timestamp: list[int] = ...) -> None:
         """Other numbers of timestamps (of queries: batches), and of copies before each (none: 1); the buffers stay."""
     def close(self) -> None: ...
 

@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
         else row
         for row in before.rows
     )
-    after = replace(before, rows=slow, machine={**before.machine, "driver": "999.50 (made up)"})
+    after = replace(before, rows=slow, machine_facts={**before.machine_facts, "driver": "999.50 (made up)"})
     for name, run in (("before.json", before), ("after.json", after)):
         (tmp_path / name).write_text(run_to_json(run), encoding="utf-8")
     (tmp_path / "pair.yaml").write_text(STUDY, encoding="utf-8")

@@ -105,9 +105,9 @@ class Run:
     closed: bool = False
     each: list[int] = field(default_factory=list)
 
-    def resize(self, timestamps: list[int], copies_each: list[int] | None = None) -> None:
-        self.each = copies_each or [1] * len(timestamps)
-        self.copies = [count * many for count, many in zip(timestamps, self.each, strict=True)]
+    def resize(self, timestamp_counts: list[int], copies_per_timestamp: list[int] | None = None) -> None:
+        self.each = copies_per_timestamp or [1] * len(timestamp_counts)
+        self.copies = [count * many for count, many in zip(timestamp_counts, self.each, strict=True)]
 
     def close(self) -> None:
         self.cuda.open -= not self.closed

@@ -53,7 +53,7 @@ def test_no_pair_of_ends_is_in_two_measurements_of_a_case() -> None:
 
 def test_every_measurement_but_local_copies_is_in_the_notation_of_flows() -> None:
     for measurement in measurements(CASES.values(), FOUR):
-        if measurement.case_names != ("device_local_copy",):
+        if measurement.scenarios != ("device_local_copy",):
             text = ", ".join(f.name + " read" * f.read + " sm" * f.sm for f in measurement.flows)
             again = parse_flows(text, p2p=measurement.flows[0].p2p)
             assert again == measurement.flows
@@ -62,7 +62,7 @@ def test_every_measurement_but_local_copies_is_in_the_notation_of_flows() -> Non
 def test_cases_with_the_same_flows_are_measured_once() -> None:
     both = ["host_to_device_bidirectional_memcpy_ce", "device_to_host_bidirectional_memcpy_ce"]
     (measurement,) = measurements(select_cases(both), ["gpu0"])
-    assert list(measurement.case_names) == both
+    assert list(measurement.scenarios) == both
 
 
 def test_one_gpu_has_no_pairs_and_keeps_the_other_cases() -> None:

@@ -40,10 +40,10 @@ def test_a_run_holds_rows_samples_and_the_conditions(tmp_path: Path) -> None:
     saved = json.loads((tmp_path / "run.json").read_text())
     assert saved["machine"]["CUDA driver"] == "13.0"
     assert saved["machine"]["gpu1"].startswith("Stand-in, 0000:1c:00.0")
-    assert [row["metric"] for row in saved["rows"]] == ["goodput", "goodput", "total", "makespan"]
+    assert [row["metric"] for row in saved["rows"]] == ["goodput", "goodput", "total"]
     assert saved["rows"][0]["how"]["flows"] == "host0->gpu0, gpu0->gpu1"
     lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
-    assert len(lines) == sum(len(row["samples"]) for row in saved["rows"]) == 4 * 5
+    assert len(lines) == sum(len(row["samples"]) for row in saved["rows"]) == 3 * 5
 
 
 def test_queries_are_shown_by_method_and_batch() -> None:

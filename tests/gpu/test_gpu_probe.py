@@ -18,6 +18,7 @@ from lanewise.options.measure_gpu import SWEEP, MeasureGpuOptions
 from lanewise.options.sampling import SamplingRule
 from lanewise.perf.flow import parse_flows
 from lanewise.probes.gpu.probe import GpuProbe
+from lanewise.probes.gpu.schedule import tuned_schedule
 from lanewise.results.observation import Observation
 from lanewise.results.sample import Sample, summarise
 
@@ -81,12 +82,11 @@ def test_flows_at_once_get_the_rates_that_max_min_sharing_gives_them(data: st.Da
 
 
 def test_flows_tuned_by_a_pilot_end_together() -> None:
-    cuda = Cuda(gpus=2, link=50e9, peer=400e9)
-    (makespan,) = [row for row in rows(cuda, "host->gpu0, gpu0->gpu1, gpu1->host") if row.metric == "makespan"]
-    moved = dict(part.rsplit(" ", 2)[:2] for part in makespan.how["moved"].split(", "))
-    times = [float(size) / rate for size, rate in zip(moved.values(), (50e9, 400e9, 50e9), strict=True)]
+    run = Cuda(gpus=2, link=50e9, peer=400e9).prepare([Flow(-1, 0, GIB, 2), Flow(0, 1, GIB, 2), Flow(1, -1, GIB, 2)])
+    schedule = tuned_schedule(run, run.flows, [None] * 3)  # type: ignore[arg-type]
+    times = [copies * GIB / rate for copies, rate in zip(schedule.copies, (50e9, 400e9, 50e9), strict=True)]
     assert max(times) / min(times) < 1.1
-    assert shown(makespan) == pytest.approx(max(times))
+    assert schedule.run(run).makespan == pytest.approx(max(times))  # type: ignore[arg-type]
 
 
 def test_a_flow_with_a_size_moves_that_much_and_those_without_last_as_long() -> None:
@@ -96,7 +96,22 @@ def test_a_flow_with_a_size_moves_that_much_and_those_without_last_as_long() -> 
     assert int(moved["gpu0->gpu1"]) == 8 * GIB
     assert {row.note for row in found} == {""}
     assert int(moved["host0->gpu0"]) / 50e9 == pytest.approx(8 * GIB / 400e9, rel=0.5)
-    assert found[0].scenario == "gpu0->gpu1 8 GiB, host->gpu0"
+    assert found[0].scenario == "gpu0->gpu1 8 GiB, host0->gpu0"
+    assert shown(makespan) == pytest.approx(8 * GIB / 400e9, rel=0.5)
+
+
+def test_only_a_size_that_the_user_gave_has_a_makespan() -> None:
+    # Else it would be of as many copies as the probe chose, which differ from run to run.
+    assert {row.metric for row in rows(Cuda(), "host->gpu0, gpu0->gpu1")} == {"goodput", "total"}
+    assert {row.metric for row in rows(Cuda(), "host->gpu0 1 GiB, gpu0->gpu1")} == {"goodput", "total", "makespan"}
+
+
+@pytest.mark.parametrize("typed", ["host->gpu0", "host0->gpu0"])
+def test_however_the_host_is_typed_its_rows_are_the_same_rows(typed: str) -> None:
+    row = rows(Cuda(), typed)[0]
+    assert (row.scenario, row.flow) == ("host0->gpu0", "host0->gpu0")
+    far = rows(Cuda(), typed, node=1)[0]
+    assert far.scenario == rows(Cuda(), "host:1->gpu0")[0].scenario == "host0:1->gpu0"
 
 
 def test_two_flows_between_the_same_ends_have_a_row_each() -> None:
@@ -172,10 +187,9 @@ def test_a_hold_that_times_out_later_keeps_the_samples_before_it() -> None:
 
 
 def test_where_the_driver_queues_few_copies_samples_get_shorter() -> None:
-    cuda = Cuda(queue=3)
-    found = rows(cuda, "gpu0->gpu1", no_p2p=True)
-    assert values(found) == pytest.approx({"gpu0->gpu1": 30})
-    assert int(found[1].how["moved"].split()[1]) <= 3 * found[0].settings["bytes"]
+    # The stand-in holds more than three copies too long.
+    (found,) = rows(Cuda(queue=3), "gpu0->gpu1", no_p2p=True)
+    assert (shown(found), found.note) == (pytest.approx(30), "")
     assert rows(Cuda(queue=1), "gpu0->gpu1")[0].note == "the copies were held too long"
 
 
@@ -251,6 +265,6 @@ def test_what_cannot_be_measured_is_refused(flows: str, ask: dict[str, object], 
 def test_python_gets_samples_of_typed_flows(monkeypatch: pytest.MonkeyPatch) -> None:
     probe = GpuProbe(Cuda(), Path("/nowhere"))  # type: ignore[arg-type]
     monkeypatch.setattr("lanewise.api.measure.gpu_probe", lambda: probe)
-    run = lanewise.as_measured_run(lanewise.measure_gpu("gpu0->gpu1, host->gpu0"), probe.conditions())
+    run = lanewise.as_measured_run(lanewise.measure_gpu("gpu0->gpu1, host->gpu0"), probe.machine_facts())
     assert values(list(run.rows)) == pytest.approx({"gpu0->gpu1": 400, "host0->gpu0": 50})
-    assert run.machine["CUDA driver"] == "13.0"
+    assert run.machine_facts["CUDA driver"] == "13.0"

@@ -61,7 +61,7 @@ def test_conditions_hold_what_the_machine_says_and_leave_out_the_rest(tmp_path: 
     config[0x60:0x62] = bytes([0x10, 0])
     config[0x68:0x6A] = (0x2 << 12 | 0x1 << 5).to_bytes(2, "little")
     device(tmp_path, "0000:1b:00.0", max_link_speed="32.0 GT/s PCIe\n", max_link_width="16\n", config=bytes(config))
-    said = Gpus(Cuda(gpus=2), tmp_path).conditions()  # type: ignore[arg-type]
+    said = Gpus(Cuda(gpus=2), tmp_path).machine_facts()  # type: ignore[arg-type]
     assert said["CUDA driver"] == "13.0"
     expected = "Stand-in, 0000:1b:00.0, ordinal 0, NUMA node 0, at most Gen5 x16, max payload 256 B, read request 512 B"
     assert said["gpu0"] == expected
@@ -72,7 +72,7 @@ def test_a_capability_list_that_goes_in_circles_ends(tmp_path: Path) -> None:
     config = bytearray(256)
     config[0x34], config[0x40], config[0x41] = 0x40, 0x05, 0x40
     device(tmp_path, "0000:1b:00.0", config=bytes(config))
-    assert Gpus(Cuda(gpus=1), tmp_path).conditions()["gpu0"].endswith("NUMA node 0")
+    assert Gpus(Cuda(gpus=1), tmp_path).machine_facts()["gpu0"].endswith("NUMA node 0")
 
 
 class Nvml:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanewise.probes.gpu.schedule import balanced, common_window
+from lanewise.probes.gpu.schedule import CommonWindow, balanced, common_window
 
 rates = st.floats(1.0, 1e5)
 
@@ -15,10 +15,19 @@ def ends(pace: float, copies: int, start: float = 0.0, before: int = 0) -> list[
     return [start + (i + 1) / pace for i in range(before, copies)]
 
 
+def window_of(end_times: list[list[float]]) -> CommonWindow:
+    return common_window(end_times, [1] * len(end_times))
+
+
+def test_a_timestamp_of_several_copies_counts_them_all() -> None:
+    window = common_window([ends(10.0, 4), ends(5.0, 4)], [8, 2])
+    assert window.copies_per_second == pytest.approx([80, 10])
+
+
 @given(st.lists(st.tuples(rates, st.integers(1, 50)), min_size=1, max_size=6))
 def test_steady_flows_have_their_own_pace_whoever_ends_first(flows: list[tuple[float, int]]) -> None:
-    window = common_window([ends(pace, copies) for pace, copies in flows])
-    assert window.rates == pytest.approx([pace for pace, _ in flows])
+    window = window_of([ends(pace, copies) for pace, copies in flows])
+    assert window.copies_per_second == pytest.approx([pace for pace, _ in flows])
     assert window.seconds == pytest.approx(min(copies / pace for pace, copies in flows))
     assert window.makespan == pytest.approx(max(copies / pace for pace, copies in flows))
 
@@ -31,27 +40,27 @@ def test_what_a_flow_does_after_the_others_have_gone_does_not_count(
     end = (copies + 0.5) / pace
     first = [end * (i + 1) / 8 for i in range(8)]
     second = [*ends(pace, copies), *[end + (0.5 + i) / (pace * faster) for i in range(later)]]
-    window = common_window([first, second])
-    assert window.rates == pytest.approx([8 / end, pace])
-    assert window.complete
+    window = window_of([first, second])
+    assert window.copies_per_second == pytest.approx([8 / end, pace])
+    assert window.every_flow_copied
 
 
 def test_a_copy_that_outlasts_the_window_is_told() -> None:
-    window = common_window([[1.0, 2.0], [5.0, 10.0]])
-    assert not (window.complete)
+    window = window_of([[1.0, 2.0], [5.0, 10.0]])
+    assert not (window.every_flow_copied)
     assert not (window.in_turns)
-    assert window.rates[1] == pytest.approx(1 / 5)
+    assert window.copies_per_second[1] == pytest.approx(1 / 5)
 
 
 @given(rates, st.lists(st.integers(2, 20), min_size=2, max_size=5))
 def test_flows_that_take_turns_add_up_to_what_was_moved(pace: float, copies: list[int]) -> None:
     # One engine for all: it serves each flow's whole queue before the next one's.
     before = [sum(copies[:i]) for i in range(len(copies))]
-    window = common_window([ends(pace, count, at / pace) for at, count in zip(before, copies, strict=True)])
+    window = window_of([ends(pace, count, at / pace) for at, count in zip(before, copies, strict=True)])
     assert window.in_turns
     assert window.seconds == window.makespan
-    assert sum(window.rates) == pytest.approx(pace)
-    assert window.rates == pytest.approx([pace * count / sum(copies) for count in copies])
+    assert sum(window.copies_per_second) == pytest.approx(pace)
+    assert window.copies_per_second == pytest.approx([pace * count / sum(copies) for count in copies])
 
 
 @given(st.lists(rates, min_size=1, max_size=8), st.floats(1e-3, 1.0))

@@ -141,7 +141,7 @@ def test_the_command_writes_run_and_samples_that_read_back_the_same(tmp_path):
     assert [row["scenario"] for row in shown][:2] == ["memory copy", "memory latency"]
     saved = lanewise.load_run(tmp_path / "r.json")
     assert saved.rows == lanewise.read_results(tmp_path / "s.jsonl").observations
-    assert "last-level cache" in saved.machine
+    assert "last-level cache" in saved.machine_facts
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, Union
 
-from lanewise.results.codec import DERIVED, SCHEMA, hints
+from lanewise.results.codec import DERIVED, SCHEMA, hints, key_of
 from lanewise.results.observation import Observation
 from lanewise.results.run import Run
 
@@ -39,7 +39,7 @@ def _define(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     if name not in definitions:
         definitions[name] = {}
         kinds = hints(kind)
-        properties = {item.name: _describe(kinds[item.name], definitions) for item in fields(kind)}
+        properties = {key_of(item): _describe(kinds[item.name], definitions) for item in fields(kind)}
         if kind is Observation:
             properties |= {
                 name: {"type": "string" if name == "unit" else ["number", "null"], "description": text}
@@ -49,7 +49,7 @@ def _define(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             "type": "object",
             "description": " ".join((kind.__doc__ or "").split()),
             "properties": properties,
-            "required": [i.name for i in fields(kind) if i.default is MISSING and i.default_factory is MISSING],
+            "required": [key_of(i) for i in fields(kind) if i.default is MISSING and i.default_factory is MISSING],
         }
     return {"$ref": f"#/$defs/{name}"}
 

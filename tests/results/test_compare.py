@@ -121,7 +121,7 @@ def cell(*samples: float, **more: object) -> Observation:
 
 
 def measured(*rows: Observation, **machine: str) -> Run:
-    return Run((), "", "", machine=machine, rows=rows)
+    return Run((), "", "", machine_facts=machine, rows=rows)
 
 
 def only(left: Observation, right: Observation) -> RowPair:

@@ -70,7 +70,7 @@ def measure_network(address: str | None = None, **options: Any) -> Iterator[Samp
 
 
 def host_probe() -> HostProbe:
-    """The probe of this machine's memory: its conditions, its samples; MissingDependency on any system but Linux."""
+    """The probe of this machine's memory: its samples, its facts; MissingDependency on any system but Linux."""
     from lanewise.probes.machine import needs_linux
 
     needs_linux("memory")
@@ -80,7 +80,7 @@ def host_probe() -> HostProbe:
 
 
 def gpu_probe() -> GpuProbe:
-    """The probe over this machine's CUDA driver: its conditions, its measurements for options, its samples."""
+    """The probe over this machine's CUDA driver: its samples, its facts of the machine."""
     from lanewise.probes.gpu.probe import open_gpus
 
     return open_gpus()

@@ -1,4 +1,4 @@
-"""This machine, for the record."""
+"""What a run records of its making: this machine, the time, the version, the command; and what is installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import platform
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lanewise.probes.machine import text
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lanewise.installed import Dependency
-    from lanewise.results.run import Run
+    from lanewise.results.observation import Observation
+    from lanewise.results.run import Run, StudyRun
+    from lanewise.results.service_result import ServiceResult
 
 
 def doctor() -> tuple[Dependency, ...]:
@@ -98,10 +100,17 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def new_run(conditions: Mapping[str, str] | None = None, **results: Any) -> Run:
-    """A run of these results (fields of Run), made now, by this command on this machine under these conditions."""
+def new_run(
+    *,
+    studies: tuple[StudyRun, ...] = (),
+    services: tuple[ServiceResult, ...] = (),
+    rows: tuple[Observation, ...] = (),
+    machine_facts: Mapping[str, str] | None = None,
+) -> Run:
+    """A run of these results, made now, by this command on this machine; `machine_facts` go with those of `machine`."""
     from lanewise.results.run import Run
 
-    command = " ".join(["lanewise", *sys.argv[1:]])
-    values = {"studies": (), "machine": {**machine(), **(conditions or {})}, **results}
-    return Run(created=now(), version=version(), command=command, **values)
+    return Run(
+        studies, created=now(), version=version(), command=" ".join(["lanewise", *sys.argv[1:]]),
+        machine_facts={**machine(), **(machine_facts or {})}, services=services, rows=rows,
+    )  # fmt: skip

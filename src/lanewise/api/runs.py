@@ -26,15 +26,15 @@ def as_run(services: Sequence[ServiceResult]) -> Run:
 
 
 def as_measured_run(
-    samples: Iterable[Sample], conditions: Mapping[str, str] | None = None, rows: Iterable[Observation] = ()
+    samples: Iterable[Sample], machine_facts: Mapping[str, str] | None = None, rows: Iterable[Observation] = ()
 ) -> Run:
-    """Samples as a run of measured rows, with the conditions they were measured under beside what this machine is.
+    """Samples as a run of measured rows; a probe's `machine_facts` (driver, GPUs) go with what this machine is.
 
     `rows` follow, such as what was predicted of them.
     """
     from lanewise.results.sample import summarise
 
-    return new_run(conditions, rows=(*summarise(samples), *rows))
+    return new_run(rows=(*summarise(samples), *rows), machine_facts=machine_facts)
 
 
 def save_run(run: Run, path: str | Path) -> None:

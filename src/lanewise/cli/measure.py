@@ -36,7 +36,7 @@ def host(options: MeasureHostOptions, record_options: RecordOptions, json: Json 
     from lanewise.api.measure import host_probe
 
     probe = host_probe()
-    recorder.record(probe.run(options), record_options, json, probe.conditions())
+    recorder.record(probe.run(options), record_options, json, probe.machine_facts())
 
 
 @app.command(cls=Command, short_help="Copies between hosts and GPUs, peers, latency; any flows at once.")
@@ -63,7 +63,7 @@ def gpu(
     probe = gpu_probe()
     if skipped := probe.skipped_cases(options):
         terminal.note(f"skipped, for want of a second GPU: {', '.join(skipped)}")
-    recorder.record(probe.run(options), record_options, json, probe.conditions())
+    recorder.record(probe.run(options), record_options, json, probe.machine_facts())
     return None
 
 

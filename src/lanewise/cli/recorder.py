@@ -1,4 +1,4 @@
-"""Records the samples of every measuring verb: writes each one, shows progress, writes the run, prints a table."""
+"""Records the samples of every measuring verb: shows progress, writes samples and run where asked, prints a table."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def record(
     samples: Iterator[Sample],
     options: RecordOptions,
     json: str | None,
-    machine: Mapping[str, str] | None = None,
+    machine_facts: Mapping[str, str] | None = None,
 ) -> None:
-    """Take all samples, write each to its file, then write the run and print its rows.
+    """Take all samples, write each with --samples, then write the run with -o and print its rows.
 
     A Ctrl-C, or an error of the probe or of a file, does the same with the samples up to then and is raised afterwards.
     CannotMeasure where no row at all has a value.
@@ -33,7 +33,7 @@ def record(
 
     recorded: list[Sample] = []
     failure = _collect(samples, recorded, options)
-    run = api.as_measured_run(recorded, machine or {})
+    run = api.as_measured_run(recorded, machine_facts)
     if recorded and options.output is not None:
         try:
             api.save_run(run, options.output)
@@ -51,12 +51,12 @@ def record(
 
 
 def _collect(samples: Iterator[Sample], recorded: list[Sample], options: RecordOptions) -> BaseException | None:
-    """Append each sample to `recorded` and write it to the file; the error or Ctrl-C that ended it early, if any."""
+    """Append each sample to `recorded`, and to the file of --samples; the error or Ctrl-C that ended it, if any."""
     import json
 
     if options.output is not None:
         files.check_writable(options.output)
-    lines = files.Lines(options.samples) if options.samples is not None else None
+    lines = files.Lines(options.samples_file) if options.samples_file is not None else None
     if terminal.overwrites():
         terminal.status("preparing")
     try:

@@ -31,5 +31,5 @@ class RecordOptions(Options):
 
     output: Path | None = option(None, "Write the run, for check, report and compare.", "-o --output",
                                  metavar="RUN.json")  # fmt: skip
-    samples: Path | None = option(None, "Write each sample as it is taken, one JSON object a line.",
-                                  metavar="FILE.jsonl")  # fmt: skip
+    samples_file: Path | None = option(None, "Write each sample as it is taken, one JSON object a line.", "--samples",
+                                       metavar="FILE.jsonl")  # fmt: skip

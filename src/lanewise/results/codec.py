@@ -10,7 +10,7 @@ import math
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Any, TypeVar, Union, cast
@@ -101,7 +101,7 @@ def _encode_dataclass(value: Any, path: str) -> dict[str, object]:
         if isinstance(plain, float) and not math.isfinite(plain) and _nullable(kinds[item.name]):
             lost.append(f"{item.name} was {plain}")
             plain = None
-        out[item.name] = encode(plain, f"{path}.{item.name}")
+        out[key_of(item)] = encode(plain, f"{path}.{key_of(item)}")
     if lost and "note" in out:
         out["note"] = "; ".join([*filter(None, [str(out["note"])]), *lost])
     if isinstance(value, Observation):
@@ -167,10 +167,11 @@ def _decode_dataclass(kind: Any, data: Any, path: str, file: str) -> Any:
     _expect(isinstance(data, dict), "an object", data, path, file)
     kinds, values = hints(kind), {}
     for item in fields(kind):
-        if item.name in data:
-            values[item.name] = _decode(kinds[item.name], data[item.name], f"{path}.{item.name}", file)
+        key = key_of(item)
+        if key in data:
+            values[item.name] = _decode(kinds[item.name], data[key], f"{path}.{key}", file)
         elif item.default is MISSING and item.default_factory is MISSING:
-            raise FormatError(f"{path} lacks '{item.name}'", location=Location(file), hint=_RERUN)
+            raise FormatError(f"{path} lacks '{key}'", location=Location(file), hint=_RERUN)
     try:
         return kind(**values)
     except InputError as error:
@@ -181,6 +182,11 @@ def _expect(fine: bool, expected: str, data: object, path: str, file: str) -> No
     if not fine:
         text = json.dumps(data)[:40]
         raise FormatError(f"{path} should be {expected}, not {text}", location=Location(file), hint=_RERUN)
+
+
+def key_of(item: Field[Any]) -> str:
+    """The key of a dataclass's field in the file: its name, where its metadata states no other `key`."""
+    return str(item.metadata.get("key", item.name))
 
 
 @cache

@@ -139,11 +139,11 @@ def compare(
 
 
 def compare_runs(left: Run, right: Run, names: tuple[str, str] = ("left", "right")) -> Comparison:
-    """Two runs laid side by side; only rows of one source are matched, `conditions` are those that differ."""
+    """Two runs side by side; only rows of one source are matched, `conditions` are the machine facts that differ."""
     sources = [source for source in Source if source is not Source.PUBLISHED]
     parts = [compare(rows_of(left, source), rows_of(right, source), names) for source in sources]
-    keys = dict.fromkeys([*left.machine, *right.machine])
-    sides = ((key, left.machine.get(key, ""), right.machine.get(key, "")) for key in keys)
+    keys = dict.fromkeys([*left.machine_facts, *right.machine_facts])
+    sides = ((key, left.machine_facts.get(key, ""), right.machine_facts.get(key, "")) for key in keys)
     return Comparison(
         *names,
         pairs=tuple(pair for part in parts for pair in part.pairs),

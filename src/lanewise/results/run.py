@@ -1,4 +1,4 @@
-"""What one run of studies holds: plain data that can be saved, loaded, rendered and compared."""
+"""What a run holds (studies, services, measured rows): plain data to be saved, loaded, rendered and compared."""
 
 from __future__ import annotations
 
@@ -116,13 +116,14 @@ class StudyRun:
 class Run:
     """All studies, services and measured rows of one command, with when, where and with which version it ran.
 
-    `rows` are measured outside any study; `machine` holds what they were measured on and under which conditions.
+    `rows` belong to no study: measured ones, and what load tests predicted or extrapolated. `machine_facts` (`machine`
+    in the file) are what the command ran on: kernel, CPU, driver, GPUs.
     """
 
     studies: tuple[StudyRun, ...]
     created: str
     version: str
     command: str = ""
-    machine: Mapping[str, str] = field(default_factory=dict)
+    machine_facts: Mapping[str, str] = field(default_factory=dict, metadata={"key": "machine"})
     services: tuple[ServiceResult, ...] = ()
     rows: tuple[Observation, ...] = ()

@@ -43,17 +43,16 @@ class GpuCase:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Flows measured together, for every case that has exactly these flows; `batch` is the queries of a batch.
+    """Flows measured together; `batch` is the queries of a batch.
 
-    `makespan`: the time until the last flow has ended is measured as well, as of flows that a user typed.
+    `scenarios` are the names of all cases that have exactly these flows, or the text of flows that a user typed.
     """
 
-    case_names: tuple[str, ...]
+    scenarios: tuple[str, ...]
     flows: tuple[Flow, ...]
     technique: str = COPIES
     method: str = ""
     batch: int = 0
-    makespan: bool = False
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -61,18 +60,20 @@ class Measurement:
         return (self.technique, frozenset(self.flows), self.method, self.batch)
 
     def sample(
-        self, metric: str, value: float | None, unit: str, how: Mapping[str, str], note: str = "",
+        self, metric: str, value: float | None, *, display_unit: str, how: Mapping[str, str], note: str = "",
         settings: Mapping[str, int] | None = None, flow: Flow | None = None,
     ) -> Sample:  # fmt: skip
-        """A sample of one flow, or of all together, under the name of the first case."""
+        """A sample (`value` in SI) of one flow, or of all together, in the first scenario."""
         flows = self.flows if flow is None else (flow,)
-        name, paths = ", ".join(f.name for f in flows), ", ".join(dict.fromkeys(map(path_kind, flows)))
-        how = {**concurrent_flows(self.flows), **how}
-        return Sample(self.case_names[0], name, metric, value, unit, settings or {}, how, paths, note)
+        return Sample(
+            scenario=self.scenarios[0], flow=", ".join(flow.name for flow in flows), metric=metric, value=value,
+            display_unit=display_unit, settings=settings or {}, how={**concurrent_flows(self.flows), **how},
+            path=", ".join(dict.fromkeys(map(path_kind, flows))), note=note,
+        )  # fmt: skip
 
-    def for_every_case(self, samples: Sequence[Sample]) -> Iterator[Sample]:
-        """The samples under the name of each case."""
-        return (replace(sample, scenario=name) for name in self.case_names for sample in samples)
+    def in_every_scenario(self, samples: Sequence[Sample]) -> Iterator[Sample]:
+        """The samples once for each scenario."""
+        return (replace(sample, scenario=name) for name in self.scenarios for sample in samples)
 
 
 NVBANDWIDTH = "nvbandwidth"
@@ -169,8 +170,8 @@ def measurements(cases: Iterable[GpuCase], gpus: Sequence[str], p2p: bool = True
     for case in cases:
         for measurement in _measurements(case, gpus, p2p):
             same = by_key.get(measurement.key)
-            names = (*same.case_names, case.name) if same else (case.name,)
-            by_key[measurement.key] = replace(same or measurement, case_names=names)
+            scenarios = (*same.scenarios, case.name) if same else (case.name,)
+            by_key[measurement.key] = replace(same or measurement, scenarios=scenarios)
     return list(by_key.values())
 
 

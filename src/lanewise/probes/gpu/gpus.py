@@ -15,6 +15,7 @@ from lanewise.probes.machine import SYS, link, text
 if TYPE_CHECKING:
     from lanewise._native import Cuda, CudaDevice
 
+HOST_ORDINAL = -1  # stands for host memory where CUDA numbers its devices
 _CAPABILITIES, _NEXT, _EXPRESS = 0x34, 1, 0x10  # the PCI configuration space: first capability, next, PCI Express
 
 
@@ -38,11 +39,11 @@ class Gpus:
             raise unknown_name("GPU", name, self._by_name)
         return self._by_name[name]
 
-    def ordinal(self, end: str) -> int:
-        """The driver's number of one end of a flow, -1 for host memory; UnknownName."""
-        return -1 if is_host(end) else self.device(end).ordinal
+    def ordinal_or_host(self, end: str) -> int:
+        """The driver's number of one end of a flow, HOST_ORDINAL for host memory; UnknownName."""
+        return HOST_ORDINAL if is_host(end) else self.device(end).ordinal
 
-    def node(self, flow: Flow) -> int:
+    def host_node(self, flow: Flow) -> int:
         """The NUMA node of a flow's host buffer: the one in its name, else the GPU's own; -1 if neither is known."""
         host, gpu = (flow.src, flow.dst) if is_host(flow.src) else (flow.dst, flow.src)
         if not is_host(host):
@@ -61,7 +62,7 @@ class Gpus:
             if flow.sm and not flow.p2p:
                 return f"{flow.name}: a kernel reaches another GPU's memory only with P2P"
             starter, peer = (flow.dst, flow.src) if flow.read else (flow.src, flow.dst)
-            if flow.p2p and not self.cuda.can_peer(self.ordinal(starter), self.ordinal(peer)):
+            if flow.p2p and not self.cuda.can_peer(self.device(starter).ordinal, self.device(peer).ordinal):
                 return f"{starter} has no peer access to {peer}"
         return ""
 
@@ -71,8 +72,8 @@ class Gpus:
             return ""
         return "not released together: the driver waits for a staged copy's turn while it queues it"
 
-    def conditions(self) -> dict[str, str]:
-        """What a run file's `machine` says of GPUs: driver, GPUs and links; what cannot be read is left out."""
+    def machine_facts(self) -> dict[str, str]:
+        """What a run records of GPUs: driver, GPUs and links; what cannot be read is left out."""
         driver = self.cuda.driver
         facts = {"CUDA driver": f"{driver // 1000}.{driver % 1000 // 10}", "NVIDIA driver": self._nvidia_driver()}
         for name, device in self._by_name.items():

@@ -8,7 +8,7 @@ from contextlib import closing
 
 from lanewise._native import ProbeFailure
 from lanewise.options.measure_gpu import MeasureGpuOptions
-from lanewise.probes.gpu.cases import QUERY, Measurement
+from lanewise.probes.gpu.cases import CHASE, QUERY, Measurement
 from lanewise.probes.gpu.flows import buffer_node, engine
 from lanewise.probes.gpu.gpus import Gpus
 from lanewise.probes.sampling import sample_until
@@ -24,9 +24,9 @@ _ENGINES = {"calls": "copy engine", "batch": "copy engine", "kernel": "SM", "sta
 def latency(measurement: Measurement, gpus: Gpus, options: MeasureGpuOptions) -> Iterator[Sample]:
     """Seconds of one read in a chain of them by the destination GPU, or of one small copy in a row on a stream."""
     (flow,) = measurement.flows
-    src, dst, node = gpus.ordinal(flow.src), gpus.ordinal(flow.dst), gpus.node(flow)
-    is_chase = measurement.technique == "pointer chase"
-    metric, unit, by = ("chase_latency", "ns", "SM") if is_chase else ("latency", "us", engine(flow))
+    src, dst, node = gpus.ordinal_or_host(flow.src), gpus.ordinal_or_host(flow.dst), gpus.host_node(flow)
+    is_chase = measurement.technique == CHASE
+    metric, display_unit, by = ("chase_latency", "ns", "SM") if is_chase else ("latency", "us", engine(flow))
     telemetry = gpus.telemetry(measurement.flows)
 
     def seconds() -> float:
@@ -35,7 +35,9 @@ def latency(measurement: Measurement, gpus: Gpus, options: MeasureGpuOptions) ->
         return gpus.cuda.launch(src, dst, flow.p2p, LAUNCHES, node)
 
     def sample(value: float | None, note: str) -> Sample:
-        return measurement.sample(metric, value, unit, {"engine": by, **telemetry.how()}, note)
+        return measurement.sample(
+            metric, value, display_unit=display_unit, how={"engine": by, **telemetry.how()}, note=note
+        )
 
     def measure() -> Iterator[Sample]:
         with telemetry.recording():
@@ -61,20 +63,29 @@ def queries(
     batch, settings = measurement.batch, {"bytes": QUERY, "batch": measurement.batch}
     by = {"engine": _ENGINES[measurement.method]}
     # staged: a batch waits for an earlier timestamp
-    batches_each = 1 if measurement.method == "staged" else max(1, INTERVAL // batch)
-    timestamps = max(1, max(16, 512 // batch) // batches_each)
-    size = timestamps * batches_each * batch * QUERY
+    batches_per_timestamp = 1 if measurement.method == "staged" else max(1, INTERVAL // batch)
+    timestamp_count = max(1, max(16, 512 // batch) // batches_per_timestamp)
+    size = timestamp_count * batches_per_timestamp * batch * QUERY
     compared = [sample for sample in large_copies if sample.flow == flow.name]
     largest = max((sample.settings["bytes"] for sample in compared), default=0)
     large = [sample.value for sample in compared if sample.value and sample.settings["bytes"] == largest]
+
+    def unmeasured(error: ProbeFailure) -> Sample:
+        return measurement.sample("goodput", None, display_unit="GB/s", how=by, note=error.args[0], settings=settings)
+
     try:
         prepared = gpus.cuda.prepare_queries(
-            gpus.ordinal(flow.dst), gpus.node(flow), measurement.method, bytes=QUERY, batch=batch, batches=timestamps
+            device=gpus.device(flow.dst).ordinal,
+            node=gpus.host_node(flow),
+            method=measurement.method,
+            bytes=QUERY,
+            batch=batch,
+            batches=timestamp_count,
         )
     except ProbeFailure as error:
         if measurement.method != "batch":
             raise
-        yield measurement.sample("goodput", None, "GB/s", by, error.args[0], settings)  # too old a driver for that one
+        yield unmeasured(error)  # too old a driver for that one
         return
     with closing(prepared) as run:
         telemetry = gpus.telemetry(measurement.flows)
@@ -83,16 +94,16 @@ def queries(
             with telemetry.recording():
                 rate = size / run.run()[0].timestamps[-1]
             how = {**by, "NUMA node": node, **telemetry.how(), "data": "verified"}
-            yield measurement.sample("goodput", rate, "GB/s", how, note, settings)
+            yield measurement.sample("goodput", rate, display_unit="GB/s", how=how, note=note, settings=settings)
             if large:
                 share, of = rate / statistics.median(large), f"of copies of {largest:,} B"
-                yield measurement.sample("share", share, "%", how, of, settings)
+                yield measurement.sample("share", share, display_unit="%", how=how, note=of, settings=settings)
 
         try:
-            run.resize([timestamps], [batches_each])
-            node, note = buffer_node(run.pages()[0], gpus.node(flow))
+            run.resize([timestamp_count], [batches_per_timestamp])
+            node, note = buffer_node(run.pages()[0], gpus.host_node(flow))
             run.verify()
             run.run()  # warms up
             yield from sample_until(options.rule, "goodput", measure)
         except ProbeFailure as error:
-            yield measurement.sample("goodput", None, "GB/s", by, error.args[0], settings)
+            yield unmeasured(error)

@@ -42,9 +42,9 @@ class GpuProbe:
     def __init__(self, cuda: Cuda, sys: Path = SYS) -> None:
         self.gpus = Gpus(cuda, sys)
 
-    def conditions(self) -> dict[str, str]:
-        """Driver, GPUs and links, for a run's `machine`."""
-        return self.gpus.conditions()
+    def machine_facts(self) -> dict[str, str]:
+        """Driver, GPUs and links, for a run's record of the machine."""
+        return self.gpus.machine_facts()
 
     def run(self, options: MeasureGpuOptions) -> Iterator[Sample]:
         """Each sample as soon as it is taken; closing the iterator frees buffers and streams."""
@@ -73,24 +73,28 @@ class GpuProbe:
         selected = cases.select_cases(options.case_names or default)
         if any(case.technique == cases.QUERIES for case in selected):
             selected = cases.select_cases([*(case.name for case in selected), _LARGE_COPY])
-        measurements = cases.measurements(selected, gpus, not options.no_p2p)
+        p2p = not options.no_p2p
+        measurements = [
+            replace(measurement, flows=self._measured_flows(measurement.flows, options))
+            for measurement in cases.measurements(selected, gpus, p2p)
+        ]
         if options.flows:
-            flows = parse_flows(options.flows, not options.no_p2p)
-            measurements.insert(0, Measurement((typed_text(flows),), flows, makespan=not options.copy_sizes))
+            flows = self._measured_flows(parse_flows(options.flows, p2p), options)
+            measurements.insert(0, Measurement((typed_text(flows),), flows))
         if not measurements:
             cause = f"{', '.join(case.name for case in selected)}: no two GPUs among {', '.join(gpus)}"
             raise CannotMeasure(cause, hint="name cases of one GPU: lanewise measure gpu --list")
-        return [replace(m, flows=tuple(self._flow(flow, options) for flow in m.flows)) for m in measurements]
+        return measurements
 
     def skipped_cases(self, options: MeasureGpuOptions) -> list[str]:
         """Selected cases without a measurement, for want of a second GPU."""
-        names = {name for measurement in self.measurements(options) for name in measurement.case_names}
+        names = {name for measurement in self.measurements(options) for name in measurement.scenarios}
         return [case.name for case in cases.select_cases(options.case_names) if case.name not in names]
 
-    def _flow(self, flow: Flow, options: MeasureGpuOptions) -> Flow:
-        measured = measured_flow(flow, options.node, sweep=bool(options.copy_sizes))
-        for end in (measured.src, measured.dst):
-            self.gpus.ordinal(end)  # UnknownName
+    def _measured_flows(self, flows: Sequence[Flow], options: MeasureGpuOptions) -> tuple[Flow, ...]:
+        measured = tuple(measured_flow(flow, options.node, sweep=bool(options.copy_sizes)) for flow in flows)
+        for end in (end for flow in measured for end in (flow.src, flow.dst)):
+            self.gpus.ordinal_or_host(end)  # UnknownName
         return measured
 
     def _check_memory(self, measurements: Sequence[Measurement], options: MeasureGpuOptions) -> None:
@@ -100,17 +104,17 @@ class GpuProbe:
                 free = self.gpus.device(gpu).free
                 if size > free:
                     needed, available = (units.show(amount, "GiB", 3) for amount in (size, free))
-                    cause = f"{measurement.case_names[0]} needs {needed} of {gpu}'s memory, and {available} are free"
+                    cause = f"{measurement.scenarios[0]} needs {needed} of {gpu}'s memory, and {available} are free"
                     raise CannotMeasure(cause, hint="ask for smaller copies (--bytes), or free memory of that GPU")
 
 
 def _needs(measurement: Measurement, options: MeasureGpuOptions) -> Counter[str]:
     """Bytes of the buffers on each GPU."""
-    from lanewise.probes.gpu.copies import copy_size
+    from lanewise.probes.gpu.copies import copy_plan
 
     needs: Counter[str] = Counter()
     for flow in measurement.flows:
-        size = max(options.copy_sizes) if options.copy_sizes else copy_size(flow, options)[0]
+        size = max(options.copy_sizes) if options.copy_sizes else copy_plan(flow, options).copy_bytes
         size = {cases.COPIES: size, cases.QUERIES: measurement.batch * cases.QUERY}.get(measurement.technique, 0)
         for gpu in (end for end in (flow.src, flow.dst) if not is_host(end)):
             needs[gpu] += size

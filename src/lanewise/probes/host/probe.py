@@ -42,8 +42,8 @@ class HostProbe:
     def __init__(self, layout: HostLayout | None = None) -> None:
         self.layout = layout if layout is not None else read_layout()
 
-    def conditions(self) -> dict[str, str]:
-        """Cores by NUMA node and the last-level cache, for a run's `machine`."""
+    def machine_facts(self) -> dict[str, str]:
+        """Cores by NUMA node and the last-level cache, for a run's record of the machine."""
         cores = ", ".join(f"{node}: {len(cores)}" for node, cores in sorted(self.layout.cores.items()))
         cache = UNKNOWN if self.layout.cache is None else f"{self.layout.cache >> 20} MiB"
         return {"cores by NUMA node": cores, "last-level cache": cache}
