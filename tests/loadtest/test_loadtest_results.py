@@ -162,7 +162,7 @@ issue lag  p99 100 us
 predicted  735 queries/s, +5.0 % off
 Offline    1,000 samples/s
 limit      the engine: a batch of 2.0 takes 1 ms; 70 % of the Offline rate, the bound leaves the rest
-tested     engine synthetic; devices cpu, cpu; weights none; sample bytes 1000
+system     engine synthetic; devices cpu, cpu; weights none; sample bytes 1,000
 
 run        target/s  seconds  seed  verdict      p99         late
 offline       1,000      8.0     1               12 ms         12
@@ -229,7 +229,7 @@ audit      payload FAILED: 1 of 9 samples arrived changed: 3
 completed  100 in 2.0 s, 50/s
 latency    p50 2 ms, p99 12 ms, p99.9 14.4 ms, max 20 ms
 issue lag  p50 10 us, p99 100 us
-tested     engine synthetic; devices cpu, cpu; weights none; sample bytes 1000
+system     engine synthetic; devices cpu, cpu; weights none; sample bytes 1,000
 
 of this run, batches of 2.0 on average
 stage  p50     p99    max

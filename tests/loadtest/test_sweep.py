@@ -281,6 +281,18 @@ def test_a_sweep_runs_tells_what_failed_writes_everything_and_goes_on(
     assert "loading" not in second.err.split("point 2")[0]  # the finished point was not opened again
 
 
+def test_a_sweep_without_any_rate_ends_with_exit_code_1_and_draws_nothing(
+    loadgen, tmp_path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = ["loadtest", "sweep", "--engine", "synthetic", "--service", "1 ms", "--paths", "gpu97; gpu98"]
+    assert verbs.run([*asked, "--results", "kept", "--chart", "c.svg"]) == 1
+    shown = capsys.readouterr()
+    assert "gpu98" in shown.out
+    assert "c.svg not written: no point has a rate" in shown.err
+    assert not (tmp_path / "c.svg").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -105,8 +105,8 @@ def selftest(options: SelftestOptions, json: Json = None) -> None:
 def sweep(options: SweepOptions, json: Json = None) -> None:
     """Find the peak at each point of a sweep and compare the points.
 
-    A point that cannot be measured is a row with its reason. Ctrl-C keeps the finished points; to resume, repeat the
-    command with the same --results.
+    A point that cannot be measured is a row with its reason; exit code 1 if no point has a rate. Ctrl-C keeps the
+    finished points; to resume, repeat the command with the same --results.
     """
     from lanewise import api
 
@@ -118,6 +118,8 @@ def sweep(options: SweepOptions, json: Json = None) -> None:
         terminal.done()
         if results:
             _write_sweep(options, results, json)
+    if all(result.reason for result in results):
+        raise typer.Exit(1)
 
 
 @app.command(cls=Command, short_help="Compute the data rate of a training from its log.")
@@ -170,6 +172,8 @@ def _write_sweep(options: SweepOptions, results: list[SweepResult], json: str | 
     if options.output is not None:
         api.save_run(api.as_sweep_run(options, results), options.output)
     _show("sweep", data, json, render_sweep)
-    if options.chart is not None:
+    if options.chart is not None and all(result.reason for result in results):
+        terminal.note(f"{options.chart} not written: no point has a rate")
+    elif options.chart is not None:
         files.write_file(options.chart, as_chart(data))
         terminal.note(f"wrote {options.chart}")

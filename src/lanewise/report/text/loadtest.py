@@ -36,15 +36,18 @@ def _peak(data: Mapping[str, Any], screen: Screen) -> str:
         residual = f", {data['residual_pct']:+.1f} % off" if data["residual_pct"] is not None else ""
         facts.append(("predicted", f"{data['predicted']:,.0f} queries/s{residual}"))
     facts += [("Offline", f"{data['offline']:,.0f} samples/s"), ("limit", data["limit"]),
-              ("tested", tested(data["about"]))]  # fmt: skip
+              ("system", system_facts(data["about"]))]  # fmt: skip
     text = screen.facts(facts, 0, 10)
     failure = screen.wrap(f"no rate was VALID with {bound}: {data.get('reason', '')}", 2)
     return text if data["valid"] else f"{failure}\n{text}"
 
 
-def tested(about: Mapping[str, object]) -> str:
-    """What ran, in one line."""
-    return "; ".join(f"{name} {value}" for name, value in about.items() if value not in ("", None))
+def system_facts(about: Mapping[str, object]) -> str:
+    """The system under test in one line: engine, model, dataset, batches; what is empty is left out."""
+    facts = {name.replace("_", " "): value for name, value in about.items() if value not in ("", None, [], ())}
+    return "; ".join(
+        f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}" for name, value in facts.items()
+    )
 
 
 def percentiles(values: Mapping[str, float]) -> str:
@@ -170,7 +173,7 @@ def _answer(data: Mapping[str, Any], screen: Screen) -> str:
         ("completed", f"{data['queries']:,} in {data['seconds']:.1f} s, {data['qps']:,.0f}/s"),
         ("latency", percentiles(data["latency"])),
         ("issue lag", percentiles(data["lag"])),
-        ("tested", tested(data["about"])),
+        ("system", system_facts(data["about"])),
     ]
     head = screen.wrap(f"{data['scenario']}{target}{bound}: {data['verdict']}", 2)
     return f"{head}\n{screen.facts(facts, 0, 10)}"
