@@ -15,9 +15,9 @@ for gpu in ("gpu2", "gpu3"):
 def feed(system: object, owner: dict[str, str]) -> float:
     """The slowest GPU's rate when every GPU is fed by its own host."""
     found = lanewise.predict(system, ", ".join(f"{host}->{gpu}" for gpu, host in owner.items()))
-    for flow in found.flows:
+    for flow in found.rates:
         print(f"  {flow.flow.name:12} {flow.rate / 1e9:6.2f} GB/s   {flow.limit}")
-    return min(flow.rate for flow in found.flows)
+    return min(flow.rate for flow in found.rates)
 
 
 print("four GPUs at host0")

@@ -19,7 +19,7 @@ for title, flows in asked.items():
     ratios[title] = found[1].total / found[0].total
     print(f"{title:24}" + "".join(f"{one.total / 1e9:20.2f}" for one in found) + f"   x{ratios[title]:.2f}")
     for name, one in zip(hosts, found, strict=True):
-        print(f"    {name}: {one.flows[0].limit}")
+        print(f"    {name}: {one.rates[0].limit}")
 
 assert ratios["host to device"] > 1.5
 assert 0.95 < ratios["GPU to GPU, both ways"] < 1.05

@@ -21,9 +21,9 @@ flows = [*peers, *feeds]
 found = lanewise.predict(system, ", ".join(flows))
 
 print(f"{len(flows)} flows, {found.total / 1e9:.1f} GB/s together")
-for limit, count in Counter(flow.limit for flow in found.flows).most_common():
-    rates = sorted(flow.rate / 1e9 for flow in found.flows if flow.limit == limit)
+for limit, count in Counter(flow.limit for flow in found.rates).most_common():
+    rates = sorted(flow.rate / 1e9 for flow in found.rates if flow.limit == limit)
     print(f"  {count:2d} flows are held by {limit}: {rates[0]:.2f} to {rates[-1]:.2f} GB/s each")
 
-assert len(found.flows) == 56
-assert all(use <= 1 + 1e-9 for use in found.use.values()), "something carries more than it can"
+assert len(found.rates) == 56
+assert all(use <= 1 + 1e-9 for use in found.utilization.values()), "something carries more than it can"

@@ -51,7 +51,7 @@ def rows() -> Iterator[Observation]:
     for scenario, text, p2p in COPIES:
         found = predict(system, parse_flows(text, p2p))
         how = {"flows": text, "p2p": "on" if p2p else "off"}
-        for flow in found.flows:
+        for flow in found.rates:
             low, high = (None, None) if flow.low == flow.high else (flow.low, flow.high)
             yield Observation(
                 scenario, flow.flow.name, "goodput", flow.rate, "GB/s", Source.PREDICTED, system=system.name,
@@ -64,7 +64,7 @@ def rows() -> Iterator[Observation]:
             system=system.name, basis=Basis(small.basis), limit=small.limit, rests_on=small.rests_on, note=small.note,
             how={"flows": "gpu0->gpu1", "p2p": "on" if p2p else "off"},
         )  # fmt: skip
-    yield from queries(predict(system, parse_flows("host0->gpu0")).flows[0].rate, system.name)
+    yield from queries(predict(system, parse_flows("host0->gpu0")).rates[0].rate, system.name)
 
 
 def queries(rate: float, system: str) -> Iterator[Observation]:

@@ -100,7 +100,7 @@ def rows(
     found = []
     for number, text in enumerate(scenarios):
         flows = parse_flows(text, p2p)
-        for flow, rate in zip(flows, predict(system, flows).flows, strict=True):
+        for flow, rate in zip(flows, predict(system, flows).rates, strict=True):
             value = rate.rate / 1e9 * (1 + error * (-1) ** number)
             words = {"flows": text, "engine": "copy engine", "p2p": "on" if p2p else "off", **(how or {})}
             found.append(
@@ -154,4 +154,4 @@ def p2p_text(system: System, apart: frozenset[frozenset[str]] = frozenset()) -> 
 def _cell(system: System, a: str, b: str, p2p: bool) -> float:
     if a == b:
         return 1290.0
-    return predict(system, parse_flows(f"{a}->{b}", p2p)).flows[0].rate / 1e9
+    return predict(system, parse_flows(f"{a}->{b}", p2p)).rates[0].rate / 1e9

@@ -13,10 +13,10 @@ from made_machines import HOST_COPIES
 from lanewise import api
 from lanewise.checking import changes
 from lanewise.checking.checkup import Checkup, check
-from lanewise.checking.expectation import ExpectationModel
+from lanewise.checking.expectation import TOLERANCES, ExpectationModel
 from lanewise.checking.machine_causes import MachineState
-from lanewise.checking.verdict import TOLERANCES, Verdict
-from lanewise.results.conditions import Conditions, Throttle
+from lanewise.checking.verdict import Verdict
+from lanewise.results.conditions import MachineConditions, Throttle
 from lanewise.results.observation import Observation, Source
 from lanewise.topology.model import System
 
@@ -46,14 +46,16 @@ def first_cause(found: Checkup) -> tuple[str, ...]:
 
 def test_throttling_is_named_where_the_driver_says_so(system: System):
     rows = made.rows(system, HOST_COPIES)
-    states = Conditions(throttles=(Throttle("gpu0", ("hw_thermal_slowdown",), "nvml"), Throttle("gpu1", ("idle",), "")))
+    states = MachineConditions(
+        throttles=(Throttle("gpu0", ("hw_thermal_slowdown",), "nvml"), Throttle("gpu1", ("idle",), ""))
+    )
     found = checked(system, [scaled(rows[0], 0.85), *rows[1:]], MachineState(conditions=states))
     assert first_cause(found) == ("throttling", "gpu0")
     assert found.findings[0].step.startswith("nvidia-smi -q -d PERFORMANCE")
 
 
 def test_clocks_held_down_on_a_fine_machine_are_no_finding(system: System):
-    states = Conditions(throttles=(Throttle("gpu0", ("sw_power_cap",), "nvml"),))
+    states = MachineConditions(throttles=(Throttle("gpu0", ("sw_power_cap",), "nvml"),))
     assert checked(system, made.rows(system, HOST_COPIES), MachineState(conditions=states)).findings == ()
 
 
@@ -82,16 +84,16 @@ def test_bits_taken_for_bytes_and_sums_taken_for_one_are_suspected(system: Syste
     row = made.rows(system, ["host0->gpu0"])[0]
     for factor, word in ((8, "bits"), (2, "sum")):
         found = checked(system, [scaled(row, factor)])
-        assert found.rows[0].verdict is Verdict.FAST
+        assert found.results[0].verdict is Verdict.FAST
         assert word in found.findings[0].title
         assert found.exit_code == 3
 
 
 def test_a_link_better_than_described_is_among_the_suspects():
     better = api.load_system("h200-pair")
-    described = changes.link_speed("gpu0", 4, 16).system(better)
+    described = changes.link_speed("gpu0", 4, 16).change_system(better)
     found = check(made.rows(better, ["gpu0->host0"]), target=described)
-    assert found.rows[0].verdict is Verdict.FAST
+    assert found.results[0].verdict is Verdict.FAST
     # Twice the rate may be a sum of both ways as well: both are said.
     said = [cause.what for cause in found.findings[0].causes]
     assert "the link of gpu0 is Gen5 x16, not Gen4 x16 as described" in said
@@ -112,7 +114,7 @@ def test_a_bounce_buffer_asked_for_is_judged_as_such_and_the_page_cache_is_no_pa
     drive = next(iter(system.volumes))
     model = ExpectationModel(system)
     direct = observation("read", f"{drive}->gpu0", "goodput", 1.0, "GB/s", Source.MEASURED, path="storage")
-    ways = {mode: model.expect(replace(direct, how={"mode": mode}))[1] for mode in ("direct", "bounce")}
+    ways = {mode: model.expect(replace(direct, how={"mode": mode})).tolerance for mode in ("direct", "bounce")}
     assert ways["bounce"] == TOLERANCES["staged"] != ways["direct"]
     assert not model.judges(replace(direct, how={"mode": "cached"}))
     assert model.judges(replace(direct, how={"mode": "cached", "tool": "fio"}))
@@ -134,14 +136,14 @@ def test_a_small_payload_is_tried_and_small_read_requests_are_mentioned(system: 
 
 
 def test_peers_over_pcie_where_nvlinks_should_be_are_supposed_to_lack_them(system: System):
-    bare = changes.fewer_nvlinks("gpu0").system(system)
+    bare = changes.fewer_nvlinks("gpu0").change_system(system)
     found = checked(system, made.rows(bare, ["gpu0->gpu1", "gpu1->gpu0"]))
     assert first_cause(found) == ("nvlink",)
     assert found.findings[0].title.startswith("perhaps these GPUs exchange data over PCIe")
 
 
 def test_some_nvlinks_down_explain_a_slower_pair(system: System):
-    bare = changes.fewer_nvlinks("gpu0", 6).system(system)
+    bare = changes.fewer_nvlinks("gpu0", 6).change_system(system)
     found = checked(system, made.rows(bare, ["gpu0->gpu1"]), MachineState(figures={"gpu0": {"nvlinks_off": 6}}))
     assert first_cause(found) == ("nvlink", "gpu0")
     assert found.findings[0].causes[0].explains
@@ -154,7 +156,7 @@ def test_rows_that_nothing_limits_are_unknown_for_one_reason(tmp_path: Path):
     (tmp_path / "p2p.txt").write_text(made.p2p_text(api.load_system("h200-pair")))
     found = api.check([tmp_path / "topo.txt", tmp_path / "p2p.txt"])
     (finding,) = found.findings
-    assert (finding.kind, len(finding.rows), found.exit_code) == ("unknown", 4, 3)
+    assert (finding.kind, len(finding.results), found.exit_code) == ("unknown", 4, 3)
     assert finding.title == "nothing is known that would limit these flows"
 
 
@@ -180,5 +182,5 @@ def test_a_name_that_no_device_bears_leaves_the_row_unknown_and_a_called_name_do
     system = api.load_system("pax-storage-fabric")
     row = observation("fio", "data.bin->host0", "goodput", 3.0, "GB/s", Source.MEASURED, path="storage")
     drive = next(name for name in system.devices if name.startswith("ssd"))
-    assert ExpectationModel(system).expect(row)[0].value is None
-    assert ExpectationModel(system, {"data.bin": drive}).expect(row)[0].value is not None
+    assert ExpectationModel(system).expect(row).row.value is None
+    assert ExpectationModel(system, {"data.bin": drive}).expect(row).row.value is not None

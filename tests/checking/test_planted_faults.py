@@ -19,7 +19,7 @@ from lanewise.checking import changes
 from lanewise.checking.checkup import Checkup, Finding, check
 from lanewise.checking.machine_causes import MachineState
 from lanewise.checking.verdict import Verdict
-from lanewise.results.conditions import Conditions, LinkState
+from lanewise.results.conditions import LinkState, MachineConditions
 from lanewise.results.observation import Observation
 from lanewise.results.run import Run
 from lanewise.topology.model import System
@@ -45,7 +45,7 @@ def from_files(tmp_path: Path, plan: Plan, rows: list[Observation]) -> Checkup:
 
 
 def slow_flows(found: Checkup) -> set[str]:
-    return {each.row.flow for each in found.rows if each.verdict is Verdict.SLOW}
+    return {each.row.flow for each in found.results if each.verdict is Verdict.SLOW}
 
 
 def only(found: Checkup) -> Finding:
@@ -55,7 +55,7 @@ def only(found: Checkup) -> Finding:
 
 def test_a_healthy_machine_gives_no_finding(tmp_path: Path, healthy: System):
     found = from_files(tmp_path, Plan(), made.rows(healthy, EVERY_COPY))
-    assert (found.findings, found.exit_code, len(found.rows)) == ((), 0, 20)
+    assert (found.findings, found.exit_code, len(found.results)) == ((), 0, 20)
 
 
 def test_a_link_at_x8_is_found_in_the_capture_alone(tmp_path: Path):
@@ -68,7 +68,7 @@ def test_a_link_at_x8_is_found_in_the_capture_alone(tmp_path: Path):
 
 
 def test_a_link_at_x8_explains_every_slow_copy_of_its_gpu_and_no_other_is_slow(tmp_path: Path, healthy: System):
-    really = changes.link_speed("gpu1", 4, 8).system(healthy)
+    really = changes.link_speed("gpu1", 4, 8).change_system(healthy)
     found = from_files(tmp_path, Plan(lanes={"gpu1": 8}), made.rows(really, EVERY_COPY))
     finding = only(found)
     assert finding.kind == "slow"
@@ -81,7 +81,7 @@ def test_a_link_at_x8_explains_every_slow_copy_of_its_gpu_and_no_other_is_slow(t
 
 
 def test_a_link_at_2_5_gt_s_under_load_is_read_from_the_row_and_explains_it(tmp_path: Path, healthy: System):
-    really = changes.link_speed("gpu2", 1, 16).system(healthy)
+    really = changes.link_speed("gpu2", 1, 16).change_system(healthy)
     rows = [
         replace(row, how={**row.how, "link under load": "gpu2 Gen1 x16" if "gpu2" in row.flow else "Gen4 x16"})
         for row in made.rows(really, HOST_COPIES)
@@ -95,7 +95,7 @@ def test_a_link_at_2_5_gt_s_under_load_is_read_from_the_row_and_explains_it(tmp_
 def test_a_capture_under_load_shows_2_5_gt_s_as_a_fault_and_an_idle_one_does_not():
     def machine(busy: bool | None) -> MachineState:
         link = LinkState("gpu0", "0000:00:01.0", 4, 16, 1, 16, busy, "capture", "cpu0", 4, 16, 4, 16)
-        return MachineState(None, Conditions(links=(link,), under_load=busy))
+        return MachineState(None, MachineConditions(links=(link,), under_load=busy))
 
     def findings(busy: bool | None) -> tuple[Finding, ...]:
         return check([], machine(busy)).findings
@@ -108,7 +108,7 @@ def test_a_capture_under_load_shows_2_5_gt_s_as_a_fault_and_an_idle_one_does_not
 
 def test_a_narrow_link_whose_port_is_unknown_may_be_the_slot_and_is_no_fault():
     link = LinkState("gpu0", "", 4, 16, 4, 8, None, "lspci.txt:7 LnkSta", device_gen=4, device_lanes=16)
-    machine = MachineState(None, Conditions(links=(link,)))
+    machine = MachineState(None, MachineConditions(links=(link,)))
     assert check([], machine).findings == ()
 
 
@@ -118,7 +118,7 @@ def test_an_idle_link_at_2_5_gt_s_is_no_fault_beside_good_copies(tmp_path: Path,
 
 
 def test_an_idle_capture_at_2_5_gt_s_is_blamed_when_the_copies_fit_it(tmp_path: Path, healthy: System):
-    really = changes.link_speed("gpu2", 1, 16).system(healthy)
+    really = changes.link_speed("gpu2", 1, 16).change_system(healthy)
     finding = only(from_files(tmp_path, Plan(gens={"gpu2": 1}), made.rows(really, HOST_COPIES)))
     assert "gpu2's link runs at Gen1 x16" in finding.title
     assert finding.causes[0].evidence
@@ -140,7 +140,7 @@ def test_acs_is_told_beside_copies_that_do_not_feel_it(tmp_path: Path, healthy: 
 def test_acs_that_slows_peers_explains_them_and_spares_host_copies():
     # The chassis is faster than its host, so peers feel the way over the root port.
     system = api.load_system("falcon-4010-xeon")
-    really = changes.acs_redirection(frozenset({"chassis"})).system(system)
+    really = changes.acs_redirection(frozenset({"chassis"})).change_system(system)
     flows = [f"gpu{a}->gpu{b}" for a in range(4) for b in range(4) if a != b]
     rows = [*made.rows(really, flows), *made.rows(really, HOST_COPIES)]
     finding = only(found := check(rows, MachineState(really), system))
@@ -162,7 +162,7 @@ def test_a_buffer_on_the_wrong_numa_node_explains_slow_copies():
     far = replace(rows[0], value=made.rows(system, ["host0:1->gpu0"])[0].value)
     far = replace(far, how={**far.how, "NUMA node": "1"})
     found = check([far, rows[1]], target=system)
-    assert found.rows[0].verdict is Verdict.SLOW, "the socket link is slower than a copy"
+    assert found.results[0].verdict is Verdict.SLOW, "the socket link is slower than a copy"
     assert found.findings[0].title == "the host buffer lay on NUMA node 1, gpu0 hangs at node 0"
     assert found.findings[0].causes[0].explains
 
@@ -185,7 +185,7 @@ def test_a_missing_gpu_is_found_against_the_description(tmp_path: Path, healthy:
 
 
 def test_a_narrow_slot_is_found_against_the_description(tmp_path: Path, healthy: System):
-    narrow = changes.link_speed("gpu0", 4, 8).system(healthy)
+    narrow = changes.link_speed("gpu0", 4, 8).change_system(healthy)
     machine = MachineState(system=narrow)
     rows = made.rows(narrow, HOST_COPIES)
     finding = only(check(rows, machine, healthy))
@@ -195,7 +195,7 @@ def test_a_narrow_slot_is_found_against_the_description(tmp_path: Path, healthy:
 
 @pytest.mark.parametrize(("gen", "lanes"), [(3, 16), (2, 16), (4, 4), (4, 2)])
 def test_a_slower_link_that_nobody_saw_is_supposed_where_the_model_fits_it(healthy: System, gen: int, lanes: int):
-    really = changes.link_speed("gpu3", gen, lanes).system(healthy)
+    really = changes.link_speed("gpu3", gen, lanes).change_system(healthy)
     finding = only(found := judged(MachineState(healthy), made.rows(really, HOST_COPIES)))
     assert slow_flows(found) == {"host0->gpu3", "gpu3->host0"}
     assert finding.causes[0].key == ("link", "gpu3")

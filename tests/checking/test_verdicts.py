@@ -12,8 +12,15 @@ from in_display_units import observation
 
 from lanewise import units
 from lanewise.api.loading import ready_systems
-from lanewise.checking.expectation import ExpectationModel, expect_earlier, expectation, robust_deviation
-from lanewise.checking.verdict import TOLERANCES, Expectation, PathResult, Verdict, judge
+from lanewise.checking.expectation import (
+    TOLERANCES,
+    Expectation,
+    ExpectationModel,
+    expect_earlier,
+    expectation,
+    robust_deviation,
+)
+from lanewise.checking.verdict import PathResult, Verdict, judge
 from lanewise.errors import InputError
 from lanewise.results.observation import Observation, Source
 
@@ -52,8 +59,8 @@ def test_the_expected_value_itself_is_always_fine(value: float, width: float, ba
 def test_the_tolerance_is_the_same_above_and_below(value: float, basis: str, beside: float):
     wanted = expected(value, 0.0, basis)
     below, above = (judged(value * (1 + sign * beside), wanted) for sign in (-1, 1))
-    if abs(beside - TOLERANCES[basis].share) > 1e-9:
-        assert (below.verdict is Verdict.OK) == (above.verdict is Verdict.OK) == (beside < TOLERANCES[basis].share)
+    if abs(beside - TOLERANCES[basis].relative) > 1e-9:
+        assert (below.verdict is Verdict.OK) == (above.verdict is Verdict.OK) == (beside < TOLERANCES[basis].relative)
 
 
 @given(RATES, RATES, st.sampled_from(["GB/s", "MB/s", "GiB/s", "Gb/s", "B/s"]))
@@ -89,7 +96,7 @@ def test_what_the_model_predicts_of_any_ready_system_is_fine_on_it(name: str):
     for flow in flows:
         seen = observation(flow, flow, "goodput", 1.0, "GB/s", Source.MEASURED)
         wanted = model.expect(seen)
-        value = wanted[0].value
+        value = wanted.row.value
         if value is not None:
             measured = observation(flow, flow, "goodput", value / 1e9, "GB/s", Source.MEASURED)
             assert judge(measured, wanted).verdict is Verdict.OK, flow
@@ -100,7 +107,7 @@ def test_the_median_machine_of_a_class_is_fine(values: list[float]):
     middle = statistics.median(values)
     rows = expect_earlier([(f"m{n}.json", [row(value)]) for n, value in enumerate(values)])
     wanted = rows(row(middle))
-    assert wanted[1] == TOLERANCES["class"]
+    assert wanted.tolerance == TOLERANCES["class"]
     assert judge(row(middle), wanted).verdict is Verdict.OK
 
 
@@ -116,17 +123,17 @@ def test_one_bad_machine_of_five_does_not_move_its_class():
 def test_an_earlier_run_is_matched_by_flow_settings_and_method_and_two_are_no_class():
     before = row(50.0, settings={"bytes": 1 << 28}, how={"engine": "copy engine"})
     rows = expect_earlier([("before.json", [before])])
-    assert rows(before)[0].value == 50e9
-    assert rows(row(50.0, settings={"bytes": 1 << 20}, how={"engine": "copy engine"}))[0].value is None
-    assert rows(row(50.0, settings={"bytes": 1 << 28}, how={"engine": "SM"}))[0].value is None
+    assert rows(before).row.value == 50e9
+    assert rows(row(50.0, settings={"bytes": 1 << 20}, how={"engine": "copy engine"})).row.value is None
+    assert rows(row(50.0, settings={"bytes": 1 << 28}, how={"engine": "SM"})).row.value is None
     with pytest.raises(InputError, match="two machines do not say which of them is right"):
         expect_earlier([("a.json", [before]), ("b.json", [before])])
 
 
 def test_the_guide_shows_the_table_of_tolerances_as_it_is():
     page = (Path(__file__).parents[2] / "docs/guides/check.md").read_text()
-    missing = [t.basis for t in TOLERANCES.values() if f"| {t.basis} | {100 * t.share:.0f} % | {t.why} |" not in page]
-    assert missing == []
+    rows = {t.basis: f"| {t.basis} | {100 * t.relative:.0f} % | {t.why} |" for t in TOLERANCES.values()}
+    assert [basis for basis, row in rows.items() if row not in page] == []
 
 
 def test_a_missing_percentile_is_unknown_as_nothing_failed():

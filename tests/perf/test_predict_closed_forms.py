@@ -30,23 +30,23 @@ def test_a_root_port_lets_no_more_reads_through_than_the_best_copy_published() -
     assert best < GEN3_X16 * SHARE * 256 / 276
     found = lanewise.predict(lanewise.load_system("cirrascale-typical"), "host0->gpu[0-7]")
     assert found.total == pytest.approx(4 * best)
-    assert found.flows[0].rate == pytest.approx(found.flows[1].rate)
-    assert "root port" in found.flows[0].limit
-    assert found.flows[0].basis == "calibrated"
+    assert found.rates[0].rate == pytest.approx(found.rates[1].rate)
+    assert "root port" in found.rates[0].limit
+    assert found.rates[0].basis == "calibrated"
 
 
 def test_a_weight_of_two_gets_twice_the_share() -> None:
     system = lanewise.load_system("composable-server-gen4", {"path": 1, "gpus": 2})
     found = lanewise.predict(system, "host0->gpu0 x2, host0->gpu1")
-    assert found.flows[0].rate == pytest.approx(2 * found.flows[1].rate)
+    assert found.rates[0].rate == pytest.approx(2 * found.rates[1].rate)
 
 
 def test_a_cap_is_named_as_the_limit_and_its_rest_goes_to_others() -> None:
     system = lanewise.load_system("composable-server-gen4", {"path": 1, "gpus": 2})
     found = lanewise.predict(system, "host0->gpu0 cap 2 GB/s, host0->gpu1")
-    assert found.flows[0].rate == pytest.approx(2e9)
-    assert found.flows[0].limit == "its own cap"
-    assert found.flows[1].rate > 20e9
+    assert found.rates[0].rate == pytest.approx(2e9)
+    assert found.rates[0].limit == "its own cap"
+    assert found.rates[1].rate > 20e9
 
 
 def test_acs_redirection_halves_what_two_opposite_peers_get_and_shows_the_uplink() -> None:
@@ -69,7 +69,7 @@ policies: {acs_redirect: ACS}
         lanewise.predict(read_system(text.replace("ACS", on), "acs.yaml"), flows) for on in ("false", "true")
     )
     assert redirected.total <= 0.6 * direct.total
-    assert any("cpu0" in (flow.limit + flow.routes[0].show()) for flow in redirected.flows)
+    assert any("cpu0" in (flow.limit + flow.routes[0].show()) for flow in redirected.rates)
 
 
 def test_a_staged_copy_alone_is_pipelined_in_chunks_and_two_opposite_ones_take_turns() -> None:
@@ -140,8 +140,8 @@ def test_a_matrix_holds_each_pair_alone() -> None:
 def test_a_card_s_port_is_full_duplex() -> None:
     # 200 Gb/s of payload each way: what a card sends takes nothing of what it brings in.
     system = lanewise.load_system("dgx-a100-network")
-    alone = [lanewise.predict(system, flows).flows[0] for flows in ("gpu0->nic0", "nic0->gpu0")]
-    together = lanewise.predict(system, "gpu0->nic0, nic0->gpu0").flows
+    alone = [lanewise.predict(system, flows).rates[0] for flows in ("gpu0->nic0", "nic0->gpu0")]
+    together = lanewise.predict(system, "gpu0->nic0, nic0->gpu0").rates
     assert [flow.rate for flow in together] == pytest.approx([flow.rate for flow in alone])
     assert [flow.limit for flow in together] == ["network ports (out) of nic0", "network ports (in) of nic0"]
     assert rate("dgx-a100-network", "gpu0->nic0, gpu1->nic0") == pytest.approx(alone[0].rate / 1e9)

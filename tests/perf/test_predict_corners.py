@@ -41,7 +41,7 @@ def two_fabrics() -> System:
 
 def rates(system: System | str, flows: str, p2p: bool = True, **settings: int) -> list[float]:
     found = lanewise.load_system(system, settings) if isinstance(system, str) else system
-    return [flow.rate / 1e9 for flow in lanewise.predict(found, flows, p2p).flows]
+    return [flow.rate / 1e9 for flow in lanewise.predict(found, flows, p2p).rates]
 
 
 def test_two_host_links_of_one_part_do_not_share_a_ceiling() -> None:
@@ -56,9 +56,9 @@ def test_peer_reads_within_a_switch_cross_no_host_link() -> None:
 
 def test_memory_of_the_far_socket_comes_in_full_completions() -> None:
     found = lanewise.predict(lanewise.load_system("falcon-4010-xeon"), "cpu1->gpu0")
-    assert "upi" in found.flows[0].limit
+    assert "upi" in found.rates[0].limit
     # 256-byte completions with 20 B around them: no 64-byte peer packets on memory traffic.
-    assert found.flows[0].raw == pytest.approx(found.total * 276 / 256)
+    assert found.rates[0].raw == pytest.approx(found.total * 276 / 256)
 
 
 def test_reads_starve_behind_writes_where_that_was_measured() -> None:
@@ -122,9 +122,9 @@ def test_an_api_latency_is_taken_whole_and_by_medium() -> None:
 
 def test_a_missing_drive_rate_is_doubted_and_network_copies_are_not() -> None:
     fabric = lanewise.load_system("pax-storage-fabric")
-    assert "drive" in lanewise.predict(fabric, "gpu0->ssd0").flows[0].doubt
+    assert "drive" in lanewise.predict(fabric, "gpu0->ssd0").rates[0].doubt
     remote = lanewise.load_system("dgx-a100-network")
-    assert lanewise.predict(remote, "fcpu0->gpu0").flows[0].doubt == ""
+    assert lanewise.predict(remote, "fcpu0->gpu0").rates[0].doubt == ""
 
 
 def test_a_missing_copy_engine_is_doubted() -> None:
@@ -132,7 +132,7 @@ def test_a_missing_copy_engine_is_doubted() -> None:
     for key in ("engine.h2d.gen4", "engine.d2h.gen4", "engine.p2p_write.gen4"):
         bare = bare.with_figure(key, Figure(None, "B/s", "this test"))
     system = lanewise.load_system("composable-server-gen4", {"gpus": 1, "path": 1}, builtin().with_part(bare))
-    assert "ceiling" in lanewise.predict(system, "gpu0->host0").flows[0].doubt
+    assert "ceiling" in lanewise.predict(system, "gpu0->host0").rates[0].doubt
 
 
 def test_gpus_whose_driver_refuses_peers_are_staged() -> None:
@@ -145,7 +145,7 @@ devices:
 links:
   - {from: cpu0, to: "gpu[0-1]", pcie: gen4 x16}
 """
-    found = lanewise.predict(read_system(text, "g.yaml"), "gpu0->gpu1").flows[0]
+    found = lanewise.predict(read_system(text, "g.yaml"), "gpu0->gpu1").rates[0]
     assert found.routes[0].via.value == "staged"
     # Published for two RTX 4090 on such a host: 21.7 to 22.6 GB/s.
     assert found.rate / 1e9 == pytest.approx(22.2, rel=0.03)

@@ -27,7 +27,7 @@ FEW = settings(max_examples=100, deadline=None, suppress_health_check=[HealthChe
 def test_nothing_carries_more_than_it_can_and_every_flow_has_a_limit(system: System, count: int, seed: int) -> None:
     found = predict(system, flows_in(system, count, seed))
     assert max(found.utilization.values()) <= 1 + 1e-9
-    for flow in found.flows:
+    for flow in found.rates:
         assert flow.rate > 0
         if "staging" not in flow.limit:
             assert found.utilization[flow.limit] == pytest.approx(1)
@@ -43,15 +43,15 @@ def test_rates_agree_with_the_slow_solver(system: System, count: int, seed: int)
     resources, classes = flow_classes(flow_demands(system, flows))
     slow = [slow_maxmin.Flow(dict(c.demands), c.weight, None if math.isinf(c.cap) else c.cap) for c in classes]
     expected = [share.rate for share in slow_maxmin.max_min([r.capacity for r in resources], slow)]
-    assert [flow.rate for flow in predict(system, flows).flows] == pytest.approx(expected, rel=1e-9)
+    assert [flow.rate for flow in predict(system, flows).rates] == pytest.approx(expected, rel=1e-9)
 
 
 @FEW
 @given(SERVERS, st.integers(1, 6), st.integers(0, 10**6))
 def test_the_order_of_flows_does_not_matter(system: System, count: int, seed: int) -> None:
     flows = flows_in(system, count, seed)
-    forward = [flow.rate for flow in predict(system, flows).flows]
-    backward = [flow.rate for flow in predict(system, flows[::-1]).flows][::-1]
+    forward = [flow.rate for flow in predict(system, flows).rates]
+    backward = [flow.rate for flow in predict(system, flows[::-1]).rates][::-1]
     assert forward == pytest.approx(backward, rel=1e-9)
 
 
@@ -59,15 +59,15 @@ def test_the_order_of_flows_does_not_matter(system: System, count: int, seed: in
 @given(SERVERS, st.integers(0, 10**6))
 def test_a_flow_alone_is_never_slower_than_in_company(system: System, seed: int) -> None:
     flows = flows_in(system, 4, seed)
-    together = predict(system, flows).flows
+    together = predict(system, flows).rates
     for flow, shared in zip(flows, together, strict=True):
-        assert predict(system, [flow]).flows[0].rate >= shared.rate * (1 - 1e-9)
+        assert predict(system, [flow]).rates[0].rate >= shared.rate * (1 - 1e-9)
 
 
 @FEW
 @given(SERVERS, st.integers(0, 10**6))
 def test_raw_is_never_below_goodput(system: System, seed: int) -> None:
-    for flow in predict(system, flows_in(system, 3, seed)).flows:
+    for flow in predict(system, flows_in(system, 3, seed)).rates:
         assert flow.raw >= flow.rate * (1 - 1e-12)
 
 
@@ -76,7 +76,7 @@ def test_raw_is_never_below_goodput(system: System, seed: int) -> None:
 def test_finite_transfers_deliver_their_bytes_no_faster_than_alone(system: System, count: int, seed: int) -> None:
     flows = [replace(flow, size=1e9, start=0.01 * i) for i, flow in enumerate(flows_in(system, count, seed))]
     for done in finish_times(system, flows):
-        alone = predict(system, [replace(done.flow, weight=1.0)]).flows[0]
+        alone = predict(system, [replace(done.flow, weight=1.0)]).rates[0]
         assert done.finish > done.start
         assert done.rate <= max(alone.high, alone.rate) * (1 + 1e-9)
 
@@ -88,6 +88,6 @@ def test_peer_access_never_slows_a_copy_within_one_switch(system: System) -> Non
     for a, b in itertools.pairwise(gpus):
         if system.device(a).part != system.device(b).part or system.links_at(a)[0].lanes != system.links_at(b)[0].lanes:
             continue  # two engines of different efficiency may serve a staged copy better than one serves a peer copy
-        on, off = (predict(system, [Flow(a, b, p2p=p2p)]).flows[0] for p2p in (True, False))
+        on, off = (predict(system, [Flow(a, b, p2p=p2p)]).rates[0] for p2p in (True, False))
         if on.routes[0].cls == "PIX":
             assert on.rate >= off.rate * (1 - 1e-9)

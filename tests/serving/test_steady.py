@@ -100,7 +100,7 @@ def with_own(system: str, part: str) -> System:
 def test_a_workload_of_ones_own_is_served_from_its_file_and_from_memory(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(OWN)
     system = with_own("composable-server-gen4", "l40s")
-    gpus = len(lanewise.serve(system, "resnet50").prediction.flows)
+    gpus = len(lanewise.serve(system, "resnet50").prediction.rates)
     made = lanewise.load_workload(tmp_path / "own.yaml")
     for asked in (tmp_path / "own.yaml", str(tmp_path / "own.yaml"), f"{tmp_path}/own.yaml:own", made):
         assert lanewise.serve(system, asked).qps == pytest.approx(1000.0 * gpus)

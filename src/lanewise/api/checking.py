@@ -117,7 +117,7 @@ def quick_samples(notes: list[str]) -> Iterator[Sample]:
 
 def as_checked_run(checkup: Checkup) -> Run:
     """The measured rows of a check-up as a run, to be compared with later ones."""
-    return new_run(rows=(*(result.row for result in checkup.rows), *checkup.not_judged))
+    return new_run(rows=(*(result.row for result in checkup.results), *checkup.left_aside))
 
 
 def check_data(checkup: Checkup, name: str = "") -> dict[str, Any]:
@@ -147,7 +147,7 @@ def _read(path: Path) -> tuple[ToolResults | None, Sequence[DumpFacts]]:
             results = read_results(path)
         except LanewiseError as error:
             unreadable = None if error.hint == KNOWN or error.cause.startswith("not a text") else error
-    if results is not None and results.tool.startswith("lanewise"):
+    if results is not None and results.own:
         return results, ()
     try:
         return results, read_dumps(path)
@@ -178,13 +178,14 @@ def _discover_this_machine(catalog: Catalog | None, notes: list[str]) -> Discove
 def _machine_state(discovered: Discovery | None, lost: Sequence[PeerState]) -> MachineState:
     """What is known of the machine, with the peers that results of a tool call `lost`."""
     from lanewise.checking.machine_causes import MachineState
-    from lanewise.results.conditions import Conditions
+    from lanewise.results.conditions import MachineConditions
 
     if discovered is None:
-        return MachineState(None, Conditions(p2p=tuple(lost)))
+        return MachineState(conditions=MachineConditions(p2p=tuple(lost)))
     conditions = discovered.conditions
     figures = {name: {fact.key: fact.value for fact in facts} for name, facts in discovered.facts.items()}
-    return MachineState(discovered.system, replace(conditions, p2p=(*conditions.p2p, *lost)), figures)
+    conditions = replace(conditions, p2p=(*conditions.p2p, *lost))
+    return MachineState(discovered.system, conditions, figures)
 
 
 def _earlier_rows(expect: str | Path | Paths) -> list[tuple[str, Sequence[Observation]]]:

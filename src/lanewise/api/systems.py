@@ -48,7 +48,7 @@ def draw(system: System | str | Path, flows: str | Sequence[Flow] | None = None)
     if flows is None:
         return svg(outline(loaded))
     prediction = predict(loaded, flows)
-    routes = [(flow.flow.name, flow.routes[0].nodes) for flow in prediction.flows[:6]]
+    routes = [(flow.flow.name, flow.routes[0].nodes) for flow in prediction.rates[:6]]
     return svg(outline(loaded, prediction.loads, prediction.link_utilization, routes))
 
 

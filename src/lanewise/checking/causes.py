@@ -17,7 +17,7 @@ from lanewise.checking.machine_causes import Cause, slow_link, speed
 from lanewise.checking.verdict import PathResult, Verdict, lower_is_better
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow
-from lanewise.results.conditions import Conditions
+from lanewise.results.conditions import MachineConditions
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation
 from lanewise.results.sample import Sample
@@ -35,13 +35,13 @@ _LINK = re.compile(r"(?:(?P<device>[\w.:-]+)\s+)?Gen(?P<gen>\d)\s+x(?P<lanes>\d+
 
 @dataclass(frozen=True)
 class Symptom:
-    """One row that is not fine, the model of what should be, and all that is known beside it."""
+    """One row that is not fine, the model of what should be, and all that is known beside it: `results` of all rows."""
 
     result: PathResult
     model: ExpectationModel
-    conditions: Conditions
+    conditions: MachineConditions
     machine_causes: tuple[Cause, ...]
-    rows: Sequence[PathResult]
+    results: Sequence[PathResult]
 
     @property
     def row(self) -> Observation:
@@ -59,7 +59,7 @@ class Symptom:
         return next((flow for flow in flows if flow.name == name), flows[0])
 
     @property
-    def peers(self) -> Flow | None:
+    def peer_flow(self) -> Flow | None:
         """The row's own flow if it is one between two GPUs."""
         flow, gpus = self.flow, self.model.system.of_kind(Kind.GPU)
         return flow if flow is not None and flow.src in gpus and flow.dst in gpus else None
@@ -90,14 +90,14 @@ def causes(symptom: Symptom) -> tuple[Cause, ...]:
         weighed = _weigh(symptom, cause)
         if weighed is not None:
             causes_by_key.setdefault(cause.key, weighed)
-    if not any(cause.level == 0 for cause in causes_by_key.values()):
+    if not any(cause.rank == 0 for cause in causes_by_key.values()):
         for cause in (cause for find in WITHOUT_EVIDENCE for cause in find(symptom)):
             weighed = _weigh(symptom, cause)
             if weighed is not None and weighed.explains and not _contradicted(symptom, cause):
                 causes_by_key.setdefault(cause.key, weighed)
     if not any(cause.explains for cause in causes_by_key.values()):
         causes_by_key |= {cause.key: cause for cause in slow_staging(symptom)}
-    return tuple(sorted(causes_by_key.values(), key=lambda cause: (cause.level, cause.distance(symptom.result))))
+    return tuple(sorted(causes_by_key.values(), key=lambda cause: (cause.rank, cause.distance(symptom.result))))
 
 
 def _of_machine(symptom: Symptom) -> Iterator[Cause]:
@@ -127,7 +127,7 @@ def _weigh(symptom: Symptom, cause: Cause) -> Cause | None:
 
 def _contradicted(symptom: Symptom, cause: Cause) -> bool:
     """Whether a fine row is better than it could be if that were so."""
-    for result in symptom.rows:
+    for result in symptom.results:
         if cause.change and result.verdict is Verdict.OK and cause.devices & symptom.model.route_devices(result.row):
             predicted = symptom.model.value(result.row, cause.change)
             if predicted is not None and result.better_than(predicted):
@@ -168,7 +168,8 @@ def wrong_node(symptom: Symptom) -> Iterator[Cause]:
         what = f"the host buffer lay on NUMA node {stated}, {device} hangs at node {near}"
         step = f"lanewise measure gpu --flows '{host}:{near}->{device}', or run it under numactl --membind={near}"
         change = changes.host_memory_on(int(stated))
-        yield Cause(("memory", stated), what, step, "pages looked up", change, devices=frozenset({device}))
+        devices = frozenset({device})
+        yield Cause(("memory", stated), what, step, evidence="pages looked up", change=change, devices=devices)
 
 
 def compat_mode(symptom: Symptom) -> Iterator[Cause]:
@@ -176,30 +177,32 @@ def compat_mode(symptom: Symptom) -> Iterator[Cause]:
     if symptom.row.how.get("mode") == "cuFile compat":
         what = "the data took the way through host memory: cuFile ran in its compatibility mode"
         step = "gdscheck -p; load nvidia-fs, or set allow_compat_mode false in cufile.json to see the reason"
-        yield Cause(("compat",), what, step, "said by the probe", changes.no_peer_access())
+        yield Cause(("compat",), what, step, evidence="said by the probe", change=changes.no_peer_access())
 
 
 def one_among_equals(symptom: Symptom) -> Iterator[Cause]:
     """A device that does worse than its siblings on the same kind of path."""
     mine, value = _kind_of_path(symptom.result), symptom.row.value
-    values = [row.row.value for row in symptom.rows if row.row.value is not None and _kind_of_path(row) == mine]
-    if value is None or len(values) < LEAST_SIBLINGS or symptom.peers or not symptom.devices:
+    siblings = [result.row for result in symptom.results if _kind_of_path(result) == mine]
+    values = [row.value for row in siblings if row.value is not None]
+    if value is None or len(values) < LEAST_SIBLINGS or symptom.peer_flow or not symptom.devices:
         return
     middle, device = statistics.median(values), symptom.devices[0]
     z = abs(value - middle) / max(robust_deviation(values), 0.01 * middle)
     if z > OUTLIER:
         what = f"{device} alone is slow among {len(values)} of its kind ({z:.0f} robust deviations from their median)"
         step = f"swap {device} with a sibling: does the fault stay with the slot or go with the card?"
-        yield Cause(("alone", device), what, step, "the other rows", sign=True, devices=frozenset({device}))
+        devices = frozenset({device})
+        yield Cause(("alone", device), what, step, evidence="the other rows", inconclusive=True, devices=devices)
 
 
 def noise(symptom: Symptom) -> Iterator[Cause]:
     """Samples so far apart that the median says little."""
-    range_share = symptom.result.range_share
-    if range_share is not None and range_share > NOISY:
-        what = f"{len(symptom.row.samples)} samples spread over {100 * range_share:.0f} % of their median"
+    relative_range = symptom.result.relative_range
+    if relative_range is not None and relative_range > NOISY:
+        what = f"{len(symptom.row.samples)} samples spread over {100 * relative_range:.0f} % of their median"
         step = "look for other traffic and clock changes, then measure again: lanewise measure ... -o again.json"
-        yield Cause(("noise",), what, step, "the samples", sign=True)
+        yield Cause(("noise",), what, step, evidence="the samples", inconclusive=True)
 
 
 # --- supposed: nobody saw it, the model says whether it would explain the value -------------------------------------
@@ -230,12 +233,12 @@ def far_buffers(symptom: Symptom) -> Iterator[Cause]:
         what = f"the host buffer lay on NUMA node {node}, away from the device"
         step = f"run it under numactl --membind={near}, or lanewise measure gpu --flows 'host:{near}->{device}'"
         change = changes.host_memory_on(node, device)
-        yield Cause(("memory", str(node)), what, step, "", change, devices=frozenset({device}))
+        yield Cause(("memory", str(node)), what, step, change=change, devices=frozenset({device}))
 
 
 def peer_route(symptom: Symptom) -> Iterator[Cause]:
     """Two GPUs whose traffic goes up to the root port, or through host memory, or over PCIe in place of NVLinks."""
-    flow, system = symptom.peers, symptom.model.system
+    flow, system = symptom.peer_flow, symptom.model.system
     if flow is None:
         return
     ends = frozenset({flow.src, flow.dst})
@@ -243,22 +246,23 @@ def peer_route(symptom: Symptom) -> Iterator[Cause]:
     for name in sorted(symptom.model.route_devices(symptom.row)):
         if system.device(name).kind is Kind.SWITCH:
             what = f"ACS at {name} sends peer traffic up to the root port and back"
-            yield Cause(("acs", name), what, step, "", changes.acs_redirection(frozenset({name})), devices=ends)
+            change = changes.acs_redirection(frozenset({name}))
+            yield Cause(("acs", name), what, step, change=change, devices=ends)
     what = "the IOMMU translates, and peer traffic goes up to the root port and back"
-    yield Cause(("iommu",), what, step, "", changes.iommu_translation(), devices=ends)
+    yield Cause(("iommu",), what, step, change=changes.iommu_translation(), devices=ends)
     if flow.p2p and route(system, flow.src, flow.dst).via is not Via.STAGED:
         what = "these GPUs exchange data through host memory: P2P is off or not possible between them"
         change = changes.no_peer_access(frozenset({ends}))
-        yield Cause(("peer",), what, "nvidia-smi topo -p2p r", "", change, devices=ends)
+        yield Cause(("peer",), what, "nvidia-smi topo -p2p r", change=change, devices=ends)
     if route(system, flow.src, flow.dst, flow.p2p).via is Via.NVLINK:
         what = "these GPUs exchange data over PCIe: their NVLinks are down or not there"
         step = "nvidia-smi nvlink -s; nvidia-smi topo -m; is the fabric manager running?"
-        yield Cause(("nvlink",), what, step, "", changes.fewer_nvlinks(flow.src), devices=ends)
+        yield Cause(("nvlink",), what, step, change=changes.fewer_nvlinks(flow.src), devices=ends)
 
 
 def slow_staging(symptom: Symptom) -> Iterator[Cause]:
     """A copy through host memory that is slower than its stages let it: what is left where no link explains it."""
-    flow = symptom.peers
+    flow = symptom.peer_flow
     if flow is None or lower_is_better(symptom.row.unit):
         return
     if route(symptom.model.system, flow.src, flow.dst, flow.p2p).via is Via.STAGED:
@@ -279,7 +283,8 @@ def wrong_unit(symptom: Symptom) -> Iterator[Cause]:
     for factor, what in ((8.0, "bits were taken for bytes"), (2.0, "it is the sum of both ways, not one flow's rate")):
         if expected is not None and symptom.result.reached_by(expected * factor):
             step = "look at the unit and the columns of the result"
-            yield Cause(("unit", what), what, step, "the ratio", predicted=expected * factor, explains=True)
+            predicted = expected * factor
+            yield Cause(("unit", what), what, step, evidence="the ratio", predicted=predicted, explains=True)
 
 
 def cached(symptom: Symptom) -> Iterator[Cause]:
@@ -288,7 +293,7 @@ def cached(symptom: Symptom) -> Iterator[Cause]:
     if symptom.row.path == "storage" and mode != "direct":
         what = f"the data came from the page cache (mode {mode or 'not stated'})"
         step = "read with O_DIRECT, and more data than the machine has memory: lanewise measure storage FILE --direct"
-        yield Cause(("cache",), what, step, "the row's mode")
+        yield Cause(("cache",), what, step, evidence="the row's mode")
 
 
 def better_link(symptom: Symptom) -> Iterator[Cause]:
@@ -303,7 +308,7 @@ def better_link(symptom: Symptom) -> Iterator[Cause]:
             if predicted is not None and symptom.result.reached_by(predicted):
                 what = f"the link of {device} is {speed(gen, lanes)}, not {speed(link.gen, link.lanes)} as described"
                 step = "correct the description: sudo lspci -vv | grep LnkCap"
-                yield Cause(("described", device), what, step, "", change, predicted=predicted, explains=True)
+                yield Cause(("described", device), what, step, change=change, predicted=predicted, explains=True)
 
 
 CauseFinder = Callable[[Symptom], Iterator[Cause]]

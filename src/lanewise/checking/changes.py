@@ -15,8 +15,8 @@ class ModelChange:
     """How the system, or each flow on it, would be; `key` tells changes apart."""
 
     key: tuple[str, ...]
-    system: Callable[[System], System] = lambda system: system
-    flow: Callable[[System, Flow], Flow] = lambda system, flow: flow
+    change_system: Callable[[System], System] = lambda system: system
+    change_flow: Callable[[System, Flow], Flow] = lambda system, flow: flow
 
 
 def link_above(system: System, device: str) -> Link | None:
@@ -41,7 +41,7 @@ def _link(key: tuple[str, ...], device: str, figures: dict[str, Any]) -> ModelCh
         old = link_above(system, device)
         return replace(system, links=tuple(replace(x, **figures) if x is old else x for x in system.links))
 
-    return ModelChange(key, system=change)
+    return ModelChange(key, change_system=change)
 
 
 def fewer_nvlinks(device: str, down: int | None = None) -> ModelChange:
@@ -58,7 +58,7 @@ def fewer_nvlinks(device: str, down: int | None = None) -> ModelChange:
                 links.append(link)
         return replace(system, links=tuple(links))
 
-    return ModelChange(("nvlink", device, str(down)), system=change)
+    return ModelChange(("nvlink", device, str(down)), change_system=change)
 
 
 def acs_redirection(names: frozenset[str]) -> ModelChange:
@@ -69,12 +69,16 @@ def acs_redirection(names: frozenset[str]) -> ModelChange:
         both = replace(system.policies, acs_redirect=system.policies.acs_redirect | switches)
         return replace(system, policies=both)
 
-    return ModelChange(("acs", *sorted(names)), system=change)
+    return ModelChange(("acs", *sorted(names)), change_system=change)
 
 
 def iommu_translation() -> ModelChange:
     """The IOMMU translating, so that no switch forwards between peers."""
-    return ModelChange(("iommu",), lambda system: replace(system, policies=replace(system.policies, iommu="translate")))
+
+    def change(system: System) -> System:
+        return replace(system, policies=replace(system.policies, iommu="translate"))
+
+    return ModelChange(("iommu",), change_system=change)
 
 
 def no_peer_access(pairs: frozenset[frozenset[str]] | None = None) -> ModelChange:
@@ -83,7 +87,7 @@ def no_peer_access(pairs: frozenset[frozenset[str]] | None = None) -> ModelChang
     def change(system: System, flow: Flow) -> Flow:
         return replace(flow, p2p=False) if pairs is None or frozenset((flow.src, flow.dst)) in pairs else flow
 
-    return ModelChange(("peers", *sorted("-".join(sorted(pair)) for pair in pairs or ())), flow=change)
+    return ModelChange(("peers", *sorted("-".join(sorted(pair)) for pair in pairs or ())), change_flow=change)
 
 
 def host_memory_on(node: int, device: str | None = None) -> ModelChange:
@@ -95,7 +99,7 @@ def host_memory_on(node: int, device: str | None = None) -> ModelChange:
         ends = [f"{end}:{node}" if end in system.hosts else end for end in (flow.src, flow.dst)]
         return replace(flow, src=ends[0], dst=ends[1])
 
-    return ModelChange(("memory", str(node), device or ""), flow=change)
+    return ModelChange(("memory", str(node), device or ""), change_flow=change)
 
 
 def slower_links(system: System, device: str) -> Iterator[tuple[int, int]]:

@@ -17,11 +17,11 @@ from lanewise.checking.machine_causes import (
     with_intended_policies,
 )
 from lanewise.checking.verdict import PathResult, Verdict, judge
-from lanewise.results.conditions import Conditions
+from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
 from lanewise.topology.model import System
 
-FINE, WRONG, NOT_JUDGED = 0, 1, 3
+EXIT_FINE, EXIT_WRONG, EXIT_OPEN = 0, 1, 3
 MOST_CAUSES = 3
 _FLOW = re.compile(r"[^\s,]+->[^\s,]+")
 # What measures a kind of path again; all others are the GPUs'.
@@ -32,30 +32,33 @@ Diagnosis = tuple[PathResult, tuple[Cause, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not fine: `kind` is fault (seen in the captures alone) or the verdict of its rows.
+    """Something that is not fine: `kind` is fault (seen in the captures alone) or the verdict of its `results`.
 
     The first of `causes` is the likeliest, as the model judges it for the first row; `step` is the command to type.
     """
 
     kind: str
     title: str
-    rows: tuple[PathResult, ...]
+    results: tuple[PathResult, ...]
     causes: tuple[Cause, ...]
     step: str
 
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """All rows, the worst first, the findings, notes on what could not be looked at, and rows that nothing judges."""
+    """The judged rows, the worst first, the findings, notes on what could not be looked at, and rows `left_aside`.
 
-    rows: tuple[PathResult, ...]
+    Those are of metrics that the model does not predict; they change no verdict and no exit code.
+    """
+
+    results: tuple[PathResult, ...]
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
-    not_judged: tuple[Observation, ...] = ()
+    left_aside: tuple[Observation, ...] = ()
 
     def count(self, verdict: Verdict) -> int:
         """How many rows have that verdict."""
-        return sum(result.verdict is verdict for result in self.rows)
+        return sum(result.verdict is verdict for result in self.results)
 
     @property
     def faults(self) -> int:
@@ -64,11 +67,12 @@ class Checkup:
 
     @property
     def exit_code(self) -> int:
-        """1 if something is wrong, else 3 if something could not be judged, else 0."""
+        """1 for a slow path or a fault, else 3 where a row is unknown, failed or too fast, or there is none, else 0."""
         if self.faults:
-            return WRONG
-        open_ones = (Verdict.UNKNOWN, Verdict.FAILED, Verdict.FAST)
-        return NOT_JUDGED if not self.rows or any(self.count(verdict) for verdict in open_ones) else FINE
+            return EXIT_WRONG
+        open_verdicts = (Verdict.UNKNOWN, Verdict.FAILED, Verdict.FAST)
+        is_open = not self.results or any(self.count(verdict) for verdict in open_verdicts)
+        return EXIT_OPEN if is_open else EXIT_FINE
 
 
 def check(
@@ -90,20 +94,20 @@ def check(
     system = target or (with_intended_policies(machine.system) if machine.system is not None else None)
     by_design = non_peers_by_design(machine) if target is None else frozenset()
     model = ExpectationModel(system, devices or {}, by_design) if system is not None else None
-    not_judged: list[Observation] = []
+    left_aside: list[Observation] = []
     expect: Expect = nothing_described
     if earlier:
         expect = expect_earlier(earlier)
     elif model is not None:
         rows, expect = tuple(rows), model.expect
-        not_judged = [row for row in rows if not model.judges(row)]
+        left_aside = [row for row in rows if not model.judges(row)]
         rows = [row for row in rows if model.judges(row)]
     results = sorted((judge(row, expect(row), tolerance) for row in rows), key=_badness)
     findings = _findings(results, machine.conditions, machine_causes(machine, target), model) + _open(results)
-    return Checkup(tuple(results), tuple(findings), (*notes, *_not_judged_note(not_judged)), tuple(not_judged))
+    return Checkup(tuple(results), tuple(findings), (*notes, *_left_aside_note(left_aside)), tuple(left_aside))
 
 
-def _not_judged_note(rows: Sequence[Observation]) -> tuple[str, ...]:
+def _left_aside_note(rows: Sequence[Observation]) -> tuple[str, ...]:
     kinds = dict.fromkeys(f"{row.metric} of {'short ' * too_short(row)}{row.path or row.flow}" for row in rows)
     text = f"{len(rows)} row{'s' if len(rows) > 1 else ''} left aside, as the model has no {', '.join(kinds)}"
     return (f"{text}; an earlier run may have (--expect)",) if rows else ()
@@ -112,12 +116,15 @@ def _not_judged_note(rows: Sequence[Observation]) -> tuple[str, ...]:
 def _badness(result: PathResult) -> tuple[int, float]:
     """The worst first: slow, fast, failed, unknown, fine; the farthest from its expectation first."""
     order = list(Verdict).index(result.verdict)
-    share = result.share or 1.0
-    return (order, -max(share, 1 / share) if result.verdict in (Verdict.SLOW, Verdict.FAST) else 0.0)
+    ratio = result.ratio or 1.0
+    return (order, -max(ratio, 1 / ratio) if result.verdict in (Verdict.SLOW, Verdict.FAST) else 0.0)
 
 
 def _findings(
-    results: Sequence[PathResult], conditions: Conditions, of_machine: tuple[Cause, ...], model: ExpectationModel | None
+    results: Sequence[PathResult],
+    conditions: MachineConditions,
+    of_machine: tuple[Cause, ...],
+    model: ExpectationModel | None,
 ) -> list[Finding]:
     """The rows that are slow or fast by what explains them, and the faults that explain none."""
     diagnoses: list[Diagnosis] = [
@@ -142,7 +149,7 @@ def _grouped(diagnoses: Sequence[Diagnosis]) -> list[list[Diagnosis]]:
         support: dict[tuple[int, Verdict, tuple[str, ...]], list[float]] = defaultdict(list)
         for result, ranked in remaining:
             for cause in _likeliest(ranked):
-                support[cause.level, result.verdict, cause.key].append(cause.distance(result))
+                support[cause.rank, result.verdict, cause.key].append(cause.distance(result))
         _, verdict, key = min(support, key=lambda at: (at[0], -len(support[at]), sum(support[at])))
         group, rest = [], []
         for result, ranked in remaining:
@@ -161,20 +168,20 @@ def _grouped(diagnoses: Sequence[Diagnosis]) -> list[list[Diagnosis]]:
 
 
 def _likeliest(ranked: tuple[Cause, ...]) -> list[Cause]:
-    return [cause for cause in ranked if cause.level == ranked[0].level]
+    return [cause for cause in ranked if cause.rank == ranked[0].rank]
 
 
 def _finding(group: Sequence[Diagnosis]) -> Finding:
-    rows, (first, ranked) = tuple(result for result, _ in group), group[0]
+    results, (first, ranked) = tuple(result for result, _ in group), group[0]
     if ranked:
         best = ranked[0]
         supposed = not best.evidence and best.predicted is not None and best.key[0] != "link"
         title = f"perhaps {best.what}" if supposed else best.what
-        return Finding(first.verdict.value, title, rows, ranked[:MOST_CAUSES], best.step)
+        return Finding(first.verdict.value, title, results, ranked[:MOST_CAUSES], best.step)
     what = "no evidence explains it, and no single change of the model does"
     again = _AGAIN.get(first.row.path, f"gpu --flows '{first.row.flow}'")
     step = f"lanewise measure {again} -o again.json; then lanewise check --from again.json"
-    return Finding(first.verdict.value, what, rows, (), step)
+    return Finding(first.verdict.value, what, results, (), step)
 
 
 def _open(results: Sequence[PathResult]) -> list[Finding]:
@@ -184,8 +191,8 @@ def _open(results: Sequence[PathResult]) -> list[Finding]:
         if result.verdict in (Verdict.FAILED, Verdict.UNKNOWN):
             groups[result.verdict, _FLOW.sub("these flows", result.note)].append(result)
     return [
-        Finding(verdict.value, note or "nothing is known of it", tuple(rows), (), _step(rows[0]))
-        for (verdict, note), rows in groups.items()
+        Finding(verdict.value, note or "nothing is known of it", tuple(group), (), _step(group[0]))
+        for (verdict, note), group in groups.items()
     ]
 
 

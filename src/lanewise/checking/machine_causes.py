@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -12,7 +12,7 @@ from lanewise.checking import changes
 from lanewise.checking.changes import ModelChange
 from lanewise.checking.verdict import PathResult
 from lanewise.errors import LanewiseError
-from lanewise.results.conditions import STATUS, Conditions, PeerState
+from lanewise.results.conditions import STATUS, MachineConditions, PeerState
 from lanewise.routes.find import route
 from lanewise.routes.matrix import peers
 from lanewise.topology.model import Kind, System
@@ -28,33 +28,34 @@ class Cause:
     """Something that slows paths down, or may do so: `key` tells causes apart, `what` names it in a clause.
 
     `evidence` is where it was observed (empty: no direct evidence), `step` the command to type next, `change` how the
-    model predicts with it (None: it cannot). A `fault` is reported even if no path suffers; a `sign` only shows
-    that something is wrong. `devices`: whose. Of one row, `predicted` is its value with that change (SI; None: the
-    model cannot say), and whether that `explains` the measured one.
+    model predicts with it (None: it cannot). A `fault` is reported even if no path suffers; an `inconclusive` cause
+    only shows that something is wrong. `devices`: whose. Of one row, `predicted` is its value with that change (SI;
+    None: the model cannot say), and whether that `explains` the measured one.
     """
 
     key: tuple[str, ...]
     what: str
     step: str
+    _: KW_ONLY
     evidence: str = ""
     change: ModelChange | None = None
     fault: bool = False
     devices: frozenset[str] = frozenset()
-    sign: bool = False
+    inconclusive: bool = False
     predicted: float | None = None
     explains: bool = False
 
     @property
-    def level(self) -> int:
-        """0 seen and explains, 1 seen and not computed, 2 supposed but explains, 3 part of it or a sign, 4 the rest."""
+    def rank(self) -> int:
+        """0 the likeliest: seen and explains; 1 seen, no prediction; 2 supposed, explains; 3 in part; 4 the rest."""
         if self.explains:
             return 0 if self.evidence else 2
         if not self.evidence:
             return 4
-        return 1 if self.predicted is None and not self.sign else 3
+        return 1 if self.predicted is None and not self.inconclusive else 3
 
     def distance(self, result: PathResult) -> float:
-        """How far the prediction with it lies from the measured value, as a share of that; 1 where unknown."""
+        """How far the prediction with it lies from the measured value, relative to that; 1 where unknown."""
         value = result.row.value
         return abs(self.predicted / value - 1) if self.predicted is not None and value else 1.0
 
@@ -68,7 +69,7 @@ class MachineState:
     """
 
     system: System | None = None
-    conditions: Conditions = field(default_factory=Conditions)
+    conditions: MachineConditions = field(default_factory=MachineConditions)
     figures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
@@ -102,7 +103,7 @@ def non_peers_by_design(machine: MachineState) -> frozenset[frozenset[str]]:
     return frozenset(frozenset((state.a, state.b)) for state in states if state.status in _BY_DESIGN)
 
 
-def _of_peers(conditions: Conditions) -> list[PeerState]:
+def _of_peers(conditions: MachineConditions) -> list[PeerState]:
     """What the driver says of peers; of PCIe alone only where a pair has no other way: NVLink has no need of it."""
     states = conditions.p2p
     reach = {frozenset((state.a, state.b)) for state in states if state.ability in _REACH and state.possible}
@@ -121,7 +122,9 @@ def slow_link(device: str, gen: int | None, lanes: int | None, could: str, evide
     look = f"sudo lspci -vv -s {port} | grep Lnk" if port else "sudo lspci -vv | grep -E '^[0-9a-f]|LnkSta:'"
     step = f"reseat the card or its cable, try another slot, then look again under load: {look}"
     change = changes.link_speed(device, gen, lanes)
-    return Cause(("link", device), what, step, evidence, change, True, frozenset({device}))
+    return Cause(
+        ("link", device), what, step, evidence=evidence, change=change, fault=True, devices=frozenset({device})
+    )
 
 
 def speed(gen: int | None, lanes: int | None) -> str:
@@ -129,7 +132,7 @@ def speed(gen: int | None, lanes: int | None) -> str:
     return f"Gen{gen or '?'} x{lanes or '?'}"
 
 
-def _links(conditions: Conditions) -> Iterator[Cause]:
+def _links(conditions: MachineConditions) -> Iterator[Cause]:
     for link in conditions.links:
         if not link.narrow and not (link.slow and link.under_load):
             continue
@@ -142,7 +145,7 @@ def _links(conditions: Conditions) -> Iterator[Cause]:
         yield replace(slow_link(link.device, gen, link.lanes_now, could, evidence, link.port), fault=both)
 
 
-def _numa(conditions: Conditions) -> Iterator[Cause]:
+def _numa(conditions: MachineConditions) -> Iterator[Cause]:
     for state in conditions.numa:
         if not state.differs or state.node is None:
             continue
@@ -150,7 +153,10 @@ def _numa(conditions: Conditions) -> Iterator[Cause]:
         bound = f"numactl --cpunodebind={state.root_node} --membind={state.root_node} COMMAND"
         step = f"update the firmware, or bind by hand: {bound}"
         change = changes.host_memory_on(state.node, state.device)
-        yield Cause(("numa", state.device), what, step, state.source, change, True, frozenset({state.device}))
+        yield Cause(
+            ("numa", state.device), what, step, evidence=state.source, change=change, fault=True,
+            devices=frozenset({state.device}),
+        )  # fmt: skip
 
 
 def _figures(figures: Mapping[str, Mapping[str, Any]]) -> Iterator[Cause]:
@@ -164,29 +170,32 @@ def _figures(figures: Mapping[str, Mapping[str, Any]]) -> Iterator[Cause]:
             what = f"max payload of {device} is {payload} B, it can {most} B"
             step = "boot with pci=pcie_bus_perf, or set the payload in the firmware; then: sudo lspci -vv | grep MaxPay"
             change = changes.max_payload(device, payload)
-            yield Cause(("payload", device), what, step, "lspci", change, False, frozenset({device}))
+            yield Cause(("payload", device), what, step, evidence="lspci", change=change, devices=frozenset({device}))
         if request is not None and request < 512:
             what = f"read requests of {device} ask for {request} B, 512 B and more are usual"
             step = "raise it in the firmware or the device's settings; then: sudo lspci -vv | grep MaxReadReq"
-            yield Cause(("read request", device), what, step, "lspci", devices=frozenset({device}))
+            yield Cause(("read request", device), what, step, evidence="lspci", devices=frozenset({device}))
     for device, values in figures.items():
         if down := values.get("nvlinks_off"):
             what = f"{down} NVLinks of {device} are down"
             step = "nvidia-smi nvlink -s; nvidia-smi nvlink -e; dmesg | grep -i xid"
             change = changes.fewer_nvlinks(device, down)
-            yield Cause(("nvlink", device), what, step, "nvlink -s", change, False, frozenset({device}))
+            yield Cause(
+                ("nvlink", device), what, step, evidence="nvlink -s", change=change, devices=frozenset({device})
+            )
 
 
-def _throttles(conditions: Conditions) -> Iterator[Cause]:
+def _throttles(conditions: MachineConditions) -> Iterator[Cause]:
     for state in conditions.throttles:
         reasons = [reason for reason in state.reasons if reason.lower() not in _IDLE]
         if reasons:
             what = f"the clocks of {state.device} are held down: {', '.join(reasons)}"
             step = "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"
-            yield Cause(("throttling", state.device), what, step, state.source, devices=frozenset({state.device}))
+            devices = frozenset({state.device})
+            yield Cause(("throttling", state.device), what, step, evidence=state.source, devices=devices)
 
 
-def _redirections(system: System, conditions: Conditions) -> Iterator[Cause]:
+def _redirections(system: System, conditions: MachineConditions) -> Iterator[Cause]:
     """ACS and the IOMMU, where they turn traffic between two devices that a switch joins up to the root port."""
     free, policies = with_intended_policies(system), system.policies
     acs = replace(free, policies=replace(free.policies, acs_redirect=policies.acs_redirect))
@@ -200,12 +209,14 @@ def _redirections(system: System, conditions: Conditions) -> Iterator[Cause]:
         names = ", ".join(sorted(policies.acs_redirect))
         what = f"ACS at {names} sends traffic between {_pairs_text(pairs)} up to the root port and back"
         evidence = ports[0].source if ports else system.source
-        yield Cause(("acs",), what, step, evidence, changes.acs_redirection(policies.acs_redirect), True, _of(pairs))
+        change = changes.acs_redirection(policies.acs_redirect)
+        yield Cause(("acs",), what, step, evidence=evidence, change=change, fault=True, devices=_of(pairs))
     iommu = replace(free, policies=replace(free.policies, iommu=policies.iommu))
     if policies.iommu == "translate" and (pairs := _with_longer_routes(free, iommu)):
         what = f"the IOMMU translates, so traffic between {_pairs_text(pairs)} goes up to the root port and back"
         step = "boot with iommu=pt (or amd_iommu=off, intel_iommu=off), then: cat /sys/kernel/iommu_groups/*/type"
-        yield Cause(("iommu",), what, step, system.source, changes.iommu_translation(), True, _of(pairs))
+        change = changes.iommu_translation()
+        yield Cause(("iommu",), what, step, evidence=system.source, change=change, fault=True, devices=_of(pairs))
 
 
 def _with_longer_routes(free: System, bound: System) -> list[tuple[str, str]]:
@@ -222,7 +233,7 @@ def _with_longer_routes(free: System, bound: System) -> list[tuple[str, str]]:
     return pairs
 
 
-def _no_peers(conditions: Conditions, by_design: frozenset[frozenset[str]], expected: System) -> Iterator[Cause]:
+def _no_peers(conditions: MachineConditions, by_design: frozenset[frozenset[str]], expected: System) -> Iterator[Cause]:
     """Pairs that should be peers and that the driver says are none, those of one reason together."""
     should = {frozenset((pair.a, pair.b)) for pair in peers(expected) if pair.allowed} - by_design
     lost: dict[str, dict[frozenset[str], PeerState]] = defaultdict(dict)
@@ -236,7 +247,8 @@ def _no_peers(conditions: Conditions, by_design: frozenset[frozenset[str]], expe
         what = f"{_pairs_text(pairs)} {'are' if len(pairs) == 1 else 'are state'} no peers, by the driver: {reason}"
         step = "nvidia-smi topo -p2p r; look at ACS and IOMMU, at the driver's version, at other GPUs between them"
         source = next(iter(states.values())).source
-        yield Cause(("peers", status), what, step, source, changes.no_peer_access(frozenset(states)), True, _of(pairs))
+        change = changes.no_peer_access(frozenset(states))
+        yield Cause(("peers", status), what, step, evidence=source, change=change, fault=True, devices=_of(pairs))
 
 
 def _missing(actual_system: System, target: System) -> Iterator[Cause]:
@@ -246,7 +258,7 @@ def _missing(actual_system: System, target: System) -> Iterator[Cause]:
             many = should - actual
             what = f"{many} {word}{'s' if many > 1 else ''} missing: {target.name} has {should}, found {actual}"
             step = "lspci -nn; dmesg | grep -iE 'pcie|Xid'; reseat what is missing"
-            yield Cause(("missing", kind.value), what, step, actual_system.source, fault=True)
+            yield Cause(("missing", kind.value), what, step, evidence=actual_system.source, fault=True)
 
 
 def _lesser_links(actual_system: System, target: System) -> Iterator[Cause]:
@@ -263,7 +275,8 @@ def _lesser_links(actual_system: System, target: System) -> Iterator[Cause]:
             what = f"the link of {name} can be no more than {can}, {target.name} has {speed(should.gen, should.lanes)}"
             step = "look which slot, riser or cable it is in: sudo lspci -tv; sudo lspci -vv | grep LnkCap"
             change = changes.link_speed(name, actual.gen, actual.lanes)
-            yield Cause(("slot", name), what, step, actual_system.source, change, True, frozenset({name}))
+            evidence, devices = actual_system.source, frozenset({name})
+            yield Cause(("slot", name), what, step, evidence=evidence, change=change, fault=True, devices=devices)
 
 
 def _pairs_text(pairs: Iterable[tuple[str, str]]) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeAlias
 
+from lanewise.checking.expectation import Expectation, Tolerance
 from lanewise.results.observation import Observation
 
 # A cause explains a value when the prediction with it comes at least as near as this, however strict the verdict is.
-LEAST_SHARE = 0.05
+LEAST_TOLERANCE = 0.05
 
 
 class Verdict(StrEnum):
@@ -23,36 +23,8 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Tolerance:
-    """`share` (0..1) to either side of the expected interval, and why that much."""
-
-    basis: str
-    share: float
-    why: str
-
-
-# The same row as predicted, and the tolerance for its basis; without a value, no tolerance, and a note that says why.
-Expectation: TypeAlias = tuple[Observation, Tolerance | None]
-
-TOLERANCES = {
-    row.basis: row
-    for row in (
-        Tolerance("physics", 0.10, "arithmetic of the links; published copies are up to 8 % away from it"),
-        Tolerance("calibrated", 0.10, "measured on the same part in another machine"),
-        Tolerance("carried over", 0.15, "measured on a related part, or at another generation or width"),
-        Tolerance("fitted", 0.15, "fitted to one published table of one machine"),
-        Tolerance("staged", 0.20, "copies through host memory: the rms residual of published ones is 17 %"),
-        Tolerance("SM copy", 0.20, "the figure is a copy engine's; copies by kernels are 5 to 13 % slower (H200)"),
-        Tolerance("latency", 0.60, "depends on driver and CPU as well; published ones reach 151 % of the prediction"),
-        Tolerance("earlier run", 0.05, "the same machine: medians of one path repeat within 1 to 2 % (H200)"),
-        Tolerance("class", 0.02, "in addition to the standard deviation among the machines"),
-    )
-}
-
-
-@dataclass(frozen=True, slots=True)
 class PathResult:
-    """A measured row with its verdict: its value is fine from `low` to `high` (SI; None where it is not judged).
+    """A measured row with its verdict: fine from `fine_low` to `fine_high` (SI; None where it is not judged).
 
     `expected` is the same row as predicted; without a value nothing is known, and its note says why.
     """
@@ -61,17 +33,17 @@ class PathResult:
     expected: Observation
     tolerance: Tolerance | None
     verdict: Verdict
-    low: float | None = None
-    high: float | None = None
+    fine_low: float | None = None
+    fine_high: float | None = None
     note: str = ""
 
     @property
-    def share(self) -> float | None:
+    def ratio(self) -> float | None:
         """Measured over expected; None where either is unknown."""
         return self.row.value / self.expected.value if self.row.value is not None and self.expected.value else None
 
     @property
-    def range_share(self) -> float | None:
+    def relative_range(self) -> float | None:
         """(largest - smallest) / median of the samples; None with fewer than three."""
         row = self.row
         if len(row.samples) < 3 or not row.value or row.low is None or row.high is None:
@@ -80,17 +52,17 @@ class PathResult:
 
     def reached_by(self, value: float) -> bool:
         """Whether another prediction (SI) comes as near to the measured value as a fine row must to its own."""
-        share = max(LEAST_SHARE, self.tolerance.share if self.tolerance else 0.0)
-        return self.row.value is not None and value * (1 - share) <= self.row.value <= value * (1 + share)
+        tolerance = max(LEAST_TOLERANCE, self.tolerance.relative if self.tolerance else 0.0)
+        return self.row.value is not None and value * (1 - tolerance) <= self.row.value <= value * (1 + tolerance)
 
     def better_than(self, value: float) -> bool:
         """Whether the measured value is better than another prediction (SI) by more than the tolerance."""
-        share = self.tolerance.share if self.tolerance else 0.0
+        tolerance = self.tolerance.relative if self.tolerance else 0.0
         if self.row.value is None:
             return False
         if lower_is_better(self.row.unit):
-            return self.row.value < value * (1 - share)
-        return self.row.value > value * (1 + share)
+            return self.row.value < value * (1 - tolerance)
+        return self.row.value > value * (1 + tolerance)
 
 
 def lower_is_better(unit: str) -> bool:
@@ -98,18 +70,18 @@ def lower_is_better(unit: str) -> bool:
     return unit == "s"
 
 
-def judge(row: Observation, expectation: Expectation, share: float | None = None) -> PathResult:
-    """Whether a row lies in its expected interval, widened by the tolerance, or by `share` (0..1), on both sides."""
-    expected, tolerance = expectation
-    if tolerance is not None and share is not None:
-        tolerance = replace(tolerance, share=share, why="as given with --tolerance")
+def judge(row: Observation, expectation: Expectation, relative_tolerance: float | None = None) -> PathResult:
+    """Whether a row lies in its expected interval, widened on both sides by its basis' tolerance, or by that (0..1)."""
+    expected, tolerance = expectation.row, expectation.tolerance
+    if tolerance is not None and relative_tolerance is not None:
+        tolerance = replace(tolerance, relative=relative_tolerance, why="as given with --tolerance")
     if row.value is None:
         # A percentile that is missing had too few I/Os or messages: nothing went wrong.
         verdict = Verdict.UNKNOWN if row.metric.startswith("latency_p") else Verdict.FAILED
         return PathResult(row, expected, tolerance, verdict, note=row.note or "not measured, and no reason given")
     if tolerance is None or expected.low is None or expected.high is None:
         return PathResult(row, expected, tolerance, Verdict.UNKNOWN, note=expected.note)
-    low, high = expected.low * (1 - tolerance.share), expected.high * (1 + tolerance.share)
+    fine_low, fine_high = expected.low * (1 - tolerance.relative), expected.high * (1 + tolerance.relative)
     below, above = (Verdict.FAST, Verdict.SLOW) if lower_is_better(row.unit) else (Verdict.SLOW, Verdict.FAST)
-    verdict = below if row.value < low else above if row.value > high else Verdict.OK
-    return PathResult(row, expected, tolerance, verdict, low, high)
+    verdict = below if row.value < fine_low else above if row.value > fine_high else Verdict.OK
+    return PathResult(row, expected, tolerance, verdict, fine_low, fine_high)

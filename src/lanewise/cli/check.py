@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 def check(options: CheckOptions, json: Json = None) -> None:
     """Judge whether each path delivers what it should, why not, and what to do next: of files, or of this machine.
 
-    Exit codes: 0 everything is fine, 1 something is wrong, 2 bad input, 3 nothing is wrong but something could not be
-    judged.
+    Exit codes: 0 all fine, 1 a path is slow or there is a fault, 2 bad input, 3 no path is slow, but a row is unknown,
+    failed or too fast, or nothing was measured.
     """
     from lanewise import api
     from lanewise.report.text.check import render_checkup
 
-    results = [*options.from_, *options.more]
-    _refuse(options, results, json)
+    paths = [*options.from_, *options.more]
+    _refuse(options, paths, json)
     samples: list[Sample] = []
     notes: list[str] = []
-    interrupt = None if results else _measure(samples, notes)
+    interrupt = None if paths else _measure(samples, notes)
     catalog = api.load_catalog(options.parts)
     system = None if options.system is None else api.load_system(options.system, options.settings, catalog)
     checkup = api.check(
-        results, system, options.expect, options.tolerance, options.devices, catalog, samples=samples, notes=notes
+        paths, system, options.expect, options.tolerance, options.devices, catalog, samples=samples, notes=notes
     )
     if options.prometheus is not None:
         terminal.write(options.prometheus, api.check_metrics(checkup, options.name))
@@ -48,14 +48,14 @@ def check(options: CheckOptions, json: Json = None) -> None:
     raise typer.Exit(checkup.exit_code)
 
 
-def _refuse(options: CheckOptions, results: list[Path], json: str | None) -> None:
-    """InputError for what could not be written, and for a file of results that --json would overwrite."""
+def _refuse(options: CheckOptions, paths: list[Path], json: str | None) -> None:
+    """InputError for an output that cannot be written, --set without --system, and results that --json overwrites."""
     for path in (options.prometheus, options.output):
         if path is not None:
             files.check_writable(path)
     if options.settings and options.system is None:
         raise InputError("--set has no effect without --system", hint="name the system that has the parameter")
-    if json not in (None, "-") and Path(str(json)).exists() and not results:
+    if json not in (None, "-") and Path(str(json)).exists() and not paths:
         hint = f"to check it: lanewise check {json} --json"
         raise InputError(f"--json would overwrite {json}, and no results are named", hint=hint)
 

@@ -18,7 +18,7 @@ from lanewise.discovery.facts import MACHINE, DumpFacts, Fact, MachineFacts, mer
 from lanewise.discovery.sysfs import VOLUME
 from lanewise.discovery.tree import draft_from_tree, endpoints, nodes_with_cpus
 from lanewise.errors import InputError, LanewiseError, Location
-from lanewise.results.conditions import Conditions
+from lanewise.results.conditions import MachineConditions
 from lanewise.routes.classify import LOCAL, topo_class
 from lanewise.topology import speeds
 from lanewise.topology.model import Kind, System
@@ -44,7 +44,7 @@ class Discovery:
     labels: Mapping[str, str]
     facts: Mapping[str, tuple[Fact, ...]]
     contradictions: tuple[str, ...]
-    conditions: Conditions
+    conditions: MachineConditions
 
     def text(self) -> str:
         """The description as YAML, with every fact and its source as comments below."""

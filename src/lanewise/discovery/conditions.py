@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from lanewise.discovery.draft import DraftLink, SystemDraft
 from lanewise.discovery.facts import MACHINE, MachineFacts
-from lanewise.results.conditions import AcsState, Conditions, LinkState, NumaState, PeerState, Throttle
+from lanewise.results.conditions import AcsState, LinkState, MachineConditions, NumaState, PeerState, Throttle
 from lanewise.topology.model import Kind
 
 _LINK = ("gen", "lanes", "gen_now", "lanes_now")
 
 
-def conditions(merged: MachineFacts, draft: SystemDraft, notes: tuple[str, ...]) -> Conditions:
+def conditions(merged: MachineFacts, draft: SystemDraft, notes: tuple[str, ...]) -> MachineConditions:
     """The conditions of a discovered machine, by the names of its system."""
     load = merged.value(MACHINE, "under_load")
     under_load = load if isinstance(load, bool) else None
@@ -22,7 +22,7 @@ def conditions(merged: MachineFacts, draft: SystemDraft, notes: tuple[str, ...])
         (gpu.name, next((fact for bdf in gpu.addresses if (fact := merged.fact(bdf, "throttle"))), None))
         for gpu in draft.of_kind(Kind.GPU)
     )
-    return Conditions(
+    return MachineConditions(
         links=tuple(
             _link(edge, under_load, merged)
             for edge in draft.links

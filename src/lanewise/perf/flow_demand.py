@@ -39,14 +39,14 @@ class Staging:
 
 @dataclass(frozen=True, slots=True)
 class FlowDemand:
-    """A flow with its routes, the share of each byte that takes each, and what a byte takes of each resource.
+    """A flow with its routes, the portion of its bytes that takes each, and what a byte takes of each resource.
 
     `per_byte` is in bytes on the wire of a link direction, bytes of an engine or memory, seconds of a read window.
     """
 
     flow: Flow
     routes: tuple[Route, ...]
-    shares: tuple[float, ...]
+    portions: tuple[float, ...]
     per_byte: Mapping[Resource, float]
     staging: Staging | None = None
     doubt: str = ""
@@ -75,17 +75,17 @@ def flow_demands(system: System, flows: Sequence[Flow]) -> list[FlowDemand]:
 def flow_demand(system: System, flow: Flow) -> FlowDemand:
     """One flow by itself: a volume spreads it over its drives, a staged copy takes its stages."""
     reads, writes = system.volumes.get(flow.src), system.volumes.get(flow.dst)
-    sources = [(drive, read_share(reads)) for drive in reads.drives] if reads else [(flow.src, 1.0)]
-    targets = [(drive, write_share(writes)) for drive in writes.drives] if writes else [(flow.dst, 1.0)]
-    routes, shares = [], []
+    sources = [(drive, read_portion(reads)) for drive in reads.drives] if reads else [(flow.src, 1.0)]
+    targets = [(drive, write_portion(writes)) for drive in writes.drives] if writes else [(flow.dst, 1.0)]
+    routes, portions = [], []
     for source, read in sources:
         for target, written in targets:
             src, dst = endpoint(system, source, target), endpoint(system, target, source)
             routes.append(find_route(system, src, dst, flow.p2p))
-            shares.append(read * written)
+            portions.append(read * written)
     demands = summed(
-        (resource, amount * share)
-        for route, share in zip(routes, shares, strict=True)
+        (resource, amount * portion)
+        for route, portion in zip(routes, portions, strict=True)
         for part in route.stages or (route,)
         for resource, amount in route_demand(system, part, flow.read and not route.stages).items()
     )
@@ -96,16 +96,16 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
         for demand in figure_demand(system, volume.controller, key, "RAID controller")
     )
     demands |= {resource: amount for resource, amount in controllers.items() if resource not in demands}
-    staging = _staging(system, flow, routes, shares)
-    return FlowDemand(flow, tuple(routes), tuple(shares), demands, staging, _doubt(system, routes, demands))
+    staging = _staging(system, flow, routes, portions)
+    return FlowDemand(flow, tuple(routes), tuple(portions), demands, staging, _doubt(system, routes, demands))
 
 
-def read_share(volume: Volume) -> float:
+def read_portion(volume: Volume) -> float:
     """What each drive reads of one byte: every drive holds data, so 1/n for RAID-0, 10 and (flash skips parity) 5."""
     return 1.0 / len(volume.drives)
 
 
-def write_share(volume: Volume) -> float:
+def write_portion(volume: Volume) -> float:
     """What each drive writes of one byte: 1/n for RAID-0, 2/n for RAID-10, 1/(n-1) for full stripes of RAID-5."""
     n = len(volume.drives)
     return 1.0 / {0: n, 10: n / 2, 5: n - 1}[volume.raid]
@@ -131,7 +131,7 @@ def flow_classes(demands: Sequence[FlowDemand]) -> tuple[list[Resource], list[Fl
     return resources, classes
 
 
-def _staging(system: System, flow: Flow, routes: Sequence[Route], shares: Sequence[float]) -> Staging | None:
+def _staging(system: System, flow: Flow, routes: Sequence[Route], portions: Sequence[float]) -> Staging | None:
     """The stages' times, all drives of a volume together; None where nothing is staged.
 
     A lone copy is pipelined in chunks, 1/x = max(1/B1, 1/B2) + 1/S with S the gaps between chunks (staging.rate);
@@ -139,9 +139,9 @@ def _staging(system: System, flow: Flow, routes: Sequence[Route], shares: Sequen
     each takes its stages in turn: 1/x = 1/B1 + 1/B2.
     """
     stages: dict[int, list[tuple[Resource, float]]] = defaultdict(list)
-    for route, share in zip(routes, shares, strict=True):
+    for route, portion in zip(routes, portions, strict=True):
         for index, stage in enumerate(route.stages):
-            stages[index] += [(resource, amount * share) for resource, amount in route_demand(system, stage).items()]
+            stages[index] += [(resource, amount * portion) for resource, amount in route_demand(system, stage).items()]
     if not stages:
         return None
     if not all(stages.values()):

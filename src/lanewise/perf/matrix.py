@@ -31,7 +31,7 @@ def bandwidth_matrix(
     def goodput(a: str, b: str) -> tuple[float, str]:
         back = [Flow(b, a, p2p=p2p)] if both_ways else []
         prediction = predict(system, [Flow(a, b, p2p=p2p), *back])
-        return prediction.total, prediction.flows[0].limit
+        return prediction.total, prediction.rates[0].limit
 
     direction = "both ways, sum" if both_ways else "one way"
     return _matrix(system, names, goodput, "B/s", f"goodput, {direction}, P2P {'on' if p2p else 'off'}")

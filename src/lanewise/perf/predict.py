@@ -42,20 +42,20 @@ class Prediction:
     """
 
     system: System
-    flows: tuple[FlowRate, ...]
+    rates: tuple[FlowRate, ...]
     utilization: Mapping[str, float]
     loads: Mapping[tuple[str, str], float]
     raw: Mapping[tuple[str, str], float]
     link_utilization: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        flows = ", ".join(f"{flow.flow.name} {flow.rate / 1e9:.4g} GB/s" for flow in self.flows)
-        return f"<Prediction on {self.system.name}: {flows}>"
+        rates = ", ".join(f"{rate.flow.name} {rate.rate / 1e9:.4g} GB/s" for rate in self.rates)
+        return f"<Prediction on {self.system.name}: {rates}>"
 
     @property
     def total(self) -> float:
         """Sum of all flows' goodput in B/s."""
-        return sum(flow.rate for flow in self.flows)
+        return sum(rate.rate for rate in self.rates)
 
 
 def predict(system: System, flows: Sequence[Flow]) -> Prediction:
@@ -74,7 +74,7 @@ def predict(system: System, flows: Sequence[Flow]) -> Prediction:
     loads: dict[tuple[str, str], float] = defaultdict(float)
     raw: dict[tuple[str, str], float] = defaultdict(float)
     for demand, flow in zip(demands, rates, strict=True):
-        for route, part in zip(demand.routes, demand.shares, strict=True):
+        for route, part in zip(demand.routes, demand.portions, strict=True):
             for hop in route.hops:
                 loads[hop.start, hop.end] += flow.rate * part
         for resource, amount in demand.per_byte.items():

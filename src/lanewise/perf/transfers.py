@@ -57,7 +57,7 @@ def finish_times(system: System, flows: Sequence[Flow]) -> tuple[FinishedTransfe
     starts = [flow.start + delay for flow, delay in zip(flows, delays, strict=True)]
     sizes = [flow.size or 0.0 for flow in flows]
     ends = solve([resource.capacity for resource in resources], list(index), members, sizes, starts)
-    together = predict(system, flows).flows
+    together = predict(system, flows).rates
     return tuple(
         FinishedTransfer(f, f.start, end, delay, rate.limit, rate.basis, rate.rests_on, rate.routes)
         for f, end, delay, rate in zip(flows, ends.tolist(), delays, together, strict=True)

@@ -90,11 +90,11 @@ class ModelProbe:
 
 def _copies(plan: Plan, copies: Copies) -> Observation:
     prediction = predict(plan.system, copies.flows)
-    slowest = min(prediction.flows, key=lambda flow: flow.rate)
+    slowest = min(prediction.rates, key=lambda flow: flow.rate)
     value, low, high = _copy_value(plan.metric, prediction)
     return _observation(
         plan, _names(copies), value, low=low, high=high, limit=slowest.limit, rests_on=slowest.rests_on,
-        basis=weakest([flow.basis for flow in prediction.flows]), note=slowest.doubt, use=_busiest(prediction),
+        basis=weakest([flow.basis for flow in prediction.rates]), note=slowest.doubt, use=_busiest(prediction),
         path=path_kind(plan.system, slowest.routes[0]),
     )  # fmt: skip
 
@@ -115,7 +115,7 @@ def _names(copies: Copies) -> str:
 
 def _copy_value(metric: str, prediction: Prediction) -> tuple[float, float | None, float | None]:
     """The value of a metric, and the interval of the prediction where it has one."""
-    flows = prediction.flows
+    flows = prediction.rates
     if metric == "goodput":
         return prediction.total, sum(flow.low for flow in flows), sum(flow.high for flow in flows)
     if metric in ("flow_goodput", "slowest"):
@@ -140,7 +140,7 @@ def _service(plan: Plan, service: Service) -> Observation:
     if plan.metric == "share":
         value = result.qps / steady_rate(plan.system, replace(load, frontend=None)).qps
     return _observation(
-        plan, f"{len(result.prediction.flows)} GPUs", value, limit=result.limit, basis=result.basis,
+        plan, f"{len(result.prediction.rates)} GPUs", value, limit=result.limit, basis=result.basis,
         rests_on=result.rests_on, use=_busiest(result.prediction), path=f"service, {service.division}",
     )  # fmt: skip
 

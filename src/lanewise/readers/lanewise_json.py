@@ -27,7 +27,7 @@ def read_run(text: str, file: str) -> ToolResults:
     if not rows:
         hint = "lanewise measure ... -o run.json writes one that has"
         raise FormatError("the run has no measured rows", location=Location(file), hint=hint)
-    return ToolResults(f"lanewise {run.version}", tuple(rows))
+    return ToolResults(f"lanewise {run.version}", tuple(rows), own=True)
 
 
 def is_samples(lines: Sequence[str]) -> bool:
@@ -51,4 +51,4 @@ def read_samples(lines: Sequence[str], file: str) -> ToolResults:
             cause = f"not a sample: {error.msg}"
             raise FormatError(cause, location=Location(file, number), hint="one JSON object a line") from None
         samples.append(decode(Sample, row_2(data), f"line {number}", file))
-    return ToolResults("lanewise", summarise(samples), notes=notes)
+    return ToolResults("lanewise", summarise(samples), notes=notes, own=True)

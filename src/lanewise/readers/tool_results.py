@@ -17,12 +17,14 @@ class ToolResults:
     """What one text or several say: `tool` with its version, measured rows, `peers` and notes on what to know of them.
 
     `peers[("gpu0", "gpu1")]` is whether gpu0 can access the memory of gpu1; pairs that no text mentions are absent.
+    `own`: all of it are runs or samples of Lanewise.
     """
 
     tool: str
     observations: tuple[Observation, ...]
     peers: Mapping[tuple[str, str], bool] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    own: bool = False
 
     @property
     def no_peers(self) -> tuple[tuple[str, str], ...]:
@@ -37,6 +39,7 @@ def merge(results: Sequence[ToolResults]) -> ToolResults:
         tuple(row for result in results for row in result.observations),
         {pair: reached for result in results for pair, reached in result.peers.items()},
         tuple(dict.fromkeys(note for result in results for note in result.notes)),
+        own=all(result.own for result in results),
     )
 
 

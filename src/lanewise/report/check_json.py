@@ -19,7 +19,7 @@ _HELP = {
     "lanewise_path_expected_latency_seconds": "Latency that the path should have.",
     "lanewise_path_verdict": "1 for the verdict of the path (ok, slow, fast, failed, unknown), else 0.",
     "lanewise_check_faults": "Findings of the last check that make its exit code 1.",
-    "lanewise_check_exit_code": "0 fine, 1 something is wrong, 3 something could not be judged.",
+    "lanewise_check_exit_code": "0 fine, 1 a slow path or a fault, 3 rows unknown, failed or too fast, or none.",
     "lanewise_check_timestamp_seconds": "When the check ended, seconds since 1970.",
 }
 
@@ -27,13 +27,13 @@ _HELP = {
 @json_document("check")
 def check_json(checkup: Checkup, name: str = "") -> dict[str, Any]:
     """The check-up as plain data in SI units; `name` is what the user calls the machine."""
-    numbers = {id(result): number for number, result in enumerate(checkup.rows)}
+    numbers = {id(result): number for number, result in enumerate(checkup.results)}
     return {
         "machine": name or None, "exit_code": checkup.exit_code,
         "counts": {verdict.value: checkup.count(verdict) for verdict in Verdict},
-        "rows": [_row(result) for result in checkup.rows],
+        "rows": [_row(result) for result in checkup.results],
         "findings": [_finding(finding, numbers) for finding in checkup.findings],
-        "aside": [{"flow": row.flow, "scenario": row.scenario, "metric": row.metric} for row in checkup.not_judged],
+        "aside": [{"flow": row.flow, "scenario": row.scenario, "metric": row.metric} for row in checkup.left_aside],
         "notes": checkup.notes,
     }  # fmt: skip
 
@@ -43,9 +43,9 @@ def _row(result: PathResult) -> dict[str, Any]:
     return {
         "verdict": result.verdict, "flow": row.flow, "scenario": row.scenario, "metric": row.metric,
         "path": row.path or None, "settings": row.settings, "how": row.how, "unit": row.unit, "measured": row.value,
-        "expected": expected.value, "low": result.low, "high": result.high, "share": result.share,
-        "spread": result.range_share, "basis": tolerance.basis if tolerance else None,
-        "tolerance": tolerance.share if tolerance else None, "limit": expected.limit or None,
+        "expected": expected.value, "low": result.fine_low, "high": result.fine_high, "share": result.ratio,
+        "spread": result.relative_range, "basis": tolerance.basis if tolerance else None,
+        "tolerance": tolerance.relative if tolerance else None, "limit": expected.limit or None,
         "rests_on": expected.rests_on, "note": result.note or expected.note or None,
     }  # fmt: skip
 
@@ -58,7 +58,7 @@ def _finding(finding: Finding, numbers: dict[int, int]) -> dict[str, Any]:
         }
         for cause in finding.causes
     ]  # fmt: skip
-    rows = [numbers[id(result)] for result in finding.rows]
+    rows = [numbers[id(result)] for result in finding.results]
     return {"kind": finding.kind, "title": finding.title, "rows": rows, "causes": causes, "next": finding.step}
 
 
@@ -68,7 +68,7 @@ def prometheus(checkup: Checkup, when: float, name: str = "") -> str:
     Rows that share all labels are numbered by a label `repeat`, as a series must be unique.
     """
     series: dict[str, list[tuple[dict[str, str], float]]] = {metric: [] for metric in _HELP}
-    for result, labels in zip(checkup.rows, _labels(checkup.rows, name), strict=True):
+    for result, labels in zip(checkup.results, _labels(checkup.results, name), strict=True):
         metric = _METRICS.get(result.row.unit)
         if metric and result.row.value is not None:
             series[f"lanewise_path_{metric}"].append((labels, result.row.value))
@@ -84,9 +84,9 @@ def prometheus(checkup: Checkup, when: float, name: str = "") -> str:
     return "".join(_family(metric, values) for metric, values in series.items() if values)
 
 
-def _labels(rows: Sequence[PathResult], name: str) -> Iterable[dict[str, str]]:
+def _labels(results: Sequence[PathResult], name: str) -> Iterable[dict[str, str]]:
     repeats: Counter[str] = Counter()
-    for row in (result.row for result in rows):
+    for row in (result.row for result in results):
         labels = {"machine": name, "flow": row.flow, "scenario": row.scenario, "metric": row.metric}
         labels |= {key: row.how.get(key, "") for key in ("engine", "p2p", "mode")}
         labels |= {key: str(value) for key, value in row.settings.items()}

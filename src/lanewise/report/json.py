@@ -60,7 +60,7 @@ def flow_rates(prediction: Prediction) -> dict[str, Any]:
             "limit": flow.limit, "basis": flow.basis, "rests_on": flow.rests_on, "doubt": flow.doubt or None,
             "routes": [_route(route) for route in flow.routes],
         }
-        for flow in prediction.flows
+        for flow in prediction.rates
     ]  # fmt: skip
     return {**system_head(prediction.system), "total": prediction.total, "unit": "B/s", "flows": flows}
 
@@ -94,7 +94,7 @@ def steady_service(system: System, service: ServiceRate, mode: str, division: st
     """A service in steady state."""
     return {
         **system_head(system), "workload": service.workload.name, "mode": mode, "division": division,
-        "gpus": len(service.prediction.flows), **_service_rate(service),
+        "gpus": len(service.prediction.rates), **_service_rate(service),
     }  # fmt: skip
 
 

@@ -111,10 +111,11 @@ class Throttle:
 
 
 @dataclass(frozen=True, slots=True)
-class Conditions:
-    """All of them, with the IOMMU's mode (off, passthrough, translate; empty: unknown) and what the dumps hide.
+class MachineConditions:
+    """All that dumps say of one machine, with the IOMMU's mode (off, passthrough, translate; empty: unknown).
 
-    `under_load`: whether the machine copied while its links were read; None if nothing says so.
+    `under_load`: whether the machine copied while its links were read; None if nothing says so. `notes` say what the
+    dumps hide.
     """
 
     links: tuple[LinkState, ...] = ()

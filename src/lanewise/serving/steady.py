@@ -41,8 +41,8 @@ def steady_rate(system: System, load: ServiceLoad) -> ServiceRate:
     if load.scenario not in MODES:
         raise unknown_name("mode", load.scenario, MODES)
     prediction = predict(system, [service_flow(system, load, gpu) for gpu in gpus_of(system, load)])
-    slowest = min(prediction.flows, key=lambda flow: flow.rate)
-    basis = weakest([slowest.basis, *(flow.basis for flow in prediction.flows)])
+    slowest = min(prediction.rates, key=lambda flow: flow.rate)
+    basis = weakest([slowest.basis, *(flow.basis for flow in prediction.rates)])
     qps = prediction.total / load.workload.bytes_in
     return ServiceRate(load.workload, qps, prediction.total, slowest.limit, basis, slowest.rests_on, prediction)
 

@@ -95,7 +95,7 @@ def _drawing(context: StudyContext, entry: DrawingForm) -> Drawing:
     if entry.scenario is None:
         return Drawing(title, outline(system), entry.caption)
     prediction = _prediction(system, entry.scenario)
-    flows = prediction.flows if len(prediction.flows) <= 6 else ()
+    flows = prediction.rates if len(prediction.rates) <= 6 else ()
     routes = [(flow.flow.name, flow.routes[0].nodes) for flow in flows]
     return Drawing(title, outline(system, prediction.loads, prediction.link_utilization, routes), entry.caption)
 

@@ -28,83 +28,87 @@ _GRADES = {
 
 def render_checkup(checkup: Checkup, screen: Screen = PIPE) -> str:
     """All rows that are not fine, the first of those that are, findings, notes and a summary."""
-    rows, hidden = _chosen(checkup.rows)
+    chosen, hidden = _chosen(checkup.results)
     parts = []
-    if rows:
-        table = render_table(_verdicts(rows), screen)
+    if chosen:
+        table = render_table(_verdicts(chosen), screen)
         parts.append(f"{table}\n... and {hidden} more that are fine" if hidden else table)
-    elif checkup.not_judged:
-        parts.append(render_table(_not_judged(checkup), screen))
+    elif checkup.left_aside:
+        parts.append(render_table(_left_aside(checkup), screen))
     parts += [_paragraph(finding, screen) for finding in checkup.findings]
     if checkup.notes:
         parts.append("\n".join(screen.wrap(f"note: {note}", 6) for note in checkup.notes))
     return "\n\n".join([*parts, screen.wrap(_summary(checkup), 2)])
 
 
-def _chosen(rows: Sequence[PathResult]) -> tuple[list[PathResult], int]:
-    fine = [row for row in rows if row.verdict is Verdict.OK]
+def _chosen(results: Sequence[PathResult]) -> tuple[list[PathResult], int]:
+    fine = [result for result in results if result.verdict is Verdict.OK]
     first = fine if len(fine) <= MOST_FINE + 1 else fine[:MOST_FINE]
-    return [*(row for row in rows if row.verdict is not Verdict.OK), *first], len(fine) - len(first)
+    return [*(result for result in results if result.verdict is not Verdict.OK), *first], len(fine) - len(first)
 
 
-def _verdicts(rows: Sequence[PathResult]) -> Table:
+def _verdicts(results: Sequence[PathResult]) -> Table:
     columns = [
         Column("verdict"), Column("flow", wrap=True), Column("scenario", drop=3, wrap=True), Column("metric", drop=4),
         *number_columns("measured", "expected"), *number_columns("share", drop=1), Column("fine", drop=2),
         Column("basis", drop=5),
     ]  # fmt: skip
     table = Table(columns)
-    for judged in rows:
-        row = judged.row
+    for result in results:
+        row = result.row
         settings = " ".join(f"{key}={value}" for key, value in row.settings.items())
         p2p = f"P2P {row.how['p2p']}" if row.how.get("p2p") and "P2P" not in row.scenario else ""
         scenario = row.scenario if row.scenario != row.flow else ""
-        fine = f"{_bare(judged, judged.low)} to {_bare(judged, judged.high)}" if judged.low is not None else ""
+        fine = (
+            f"{_bare(result, result.fine_low)} to {_bare(result, result.fine_high)}"
+            if result.fine_low is not None
+            else ""
+        )
         table.add(
-            TableCell(judged.verdict.value, _GRADES[judged.verdict]), row.flow,
-            " ".join(filter(None, (scenario, p2p, settings))), row.metric, _quantity(judged, judged.row.value),
-            _quantity(judged, judged.expected.value), "" if judged.share is None else f"{100 * judged.share:.0f} %",
-            fine, _basis(judged),
+            TableCell(result.verdict.value, _GRADES[result.verdict]), row.flow,
+            " ".join(filter(None, (scenario, p2p, settings))), row.metric, _quantity(result, result.row.value),
+            _quantity(result, result.expected.value), "" if result.ratio is None else f"{100 * result.ratio:.0f} %",
+            fine, _basis(result),
         )  # fmt: skip
     return table
 
 
-def _not_judged(checkup: Checkup) -> Table:
+def _left_aside(checkup: Checkup) -> Table:
     table = Table([Column("not judged", wrap=True), Column("scenario", wrap=True, drop=1), Column("metric"),
                    *number_columns("measured")])  # fmt: skip
-    for row in checkup.not_judged[: 2 * MOST_FINE]:
+    for row in checkup.left_aside[: 2 * MOST_FINE]:
         scenario = " ".join([row.scenario, *(f"{key}={value}" for key, value in row.settings.items())])
         table.add(row.flow, scenario, row.metric,
                   "–" if row.value is None else units.show(row.value, row.display_unit))  # fmt: skip
     return table
 
 
-def _bare(judged: PathResult, value: float | None) -> str:
+def _bare(result: PathResult, value: float | None) -> str:
     """An SI value in the row's unit, three digits, without the unit."""
     if value is None:
         return "–"
-    return units.number(units.in_unit(value, judged.row.display_unit), 3)
+    return units.number(units.in_unit(value, result.row.display_unit), 3)
 
 
-def _quantity(judged: PathResult, value: float | None) -> str:
+def _quantity(result: PathResult, value: float | None) -> str:
     """An SI value of a row in the unit that the row was given in; a dash for None."""
     if value is None:
         return "–"
-    return units.show(value, judged.row.display_unit)
+    return units.show(value, result.row.display_unit)
 
 
-def _basis(judged: PathResult) -> str:
+def _basis(result: PathResult) -> str:
     """What the expectation is based on, with its tolerance."""
-    if judged.tolerance is None:
+    if result.tolerance is None:
         return ""
-    return f"{judged.tolerance.basis} ±{100 * judged.tolerance.share:.0f} %"
+    return f"{result.tolerance.basis} ±{100 * result.tolerance.relative:.0f} %"
 
 
 def _paragraph(finding: Finding, screen: Screen) -> str:
     """What was measured, what is expected and why, likely causes with their evidence, and the next step."""
-    facts = [("rows", _flows(finding.rows))] if finding.rows else []
+    facts = [("rows", _flows(finding.results))] if finding.results else []
     if finding.kind in (Verdict.SLOW, Verdict.FAST):
-        facts += _expected(finding.rows[0])
+        facts += _expected(finding.results[0])
     facts += [(f"cause {number}", _cause(cause, finding)) for number, cause in enumerate(finding.causes, 1)]
     title = screen.wrap(f"{finding.kind}: {finding.title}", 2)
     # The next step is a command: it stays in one piece, to be copied.
@@ -116,26 +120,26 @@ def _summary(checkup: Checkup) -> str:
     parts = [f"{checkup.count(verdict)} {verdict.value}" for verdict in Verdict if checkup.count(verdict)]
     faults = sum(finding.kind == "fault" for finding in checkup.findings)
     parts += [f"{plural(faults, 'fault')} without a slow path"] if faults else []
-    if checkup.rows:
-        return f"{plural(len(checkup.rows), 'row')}: {', '.join(parts)}"
+    if checkup.results:
+        return f"{plural(len(checkup.results), 'row')}: {', '.join(parts)}"
     return f"no row to judge; {', '.join(parts) or 'no fault in what was read of the machine'}"
 
 
-def _flows(rows: Sequence[PathResult]) -> str:
-    names = list(dict.fromkeys(judged.row.flow for judged in rows))
+def _flows(results: Sequence[PathResult]) -> str:
+    names = list(dict.fromkeys(result.row.flow for result in results))
     more = f" and {len(names) - _MOST_FLOWS} more flows" if len(names) > _MOST_FLOWS else ""
-    return f"{len(rows)}: {'; '.join(names[:_MOST_FLOWS])}{more}"
+    return f"{len(results)}: {'; '.join(names[:_MOST_FLOWS])}{more}"
 
 
-def _expected(judged: PathResult) -> list[tuple[str, str]]:
-    expected = judged.expected
-    share = f", {100 * judged.share:.0f} % of the expected value" if judged.share is not None else ""
-    scenario = f" ({judged.row.scenario})" if judged.row.scenario != judged.row.flow else ""
+def _expected(result: PathResult) -> list[tuple[str, str]]:
+    expected = result.expected
+    ratio = f", {100 * result.ratio:.0f} % of the expected value" if result.ratio is not None else ""
+    scenario = f" ({result.row.scenario})" if result.row.scenario != result.row.flow else ""
     limit = f", limit: {expected.limit}" if expected.limit else ""
     source = expected.rests_on[0] if expected.rests_on else ""
     return [
-        ("measured", f"{_quantity(judged, judged.row.value)} on {judged.row.flow}{scenario}{share}"),
-        ("expected", f"{_quantity(judged, expected.value)} ({_basis(judged)}){limit}"),
+        ("measured", f"{_quantity(result, result.row.value)} on {result.row.flow}{scenario}{ratio}"),
+        ("expected", f"{_quantity(result, expected.value)} ({_basis(result)}){limit}"),
         ("based on", textwrap.shorten(source, _LONGEST_SOURCE, placeholder=" ...")),
     ]
 
@@ -146,9 +150,9 @@ def _cause(cause: Cause, finding: Finding) -> str:
     evidence = f"evidence: {cause.evidence}" if cause.evidence else "no direct evidence"
     if not cause.evidence and cause.predicted is None:
         return f"{text}: what remains if neither the evidence nor a single change of the model explains the value"
-    if not finding.rows or cause.predicted is None:
+    if not finding.results or cause.predicted is None:
         return f"{text}: {evidence}"
-    row = finding.rows[0]
-    measured = _quantity(row, row.row.value).rpartition(" ")[0]
-    value = f"{_quantity(row, cause.predicted)} (measured {measured})"
+    result = finding.results[0]
+    measured = _quantity(result, result.row.value).rpartition(" ")[0]
+    value = f"{_quantity(result, cause.predicted)} (measured {measured})"
     return f"{text}: {evidence}; {'would give' if cause.explains else 'would explain a part: gives'} {value}"

@@ -26,10 +26,10 @@ def render_flow_rates(prediction: Prediction, screen: Screen = PIPE) -> str:
         Column("flow", wrap=True), Column("route", drop=3, wrap=True), Column("GB/s", number=True),
         Column("interval", drop=2), Column("limit", wrap=True), Column("basis", drop=1), Column("based on"),
     ]  # fmt: skip
-    table = Table(columns, [_flow_row(flow, notes) for flow in prediction.flows])
+    table = Table(columns, [_flow_row(flow, notes) for flow in prediction.rates])
     if len(table.rows) > 1:
         table.add("all together", "", units.number(prediction.total / 1e9), "", "", "", "")
-    error = basis_note(flow.basis for flow in prediction.flows)
+    error = basis_note(flow.basis for flow in prediction.rates)
     return "\n".join(
         [heading(prediction.system), render_table(table, screen), "", *_wrapped(error, screen), notes.render(screen)]
     )
@@ -107,7 +107,7 @@ def render_pairs(system: System, matrix: RateMatrix, screen: Screen = PIPE) -> s
 
 def render_steady_service(system: System, service: ServiceRate, mode: str, division: str, screen: Screen = PIPE) -> str:
     """A service in steady state: queries a second, goodput, limit."""
-    gpus = plural(len(service.prediction.flows), "GPU")
+    gpus = plural(len(service.prediction.rates), "GPU")
     facts = [
         ("queries", units.show(service.qps, "QPS", 6)),
         ("goodput", units.show(service.goodput, "GB/s")),
@@ -126,21 +126,21 @@ _MOST_FLOWS = 4  # with more flows the slowest and the total say enough
 def render_flow_sweep(parameter: str, predictions: Mapping[int, Prediction], screen: Screen = PIPE) -> str:
     """Goodput of each flow, of all together, and the limit of the slowest, one row a value of the parameter."""
     first = next(iter(predictions.values()))
-    few = len(first.flows) <= _MOST_FLOWS
-    names = [flow.flow.name for flow in first.flows] if few else []
+    few = len(first.rates) <= _MOST_FLOWS
+    names = [flow.flow.name for flow in first.rates] if few else []
     names = names or ["slowest"]
-    names += ["total"] if len(first.flows) > 1 else []
+    names += ["total"] if len(first.rates) > 1 else []
     columns = [
         Column(parameter, number=True), *number_columns(*names, unit="GB/s"), Column("limit", wrap=True),
         Column("basis", drop=1),
     ]  # fmt: skip
     table = Table(columns)
     for value, prediction in predictions.items():
-        slowest = min(prediction.flows, key=lambda flow: flow.rate)
-        rates = [flow.rate for flow in prediction.flows] if few else [slowest.rate]
-        rates += [prediction.total] if len(prediction.flows) > 1 else []
+        slowest = min(prediction.rates, key=lambda flow: flow.rate)
+        rates = [flow.rate for flow in prediction.rates] if few else [slowest.rate]
+        rates += [prediction.total] if len(prediction.rates) > 1 else []
         table.add(str(value), *(units.number(rate / 1e9) for rate in rates), slowest.limit, slowest.basis)
-    error = basis_note(flow.basis for prediction in predictions.values() for flow in prediction.flows)
+    error = basis_note(flow.basis for prediction in predictions.values() for flow in prediction.rates)
     return "\n".join(filter(None, [first.system.name, render_table(table, screen), screen.wrap(error, 2)]))
 
 
@@ -149,7 +149,7 @@ def render_steady_sweep(parameter: str, rates: Mapping[int, ServiceRate], screen
     table = Table([Column(parameter, number=True), *number_columns("GPUs", drop=2), *number_columns("QPS", "GB/s"),
                    Column("limit", wrap=True), Column("basis", drop=1)])  # fmt: skip
     for value, rate in rates.items():
-        table.add(str(value), str(len(rate.prediction.flows)), f"{rate.qps:,.0f}", units.number(rate.goodput / 1e9),
+        table.add(str(value), str(len(rate.prediction.rates)), f"{rate.qps:,.0f}", units.number(rate.goodput / 1e9),
                   rate.limit, rate.basis)  # fmt: skip
     first = next(iter(rates.values()))
     title = f"{first.prediction.system.name}: {first.workload.name} in steady state"
