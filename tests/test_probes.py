@@ -18,7 +18,6 @@ from lanewise.probes.model import ModelProbe
 from lanewise.probes.network.probe import NetworkProbe
 from lanewise.probes.sampling import sample_until
 from lanewise.probes.storage.probe import StorageProbe
-from lanewise.results.observation import Source
 from lanewise.results.plan import Probe, StudyProbe
 from lanewise.results.sample import Sample
 
@@ -28,11 +27,6 @@ HOST: Callable[[], Probe[MeasureHostOptions, Sample]] = HostProbe
 STORAGE: Callable[[], Probe[MeasureStorageOptions, Sample]] = StorageProbe
 NETWORK: Callable[[], Probe[MeasureNetworkOptions, Sample]] = NetworkProbe
 GPU: Callable[[Any], Probe[MeasureGpuOptions, Sample]] = GpuProbe
-
-
-def test_a_probe_says_whether_it_predicts_or_measures() -> None:
-    assert ModelProbe.source is Source.PREDICTED
-    assert {probe.source for probe in (HostProbe, GpuProbe, StorageProbe, NetworkProbe)} == {Source.MEASURED}
 
 
 def sample(metric: str, value: float | None, flow: str = "a->b") -> Sample:

@@ -35,7 +35,7 @@ def row(value: float | None, unit: str = "GB/s", metric: str = "goodput", **more
 
 def expected(value: float, width: float = 0.0, basis: str = "calibrated") -> Expectation:
     interval = (value * 1e9 * (1 - width), value * 1e9 * (1 + width))
-    return expectation(row(None), basis, value * 1e9, interval)
+    return expectation(row(None), basis=basis, value=value * 1e9, interval=interval)
 
 
 def judged(measured: float | None, wanted: Expectation, unit: str = "GB/s") -> PathResult:
@@ -72,7 +72,7 @@ def test_a_verdict_does_not_depend_on_the_unit(measured: float, value: float, un
 
 
 def test_a_longer_time_is_slow_and_a_shorter_one_fast():
-    wanted = expectation(row(None, "us", "latency"), "latency", 10e-6)
+    wanted = expectation(row(None, "us", "latency"), basis="latency", value=10e-6)
     verdicts = [judge(row(time, "us", "latency"), wanted).verdict for time in (3, 10, 17)]
     assert verdicts == [Verdict.FAST, Verdict.OK, Verdict.SLOW]
 

@@ -28,7 +28,6 @@ def test_a_timestamp_of_several_copies_counts_them_all() -> None:
 def test_steady_flows_have_their_own_pace_whoever_ends_first(flows: list[tuple[float, int]]) -> None:
     window = window_of([ends(pace, copies) for pace, copies in flows])
     assert window.copies_per_second == pytest.approx([pace for pace, _ in flows])
-    assert window.seconds == pytest.approx(min(copies / pace for pace, copies in flows))
     assert window.makespan == pytest.approx(max(copies / pace for pace, copies in flows))
 
 
@@ -58,7 +57,6 @@ def test_flows_that_take_turns_add_up_to_what_was_moved(pace: float, copies: lis
     before = [sum(copies[:i]) for i in range(len(copies))]
     window = window_of([ends(pace, count, at / pace) for at, count in zip(before, copies, strict=True)])
     assert window.in_turns
-    assert window.seconds == window.makespan
     assert sum(window.copies_per_second) == pytest.approx(pace)
     assert window.copies_per_second == pytest.approx([pace * count / sum(copies) for count in copies])
 

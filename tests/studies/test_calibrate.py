@@ -23,8 +23,6 @@ Numbers = Callable[[str], float]
 class MadeUp:
     """Predicts by a formula over the figures of one GPU; the scenario's name chooses the formula."""
 
-    source = Source.PREDICTED
-
     def __init__(self, **formulas: Callable[[Numbers], float | None]) -> None:
         self.formulas = formulas
         self.asked = 0

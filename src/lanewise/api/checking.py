@@ -182,9 +182,8 @@ def _machine_state(discovered: Discovery | None, lost: Sequence[PeerState]) -> M
 
     if discovered is None:
         return MachineState(conditions=MachineConditions(p2p=tuple(lost)))
-    conditions = discovered.conditions
+    conditions = replace(discovered.conditions, p2p=(*discovered.conditions.p2p, *lost))
     figures = {name: {fact.key: fact.value for fact in facts} for name, facts in discovered.facts.items()}
-    conditions = replace(conditions, p2p=(*conditions.p2p, *lost))
     return MachineState(discovered.system, conditions, figures)
 
 

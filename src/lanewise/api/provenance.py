@@ -101,12 +101,9 @@ def now() -> str:
 
 
 def new_run(
-    *,
-    studies: tuple[StudyRun, ...] = (),
-    services: tuple[ServiceResult, ...] = (),
-    rows: tuple[Observation, ...] = (),
-    machine_facts: Mapping[str, str] | None = None,
-) -> Run:
+    *, studies: tuple[StudyRun, ...] = (), services: tuple[ServiceResult, ...] = (),
+    rows: tuple[Observation, ...] = (), machine_facts: Mapping[str, str] | None = None,
+) -> Run:  # fmt: skip
     """A run of these results, made now, by this command on this machine; `machine_facts` go with those of `machine`."""
     from lanewise.results.run import Run
 

@@ -48,7 +48,7 @@ class Finding:
 class Checkup:
     """The judged rows, the worst first, the findings, notes on what could not be looked at, and rows `left_aside`.
 
-    Those are of metrics that the model does not predict; they change no verdict and no exit code.
+    The model predicts nothing of those; they have no verdict and no part in the exit code.
     """
 
     results: tuple[PathResult, ...]
@@ -121,11 +121,9 @@ def _badness(result: PathResult) -> tuple[int, float]:
 
 
 def _findings(
-    results: Sequence[PathResult],
-    conditions: MachineConditions,
-    of_machine: tuple[Cause, ...],
+    results: Sequence[PathResult], conditions: MachineConditions, of_machine: tuple[Cause, ...],
     model: ExpectationModel | None,
-) -> list[Finding]:
+) -> list[Finding]:  # fmt: skip
     """The rows that are slow or fast by what explains them, and the faults that explain none."""
     diagnoses: list[Diagnosis] = [
         (result, causes(Symptom(result, model, conditions, of_machine, results)) if model is not None else ())

@@ -60,8 +60,8 @@ class Expectation:
 
 
 TOLERANCES = {
-    row.basis: row
-    for row in (
+    tolerance.basis: tolerance
+    for tolerance in (
         Tolerance("physics", 0.10, "arithmetic of the links; published copies are up to 8 % away from it"),
         Tolerance("calibrated", 0.10, "measured on the same part in another machine"),
         Tolerance("carried over", 0.15, "measured on a related part, or at another generation or width"),
@@ -79,7 +79,7 @@ Expect: TypeAlias = Callable[[Observation], Expectation]
 
 
 def expectation(
-    row: Observation, basis: str = "", value: float | None = None, interval: tuple[float, float] | None = None,
+    row: Observation, *, basis: str = "", value: float | None = None, interval: tuple[float, float] | None = None,
     limit: str = "", rests_on: tuple[str, ...] = (), note: str = "",
 ) -> Expectation:  # fmt: skip
     """A row's expected value (SI; None: unknown) with its interval, and the tolerance for that basis."""
@@ -190,7 +190,7 @@ class ExpectationModel:
         result = latency(system, flow.src, flow.dst, flow.p2p)
         if result.api is None:
             return expectation(row, note=result.note)
-        return expectation(row, "latency", result.api, limit=result.limit, rests_on=result.rests_on)
+        return expectation(row, basis="latency", value=result.api, limit=result.limit, rests_on=result.rests_on)
 
 
 def too_short(row: Observation) -> bool:
@@ -202,23 +202,24 @@ def too_short(row: Observation) -> bool:
 def _of_rate(rate: FlowRate, row: Observation) -> Expectation:
     low = rate.low * (ENGINE_SHARE if rate.doubt == ENGINE_DOUBT else 1.0)
     interval = (min(low, rate.rate), rate.high)
-    return expectation(row, _basis(rate, row), rate.rate, interval, rate.limit, rate.rests_on, rate.doubt)
+    return expectation(
+        row, basis=_basis(rate, row), value=rate.rate, interval=interval, limit=rate.limit, rests_on=rate.rests_on,
+        note=rate.doubt,
+    )  # fmt: skip
 
 
 def _total(rates: tuple[FlowRate, ...], row: Observation) -> Expectation:
     parts = [_of_rate(rate, row) for rate in rates]
     order = ("physics", "calibrated", "carried over", "fitted", "SM copy", "staged")
-    expected = [part.row for part in parts]
     bases = [part.tolerance.basis for part in parts if part.tolerance is not None]
+    expected = [part.row for part in parts]
+    low, high = math.fsum(part.low or 0.0 for part in expected), math.fsum(part.high or 0.0 for part in expected)
     return expectation(
-        row,
-        max(bases, key=order.index),
-        math.fsum(part.value or 0.0 for part in expected),
-        (math.fsum(part.low or 0.0 for part in expected), math.fsum(part.high or 0.0 for part in expected)),
-        " and ".join(dict.fromkeys(part.limit for part in expected)),
-        tuple(dict.fromkeys(text for part in expected for text in part.rests_on)),
-        "; ".join(dict.fromkeys(part.note for part in expected if part.note)),
-    )
+        row, basis=max(bases, key=order.index), value=math.fsum(rate.rate for rate in rates), interval=(low, high),
+        limit=" and ".join(dict.fromkeys(part.limit for part in expected)),
+        rests_on=tuple(dict.fromkeys(text for part in expected for text in part.rests_on)),
+        note="; ".join(dict.fromkeys(part.note for part in expected if part.note)),
+    )  # fmt: skip
 
 
 def _basis(rate: FlowRate, row: Observation) -> str:
@@ -257,12 +258,13 @@ def expect_earlier(machines: Sequence[tuple[str, Iterable[Observation]]]) -> Exp
         if len(names) == 1:
             if not own:
                 return expectation(row, note=f"{names[0]} has no such row")
-            return expectation(row, "earlier run", own[0], rests_on=names)
+            return expectation(row, basis="earlier run", value=own[0], rests_on=names)
         if len(own) < LEAST_MACHINES:
             return expectation(row, note=f"{len(own)} of {len(names)} machines have such a row; a class needs 3")
         middle, wide = statistics.median(own), 3 * robust_deviation(own)
         rests_on = (f"median of {len(own)} machines, 3 robust deviations = {100 * wide / middle:.1f} %",)
-        return expectation(row, "class", middle, (middle - wide, middle + wide), rests_on=rests_on)
+        interval = (middle - wide, middle + wide)
+        return expectation(row, basis="class", value=middle, interval=interval, rests_on=rests_on)
 
     return expect
 

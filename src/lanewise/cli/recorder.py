@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 
 def record(
-    samples: Iterator[Sample],
-    options: RecordOptions,
-    json: str | None,
-    machine_facts: Mapping[str, str] | None = None,
+    samples: Iterator[Sample], options: RecordOptions, json: str | None, machine_facts: Mapping[str, str] | None = None
 ) -> None:
     """Take all samples, write each with --samples, then write the run with -o and print its rows.
 

@@ -42,8 +42,6 @@ SERVICE_METRICS = {
 class ModelProbe:
     """Predicts with the performance model; absent hardware is this probe, not a special case."""
 
-    source = Source.PREDICTED
-
     def __init__(self) -> None:
         # Rows ask for several metrics of one service; systems are kept so that their identity stays theirs.
         self._simulated: dict[tuple[int, Service], tuple[System, ServiceResult]] = {}

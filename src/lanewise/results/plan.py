@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
 from lanewise.perf.flow import Flow
-from lanewise.results.observation import Observation, Source
+from lanewise.results.observation import Observation
 from lanewise.topology.model import System
 
 PlanT = TypeVar("PlanT", contravariant=True)
@@ -57,10 +57,6 @@ class Probe(Protocol[PlanT, ValueT]):
     A probe that measures yields each Sample as soon as it is taken; `results.sample.summarise` makes observations of
     them. The model yields the one Observation of its Plan. The caller shows and keeps them.
     """
-
-    @property
-    def source(self) -> Source:
-        """What its values are: predicted or measured."""
 
     def run(self, plan: PlanT, /) -> Iterator[ValueT]:
         """The values, each as soon as it is known; closing the iterator frees what the probe holds."""

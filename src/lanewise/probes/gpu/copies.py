@@ -124,11 +124,11 @@ class _CopySeries:
     """A measurement tuned and verified; `measure` runs it once."""
 
     def __init__(
-        self, measurement: Measurement, gpus: Gpus, copy_plans: Sequence[CopyPlan],
-        native_flows: Sequence[CudaFlow], run: CudaRun,
+        self, measurement: Measurement, gpus: Gpus, copy_plans: Sequence[CopyPlan], native_flows: Sequence[CudaFlow],
+        run: CudaRun,
     ) -> None:  # fmt: skip
-        self._measurement, self._flows, self._run = measurement, measurement.flows, run
-        self._native_flows = native_flows
+        self._measurement, self._flows = measurement, measurement.flows
+        self._native_flows, self._run = native_flows, run
         buffers = [
             buffer_node(pages, native_flow.node) if touches_host(flow) else ("", "")
             for pages, flow, native_flow in zip(run.pages(), self._flows, native_flows, strict=True)

@@ -23,7 +23,6 @@ from lanewise.probes.gpu.cases import Measurement
 from lanewise.probes.gpu.flows import is_host, measured_flow, typed_text
 from lanewise.probes.gpu.gpus import Gpus
 from lanewise.probes.machine import SYS, native_errors, needs_linux
-from lanewise.results.observation import Source
 from lanewise.results.sample import Sample
 
 if TYPE_CHECKING:
@@ -36,8 +35,6 @@ _SWEEP_CASES = (_LARGE_COPY, "device_to_host_memcpy_ce", "device_to_device_memcp
 
 class GpuProbe:
     """Measures copies of the GPUs that the driver shows."""
-
-    source = Source.MEASURED
 
     def __init__(self, cuda: Cuda, sys: Path = SYS) -> None:
         self.gpus = Gpus(cuda, sys)

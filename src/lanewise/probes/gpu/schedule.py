@@ -18,7 +18,7 @@ _HELD = "held too long"
 
 @dataclass(frozen=True, slots=True)
 class CommonWindow:
-    """The `seconds` from the release to the first flow's end, each flow's rate in them, and the `makespan` (s).
+    """Each flow's rate from the release to the first flow's end, and the `makespan` (s) to the last one's.
 
     `every_flow_copied`: each finished a copy within the window; else its rate holds for times when others had ended.
     `in_turns`: the flows ran one after the other; then the window is the makespan, in which all rates add up to what
@@ -26,7 +26,6 @@ class CommonWindow:
     """
 
     copies_per_second: tuple[float, ...]
-    seconds: float
     makespan: float
     every_flow_copied: bool
     in_turns: bool = False
@@ -63,10 +62,7 @@ def common_window(end_times: Sequence[Sequence[float]], copies_per_timestamp: Se
         copies * (len(ends) / makespan if in_turns else max(count, 1) / ends[max(count, 1) - 1])
         for copies, count, ends in zip(copies_per_timestamp, counts, end_times, strict=True)
     )
-    return CommonWindow(
-        rates, seconds=makespan if in_turns else window, makespan=makespan, every_flow_copied=all(counts),
-        in_turns=in_turns,
-    )  # fmt: skip
+    return CommonWindow(rates, makespan, every_flow_copied=all(counts), in_turns=in_turns)
 
 
 def _waited(ends: Sequence[float]) -> bool:

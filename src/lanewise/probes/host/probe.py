@@ -16,7 +16,6 @@ from lanewise.options.measure_host import WORK, MeasureHostOptions
 from lanewise.probes.host.layout import HostLayout, huge_pages, read_layout
 from lanewise.probes.machine import UNKNOWN, native_errors, numa_nodes
 from lanewise.probes.sampling import sample_until
-from lanewise.results.observation import Source
 from lanewise.results.sample import Sample
 
 if TYPE_CHECKING:
@@ -36,8 +35,6 @@ _TRIALS = 2
 
 class HostProbe:
     """Measures this machine's memory; `layout` says where memory and CPUs are (None: read from /sys)."""
-
-    source = Source.MEASURED
 
     def __init__(self, layout: HostLayout | None = None) -> None:
         self.layout = layout if layout is not None else read_layout()

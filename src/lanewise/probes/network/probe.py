@@ -15,7 +15,6 @@ from lanewise.probes.network.listener import listener_process
 from lanewise.probes.network.messages import NetworkMeasurement, parse_address
 from lanewise.probes.network.session import Counters, NetworkRun, connect_session
 from lanewise.probes.sampling import sample_until
-from lanewise.results.observation import Source
 from lanewise.results.sample import Sample
 
 FLOWS = {"to": "host0->host1", "from": "host1->host0"}
@@ -39,8 +38,6 @@ def _measurements(options: MeasureNetworkOptions) -> tuple[NetworkMeasurement, .
 
 class NetworkProbe:
     """Measures the network to a listener, or loopback to one in a process of its own."""
-
-    source = Source.MEASURED
 
     def run(self, options: MeasureNetworkOptions) -> Iterator[Sample]:
         """Each sample as soon as it is taken; closing the iterator frees both sides.

@@ -17,7 +17,6 @@ from lanewise.probes.machine import UNKNOWN, numa_nodes
 from lanewise.probes.sampling import sample_until
 from lanewise.probes.storage.files import StorageFile, drive_counters, make_files, open_files
 from lanewise.probes.storage.session import StorageProgress, StorageSession
-from lanewise.results.observation import Source
 from lanewise.results.sample import Sample
 
 _FILL_IO = 1 << 20
@@ -28,8 +27,6 @@ PERCENTILES = (("latency_p50", 50.0), ("latency_p99", 99.0), ("latency_p99.9", 9
 
 class StorageProbe:
     """Measures files and block devices; `on_progress` gets the current rates about ten times a second."""
-
-    source = Source.MEASURED
 
     def __init__(self, on_progress: Callable[[StorageProgress], None] | None = None) -> None:
         self._on_progress = on_progress or (lambda _: None)
