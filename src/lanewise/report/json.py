@@ -148,7 +148,7 @@ def comparison(result: Comparison) -> dict[str, Any]:
         {
             "source": p.left.source, "study": p.left.study, "table": p.left.table, "row": p.left.scenario,
             "flow": p.left.flow, "settings": p.left.settings, "metric": p.left.metric, "unit": p.left.display_unit,
-            "left": p.left.display(p.left_value), "right": p.left.display(p.right_value),
+            "left": p.left.display(p.left.value), "right": p.left.display(p.right_value),
             "difference_pct": p.difference_pct, **(_measured(p) if p.measured else {}), "left_limit": p.left.limit,
             "right_limit": p.right.limit, "note": p.note,
         }

@@ -30,11 +30,6 @@ class RowPair:
     right: Observation
 
     @property
-    def left_value(self) -> float | None:
-        """The left value, None where unknown."""
-        return self.left.value
-
-    @property
     def right_value(self) -> float | None:
         """The right value, None where unknown or of another dimension than the left one."""
         return None if self.note else self.right.value
@@ -49,9 +44,9 @@ class RowPair:
     @property
     def difference_pct(self) -> float | None:
         """100 * (right - left) / left; None where either is unknown or left is zero."""
-        if self.right_value is None or not self.left_value:
+        if self.right_value is None or not self.left.value:
             return None
-        return 100.0 * (self.right_value - self.left_value) / self.left_value
+        return 100.0 * (self.right_value - self.left.value) / self.left.value
 
     @property
     def measured(self) -> bool:
@@ -65,9 +60,9 @@ class RowPair:
         None as well where a value is missing or not above zero.
         """
         sense = _BETTER.get(self.left.unit)
-        if sense is None or not self.left_value or not self.right_value or self.left_value * self.right_value < 0:
+        if sense is None or not self.left.value or not self.right_value or self.left.value * self.right_value < 0:
             return None
-        return float((self.right_value / self.left_value) ** sense)
+        return float((self.right_value / self.left.value) ** sense)
 
     @property
     def verdict(self) -> str:

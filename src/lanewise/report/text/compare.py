@@ -59,7 +59,7 @@ def _row(pair: RowPair) -> tuple[str | TableCell, ...]:
     left, right = pair.left, pair.right
     settings = " ".join(f"{key}={value}" for key, value in left.settings.items() if key not in left.scenario)
     label = left.scenario if left.scenario == right.scenario else f"{left.scenario} / {right.scenario}"
-    sides = map(left.display, (pair.left_value, pair.right_value))
+    sides = map(left.display, (pair.left.value, pair.right_value))
     values = ["unknown" if value is None else units.number(value) for value in sides]
     difference = TableCell(
         pair.note if pair.difference_pct is None else f"{pair.difference_pct:+.1f} %", grade(pair.difference_pct)
