@@ -76,12 +76,12 @@ def check(
     words = {word: name for name, dump_names in names.items() for word in dump_names}
     return checkup.check(
         rows,
-        _machine_state(discovered, lost),
-        load_system(system, None, catalog) if isinstance(system, (str, Path)) else system,
-        _earlier_rows(expect),
-        tolerance,
-        {**words, **(devices or {})},
-        every_note,
+        machine=_machine_state(discovered, lost),
+        target=load_system(system, None, catalog) if isinstance(system, (str, Path)) else system,
+        earlier=_earlier_rows(expect),
+        tolerance=tolerance,
+        devices={**words, **(devices or {})},
+        notes=every_note,
     )
 
 

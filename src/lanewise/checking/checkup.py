@@ -93,7 +93,7 @@ def check(
     machine = machine or MachineState()
     system = target or (with_intended_policies(machine.system) if machine.system is not None else None)
     by_design = non_peers_by_design(machine) if target is None else frozenset()
-    model = ExpectationModel(system, devices or {}, by_design) if system is not None else None
+    model = ExpectationModel(system, names=devices or {}, non_peers=by_design) if system is not None else None
     left_aside: list[Observation] = []
     expect: Expect = nothing_described
     if earlier:
@@ -102,9 +102,10 @@ def check(
         rows, expect = tuple(rows), model.expect
         left_aside = [row for row in rows if not model.judges(row)]
         rows = [row for row in rows if model.judges(row)]
-    results = sorted((judge(row, expect(row), tolerance) for row in rows), key=_badness)
+    results = sorted((judge(row, expect(row), relative_tolerance=tolerance) for row in rows), key=_badness)
     findings = _findings(results, machine.conditions, machine_causes(machine, target), model) + _open(results)
-    return Checkup(tuple(results), tuple(findings), (*notes, *_left_aside_note(left_aside)), tuple(left_aside))
+    notes = (*notes, *_left_aside_note(left_aside))
+    return Checkup(tuple(results), tuple(findings), notes, left_aside=tuple(left_aside))
 
 
 def _left_aside_note(rows: Sequence[Observation]) -> tuple[str, ...]:

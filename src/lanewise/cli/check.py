@@ -35,8 +35,9 @@ def check(options: CheckOptions, json: Json = None) -> None:
     catalog = api.load_catalog(options.parts)
     system = None if options.system is None else api.load_system(options.system, options.settings, catalog)
     checkup = api.check(
-        paths, system, options.expect, options.tolerance, options.devices, catalog, samples=samples, notes=notes
-    )
+        paths, system, options.expect, tolerance=options.tolerance, devices=options.devices, catalog=catalog,
+        samples=samples, notes=notes,
+    )  # fmt: skip
     if options.prometheus is not None:
         terminal.write(options.prometheus, api.check_metrics(checkup, options.name))
     if options.output is not None:

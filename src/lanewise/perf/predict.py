@@ -73,21 +73,21 @@ def predict(system: System, flows: Sequence[Flow]) -> Prediction:
     rates = tuple(map(_flow_rate, demands, zip(*possible, strict=True), limits))
     loads: dict[tuple[str, str], float] = defaultdict(float)
     raw: dict[tuple[str, str], float] = defaultdict(float)
-    for demand, flow in zip(demands, rates, strict=True):
-        for route, part in zip(demand.routes, demand.portions, strict=True):
+    for demand, goodput in zip(demands, (rate.rate for rate in rates), strict=True):
+        for route, portion in zip(demand.routes, demand.portions, strict=True):
             for hop in route.hops:
-                loads[hop.start, hop.end] += flow.rate * part
+                loads[hop.start, hop.end] += goodput * portion
         for resource, amount in demand.per_byte.items():
             if resource.link is not None:
-                raw[resource.link] += flow.rate * amount
+                raw[resource.link] += goodput * amount
     utilization = list(zip(resources, shares.utilization, strict=True))
     return Prediction(
         system,
         rates,
-        {resource.name: used for resource, used in utilization},
-        dict(loads),
-        dict(raw),
-        {resource.link: used for resource, used in utilization if resource.link is not None},
+        utilization={resource.name: used for resource, used in utilization},
+        loads=dict(loads),
+        raw=dict(raw),
+        link_utilization={resource.link: used for resource, used in utilization if resource.link is not None},
     )
 
 
@@ -100,6 +100,6 @@ def _flow_rate(demand: FlowDemand, possible: Sequence[float], limit: Resource | 
         doubt = limit.doubt or (demand.doubt if limit.link is not None and basis == "physics" else "")
     wires = [amount for resource, amount in demand.per_byte.items() if resource.link is not None]
     return FlowRate(
-        demand.flow, demand.routes, possible[0], name, basis, (rests_on,), low=min(possible), high=max(possible),
-        raw=possible[0] * max(wires, default=1.0), doubt=doubt,
+        demand.flow, demand.routes, rate=possible[0], limit=name, basis=basis, rests_on=(rests_on,), low=min(possible),
+        high=max(possible), raw=possible[0] * max(wires, default=1.0), doubt=doubt,
     )  # fmt: skip
