@@ -50,10 +50,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A measured row as it should be, predicted, with the tolerance for its basis; neither without a value.
-
-    Then the predicted row's note says why.
-    """
+    """A measured row as predicted, with the tolerance for its basis; without a value no tolerance, and a note why."""
 
     row: Observation
     tolerance: Tolerance | None
