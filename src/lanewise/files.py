@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import sys
@@ -9,24 +10,38 @@ from pathlib import Path
 
 from lanewise.errors import InputError, Location
 
+# No file that Lanewise reads is larger; what is longer is not read at all.
+LARGEST = 512 * 2**20
+
 
 def read_file(path: str | Path) -> str:
     """The text of a file; InputError with a hint if it cannot be read."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return io.TextIOWrapper(io.BytesIO(read_bytes(path)), encoding="utf-8").read()
     except UnicodeDecodeError as error:
         raise InputError(
             "not a text file (UTF-8)", location=Location(str(path)), hint=f"byte {error.start} is not text"
         ) from None
-    except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror}", location=Location(str(path)), hint="check the path"
-        ) from None
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The bytes of a file of at most LARGEST; InputError with a hint if it is larger or cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            data = b"" if os.fstat(stream.fileno()).st_size > LARGEST else stream.read(LARGEST + 1)
+            size = len(data) or os.fstat(stream.fileno()).st_size
+    except (OSError, ValueError) as error:
+        words = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot be read: {words}", location=Location(str(path)), hint="check the path") from None
+    if size > LARGEST:
+        cause = f"holds more than {LARGEST // 2**20} MiB, the most that Lanewise reads of a file"
+        raise InputError(cause, location=Location(str(path)), hint="give the output of one run, of one machine")
+    return data
 
 
 def write_file(path: str | Path, text: str) -> None:
     """Write a text whole or not at all, as `write_bytes` does."""
-    write_bytes(path, text.encode())
+    write_bytes(path, text.encode(errors="backslashreplace"))
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:

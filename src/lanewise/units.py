@@ -74,6 +74,11 @@ def parse(text: str | float | int, expect: str) -> float:
     return to_si(number, unit)
 
 
+def whole(text: str) -> int | None:
+    """A whole number of up to 18 decimal digits; None for any other text, digits of other scripts included."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
 def show(value: float | None, unit: str, digits: int = 4) -> str:
     """`value` (SI) written in `unit` with that many significant digits; 'unknown' for None."""
     if value is None:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from lanewise.catalog import builtin
 from lanewise.errors import InputError, Location, MissingDependency
+from lanewise.files import read_bytes
 
 if TYPE_CHECKING:
     from lanewise.catalog import Catalog
     from lanewise.discovery.build import Discovery
     from lanewise.discovery.capture import Capture
     from lanewise.discovery.facts import DumpFacts
-
-_LARGEST = 512 * 2**20
 
 
 def discover(
@@ -97,11 +96,4 @@ def read_dumps(path: Path) -> tuple[DumpFacts, ...]:
     if path.is_dir():
         tops = [folder for folder in (path, *sorted(path.glob("*/"))) if (folder / "sys").is_dir()]
         return read_capture(collect(tops[0] if tops else path, str(path)))
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise InputError("larger than any dump", location=Location(str(path)), hint="name a dump of one machine")
-        return read_dump(path.read_bytes(), str(path))
-    except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror}", location=Location(str(path)), hint="check the path"
-        ) from None
+    return read_dump(read_bytes(path), str(path))

@@ -17,7 +17,7 @@ from lanewise.discovery.draft import DraftDevice, SystemDraft
 from lanewise.discovery.facts import MACHINE, DumpFacts, Fact, MachineFacts, merge
 from lanewise.discovery.sysfs import VOLUME
 from lanewise.discovery.tree import draft_from_tree, endpoints, nodes_with_cpus
-from lanewise.errors import InputError, LanewiseError, Location
+from lanewise.errors import InputError, LanewiseError, Location, error_location
 from lanewise.results.conditions import MachineConditions
 from lanewise.routes.classify import LOCAL, topo_class
 from lanewise.topology import speeds
@@ -60,7 +60,8 @@ def discover(dumps: Sequence[DumpFacts], catalog: Catalog, name: str = "machine"
     """The machine that these dumps describe; InputError if they show no GPU, card or drive."""
     merged = merge(dumps)
     files = list(dict.fromkeys(dump.file for dump in dumps))
-    draft = _shape(merged, catalog, files)
+    with error_location(Location(", ".join(files))):
+        draft = _shape(merged, catalog, files)
     nvlink.add_nvlinks(merged, catalog, draft)
     _drop_impossible_parts(draft, catalog)
     kinds = ", ".join(dict.fromkeys(dump.kind for dump in dumps))

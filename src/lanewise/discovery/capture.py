@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 import re
 import tarfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import IO
+from typing import Any
 
 import zstandard
 
+from lanewise import units
 from lanewise.discovery.config import clean_config
 from lanewise.discovery.nvml import same_record
 from lanewise.errors import FormatError, Location
@@ -39,7 +44,8 @@ LINKS = re.compile(
 GROUPS = "sys/kernel/iommu_groups"
 _GPU = re.compile(r"proc/driver/nvidia/gpus/([^/]+)(?:/|$)")
 _LIMIT, _LIMIT_OF_RECORD = 65_536, 4 * 2**20
-_MAX_FILES = 2_000_000
+# Of one capture: members, bytes unpacked, bytes of one name (long names, pax headers), bytes kept with their names.
+_MAX_MEMBERS, _MAX_UNPACKED, _MAX_NAME, _MAX_KEPT = 500_000, 4 * 2**30, 16_384, 64 * 2**20
 _ZSTD = b"\x28\xb5\x2f\xfd"
 SUFFIXES = (".tar.zst", ".tar.gz", ".tar.xz", ".tar.bz2", ".tar")
 # Names that the kernel or udev make of a hardware address: enx0123456789ab, rocex0123456789abcdef.
@@ -63,12 +69,12 @@ class Capture:
     def number(self, path: str) -> int | None:
         """The whole number that a file holds; None if it holds none or is not there."""
         text = self.text(path)
-        return int(text) if text.isdigit() else None
+        return units.whole(text)
 
 
 def inner(path: str) -> str:
     """The path from `sys/` or `proc/` on, or the name of a record; empty if it is neither."""
-    match = re.search(r"(?:^|/)((?:sys|proc)/.*|(?:capture|nvml)\.json)$", path.rstrip("/"))
+    match = re.search(r"(?:^|/)((?:sys|proc)/.*|(?:capture|nvml)\.json)$", path.rstrip("/"), re.DOTALL)
     return match[1] if match else ""
 
 
@@ -84,44 +90,120 @@ def limit(path: str) -> int:
 
 
 def read_tar(data: bytes, file: str) -> Capture:
-    """The capture in a tar; nothing is unpacked to disk, and only what is wanted is read."""
+    """The capture in a tar; nothing is unpacked to disk, and only what is wanted is read.
+
+    FormatError for what is no tar, and for one that holds more than the /sys of a machine.
+    """
     texts: dict[str, bytes] = {}
     links: dict[str, str] = {}
     names: set[str] = set()
+    kept = number = 0
     try:
-        stream = _stream(data)
-        with tarfile.open(fileobj=stream, mode="r:*" if isinstance(stream, io.BytesIO) else "r|") as archive:
-            for number, member in enumerate(archive):
+        unpacked = _Unpacked(data)
+        with tarfile.open(fileobj=unpacked, mode="r:", tarinfo=_Member) as archive:
+            while (member := archive.next()) is not None:
+                archive.members.clear()  # type: ignore[attr-defined]  # which it would keep all
+                number += 1
                 path = inner(member.name)
-                if number > _MAX_FILES:
-                    break
+                content = b""
                 if member.isfile() and WANTED.fullmatch(path):
-                    content = archive.extractfile(member)
-                    texts[path] = content.read(limit(path)) if content else b""
+                    stream = archive.extractfile(member)
+                    texts[path] = content = stream.read(limit(path)) if stream else b""
                 elif member.issym() and LINKS.fullmatch(path):
                     links[path] = member.linkname
+                    content = member.linkname.encode(errors="replace")
+                elif not name_of(path) or name_of(path) in names:
+                    path = ""
                 names.add(name_of(path))
-        _complete(stream, data)
-    except (tarfile.TarError, EOFError, OSError, ValueError, zstandard.ZstdError) as error:
+                kept += len(content) + len(path)
+                if number > _MAX_MEMBERS:
+                    raise _TooMuch(f"more than {_MAX_MEMBERS:,} members")
+                if kept > _MAX_KEPT:
+                    raise _TooMuch(f"more than {_MAX_KEPT >> 20} MiB of what discovery reads")
+        while unpacked.read(1 << 20):
+            pass
+    except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
         hint = "make it again with lanewise discover --capture, hwloc-gather-topology, or tar of /sys"
         raise FormatError(f"not a readable tar: {error}", location=Location(file), hint=hint) from None
+    except RecursionError:
+        hint = "make it again with lanewise discover --capture"
+        raise FormatError("not a readable tar: names upon names", location=Location(file), hint=hint) from None
     return Capture(file, texts, links, frozenset(names - {""}))
 
 
-def _stream(data: bytes) -> IO[bytes]:
-    if not data.startswith(_ZSTD):
-        return io.BytesIO(data)
-    stream: IO[bytes] = zstandard.ZstdDecompressor().stream_reader(data)
-    return stream
+class _TooMuch(ValueError):
+    """A tar that holds more than the /sys of a machine."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"it has {what}, the most that Lanewise reads")
 
 
-def _complete(stream: IO[bytes], data: bytes) -> None:
-    """EOFError for a zstd stream that ends early, which nothing else notices."""
-    while not isinstance(stream, io.BytesIO) and stream.read(1 << 20):
-        pass
-    size = zstandard.frame_content_size(data) if data.startswith(_ZSTD) else -1
-    if size >= 0 and stream.tell() != size:
-        raise EOFError("it is cut off")
+class _Unpacked(io.RawIOBase):
+    """The bytes of a tar that may be compressed, read forwards only and no more than _MAX_UNPACKED of them."""
+
+    def __init__(self, data: bytes) -> None:
+        unpack = next((unpack for magic, unpack in _UNPACKERS.items() if data.startswith(magic)), io.BytesIO)
+        self._stream: Any = unpack(data)
+        self._size = zstandard.frame_content_size(data) if data.startswith(_ZSTD) else -1
+        self._ahead = b""
+        self._position = 0
+
+    def peek(self, size: int) -> bytes:
+        """The next bytes, which remain to be read."""
+        while len(self._ahead) < size and (more := self._stream.read(size - len(self._ahead))):
+            self._ahead += more
+        return self._ahead[:size]
+
+    def read(self, size: int = -1) -> bytes:
+        """That many bytes, fewer at the end; ValueError beyond the limit, EOFError where the stream is cut off."""
+        if not 0 <= size <= 1 << 20:
+            raise ValueError(f"{size:,} bytes asked for at once")
+        data = self.peek(size)
+        self._ahead = self._ahead[size:]
+        self._position += len(data)
+        if self._position > _MAX_UNPACKED:
+            raise _TooMuch(f"more than {_MAX_UNPACKED >> 30} GiB unpacked")
+        if len(data) < size and self._position < self._size:
+            raise EOFError("it is cut off")
+        return data
+
+    def tell(self) -> int:
+        """How many bytes were read."""
+        return self._position
+
+    def seek(self, position: int, whence: int = 0) -> int:
+        """Read on to a position; OSError for one that lies behind."""
+        if whence or position < self._position:
+            raise OSError("its members do not follow each other")
+        while self._position < position and self.read(min(1 << 20, position - self._position)):
+            pass
+        return self._position
+
+
+_UNPACKERS: Mapping[bytes, Callable[[bytes], Any]] = {
+    _ZSTD: lambda data: zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(data),
+    b"\x1f\x8b": lambda data: gzip.GzipFile(fileobj=io.BytesIO(data)),
+    b"\xfd7zXZ": lambda data: lzma.LZMAFile(io.BytesIO(data)),  # noqa: SIM115 - of memory
+    b"BZh": lambda data: bz2.BZ2File(io.BytesIO(data)),
+}
+
+
+class _Member(tarfile.TarInfo):
+    """A member whose headers are looked at before tarfile takes them into memory."""
+
+    def _proc_member(self, archive: Any) -> Any:
+        if self.type in (*_LONG_NAMES, *_PAX_HEADERS):
+            if not 0 <= self.size <= _MAX_NAME:
+                raise _TooMuch(f"{self.size:,} bytes of a name, more than {_MAX_NAME:,}")
+            if self.type in _PAX_HEADERS and re.search(rb"\d{32}|GNU\.sparse", archive.fileobj.peek(self.size)):
+                raise ValueError("a pax header of numbers without end or of a sparse file")
+        if self.type == tarfile.GNUTYPE_SPARSE:
+            raise ValueError("it has sparse files; make it without tar --sparse")
+        return super()._proc_member(archive)  # type: ignore[misc]
+
+
+_LONG_NAMES = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
+_PAX_HEADERS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 
 
 def write_tar(capture: Capture, suffix: str) -> bytes:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lanewise.errors import InputError
 from lanewise.topology.model import Kind
 from lanewise.topology.ranges import fold
+
+# Devices of one machine, switches and CPUs included.
+MAX_DEVICES = 2048
 
 
 @dataclass(slots=True)
@@ -57,6 +61,9 @@ class SystemDraft:
 
     def add(self, kind: Kind, word: str, part: str | None = None, node: int | None = None) -> DraftDevice:
         """A further device, named by its kind and numbered."""
+        if len(self.devices) >= MAX_DEVICES:
+            hint = "name the dumps of one machine"
+            raise InputError(f"the dumps show more than {MAX_DEVICES:,} devices of a machine", hint=hint)
         number = sum(1 for name in self.devices if name.rstrip("0123456789") == word)
         device = DraftDevice(f"{word}{number}", kind, part, node)
         self.devices[device.name] = device

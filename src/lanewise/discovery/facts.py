@@ -10,11 +10,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lanewise import units
+from lanewise.errors import InputError, Location
 from lanewise.results.conditions import PeerState
 
 Value = str | int | float | bool
 _ADDRESS = re.compile(r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-7])")
 MACHINE = "machine"
+# No line of a dump is longer, no dump of one machine says more, no NUMA node has a higher number.
+_MAX_LINE, _MAX_FACTS, _MAX_NODE = 8192, 500_000, 4095
 # The class of what lspci calls by a word that means no bulk data.
 OTHER = 0xFF00
 # Where two sources differ, the one named first is taken.
@@ -79,16 +83,24 @@ class DumpFacts:
 
     def add(self, about: str, key: str, value: Value | None, what: str, line: int = 0) -> None:
         """Add a fact, unless the value is unknown."""
-        if value is not None and value != "":
+        if value is not None and value != "" and not (key == "numa" and int(value) > _MAX_NODE):
             self.facts.append(Fact(about, key, value, FactSource(self.file, what, line)))
+            self._check_size()
 
     def add_pair(self, a: str, b: str, word: str, what: str, line: int = 0) -> None:
         """Add what the dump says of two devices."""
         self.pairs.append(DevicePair(a, b, word, FactSource(self.file, what, line)))
+        self._check_size()
 
     def add_peer(self, a: str, b: str, ability: str, status: str, line: int = 0) -> None:
         """Add the status of `a` reaching `b` in one ability: read, write, nvlink, pci or atomics."""
         self.peers.append(PeerState(a, b, ability, status, str(FactSource(self.file, f"p2p {ability}", line))))
+        self._check_size()
+
+    def _check_size(self) -> None:
+        if len(self.facts) + len(self.pairs) + len(self.peers) > _MAX_FACTS:
+            cause = f"says more than {_MAX_FACTS:,} things of a machine"
+            raise InputError(cause, location=Location(self.path), hint="name the dump of one machine")
 
 
 @dataclass(frozen=True)
@@ -180,7 +192,7 @@ def address(text: str) -> str | None:
 
 def width(text: str) -> int | None:
     """The lanes of `x16` or `16`; None if unknown."""
-    match = re.match(r"\s*x?(\d+)", text)
+    match = re.match(r"\s*x?(\d{1,9})(?!\d)", text)
     lanes = int(match[1]) if match else 0
     return lanes if lanes in (1, 2, 4, 8, 16) else None
 
@@ -188,4 +200,9 @@ def width(text: str) -> int | None:
 def first(text: str) -> int | None:
     """The first number of a list such as `0-1,4`; None if it is empty or N/A."""
     match = re.match(r"\s*(\d+)", text)
-    return int(match[1]) if match else None
+    return units.whole(match[1]) if match else None
+
+
+def short_lines(text: str) -> str:
+    """The text with lines that are longer than any of a dump made blank."""
+    return "\n".join(line if len(line) <= _MAX_LINE else "" for line in text.split("\n"))

@@ -9,6 +9,8 @@ from lanewise.catalog import Catalog
 from lanewise.topology.model import Kind
 
 NVIDIA = 0x10DE
+# How much of a device's name is looked at; none is longer.
+_LONGEST = 300
 _DISPLAY_ONLY = (0x1A03, 0x102B, 0x1013, 0x1234, 0x18CA, 0x1AF4)  # ASPEED, Matrox, and what virtual machines show
 _VIRTIO_DISKS = ((0x1AF4, 0x1001), (0x1AF4, 0x1042))
 _ATI_ES1000 = (0x1002, 0x515E)
@@ -113,7 +115,7 @@ def kind_of(code: int | None, vendor: int | None, device: int | None, name: str)
 
 
 def _kind_by(name: str) -> Kind | None:
-    return next((kind for pattern, kind in _BY_NAME if re.search(pattern, name)), None)
+    return next((kind for pattern, kind in _BY_NAME if re.search(pattern, name[:_LONGEST])), None)
 
 
 def part_of(kind: Kind, vendor: int | None, device: int | None, name: str, catalog: Catalog) -> str | None:
@@ -126,7 +128,7 @@ def part_of(kind: Kind, vendor: int | None, device: int | None, name: str, catal
 
 def bridge_part(names: Iterable[str], catalog: Catalog) -> str | None:
     """The part of a CPU by the names of its functions, None if they tell no single generation."""
-    parts = {part for name in names for pattern, part in _HOST_BRIDGES if re.search(pattern, name)}
+    parts = {part for name in names for pattern, part in _HOST_BRIDGES if re.search(pattern, name[:_LONGEST])}
     part = next(iter(parts)) if len(parts) == 1 else None
     return part if part in catalog else None
 
@@ -139,5 +141,5 @@ def cpu_part(model: str, catalog: Catalog) -> str | None:
 
 def _first_match(table: Iterable[tuple[str, str]], text: str, flags: int = 0) -> str | None:
     """The words of the first pattern of a table that the text has, groups filled in."""
-    matches = ((re.search(pattern, text, flags), words) for pattern, words in table)
+    matches = ((re.search(pattern, text[:_LONGEST], flags), words) for pattern, words in table)
     return next((match.expand(words) for match, words in matches if match), None)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 
-from lanewise.discovery.facts import OTHER, DumpFacts, address, width
+from lanewise.discovery.facts import OTHER, DumpFacts, address, first, width
 from lanewise.errors import FormatError, Location
 from lanewise.topology.speeds import generation
 
 TREE, DETAILS = "lspci -tv", "lspci -vvv"
-_ROOT = re.compile(r"^[\s|]*[-+\\]+-?\[(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}\]", re.MULTILINE)
+_ROOT = re.compile(r"^[ \t\xa0|]*[-+\\]+-?\[(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}\]", re.MULTILINE)
 _HEAD = re.compile(r"^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (.+)$")
 _BUS = re.compile(r"\[(?:([0-9a-f]{4,8}):)?([0-9a-f]{2})(?:-[0-9a-f]{2})?\]")
 _SLOT = re.compile(r"([0-9a-f]{2}\.[0-7])")
 _IDS = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]")
 _CLASS = re.compile(r"\[([0-9a-f]{4})\]:")
-_LINK = re.compile(r"Speed ([\d.]+ ?GT/s)[^,]*, Width (x\d+)")
+_LINK = re.compile(r"Speed ([\d.]+ ?GT/s)[^,]{0,40}, Width (x\d+)")
 _PORTS = {"Root Port": "root", "Upstream Port": "up", "Downstream Port": "down"}
 _WORDS = (
     ("VGA compatible controller", 0x0300),
@@ -116,7 +116,8 @@ def _title(bdf: str, words: str, line: int, facts: DumpFacts) -> None:
     number = int(code[1], 16) if code else next((n for word, n in _WORDS if kind.startswith(word)), None)
     facts.add(bdf, "class", number if number is not None or not name else OTHER, "class", line)
     _ids(bdf, name, "title", line, facts)
-    facts.add(bdf, "name", re.sub(r"( \[[0-9a-f]{4}:[0-9a-f]{4}\])?( \(.*\))*$", "", name), "title", line)
+    name = name.partition(" (")[0] if name.endswith(")") else name
+    facts.add(bdf, "name", re.sub(r" \[[0-9a-f]{4}:[0-9a-f]{4}\]$", "", name), "title", line)
 
 
 def _detail(bdf: str, words: str, part: str, line: int, facts: DumpFacts) -> str:
@@ -130,17 +131,17 @@ def _detail(bdf: str, words: str, part: str, line: int, facts: DumpFacts) -> str
         facts.add(bdf, f"gen{now}", generation(link[1]), part, line)
         facts.add(bdf, f"lanes{now}", width(link[2]), part, line)
     elif part == "DevCap" and (size := re.search(r"MaxPayload (\d+) bytes", words)):
-        facts.add(bdf, "payload_max", int(size[1]), part, line)
+        facts.add(bdf, "payload_max", first(size[1]), part, line)
     elif part == "DevCtl" and (sizes := re.search(r"MaxPayload (\d+) bytes, MaxReadReq (\d+) bytes", words)):
-        facts.add(bdf, "payload", int(sizes[1]), part, line)
-        facts.add(bdf, "read_request", int(sizes[2]), part, line)
+        facts.add(bdf, "payload", first(sizes[1]), part, line)
+        facts.add(bdf, "read_request", first(sizes[2]), part, line)
     elif part == "ACSCtl" and "ReqRedir" in words:
         facts.add(bdf, "acs", "ReqRedir+" in words, part, line)
     elif node := re.match(r"NUMA node: (\d+)", words):
-        facts.add(bdf, "numa", int(node[1]), "NUMA node", line)
+        facts.add(bdf, "numa", first(node[1]), "NUMA node", line)
     elif group := re.match(r"IOMMU group: (\d+)", words):
-        facts.add(bdf, "iommu_group", int(group[1]), "IOMMU group", line)
+        facts.add(bdf, "iommu_group", first(group[1]), "IOMMU group", line)
     elif functions := re.search(r"Total VFs: (\d+), Number of VFs: (\d+)", words):
-        facts.add(bdf, "vfs_max", int(functions[1]), "SR-IOV", line)
-        facts.add(bdf, "vfs", int(functions[2]), "SR-IOV", line)
+        facts.add(bdf, "vfs_max", first(functions[1]), "SR-IOV", line)
+        facts.add(bdf, "vfs", first(functions[2]), "SR-IOV", line)
     return part

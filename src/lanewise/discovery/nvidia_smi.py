@@ -11,7 +11,7 @@ from lanewise.errors import FormatError, Location
 TOPO, PEERS, NVLINKS = "nvidia-smi topo -m", "nvidia-smi topo -p2p", "nvidia-smi nvlink -s"
 _COLOUR = re.compile(r"\x1b?\[[0-9;]*m")
 _NAME = re.compile(r"GPU\d+|NIC\d+|mlx\d+_\d+|[a-z]+\d*_\d+|ib\w+|roce\w+")
-_CLASS = re.compile(r"X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC")
+_CLASS = re.compile(r"X|NV\d{1,3}|PIX|PXB|PHB|NODE|SYS|SOC")
 _STATUS = re.compile(r"X|OK|CNS|GNS|TNS|DR|NS|U")
 # The ability that the command asked for stands in no line of its output: it is looked for in what was typed, else in
 # the name of the file.
@@ -20,9 +20,11 @@ _ABILITIES = {
     "r": ("read",), "w": ("write",), "rw": ("read", "write"), "n": ("nvlink",), "a": ("atomics",), "p": ("pci",),
 }  # fmt: skip
 _LEGEND = re.compile(r"\s*(NIC\d+)\s*:\s*(\S+)")
+# No nvidia-smi lists more GPUs and cards.
+_MAX_HEADS = 1024
 _WHOLE = "keep the whole output of the command"
-_GPU = re.compile(r"^GPU (\d+): (.*?)(?: \(UUID: [^)]*\))?\s*$", re.MULTILINE)
-_LINK = re.compile(r"^\s+Link (\d+): (<inactive>|[\d.]+ GB/s)", re.MULTILINE)
+_GPU = re.compile(r"GPU (\d{1,6}): (.*)")
+_LINK = re.compile(r"\s+Link \d+: (<inactive>|[\d.]+ GB/s)")
 _NONE = re.compile(r"all links are inactive", re.IGNORECASE)
 
 
@@ -44,8 +46,9 @@ def read_topo(text: str, file: str) -> DumpFacts:
     known = ("class", "NV#, PIX, PXB, PHB, NODE and SYS")
     for number, name, cells, rest in _rows(lines, at, end, facts, _CLASS, known):
         facts.add(name, "listed", True, "row", number)
-        for column, cell in zip(heads, cells, strict=True):
-            if heads.index(column) > heads.index(name):
+        row = heads.index(name)
+        for index, (column, cell) in enumerate(zip(heads, cells, strict=True)):
+            if index > row:
                 facts.add_pair(name, column, "SYS" if cell == "SOC" else cell, "matrix", number)
         if affinity and len(rest) > 1:
             facts.add(name, "numa", first(rest[1]), "NUMA Affinity", number)
@@ -67,7 +70,7 @@ def matrix_kinds(text: str) -> set[str]:
 
 def _is_peers(lines: list[str], at: int) -> bool:
     """Whether the matrix below this line of heads shows statuses of peers, not classes."""
-    row = next((line.split() for line in lines[at + 1 :] if line.strip()), [])
+    row = next((lines[n].split() for n in range(at + 1, len(lines)) if lines[n].strip()), [])
     cells = row[1 : len(_heads(lines[at])) + 1]
     return cells != ["X"] and bool(cells) and all(_STATUS.fullmatch(cell) for cell in cells)
 
@@ -118,6 +121,9 @@ def _rows(
     FormatError for a cell that is not of `pattern`, and for a device without a row.
     """
     heads = _heads(lines[at])
+    if len(heads) > _MAX_HEADS:
+        cause = f"a matrix of {len(heads):,} devices; at most {_MAX_HEADS:,} are read"
+        raise FormatError(cause, location=Location(facts.path, at + 1), hint=_WHOLE)
     missing = list(heads)
     for number, line in enumerate(lines[at + 1 : end], at + 2):
         name, *words = line.split() or [""]
@@ -136,19 +142,25 @@ def _rows(
 
 def is_nvlinks(text: str) -> bool:
     """Whether the text holds NVLinks by GPU."""
-    return bool(_GPU.search(text) and (_LINK.search(text) or _NONE.search(text)))
+    lines = text.split("\n")
+    return any(map(_GPU.match, lines)) and (any(map(_LINK.match, lines)) or bool(_NONE.search(text)))
 
 
 def read_nvlinks(text: str, file: str) -> DumpFacts:
     """How many NVLinks of each GPU are up and down, and the rate of one; to whom they lead is not in it."""
     facts = DumpFacts(file, NVLINKS)
-    heads = list(_GPU.finditer(text))
-    for head, end in zip(heads, [*(head.start() for head in heads[1:]), len(text)], strict=True):
-        name, line = f"GPU{head[1]}", text.count("\n", 0, head.start()) + 1
-        states = [match[2] for match in _LINK.finditer(text, head.end(), end)]
+    gpus: list[tuple[int, re.Match[str], list[str]]] = []
+    for number, text_line in enumerate(text.split("\n"), 1):
+        head, link = _GPU.match(text_line), _LINK.match(text_line)
+        if head:
+            gpus.append((number, head, []))
+        elif link and gpus:
+            gpus[-1][2].append(link[1])
+    for line, head, states in gpus:
+        name, words = f"GPU{head[1]}", head[2].rstrip()
         rates = [state for state in states if state != "<inactive>"]
         facts.add(name, "row", True, "GPU", line)
-        facts.add(name, "name", head[2], "GPU", line)
+        facts.add(name, "name", words.partition(" (UUID: ")[0] if words.endswith(")") else words, "GPU", line)
         facts.add(name, "nvlinks", len(rates), "Link", line)
         facts.add(name, "nvlinks_off", len(states) - len(rates) or None, "Link", line)
         facts.add(name, "nvlink_rate", rates[0] if rates else None, "Link", line)

@@ -12,6 +12,8 @@ from lanewise.topology.model import Kind
 
 # No GPU has had more NVLinks than this.
 _MOST = 18
+# Faster than any bundle of NVLinks, B/s.
+_FASTEST = 1e15
 
 
 def add_nvlinks(merged: MachineFacts, catalog: Catalog, draft: SystemDraft) -> None:
@@ -20,7 +22,8 @@ def add_nvlinks(merged: MachineFacts, catalog: Catalog, draft: SystemDraft) -> N
         a, b = draft.names.get(pair.a, ""), draft.names.get(pair.b, "")
         count = int(pair.word[2:]) if pair.word.startswith("NV") else 0
         if pair.word.startswith("bandwidth"):
-            count = _links(int(pair.word.split()[1]) * 1e6, a, b, catalog, draft)
+            rate = float(pair.word.split()[1]) * 1e6
+            count = _links(rate, a, b, catalog, draft) if rate < _FASTEST else 0
         if count and a and b and a != b:
             key = (a, b) if (b, a) not in draft.nvlinks else (b, a)
             first_count = draft.nvlinks.setdefault(key, count)

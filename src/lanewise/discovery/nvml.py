@@ -141,7 +141,7 @@ def read_nvml(text: str, file: str) -> DumpFacts:
     """The facts of such a record; FormatError if it is none."""
     try:
         record = Record.model_validate(json.loads(text))
-    except (ValidationError, ValueError) as error:
+    except (ValidationError, ValueError, RecursionError) as error:
         cause = f"the record of NVML in it is none: {str(error).splitlines()[0]}"
         raise FormatError(cause, location=Location(file), hint="write the capture again") from None
     facts = DumpFacts(file, KIND)

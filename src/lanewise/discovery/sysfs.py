@@ -5,7 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 
+from lanewise import units
 from lanewise.discovery.capture import GROUPS, Capture
 from lanewise.discovery.config import decode
 from lanewise.discovery.facts import MACHINE, DumpFacts, address, width
@@ -14,9 +16,10 @@ from lanewise.topology.speeds import generation
 
 KIND = "sysfs"
 _BUS = "sys/bus/pci/devices/"
-_NODE = re.compile(r"sys/devices/system/node/node(\d+)/cpu(?:map|list)")
-_CORE = re.compile(r"sys/devices/system/cpu/cpu(\d+)/topology/")
-_MEMORY = re.compile(r"sys/devices/system/node/node(\d+)/meminfo")
+_NODE = re.compile(r"sys/devices/system/node/node(\d{1,4})/cpu(?:map|list)")
+_CORE = re.compile(r"sys/devices/system/cpu/cpu(\d{1,5})/topology/")
+_MEMORY = re.compile(r"sys/devices/system/node/node(\d{1,4})/meminfo")
+_MAX_CPUS, _MAX_FUNCTIONS = 65_536, 65_536
 _ROOT = re.compile(r"pci([0-9a-f]{4,8}:[0-9a-f]{2})")
 _NVIDIA = 0x10DE
 _DISPLAYS = (0x03, 0x12)
@@ -53,6 +56,9 @@ def _devices(capture: Capture) -> dict[str, str]:
         bdf = address(posixpath.basename(folder))
         if bdf:
             folders.setdefault(bdf, folder)
+    if len(folders) > _MAX_FUNCTIONS:
+        cause = f"more than {_MAX_FUNCTIONS:,} PCI functions"
+        raise FormatError(cause, location=Location(capture.file), hint="name the capture of one machine")
     return folders
 
 
@@ -73,7 +79,7 @@ def _nodes(capture: Capture, facts: DumpFacts) -> dict[int, int]:
         facts.add("node:0", "cpus", True, "cpu/cpu*, as the kernel knows no NUMA nodes")
     for path in capture.texts:
         memory = _MEMORY.fullmatch(path)
-        size = re.search(r"MemTotal:\s*(\d+) kB", capture.text(path)) if memory else None
+        size = re.search(r"MemTotal:\s*(\d{1,15}) kB", capture.text(path)) if memory else None
         if memory and size:
             node_number, kib = int(memory[1]), int(size[1])
             facts.add(f"node:{node_number}", "memory", f"{kib * 1024 / 1e9:.1f} GB", "MemTotal")
@@ -85,7 +91,7 @@ def _nodes(capture: Capture, facts: DumpFacts) -> dict[int, int]:
 def _device(bdf: str, path: str, capture: Capture, nodes: dict[int, int], facts: DumpFacts) -> None:
     for key in ("class", "vendor", "device"):
         text = capture.text(f"{path}/{key}")
-        number = int(text, 16) if re.fullmatch(r"0x[0-9a-f]+", text) else None
+        number = int(text, 16) if re.fullmatch(r"0x[0-9a-f]{1,8}", text) else None
         facts.add(bdf, key, number >> 8 if number is not None and key == "class" else number, key)
     if f"proc/driver/nvidia/gpus/{bdf}" in capture.names:
         facts.add(bdf, "vendor", _NVIDIA, "/proc/driver/nvidia/gpus")
@@ -129,7 +135,7 @@ def _groups(bdf: str, path: str, capture: Capture, facts: DumpFacts) -> None:
         facts.add(bdf, key, capture.number(f"{path}/{file}"), file)
     facts.add(bdf, "physfn", address(posixpath.basename(capture.links.get(f"{path}/physfn", ""))), "physfn")
     group = posixpath.basename(capture.links.get(f"{path}/iommu_group", ""))
-    facts.add(bdf, "iommu_group", int(group) if group.isdigit() else None, "iommu_group")
+    facts.add(bdf, "iommu_group", units.whole(group), "iommu_group")
 
 
 def _machine(capture: Capture, nodes: dict[int, int], facts: DumpFacts) -> None:
@@ -158,17 +164,14 @@ def _group_kinds(capture: Capture, facts: DumpFacts) -> set[str]:
 
 def _mask(text: str) -> int:
     words = [word for word in text.split(",") if re.fullmatch(r"[0-9a-f]{1,8}", word)]
-    value = 0
-    for word in words:
-        value = value << 32 | int(word, 16)
-    return value
+    return int("".join(word.zfill(8) for word in words) or "0", 16)
 
 
 def _list(text: str) -> int:
     value = 0
-    for start, end in re.findall(r"(\d+)(?:-(\d+))?", text):
-        for number in range(int(start), min(int(end or start), 65_535) + 1):
-            value |= 1 << number
+    for start, end in re.findall(r"(?<!\d)(\d{1,9})(?:-(\d{1,9}))?(?!\d)", text):
+        low, high = int(start), min(int(end or start), _MAX_CPUS - 1)
+        value |= (1 << high + 1) - (1 << low) if low <= high else 0
     return value
 
 
@@ -176,9 +179,10 @@ def _classes(capture: Capture, facts: DumpFacts) -> None:
     """RDMA devices with their first ports, network interfaces, NVMe drives and block devices with their sizes."""
     interfaces: dict[str, list[str]] = defaultdict(list)
     drives: dict[str, list[str]] = defaultdict(list)
+    shared = _subsystems(capture)
     for path, target in sorted(capture.links.items()):
         kind, _, name = path.removeprefix("sys/class/").partition("/")
-        bdf, home = _function(target, capture), _home(path, target)
+        bdf, home = _function(target, shared), _home(path, target)
         if not bdf:
             continue
         if kind in ("infiniband", "nvme"):
@@ -207,32 +211,38 @@ def _home(path: str, target: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
 
 
-def _function(target: str, capture: Capture) -> str:
-    """The PCI function that a device lies below; several ways to one NVMe drive count as the first of them."""
+def _function(target: str, shared: Mapping[str, str]) -> str:
+    """The PCI function that a device lies below; `shared` has that of each NVMe subsystem."""
     above = [bdf for part in target.split("/") if (bdf := address(part))]
-    if above:
-        return above[-1]
-    shared = _SUBSYSTEM.search(target)
-    prefix = f"sys/devices/virtual/nvme-subsystem/{shared[1]}/" if shared else ""
-    functions = [
-        _function(to, capture) for path, to in sorted(capture.links.items()) if prefix and path.startswith(prefix)
-    ]
-    return next(filter(None, functions), "")
+    subsystem = _SUBSYSTEM.search(target)
+    return above[-1] if above else shared.get(subsystem[1], "") if subsystem else ""
+
+
+def _subsystems(capture: Capture) -> dict[str, str]:
+    """The PCI function of each NVMe subsystem; several ways to one drive count as the first of them."""
+    functions: dict[str, str] = {}
+    for path, target in sorted(capture.links.items()):
+        subsystem = _SUBSYSTEM.search(path)
+        bdf = _function(target, {})
+        if subsystem and bdf:
+            functions.setdefault(subsystem[1], bdf)
+    return functions
 
 
 def _volumes(capture: Capture, facts: DumpFacts) -> None:
     """md arrays: level, chunk and the functions that their members lie on."""
+    shared = _subsystems(capture)
+    members: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for link, target in sorted(capture.links.items()):
+        home, slaves, name = link.rpartition("/slaves/")
+        if slaves:
+            members[home].append((name, _function(target, shared)))
     for path in capture.texts:
         named = re.fullmatch(r"sys/devices/virtual/block/(md\d+)/md/level", path)
         if not named:
             continue
         about, home = VOLUME + named[1], posixpath.dirname(posixpath.dirname(path))
-        slaves = [
-            (posixpath.basename(link), _function(to, capture))
-            for link, to in sorted(capture.links.items())
-            if link.startswith(f"{home}/slaves/")
-        ]
         facts.add(about, "level", capture.text(path), f"{named[1]}/md/level")
         for key, file in (("disks", "raid_disks"), ("chunk", "chunk_size")):
             facts.add(about, key, capture.number(f"{home}/md/{file}"), f"{named[1]}/md/{file}")
-        facts.add(about, "members", " ".join(bdf or name for name, bdf in slaves), f"{named[1]}/slaves")
+        facts.add(about, "members", " ".join(bdf or name for name, bdf in members[home]), f"{named[1]}/slaves")

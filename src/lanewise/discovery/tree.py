@@ -8,9 +8,12 @@ from lanewise.catalog import Catalog, Part
 from lanewise.discovery.draft import DraftDevice, DraftLink, SystemDraft
 from lanewise.discovery.facts import MACHINE, MachineFacts
 from lanewise.discovery.identify import bridge_part, cpu_part, kind_of, part_of
+from lanewise.errors import InputError
 from lanewise.topology.model import Kind
 
 _BRIDGE, _STORAGE = 0x0604, 0x01
+# Bridges above each other, and NUMA nodes of one machine.
+_DEEPEST, _MAX_NODES = 200, 256
 WORDS = {Kind.GPU: "gpu", Kind.NIC: "nic", Kind.SSD: "ssd", Kind.RAID: "raid"}
 LinkSpeed = tuple[int | None, int | None, int | None, str]
 # GB/s of one lane, by generation, as hwloc computes them.
@@ -72,6 +75,9 @@ def _path_to_root(bdf: str, merged: MachineFacts) -> tuple[str, list[str]]:
     above = merged.word(bdf, "parent")
     while above and not above.startswith("root:") and above not in chain:
         chain.append(above)
+        if len(chain) > _DEEPEST:
+            cause = f"more than {_DEEPEST} bridges lie above {bdf}"
+            raise InputError(cause, hint="no machine nests so many; write the dump again")
         above = merged.word(above, "parent")
     return above.removeprefix("root:") or bdf.partition(":")[0], chain[::-1]
 
@@ -125,7 +131,11 @@ def _cpus(merged: MachineFacts, used: set[int], catalog: Catalog, draft: SystemD
     cpus = {}
     by_bridge = bridge_part((merged.word(a, "name") for a in merged.addresses()), catalog)
     sockets: dict[str, list[str]] = defaultdict(list)
-    for number in sorted({*used, *nodes_with_cpus(merged)}):
+    numbers = sorted({*used, *nodes_with_cpus(merged)})
+    if len(numbers) > _MAX_NODES:
+        cause = f"the dumps show more than {_MAX_NODES} NUMA nodes with CPUs or devices"
+        raise InputError(cause, hint="name the dumps of one machine")
+    for number in numbers:
         model = merged.word(f"node:{number}", "model")
         cpu = draft.add(Kind.CPU, "cpu", cpu_part(model, catalog) or (None if model else by_bridge), number)
         if cpu.part and not model:

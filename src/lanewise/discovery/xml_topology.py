@@ -15,6 +15,8 @@ _BUS = re.compile(r"([0-9a-f]{4,8}):\[([0-9a-f]{2})-", re.IGNORECASE)
 _NVSWITCH = 0x0680
 _GUESS = "nothing: taken as a GPU"
 _DEEPEST = 200
+# Of a PCI link, GB/s; and how many hexadecimal letters a set of CPUs has at most (65,536 CPUs).
+_FASTEST, _LONGEST_SET = 1e6, 20_000
 
 
 def read_hwloc(text: str, file: str) -> DumpFacts:
@@ -86,6 +88,8 @@ def _hwloc_function(element: Element, bdf: str, parent: str, nodes: tuple[int, .
     names = {info.get("name", ""): info.get("value", "") for info in element.findall("info")}
     facts.add(bdf, "name", " ".join(filter(None, (names.get("PCIVendor"), names.get("PCIDevice")))), "PCIDevice")
     speed = float(element.get("pci_link_speed", "0") or 0)
+    if not 0 <= speed < _FASTEST:
+        raise ValueError(f"pci_link_speed {speed} of {bdf}")
     facts.add(bdf, "speed_now", speed or None, "pci_link_speed")
     for device in element.findall("object"):
         name = device.get("name", "")
@@ -114,10 +118,11 @@ def _bits(text: str) -> tuple[int, ...]:
     """The numbers of the bits set in `0x00000300,,0x1`, words of 32 bits from the highest."""
     if not text or text.startswith("0xf...f"):
         return ()
-    value = 0
-    for word in text.split(","):
-        value = (value << 32) | (int(word, 16) if word else 0)
-    return tuple(bit for bit in range(value.bit_length()) if value >> bit & 1)
+    if len(text) > _LONGEST_SET:
+        raise ValueError(f"a set of CPUs of {len(text):,} letters")
+    words = [int(word, 16) if word else 0 for word in text.split(",")]
+    bits = "".join(f"{word & 0xFFFFFFFF:032b}" for word in words)[::-1]
+    return tuple(bit for bit, one in enumerate(bits) if one == "1")
 
 
 def read_nccl(text: str, file: str) -> DumpFacts:

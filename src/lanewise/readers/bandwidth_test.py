@@ -10,13 +10,13 @@ import re
 from collections.abc import Sequence
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.texts import WHOLE
-from lanewise.readers.tool_results import MIB, ToolResults, ToolValue, observation
+from lanewise.readers.texts import WHOLE, count, figure
+from lanewise.readers.tool_results import MIB, ToolResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
 
 TOOL = "bandwidthTest"
 _TITLE = re.compile(r"(Host to Device|Device to Host|Device to Device) Bandwidth, (\d+) Device\(s\)")
-_DEVICE = re.compile(r"Device (\d+): ")
+_DEVICE = re.compile(r"Device (\d{1,6}): ")
 _MEMORY = re.compile(r"(PINNED|PAGEABLE) Memory Transfers")
 _UNIT = re.compile(r"Transfer Size \(Bytes\)\s+Bandwidth\((GB/s|MB/s)\)")
 _ROW = re.compile(r"(\d+)\s+(\d+(?:\.\d+)?)")
@@ -38,13 +38,15 @@ def read_text(lines: list[str], file: str) -> ToolResults:
             notes.append(f"{file}: '{title[1]}' of {title[2]} devices is a sum of copies one after another; left out")
         elif title:
             rows += _section(lines, at, title[1], f"gpu{gpu}", file)
+            check_rows(rows, Location(file, at + 1))
     return ToolResults(TOOL, tuple(rows), notes=tuple(notes))
 
 
 def _section(lines: list[str], at: int, title: str, gpu: str, file: str) -> list[Observation]:
     memory, scale = "", 0.0
     rows: list[Observation] = []
-    for line in lines[at + 1 :]:
+    for number in range(at + 1, len(lines)):
+        line = lines[number]
         kind, unit, row = _MEMORY.search(line), _UNIT.search(line), _ROW.fullmatch(line.strip())
         if kind:
             memory = kind[1].lower()
@@ -52,9 +54,10 @@ def _section(lines: list[str], at: int, title: str, gpu: str, file: str) -> list
             scale = 1e9 if unit[1] == "GB/s" else MIB
         elif row and scale:
             cell = _cell(title, gpu)
-            value = float(row[2]) * scale / 1e9 / (2 if cell.path == "GPU memory" else 1)
+            location = Location(file, number + 1)
+            value = figure(row[2], location) * scale / 1e9 / (2 if cell.path == "GPU memory" else 1)
             how = {"engine": "copy engine", "host memory": memory if cell.path != "GPU memory" else ""}
-            rows.append(observation(TOOL, title, cell, value, how, {"bytes": int(row[1])}))
+            rows.append(observation(TOOL, title, cell, value, how, {"bytes": count(row[1], location)}))
         elif rows or _TITLE.search(line):
             break
     if not rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers import bandwidth_test, fio, gdsio, lanewise_json, nvbandwidth, p2p, perftest
-from lanewise.readers.texts import json_in, lines_of
+from lanewise.readers.texts import json_in, lines_of, short_lines
 from lanewise.readers.tool_results import ToolResults, merge
 
 KNOWN = (
@@ -25,7 +25,8 @@ def read_results(text: str, file: str) -> ToolResults:
     lines = lines_of(text)
     if lanewise_json.is_samples(lines):
         return lanewise_json.read_samples(lines, file)
-    results = [kind.read_text(lines, file) for kind in _TEXTS if kind.is_text(lines)]
+    short = short_lines(lines)
+    results = [kind.read_text(short, file) for kind in _TEXTS if kind.is_text(short)]
     if not results:
         results = _from_json("\n".join(lines), file)
     if not any(result.observations or result.peers or result.notes for result in results):

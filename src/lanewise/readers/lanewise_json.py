@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,12 +44,20 @@ def read_samples(lines: Sequence[str], file: str) -> ToolResults:
     filled = [number for number, line in enumerate(lines, 1) if line.strip()]
     for number in filled:
         try:
-            data: Any = json.loads(lines[number - 1])
-        except json.JSONDecodeError as error:
-            if number == filled[-1] and samples:
+            data: Any = json.loads(lines[number - 1], parse_float=_finite, parse_constant=_finite)
+        except (ValueError, RecursionError) as error:
+            if number == filled[-1] and samples and isinstance(error, json.JSONDecodeError):
                 notes = (f"{file}:{number}: the last sample is cut off and left out",)
                 break
-            cause = f"not a sample: {error.msg}"
+            words = getattr(error, "msg", "nested too deeply" if isinstance(error, RecursionError) else str(error))
+            cause = f"not a sample: {words}"
             raise FormatError(cause, location=Location(file, number), hint="one JSON object a line") from None
         samples.append(decode(Sample, row_2(data), f"line {number}", file))
     return ToolResults("lanewise", summarise(samples), notes=notes, own=True)
+
+
+def _finite(literal: str) -> float:
+    value = float(literal)
+    if not math.isfinite(value):
+        raise ValueError(f"{literal} is no finite number")
+    return value

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.texts import WHOLE, Cells, cells_of, matrix
-from lanewise.readers.tool_results import ToolResults, ToolValue, observation
+from lanewise.readers.texts import WHOLE, Cells, cells_of, check_columns, figure, matrix
+from lanewise.readers.tool_results import ToolResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
 
 _VERSION = re.compile(r"nvbandwidth Version:\s*v?([\d.]+)")
@@ -76,11 +76,12 @@ def read_text(lines: list[str], file: str) -> ToolResults:
         running = _RUNNING.match(line.strip())
         if running:
             case = running[1]
-            why = _no_matrix(lines[at + 1 :])
+            why = _no_matrix(lines, at + 1)
             if case.startswith("multinode") or why:
                 found.notes.append(f"{file}: {case} is not read: {why or 'it runs on several nodes'}")
         elif _TITLE.match(line.strip()) and not case.startswith("multinode"):
             found.add(*_matrix_below(lines, at, case, file))
+            check_rows(found.rows, Location(file, at + 1))
     if not found.rows and not found.peers and not found.notes:
         hint = "paste the matrices: SUM lines add up copies that ran one after another, and tell nothing of a path"
         raise FormatError("no matrix of nvbandwidth", location=Location(file, len(lines)), hint=hint)
@@ -90,7 +91,7 @@ def read_text(lines: list[str], file: str) -> ToolResults:
 def _matrix_below(lines: list[str], at: int, running: str, file: str) -> tuple[str, str, Cells]:
     """The matrix below the title in line `at`: of which case, which part of it, and its cells."""
     title = lines[at].strip()
-    case = running or _summed(lines[at + 1 :]) or _UNTOLD.get(title.split(" bandwidth")[0], "")
+    case = running or _summed(lines, at + 1) or _UNTOLD.get(title.split(" bandwidth")[0], "")
     if not case:
         hint = "keep the line 'Running ...' above it, or the line 'SUM ...' below it"
         raise FormatError(f"which case is '{title}'?", location=Location(file, at + 1), hint=hint)
@@ -98,10 +99,10 @@ def _matrix_below(lines: list[str], at: int, running: str, file: str) -> tuple[s
     return case, part[1] if part else "", matrix(lines, at + 1, file, None if _is_square(case) else 1)[0]
 
 
-def _no_matrix(below: Sequence[str]) -> str:
+def _no_matrix(lines: Sequence[str], start: int) -> str:
     """What stands below `Running ...` where no matrix comes before the next case; nothing if one comes."""
     text = ""
-    for line in below:
+    for line in (lines[at] for at in range(start, len(lines))):
         if _TITLE.match(line.strip()):
             return ""
         if _RUNNING.match(line.strip()):
@@ -110,9 +111,9 @@ def _no_matrix(below: Sequence[str]) -> str:
     return text or "the text ends there"
 
 
-def _summed(below: Sequence[str]) -> str:
+def _summed(lines: Sequence[str], start: int) -> str:
     """The case that the SUM line below a matrix names; none if another matrix comes first."""
-    for line in below:
+    for line in (lines[at] for at in range(start, len(lines))):
         match = _SUM.match(line.strip())
         if match:
             return _PART_OF_SUM.sub("", match[1])
@@ -143,16 +144,18 @@ def read_json(data: Mapping[str, Any], file: str) -> ToolResults:
             continue
         for part, cells in _parts(name, case["bandwidth_matrix"], file):
             found.add(name, part, cells)
+            check_rows(found.rows, Location(file))
     return found.results()
 
 
 def _parts(case: str, data: Any, file: str) -> Iterator[tuple[str, Cells]]:
     """The matrices of one case: those of both ways and their sum stand one below the other since version 0.6."""
     try:
-        cells = [[None if cell == "N/A" else float(cell) for cell in row] for row in data]
+        cells = [[None if cell == "N/A" else figure(cell, Location(file)) for cell in row] for row in data]
         columns = len(cells[0])
-    except (TypeError, ValueError, IndexError):
+    except (TypeError, FormatError, IndexError):
         raise FormatError(f"the matrix of {case} is not one of numbers", location=Location(file), hint=WHOLE) from None
+    check_columns(columns, Location(file))
     expected = columns if _is_square(case) else 1
     several = len(cells) == 3 * expected and "bidirectional" in case
     if any(len(row) != columns for row in cells) or (len(cells) != expected and not several):

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, Cells, cells_of, matrix
-from lanewise.readers.tool_results import ToolResults, ToolValue, observation
+from lanewise.readers.tool_results import ToolResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
 
 TOOL = "p2pBandwidthLatencyTest"
-_ACCESS = re.compile(r"Device=(\d+) (CAN|CANNOT) Access Peer Device=(\d+)")
+_ACCESS = re.compile(r"Device=(\d{1,6}) (CAN|CANNOT) Access Peer Device=(\d{1,6})")
 _CONNECTED = re.compile(r"P2P Connectivity Matrix")
 _SPEED = re.compile(r"(Unidirectional|Bidirectional) P2P=(Disabled|Enabled) Bandwidth.*Matrix \(GB/s\)$")
 _LATENCY = re.compile(r"P2P=(Disabled|Enabled) Latency.*Matrix \(us\)$")
@@ -48,6 +48,7 @@ def read_text(lines: list[str], file: str) -> ToolResults:
     for at, line in enumerate(text.strip() for text in lines):
         if _SPEED.match(line):
             rows += sample.rows(line, matrix(lines, at + 1, file)[0], "goodput")
+            check_rows(rows, Location(file, at + 1))
         elif _LATENCY.match(line):
             latencies, end = matrix(lines, at + 1, file)
             rows += sample.rows(line, latencies, "latency")
@@ -55,6 +56,7 @@ def read_text(lines: list[str], file: str) -> ToolResults:
             if following[:1] == ["CPU"]:
                 # A second matrix: what the CPU takes to ask for a copy.
                 rows += sample.rows(line, matrix(lines, end, file)[0], "launch_latency")
+            check_rows(rows, Location(file, at + 1))
         elif at == last and _CUT.match(line):
             raise FormatError("the text breaks off in a heading", location=Location(file, at + 1), hint=WHOLE)
     return ToolResults(TOOL, tuple(rows), peers, _notes(lines, file))

@@ -10,20 +10,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from lanewise import units
 from lanewise.errors import FormatError, Location
-from lanewise.readers.texts import WHOLE
-from lanewise.readers.tool_results import MIB, ToolResults, ToolValue, observation
+from lanewise.readers.texts import WHOLE, figure
+from lanewise.readers.tool_results import MIB, ToolResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
 
 _TITLE = re.compile(
-    r"(RDMA_Write|RDMA_Read|Send|Atomic)(?:_imm)?[ _](?:[A-Z]+_AND_[A-Z]+[ _])?"
-    r"(Bidirectional[ _])?(?:Post[ _]List[ _])?(BW|Latency)[ _](?:\w+[ _])?Test"
+    r"(RDMA_Write|RDMA_Read|Send|Atomic)(?:_imm)?[ _](?:[A-Z]{1,20}_AND_[A-Z]{1,20}[ _])?"
+    r"(Bidirectional[ _])?(?:Post[ _]List[ _])?(BW|Latency)[ _](?:\w{1,20}[ _])?Test"
 )
 _HEADS = re.compile(
     r"#bytes|#sl|#iterations|BW peak\[(?P<peak>\w+)/sec\]|BW average\[(?P<unit>\w+)/sec\]|MsgRate\[Mpps\]"
-    r"|t_\w+\[usec\]|99(?:\.9)?% percentile\[usec\]|tps average|CPU_Util\[%\]"
+    r"|t_\w{1,20}\[usec\]|99(?:\.9)?% percentile\[usec\]|tps average|CPU_Util\[%\]"
 )
-_FIELD = re.compile(r'"?([\w.#]+(?: \w+)?)"?\s*:\s*"?([^",{}\n\t]+?)"?\s*(?:,|\t|  |$)')
+# A key of one or two words, and a value whose words one blank parts; no letter is read for two keys or two values.
+_FIELD = re.compile(r'(?<![\w.#])([\w.#]++(?: \w++)?+)"?+\s*+:\s*+"?+([^",{}\s]++(?: [^",{}\s]++)*+)')
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _SCALES = {"MB": MIB, "MiB": MIB, "Gb": 1e9 / 8}
 _WORDS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send", "Atomic": "atomic"}
 # By the heads of tables, and by the keys of the JSON.
@@ -48,6 +51,7 @@ def read_text(lines: list[str], file: str) -> ToolResults:
         if line.lstrip().startswith("#bytes"):
             test = _Test(lines[last:at], Location(file, at + 1))
             rows += _table(test, lines, at, file)
+            check_rows(rows, Location(file, at + 1))
             last = at
     return ToolResults("perftest", tuple(rows))
 
@@ -65,14 +69,15 @@ class _Test:
         self.both = bool(title[2])
         self.bandwidth = title[3] == "BW"
         self.name = f"ib_{_WORDS[self.verb]}_{'bw' if self.bandwidth else 'lat'}{' bidirectional' if self.both else ''}"
-        self.fields = {m[1].strip(): m[2].strip() for line in lines for m in _FIELD.finditer(_loose(line))}
+        texts = (line.replace("Number of qps", "Number_of_qps") for line in lines)
+        self.fields = {match[1]: match[2] for text in texts for match in _FIELD.finditer(text)}
 
     def settings(self, size: float) -> dict[str, int]:
         settings = {"bytes": int(size)}
         for key, names in (("connections", ("Number of qps", "Number_of_qps")), ("depth", ("TX depth", "TX_depth"))):
-            value = next((self.fields[name] for name in names if name in self.fields), "")
-            if value.isdigit():
-                settings[key] = int(value)
+            value = units.whole(next((self.fields[name] for name in names if name in self.fields), ""))
+            if value is not None:
+                settings[key] = value
         return settings
 
     def observe(self, metric: str, unit: str, value: float | None, size: float, note: str = "") -> Observation:
@@ -95,24 +100,20 @@ class _Test:
             yield self.observe(metric, "us", figures[head], size, trip)
 
 
-def _loose(line: str) -> str:
-    """`Number of qps   : 1\\t\\tTransport type : IB` with one blank before each colon and two between fields."""
-    return re.sub(r"\s*:\s*", ": ", line.replace("\t", "  ").replace("Number of qps", "Number_of_qps"))
-
-
 def _table(test: _Test, lines: list[str], at: int, file: str) -> Iterator[Observation]:
     heads = [match[0] for match in _HEADS.finditer(lines[at])]
     unit = next((match["unit"] for match in _HEADS.finditer(lines[at]) if match["unit"]), "")
     rows = 0
-    for number, line in enumerate(lines[at + 1 :], at + 2):
-        words = line.split()
-        if not words or not words[0].isdigit():
+    for number in range(at + 2, len(lines) + 1):
+        words = lines[number - 1].split()
+        if not words or not _NUMBER.fullmatch(words[0]):
             break
-        if len(words) < len(heads) or not all(re.fullmatch(r"-?\d+(\.\d+)?", word) for word in words):
+        if len(words) < len(heads) or not all(map(_NUMBER.fullmatch, words)):
             cause = f"{len(words)} figures below {len(heads)} heads"
             raise FormatError(cause, location=Location(file, number), hint=WHOLE)
         rows += 1
-        yield from _row(test, dict(zip(heads, map(float, words), strict=False)), unit)
+        figures = [figure(word, Location(file, number)) for word in words]
+        yield from _row(test, dict(zip(heads, figures, strict=False)), unit)
     if not rows:
         raise FormatError("perftest's table has no rows", location=Location(file, at + 1), hint=WHOLE)
 
@@ -131,7 +132,9 @@ def _read_json(lines: list[str], file: str) -> ToolResults:
     if "MsgSize" not in fields or not lines or not any(line.strip() == "}" for line in lines):
         raise FormatError("perftest's JSON breaks off", location=Location(file, len(lines)), hint="give the whole file")
     try:
-        figures = {key: float(value) for key, value in fields.items() if re.fullmatch(r"-?\d+(\.\d+)?", value)}
+        figures = {
+            key: figure(value, _place(lines, value, file)) for key, value in fields.items() if _NUMBER.fullmatch(value)
+        }
         size = figures["MsgSize"]
         rows = [*test.latencies(figures, size)]
         if "BW_average" in figures:
@@ -140,6 +143,11 @@ def _read_json(lines: list[str], file: str) -> ToolResults:
         cause = f"perftest's JSON lacks {error}"
         raise FormatError(cause, location=Location(file), hint="give the whole file") from None
     return ToolResults("perftest", tuple(rows))
+
+
+def _place(lines: Sequence[str], value: str, file: str) -> Location:
+    """The first line that has that value."""
+    return Location(file, next((number for number, line in enumerate(lines, 1) if value in line), 0))
 
 
 def _rate(test: _Test, average: float, messages: float, size: float) -> Observation:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from lanewise.errors import FormatError, Location
@@ -15,6 +17,10 @@ _EMPTY = ("N/A", "NA", "nan", "-nan", "inf", "-")
 # Numbers by row and column, None where there is none.
 Cells = Sequence[Sequence[float | None]]
 WHOLE = "paste the whole output of the tool"
+# No machine has more GPUs, no tool reports a larger figure.
+MAX_COLUMNS, _MAX_FIGURE = 256, 1e18
+# Longer lines are no output of a tool.
+_MAX_LINE = 8192
 
 
 def lines_of(text: str) -> list[str]:
@@ -23,17 +29,40 @@ def lines_of(text: str) -> list[str]:
     return [_QUOTE.sub("", line).rstrip() for line in plain.split("\n")]
 
 
+def short_lines(lines: Sequence[str]) -> list[str]:
+    """The lines as the texts of tools are read: one that is longer than any of theirs counts as blank."""
+    return [line if len(line) <= _MAX_LINE else "" for line in lines]
+
+
+def figure(word: str | float | int, location: Location) -> float:
+    """A figure that a tool reports: finite and not negative; FormatError otherwise."""
+    value = math.nan
+    with suppress(TypeError, ValueError, OverflowError):
+        value = float(word)
+    if isinstance(word, bool) or not 0 <= value <= _MAX_FIGURE:
+        text = str(word) if isinstance(word, (str, float)) else "this"
+        cause = f"'{text if len(text) <= 40 else text[:37] + '...'}' is no figure that a tool reports"
+        raise FormatError(cause, location=location, hint=WHOLE)
+    return value
+
+
+def count(word: str, location: Location) -> int:
+    """A whole number that a tool reports; FormatError otherwise."""
+    return int(figure(word, location))
+
+
 def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> tuple[Cells, int]:
     """The cells of the matrix whose heads are the first line with text from `at` on (from 0), and the line after it.
 
     As many rows as columns unless `rows` says; FormatError with the line where it is cut short or has a wrong cell.
     """
     start = next((n for n in range(at, len(lines)) if lines[n].strip()), len(lines))
-    count = _columns(lines[start]) if start < len(lines) else 0
-    if not count:
+    columns = _columns(lines[start]) if start < len(lines) else 0
+    if not columns:
         cause = f"no matrix below '{lines[at - 1].strip()}'" if at else "no matrix"
         raise FormatError(cause, location=Location(file, min(start + 1, len(lines))), hint=WHOLE)
-    expected = count if rows is None else rows
+    check_columns(columns, Location(file, start + 1))
+    expected = columns if rows is None else rows
     cells: list[tuple[float | None, ...]] = []
     for row in range(expected):
         number = start + 1 + row
@@ -41,11 +70,19 @@ def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> tup
         if not words or words[0] != str(row):
             cause = f"the matrix ends after {row} of {expected} rows"
             raise FormatError(cause, location=Location(file, min(number + 1, len(lines))), hint=WHOLE)
-        if len(words) != count + 1:
-            cause = f"{len(words) - 1} cells for {count} columns"
+        if len(words) != columns + 1:
+            cause = f"{len(words) - 1} cells for {columns} columns"
             raise FormatError(cause, location=Location(file, number + 1), hint=WHOLE)
-        cells.append(tuple(_number(word, Location(file, number + 1)) for word in words[1:]))
+        location = Location(file, number + 1)
+        cells.append(tuple(None if word in _EMPTY else figure(word, location) for word in words[1:]))
     return cells, start + 1 + expected
+
+
+def check_columns(columns: int, location: Location) -> None:
+    """FormatError for a matrix of more GPUs than a machine has."""
+    if columns > MAX_COLUMNS:
+        cause = f"{columns:,} columns; a matrix of at most {MAX_COLUMNS} GPUs is read"
+        raise FormatError(cause, location=location, hint=WHOLE)
 
 
 def cells_of(cells: Cells) -> Iterator[tuple[int, int, float | None]]:
@@ -60,13 +97,9 @@ def _columns(line: str) -> int:
     return len(words) if words == [str(n) for n in range(len(words))] else 0
 
 
-def _number(word: str, location: Location) -> float | None:
-    if word in _EMPTY:
-        return None
-    try:
-        return float(word)
-    except ValueError:
-        raise FormatError(f"'{word}' is no number", location=location, hint=WHOLE) from None
+def _integer(literal: str) -> int | float:
+    """A whole number; one that is longer than Python converts is infinite."""
+    return int(literal) if len(literal) < 400 else math.inf
 
 
 def json_in(text: str, file: str) -> Any:
@@ -74,12 +107,19 @@ def json_in(text: str, file: str) -> Any:
 
     FormatError with the line if the object breaks off or is malformed.
     """
-    match = re.search(r"^\s*\{", text, re.MULTILINE)
+    match = re.search(r"^[^\S\n]*\{", text, re.MULTILINE)
     if match is None:
         return None
     start = match.end() - 1
+
+    def finite(literal: str) -> float:
+        if not math.isfinite(float(literal)):
+            figure(literal, Location(file, text.count("\n", 0, text.find(literal, start)) + 1))
+        return float(literal)
+
     try:
-        return json.JSONDecoder().raw_decode(text, start)[0]
+        decoder = json.JSONDecoder(parse_float=finite, parse_int=_integer, parse_constant=finite)
+        return decoder.raw_decode(text, start)[0]
     except json.JSONDecodeError as error:
         cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
         cause = "the JSON breaks off" if cut else f"not JSON: {error.msg}"

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lanewise import units
+from lanewise.errors import FormatError, Location
 from lanewise.results.observation import Observation, Source
 
 GIB = 2.0**30
 MIB = 2.0**20
+MAX_ROWS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,13 @@ def merge(results: Sequence[ToolResults]) -> ToolResults:
         tuple(dict.fromkeys(note for result in results for note in result.notes)),
         own=all(result.own for result in results),
     )
+
+
+def check_rows(rows: Sequence[Observation], location: Location) -> None:
+    """FormatError for more rows than the outputs of a tool have."""
+    if len(rows) > MAX_ROWS:
+        cause = f"more than {MAX_ROWS:,} values"
+        raise FormatError(cause, location=location, hint="give the output of one run of the tool in each file")
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,18 +61,23 @@ def run_from_json(text: str, file: str) -> Run:
 
 
 def _parse(text: str, file: str) -> Any:
-    def no_constant(literal: str) -> float:
-        # NaN or Infinity, which Python's reader would let through.
-        raise FormatError(f"{literal} is not a JSON number", location=Location(file), hint="use null and a note")
+    def finite(literal: str) -> float:
+        # NaN, Infinity and 1e999, which Python's reader would let through.
+        if math.isfinite(float(literal)):
+            return float(literal)
+        location = Location(file, text.count("\n", 0, text.find(literal)) + 1)
+        raise FormatError(f"{literal} is not a JSON number", location=location, hint="use null and a note")
 
     try:
-        return json.loads(text, parse_constant=no_constant)
+        return json.loads(text, parse_float=finite, parse_constant=finite)
     except json.JSONDecodeError as error:
         location = Location(file, error.lineno, error.colno)
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
             cause = "the file is empty" if not text.strip() else "the file ends in the middle of a run"
             raise FormatError(cause, location=location, hint=f"the write was cut short; {_RERUN}") from None
         raise FormatError(f"not JSON: {error.msg}", location=location, hint=_RERUN) from None
+    except ValueError:
+        raise FormatError("it has a number of thousands of digits", location=Location(file), hint=_RERUN) from None
     except RecursionError:
         raise FormatError("nested too deeply to be a run", location=Location(file), hint=_RERUN) from None
 

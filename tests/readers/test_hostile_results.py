@@ -1,0 +1,137 @@
+"""Results that a hostile or broken tool wrote: an error with file and line, whatever the text, and never a hang."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from bounded import outcome
+
+from lanewise.errors import FormatError
+from lanewise.readers.kinds import read_results
+
+DATA = Path(__file__).parent / "data"
+LONG = 2_000_000
+
+
+def data(name: str) -> str:
+    return (DATA / name).read_text(encoding="utf-8")
+
+
+def perftest_table(above: str, heads: str = "#bytes  #iterations  BW average[MB/sec]") -> str:
+    return f"RDMA_Write BW Test\n{above}\n{heads}\n 65536 5000 100.0\n"
+
+
+# Each would take hours (quadratic in a text of 2 MB) if its pattern were tried from every letter.
+LONG_TEXTS = {
+    "blank lines before a JSON": '"nvbandwidth"' + "\n" * LONG,
+    "blanks before a colon of perftest": perftest_table(" " * LONG + "x"),
+    "one word above a table of perftest": perftest_table("a" * LONG),
+    "values with colons above a table of perftest": perftest_table("a:" * (LONG // 2) + "{"),
+    "heads of perftest": perftest_table("", "#bytes " + "t_" * (LONG // 2)),
+    "titles of perftest": perftest_table("Send_BW_" * (LONG // 8)),
+    "a command line of gdsio": "gdsio " * (LONG // 6) + "\n" + data("gdsio.txt").split("\n", 1)[1],
+    "results of gdsio without a command line": data("gdsio.txt").split("\n", 1)[1] * 8000,
+    "cases of nvbandwidth without a matrix": "Running a\n" * (LONG // 10),
+}
+
+
+@pytest.mark.parametrize("text", LONG_TEXTS.values(), ids=LONG_TEXTS)
+def test_a_long_text_is_read_in_time_that_grows_with_its_length(text):
+    outcome(lambda: read_results(text, "f").tool, mebibytes=4096)
+
+
+def test_a_matrix_of_thousands_of_gpus_is_refused_before_its_flows_are_written_out():
+    heads = " ".join(map(str, range(100_000)))
+    text = f"Running all_to_host_memcpy_ce.\nmemcpy CE CPU(row) <- GPU(column) bandwidth (GB/s)\n {heads}\n0 {heads}\n"
+    assert outcome(lambda: read_results(text, "f")).startswith("FormatError: f:")
+    text = text.replace(heads, " ".join(map(str, range(1000))))
+    assert outcome(lambda: read_results(text, "f")).startswith("FormatError: f:3: 1,000 columns")
+
+
+def test_more_rows_than_any_machine_gives_are_refused():
+    heads = " ".join(map(str, range(200)))
+    rows = "\n".join(f"{row} {heads}" for row in range(200))
+    text = f"Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)\n {heads}\n{rows}\n" * 20
+    assert "more than 200,000 values" in outcome(lambda: read_results(text, "f"))
+
+
+BAD_FIGURES = [
+    ("gdsio.txt", "6.5", "3.0.0", 0),
+    ("gdsio.txt", "Threads: 24", "Threads: " + "9" * 5000, 0),
+    ("bandwidth-test.txt", "12.3", "9" * 400, 0),
+    ("bandwidth-test.txt", "32000000", "9" * 5000, 0),
+    ("p2p.txt", "26.10", "1e999", 0),
+    ("p2p.txt", "26.10", "-26.10", 0),
+    ("p2p.txt", "26.10", "infinity", 0),
+    ("nvbandwidth-0.8.txt", "55.51", "-55.51", 0),
+    ("ib_write_bw.txt", "390.40", "-390.40", 0),
+    ("ib_write_bw.txt", " 65536 ", f" {'9' * 400} ", 0),
+    ("ib_write_bw.txt", " 65536 ", " -65536 ", 0),
+    ("ib_write_bw.json", "65536", "9" * 400, 0),
+    ("ib_write_bw.json", "780.80", "-780.80", 0),
+    ("nvbandwidth-0.8.json", '"390.2"', "1e999", 0),
+    ("nvbandwidth-0.8.json", '"390.2"', "NaN", 0),
+    ("nvbandwidth-0.8.json", '"390.2"', "-390.2", -1),
+    ("nvbandwidth-0.8.json", '"390.2"', '"inf"', -1),
+    ("fio.json", "2000000000", "1e999", 0),
+    ("fio.json", "2000000000", "-2000000000", -1),
+    ("fio.json", "2000000000", "9" * 400, -1),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "line"), BAD_FIGURES)
+def test_a_figure_that_is_none_is_refused_with_its_line(name, old, new, line):
+    text = data(name)
+    assert old in text
+    text = text.replace(old, new, 1)
+    with pytest.raises(FormatError) as caught:
+        read_results(text, name)
+    # Of a JSON value only what its reader refuses has a line; the rest names job or case.
+    expected = line or text[: text.index(new)].count("\n") + 1
+    assert caught.value.location is not None
+    assert (caught.value.location.file, caught.value.location.line) == (name, max(0, expected))
+    assert len(str(caught.value)) < 200
+
+
+def fio(**changes: object) -> str:
+    job = {"jobname": "j", "read": {"bw": 1024, "io_kbytes": 9}, **changes}
+    return json.dumps({"fio version": "fio-3.1", "jobs": [job]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        fio(groupid=[1]),
+        fio(**{"job options": [1]}),
+        fio(read={"bw": "x", "io_kbytes": 9}),
+        fio(read={"bw": [1], "io_kbytes": 9}),
+        json.dumps({"fio version": 3, "global options": [1], "jobs": [{"jobname": "j"}]}),
+        json.dumps({"nvbandwidth": {"version": None, "testcases": [{"name": "device_local_copy"}, 3, None]}}),
+        json.dumps({"nvbandwidth": {"testcases": [{"name": "device_local_copy", "bandwidth_matrix": [[]]}]}}),
+        json.dumps({"nvbandwidth": {"testcases": [{"name": "device_local_copy", "bandwidth_matrix": [[10**400]]}]}}),
+        '{"scenario": "\\ud800", "flow": "", "metric": "", "value": 1e999}',
+        '{"scenario":1,"flow":1,"metric":1,"value":1}',
+        '{"scenario":' + "[" * 100_000 + '"flow":"metric":"value":',
+        '{"schema": "lanewise.run/2", "x": ' + "9" * 5000 + "}",
+    ],
+)
+def test_json_of_another_shape_ends_in_an_error_or_is_read(text):
+    outcome(lambda: read_results(text, "f"))
+
+
+def test_digits_of_other_scripts_are_no_numbers():
+    text = fio(**{"job options": {"iodepth": "²"}})
+    assert read_results(text, "f").observations[0].settings["depth"] == 1
+
+
+def test_a_string_times_1024_takes_no_memory():
+    text = fio(read={"bw": "x" * 20_000_000, "io_kbytes": 9})
+    assert "is not a number" in outcome(lambda: read_results(text, "f"))
+
+
+def test_a_file_without_end_is_refused(tmp_path):
+    from lanewise.api import read_results as read
+
+    assert "more than 512 MiB" in outcome(lambda: read("/dev/zero"), mebibytes=2048)
