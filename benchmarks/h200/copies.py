@@ -18,7 +18,8 @@ from typing import Any
 
 from lanewise.errors import LanewiseError
 from lanewise.loadtest.prediction import intervals
-from lanewise.loadtest.system import CPU, SystemSpec, open_system
+from lanewise.loadtest.session import open_system
+from lanewise.options.loadtest import CPU, SystemOptions
 
 WAYS = ("batch", "kernel", "staged", "calls", "auto")
 
@@ -38,8 +39,8 @@ def main() -> int:
     for way in WAYS if devices != (CPU,) else ("auto",):
         for batch in numbers[0]:
             for streams in numbers[1]:
-                ask = SystemSpec(devices=devices, batch=batch, streams=streams, copy=way, library=8192,
-                                sample_bytes=asked.sample_bytes)  # fmt: skip
+                ask = SystemOptions(devices=devices, batch=batch, streams=streams, copy=way, library=8192,
+                                    sample_bytes=asked.sample_bytes, service=(0.0, 0.0))  # fmt: skip
                 found["rows"].append(one(ask))
         write(asked.out, found)
     found["large"] += large(devices)
@@ -48,7 +49,7 @@ def main() -> int:
     return 0
 
 
-def one(ask: SystemSpec) -> dict[str, Any]:
+def one(ask: SystemOptions) -> dict[str, Any]:
     """GB/s of all devices together."""
     row: dict[str, Any] = {"way": ask.copy, "batch": ask.batch, "streams": ask.streams}
     try:

@@ -6,7 +6,7 @@
 namespace lanewise::loadgen {
 
 void AnswerQueue::put(std::span<const loadtest::Answer> answers) {
-  std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   if (closed_) return;
   for (const loadtest::Answer& answer : answers) {
     const bool data = keep_data_ && answer.bytes != 0;
@@ -20,7 +20,7 @@ void AnswerQueue::loop() {
   PendingAnswers batch;
   std::unique_lock lock(mutex_);
   for (;;) {
-    wait(lock);
+    gather(lock);
     if (closed_) return;
     batch.responses.clear();
     batch.bytes.clear();
@@ -38,7 +38,7 @@ void AnswerQueue::loop() {
 
 // Answers that come at a high rate are gathered for a moment, as network cards do with interrupts: a wake-up for each
 // one costs the thread that brings it more than LoadGen takes for a query.
-void AnswerQueue::wait(std::unique_lock<std::mutex>& lock) {
+void AnswerQueue::gather(std::unique_lock<std::mutex>& lock) {
   constexpr auto kNap = std::chrono::microseconds(20);
   if (waiting_.responses.empty() && !closed_ && std::chrono::steady_clock::now() - last_ < kNap) {
     lock.unlock();

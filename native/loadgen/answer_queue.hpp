@@ -33,7 +33,7 @@ class AnswerQueue {
     std::vector<std::byte> bytes;
   };
 
-  void wait(std::unique_lock<std::mutex>& held);
+  void gather(std::unique_lock<std::mutex>& lock);
 
   const std::function<void(Responses&)> report_;
   const bool keep_data_;

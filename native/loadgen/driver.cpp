@@ -51,6 +51,7 @@ std::shared_ptr<LoadGenRun> run_load(loadtest::SystemUnderTest& system, const Se
   threads.issuer().begin([&run] { run->issue_all(); });
   while (!rest(*run, threads.issuer())) {
     if (!goes_on(*run, tick)) run->stop();
+    run->stop_if_failed();
   }
   run->close();
   threads.answerer().wait();

@@ -49,7 +49,7 @@ const char* explanation(End end) {
     case End::kHopeless:
       return "Lanewise ended the run early: more queries are late than a valid run can have";
     case End::kStopped:
-      return "Lanewise ended the run early: interrupted, or the system under test failed";
+      return "Lanewise ended the run early: interrupted";
     case End::kFailed:
       return "Lanewise ended the run early: the system under test failed";
     default:
@@ -72,7 +72,7 @@ void LoadGenRun::issue_all() {
     mlperf::TestSettings test = test_settings(settings_);
     if (test.scenario == mlperf::TestScenario::Server) bound_ns_ = static_cast<std::int64_t>(test.server_target_latency_ns);
     most_late_ = settings_.end_hopeless ? loadgen::most_late(test) : ~std::uint64_t{0};
-    stream_ = test.scenario == mlperf::TestScenario::SingleStream || test.scenario == mlperf::TestScenario::MultiStream;
+    one_by_one_ = test.scenario == mlperf::TestScenario::SingleStream || test.scenario == mlperf::TestScenario::MultiStream;
     prctl(PR_SET_TIMERSLACK, slack(test));
     mlperf::LogSettings logs;
     logs.log_output.outdir = settings_.folder;
@@ -116,8 +116,8 @@ void LoadGenRun::release() {
 }
 
 void LoadGenRun::IssueQuery(const std::vector<mlperf::QuerySample>& samples) {
-  if (!issuing_) first_ = first_ == Clock::time_point{} ? Clock::now() : first_;
-  issuing_ = true;
+  if (!in_test_) first_issue_ = first_issue_ == Clock::time_point{} ? Clock::now() : first_issue_;
+  in_test_ = true;
   if (end_.load(std::memory_order_relaxed) != End::kNone) leave();
   queries_.clear();
   for (const mlperf::QuerySample& sample : samples) {
@@ -127,14 +127,14 @@ void LoadGenRun::IssueQuery(const std::vector<mlperf::QuerySample>& samples) {
   }
   issued_.fetch_add(samples.size());
   system_.issue(queries_);
-  if (stream_) await_answers();
+  if (one_by_one_) await_answers();
 }
 
 void LoadGenRun::FlushQueries() {
   system_.flush();
   await_answers();
-  seconds_ = in_seconds(Clock::now() - first_);
-  issuing_ = false;
+  seconds_ = in_seconds(Clock::now() - first_issue_);
+  in_test_ = false;
   reported_before_ = reported_.load();
 }
 
@@ -161,7 +161,7 @@ void LoadGenRun::report(Responses& responses, loadtest::Latencies& latency) {
   if (late != 0 && late_.fetch_add(late) + late > most_late_) give_up(End::kHopeless);
   reported_.fetch_add(responses.size());
   if (awaited_.load()) {
-    std::lock_guard lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     all_reported_.notify_one();
   }
 }
@@ -188,9 +188,9 @@ void LoadGenRun::give_up(End why) noexcept {
 // LoadGen by an exception while nothing of it runs on another thread.
 void LoadGenRun::leave() {
   answers_.close();
-  seconds_ = first_ == Clock::time_point{} ? 0.0 : in_seconds(Clock::now() - first_);
+  seconds_ = first_issue_ == Clock::time_point{} ? 0.0 : in_seconds(Clock::now() - first_issue_);
   auto& logger = mlperf::logging::GlobalLogger();
-  if (issuing_) {
+  if (in_test_) {
     const std::size_t answered = reported_.load() - reported_before_;
     logger.GetLatenciesBlocking(answered);
     logger.GetTokenLatencies(answered);

@@ -30,6 +30,7 @@ enum class End { kNone, kHopeless, kStopped, kFailed };
 // Thrown through LoadGen when a run is given up, after LoadGen's logger was brought to rest.
 struct GivenUp {};
 
+// To LoadGen it is an mlperf::SystemUnderTest; it passes the queries on to a loadtest::SystemUnderTest.
 class LoadGenRun : public mlperf::SystemUnderTest, public mlperf::QuerySampleLibrary {
  public:
   LoadGenRun(loadtest::SystemUnderTest& system, Settings settings);
@@ -39,6 +40,8 @@ class LoadGenRun : public mlperf::SystemUnderTest, public mlperf::QuerySampleLib
   void close() { answers_.close(); }
 
   void stop() noexcept { give_up(End::kStopped); }
+  // Ends the run if the system has failed: LoadGen would go on, and call empty answers VALID.
+  void stop_if_failed() noexcept { if (system_.failed()) give_up(End::kFailed); }
   void stood_still(double seconds) noexcept { still_ += seconds; }  // by who waits for the run's end
   double still() const noexcept { return still_; }
   // The system's queries are dropped as they come; whether all have come.
@@ -87,10 +90,10 @@ class LoadGenRun : public mlperf::SystemUnderTest, public mlperf::QuerySampleLib
   std::vector<loadtest::Query> queries_;
   Responses direct_;
   bool started_ = false;
-  bool stream_ = false;
-  bool issuing_ = false;
+  bool one_by_one_ = false;  // SingleStream and MultiStream: the next query comes after the answer
+  bool in_test_ = false;
   std::uint64_t reported_before_ = 0;  // before this test: an accuracy run and a search for the peak are made of several
-  Clock::time_point first_{};
+  Clock::time_point first_issue_{};
   std::exception_ptr failure_;
 
   std::atomic<End> end_{End::kNone};

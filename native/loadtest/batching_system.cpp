@@ -14,32 +14,20 @@ namespace {
 
 constexpr std::int64_t kStall = 20'000;  // ns between two looks for room
 
-const QueueOptions& checked(const QueueOptions& options) {
-  const auto least = [](std::size_t value, std::size_t most, const char* what) {
-    if (value >= 1 && value <= most) return;
-    throw host::Failure(std::string(what) + " " + std::to_string(value), "take 1 to " + std::to_string(most));
-  };
-  least(options.batch, 65535, "batches of");  // blocks of the gather kernel's grid along y
-  least(options.streams, 64, "batches in flight:");
-  least(options.waiting, std::size_t{1} << 28, "queries that may wait:");
-  if (options.timeout < 0) throw host::Failure("a time-out below zero", "0 takes what is there");
-  return options;
-}
-
 }  // namespace
 
 void Fault::set(const std::string& cause, const std::string& hint) noexcept {
-  const std::scoped_lock turn(turn_);
+  const std::scoped_lock lock(mutex_);
   if (!first_) first_.emplace(cause, hint);
   set_ = true;
 }
 
-void Fault::drop() noexcept { set_ = true; }
+void Fault::skip_rest() noexcept { set_ = true; }
 
 void Fault::raise() {
   std::optional<host::Failure> first;
   {
-    const std::scoped_lock turn(turn_);
+    const std::scoped_lock lock(mutex_);
     first.swap(first_);
     set_ = false;
   }
@@ -47,13 +35,13 @@ void Fault::raise() {
 }
 
 void Fault::clear() noexcept {
-  const std::scoped_lock turn(turn_);
+  const std::scoped_lock lock(mutex_);
   first_.reset();
   set_ = false;
 }
 
-DeviceQueue::StreamThread::StreamThread(std::size_t stream_, const QueueOptions& options)
-    : stream(stream_),
+DeviceQueue::BatchThread::BatchThread(std::size_t stream, const QueueOptions& options)
+    : number(stream),
       queries(options.batch),
       slots(options.batch),
       answers(options.batch),
@@ -64,68 +52,67 @@ DeviceQueue::DeviceQueue(std::size_t number, const QueueOptions& options, QueueC
                          std::unique_ptr<SampleCopier> copier, std::unique_ptr<InferenceEngine> engine)
     : number_(number),
       options_(options),
-      most_(options.batch),
+      batch_limit_(options.batch),
       context_(context),
       copier_(std::move(copier)),
       engine_(std::move(engine)),
-      ring_(std::max(options.waiting, options.batch)) {
-  for (std::size_t i = 0; i < options.streams; ++i) streams_.push_back(std::make_unique<StreamThread>(i, options));
+      ring_(std::max(options.most_waiting, options.batch)) {
+  for (std::size_t i = 0; i < options.streams; ++i) workers_.push_back(std::make_unique<BatchThread>(i, options));
 }
 
 DeviceQueue::~DeviceQueue() { stop(); }
 
 void DeviceQueue::start() {
   stopping_ = false;
-  for (const auto& stream : streams_) {
-    stream->statistics.change([this](Statistics& statistics) { statistics = Statistics(options_.batch); });
-    stream->thread = std::thread([this, each = stream.get()] { run(*each); });
-    const std::string name = "queue" + std::to_string(number_) + "." + std::to_string(stream->stream);
-    pthread_setname_np(stream->thread.native_handle(), name.substr(0, 15).c_str());
+  for (const auto& worker : workers_) {
+    worker->statistics.change([this](Statistics& statistics) { statistics = Statistics(options_.batch); });
+    worker->thread = std::thread([this, each = worker.get()] { run(*each); });
+    const std::string name = "queue" + std::to_string(number_) + "." + std::to_string(worker->number);
+    pthread_setname_np(worker->thread.native_handle(), name.substr(0, 15).c_str());
   }
 }
 
 void DeviceQueue::stop() {
   stopping_ = true;
   ring_.wake();
-  for (const auto& stream : streams_) {
-    if (stream->thread.joinable()) stream->thread.join();
+  for (const auto& worker : workers_) {
+    if (worker->thread.joinable()) worker->thread.join();
   }
 }
 
 void DeviceQueue::flush() noexcept {
-  released_.store(ring_.tail(), std::memory_order_seq_cst);
+  flushed_to_.store(ring_.tail(), std::memory_order_seq_cst);
   ring_.wake();
 }
 
 void DeviceQueue::add_to(Statistics& statistics) {
-  for (const auto& stream : streams_) {
-    stream->statistics.change([&](const Statistics& of_stream) { statistics.add(of_stream); });
+  for (const auto& worker : workers_) {
+    worker->statistics.change([&](const Statistics& of_worker) { statistics.add(of_worker); });
   }
 }
 
-void DeviceQueue::run(StreamThread& stream) {
+void DeviceQueue::run(BatchThread& worker) {
   wake_promptly();
-  while (const std::size_t count = form_batch(stream)) serve(stream, count);
+  while (const std::size_t count = form_batch(worker)) serve(worker, count);
 }
 
 // The next batch: full, or its oldest query has waited long enough, or nothing more comes. 0: the run is over.
-std::size_t DeviceQueue::form_batch(StreamThread& stream) {
-  const std::scoped_lock turn(forming_);
-  const auto enough = [this] { return stopping_.load() || released_.load() > ring_.head(); };
-  ring_.wait(ring_.head() + 1, kNever, enough);
+std::size_t DeviceQueue::form_batch(BatchThread& worker) {
+  const std::scoped_lock lock(forming_mutex_);
+  const auto hurry = [this] { return stopping_.load() || flushed_to_.load() > ring_.head(); };
+  ring_.wait(ring_.head() + 1, kNever, hurry);
   if (ring_.tail() == ring_.head()) return 0;
-  const std::int64_t oldest = ring_.front().at;
-  ring_.wait(ring_.head() + most_, options_.timeout < kNever - oldest ? oldest + options_.timeout : kNever, enough);
-  return ring_.pop(std::span(stream.queries).first(most_));
+  ring_.wait(ring_.head() + batch_limit_, ring_.front().arrived + options_.timeout, hurry);
+  return ring_.pop(std::span(worker.queries).first(batch_limit_));
 }
 
-void DeviceQueue::serve(StreamThread& stream, std::size_t count) {
-  const std::span<const QueuedQuery> queries = std::span(stream.queries).first(count);
+void DeviceQueue::serve(BatchThread& worker, std::size_t count) {
+  const std::span<const QueuedQuery> queries = std::span(worker.queries).first(count);
   BatchTimes times{.batched = now_ns()};
-  for (std::size_t i = 0; i < count; ++i) stream.answers[i] = {.id = queries[i].id};
+  for (std::size_t i = 0; i < count; ++i) worker.answers[i] = {.id = queries[i].id};
   if (!context_.fault.is_set()) {
     try {
-      copy_and_infer(stream, count, times);
+      copy_and_infer(worker, count, times);
     } catch (const host::Failure& failure) {
       context_.fault.set(failure.what(), failure.hint());
     } catch (const std::exception& error) {
@@ -134,56 +121,55 @@ void DeviceQueue::serve(StreamThread& stream, std::size_t count) {
   }
   const bool failed = context_.fault.is_set();
   if (failed) {
-    for (std::size_t i = 0; i < count; ++i) stream.answers[i] = {.id = queries[i].id};
+    for (std::size_t i = 0; i < count; ++i) worker.answers[i] = {.id = queries[i].id};
   }
-  context_.answer(std::span<const Answer>(stream.answers).first(count));
+  context_.answer(std::span<const Answer>(worker.answers).first(count));
   times.completed = now_ns();
   answered_.fetch_add(count, std::memory_order_relaxed);
-  stream.statistics.change([&](Statistics& statistics) {
+  worker.statistics.change([&](Statistics& statistics) {
     if (failed) {
       statistics.failed += count;
     } else {
       statistics.add(queries, times, count * context_.library.bytes());
     }
   });
-  if (!failed) context_.trace.add(number_, stream.stream, queries, times);
+  if (!failed) context_.trace.add(number_, worker.number, queries, times);
 }
 
-void DeviceQueue::copy_and_infer(StreamThread& stream, std::size_t count, BatchTimes& times) {
+void DeviceQueue::copy_and_infer(BatchThread& worker, std::size_t count, BatchTimes& times) {
   const SampleLibrary& library = context_.library;
   for (std::size_t i = 0; i < count; ++i) {
-    stream.slots[i] = library.slot(stream.queries[i].sample);
-    if (stream.slots[i] != SampleLibrary::kNotLoaded) continue;
-    throw host::Failure("sample " + std::to_string(stream.queries[i].sample) + " was asked for but is not loaded",
+    worker.slots[i] = library.slot(worker.queries[i].sample);
+    if (worker.slots[i] != SampleLibrary::kNotLoaded) continue;
+    throw host::Failure("sample " + std::to_string(worker.queries[i].sample) + " was asked for but is not loaded",
                         "load what the generator says before the run starts");
   }
-  copier_->copy(stream.stream, std::span<const std::uint32_t>(stream.slots).first(count));
+  copier_->copy(worker.number, std::span<const std::uint32_t>(worker.slots).first(count));
   times.copied = now_ns();
-  const Batch batch{.stream = stream.stream,
-                    .queries = std::span<const QueuedQuery>(stream.queries).first(count),
-                    .address = copier_->address(stream.stream),
+  const Batch batch{.stream = worker.number,
+                    .queries = std::span<const QueuedQuery>(worker.queries).first(count),
+                    .address = copier_->address(worker.number),
                     .bytes = library.bytes(),
                     .stride = library.stride(),
-                    .keeper = copier_->keeper(stream.stream)};
-  engine_->infer(batch, std::span(stream.answers).first(count));
+                    .keeper = copier_->keeper(worker.number)};
+  engine_->infer(batch, std::span(worker.answers).first(count));
   times.inferred = now_ns();
-  if (options_.checksum) answer_with_checksums(stream, count);
+  if (options_.checksum) answer_with_checksums(worker, count);
 }
 
-void DeviceQueue::answer_with_checksums(StreamThread& stream, std::size_t count) {
+void DeviceQueue::answer_with_checksums(BatchThread& worker, std::size_t count) {
   const SampleLibrary& library = context_.library;
-  const std::byte* const data = copier_->read_back(stream.stream, count * library.stride());
+  const std::byte* const data = copier_->read_back(worker.number, count * library.stride());
   for (std::size_t i = 0; i < count; ++i) {
-    stream.checksums[i] = crc32(data + i * library.stride(), library.bytes());
-    stream.answers[i].data = reinterpret_cast<const std::byte*>(&stream.checksums[i]);
-    stream.answers[i].bytes = sizeof stream.checksums[i];
+    worker.checksums[i] = crc32(data + i * library.stride(), library.bytes());
+    worker.answers[i].data = reinterpret_cast<const std::byte*>(&worker.checksums[i]);
+    worker.answers[i].bytes = sizeof worker.checksums[i];
   }
 }
 
-BatchingSystem::BatchingSystem(std::string name, const QueueOptions& options, Balance balance,
-                               std::unique_ptr<QueueContext> context, const std::vector<MakeQueueParts>& queues)
-    : name_(std::move(name)), options_(checked(options)), balance_(balance), context_(std::move(context)) {
-  if (queues.empty()) throw host::Failure("a system without a device", "name one at least");
+BatchingSystem::BatchingSystem(const QueueOptions& options, Balance balance, std::unique_ptr<QueueContext> context,
+                               const std::vector<MakeQueueParts>& queues)
+    : options_(options), balance_(balance), context_(std::move(context)) {
   for (const MakeQueueParts& make : queues) {
     QueueParts parts = make(context_->library);
     parts.copier->prepare(options_.batch, options_.streams);
@@ -240,7 +226,7 @@ void BatchingSystem::flush() {
 }
 
 void BatchingSystem::cancel() {
-  context_->fault.drop();
+  context_->fault.skip_rest();
   flush();
 }
 

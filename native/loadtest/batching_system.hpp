@@ -11,19 +11,19 @@
 #include <vector>
 
 #include "host/failure.hpp"
-#include "loadtest/device.hpp"
+#include "loadtest/copier_and_engine.hpp"
 #include "loadtest/sample_library.hpp"
 #include "loadtest/statistics.hpp"
 
 namespace lanewise::loadtest {
 
-// What is asked of every queue: fields of Python's SystemSpec, by the same names.
+// What is asked of every queue. Ranges and defaults are those of Python's SystemOptions (lanewise.options.loadtest).
 struct QueueOptions {
-  std::size_t batch = 64;           // most queries of a batch
-  std::int64_t timeout = 0;         // ns that the oldest query waits for others
-  std::size_t streams = 2;          // batches in flight, a thread each
-  std::size_t waiting = 1U << 18;   // queries that may wait
-  bool checksum = false;            // answer with the CRC-32 of what arrived on the device
+  std::size_t batch;         // most queries of a batch
+  std::int64_t timeout;      // ns that the oldest query waits for others
+  std::size_t streams;       // batches in flight, a thread each
+  std::size_t most_waiting;  // queries
+  bool checksum;             // answer with the CRC-32 of what arrived on the device
 };
 
 // The first failure of a run; later ones follow from it.
@@ -32,14 +32,14 @@ class Fault {
   bool is_set() const noexcept { return set_.load(std::memory_order_relaxed); }
   void set(const std::string& cause, const std::string& hint) noexcept;
   // Nothing failed, but what still comes need not be served.
-  void drop() noexcept;
+  void skip_rest() noexcept;
   // Throws it, if there is one, and forgets it.
   void raise();
   void clear() noexcept;
 
  private:
   std::atomic<bool> set_ = false;
-  std::mutex turn_;
+  std::mutex mutex_;
   std::optional<host::Failure> first_;
 };
 
@@ -64,10 +64,14 @@ class DeviceQueue {
   void start();
   void stop();  // answers what waits, then ends the threads
 
-  std::size_t push(std::span<const Query> queries, std::int64_t at) noexcept { return ring_.push(queries, at); }
+  std::size_t push(std::span<const Query> queries, std::int64_t arrived) noexcept {
+    return ring_.push(queries, arrived);
+  }
   void flush() noexcept;
   // Batches hold so many queries at most from the next start on; no more than was prepared for.
-  void limit_batch(std::size_t batch) noexcept { most_ = std::clamp<std::size_t>(batch, 1, options_.batch); }
+  void limit_batch(std::size_t batch) noexcept {
+    batch_limit_ = std::clamp<std::size_t>(batch, 1, options_.batch);
+  }
   // Queries not answered yet.
   std::uint64_t outstanding() const noexcept { return ring_.tail() - answered_.load(std::memory_order_relaxed); }
 
@@ -75,9 +79,10 @@ class DeviceQueue {
   const SampleCopier& copier() const { return *copier_; }
 
  private:
-  struct StreamThread {
-    StreamThread(std::size_t stream_, const QueueOptions& options);
-    std::size_t stream;
+  // Serves one batch after the other: the stream of its number.
+  struct BatchThread {
+    BatchThread(std::size_t stream, const QueueOptions& options);
+    std::size_t number;
     std::vector<QueuedQuery> queries;
     std::vector<std::uint32_t> slots;
     std::vector<Answer> answers;
@@ -86,24 +91,24 @@ class DeviceQueue {
     std::thread thread;
   };
 
-  void run(StreamThread& stream);
-  std::size_t form_batch(StreamThread& stream);
-  void serve(StreamThread& stream, std::size_t count);
-  void copy_and_infer(StreamThread& stream, std::size_t count, BatchTimes& times);
-  void answer_with_checksums(StreamThread& stream, std::size_t count);
+  void run(BatchThread& worker);
+  std::size_t form_batch(BatchThread& worker);
+  void serve(BatchThread& worker, std::size_t count);
+  void copy_and_infer(BatchThread& worker, std::size_t count, BatchTimes& times);
+  void answer_with_checksums(BatchThread& worker, std::size_t count);
 
   std::size_t number_;
   QueueOptions options_;
-  std::size_t most_;
+  std::size_t batch_limit_;
   QueueContext& context_;
   std::unique_ptr<SampleCopier> copier_;
   std::unique_ptr<InferenceEngine> engine_;
   QueryRing ring_;
-  std::mutex forming_;  // one thread forms a batch; the others wait for their turn
-  std::atomic<std::uint64_t> released_ = 0;  // queries before this position wait for no others
+  std::mutex forming_mutex_;  // one thread forms a batch at a time
+  std::atomic<std::uint64_t> flushed_to_ = 0;  // queries before this position wait for no others
   std::atomic<bool> stopping_ = false;
   alignas(64) std::atomic<std::uint64_t> answered_ = 0;
-  std::vector<std::unique_ptr<StreamThread>> streams_;
+  std::vector<std::unique_ptr<BatchThread>> workers_;
 };
 
 enum class Balance { kLeastOutstanding, kRoundRobin };
@@ -117,11 +122,12 @@ using MakeQueueParts = std::function<QueueParts(SampleLibrary&)>;
 
 class BatchingSystem : public SystemUnderTest {
  public:
-  BatchingSystem(std::string name, const QueueOptions& options, Balance balance, std::unique_ptr<QueueContext> context,
+  // A queue for each of `queues`, one at least.
+  BatchingSystem(const QueueOptions& options, Balance balance, std::unique_ptr<QueueContext> context,
                  const std::vector<MakeQueueParts>& queues);
   ~BatchingSystem() override { end(); }
 
-  std::string name() const override { return name_; }
+  std::string name() const override { return "lanewise"; }
   void load(std::span<const std::uint64_t> samples) override { context_->library.load(samples); }
   void unload(std::span<const std::uint64_t> samples) override { context_->library.unload(samples); }
   void start(AnswerCallback answer) override;
@@ -129,6 +135,7 @@ class BatchingSystem : public SystemUnderTest {
   void issue(std::span<const Query> queries) override;
   void flush() override;
   void cancel() override;
+  bool failed() const noexcept override { return context_->fault.is_set(); }
   void stop() override;
 
   // Between runs: the most queries of a batch, up to what was asked for at first.
@@ -147,7 +154,6 @@ class BatchingSystem : public SystemUnderTest {
  private:
   DeviceQueue& pick() noexcept;
 
-  std::string name_;
   QueueOptions options_;
   Balance balance_;
   std::unique_ptr<QueueContext> context_;

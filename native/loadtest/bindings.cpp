@@ -6,10 +6,12 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "loadtest/batching_system.hpp"
-#include "loadtest/cpu_device.hpp"
+#include "loadtest/cpu_copier_and_engine.hpp"
 #include "loadtest/crc32.hpp"
-#include "loadtest/gpu_device.hpp"
+#include "loadtest/gpu_copier_and_engine.hpp"
 #include "loadtest/latency_dict.hpp"
 #include "loadtest/law_system.hpp"
 #include "loadtest/null_system.hpp"
@@ -42,23 +44,19 @@ class BoundBatchingSystem : public BatchingSystem {
   }
 };
 
-Allocate host_memory() {
-  return [](std::size_t bytes, int node) {
-    const auto memory = std::make_shared<host::Memory>(bytes, node);
-    return Block{memory->data(), memory};
-  };
-}
-
-// A field of Python's SystemSpec (lanewise.loadtest.system), by its name there.
+// A field of Python's SystemOptions (lanewise.options.loadtest), by its name there.
 template <class Value>
-Value field(const nb::object& spec, const char* name) {
-  return nb::cast<Value>(spec.attr(name));
+Value field(const nb::object& options, const char* name) {
+  return nb::cast<Value>(options.attr(name));
 }
 
-MakeQueueParts parts_of(const nb::object& spec, const Device& device, const std::shared_ptr<cuda::Engine>& driver) {
-  const ServiceTime service{to_ns(field<double>(spec, "service_batch")), field<double>(spec, "service_query") * 1e9};
-  const auto copy = field<std::string>(spec, "copy");
-  const std::int64_t spin = to_ns(field<double>(spec, "spin"));
+// Times are nanoseconds from here on; 146 years at most, so that one can be added to the time that it is now.
+std::int64_t to_ns(double seconds) { return static_cast<std::int64_t>(std::min(seconds * 1e9, 0x1p62)); }
+
+MakeQueueParts parts_of(const nb::object& options, const Device& device, const std::shared_ptr<cuda::Engine>& driver) {
+  const auto [per_batch, per_query] = field<std::pair<double, double>>(options, "service");
+  const ServiceTime service{to_ns(per_batch), per_query * 1e9};
+  const auto copy = field<std::string>(options, "copy");
   const auto& [ordinal, node, call] = device;
   const auto engine = call.is_none() ? nullptr : std::make_shared<PythonObject>(call);
   return [=, ordinal = ordinal, node = node](SampleLibrary& library) {
@@ -75,27 +73,24 @@ MakeQueueParts parts_of(const nb::object& spec, const Device& device, const std:
     } else if (on_gpu) {
       parts.engine = std::make_unique<SyntheticGpuEngine>(driver, ordinal, service);
     } else {
-      parts.engine = std::make_unique<SyntheticCpuEngine>(service, spin);
+      parts.engine = std::make_unique<SyntheticCpuEngine>(service);
     }
     return parts;
   };
 }
 
-void make_system(BoundBatchingSystem* at, const nb::object& spec, const std::vector<Device>& devices,
+void make_system(BoundBatchingSystem* at, const nb::object& options, const std::vector<Device>& devices,
+                 std::size_t samples, const nb::object& read_sample, bool checksum, std::size_t traced,
                  const std::string& driver_library) {
-  const QueueOptions options{.batch = field<std::size_t>(spec, "batch"),
-                             .timeout = to_ns(field<double>(spec, "timeout")),
-                             .streams = field<std::size_t>(spec, "streams"),
-                             .waiting = field<std::size_t>(spec, "waiting"),
-                             .checksum = field<bool>(spec, "checksum")};
-  const bool round_robin = field<std::string>(spec, "balance") == "round-robin";
-  const auto name = field<std::string>(spec, "name");
-  const auto resident = field<std::size_t>(spec, "library");
-  const auto samples = spec.attr("samples").is_none() ? resident : field<std::size_t>(spec, "samples");
-  const auto sample_bytes = field<std::size_t>(spec, "sample_bytes");
-  const auto traced = field<std::size_t>(spec, "trace");
-  const nb::object read = spec.attr("fill");
-  const Fill fill = read.is_none() ? Fill(fill_synthetic) : python_fill(read);
+  const QueueOptions queue_options{.batch = field<std::size_t>(options, "batch"),
+                                   .timeout = to_ns(field<double>(options, "timeout")),
+                                   .streams = field<std::size_t>(options, "streams"),
+                                   .most_waiting = field<std::size_t>(options, "most_waiting"),
+                                   .checksum = checksum};
+  const bool round_robin = field<std::string>(options, "balance") == "round-robin";
+  const auto resident = field<std::size_t>(options, "library");
+  const auto sample_bytes = field<std::size_t>(options, "sample_bytes");
+  const Fill fill = read_sample.is_none() ? Fill(fill_synthetic) : python_fill(read_sample);
   const auto gpu = std::ranges::find_if(devices, [](const Device& device) { return std::get<0>(device) != kCpu; });
   const int first = gpu != devices.end() ? std::get<0>(*gpu) : kCpu;
   const nb::gil_scoped_release others_may_run;
@@ -103,11 +98,11 @@ void make_system(BoundBatchingSystem* at, const nb::object& spec, const std::vec
   std::vector<MakeQueueParts> queues;
   {
     const nb::gil_scoped_acquire python;
-    for (const Device& device : devices) queues.push_back(parts_of(spec, device, driver));
+    for (const Device& device : devices) queues.push_back(parts_of(options, device, driver));
   }
   SampleLibrary library(samples, resident, sample_bytes, first != kCpu ? pinned_by(driver, first) : host_memory(), fill);
-  new (at) BoundBatchingSystem(name, options, round_robin ? Balance::kRoundRobin : Balance::kLeastOutstanding,
-                               std::make_unique<QueueContext>(std::move(library), traced, options.batch), queues);
+  new (at) BoundBatchingSystem(queue_options, round_robin ? Balance::kRoundRobin : Balance::kLeastOutstanding,
+                               std::make_unique<QueueContext>(std::move(library), traced, queue_options.batch), queues);
 }
 
 template <class Value>
@@ -161,9 +156,11 @@ using Indices = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::
 nb::dict replay_schedule(SystemUnderTest& system, const Times& seconds, const Indices& samples,
                          const ReplayOptions& options) {
   ReplayResult result;
+  std::vector<std::int64_t> scheduled;
+  for (std::size_t i = 0; i < seconds.size(); ++i) scheduled.push_back(to_ns(seconds.data()[i]));
   {
     const nb::gil_scoped_release others_may_run;
-    result = replay(system, {seconds.data(), seconds.size()}, {samples.data(), samples.size()}, options, [] {
+    result = replay(system, std::move(scheduled), {samples.data(), samples.size()}, options, [] {
       const nb::gil_scoped_acquire python;
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
     });
@@ -211,7 +208,8 @@ void bind_systems(nb::module_& m) {
            "samples"_a, Free());
   nb::class_<BoundBatchingSystem, SystemUnderTest>(m, "BatchingSystem",
                                                    "Queues, batches, copies, an engine, answers: a queue a device.")
-      .def("__init__", make_system, "spec"_a, "devices"_a, "driver"_a)
+      .def("__init__", make_system, "options"_a, "devices"_a, "samples"_a, "fill"_a.none(), "checksum"_a, "trace"_a,
+           "driver"_a)
       .def("limit_batch", &BoundBatchingSystem::limit_batch, "batch"_a)
       .def("statistics", statistics_of)
       .def("trace", trace_of)

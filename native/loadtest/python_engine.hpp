@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "loadtest/device.hpp"
+#include "loadtest/copier_and_engine.hpp"
 #include "loadtest/sample_library.hpp"
 
 namespace lanewise::loadtest {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <exception>
 #include <thread>
+#include <utility>
 
 #include "host/failure.hpp"
 #include "loadtest/clock.hpp"
@@ -19,11 +20,11 @@ constexpr std::int64_t kSpin = 20'000;      // ns before a query is due that the
 
 class Replay {
  public:
-  Replay(SystemUnderTest& system, std::span<const double> seconds, std::span<const std::uint64_t> samples,
+  Replay(SystemUnderTest& system, std::vector<std::int64_t> scheduled, std::span<const std::uint64_t> samples,
          const ReplayOptions& options)
       : system_(system), samples_(samples), options_(options) {
-    const std::size_t count = seconds.size();
-    for (const double at : seconds) result_.scheduled.push_back(to_ns(at));
+    const std::size_t count = scheduled.size();
+    result_.scheduled = std::move(scheduled);
     if (samples.size() != count || !std::ranges::is_sorted(result_.scheduled)) {
       throw host::Failure("a schedule out of order", "give ascending times, and a sample for each");
     }
@@ -110,9 +111,10 @@ class Replay {
 
 }  // namespace
 
-ReplayResult replay(SystemUnderTest& system, std::span<const double> seconds, std::span<const std::uint64_t> samples,
-                    const ReplayOptions& options, const std::function<void()>& look) {
-  return Replay(system, seconds, samples, options).run(look);
+ReplayResult replay(SystemUnderTest& system, std::vector<std::int64_t> scheduled,
+                    std::span<const std::uint64_t> samples, const ReplayOptions& options,
+                    const std::function<void()>& look) {
+  return Replay(system, std::move(scheduled), samples, options).run(look);
 }
 
 }  // namespace lanewise::loadtest

@@ -1,5 +1,5 @@
-// Replays a schedule without a load generator: queries at given times from a thread of its own, every answer noted. For
-// tests and benchmarks.
+// Replays a schedule without a load generator: queries at given times from a thread of its own, every answer noted. The
+// prediction before a search times batches with it, as do tests and benchmarks.
 #pragma once
 
 #include <functional>
@@ -29,9 +29,10 @@ struct ReplayResult {
   std::string hint;
 };
 
-// Starts the system, issues sample i at `seconds[i]` (ascending), waits for the answers, stops it. `look` is called
+// Starts the system, issues sample i at `scheduled[i]` (ascending), waits for the answers, stops it. `look` is called
 // several times a second by the calling thread; what it throws ends the run.
-ReplayResult replay(SystemUnderTest& system, std::span<const double> seconds, std::span<const std::uint64_t> samples,
-                    const ReplayOptions& options, const std::function<void()>& look);
+ReplayResult replay(SystemUnderTest& system, std::vector<std::int64_t> scheduled,
+                    std::span<const std::uint64_t> samples, const ReplayOptions& options,
+                    const std::function<void()>& look);
 
 }  // namespace lanewise::loadtest

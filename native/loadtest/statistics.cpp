@@ -13,8 +13,8 @@ double seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 void Statistics::add(std::span<const QueuedQuery> queries, const BatchTimes& times, std::size_t moved) noexcept {
   const std::size_t count = queries.size();
   for (const QueuedQuery& query : queries) {
-    stages[kQueued].add(seconds(times.batched - query.at));
-    stages[kTotal].add(seconds(times.completed - query.at));
+    stages[kQueued].add(seconds(times.batched - query.arrived));
+    stages[kTotal].add(seconds(times.completed - query.arrived));
   }
   stages[kCopied].add(seconds(times.copied - times.batched), count);
   stages[kInferred].add(seconds(times.inferred - times.copied), count);
@@ -43,7 +43,7 @@ void Trace::add(std::size_t queue, std::size_t stream, std::span<const QueuedQue
   into.stream = stream;
   into.times = times;
   into.arrived.clear();
-  for (const QueuedQuery& query : queries) into.arrived.push_back(query.at);  // within what was reserved
+  for (const QueuedQuery& query : queries) into.arrived.push_back(query.arrived);  // within what was reserved
 }
 
 std::vector<TracedBatch> Trace::batches() const {

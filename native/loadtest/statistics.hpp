@@ -1,4 +1,5 @@
-// Where time goes between a query's arrival and its answer: histograms by stage, and the first batches one by one.
+// Where time goes in the system under test: histograms by stage, and the first batches one by one. A query's time ends
+// when its answer is handed to the load generator's side, before LoadGen is told: LoadGen's latency is longer.
 #pragma once
 
 #include <array>
@@ -43,12 +44,12 @@ class GuardedStatistics {
   explicit GuardedStatistics(std::size_t batch) : statistics_(batch) {}
   template <class Change>
   void change(Change&& how) {
-    const std::scoped_lock turn(turn_);
+    const std::scoped_lock lock(mutex_);
     how(statistics_);
   }
 
  private:
-  std::mutex turn_;
+  std::mutex mutex_;
   Statistics statistics_;
 };
 

@@ -32,13 +32,15 @@ class SystemUnderTest {
   virtual void unload(std::span<const std::uint64_t> samples) = 0;
   // A run begins: from now on `answer` may be called.
   virtual void start(AnswerCallback answer) = 0;
-  // Queries arrive, in Server one at a time or coalesced; returns soon and throws nothing. After a failure every query
-  // is still answered, with no data.
+  // Queries arrive, in Server one at a time or coalesced; waits while there is no room for them, and throws nothing.
+  // After a failure every query is still answered, with no data.
   virtual void issue(std::span<const Query> queries) = 0;
   // Nothing more comes for now: no batch may wait for more queries.
   virtual void flush() = 0;
   // The run is given up: queries that wait may be answered now, with no data, instead of being served.
   virtual void cancel() {}
+  // Whether queries get answers with no data from now on, as something failed; stop() says what.
+  virtual bool failed() const noexcept { return false; }
   // The run is over, all queries answered; host::Failure says what went wrong in it, if anything did.
   virtual void stop() = 0;
 };

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanewise.loadtest.system import SystemSpec
+from lanewise.options.loadtest import SystemOptions
 
 class BadInput(ValueError):
     args: tuple[str, str]
@@ -544,10 +544,17 @@ class BatchingSystem(SystemUnderTest):
     """
 
     def __init__(
-        self, spec: SystemSpec, devices: Sequence[tuple[int, int, Callable[[Any, Any], Any] | None]], driver: str
+        self,
+        options: SystemOptions,
+        devices: Sequence[tuple[int, int, Callable[[Any, Any], Any] | None]],
+        samples: int,
+        fill: Callable[[int], Any] | None,
+        checksum: bool,
+        trace: int,
+        driver: str,
     ) -> None: ...
     def limit_batch(self, batch: int) -> None:
-        """Between runs: the most queries of a batch, up to the spec's."""
+        """Between runs: the most queries of a batch, up to the options'."""
 
     def statistics(self) -> dict[str, Any]:
         """Since the last start: stages (s), sizes (batches by size), bytes, answered, failed, stalled (s)."""

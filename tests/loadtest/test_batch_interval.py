@@ -13,11 +13,11 @@ if sys.platform != "linux":
 
 from lanewise import _native
 from lanewise.loadtest.prediction import intervals
-from lanewise.loadtest.system import SystemSpec, open_system, statistics
+from lanewise.loadtest.session import open_system
+from lanewise.loadtest.system import statistics
+from lanewise.options.loadtest import SystemOptions
 
-ASK = SystemSpec(
-    devices=("cpu", "cpu"), batch=4, sample_bytes=64, library=16, service_batch=0.001, service_query=0.0001
-)
+ASK = SystemOptions(devices=("cpu", "cpu"), batch=4, sample_bytes=64, library=16, service=(0.001, 0.0001))
 
 
 def test_an_interval_is_the_time_of_a_batch_whatever_the_first_and_the_last_took(monkeypatch: pytest.MonkeyPatch):

@@ -17,9 +17,11 @@ if sys.platform != "linux":
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError, UnknownName
-from lanewise.loadtest.system import SystemSpec, cannot, open_system, statistics
+from lanewise.loadtest.session import open_system
+from lanewise.loadtest.system import cannot, statistics
+from lanewise.options.loadtest import SystemOptions
 
-SMALL: dict[str, Any] = {"sample_bytes": 64, "library": 16, "timeout": 0.0}
+SMALL: dict[str, Any] = {"sample_bytes": 64, "library": 16, "timeout": 0.0, "batch": 64, "service": (0.0, 0.0)}
 
 
 def driven(system: _native.BatchingSystem, count: int, samples: Any = None, **how: Any) -> dict[str, Any]:
@@ -27,8 +29,8 @@ def driven(system: _native.BatchingSystem, count: int, samples: Any = None, **ho
     return _native.replay(system, np.zeros(count), np.asarray(picked, np.uint64), keep=True, **how)
 
 
-def opened(**asked: Any) -> _native.BatchingSystem:
-    system = open_system(SystemSpec(**{**SMALL, **asked}))
+def opened(engine: Any = None, **asked: Any) -> _native.BatchingSystem:
+    system = open_system(SystemOptions(**{**SMALL, **asked}), [engine] if engine else [])
     system.load(list(range(16)))
     return system
 
@@ -109,7 +111,7 @@ def test_an_answer_that_is_not_one_a_query_is_refused(answer: Any) -> None:
 
 
 def test_a_query_of_a_sample_that_is_not_loaded_fails_the_run() -> None:
-    system = open_system(SystemSpec(**SMALL, samples=100))
+    system = open_system(SystemOptions(**SMALL), samples=100)
     system.load([1, 2])
     found = driven(system, 3, [1, 2, 50])
     assert "sample 50" in found["failure"][0]
@@ -124,13 +126,13 @@ def test_a_broken_sample_is_named_when_it_is_loaded() -> None:
             raise OSError("truncated image")
         return bytes(64)
 
-    system = open_system(SystemSpec(**SMALL, fill=fill))
+    system = open_system(SystemOptions(**SMALL), fill=fill)
     with pytest.raises(_native.ProbeFailure, match="sample 3 cannot be read: OSError: truncated image") as failure:
         system.load(list(range(5)))
     assert "test_system_failures.py" in cannot(failure.value).hint
     assert list(driven(system, 3, [0, 1, 2])["answers"]) == [1] * 3
 
-    short = open_system(SystemSpec(**SMALL, fill=lambda sample: bytes(63)))
+    short = open_system(SystemOptions(**SMALL), fill=lambda sample: bytes(63))
     with pytest.raises(_native.ProbeFailure, match="sample 0 has 63 bytes in place of 64"):
         short.load([0])
 
@@ -140,25 +142,29 @@ def test_a_broken_sample_is_named_when_it_is_loaded() -> None:
     [
         ({"batch": 0}, InputError),
         ({"timeout": -1.0}, InputError),
-        ({"service_batch": float("nan")}, InputError),
+        ({"service": (float("nan"), 0.0)}, InputError),
         ({"copy": "teleport"}, UnknownName),
         ({"balance": "random"}, UnknownName),
-        ({"engine": "gpt"}, UnknownName),
         ({"devices": ()}, InputError),
-        ({"engine": ("synthetic", "synthetic")}, InputError),
+        ({"devices": ("tpu0",)}, UnknownName),
+        ({"most_waiting": 0}, InputError),
+        ({"batch": 70000}, InputError),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_a_hint(asked: dict[str, Any], error: type[InputError]) -> None:
     with pytest.raises(error) as refused:
-        SystemSpec(**asked)
+        SystemOptions(**asked)
     assert refused.value.hint
 
 
-def test_too_large_a_library_or_batch_is_refused_before_memory_is_taken() -> None:
+def test_too_large_a_library_is_refused_before_memory_is_taken() -> None:
     with pytest.raises(CannotMeasure, match="GB of host memory needed"):
-        open_system(SystemSpec(library=10**9))
-    with pytest.raises(CannotMeasure, match="batches of 70000"):
-        open_system(SystemSpec(**SMALL, batch=70000))
+        open_system(SystemOptions(library=10**9))
+
+
+def test_each_device_needs_an_engine_of_its_own() -> None:
+    with pytest.raises(InputError, match="2 engines for 1 devices"):
+        open_system(SystemOptions(**SMALL), [bytes, bytes])
 
 
 def test_a_schedule_out_of_order_is_refused() -> None:

@@ -7,6 +7,7 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +20,12 @@ if sys.platform != "linux":
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure, UnknownName
-from lanewise.loadtest.system import SystemSpec, gpus, open_system, statistics
+from lanewise.loadtest.detail_log import parse
+from lanewise.loadtest.load_run import LoadSpec
+from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup
+from lanewise.loadtest.session import open_system
+from lanewise.loadtest.system import gpus, statistics
+from lanewise.options.loadtest import SystemOptions
 
 BYTES, LIBRARY = 1000, 24  # not a multiple of 16
 Open = Callable[..., _native.BatchingSystem]
@@ -32,13 +38,16 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
         monkeypatch.delenv(name)
     libraries = []
 
-    def of(variant: str = "13", **asked: Any) -> _native.BatchingSystem:
+    def of(
+        variant: str = "13", engine: Any = None, checksum: bool = True, trace: int = 0, **asked: Any
+    ) -> _native.BatchingSystem:
         libraries.append(fake_cuda.build(variant))
         monkeypatch.setenv("LANEWISE_CUDA_DRIVER", str(libraries[-1]))
         for name in [name for name in asked if name.isupper()]:
             monkeypatch.setenv(f"FAKE_CUDA_{name}", str(asked.pop(name)))
-        defaults = {"sample_bytes": BYTES, "library": LIBRARY, "checksum": True, "devices": ("gpu0",), "batch": 8}
-        system = open_system(SystemSpec(**{**defaults, **asked}))
+        defaults = {"sample_bytes": BYTES, "library": LIBRARY, "devices": ("gpu0",), "service": (0.0, 0.0)}
+        options = SystemOptions(**{**defaults, **asked})
+        system = open_system(options, [engine] if engine else [], checksum=checksum, trace=trace)
         system.load(list(range(LIBRARY)))
         return system
 
@@ -60,7 +69,7 @@ def right(count: int = 50) -> list[bytes]:
 
 @pytest.mark.parametrize("method", ["calls", "batch", "kernel", "staged"])
 def test_each_way_to_copy_brings_the_right_samples_to_every_gpu(opened: Open, method: str) -> None:
-    system = opened(copy=method, devices=("gpu0", "gpu1"), streams=3, service_batch=1e-4, trace=64)
+    system = opened(copy=method, devices=("gpu0", "gpu1"), streams=3, service=(1e-4, 0.0), trace=64)
     found = driven(system)
     assert found["failure"] == ("", "")
     assert found["data"] == right()
@@ -104,7 +113,7 @@ def test_a_way_that_the_driver_lacks_is_refused(opened: Open) -> None:
 
 
 def test_the_gpu_is_held_by_a_kernel_for_each_batch(opened: Open) -> None:
-    system = opened(service_batch=1e-3, copy="staged", batch=4)
+    system = opened(service=(1e-3, 0.0), copy="staged", batch=4)
     library = fake_cuda.build()
     before = fake_cuda.calls(library, "cuLaunchKernel")
     driven(system, 20)
@@ -117,11 +126,22 @@ def test_data_that_is_damaged_on_its_way_shows_in_the_checksum(opened: Open) -> 
 
 @pytest.mark.parametrize("call", ["cuMemcpyHtoDAsync", "cuLaunchKernel", "cuEventSynchronize"])
 def test_a_gpu_that_fails_in_a_run_is_told_and_every_query_answered(opened: Open, call: str) -> None:
-    system = opened(FAIL=f"{call}:3", copy="staged", service_batch=1e-4, batch=2, checksum=False)
+    system = opened(FAIL=f"{call}:3", copy="staged", service=(1e-4, 0.0), batch=2, checksum=False)
     found = driven(system)
     assert call in found["failure"][0]
     assert found["failure"][1]
     assert list(found["answers"]) == [1] * 50
+
+
+def test_a_gpu_that_fails_ends_the_run_of_loadgen_early(loadgen: object, opened: Open, tmp_path: Path) -> None:
+    system, issued = opened(FAIL="cuMemcpyHtoDAsync:20", copy="staged", batch=1, checksum=False), [0]
+    setup = RunnerSetup(samples=LIBRARY, resident=LIBRARY)
+    runner = LoadGenRunner(system, tmp_path, setup, lambda count, *_: issued.append(count))
+    with pytest.raises(CannotMeasure, match="cuMemcpyHtoDAsync"):
+        runner.run(LoadSpec(qps=200.0, seconds=20.0, queries=10, bound=600.0))
+    assert issued[-1] < 2000  # of 4000
+    (log,) = tmp_path.glob("*/mlperf_log_detail.txt")
+    assert "Lanewise ended the run early: the system under test failed" in parse(log.read_text()).errors
 
 
 def test_too_little_gpu_memory_is_told_with_how_much(opened: Open) -> None:

@@ -22,14 +22,19 @@ from lanewise import _native
 from lanewise.loadtest.interference import cpu_usage
 from lanewise.loadtest.load_run import LoadSpec
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup
-from lanewise.loadtest.system import SystemSpec, SystemStatistics, open_system, perfetto, statistics
+from lanewise.loadtest.session import open_system
+from lanewise.loadtest.system import SystemStatistics, perfetto, statistics
+from lanewise.options.loadtest import SystemOptions
 
 BYTES, LIBRARY = 100, 32  # not a multiple of 16: samples keep their distance on the device
 
 
-def made(**asked: Any) -> _native.BatchingSystem:
+SMALL: dict[str, Any] = {"sample_bytes": BYTES, "library": LIBRARY, "batch": 64, "service": (0.0, 0.0)}
+
+
+def made(engines: Any = (), checksum: bool = True, trace: int = 0, **asked: Any) -> _native.BatchingSystem:
     """A small system with all its samples loaded."""
-    system = open_system(SystemSpec(**{"sample_bytes": BYTES, "library": LIBRARY, "checksum": True, **asked}))
+    system = open_system(SystemOptions(**{**SMALL, **asked}), engines, checksum=checksum, trace=trace)
     system.load(list(range(LIBRARY)))
     return system
 
@@ -69,7 +74,7 @@ def test_every_query_is_answered_once_with_what_its_sample_is(
     coalesce: bool, flush: bool,
 ) -> None:  # fmt: skip
     samples = [picks.randrange(LIBRARY) for _ in times]
-    system = made(batch=batch, timeout=timeout, streams=streams, devices=("cpu",) * lanes, waiting=waiting,
+    system = made(batch=batch, timeout=timeout, streams=streams, devices=("cpu",) * lanes, most_waiting=waiting,
                   balance=balance)  # fmt: skip
     found = driven(system, times, samples, coalesce=coalesce, flush=flush, keep=True)
     assert found["failure"] == ("", "")
@@ -124,8 +129,7 @@ def test_what_waits_while_the_device_is_busy_goes_together(loadgen: object, tmp_
         if issued == 20:
             issued_all.set()
 
-    spec = SystemSpec(sample_bytes=BYTES, library=LIBRARY, engine=engine, batch=64, timeout=0.0, streams=1)
-    system = open_system(spec)
+    system = open_system(SystemOptions(**SMALL, timeout=0.0, streams=1), [engine])
     runner = LoadGenRunner(system, tmp_path, RunnerSetup(samples=LIBRARY, resident=LIBRARY), tick)
     runner.run(LoadSpec(qps=1000.0, seconds=0.001, queries=20, bound=600.0))
     sizes = statistics(system).sizes
@@ -136,7 +140,7 @@ def test_what_waits_while_the_device_is_busy_goes_together(loadgen: object, tmp_
 def test_the_next_batch_is_copied_while_the_device_is_held() -> None:
     service = 0.05
     for streams in (1, 3):
-        system = made(batch=1, timeout=0.0, streams=streams, service_batch=service, trace=64)
+        system = made(batch=1, timeout=0.0, streams=streams, service=(service, 0.0), trace=64)
         driven(system, [0.0] * 6)
         batches = sorted((copied, inferred) for _, _, _, copied, inferred, *_ in system.trace())
         early = [copied for (_, inferred), (copied, _) in pairwise(batches) if copied < inferred]
@@ -145,7 +149,7 @@ def test_the_next_batch_is_copied_while_the_device_is_held() -> None:
 
 
 def test_an_idle_system_uses_every_device_and_a_slow_device_gets_less() -> None:
-    system = made(batch=1, timeout=0.0, devices=("cpu",) * 4, service_batch=0.02, trace=64)
+    system = made(batch=1, timeout=0.0, devices=("cpu",) * 4, service=(0.02, 0.0), trace=64)
     driven(system, np.arange(8) * 0.03)
     assert {batch[0] for batch in system.trace()} == {0, 1, 2, 3}
 
@@ -159,8 +163,7 @@ def test_an_idle_system_uses_every_device_and_a_slow_device_gets_less() -> None:
         if len(answered) == 10:
             enough.set()
 
-    engines = (slow, quick)
-    system = made(engine=engines, devices=("cpu", "cpu"), batch=1, streams=1, timeout=0.0, trace=64, checksum=False)
+    system = made((slow, quick), devices=("cpu", "cpu"), batch=1, streams=1, timeout=0.0, trace=64, checksum=False)
     driven(system, np.arange(24) * 0.01)
     lanes = [batch[0] for batch in system.trace()]
     assert lanes.count(0) < lanes.count(1)
@@ -168,7 +171,7 @@ def test_an_idle_system_uses_every_device_and_a_slow_device_gets_less() -> None:
 
 def test_samples_come_from_the_data_set_and_leave_room_when_unloaded() -> None:
     rows = {number: bytes([number]) * BYTES for number in range(200)}
-    system = open_system(SystemSpec(sample_bytes=BYTES, library=2, samples=200, fill=rows.__getitem__, checksum=True))
+    system = open_system(SystemOptions(**{**SMALL, "library": 2}), samples=200, fill=rows.__getitem__, checksum=True)
     for pair in ([3, 150], [7, 8]):
         system.load(pair)
         found = driven(system, [0.0, 0.0], pair, keep=True)
@@ -179,7 +182,7 @@ def test_samples_come_from_the_data_set_and_leave_room_when_unloaded() -> None:
 
 
 def test_a_run_tells_where_time_went() -> None:
-    system = made(batch=2, timeout=0.0, service_batch=0.01, service_query=0.005, trace=3)
+    system = made(batch=2, timeout=0.0, service=(0.01, 0.005), trace=3)
     driven(system, np.arange(8) * 0.03)
     told: SystemStatistics = statistics(system)
     assert told.stages["infer"]["p50"] >= 0.015 * 0.99
@@ -216,7 +219,7 @@ def test_deterministic_service_queues_as_m_d_1_does() -> None:
     """Mean wait of M/D/1: rho/(2(1-rho)) services; here 5 ms at rho 0.6, so 3.75 ms of waiting, within 60 %."""
     service, load = 0.005, 0.6
     times = np.cumsum(np.random.default_rng(4).exponential(service / load, 150))
-    system = made(batch=1, timeout=0.0, streams=2, service_batch=service, checksum=False)
+    system = made(batch=1, timeout=0.0, streams=2, service=(service, 0.0), checksum=False)
     before = cpu_usage()
     result = driven(system, times)
     after = cpu_usage()

@@ -156,7 +156,7 @@ def loadtest_run(
             result = replace(result, run=replace(result.run, notes=(*result.run.notes, *doubts)))
         if options.trace is not None:
             files.write_file(options.trace, session.trace())
-        size = session.spec.sample_bytes
+        size = session.options.sample_bytes
     if options.output is not None:
         from lanewise.api.runs import as_measured_run, save_run
 

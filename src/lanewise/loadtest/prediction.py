@@ -15,7 +15,8 @@ import numpy as np
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError
-from lanewise.loadtest.system import SystemSpec, cannot
+from lanewise.loadtest.system import cannot
+from lanewise.options.loadtest import SystemOptions
 from lanewise.results.service_result import SearchRun
 from lanewise.serving.durations import Durations
 from lanewise.serving.search import find_peak
@@ -52,31 +53,31 @@ class DeviceModel:
     steps: bool = False
 
 
-def intervals(system: _native.BatchingSystem, spec: SystemSpec, sizes: Sequence[int]) -> dict[int, float]:
+def intervals(system: _native.BatchingSystem, options: SystemOptions, sizes: Sequence[int]) -> dict[int, float]:
     """Seconds from one batch of a device to its next, by size, with all devices and streams at work.
 
     The system must not run. CannotMeasure where it fails.
     """
-    resident = list(range(min(spec.library, spec.samples or spec.library)))
+    resident = list(range(options.library))
     try:
         system.load(resident)
-        return {size: _interval(system, spec, size, len(resident)) for size in sizes}
+        return {size: _interval(system, options, size, len(resident)) for size in sizes}
     except _native.ProbeFailure as failure:
         raise cannot(failure) from None
     finally:
-        system.limit_batch(spec.batch)
+        system.limit_batch(options.batch)
         system.unload(resident)
 
 
-def _interval(system: _native.BatchingSystem, spec: SystemSpec, size: int, resident: int) -> float:
+def _interval(system: _native.BatchingSystem, options: SystemOptions, size: int, resident: int) -> float:
     system.limit_batch(size)
-    first = _measured(system, spec, size, resident, 1)
+    first = _measured(system, options, size, resident, 1)
     repeats = math.ceil(SECONDS / (BATCHES * first))
-    return first if repeats <= 1 else _measured(system, spec, size, resident, repeats)
+    return first if repeats <= 1 else _measured(system, options, size, resident, repeats)
 
 
-def _measured(system: _native.BatchingSystem, spec: SystemSpec, size: int, resident: int, times: int) -> float:
-    devices = len(spec.devices)
+def _measured(system: _native.BatchingSystem, options: SystemOptions, size: int, resident: int, times: int) -> float:
+    devices = len(options.devices)
     count = times * BATCHES * size * devices
     samples = np.arange(count, dtype=np.uint64) * 7919 % resident  # scattered: no cache has them
     result = _native.replay(system, np.zeros(count), samples, coalesce=True)

@@ -6,42 +6,37 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from lanewise import _native, units
 from lanewise.errors import CannotMeasure, InputError, LanewiseError
+from lanewise.installed import cuda_driver
 from lanewise.loadtest.datasets import Dataset, ImageFolder, Synthetic
 from lanewise.loadtest.engines import Engine, EngineOptions, open_engine
-from lanewise.loadtest.engines.callback import BRIEF, CHECKSUMS, CLASSES, batch_call
+from lanewise.loadtest.engines.callback import BRIEF, CHECKSUMS, CLASSES, BatchCall, batch_call
+from lanewise.loadtest.load_run import available_memory
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup, Tick, needs_loadgen
 from lanewise.loadtest.prediction import intervals
 from lanewise.loadtest.spec import agree
-from lanewise.loadtest.system import (
-    CPU,
-    SYNTHETIC,
-    SystemSpec,
-    SystemStatistics,
-    gpus,
-    open_system,
-    perfetto,
-    statistics,
-)  # fmt: skip
-from lanewise.options.loadtest import LoadTestOptions
+from lanewise.loadtest.system import SystemStatistics, cannot, gpus, native_part, perfetto, statistics
+from lanewise.options.loadtest import CPU, SYNTHETIC, LoadTestOptions, SystemOptions
 
 Say = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
 class LoadTestSession:
-    """An open load test: `spec` is of the system under test; `setup` names what runs, with versions, the same each
-    time; `dataset` gives labels."""
+    """An open load test: `options` with the library and the samples' size that they come to; `setup` names what runs,
+    with versions, the same each time; `dataset` gives labels; `checksum`: the native system sums what arrives."""
 
-    spec: SystemSpec
+    options: LoadTestOptions
     runner: LoadGenRunner
     system: _native.BatchingSystem
     engines: tuple[Engine, ...]
     dataset: Dataset | None
+    checksum: bool
     setup: dict[str, object]
 
     def statistics(self) -> SystemStatistics:
@@ -50,17 +45,18 @@ class LoadTestSession:
 
     def trace(self) -> str:
         """The last run's first batches for Perfetto."""
-        return perfetto(self.system, self.spec.devices)
+        return perfetto(self.system, self.options.devices)
 
     def service_times(self) -> dict[int, float]:
         """Seconds that the engine alone takes for batches of `sizes`, one after the other; stated ones of none."""
         if self.engines:
             return self.engines[0].service_times(self.sizes)
-        return {size: self.spec.service_batch + size * self.spec.service_query for size in self.sizes}
+        per_batch, per_query = self.options.service
+        return {size: per_batch + size * per_query for size in self.sizes}
 
     def batch_intervals(self, sizes: Sequence[int] = ()) -> dict[int, float]:
         """Seconds from one batch of a device to its next, of `sizes` or all, in the system at work; CannotMeasure."""
-        return intervals(self.system, self.spec, sizes or self.sizes)
+        return intervals(self.system, self.options, sizes or self.sizes)
 
     @property
     def steps(self) -> bool:
@@ -71,7 +67,7 @@ class LoadTestSession:
     def sizes(self) -> tuple[int, ...]:
         """Batch sizes that tell how long every other takes: those the engine prepared, else 1, 2, 4 ... the largest."""
         prepared = self.engines[0].sizes if self.engines else ()
-        largest = self.spec.batch
+        largest = self.options.batch
         return tuple(sorted(prepared or {largest, *(2**i for i in range(largest.bit_length()))}))
 
 
@@ -87,8 +83,6 @@ def open_session(
     kept. CannotMeasure, InputError, FormatError or MissingDependency where something is missing, wrong or too small.
     """
     needs_loadgen()
-    if not options.devices:
-        raise InputError("--devices names no device", hint="write --devices cpu or --devices gpu0,gpu1")
     options = replace(options, engine=options.engine or first_engine(options.devices, warn))
     say("loading")
     if options.engine == SYNTHETIC and answer == CLASSES:
@@ -97,21 +91,28 @@ def open_session(
     failures: list[LanewiseError] = []
     try:
         dataset = _dataset(options, samples, engines)
-        spec = _spec(options, dataset, samples, engines, answer, failures)
-        system = open_system(replace(spec, trace=trace))
-        count = spec.samples or spec.library
-        runner_setup = replace(runner_setup or RunnerSetup(), samples=count, resident=min(spec.library, count))
-        runner = LoadGenRunner(system, folder, runner_setup, _watching(failures, tick))
-        yield LoadTestSession(spec, runner, system, engines, dataset, _setup(options, spec, engines, dataset))
-    except LanewiseError as error:
+        count = len(dataset) if dataset is not None else samples or options.library
+        options = replace(
+            options, library=min(options.library, count),
+            sample_bytes=options.sample_bytes if dataset is None else dataset.spec.bytes,
+        )  # fmt: skip
+        # What arrived on a GPU is read back and summed natively; on a CPU the engine sums what it was given.
+        checksum = answer == CHECKSUMS and (not engines or any(device != CPU for device in options.devices))
+        system = open_system(
+            options, [_recording(batch_call(engine, answer), failures) for engine in engines], samples=count,
+            fill=None if dataset is None else _recording(dataset.sample, failures), checksum=checksum, trace=trace,
+        )  # fmt: skip
+        runner_setup = replace(runner_setup or RunnerSetup(), samples=count, resident=options.library)
+        runner = LoadGenRunner(system, folder, runner_setup, tick)
+        setup = _setup(options, engines, dataset)
+        yield LoadTestSession(options, runner, system, engines, dataset, checksum, setup)
+    except LanewiseError:
         if not failures:
             raise
         # The native system passes on the text of an engine's error alone; the first failure has its hint and place.
         first = failures[0]
         logs = f"logs: {folder}" if folder.exists() else ""
         first.hint = "; ".join(text for text in (first.hint, logs) if text)
-        if first is error:
-            raise
         raise first from None
     finally:
         failures.clear()  # the native system holds this list, and an error's traceback the system: a circle never freed
@@ -169,25 +170,43 @@ def _dataset(options: LoadTestOptions, samples: int, engines: tuple[Engine, ...]
     return Synthetic(engines[0].spec, samples or options.library)
 
 
-def _spec(
-    options: LoadTestOptions, dataset: Dataset | None, samples: int, engines: tuple[Engine, ...], answer: str,
-    failures: list[LanewiseError],
-) -> SystemSpec:  # fmt: skip
-    """The system under test; `failures` receives what model and dataset raise while a run goes on."""
-    count = len(dataset) if dataset is not None else samples or options.library
-    per_batch, per_query = options.service
-    spec = SystemSpec(
-        devices=options.devices, batch=options.batch, timeout=options.timeout, streams=options.streams,
-        copy=options.copy, service_batch=per_batch, service_query=per_query, samples=count,
-        sample_bytes=options.sample_bytes if dataset is None else dataset.spec.bytes,
-        library=min(options.library, count),
-        fill=None if dataset is None else _recording(dataset.sample, failures),
-        # What arrived on a GPU is read back and summed natively; on a CPU the engine sums what it was given.
-        checksum=answer == CHECKSUMS and (not engines or any(device != CPU for device in options.devices)),
-    )  # fmt: skip
-    if not engines:
-        return spec
-    return replace(spec, engine=tuple(_recording(batch_call(engine, answer), failures) for engine in engines))
+def open_system(
+    options: SystemOptions, engines: Sequence[BatchCall] = (), *, samples: int = 0,
+    fill: Callable[[int], Any] | None = None, checksum: bool = False, trace: int = 0,
+) -> _native.BatchingSystem:  # fmt: skip
+    """The native system, ready to load samples; CannotMeasure where memory, a GPU or the native part is missing.
+
+    `engines` has one for each device; without, they are synthetic. `samples` are in the data set (0: as many as the
+    library), and `fill` gives a sample's bytes (None: synthetic). `checksum` answers each query with the CRC-32
+    (zlib's, little endian) of what arrived on the device. The first `trace` batches of a run are kept.
+    """
+    if engines and len(engines) != len(options.devices):
+        raise InputError(f"{len(engines)} engines for {len(options.devices)} devices", hint="give each its own")
+    native = native_part()
+    try:
+        gpu_of = gpus(options.devices)
+        devices = []
+        for device, engine in zip_longest(options.devices, engines):
+            gpu = gpu_of.get(device)
+            ordinal, node = (-1, -1) if gpu is None else (gpu.ordinal, gpu.numa)
+            devices.append((ordinal, options.node if options.node >= 0 else node, engine))
+        _check_memory(options, len({node for _, node, _ in devices}))
+        system: _native.BatchingSystem = native.BatchingSystem(
+            options, devices, samples or options.library, fill, checksum, trace, cuda_driver()
+        )
+    except native.ProbeFailure as failure:
+        raise cannot(failure) from None
+    return system
+
+
+def _check_memory(options: SystemOptions, nodes: int) -> None:
+    """CannotMeasure where host memory is short: a library on each of `nodes`, buffers, queues."""
+    stride = -(-options.sample_bytes // 16) * 16
+    of_device = options.batch * options.streams * stride + options.most_waiting * 24
+    needed, free = options.library * stride * nodes + len(options.devices) * of_device, available_memory()
+    if free is not None and needed > free:
+        raise CannotMeasure(f"{needed / 1e9:.1f} GB of host memory needed, {free / 1e9:.1f} GB free",
+                            hint="take a smaller library, or fewer batches in flight")  # fmt: skip
 
 
 def _recording(call: Callable[..., Any], failures: list[LanewiseError]) -> Callable[..., Any]:
@@ -207,30 +226,16 @@ def _recording(call: Callable[..., Any], failures: list[LanewiseError]) -> Calla
     return wrapped
 
 
-def _watching(failures: list[LanewiseError], tick: Tick | None) -> Tick:
-    """A tick that ends a run whose system has failed: LoadGen would go on, and call empty answers VALID."""
-
-    def watching(issued: int, answered: int, late: int) -> None:
-        if failures:
-            raise failures[0]
-        if tick is not None:
-            tick(issued, answered, late)
-
-    return watching
-
-
-def _setup(
-    options: LoadTestOptions, spec: SystemSpec, engines: tuple[Engine, ...], dataset: Dataset | None
-) -> dict[str, object]:
+def _setup(options: LoadTestOptions, engines: tuple[Engine, ...], dataset: Dataset | None) -> dict[str, object]:
     setup: dict[str, object] = {"engine": options.engine, "devices": ", ".join(options.devices)}
     if engines:
         setup |= engines[0].describe()
     else:
         setup["weights"] = "none: no model runs, a device is held for a stated time"
     setup |= dataset.describe() if dataset is not None else {"dataset": "synthetic"}
-    wait = units.readable(spec.timeout, "s")
-    setup |= {"batch": spec.batch, "time-out": wait, "streams": spec.streams, "library": spec.library}
+    wait = units.readable(options.timeout, "s")
+    setup |= {"batch": options.batch, "time-out": wait, "streams": options.streams, "library": options.library}
     if not engines:
-        per_batch, per_query = (units.readable(time, "s") for time in (spec.service_batch, spec.service_query))
+        per_batch, per_query = (units.readable(time, "s") for time in options.service)
         setup["service"] = f"{per_batch} a batch + {per_query} a query"
-    return {**setup, "sample bytes": spec.sample_bytes}
+    return {**setup, "sample bytes": options.sample_bytes}

@@ -104,7 +104,7 @@ def measure(session: LoadTestSession, load: LoadSpec, audit: str, folder: Path, 
         load = replace(load, qps=_offline(session))
     say(_words(load))
     run, statistics = session.runner.run(load), session.statistics()
-    setup = {**session.setup, **statistics.about_copies(session.spec.devices)}
+    setup = {**session.setup, **statistics.about_copies(session.options.devices)}
     single = SingleRun(run, statistics, setup, folder)
     if audit == SAME_SAMPLE:
         say(f"{_words(load)}, the same sample each time")
@@ -128,8 +128,8 @@ def _words(load: LoadSpec) -> str:
 
 def _offline(session: LoadTestSession) -> float:
     """Samples a second that full batches on all devices make, and a little more: a run that ends early is not VALID."""
-    largest = session.spec.batch
-    return ABOVE * len(session.spec.devices) * largest / session.batch_intervals([largest])[largest]
+    largest = session.options.batch
+    return ABOVE * len(session.options.devices) * largest / session.batch_intervals([largest])[largest]
 
 
 def _one_sample(session: LoadTestSession, folder: Path) -> LoadGenRunner:
@@ -143,9 +143,9 @@ def _samples(session: LoadTestSession) -> Dataset:
     """The samples as they were given to the system."""
     if session.dataset is not None:
         return session.dataset
-    return NativeSamples(session.spec.samples or session.spec.library, session.spec.sample_bytes)
+    return NativeSamples(session.runner.setup.samples, session.options.sample_bytes)
 
 
 def _summed(session: LoadTestSession) -> tuple[Callable[[bytes], bytes], ...]:
     """How the answers were summed, where the native system did it: CRC-32 of what was read back from the device."""
-    return (lambda sample: zlib.crc32(sample).to_bytes(4, "little"),) if session.spec.checksum else ()
+    return (lambda sample: zlib.crc32(sample).to_bytes(4, "little"),) if session.checksum else ()

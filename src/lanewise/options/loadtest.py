@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from lanewise import units
-from lanewise.errors import FormatError
+from lanewise.errors import FormatError, InputError, unknown_name
 from lanewise.options.option import Options, argument, option, settings, whole_numbers, words
 
-ENGINES = ("onnxruntime", "torch", "synthetic")
+CPU = "cpu"
+SYNTHETIC = "synthetic"
+ENGINES = ("onnxruntime", "torch", SYNTHETIC)
 COPIES = ("auto", "batch", "kernel", "staged", "calls")
+BALANCES = ("least-outstanding", "round-robin")
 
 
 def service_time(text: str) -> tuple[float, float]:
@@ -22,17 +26,13 @@ def service_time(text: str) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadTestOptions(Options):
-    """What is tested: engine, model, devices, batches, copies, samples."""
+class SystemOptions(Options):
+    """The system under test: a queue for each device, batches, copies. The native system reads these by name.
 
-    engine: str = option(
-        "", "Inference engine; synthetic runs no model and occupies the device for --service.",
-        metavar="onnxruntime|torch|synthetic", choices=ENGINES, default_text="the first that is installed",
-    )  # fmt: skip
-    model: str = option(
-        "small-cnn", "Model: small-cnn, resnet50, bert, bert-large, or an ONNX file.", metavar="NAME|FILE.onnx"
-    )
-    precision: str = option("fp32", "Number format of the model.", metavar="fp32|fp16|bf16")
+    Without a flag: `balance` chooses the device of a query, of which `most_waiting` wait for a device (then issuing
+    waits), and `node` is the library's NUMA node (-1: a GPU's own, for a CPU any).
+    """
+
     devices: tuple[str, ...] = option(
         ("cpu",), "Devices, each with a queue of its own: cpu, or gpu0,gpu1.", metavar="NAMES", parse=words,
         complete="gpus",
@@ -49,6 +49,37 @@ class LoadTestOptions(Options):
         (0.0, 0.001), "Service time of the synthetic engine: '1 ms + 20 us' is 1 ms a batch and 20 us a query.",
         metavar="TIME", parse=service_time, default_text="1 ms a query",
     )  # fmt: skip
+    balance: str = BALANCES[0]
+    most_waiting: int = 1 << 18
+    node: int = -1
+
+    def __post_init__(self) -> None:
+        Options.__post_init__(self)
+        if not self.devices:
+            raise InputError("--devices names no device", hint="write --devices cpu or --devices gpu0,gpu1")
+        for device in self.devices:
+            if device != CPU and not re.fullmatch(r"gpu\d+", device):
+                raise unknown_name("device", device, [CPU, "gpu0", "gpu1", "..."])
+        if self.balance not in BALANCES:
+            raise unknown_name("balance", self.balance, BALANCES)
+        if not 1 <= self.most_waiting <= 1 << 28:
+            raise InputError(f"most_waiting {self.most_waiting}", hint=f"take 1 to {1 << 28:,}")
+        if not all(time >= 0 for time in self.service):  # NaN neither
+            raise InputError(f"--service is {self.service}", hint="take times of 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTestOptions(SystemOptions):
+    """What is tested: the system, its engine and model, the samples."""
+
+    engine: str = option(
+        "", "Inference engine; synthetic runs no model and occupies the device for --service.",
+        metavar="onnxruntime|torch|synthetic", choices=ENGINES, default_text="the first that is installed",
+    )  # fmt: skip
+    model: str = option(
+        "small-cnn", "Model: small-cnn, resnet50, bert, bert-large, or an ONNX file.", metavar="NAME|FILE.onnx"
+    )
+    precision: str = option("fp32", "Number format of the model.", metavar="fp32|fp16|bf16")
     threads: int = option(0, "CPU threads of onnxruntime.", metavar="N", minimum=0, default_text="all cores but one")
     mode: str = option(
         "", "How torch runs the model.", metavar="eager|compiled|graphs|compiled-graphs",

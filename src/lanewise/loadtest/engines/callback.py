@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,10 @@ import numpy as np
 from lanewise.loadtest.audits import as_answers
 from lanewise.loadtest.engines.base import Engine, classes_of
 from lanewise.loadtest.spec import Array
-from lanewise.loadtest.system import BatchCall
+
+# call(batch, samples): the (n, bytes) uint8 array of a batch (on a GPU an object with __cuda_array_interface__) and the
+# samples' indices; it returns None, a buffer of n equal parts, or n of bytes or None.
+BatchCall = Callable[[Any, Any], Any]
 
 # What an engine answers: its outputs, a class (Top-1), or a checksum of what reached it. BRIEF is the class of a
 # classifier, which is all that its service sends back, and the outputs of other models.

@@ -1,9 +1,22 @@
-#include "loadtest/cpu_device.hpp"
+#include "loadtest/cpu_copier_and_engine.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 namespace lanewise::loadtest {
+
+namespace {
+
+constexpr std::int64_t kSpin = 20'000;  // ns at the end of a service time: sleep ends late
+
+}  // namespace
+
+Allocate host_memory() {
+  return [](std::size_t bytes, int node) {
+    const auto memory = std::make_shared<host::Memory>(bytes, node);
+    return Block{memory->data(), memory};
+  };
+}
 
 void CpuCopier::prepare(std::size_t batch, std::size_t streams) {
   buffers_.clear();
@@ -29,10 +42,10 @@ void SyntheticCpuEngine::infer(const Batch& batch, std::span<Answer>) {
   if (service == 0) return;
   std::int64_t end = 0;
   {
-    const std::scoped_lock turn(turn_);
+    const std::scoped_lock lock(mutex_);
     end = free_at_ = std::max(now_ns(), free_at_) + service;
   }
-  sleep_until(end, spin_);
+  sleep_until(end, kSpin);
 }
 
 }  // namespace lanewise::loadtest

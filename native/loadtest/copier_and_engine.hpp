@@ -1,4 +1,4 @@
-// What a queue needs of its device: a copier that brings a batch's samples there, and an engine that answers it.
+// What a DeviceQueue needs of its device: a copier that brings a batch's samples there, and an engine that answers it.
 #pragma once
 
 #include <memory>

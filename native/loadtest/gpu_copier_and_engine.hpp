@@ -1,9 +1,9 @@
-// A GPU as a device: gathered copies by the fastest method, and a kernel that holds it for the service time.
+// A GPU as a device: a copier that gathers samples by the fastest method, and an engine that holds the GPU by a kernel.
 #pragma once
 
 #include <optional>
 
-#include "loadtest/device.hpp"
+#include "loadtest/copier_and_engine.hpp"
 #include "loadtest/gpu_methods.hpp"
 #include "loadtest/sample_library.hpp"
 

@@ -1,4 +1,4 @@
-#include "loadtest/gpu_device.hpp"
+#include "loadtest/gpu_copier_and_engine.hpp"
 
 #include <algorithm>
 #include <exception>

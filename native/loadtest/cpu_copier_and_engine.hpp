@@ -1,13 +1,16 @@
-// The CPU as a device: memcpy into a buffer, and a service time that passes.
+// The CPU as a device: a copier that gathers samples by memcpy, and an engine that lets a service time pass.
 #pragma once
 
 #include <mutex>
 
 #include "host/memory.hpp"
-#include "loadtest/device.hpp"
+#include "loadtest/copier_and_engine.hpp"
 #include "loadtest/sample_library.hpp"
 
 namespace lanewise::loadtest {
+
+// Memory for a library that CPUs read.
+Allocate host_memory();
 
 class CpuCopier : public SampleCopier {
  public:
@@ -30,14 +33,13 @@ class CpuCopier : public SampleCopier {
 // there and the one before it has ended, however late the thread of that one wakes.
 class SyntheticCpuEngine : public InferenceEngine {
  public:
-  SyntheticCpuEngine(ServiceTime service, std::int64_t spin) : service_(service), spin_(spin) {}
+  explicit SyntheticCpuEngine(ServiceTime service) : service_(service) {}
   void prepare(std::size_t, std::size_t) override {}
   void infer(const Batch& batch, std::span<Answer> answers) override;
 
  private:
   ServiceTime service_;
-  std::int64_t spin_;
-  std::mutex turn_;
+  std::mutex mutex_;
   std::int64_t free_at_ = 0;
 };
 
