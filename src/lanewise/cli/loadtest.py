@@ -42,12 +42,12 @@ def peak(options: PeakOptions, json: Json = None) -> None:
     the same --results.
     Exit code 1 if no rate is VALID.
     """
-    from lanewise import api
+    from lanewise.api.loadtest import loadtest_peak
     from lanewise.loadtest.result import peak_data
     from lanewise.report.text.loadtest import render_peak
 
     try:
-        result = api.loadtest_peak(
+        result = loadtest_peak(
             options, say=terminal.status, warn=terminal.note, on_progress=_show_progress, on_run=_show_run
         )
     finally:
@@ -64,12 +64,12 @@ def run(options: RunOptions, json: Json = None) -> None:
 
     Exit code 1 if LoadGen calls the run INVALID, if it ended early, or if an audit failed.
     """
-    from lanewise import api
+    from lanewise.api.loadtest import loadtest_run
     from lanewise.loadtest.result import run_data
     from lanewise.report.text.loadtest import render_run
 
     try:
-        result = api.loadtest_run(
+        result = loadtest_run(
             options, say=terminal.status, warn=terminal.note, tick=_show_tick if terminal.overwrites() else None
         )
     finally:
@@ -86,12 +86,12 @@ def selftest(options: SelftestOptions, json: Json = None) -> None:
 
     A load test above half of this rate measures the generator too.
     """
-    from lanewise import api
+    from lanewise.api.loadtest import loadtest_selftest
     from lanewise.report.text.loadtest import render_ceilings
 
     ceilings: list[GeneratorCeiling] = []
     try:
-        for ceiling in api.loadtest_selftest(options, say=terminal.status):
+        for ceiling in loadtest_selftest(options, say=terminal.status):
             ceilings.append(ceiling)  # noqa: PERF402 - an interrupt keeps the finished modes
     finally:
         terminal.done()
@@ -108,11 +108,11 @@ def sweep(options: SweepOptions, json: Json = None) -> None:
     A point that cannot be measured is a row with its reason; exit code 1 if no point has a rate. Ctrl-C keeps the
     finished points; to resume, repeat the command with the same --results.
     """
-    from lanewise import api
+    from lanewise.api.loadtest import loadtest_sweep
 
     results: list[SweepResult] = []
     try:
-        for result in api.loadtest_sweep(options, say=terminal.status, warn=terminal.note, on_progress=_show_progress):
+        for result in loadtest_sweep(options, say=terminal.status, warn=terminal.note, on_progress=_show_progress):
             results.append(result)  # noqa: PERF402 - an interrupt keeps the finished points
     finally:
         terminal.done()
@@ -126,10 +126,10 @@ def sweep(options: SweepOptions, json: Json = None) -> None:
 @option_group
 def training(options: TrainingOptions, json: Json = None) -> None:
     """Compute how much data a training reads per second: epochs of its MLPerf log times the size of the dataset."""
-    from lanewise import api
+    from lanewise.api.loadtest import loadtest_training
     from lanewise.report.text.loadtest import render_training
 
-    _show("training", api.loadtest_training(options).data(), json, render_training)
+    _show("training", loadtest_training(options).data(), json, render_training)
 
 
 def _show(verb: str, data: Mapping[str, Any], json: str | None, render: Any) -> None:
@@ -164,13 +164,14 @@ def _warn(ceilings: list[GeneratorCeiling]) -> None:
 
 
 def _write_sweep(options: SweepOptions, results: list[SweepResult], json: str | None) -> None:
-    from lanewise import api
+    from lanewise.api.loadtest import as_sweep_run, sweep_data
+    from lanewise.api.runs import save_run
     from lanewise.report.sweep import as_chart
     from lanewise.report.text.loadtest import render_sweep
 
-    data = api.sweep_data(options, results)
+    data = sweep_data(options, results)
     if options.output is not None:
-        api.save_run(api.as_sweep_run(options, results), options.output)
+        save_run(as_sweep_run(options, results), options.output)
     _show("sweep", data, json, render_sweep)
     if options.chart is not None and all(result.reason for result in results):
         terminal.note(f"{options.chart} not written: no point has a rate")
