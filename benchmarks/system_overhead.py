@@ -20,14 +20,14 @@ import numpy as np
 from lanewise import _native
 from lanewise.loadtest import system as batching
 from lanewise.loadtest.session import open_system
-from lanewise.options.loadtest import SystemOptions
+from lanewise.options.loadtest import BatchingOptions
 
 ROUNDS = 5
 IMAGE = 150528
 
 
 def opened(sample_bytes: int, library: int, batch: int) -> _native.BatchingSystem:
-    options = SystemOptions(sample_bytes=sample_bytes, library=library, batch=batch, timeout=0.0, service=(0.0, 0.0))
+    options = BatchingOptions(sample_bytes=sample_bytes, library=library, batch=batch, timeout=0.0, service=(0.0, 0.0))
     system = open_system(options)
     system.load(list(range(library)))
     return system

@@ -19,7 +19,7 @@ from typing import Any
 from lanewise.errors import LanewiseError
 from lanewise.loadtest.prediction import intervals
 from lanewise.loadtest.session import open_system
-from lanewise.options.loadtest import CPU, SystemOptions
+from lanewise.options.loadtest import CPU, BatchingOptions
 
 WAYS = ("batch", "kernel", "staged", "calls", "auto")
 
@@ -39,7 +39,7 @@ def main() -> int:
     for way in WAYS if devices != (CPU,) else ("auto",):
         for batch in numbers[0]:
             for streams in numbers[1]:
-                ask = SystemOptions(devices=devices, batch=batch, streams=streams, copy=way, library=8192,
+                ask = BatchingOptions(devices=devices, batch=batch, streams=streams, copy=way, library=8192,
                                     sample_bytes=asked.sample_bytes, service=(0.0, 0.0))  # fmt: skip
                 found["rows"].append(one(ask))
         write(asked.out, found)
@@ -49,7 +49,7 @@ def main() -> int:
     return 0
 
 
-def one(ask: SystemOptions) -> dict[str, Any]:
+def one(ask: BatchingOptions) -> dict[str, Any]:
     """GB/s of all devices together."""
     row: dict[str, Any] = {"way": ask.copy, "batch": ask.batch, "streams": ask.streams}
     try:

@@ -17,7 +17,7 @@
 
 namespace lanewise::loadtest {
 
-// What is asked of every queue. Ranges and defaults are those of Python's SystemOptions (lanewise.options.loadtest).
+// What is asked of every queue. Ranges and defaults are those of Python's BatchingOptions (lanewise.options.loadtest).
 struct QueueOptions {
   std::size_t batch;         // most queries of a batch
   std::int64_t timeout;      // ns that the oldest query waits for others

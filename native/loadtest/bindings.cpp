@@ -44,7 +44,7 @@ class BoundBatchingSystem : public BatchingSystem {
   }
 };
 
-// A field of Python's SystemOptions (lanewise.options.loadtest), by its name there.
+// A field of Python's BatchingOptions (lanewise.options.loadtest), by its name there.
 template <class Value>
 Value field(const nb::object& options, const char* name) {
   return nb::cast<Value>(options.attr(name));

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanewise.options.loadtest import SystemOptions
+from lanewise.options.loadtest import BatchingOptions
 
 class BadInput(ValueError):
     args: tuple[str, str]
@@ -545,7 +545,7 @@ class BatchingSystem(SystemUnderTest):
 
     def __init__(
         self,
-        options: SystemOptions,
+        options: BatchingOptions,
         devices: Sequence[tuple[int, int, Callable[[Any, Any], Any] | None]],
         samples: int,
         fill: Callable[[int], Any] | None,

@@ -15,9 +15,9 @@ from lanewise import _native
 from lanewise.loadtest.prediction import intervals
 from lanewise.loadtest.session import open_system
 from lanewise.loadtest.system import statistics
-from lanewise.options.loadtest import SystemOptions
+from lanewise.options.loadtest import BatchingOptions
 
-ASK = SystemOptions(devices=("cpu", "cpu"), batch=4, sample_bytes=64, library=16, service=(0.001, 0.0001))
+ASK = BatchingOptions(devices=("cpu", "cpu"), batch=4, sample_bytes=64, library=16, service=(0.001, 0.0001))
 
 
 def test_an_interval_is_the_time_of_a_batch_whatever_the_first_and_the_last_took(monkeypatch: pytest.MonkeyPatch):

@@ -28,7 +28,7 @@ from lanewise.loadtest.engines.torch_device import Cpu, Cuda
 from lanewise.loadtest.models import Model, model
 from lanewise.loadtest.models.ops import Dense
 from lanewise.loadtest.spec import SampleSpec
-from lanewise.options.loadtest import SystemOptions
+from lanewise.options.loadtest import BatchingOptions
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -263,7 +263,7 @@ def test_lanes_of_the_native_system_get_the_answers_of_their_own_samples(
     engine, failed = opened(Colours(), 8), []
     monkeypatch.setenv("LANEWISE_CUDA_DRIVER", str(fake_cuda.build()))
     called = session._recording(batch_call(engine, answer), failed)
-    ask = SystemOptions(("gpu0",), batch=8, streams=streams, sample_bytes=27, library=24)
+    ask = BatchingOptions(("gpu0",), batch=8, streams=streams, sample_bytes=27, library=24)
     system = session.open_system(ask, [called])
     system.load(list(range(24)))
     found = _native.replay(system, np.arange(200) * 5e-5, np.arange(200, dtype=np.uint64) * 7 % 24, keep=True)

@@ -19,7 +19,7 @@ from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError, UnknownName
 from lanewise.loadtest.session import open_system
 from lanewise.loadtest.system import cannot, statistics
-from lanewise.options.loadtest import SystemOptions
+from lanewise.options.loadtest import BatchingOptions
 
 SMALL: dict[str, Any] = {"sample_bytes": 64, "library": 16, "timeout": 0.0, "batch": 64, "service": (0.0, 0.0)}
 
@@ -30,7 +30,7 @@ def driven(system: _native.BatchingSystem, count: int, samples: Any = None, **ho
 
 
 def opened(engine: Any = None, **asked: Any) -> _native.BatchingSystem:
-    system = open_system(SystemOptions(**{**SMALL, **asked}), [engine] if engine else [])
+    system = open_system(BatchingOptions(**{**SMALL, **asked}), [engine] if engine else [])
     system.load(list(range(16)))
     return system
 
@@ -111,7 +111,7 @@ def test_an_answer_that_is_not_one_a_query_is_refused(answer: Any) -> None:
 
 
 def test_a_query_of_a_sample_that_is_not_loaded_fails_the_run() -> None:
-    system = open_system(SystemOptions(**SMALL), samples=100)
+    system = open_system(BatchingOptions(**SMALL), samples=100)
     system.load([1, 2])
     found = driven(system, 3, [1, 2, 50])
     assert "sample 50" in found["failure"][0]
@@ -126,13 +126,13 @@ def test_a_broken_sample_is_named_when_it_is_loaded() -> None:
             raise OSError("truncated image")
         return bytes(64)
 
-    system = open_system(SystemOptions(**SMALL), fill=fill)
+    system = open_system(BatchingOptions(**SMALL), fill=fill)
     with pytest.raises(_native.ProbeFailure, match="sample 3 cannot be read: OSError: truncated image") as failure:
         system.load(list(range(5)))
     assert "test_system_failures.py" in cannot(failure.value).hint
     assert list(driven(system, 3, [0, 1, 2])["answers"]) == [1] * 3
 
-    short = open_system(SystemOptions(**SMALL), fill=lambda sample: bytes(63))
+    short = open_system(BatchingOptions(**SMALL), fill=lambda sample: bytes(63))
     with pytest.raises(_native.ProbeFailure, match="sample 0 has 63 bytes in place of 64"):
         short.load([0])
 
@@ -153,18 +153,18 @@ def test_a_broken_sample_is_named_when_it_is_loaded() -> None:
 )
 def test_what_makes_no_sense_is_refused_with_a_hint(asked: dict[str, Any], error: type[InputError]) -> None:
     with pytest.raises(error) as refused:
-        SystemOptions(**asked)
+        BatchingOptions(**asked)
     assert refused.value.hint
 
 
 def test_too_large_a_library_is_refused_before_memory_is_taken() -> None:
     with pytest.raises(CannotMeasure, match="GB of host memory needed"):
-        open_system(SystemOptions(library=10**9))
+        open_system(BatchingOptions(library=10**9))
 
 
 def test_each_device_needs_an_engine_of_its_own() -> None:
     with pytest.raises(InputError, match="2 engines for 1 devices"):
-        open_system(SystemOptions(**SMALL), [bytes, bytes])
+        open_system(BatchingOptions(**SMALL), [bytes, bytes])
 
 
 def test_a_schedule_out_of_order_is_refused() -> None:

@@ -25,7 +25,7 @@ from lanewise.loadtest.load_run import LoadSpec
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup
 from lanewise.loadtest.session import open_system
 from lanewise.loadtest.system import gpus, statistics
-from lanewise.options.loadtest import SystemOptions
+from lanewise.options.loadtest import BatchingOptions
 
 BYTES, LIBRARY = 1000, 24  # not a multiple of 16
 Open = Callable[..., _native.BatchingSystem]
@@ -46,7 +46,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
         for name in [name for name in asked if name.isupper()]:
             monkeypatch.setenv(f"FAKE_CUDA_{name}", str(asked.pop(name)))
         defaults = {"sample_bytes": BYTES, "library": LIBRARY, "devices": ("gpu0",), "service": (0.0, 0.0)}
-        options = SystemOptions(**{**defaults, **asked})
+        options = BatchingOptions(**{**defaults, **asked})
         system = open_system(options, [engine] if engine else [], checksum=checksum, trace=trace)
         system.load(list(range(LIBRARY)))
         return system

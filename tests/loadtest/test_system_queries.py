@@ -24,7 +24,7 @@ from lanewise.loadtest.load_run import LoadSpec
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup
 from lanewise.loadtest.session import open_system
 from lanewise.loadtest.system import SystemStatistics, perfetto, statistics
-from lanewise.options.loadtest import SystemOptions
+from lanewise.options.loadtest import BatchingOptions
 
 BYTES, LIBRARY = 100, 32  # not a multiple of 16: samples keep their distance on the device
 
@@ -34,7 +34,7 @@ SMALL: dict[str, Any] = {"sample_bytes": BYTES, "library": LIBRARY, "batch": 64,
 
 def made(engines: Any = (), checksum: bool = True, trace: int = 0, **asked: Any) -> _native.BatchingSystem:
     """A small system with all its samples loaded."""
-    system = open_system(SystemOptions(**{**SMALL, **asked}), engines, checksum=checksum, trace=trace)
+    system = open_system(BatchingOptions(**{**SMALL, **asked}), engines, checksum=checksum, trace=trace)
     system.load(list(range(LIBRARY)))
     return system
 
@@ -129,7 +129,7 @@ def test_what_waits_while_the_device_is_busy_goes_together(loadgen: object, tmp_
         if issued == 20:
             issued_all.set()
 
-    system = open_system(SystemOptions(**SMALL, timeout=0.0, streams=1), [engine])
+    system = open_system(BatchingOptions(**SMALL, timeout=0.0, streams=1), [engine])
     runner = LoadGenRunner(system, tmp_path, RunnerSetup(samples=LIBRARY, resident=LIBRARY), tick)
     runner.run(LoadSpec(qps=1000.0, seconds=0.001, queries=20, bound=600.0))
     sizes = statistics(system).sizes
@@ -171,7 +171,7 @@ def test_an_idle_system_uses_every_device_and_a_slow_device_gets_less() -> None:
 
 def test_samples_come_from_the_data_set_and_leave_room_when_unloaded() -> None:
     rows = {number: bytes([number]) * BYTES for number in range(200)}
-    system = open_system(SystemOptions(**{**SMALL, "library": 2}), samples=200, fill=rows.__getitem__, checksum=True)
+    system = open_system(BatchingOptions(**{**SMALL, "library": 2}), samples=200, fill=rows.__getitem__, checksum=True)
     for pair in ([3, 150], [7, 8]):
         system.load(pair)
         found = driven(system, [0.0, 0.0], pair, keep=True)

@@ -16,7 +16,7 @@ import numpy as np
 from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError
 from lanewise.loadtest.system import cannot
-from lanewise.options.loadtest import SystemOptions
+from lanewise.options.loadtest import BatchingOptions
 from lanewise.results.service_result import SearchRun
 from lanewise.serving.durations import Durations
 from lanewise.serving.search import find_peak
@@ -53,7 +53,7 @@ class DeviceModel:
     steps: bool = False
 
 
-def intervals(system: _native.BatchingSystem, options: SystemOptions, sizes: Sequence[int]) -> dict[int, float]:
+def intervals(system: _native.BatchingSystem, options: BatchingOptions, sizes: Sequence[int]) -> dict[int, float]:
     """Seconds from one batch of a device to its next, by size, with all devices and streams at work.
 
     The system must not run. CannotMeasure where it fails.
@@ -69,14 +69,14 @@ def intervals(system: _native.BatchingSystem, options: SystemOptions, sizes: Seq
         system.unload(resident)
 
 
-def _interval(system: _native.BatchingSystem, options: SystemOptions, size: int, resident: int) -> float:
+def _interval(system: _native.BatchingSystem, options: BatchingOptions, size: int, resident: int) -> float:
     system.limit_batch(size)
     first = _measured(system, options, size, resident, 1)
     repeats = math.ceil(SECONDS / (BATCHES * first))
     return first if repeats <= 1 else _measured(system, options, size, resident, repeats)
 
 
-def _measured(system: _native.BatchingSystem, options: SystemOptions, size: int, resident: int, times: int) -> float:
+def _measured(system: _native.BatchingSystem, options: BatchingOptions, size: int, resident: int, times: int) -> float:
     devices = len(options.devices)
     count = times * BATCHES * size * devices
     samples = np.arange(count, dtype=np.uint64) * 7919 % resident  # scattered: no cache has them

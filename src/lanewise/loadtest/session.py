@@ -21,7 +21,7 @@ from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup, Tick, needs_lo
 from lanewise.loadtest.prediction import intervals
 from lanewise.loadtest.spec import agree
 from lanewise.loadtest.system import SystemStatistics, cannot, gpus, native_part, perfetto, statistics
-from lanewise.options.loadtest import CPU, SYNTHETIC, LoadTestOptions, SystemOptions
+from lanewise.options.loadtest import CPU, SYNTHETIC, BatchingOptions, LoadTestOptions
 
 Say = Callable[[str], object]
 
@@ -171,7 +171,7 @@ def _dataset(options: LoadTestOptions, samples: int, engines: tuple[Engine, ...]
 
 
 def open_system(
-    options: SystemOptions, engines: Sequence[BatchCall] = (), *, samples: int = 0,
+    options: BatchingOptions, engines: Sequence[BatchCall] = (), *, samples: int = 0,
     fill: Callable[[int], Any] | None = None, checksum: bool = False, trace: int = 0,
 ) -> _native.BatchingSystem:  # fmt: skip
     """The native system, ready to load samples; CannotMeasure where memory, a GPU or the native part is missing.
@@ -199,7 +199,7 @@ def open_system(
     return system
 
 
-def _check_memory(options: SystemOptions, nodes: int) -> None:
+def _check_memory(options: BatchingOptions, nodes: int) -> None:
     """CannotMeasure where host memory is short: a library on each of `nodes`, buffers, queues."""
     stride = -(-options.sample_bytes // 16) * 16
     of_device = options.batch * options.streams * stride + options.most_waiting * 24

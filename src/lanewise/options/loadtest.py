@@ -26,7 +26,7 @@ def service_time(text: str) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class SystemOptions(Options):
+class BatchingOptions(Options):
     """The system under test: a queue for each device, batches, copies. The native system reads these by name.
 
     Without a flag: `balance` chooses the device of a query, of which `most_waiting` wait for a device (then issuing
@@ -69,7 +69,7 @@ class SystemOptions(Options):
 
 
 @dataclass(frozen=True, slots=True)
-class LoadTestOptions(SystemOptions):
+class LoadTestOptions(BatchingOptions):
     """What is tested: the system, its engine and model, the samples."""
 
     engine: str = option(
