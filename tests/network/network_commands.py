@@ -14,6 +14,7 @@ from pathlib import Path
 
 BINARY = Path(sys.executable).with_name("lanewise")
 HANGS = 300.0  # s; a process that takes longer hangs, on a busy machine too
+SECRET = "a secret of the tests"
 QUICK = ["--seconds", "0.02", "--sizes", "16KiB", "--connections", "1"]
 
 
@@ -21,10 +22,12 @@ def _hears_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def start(*options: str) -> subprocess.Popen[str]:
+def start(*options: str, **changes: str) -> subprocess.Popen[str]:
+    """The command with the secret in its environment, and with other `changes` of that."""
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200", "LANEWISE_SECRET": SECRET, **changes}
     return subprocess.Popen(
         [BINARY, "measure", "network", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}, preexec_fn=_hears_ctrl_c,
+        env=environment, preexec_fn=_hears_ctrl_c,
     )  # fmt: skip
 
 

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from network.peers import CELL, SECRET, alive, fake_listener, friend, greeted, line_of, server, talk, unproven
 
 from lanewise.errors import CannotMeasure, InputError, LanewiseError
-from lanewise.options.measure_network import MeasureNetworkOptions, NetworkSideOptions
+from lanewise.options.measure_network import MeasureNetworkOptions
 from lanewise.options.sampling import SamplingRule
 from lanewise.probes.network import listener, messages
-from lanewise.probes.network.messages import NetworkMeasurement
+from lanewise.probes.network.messages import NetworkMeasurement, Request
 from lanewise.probes.network.probe import NetworkProbe
-from lanewise.probes.network.session import NetworkRun, connect_session
+from lanewise.probes.network.session import NetworkRun
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
     max_leaves=10,
 )
-CELL = {"transport": "tcp", "kind": "bandwidth", "bytes": 10, "connections": 1}
 REQUESTS = st.fixed_dictionaries(
     {"do": st.sampled_from(["open", "ready", "check", "go", "mark", "stop", "done", "close", "?"]) | JSON},
     optional={"cell": JSON | st.just(CELL) | st.builds(lambda key, value: {**CELL, key: value}, st.text(), JSON)
@@ -33,44 +31,10 @@ REQUESTS = st.fixed_dictionaries(
 
 
 @pytest.fixture(scope="module")
-def server():
-    said = []
-    with listener.open_listener("127.0.0.1:0") as opened:
-        failed = []
-
-        def serve():
-            try:
-                listener.serve(opened, NetworkSideOptions(), say=said.append, patience=60)
-            except OSError:
-                return  # closed at the end
-            except BaseException as error:
-                failed.append(error)
-                raise
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield opened.getsockname()[:2]
-        assert not failed
-        assert thread.is_alive()
-
-
-def talk(address, *lines):
-    """What the listener answers to these raw lines until it has hung up."""
-    with socket.create_connection(address, timeout=300) as connection:
-        answer = b""
-        try:
-            connection.sendall(b"".join(lines))
-            connection.shutdown(socket.SHUT_WR)
-            while piece := connection.recv(65536):
-                answer += piece
-        except OSError:
-            pass  # it hung up on unread rubbish: that is an answer
-        return answer
-
-
-def alive(address):
-    with connect_session(address, NetworkSideOptions()) as session:
-        return session.stream.request({"do": "close"}) == {}
+def address():
+    with server() as running:
+        yield running.address
+        assert running.thread.is_alive()
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -80,50 +44,40 @@ def alive(address):
 @example(b"[" * 60_000 + b"\n")
 @example(b'{"lanewise": 1e999}\n')
 @example(b'{"data": "x"}\n')
-def test_rubbish_is_answered_and_the_next_client_is_served(server, rubbish):
-    for line in talk(server, rubbish).splitlines():
-        assert set(json.loads(line)) <= {"error", "hint", "lanewise"}
-    assert alive(server)
+def test_rubbish_is_answered_and_the_next_client_is_served(address, rubbish):
+    for line in talk(unproven(address), rubbish).splitlines():
+        assert set(json.loads(line)) <= {"error", "hint", "crowded", "lanewise", "nonce"}
+    assert alive(address)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(REQUESTS, max_size=4))
-def test_requests_in_any_order_are_answered_each_by_one_object(server, requests):
-    lines = [json.dumps(each).encode() + b"\n" for each in [messages.HELLO, *requests]]
-    answers = [json.loads(line) for line in talk(server, *lines).splitlines()]
-    assert answers[:1] in ([messages.HELLO], [])
-    assert len(answers) <= len(lines)
-    assert alive(server)
+def test_requests_in_any_order_are_answered_each_by_one_object(address, requests):
+    connection, _ = greeted(address)
+    answers = [json.loads(line) for line in talk(connection, *(line_of(each) for each in requests)).splitlines()]
+    assert len(answers) <= len(requests)
+    assert all(isinstance(answer, dict) for answer in answers)
+    assert alive(address)
 
 
-def test_a_silent_client_is_dropped_and_the_next_one_served(server, monkeypatch):
+def test_a_client_whose_data_connections_never_come_is_told_and_the_next_one_served(address, monkeypatch):
     with monkeypatch.context() as short:
-        short.setattr(listener, "HELLO_S", 0.2)
-        with socket.create_connection(server, timeout=300) as silent:
-            assert b"no answer" in silent.makefile("rb").read()
-    assert alive(server)
-
-
-UNCONNECTED = [messages.HELLO, {"do": "open", "cell": CELL}, {"do": "begin"}]
-
-
-def test_a_client_whose_data_connections_never_come_is_told_and_the_next_one_served(server, monkeypatch):
-    with monkeypatch.context() as short:
-        short.setattr(listener, "DATA_S", 0.2)
-        last = talk(server, *(json.dumps(each).encode() + b"\n" for each in UNCONNECTED)).splitlines()[-1]
+        short.setattr(listener, "DATA_S", 0.0)
+        connection, _ = greeted(address)
+        last = talk(connection, line_of({"do": "open", "cell": CELL}), line_of({"do": "begin"})).splitlines()[-1]
     assert json.loads(last)["error"] == "only 0 of 1 data connections came"
-    assert alive(server)
+    assert alive(address)
 
 
-def test_another_version_is_told_what_differs(server):
-    first, second = (json.loads(line) for line in talk(server, b'{"lanewise": 2}\n').splitlines())
-    assert first == messages.HELLO
-    assert "speaks version 2 of the protocol, this side 1" in second["error"]
+def test_a_client_of_the_first_version_is_told_what_differs(address):
+    first, second = (json.loads(line) for line in talk(unproven(address), b'{"lanewise": 1}\n').splitlines())
+    assert first["lanewise"] == messages.PROTOCOL == 2
+    assert "speaks version 1 of the protocol, this side 2" in second["error"]
 
 
-def test_the_same_bytes_are_sent_and_received_over_the_whole_protocol(server):
+def test_the_same_bytes_are_sent_and_received_over_the_whole_protocol(address):
     measurement = NetworkMeasurement("tcp", "bandwidth", 5000, 3, "both")
-    with connect_session(server, NetworkSideOptions()) as session:
+    with friend(address) as session:
         run = NetworkRun(session, measurement)
         try:
             run.start()
@@ -137,10 +91,11 @@ def test_the_same_bytes_are_sent_and_received_over_the_whole_protocol(server):
         assert all(a <= b for a, b in zip(one[1], other[1], strict=True))
 
 
-def test_a_probe_that_is_closed_in_mid_measurement_frees_the_listener_for_the_next(server):
-    address = f"{server[0]}:{server[1]}"
+def test_a_probe_that_is_closed_in_mid_measurement_frees_the_listener_for_the_next(address, monkeypatch):
+    monkeypatch.setenv("LANEWISE_SECRET", SECRET)
     options = MeasureNetworkOptions(
-        address=address, sizes=(1000,), connections=(2,), seconds=0.01, rule=SamplingRule(least=2, most=3)
+        address=f"{address[0]}:{address[1]}", sizes=(1000,), connections=(2,), seconds=0.01,
+        rule=SamplingRule(least=2, most=3),
     )  # fmt: skip
     for _ in range(2):
         samples = NetworkProbe().run(options)
@@ -149,24 +104,16 @@ def test_a_probe_that_is_closed_in_mid_measurement_frees_the_listener_for_the_ne
 
 
 def test_what_a_listener_refuses_is_told_in_its_own_words():
-    with socket.create_server(("127.0.0.1", 0)) as fake:
+    def answer(request):
+        if request["do"] == "open":
+            return line_of({"nonce": "0" * 64})
+        return line_of({"error": "out of order" * 100})
 
-        def answer():
-            connection, _ = fake.accept()
-            with connection, connection.makefile("rwb") as lines:
-                for line in (messages.HELLO, {"token": "x"}, {"error": "out of order" * 100}):
-                    lines.readline()
-                    lines.write(json.dumps(line).encode() + b"\n")
-                    lines.flush()
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        with connect_session(fake.getsockname(), NetworkSideOptions()) as session:
-            run = NetworkRun(session, NetworkMeasurement("tcp", "bandwidth", 10, 1))
-            with pytest.raises(CannotMeasure, match="out of order"):
-                run.start()
-            run.close()
-        thread.join()
+    with fake_listener(answer) as fake, friend(fake) as session:
+        run = NetworkRun(session, NetworkMeasurement("tcp", "bandwidth", 10, 1))
+        with pytest.raises(CannotMeasure, match="out of order"):
+            run.start()
+        run.close()
 
 
 @given(st.text(max_size=40))
@@ -193,9 +140,23 @@ def test_addresses_are_read_as_users_write_them(text, address):
 
 @given(st.dictionaries(st.sampled_from(["transport", "kind", "bytes", "connections", "depth", "events"]), JSON))
 def test_a_measurement_from_outside_is_sound_or_refused(given_fields):
+    line = line_of({"do": "open", "cell": {**CELL, **given_fields}})
     try:
-        measurement = listener._requested_measurement({"cell": {**CELL, **given_fields}})
+        measurement = messages.parse(Request, line, "a client").cell
     except LanewiseError:
         return
     assert measurement.bytes >= 1
     assert 1 <= measurement.connections <= 256
+    assert all(type(value) is type(CELL[name]) for name, value in given_fields.items() if name in CELL)
+
+
+def test_an_address_of_queue_pairs_travels_unchanged_and_within_limits():
+    address = {"gid": "f" * 32, "lid": 65535, "mtu": 5, "reads": 16, "psn": 1, "memory": 2**64 - 1, "key": 2**32 - 1,
+               "pairs": [2**24 - 1] * 256}  # fmt: skip
+    request = Request(do="open", cell=NetworkMeasurement("verbs", "bandwidth", 64, 256), ends=[address, address])
+    line = messages.encode(request)
+    assert len(line) < messages.LONGEST
+    assert messages.parse(Request, line, "a client").ends == [address, address]
+    for key, value in (("memory", 2**64), ("psn", -1), ("lid", True), ("gid", "f" * 65), ("pairs", [1] * 257)):
+        with pytest.raises(LanewiseError, match="ends"):
+            messages.parse(Request, line_of({"do": "open", "ends": [{**address, key: value}]}), "a client")

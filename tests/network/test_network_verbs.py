@@ -20,12 +20,13 @@ ROOT = Path(__file__).parents[2]
 GUEST = Path(os.environ.get("LANEWISE_RDMA_GUEST") or ROOT.parent / "shared" / "rdma-uml" / "run")
 BINARY = Path(sys.executable).with_name("lanewise")
 SCRIPT = """\
-import dataclasses, json, subprocess, sys, time
+import dataclasses, json, os, subprocess, sys, time
 from lanewise.errors import LanewiseError
 from lanewise.options.measure_network import MeasureNetworkOptions
 from lanewise.probes.network.probe import NetworkProbe
 from lanewise.options.sampling import SamplingRule
 
+os.environ["LANEWISE_SECRET"] = "a secret of the tests"
 server = subprocess.Popen([sys.argv[1], "measure", "network", "--listen", "10.9.0.1:7000"], stderr=subprocess.PIPE)
 server.stderr.readline()
 

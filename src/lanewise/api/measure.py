@@ -109,18 +109,26 @@ def listen_network(
     side: NetworkSideOptions | None = None,
     once: bool = False,
     say: Callable[[str], None] = lambda _: None,
+    show_secret: Callable[[str], None] = print,
 ) -> None:
     """Answer one client after the other at [ADDRESS][:PORT] until interrupted; with `once` a single one.
 
-    Loopback unless another address is named. Whoever reaches the port can make this machine send and receive.
+    Loopback unless another address is named. Only clients that know the secret are served: that of `side.secret_file`
+    or LANEWISE_SECRET, else a new one, which `show_secret` gets.
     """
     from lanewise.options.measure_network import NetworkSideOptions
     from lanewise.probes.network import numa
+    from lanewise.probes.network.handshake import new_secret, read_secret
     from lanewise.probes.network.listener import open_listener, serve
 
     side = side or NetworkSideOptions()
     numa.check(side)
+    secret = read_secret(side)
     with open_listener(address) as listener:
         host, port = listener.getsockname()[:2]
         say(f"listening on {host} port {port}; Ctrl-C ends it")
-        serve(listener, side, once=once, say=say)
+        if not secret:
+            secret = new_secret()
+            say("clients need this secret, in LANEWISE_SECRET or a --secret-file:")
+            show_secret(secret)
+        serve(listener, side, secret, once=once, say=say)

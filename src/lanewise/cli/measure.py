@@ -90,12 +90,15 @@ def network(
 ) -> None:
     """Measure bandwidth or latency between two processes or hosts over TCP or RDMA verbs.
 
-    One side runs with --listen, the other names it; without an address two processes measure loopback.
+    One side runs with --listen, the other names it and has its secret; without an address two processes measure
+    loopback.
     """
     from lanewise.api.measure import listen_network, network_probe
 
     if listen:
-        return listen_network(options.address or "", side=options, once=once, say=terminal.note)
+        return listen_network(
+            options.address or "", side=options, once=once, say=terminal.note, show_secret=terminal.out_now
+        )
     recorder.record(network_probe().run(options), record_options, json)
     return None
 

@@ -44,6 +44,12 @@ def out(text: str = "") -> None:
     sys.stdout.write(f"{text}\n")
 
 
+def out_now(text: str) -> None:
+    """One piece of data that is needed while the program goes on."""
+    out(text)
+    sys.stdout.flush()
+
+
 def print_text(render: Callable[..., str], *args: Any) -> None:
     """An answer as text that fits the terminal; `render` is a function of lanewise.report.text."""
     out(render(*args, screen=Screen.of(sys.stdout)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from lanewise.errors import InputError
 from lanewise.options.option import Options, argument, option, sizes, whole_numbers
@@ -16,12 +17,16 @@ _VERBS = "verbs only: "
 
 @dataclass(frozen=True, slots=True)
 class NetworkSideOptions(Options):
-    """Where the threads and buffers of one side are, and its RDMA device; each side has its own."""
+    """Where the threads and buffers of one side are, its RDMA device, its secret; each side has its own."""
 
     node: int | None = option(None, "NUMA node of threads and buffers.", metavar="N", default_text="that of the card")
     no_bind: bool = option(False, "Leave threads and buffers unbound.")
     device: str | None = option(None, _VERBS + "this side's RDMA device.", metavar="NAME")
     gid_index: int | None = option(None, _VERBS + "this side's GID.", metavar="N")
+    secret_file: Path | None = option(
+        None, "File with the secret that both sides share.", metavar="FILE",
+        default_text="LANEWISE_SECRET; --listen makes one",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lanewise import _native
+from lanewise import _native, units
 from lanewise.errors import CannotMeasure, InputError
 from lanewise.options.measure_network import READ, SEND, VERBS, NetworkSideOptions
+from lanewise.probes import machine
 from lanewise.probes.machine import native_errors, numa_nodes
 from lanewise.probes.network import numa
-from lanewise.probes.network.messages import NetworkMeasurement
+from lanewise.probes.network.messages import SAME_VERSION, ByteCounters, NetworkMeasurement
 
 NativeEndpoint = _native.TcpStream | _native.TcpPing | _native.VerbsEnd
 _WORK = _native.VerbsWork
@@ -46,24 +47,22 @@ class Endpoint:
             "threads": f"NUMA node {placement.node}" if placement.cpus else "not bound",
         }
 
-    def counters(self) -> dict[str, Any]:
-        """The bytes that each connection has moved, and when, by this machine's clock; empty for round trips."""
+    def counters(self) -> ByteCounters:
+        """The bytes that each connection has moved, and when, by this machine's clock; none for round trips."""
         if isinstance(self.native, _native.TcpPing):
-            return {}
+            return ByteCounters(seconds=0.0, bytes=[])
         counters = self.native.counters()
-        return {"seconds": counters.seconds, "bytes": counters.bytes}
+        return ByteCounters(seconds=counters.seconds, bytes=counters.bytes)
 
-    def connect(self, address: object) -> None:
+    def connect(self, address: Mapping[str, object]) -> None:
         """Connect the queue pairs to those at the other side's `address`; InputError if it is none."""
-        if not isinstance(address, dict):
-            raise InputError("an address of queue pairs is missing", hint="use the same version on both sides")
         try:
-            self.queue_pairs.connect(address)
+            self.queue_pairs.connect(dict(address))
         except _native.ProbeFailure as failure:
             cause, hint = failure.args
             raise CannotMeasure(cause, hint=hint) from None
         except (KeyError, TypeError, ValueError, RuntimeError):
-            raise InputError("an address of queue pairs is none", hint="use the same version on both sides") from None
+            raise InputError("an address of queue pairs is none", hint=SAME_VERSION) from None
 
     def close(self) -> None:
         """Threads end, sockets close."""
@@ -77,6 +76,16 @@ class Endpoint:
         """The native object of verbs: its `address` for the other side, `begin` to send the pattern."""
         assert isinstance(self.native, _native.VerbsEnd)
         return self.native
+
+
+def check_memory(measurement: NetworkMeasurement) -> None:
+    """CannotMeasure if the buffers of this side would take more than half of the memory that is free here."""
+    free = machine.available()
+    if free is not None and measurement.memory > free // 2:
+        raise CannotMeasure(
+            f"{units.size(measurement.memory)} of buffers, but only {units.size(free)} of memory is free",
+            hint="at most half of it is used: send smaller messages, or over fewer connections",
+        )
 
 
 def stop_endpoints(endpoints: Iterable[Endpoint], everyone: bool) -> None:

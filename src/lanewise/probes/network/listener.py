@@ -1,4 +1,4 @@
-"""The listener: serves one client after the other, does what it asks within limits, survives any request.
+"""The listener: one session with a proven client at a time, while strangers are kept at the reception.
 
 As a program it serves one client in a second process of this machine, so that one command measures loopback.
 """
@@ -6,26 +6,30 @@ As a program it serves one client in a second process of this machine, so that o
 from __future__ import annotations
 
 import json
-import secrets
+import select
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
-from typing import Any
+from contextlib import contextmanager, suppress
+from dataclasses import fields
+from types import TracebackType
 
 from lanewise.errors import CannotMeasure, InputError, LanewiseError
 from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import messages
-from lanewise.probes.network.endpoints import Endpoint, stop_endpoints, tcp_endpoint, verbs_endpoint
-from lanewise.probes.network.messages import MessageStream, NetworkMeasurement
+from lanewise.probes.network.endpoints import Endpoint, check_memory, stop_endpoints, tcp_endpoint, verbs_endpoint
+from lanewise.probes.network.handshake import new_nonce, new_secret, same
+from lanewise.probes.network.messages import SAME_VERSION, MessageStream, NetworkMeasurement, Request
+from lanewise.probes.network.reception import MOST_STRANGERS, DataConnection, ProvenClient, Reception
 
-HELLO_S, DATA_S, IDLE_S = 2.0, 5.0, 90.0
+DATA_S, IDLE_S = 5.0, 90.0
+WAITING_S = 5.0  # of a client, for the end of a session whose client has left; less than it waits for an answer
 _CLIENT_S, _EXIT_S = 20.0, 5.0
-_SAME_VERSION = "use the same version of Lanewise on both sides"
+_BACKLOG = 2 * messages.MOST_CONNECTIONS + MOST_STRANGERS
 
 
 def open_listener(address: str) -> socket.socket:
@@ -36,12 +40,15 @@ def open_listener(address: str) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.socket(family, kind, protocol)
-    except (OSError, UnicodeError):
+    except (socket.gaierror, UnicodeError):
         raise CannotMeasure(f"{host} is no address of this machine", hint="ip addr lists them") from None
+    except OSError as error:
+        hint = "ulimit -n raises the number of open files"
+        raise CannotMeasure(f"cannot listen: {error.strerror}", hint=hint) from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(socket_address)
-        listener.listen(2 * 256 + 8)
+        listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
         hint = "is another listener running? choose another: --listen ADDRESS:PORT" if error.errno == 98 else ""
@@ -54,222 +61,295 @@ def open_listener(address: str) -> socket.socket:
 def serve(
     listener: socket.socket,
     side: NetworkSideOptions,
+    secret: str,
     *,
     once: bool = False,
     patience: float | None = None,
     say: Callable[[str], None] = lambda _: None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Serve clients until interrupted; with `once` a single one, waiting at most `patience` s (None: any time).
+    """Serve clients that know the secret until interrupted; with `once` a single one.
 
-    `say` gets a line for each client that came, and for what a client did wrong.
+    It waits at most `patience` s for a client (None: any time). `say` gets a line for each client that came, and for
+    what a client did wrong.
     """
-    listener.settimeout(patience)
-    while True:
-        try:
-            connection, address = listener.accept()
-        except TimeoutError:
+    reception = Reception(listener, secret, say=say, clock=clock)
+    with reception, _Sessions(side, reception, say, clock) as sessions:
+        end = None if patience is None else clock() + patience
+        while not (once and sessions.served):
+            for arrival in reception.poll(sessions.patience(end)):
+                sessions.add(arrival)
+            sessions.step()
+            if sessions.current is None and end is not None and clock() >= end:
+                return
+
+
+class _Sessions:
+    """The session that runs, if any, and the client that waits for its end."""
+
+    def __init__(
+        self,
+        side: NetworkSideOptions,
+        reception: Reception,
+        say: Callable[[str], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self.current: _ClientSession | None = None
+        self.served = 0
+        self._side, self._reception, self._say, self._clock = side, reception, say, clock
+        self._waiting: ProvenClient | None = None
+        self._waits_until = 0.0
+
+    def __enter__(self) -> _Sessions:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._waiting is not None:
+            self._refuse(self._waiting)
+        if self.current is not None:
+            self.current.abandon()
+            self.current.thread.join(_EXIT_S)
+
+    def patience(self, end: float | None) -> float | None:
+        """How long nothing needs to be done here, in s; `end` is when waiting for a client ends."""
+        if self._waiting is not None:
+            return max(0.0, self._waits_until - self._clock())
+        if end is None or self.current is not None:
+            return None
+        return max(0.0, end - self._clock())
+
+    def add(self, arrival: ProvenClient | DataConnection) -> None:
+        """A client gets a session, or waits for the end of one whose client has left, or hears that it is busy."""
+        if isinstance(arrival, DataConnection):
+            if self.current is None or not self.current.add_connection(arrival):
+                arrival.connection.close()
+        elif self.current is None:
+            self._begin(arrival)
+        elif self._waiting is None and self.current.client_has_left():
+            self._waiting, self._waits_until = arrival, self._clock() + WAITING_S
+        else:
+            self._refuse(arrival)
+
+    def step(self) -> None:
+        """Put an ended session away; the client that waits gets the next one, or hears that it takes too long."""
+        if self.current is not None and self.current.ended:
+            self.current.thread.join()
+            self.current = None
+            self.served += 1
+        if self._waiting is None:
             return
-        stream = MessageStream(connection, f"client {address[0]}")
-        client = _ClientSession(listener, stream, side)
+        if self.current is None:
+            waiting, self._waiting = self._waiting, None
+            self._begin(waiting)
+        elif self._clock() >= self._waits_until:
+            waiting, self._waiting = self._waiting, None
+            self._refuse(waiting)
+
+    def _begin(self, client: ProvenClient) -> None:
+        session = _ClientSession(client, self._side, self._say, self._reception.wake)
         try:
-            if _greet(stream):
-                say(f"{stream.name} came")
-                client.run()
-                say(f"{stream.name} is done")
-        except LanewiseError as error:
-            say(str(error))
-            _report(stream, error)
-        finally:
-            client.close()
-            stream.close()
-        if once and client.greeted:
-            return
+            session.thread.start()
+        except RuntimeError:  # no more threads
+            return self._refuse(client, "this machine has no thread for a session")
+        self.current = session
+        return None
+
+    def _refuse(self, client: ProvenClient, cause: str = "this listener is serving another client") -> None:
+        with suppress(OSError):
+            messages.send_now(client.connection, messages.Refusal(error=cause, hint="try again when it is done"))
+        client.connection.close()
 
 
-def _greet(stream: MessageStream) -> bool:
-    message = stream.receive(HELLO_S)
-    if "data" in message:
-        return False  # a connection of a measurement that is over
-    if message.get("lanewise") != messages.PROTOCOL:
-        stream.send(messages.HELLO)  # lets the other side say what differs
-    messages.check_hello(message, stream.name)
-    stream.send(messages.HELLO)
-    return True
-
-
-def _report(stream: MessageStream, error: LanewiseError) -> None:
-    if isinstance(error, messages.PeerLost):
-        return
-    try:
-        stream.send({"error": error.cause, "hint": error.hint})
-    except LanewiseError:
-        return
-
-
-@dataclass
 class _ClientSession:
-    """One client's requests; each is answered at once, so that neither side waits without end."""
+    """One client's requests, in a thread; each is answered at once, so that neither side waits without end."""
 
-    listener: socket.socket
-    stream: MessageStream
-    side: NetworkSideOptions
-    greeted: bool = False
-    measurement: NetworkMeasurement | None = None
-    token: str = ""
-    endpoints: list[Endpoint] = field(default_factory=list)
+    def __init__(
+        self, client: ProvenClient, side: NetworkSideOptions, say: Callable[[str], None], wake: Callable[[], None]
+    ) -> None:
+        self.thread = threading.Thread(target=self.run, name="session", daemon=True)
+        self.ended = False
+        self._stream = MessageStream(client.connection, client.name)
+        self._handshake, self._side, self._say, self._wake = client.handshake, side, say, wake
+        self._measurement: NetworkMeasurement | None = None
+        self._endpoints: list[Endpoint] = []
+        self._abandoned = False
+        self._change = threading.Condition()  # of the fields below, which the reception's thread writes
+        self._tokens: list[str] = []
+        self._connections: dict[int, socket.socket] = {}
 
     def run(self) -> None:
-        self.greeted = True
-        handlers = {
-            "open": self.open, "begin": self.begin, "ready": self.ready, "check": self.check, "go": self.go,
-            "mark": self.counters, "stop": self.stop, "done": self.done, "close": self.finish,
+        """Answer requests until the client leaves or does something wrong."""
+        try:
+            self._say(f"{self._stream.name} came")
+            self._stream.send(messages.Proof(proof=self._handshake.listener_proof))
+            self._answer_requests()
+            self._say(f"{self._stream.name} is done")
+        except LanewiseError as error:
+            self._say(str(error))
+            if not isinstance(error, messages.PeerLost):
+                with suppress(LanewiseError):
+                    self._stream.send(messages.Refusal(error=error.cause, hint=error.hint))
+        finally:
+            self._close()
+            self._stream.close()
+            self.ended = True
+            self._wake()
+
+    def client_has_left(self) -> bool:
+        """Whether the client has ended its side of the control connection; asked from another thread."""
+        poll = select.poll()
+        try:
+            poll.register(self._stream.connection, select.POLLRDHUP)
+        except (OSError, ValueError):
+            return True  # closed here already
+        return bool(poll.poll(0))
+
+    def add_connection(self, arrival: DataConnection) -> bool:
+        """Take a data connection from another thread if it belongs to the measurement that is open."""
+        index = arrival.hello.index
+        with self._change:
+            expected = index < len(self._tokens) and index not in self._connections
+            if not expected or not same(self._tokens[index], arrival.hello.data):
+                return False
+            self._connections[index] = arrival.connection
+            self._change.notify()
+        return True
+
+    def abandon(self) -> None:
+        """End from another thread, soon."""
+        with self._change:
+            self._abandoned = True
+            self._change.notify()
+        with suppress(OSError):
+            self._stream.connection.shutdown(socket.SHUT_RDWR)
+
+    def _answer_requests(self) -> None:
+        handlers: dict[str, Callable[[Request], messages.Message]] = {
+            "open": self._open, "begin": self._begin, "ready": self._ready, "check": self._check, "go": self._go,
+            "mark": self._marks, "stop": self._stop, "done": self._done, "close": self._finish,
         }  # fmt: skip
         while True:
             try:
-                request = self.stream.receive(IDLE_S)
+                request = self._stream.receive(Request, IDLE_S)
             except messages.PeerLost:
                 return  # the client has its results
-            handler = handlers.get(str(request.get("do")))
-            if handler is None:
-                raise InputError(f"no such request: {str(request.get('do'))[:40]}", hint=_SAME_VERSION)
             with native_errors():
-                self.stream.send(handler(request))
+                answer = handlers[request.do](request)
+            self._stream.send(answer)
 
-    def open(self, request: dict[str, Any]) -> dict[str, Any]:
-        self.close()
-        self.measurement = measurement = _requested_measurement(request)
+    def _open(self, request: Request) -> messages.DataEnds:
+        self._close()
+        if request.cell is None:
+            raise InputError("the request names no measurement", hint=SAME_VERSION)
+        check_memory(request.cell)
+        self._measurement = measurement = request.cell
         if measurement.transport == "tcp":
-            self.token = secrets.token_hex(8)
-            return {"token": self.token}
-        addresses = request.get("ends")
-        if not isinstance(addresses, list) or len(addresses) != len(measurement.directions):
-            raise InputError("verbs need an address for each direction", hint=_SAME_VERSION)
-        for i, (name, address) in enumerate(zip(measurement.directions, addresses, strict=True)):
-            endpoint = verbs_endpoint(measurement, i, name == "from", self.side)
-            self.endpoints.append(endpoint)
+            nonce = new_nonce()
+            total = measurement.connections * len(measurement.directions)
+            with self._change:
+                self._tokens = [self._handshake.data_token(nonce, index) for index in range(total)]
+            return messages.DataEnds(nonce=nonce)
+        if request.ends is None or len(request.ends) != len(measurement.directions):
+            raise InputError("verbs need an address for each direction", hint=SAME_VERSION)
+        for i, (name, address) in enumerate(zip(measurement.directions, request.ends, strict=True)):
+            endpoint = verbs_endpoint(measurement, i, name == "from", self._side)
+            self._endpoints.append(endpoint)
             endpoint.connect(address)
-        return {"ends": [endpoint.queue_pairs.address() for endpoint in self.endpoints]}
+        return messages.DataEnds(ends=[endpoint.queue_pairs.address() for endpoint in self._endpoints])
 
-    def begin(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _begin(self, request: Request) -> messages.EndpointFacts:
         measurement = self._open_measurement()
         if measurement.transport == "tcp":
-            if self.endpoints:
-                raise InputError("a measurement that runs cannot begin", hint=_SAME_VERSION)
-            for i, (name, sockets) in enumerate(zip(measurement.directions, self._accept(measurement), strict=True)):
-                self.endpoints.append(tcp_endpoint(measurement, sockets, i, name == "from", self.side))
+            if self._endpoints:
+                raise InputError("a measurement that runs cannot begin", hint=SAME_VERSION)
+            for i, (name, sockets) in enumerate(zip(measurement.directions, self._data(measurement), strict=True)):
+                self._endpoints.append(tcp_endpoint(measurement, sockets, i, name == "from", self._side))
         else:
-            for endpoint in self.endpoints:
+            for endpoint in self._endpoints:
                 endpoint.queue_pairs.begin()
-        return {"about": [endpoint.describe() for endpoint in self.endpoints]}
+        return messages.EndpointFacts(about=[endpoint.describe() for endpoint in self._endpoints])
 
-    def ready(self, request: dict[str, Any]) -> dict[str, Any]:
-        return {"ready": all(endpoint.native.ready() for endpoint in self.endpoints)}
+    def _ready(self, request: Request) -> messages.Readiness:
+        return messages.Readiness(reached=all(endpoint.native.ready() for endpoint in self._endpoints))
 
-    def check(self, request: dict[str, Any]) -> dict[str, Any]:
-        for endpoint in self.endpoints:
+    def _check(self, request: Request) -> messages.Acknowledgement:
+        for endpoint in self._endpoints:
             endpoint.native.check()
-        return {}
+        return messages.Acknowledgement()
 
-    def go(self, request: dict[str, Any]) -> dict[str, Any]:
-        for endpoint in self.endpoints:
+    def _go(self, request: Request) -> messages.Acknowledgement:
+        for endpoint in self._endpoints:
             endpoint.native.go()
-        return {}
+        return messages.Acknowledgement()
 
-    def counters(self, request: dict[str, Any]) -> dict[str, Any]:
-        return {"marks": [endpoint.counters() for endpoint in self.endpoints]}
+    def _marks(self, request: Request) -> messages.Marks:
+        return messages.Marks(marks=[endpoint.counters() for endpoint in self._endpoints])
 
-    def stop(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _stop(self, request: Request) -> messages.Acknowledgement:
         """Stop those that drive; with `all` the others as well."""
-        stop_endpoints(self.endpoints, everyone=bool(request.get("all")))
-        return {}
+        stop_endpoints(self._endpoints, everyone=request.all)
+        return messages.Acknowledgement()
 
-    def done(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _done(self, request: Request) -> messages.Readiness:
         self._open_measurement()
-        stopped = [endpoint for endpoint in self.endpoints if request.get("all") or endpoint.drives]
-        return {"done": all(endpoint.native.done() for endpoint in stopped), **self.counters(request)}
+        stopped = [endpoint for endpoint in self._endpoints if request.all or endpoint.drives]
+        return messages.Readiness(reached=all(endpoint.native.done() for endpoint in stopped))
 
-    def finish(self, request: dict[str, Any]) -> dict[str, Any]:
-        self.close()
-        return {}
+    def _finish(self, request: Request) -> messages.Acknowledgement:
+        self._close()
+        return messages.Acknowledgement()
 
-    def close(self) -> None:
-        """Free the endpoints of a measurement."""
-        for endpoint in self.endpoints:
+    def _close(self) -> None:
+        """Free what a measurement holds."""
+        for endpoint in self._endpoints:
             endpoint.close()
-        self.endpoints, self.measurement, self.token = [], None, ""
+        self._endpoints, self._measurement = [], None
+        with self._change:
+            for connection in self._connections.values():
+                connection.close()  # those that no endpoint holds
+            self._tokens, self._connections = [], {}
 
     def _open_measurement(self) -> NetworkMeasurement:
-        if self.measurement is None:
-            raise InputError("nothing is open", hint=_SAME_VERSION)
-        return self.measurement
+        if self._measurement is None:
+            raise InputError("nothing is open", hint=SAME_VERSION)
+        return self._measurement
 
-    def _accept(self, measurement: NetworkMeasurement) -> list[list[socket.socket]]:
-        """The client's data connections by direction and index; other clients meanwhile are told to wait."""
-        n, directions = measurement.connections, len(measurement.directions)
-        total = directions * n
-        connections: dict[int, socket.socket] = {}
-        end = time.monotonic() + DATA_S
-        try:
-            while len(connections) < total:
-                self.listener.settimeout(max(end - time.monotonic(), 0.001))
-                connection, address = self.listener.accept()
-                index = self._index(MessageStream(connection, f"client {address[0]}"), total, connections)
-                if index is None:
-                    connection.close()
-                else:
-                    connections[index] = connection
-        except TimeoutError:
-            for connection in connections.values():
-                connection.close()
-            raise CannotMeasure(
-                f"only {len(connections)} of {total} data connections came",
-                hint="they go to the same port: is there a firewall that limits their number?",
-            ) from None
-        finally:
-            self.listener.settimeout(None)
-        return [[connections[i * n + k] for k in range(n)] for i in range(directions)]
-
-    def _index(self, stream: MessageStream, total: int, connections: dict[int, socket.socket]) -> int | None:
-        try:
-            message = stream.receive(1.0)
-            index = message.get("index")
-            valid = isinstance(index, int) and 0 <= index < total and index not in connections
-            if message.get("data") == self.token and valid:
-                return int(str(index))
-            stream.send({"error": "this listener is serving another client", "hint": "try again when it is done"})
-        except LanewiseError:
-            return None
-        return None
-
-
-def _requested_measurement(request: dict[str, Any]) -> NetworkMeasurement:
-    values = request.get("cell")
-    names = {member.name for member in fields(NetworkMeasurement)}
-    if not isinstance(values, dict) or not {"transport", "kind", "bytes", "connections"} <= set(values) <= names:
-        raise InputError("the request names no measurement", hint=_SAME_VERSION)
-    for name in ("events", "zero_copy"):
-        if not isinstance(values.get(name, False), bool):
-            raise InputError(f"{name} is true or false", hint=_SAME_VERSION)
-    for name in ("transport", "kind", "direction", "operation"):
-        if not isinstance(values.get(name, ""), str):
-            raise InputError(f"{name} is a word", hint=_SAME_VERSION)
-    return NetworkMeasurement(**values)
+    def _data(self, measurement: NetworkMeasurement) -> list[list[socket.socket]]:
+        """The client's data connections by direction and index, once all have come."""
+        n, total = measurement.connections, len(self._tokens)
+        with self._change:
+            complete = self._change.wait_for(lambda: self._abandoned or len(self._connections) == total, DATA_S)
+            if not complete or self._abandoned:
+                raise CannotMeasure(
+                    f"only {len(self._connections)} of {total} data connections came",
+                    hint="they go to the same port: does a firewall limit their number, or ulimit -n?",
+                )
+            return [[self._connections[i + k] for k in range(n)] for i in range(0, total, n)]
 
 
 @contextmanager
-def listener_process(side: NetworkSideOptions) -> Iterator[tuple[str, int]]:
-    """The address of a listener in its own process, which ends with its only client."""
+def listener_process(side: NetworkSideOptions) -> Iterator[tuple[tuple[str, int], str]]:
+    """The address of a listener in its own process, and its secret; the process ends with its only client."""
+    secret = new_secret()
     with open_listener(f"{messages.LOOPBACK}:0") as listener:
         address = listener.getsockname()[:2]
         options = {member.name: getattr(side, member.name) for member in fields(NetworkSideOptions)}
-        argument = json.dumps([listener.fileno(), options])
-        process = subprocess.Popen(
-            [sys.executable, "-m", "lanewise.probes.network.listener", argument],
-            pass_fds=[listener.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            start_new_session=True,  # a Ctrl-C is for the client; this process ends with it
-        )  # fmt: skip
+        task = json.dumps([listener.fileno(), {**options, "secret_file": None}, secret])
+        try:
+            # -P: no module of the current folder runs. The secret goes through a pipe, where nobody else can read it.
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "lanewise.probes.network.listener"],
+                pass_fds=[listener.fileno()], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+                start_new_session=True,  # a Ctrl-C is for the client; this process ends with it
+            )  # fmt: skip
+        except OSError as error:
+            hint = "ulimit -n and ulimit -u limit open files and processes"
+            raise CannotMeasure(f"cannot start a second process: {error.strerror}", hint=hint) from None
     try:
-        yield address
+        assert process.stdin is not None
+        with suppress(BrokenPipeError), process.stdin:  # it has ended: nothing will answer at its address
+            process.stdin.write(task)
+        yield address, secret
     finally:
         try:
             process.wait(_EXIT_S)
@@ -279,10 +359,10 @@ def listener_process(side: NetworkSideOptions) -> Iterator[tuple[str, int]]:
 
 
 def main() -> None:
-    """Serve one client on the listening socket that was handed over."""
-    number, options = json.loads(sys.argv[1])
+    """Serve one client on the listening socket that was handed over; the task is the first line of stdin."""
+    number, options, secret = json.loads(sys.stdin.readline())
     with socket.socket(fileno=number) as listener:
-        serve(listener, NetworkSideOptions(**options), once=True, patience=_CLIENT_S)
+        serve(listener, NetworkSideOptions(**options), secret, once=True, patience=_CLIENT_S)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager
 
 from lanewise import _native
 from lanewise.errors import CannotMeasure
 from lanewise.options.measure_network import MeasureNetworkOptions
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import numa
+from lanewise.probes.network.handshake import read_secret
 from lanewise.probes.network.listener import listener_process
 from lanewise.probes.network.messages import NetworkMeasurement, parse_address
 from lanewise.probes.network.session import Counters, NetworkRun, connect_session
@@ -20,6 +21,7 @@ from lanewise.results.sample import Sample
 FLOWS = {"to": "host0->host1", "from": "host1->host0"}
 PERCENTILES = {"latency_p50": 0.5, "latency_p99": 0.99, "latency_p99.9": 0.999}
 FIRST_S = 5.0
+_FASTEST = 1e13  # B/s of one connection, beyond any network
 
 
 def _measurements(options: MeasureNetworkOptions) -> tuple[NetworkMeasurement, ...]:
@@ -46,8 +48,7 @@ class NetworkProbe:
         """
         measurements = _measurements(options)
         numa.check(options)
-        listener = listener_process(options) if options.address is None else nullcontext(parse_address(options.address))
-        with listener as address, connect_session(address, options) as session:
+        with _listener(options) as (address, secret), connect_session(address, options, secret) as session:
             for measurement in measurements:
                 run = NetworkRun(session, measurement)
                 try:
@@ -59,13 +60,27 @@ class NetworkProbe:
                     run.close()
 
 
+@contextmanager
+def _listener(options: MeasureNetworkOptions) -> Iterator[tuple[tuple[str, int], str]]:
+    """The address and the secret of the listener that the options name, or of one in a process of its own."""
+    if options.address is not None:
+        yield parse_address(options.address), read_secret(options)
+        return
+    with listener_process(options) as address_and_secret:
+        yield address_and_secret
+
+
 def _rates(before: Counters, after: Counters) -> list[float]:
-    """B/s of each connection between two readings; CannotMeasure where the clock or a count went backwards."""
+    """B/s of each connection between two readings; CannotMeasure where that cannot be."""
     seconds = after[0] - before[0]
     moved = [b - a for a, b in zip(before[1], after[1], strict=True)]
     if seconds <= 0 or min(moved) < 0:
         raise CannotMeasure("the other side's byte counters go backwards", hint="use the same version on both sides")
-    return [size / seconds for size in moved]
+    rates = [size / seconds for size in moved]
+    if max(rates) > _FASTEST:
+        cause = f"the other side claims to have counted {max(rates):.3g} B/s"
+        raise CannotMeasure(cause, hint="use the same version on both sides, and a listener you trust")
+    return rates
 
 
 class _NetworkSeries:

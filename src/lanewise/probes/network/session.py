@@ -2,66 +2,101 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
-from lanewise.errors import CannotMeasure
+from lanewise.errors import CannotMeasure, InputError
 from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import messages
-from lanewise.probes.network.endpoints import Endpoint, stop_endpoints, tcp_endpoint, verbs_endpoint
-from lanewise.probes.network.messages import MessageStream, NetworkMeasurement
+from lanewise.probes.network.endpoints import Endpoint, check_memory, stop_endpoints, tcp_endpoint, verbs_endpoint
+from lanewise.probes.network.handshake import SECRET_HINT, Handshake, new_nonce, same
+from lanewise.probes.network.messages import SAME_VERSION, ByteCounters, MessageStream, NetworkMeasurement, Request
 
 CONNECT_S, READY_S, DONE_S, CLOSE_S = 5.0, 20.0, 10.0, 2.0
 STEP_S = 0.1  # a Ctrl-C, and a listener that has left, are noticed this often
-_SAME_VERSION = "use the same version on both sides"
+_ATTEMPTS = 20  # at a listener that is crowded by strangers
 Counters = tuple[float, list[int]]  # seconds of the counting machine's clock, bytes of each connection
 
 
 @dataclass
 class NetworkSession:
-    """A listener that has answered: its address, the control connection to it, and the settings of this side."""
+    """A listener that knows the secret: its address, the control connection to it, and the settings of this side."""
 
     address: tuple[str, int]
     stream: MessageStream
     side: NetworkSideOptions
+    handshake: Handshake
 
 
 @contextmanager
-def connect_session(address: tuple[str, int], side: NetworkSideOptions) -> Iterator[NetworkSession]:
-    """A control connection to the listener at HOST, PORT; CannotMeasure where there is none or none of this kind."""
-    stream = MessageStream(_connect(address), f"{address[0]} port {address[1]}")
+def connect_session(address: tuple[str, int], side: NetworkSideOptions, secret: str) -> Iterator[NetworkSession]:
+    """A control connection to the listener at HOST, PORT, after each side has proven that it knows the `secret`.
+
+    CannotMeasure where nothing listens, something else does, it has another secret or serves another client.
+    """
+    stream, handshake = _greet_crowded(address, secret)
     try:
-        stream.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        try:
-            stream.send(messages.HELLO)
-            answer = stream.receive()
-        except messages.PeerLost:
-            raise CannotMeasure(
-                f"{stream.name} closed the connection at once: it is no lanewise",
-                hint="start `lanewise measure network --listen` there, or name its port",
-            ) from None
-        if "error" in answer and "lanewise" not in answer:
-            raise CannotMeasure(f"{stream.name} says: {str(answer['error'])[:300]}", hint=str(answer.get("hint", "")))
-        messages.check_hello(answer, stream.name)
-        yield NetworkSession(address, stream, side)
+        yield NetworkSession(address, stream, side, handshake)
     finally:
         stream.close()
 
 
-def _connect(address: tuple[str, int]) -> socket.socket:
+def _greet_crowded(address: tuple[str, int], secret: str) -> tuple[MessageStream, Handshake]:
+    """Greet a listener; again at once where strangers crowd it. The first failure is the one that counts."""
+    failure: CannotMeasure | None = None
+    for attempt in range(_ATTEMPTS):
+        stream = MessageStream(_connect(address), f"{address[0]} port {address[1]}")
+        try:
+            return stream, _greet(stream, secret)
+        except (messages.PeerCrowded, messages.PeerReset) as error:
+            failure = failure or error
+            stream.close()
+        except BaseException as error:
+            stream.close()
+            if failure is not None and isinstance(error, CannotMeasure):
+                break
+            raise
+        time.sleep(0.005 * attempt)
+    assert failure is not None
+    raise failure
+
+
+def _greet(stream: MessageStream, secret: str) -> Handshake:
+    stream.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    nonce = new_nonce()
+    try:
+        stream.send(messages.Hello(nonce=nonce))
+        line = stream.line(messages.ANSWER_S, messages.LONGEST_GREETING)
+    except messages.PeerReset:
+        raise
+    except messages.PeerLost:
+        cause = f"{stream.name} closed the connection at once: it is no lanewise"
+        raise CannotMeasure(cause, hint=messages.LISTEN_HINT) from None
+    hello = messages.parse_hello(line, stream.name)
+    if not secret:
+        raise InputError(f"{stream.name} asks for its secret", hint=f"{SECRET_HINT}; a listener shows it at its start")
+    handshake = Handshake(secret, nonce, hello.nonce)
+    stream.send(messages.Proof(proof=handshake.client_proof))
+    if not same(stream.receive(messages.Proof, longest=messages.LONGEST_GREETING).proof, handshake.listener_proof):
+        raise CannotMeasure(f"{stream.name} does not know the secret: do not trust it", hint=SECRET_HINT)
+    return handshake
+
+
+def _connect(address: tuple[str, int], patience: float = CONNECT_S) -> socket.socket:
     host, port = address
     try:
-        return socket.create_connection(address, timeout=CONNECT_S)
+        return socket.create_connection(address, timeout=patience)
     except (socket.gaierror, UnicodeError):
         raise CannotMeasure(f"there is no host {host}", hint="check the name, or give its address") from None
     except TimeoutError:
         hint = "check the address, and that no firewall drops it"
-        raise CannotMeasure(f"{host} port {port} does not answer in {CONNECT_S:g} s", hint=hint) from None
+        raise CannotMeasure(f"{host} port {port} does not answer in {patience:g} s", hint=hint) from None
     except ConnectionRefusedError:
         raise CannotMeasure(
             f"nothing listens at {host} port {port}",
@@ -69,6 +104,8 @@ def _connect(address: tuple[str, int]) -> socket.socket:
         ) from None
     except OSError as error:
         hint = "check the address and the route: ip route get"
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            hint = "ulimit -n raises the number of open files"
         raise CannotMeasure(f"{host} port {port} cannot be reached: {error.strerror}", hint=hint) from None
 
 
@@ -84,17 +121,17 @@ class NetworkRun:
 
     def start(self) -> None:
         """Connect, send the pattern, compare it on both sides, then start the data on both."""
-        request = {"do": "open", "cell": asdict(self.measurement)}
+        check_memory(self.measurement)
         if self.measurement.transport == "tcp":
-            self._connect_sockets(str(self._request(request).get("token", "")))
+            self._connect_sockets()
         else:
-            self._connect_queue_pairs(request)
+            self._connect_queue_pairs()
         self._wait_until(READY_S, "the first data", lambda: self._both("ready"))
         for endpoint in self.endpoints:
             with native_errors():
                 endpoint.native.check()
-        self._request({"do": "check"})
-        self._request({"do": "go"})
+        self._request(Request(do="check"), messages.Acknowledgement)
+        self._request(Request(do="go"), messages.Acknowledgement)
         for endpoint in self.endpoints:
             endpoint.native.go()
 
@@ -102,7 +139,7 @@ class NetworkRun:
         """Per direction, the bytes of each connection on the side that counts them, and the time on its clock."""
         with native_errors():
             local = [endpoint.counters() for endpoint in self.endpoints]
-        return self._counters(local, self._request({"do": "mark"}))
+        return self._counters(local, self._request(Request(do="mark"), messages.Marks))
 
     def wait(self, seconds: float) -> None:
         """Let a window pass; CannotMeasure if the other side leaves meanwhile, or this side's data stops."""
@@ -120,16 +157,17 @@ class NetworkRun:
 
         Of verbs only the side that counts knows the bytes; the two are the same then.
         """
-        self._request({"do": "stop"})
+        self._request(Request(do="stop"), messages.Acknowledgement)
         stop_endpoints(self.endpoints, everyone=False)
-        self._wait_until(DONE_S, "the end of what is under way", lambda: self._both("done", all=False))
+        self._wait_until(DONE_S, "the end of what is under way", lambda: self._both("done"))
         if self.measurement.transport == "verbs":
-            self._request({"do": "stop", "all": True})
+            self._request(Request(do="stop", all=True), messages.Acknowledgement)
             stop_endpoints(self.endpoints, everyone=True)
-        self._wait_until(DONE_S, "the end of the other side", lambda: self._both("done", all=True))
+        self._wait_until(DONE_S, "the end of the other side", lambda: self._both("done", everyone=True))
         if self.measurement.transport == "tcp" and self.measurement.kind == "latency":
             return [], []
-        local, answer = [endpoint.counters() for endpoint in self.endpoints], self._request({"do": "mark"})
+        local = [endpoint.counters() for endpoint in self.endpoints]
+        answer = self._request(Request(do="mark"), messages.Marks)
         return self._counters(local, answer, sent=True), self._counters(local, answer)
 
     def close(self) -> None:
@@ -138,19 +176,25 @@ class NetworkRun:
             endpoint.close()
         self.endpoints = []
         try:
-            self._request({"do": "close"}, CLOSE_S)
+            self._request(Request(do="close"), messages.Acknowledgement, CLOSE_S)
         except CannotMeasure:
             return
 
-    def _connect_sockets(self, token: str) -> None:
+    def _connect_sockets(self) -> None:
+        nonce = self._request(Request(do="open", cell=self.measurement), messages.DataEnds).nonce
+        if nonce is None:
+            raise CannotMeasure(f"{self.session.stream.name} takes no data connections", hint=SAME_VERSION)
         sockets: list[socket.socket] = []
         n, directions = self.measurement.connections, self.measurement.directions
+        end = time.monotonic() + READY_S
         try:
             for index in range(n * len(directions)):
-                connection = _connect(self.session.address)
+                connection = _connect(self.session.address, max(0.001, min(CONNECT_S, end - time.monotonic())))
                 sockets.append(connection)
-                MessageStream(connection, self.session.stream.name).send({"data": token, "index": index})
-            answer = self._request({"do": "begin"})
+                token = self.session.handshake.data_token(nonce, index)
+                stream = MessageStream(connection, self.session.stream.name)
+                stream.send(messages.DataHello(data=token, index=index))
+            answer = self._request(Request(do="begin"), messages.EndpointFacts)
         except BaseException:
             for connection in sockets:
                 connection.close()
@@ -160,32 +204,32 @@ class NetworkRun:
             self.endpoints.append(tcp_endpoint(self.measurement, part, i, name == "to", self.session.side))
         self._add_facts(answer)
 
-    def _connect_queue_pairs(self, request: dict[str, Any]) -> None:
+    def _connect_queue_pairs(self) -> None:
         for i, name in enumerate(self.measurement.directions):
             self.endpoints.append(verbs_endpoint(self.measurement, i, name == "to", self.session.side))
-        answer = self._request({**request, "ends": [endpoint.queue_pairs.address() for endpoint in self.endpoints]})
-        addresses = answer.get("ends")
-        if not isinstance(addresses, list) or len(addresses) != len(self.endpoints):
-            raise CannotMeasure(f"{self.session.stream.name} gives no queue pairs", hint=_SAME_VERSION)
-        for endpoint, address in zip(self.endpoints, addresses, strict=True):
+        addresses = [endpoint.queue_pairs.address() for endpoint in self.endpoints]
+        request = Request(do="open", cell=self.measurement, ends=addresses)
+        answer = self._request(request, messages.DataEnds)
+        if len(answer.ends) != len(self.endpoints):
+            raise CannotMeasure(f"{self.session.stream.name} gives no queue pairs", hint=SAME_VERSION)
+        for endpoint, address in zip(self.endpoints, answer.ends, strict=True):
             endpoint.connect(address)
-        self._add_facts(self._request({"do": "begin"}))
+        self._add_facts(self._request(Request(do="begin"), messages.EndpointFacts))
         for endpoint in self.endpoints:
             endpoint.queue_pairs.begin()
 
-    def _add_facts(self, answer: dict[str, Any]) -> None:
-        about = answer.get("about")
-        remote = about if isinstance(about, list) and about else [{}] * len(self.endpoints)
+    def _add_facts(self, answer: messages.EndpointFacts) -> None:
+        remote = answer.about or [{}] * len(self.endpoints)
         for endpoint, facts in zip(self.endpoints, remote, strict=False):
-            other_side = {f"{key} there": str(value)[:100] for key, value in dict(facts).items()}
+            other_side = {f"{key} there": value for key, value in facts.items()}
             self.facts.append({**endpoint.describe(), **other_side})
 
-    def _both(self, stage: str, **more: Any) -> bool:
-        """Whether both sides have reached `stage`: ready or done."""
-        endpoints = [endpoint for endpoint in self.endpoints if stage != "done" or more["all"] or endpoint.drives]
+    def _both(self, stage: Literal["ready", "done"], everyone: bool = False) -> bool:
+        """Whether both sides have reached `stage`; done is asked of those that drive, or of `everyone`."""
+        endpoints = [endpoint for endpoint in self.endpoints if stage == "ready" or everyone or endpoint.drives]
         with native_errors():
             local = all(end.native.ready() if stage == "ready" else end.native.done() for end in endpoints)
-        return bool(self._request({"do": stage, **more}).get(stage)) and local
+        return self._request(Request(do=stage, all=everyone), messages.Readiness).reached and local
 
     def _wait_until(self, patience: float, event: str, reached: Callable[[], bool]) -> None:
         end, pause = time.monotonic() + patience, 0.001
@@ -198,17 +242,13 @@ class NetworkRun:
             time.sleep(pause)
             pause = min(2 * pause, 0.05)
 
-    def _counters(self, local: list[dict[str, Any]], answer: dict[str, Any], sent: bool = False) -> list[Counters]:
-        remote = answer.get("marks")
-        if not isinstance(remote, list) or len(remote) != len(local):
-            raise CannotMeasure(f"{self.session.stream.name} sends no byte counters", hint=_SAME_VERSION)
+    def _counters(self, local: list[ByteCounters], answer: messages.Marks, sent: bool = False) -> list[Counters]:
+        remote, connections = answer.marks, self.measurement.connections
+        if len(remote) != len(local) or any(len(counters.bytes) != connections for counters in remote):
+            raise CannotMeasure(f"{self.session.stream.name} sends too few byte counters", hint=SAME_VERSION)
         counters: list[Counters] = []
         for endpoint, mine, theirs in zip(self.endpoints, local, remote, strict=True):
             at_source = self.measurement.counted_at_sender or (sent and self.measurement.transport == "tcp")
             values = mine if endpoint.sends == at_source else theirs
-            try:
-                counters.append((float(values["seconds"]), [int(count) for count in values["bytes"]]))
-            except (KeyError, TypeError, ValueError):
-                cause = f"{self.session.stream.name} sends unreadable byte counters"
-                raise CannotMeasure(cause, hint=_SAME_VERSION) from None
+            counters.append((values.seconds, values.bytes))
         return counters
