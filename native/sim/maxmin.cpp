@@ -31,18 +31,18 @@ std::int32_t size_of(const std::vector<T>& list) {
 
 MaxMin::MaxMin(const Network& network) : network_(network) {
   for (const double capacity : network.capacities()) resources_.push_back({.left = capacity, .capacity = capacity});
-  find_idle();
+  find_dominated();
   for (const FlowClass& flow : network.classes()) {
     const std::int32_t first = size_of(loads_);
     double most = kInfinity;
     for (const Use& use : flow.uses) {
       Resource& resource = resources_[at(use.resource)];
       most = std::min(most, resource.capacity / use.coefficient);
-      if (!idle_[at(use.resource)].empty()) continue;
+      if (!dominated_[at(use.resource)].empty()) continue;
       ++resource.users;
-      loads_.push_back({use.resource, 0, use.coefficient});
+      loads_.push_back({.resource = use.resource, .user = 0, .coefficient = use.coefficient});
     }
-    classes_.push_back({flow.weight, flow.cap, most, first, size_of(loads_)});
+    classes_.push_back({.weight = flow.weight, .cap = flow.cap, .most = most, .first = first, .last = size_of(loads_)});
   }
   users_.resize(loads_.size());
   levels_.resize(resources_.size());
@@ -55,11 +55,13 @@ MaxMin::MaxMin(const Network& network) : network_(network) {
 
 // Finds the resources that need no solving: all who use one also use another that every byte of theirs fills at least
 // as much. Links in a row are the common case. Of two alike the one of lower index stays.
-void MaxMin::find_idle() {
+void MaxMin::find_dominated() {
   const auto& flows = network_.classes();
   std::vector<std::vector<Taker>> takers(resources_.size());
   for (std::size_t k = 0; k < flows.size(); ++k) {
-    for (const Use& use : flows[k].uses) takers[at(use.resource)].push_back({static_cast<std::int32_t>(k), use.coefficient});
+    for (const Use& use : flows[k].uses) {
+      takers[at(use.resource)].push_back({.flow_class = static_cast<std::int32_t>(k), .coefficient = use.coefficient});
+    }
   }
   const auto share = [&](const Taker& taker, std::int32_t r) {
     for (const Use& use : flows[at(taker.flow_class)].uses) {
@@ -77,12 +79,13 @@ void MaxMin::find_idle() {
     }
     return !alike || other < r;
   };
-  idle_.resize(resources_.size());
+  dominated_.resize(resources_.size());
   for (std::int32_t r = 0; r < size_of(resources_); ++r) {
     if (takers[at(r)].empty()) continue;
     const auto& others = flows[at(takers[at(r)].front().flow_class)].uses;
-    const bool idle = std::any_of(others.begin(), others.end(), [&](const Use& use) { return covers(use.resource, r); });
-    if (idle) idle_[at(r)] = takers[at(r)];
+    const bool dominated =
+        std::any_of(others.begin(), others.end(), [&](const Use& use) { return covers(use.resource, r); });
+    if (dominated) dominated_[at(r)] = takers[at(r)];
   }
 }
 
@@ -99,14 +102,14 @@ std::span<const std::int32_t> MaxMin::solve() {
   for (const auto k : free_) classes_[at(k)].free = false;
   free_.clear();
   reached_.clear();
-  if (!take_changes()) return free_;
+  if (!find_free()) return free_;
   int round = 0;
   do {
     rising_ = 0;
     bounds_.clear();
     least_bound_ = kInfinity;
     ordered_ = false;
-    for (; rising_ < free_.size(); ++rising_) lift(free_[rising_]);  // this frees more
+    for (; rising_ < free_.size(); ++rising_) restart(free_[rising_]);  // this frees more
     open();
     fill();
   } while (widen(round++));
@@ -119,14 +122,14 @@ void MaxMin::enter(std::int32_t k) {
   for (auto i = flow.first; i < flow.last; ++i) {
     Resource& resource = resources_[at(loads_[at(i)].resource)];
     loads_[at(i)].user = resource.first + resource.users++;
-    users_[at(loads_[at(i)].user)] = {k, i};
+    users_[at(loads_[at(i)].user)] = {.flow_class = k, .load = i};
   }
 }
 
 // The class has no flow any more.
 void MaxMin::leave(std::int32_t k) {
   Class& flow = classes_[at(k)];
-  if (flow.held >= 0) --resources_[at(flow.held)].held;
+  if (flow.holder >= 0) --resources_[at(flow.holder)].holding;
   for (auto i = flow.first; i < flow.last; ++i) {
     const Load& load = loads_[at(i)];
     Resource& resource = resources_[at(load.resource)];
@@ -136,12 +139,12 @@ void MaxMin::leave(std::int32_t k) {
     users_[at(load.user)] = last;
     loads_[at(last.load)].user = load.user;
   }
-  flow.held = kOwnCap;
+  flow.holder = kOwnCap;
   flow.solved = flow.rate = flow.level = 0.0;
 }
 
 // Finds who has to be solved for the changed counts; false if none did change.
-bool MaxMin::take_changes() {
+bool MaxMin::find_free() {
   std::size_t kept = 0;
   for (const auto k : changed_) {
     Class& flow = classes_[at(k)];
@@ -183,20 +186,20 @@ void MaxMin::reach(std::int32_t r) {
   resource.demand = resource.pressure = 0.0;
   resource.rising = 0;
   reached_.push_back(r);
-  if (resource.held == 0) return;
+  if (resource.holding == 0) return;
   for (auto i = resource.first; i < resource.first + resource.users; ++i) {
     const auto k = users_[at(i)].flow_class;
-    if (classes_[at(k)].held == r) release(k);
+    if (classes_[at(k)].holder == r) release(k);
   }
 }
 
 // Takes a free class out of the present rates, so that it rises from zero.
-void MaxMin::lift(std::int32_t k) {
+void MaxMin::restart(std::int32_t k) {
   Class& flow = classes_[at(k)];
-  if (flow.held >= 0) --resources_[at(flow.held)].held;
-  flow.held = kOwnCap;
+  if (flow.holder >= 0) --resources_[at(flow.holder)].holding;
+  flow.holder = kOwnCap;
   flow.rising = true;
-  bounds_.append({flow.bound_level, k});
+  bounds_.append({.level = flow.bound_level, .index = k});
   least_bound_ = std::min(least_bound_, flow.bound_level);
   const double had = flow.solved * flow.rate, pull = flow.count * flow.weight, most = flow.count * flow.bound;
   for (auto i = flow.first; i < flow.last; ++i) {
@@ -224,7 +227,7 @@ void MaxMin::open() {
     }
     if (resource.pressure <= resource.left * kTie) continue;
     levels_[at(r)].resum = kResum * resource.demand;
-    fills_.append({level_of(r), r});
+    fills_.append({.level = level_of(r), .index = r});
   }
   fills_.restore();
 }
@@ -272,7 +275,7 @@ void MaxMin::freeze(Class& flow, double rate, double level, std::int32_t holder)
   flow.solved = flow.count;
   flow.rate = rate;
   flow.level = level;
-  flow.held = holder;
+  flow.holder = holder;
   const double has = flow.count * rate, pull = flow.count * flow.weight;
   for (auto i = flow.first; i < flow.last; ++i) {
     const Load& load = loads_[at(i)];
@@ -286,12 +289,12 @@ void MaxMin::freeze(Class& flow, double rate, double level, std::int32_t holder)
 void MaxMin::freeze_users(std::int32_t r, double level) {
   Resource& resource = resources_[at(r)];
   resource.bounds = true;
-  levels_[at(r)].held = level;
+  levels_[at(r)].held_level = level;
   for (auto i = resource.first; i < resource.first + resource.users; ++i) {
     Class& flow = classes_[at(users_[at(i)].flow_class)];
     if (!flow.rising) continue;
     freeze(flow, flow.weight * level, level, r);
-    ++resource.held;
+    ++resource.holding;
   }
 }
 
@@ -306,7 +309,7 @@ double MaxMin::lowest_level() {
     }
     const double level = level_of(top.index);
     if (level <= top.level) return level;
-    fills_.replace_top({level, top.index});
+    fills_.replace_top({.level = level, .index = top.index});
   }
   return kInfinity;
 }
@@ -333,7 +336,7 @@ bool MaxMin::widen(int round) {
     if (!resource.bounds || !resource.shared) continue;
     for (auto i = resource.first; i < resource.first + resource.users; ++i) {
       const auto k = users_[at(i)].flow_class;
-      if (round >= kPatience || classes_[at(k)].level > levels_[at(r)].held * kTie) release(k);
+      if (round >= kPatience || classes_[at(k)].level > levels_[at(r)].held_level * kTie) release(k);
     }
   }
   if (free_.size() == before) return false;
@@ -371,7 +374,7 @@ void MaxMin::look_at(std::int32_t r) {
   for (auto i = resource.first; i < resource.first + resource.users; ++i) {
     known.top = std::max(known.top, classes_[at(users_[at(i)].flow_class)].level);
   }
-  for (const Taker& taker : idle_[at(r)]) {
+  for (const Taker& taker : dominated_[at(r)]) {
     const Class& flow = classes_[at(taker.flow_class)];
     known.spare -= flow.count * flow.rate * taker.coefficient / resource.capacity;
     known.top = std::max(known.top, flow.level);

@@ -16,6 +16,12 @@ inline constexpr std::int32_t kOwnCap = -1;  // a limit: the class runs at its c
 inline constexpr std::int32_t kIdle = -2;    // a limit in Shares: the class has no flow
 
 // Set the number of flows of classes, solve, read rates and limits; then change some numbers and solve again.
+// One solve:
+// 1. release: the changed classes are free, and so are the classes that the resources they use hold (find_free).
+// 2. restart: every free class begins anew at rate zero; the other classes keep their rates.
+// 3. fill: one common level (rate / weight) rises for all free classes. A class freezes where it meets its own bound,
+//    or where a resource that it uses is full: that resource then holds it.
+// 4. widen: a class that is not free, but above the level of a resource filled in 3, is free too: again from 2.
 class MaxMin {
  public:
   // The network must outlive it.
@@ -33,7 +39,7 @@ class MaxMin {
   std::int32_t limit(std::size_t flow_class);
 
  private:
-  struct Class {
+  struct Class {  // a flow class: what it uses, and how it was last solved
     double weight;
     double cap;
     double most;         // what all its flows together get where nobody else is
@@ -45,21 +51,21 @@ class MaxMin {
     double solved = 0.0;  // the count for which `rate` holds
     double rate = 0.0;
     double level = 0.0;           // rate / weight
-    std::int32_t held = kOwnCap;  // by this resource, or by its own bound
+    std::int32_t holder = kOwnCap;  // the resource that holds it; kOwnCap: its own bound does
     bool listed = false;          // in changed_
     bool free = false;            // in free_: being solved
     bool rising = false;          // and not yet frozen
   };
-  struct Load {
+  struct Load {  // of one resource by one class
     std::int32_t resource;
     std::int32_t user;  // its place in users_ while the class has flows
     double coefficient;
   };
-  struct Taker {
+  struct Taker {  // of a dominated resource: a class, with flows or without
     std::int32_t flow_class;
     double coefficient;
   };
-  struct User {
+  struct User {  // of a resource: a class that has flows, and which of its loads this is
     std::int32_t flow_class;
     std::int32_t load;
   };
@@ -71,15 +77,15 @@ class MaxMin {
     std::int64_t reached = 0;  // the last solve that freed users of it
     std::int32_t first = 0;    // its users: users_[first .. first + users), those that have flows
     std::int32_t users = 0;
-    std::int32_t held = 0;     // how many of them it holds
+    std::int32_t holding = 0;  // how many of them it holds
     std::int32_t rising = 0;   // how many of them rise
     std::int32_t changes = 0;  // of `left` since it was last summed
     bool shared = false;       // free users with others
     bool bounds = false;       // holds free users
   };
-  struct Level {
+  struct Level {  // of a resource: levels that are read less often than what a solve walks over
     double resum = 0.0;      // the demand of a resource is summed anew below this
-    double held = 0.0;       // of those it holds
+    double held_level = 0.0;  // of those it holds
     double top = 0.0;        // of all users
     double spare = 0.0;      // the share of the capacity that is left
     std::int64_t found = 0;  // the solve for which these two hold
@@ -92,13 +98,13 @@ class MaxMin {
     }
   };
 
-  void find_idle();
-  bool take_changes();
+  void find_dominated();
+  bool find_free();
   void enter(std::int32_t flow_class);
   void leave(std::int32_t flow_class);
   void release(std::int32_t flow_class);
   void reach(std::int32_t resource);
-  void lift(std::int32_t flow_class);
+  void restart(std::int32_t flow_class);
   void open();
   void fill();
   void freeze(Class& flow, double rate, double level, std::int32_t holder);
@@ -112,7 +118,7 @@ class MaxMin {
   void look_at(std::int32_t resource);
 
   const Network& network_;
-  std::vector<std::vector<Taker>> idle_;  // of each resource that another one always binds before: who uses it
+  std::vector<std::vector<Taker>> dominated_;  // of each resource that another one always binds before: who uses it
   std::vector<Class> classes_;
   std::vector<Load> loads_;
   std::vector<Resource> resources_;

@@ -164,3 +164,14 @@ links:
         lanewise.serve(read_system(text, "b.yaml"), "resnet50")
     with pytest.raises(UnknownName, match="division"):
         lanewise.serve(lanewise.load_system("dgx-a100"), "resnet50", division="zzz")
+
+
+def test_a_payload_that_a_cpu_splits_is_what_the_rate_rests_on() -> None:
+    flow = lanewise.predict("rack-16gpu", "gpu0->gpu4").flows[0]
+    assert flow.limit.startswith("link ")
+    assert flow.basis == "calibrated"
+    assert flow.rate / 1e9 == pytest.approx(30.97 * 64 / 88, rel=1e-3)
+    specification, payload = flow.rests_on
+    assert specification == "PCIe base specification"
+    assert payload.startswith("64 B packets from cpu0 on: ")
+    assert "peer.payload = 64 B" in payload

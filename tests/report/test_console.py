@@ -61,7 +61,7 @@ def test_dropped_columns_are_named(run: Run) -> None:
 
 
 def test_routes_show_class_nodes_and_what_forbids_them() -> None:
-    hops = (Hop(Link("sw0", "gpu0", LinkKind.PCIE), False), Hop(Link("sw0", "gpu1", LinkKind.PCIE), True))
+    hops = (Hop(Link("sw0", "gpu0", LinkKind.PCIE), down=False), Hop(Link("sw0", "gpu1", LinkKind.PCIE), down=True))
     good = Route("gpu0", "gpu1", Via.PCIE, "PIX", hops)
     bad = Route("gpu0", "gpu9", Via.PCIE, "SYS", (), allowed=False, reason="not peers")
     assert render_routes([good, bad]) == snapshot("""\

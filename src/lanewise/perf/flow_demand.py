@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
 from lanewise.perf.resources import Resource, cite, duplex_engine, figure_demand, weakest
-from lanewise.perf.route_demand import route_demand, summed
+from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import FlowClass
-from lanewise.routes.endpoints import endpoint
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Route, Via
 from lanewise.topology.model import Kind, LinkKind, System, Volume
@@ -41,7 +40,8 @@ class Staging:
 class FlowDemand:
     """A flow with its routes, the portion of its bytes that takes each, and what a byte takes of each resource.
 
-    `per_byte` is in bytes on the wire of a link direction, bytes of an engine or memory, seconds of a read window.
+    `per_byte` is in bytes on the wire of a link direction, bytes of an engine or memory, seconds of a read window:
+    times the rate it is what the flow loads the resource with, in the unit of its capacity (B/s; B of a window).
     """
 
     flow: Flow
@@ -66,7 +66,7 @@ class FlowDemand:
 def flow_demands(system: System, flows: Sequence[Flow]) -> list[FlowDemand]:
     """Every flow's demand, with what a GPU's engines do when both directions of its host copies run."""
     demands = [flow_demand(system, flow) for flow in flows]
-    running = {(resource.kind, resource.location) for demand in demands for resource in demand.per_byte}
+    running = {(resource.kind, resource.place) for demand in demands for resource in demand.per_byte}
     return [
         replace(demand, per_byte={**demand.per_byte, **dict(_duplex(system, demand, running))}) for demand in demands
     ]
@@ -77,18 +77,17 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
     reads, writes = system.volumes.get(flow.src), system.volumes.get(flow.dst)
     sources = [(drive, read_portion(reads)) for drive in reads.drives] if reads else [(flow.src, 1.0)]
     targets = [(drive, write_portion(writes)) for drive in writes.drives] if writes else [(flow.dst, 1.0)]
-    routes, portions = [], []
-    for source, read in sources:
-        for target, written in targets:
-            src, dst = endpoint(system, source, target), endpoint(system, target, source)
-            routes.append(find_route(system, src, dst, flow.p2p))
-            portions.append(read * written)
-    demands = summed(
-        (resource, amount * portion)
-        for route, portion in zip(routes, portions, strict=True)
-        for part in route.stages or (route,)
-        for resource, amount in route_demand(system, part, flow.read and not route.stages).items()
-    )
+    routes = [find_route(system, source, target, flow.p2p) for source, _ in sources for target, _ in targets]
+    portions = [read * written for _, read in sources for _, written in targets]
+    takes: list[tuple[Resource, float]] = []
+    staged: dict[int, list[tuple[Resource, float]]] = defaultdict(list)  # by the number of the stage
+    for route, portion in zip(routes, portions, strict=True):
+        for number, (copy, read) in enumerate(_copies(flow, route)):
+            demand = [(resource, amount * portion) for resource, amount in route_demand(system, copy, read).items()]
+            takes += demand
+            if route.stages:
+                staged[number] += demand
+    demands = summed(takes)
     controllers = summed(
         demand
         for volume, key in ((reads, "read.rate"), (writes, "write.rate"))
@@ -96,8 +95,30 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
         for demand in figure_demand(system, volume.controller, key, "RAID controller")
     )
     demands |= {resource: amount for resource, amount in controllers.items() if resource not in demands}
-    staging = _staging(system, flow, routes, portions)
-    return FlowDemand(flow, tuple(routes), tuple(portions), demands, staging, _doubt(system, routes, demands))
+    return FlowDemand(
+        flow=flow, routes=tuple(routes), portions=tuple(portions), per_byte=demands,
+        staging=_staging(system, flow, routes, list(staged.values())), doubt=_doubt(system, routes, demands),
+    )  # fmt: skip
+
+
+def limit_source(system: System, demand: FlowDemand, limit: Resource) -> tuple[str, list[str]]:
+    """Basis and sources of a resource as the limit of a flow: of its capacity, and of a link of the payload too."""
+    return _source(system, limit, (copy for route in demand.routes for copy in _copies(demand.flow, route)))
+
+
+def _copies(flow: Flow, route: Route) -> list[tuple[Route, bool]]:
+    """The copies that a route is made of, each with whether its destination fetches where both ends are GPUs."""
+    return [(stage, False) for stage in route.stages] or [(route, flow.read)]
+
+
+def _source(
+    system: System, resource: Resource, copies: Iterable[tuple[Route, bool]]
+) -> tuple[str, list[str]]:
+    link = resource.link
+    found = [payload_source(system, copy, read, link) for copy, read in copies] if link is not None else []
+    payloads = dict.fromkeys(source for source in found if source is not None)
+    bases, texts = [basis for basis, _ in payloads], [text for _, text in payloads]
+    return weakest([resource.basis, *bases]), [resource.rests_on, *texts]
 
 
 def read_portion(volume: Volume) -> float:
@@ -117,6 +138,7 @@ def flow_classes(demands: Sequence[FlowDemand]) -> tuple[list[Resource], list[Fl
     A staged copy takes its stages in turn if the opposite copy runs too, else as a lone copy. Unreachable for a flow
     that nothing limits.
     """
+    # Flows over the same link or device have an equal key: kind and place make a resource, whatever made it.
     resources = list(dict.fromkeys(resource for demand in demands for resource in demand.per_byte))
     index = {resource: number for number, resource in enumerate(resources)}
     staged = {(demand.flow.src, demand.flow.dst) for demand in demands if demand.staging is not None}
@@ -127,33 +149,32 @@ def flow_classes(demands: Sequence[FlowDemand]) -> tuple[list[Resource], list[Fl
         if not demand.per_byte and math.isinf(cap):
             raise _unlimited(flow)
         amounts = tuple((index[resource], amount) for resource, amount in demand.per_byte.items())
-        classes.append(FlowClass(amounts, flow.weight, cap))
+        classes.append(FlowClass(amounts, weight=flow.weight, cap=cap))  # a class for each flow: count is 1
     return resources, classes
 
 
-def _staging(system: System, flow: Flow, routes: Sequence[Route], portions: Sequence[float]) -> Staging | None:
+def _staging(
+    system: System, flow: Flow, routes: Sequence[Route], stages: Sequence[Sequence[tuple[Resource, float]]]
+) -> Staging | None:
     """The stages' times, all drives of a volume together; None where nothing is staged.
 
     A lone copy is pipelined in chunks, 1/x = max(1/B1, 1/B2) + 1/S with S the gaps between chunks (staging.rate);
     without a figure for S its stages are taken in turn. Two opposite copies between the same GPUs run in lockstep, so
     each takes its stages in turn: 1/x = 1/B1 + 1/B2.
     """
-    stages: dict[int, list[tuple[Resource, float]]] = defaultdict(list)
-    for route, portion in zip(routes, portions, strict=True):
-        for index, stage in enumerate(route.stages):
-            stages[index] += [(resource, amount * portion) for resource, amount in route_demand(system, stage).items()]
     if not stages:
         return None
-    if not all(stages.values()):
+    if not all(stages):
         raise _unlimited(flow)
     times = []
     rests = []
     bases = []
-    for number, demands in enumerate(stages.values(), 1):
+    for number, demands in enumerate(stages):
         slowest, amount = max(summed(demands).items(), key=lambda item: item[1] / item[0].capacity)
         times.append(amount / slowest.capacity)
-        bases.append(slowest.basis)
-        rests.append(f"stage {number}: {slowest.name}, {slowest.rests_on}")
+        basis, sources = _source(system, slowest, ((r.stages[number], False) for r in routes if r.stages[number:]))
+        bases.append(basis)
+        rests.append(f"stage {number + 1}: {slowest.name}, {'; '.join(sources)}")
     lone = sum(times)
     part = system.part(routes[0].src)
     gaps = part.figure("staging.rate") if part is not None and part.kind == "gpu" else None
@@ -176,8 +197,8 @@ def _duplex(
     """The rate of each direction of a GPU's host copies while the other one runs, if it was measured."""
     opposite = {"h2d": "d2h", "d2h": "h2d"}
     for resource, amount in demand.per_byte.items():
-        if (opposite.get(resource.kind), resource.location) in running:
-            engine = duplex_engine(system, resource.location[0], resource.kind)
+        if (opposite.get(resource.kind), resource.place) in running:
+            engine = duplex_engine(system, resource.place[0], resource.kind)
             if engine is not None:
                 yield engine, amount
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from lanewise.perf.resources import cite, weakest
 from lanewise.perf.route_demand import one_way
-from lanewise.routes.endpoints import endpoint
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Route, Via
 from lanewise.topology.model import Kind, System
@@ -32,8 +31,8 @@ class Latency:
 
 def latency(system: System, src: str, dst: str, p2p: bool = True) -> Latency:
     """The latency of a small copy; the API figure is None where the catalogue has none for that GPU."""
-    a, b = endpoint(system, src, dst), endpoint(system, dst, src)
-    path = find_route(system, a, b, p2p)
+    path = find_route(system, src, dst, p2p)
+    a, b = path.src, path.dst
     wire = one_way(system, path.hops)
     gpu = next((name for name in (a, b) if system.device(name).kind is Kind.GPU), None)
     key = {Via.STAGED: "latency.api_staged", Via.NVLINK: "latency.api_nvlink"}.get(path.via, "latency.api_p2p")

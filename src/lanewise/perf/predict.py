@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import FlowDemand, flow_classes, flow_demands
+from lanewise.perf.flow_demand import FlowDemand, flow_classes, flow_demands, limit_source
 from lanewise.perf.resources import Resource
 from lanewise.perf.sharing import share
 from lanewise.routes.model import Route
@@ -63,14 +63,17 @@ def predict(system: System, flows: Sequence[Flow]) -> Prediction:
     demands = flow_demands(system, flows)  # of each flow: its routes, and what a byte takes of each resource
     resources, classes = flow_classes(demands)  # the same as the solver takes it
     capacities = [resource.capacity for resource in resources]
-    shares = share(capacities, classes)
-    possible = [shares.rates]
+    solution = share(capacities, classes)
+    possible = [solution.rates]
     if any(demand.staging for demand in demands):  # how well the stages of copies overlap is an interval
         for mode in ("in_turn", "overlapped"):
             staged = [replace(c, cap=demand.cap(mode)) for c, demand in zip(classes, demands, strict=True)]
             possible.append(share(capacities, staged).rates)
-    limits = [None if index is None else resources[index] for index in shares.limits]  # None: the flow's own cap
-    rates = tuple(map(_flow_rate, demands, zip(*possible, strict=True), limits))
+    limits = [None if index is None else resources[index] for index in solution.limits]  # None: the flow's own cap
+    rates = tuple(
+        _flow_rate(system, demand, rates, limit)
+        for demand, rates, limit in zip(demands, zip(*possible, strict=True), limits, strict=True)
+    )
     loads: dict[tuple[str, str], float] = defaultdict(float)
     raw: dict[tuple[str, str], float] = defaultdict(float)
     for demand, goodput in zip(demands, (rate.rate for rate in rates), strict=True):
@@ -80,7 +83,7 @@ def predict(system: System, flows: Sequence[Flow]) -> Prediction:
         for resource, amount in demand.per_byte.items():
             if resource.link is not None:
                 raw[resource.link] += goodput * amount
-    utilization = list(zip(resources, shares.utilization, strict=True))
+    utilization = list(zip(resources, solution.utilization, strict=True))
     return Prediction(
         system,
         rates,
@@ -91,15 +94,17 @@ def predict(system: System, flows: Sequence[Flow]) -> Prediction:
     )
 
 
-def _flow_rate(demand: FlowDemand, possible: Sequence[float], limit: Resource | None) -> FlowRate:
+def _flow_rate(system: System, demand: FlowDemand, possible: Sequence[float], limit: Resource | None) -> FlowRate:
     """One flow's rate, the first of the possible ones; `limit` is the full resource that holds it, None its own cap."""
     if limit is None:
-        (name, basis, rests_on), doubt = demand.cap_limit, ""
+        name, basis, *sources = demand.cap_limit
+        doubt = ""
     else:
-        name, basis, rests_on = limit.name, limit.basis, limit.rests_on
-        doubt = limit.doubt or (demand.doubt if limit.link is not None and basis == "physics" else "")
+        name = limit.name
+        basis, sources = limit_source(system, demand, limit)
+        doubt = limit.doubt or (demand.doubt if limit.link is not None and limit.basis == "physics" else "")
     wires = [amount for resource, amount in demand.per_byte.items() if resource.link is not None]
     return FlowRate(
-        demand.flow, demand.routes, rate=possible[0], limit=name, basis=basis, rests_on=(rests_on,), low=min(possible),
-        high=max(possible), raw=possible[0] * max(wires, default=1.0), doubt=doubt,
+        flow=demand.flow, routes=demand.routes, rate=possible[0], limit=name, basis=basis, rests_on=tuple(sources),
+        low=min(possible), high=max(possible), raw=possible[0] * max(wires, default=1.0), doubt=doubt,
     )  # fmt: skip

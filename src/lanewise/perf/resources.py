@@ -35,13 +35,13 @@ _STAND_IN = {"p2p_write": "d2h", "p2p_read": "h2d"}
 class Resource:
     """A capacity that flows share: `capacity` in B/s, or in B for a window (then a byte's demand is in s).
 
-    `kind` ("link", "h2d", "memory", ...) and `location` (a link's two ends, a device) make two of them the same one.
+    `kind` ("link", "h2d", "memory", ...) and `place` (a link's two ends, a device) make two of them the same one.
     `basis` is physics, calibrated or fitted; `rests_on` says what the capacity comes from; `doubt` is what a reader
     must know before trusting it.
     """
 
     kind: str
-    location: tuple[str, ...]
+    place: tuple[str, ...]
     name: str = field(compare=False)
     capacity: float = field(compare=False)
     basis: str = field(compare=False)
@@ -51,7 +51,7 @@ class Resource:
     @property
     def link(self) -> tuple[str, str] | None:
         """Where data leaves and enters if this is one direction of a link."""
-        return (self.location[0], self.location[1]) if self.kind == "link" else None
+        return (self.place[0], self.place[1]) if self.kind == "link" else None
 
     @property
     def is_engine(self) -> bool:
@@ -88,11 +88,11 @@ def link_resource(system: System, hop: Hop) -> Resource | None:
 def _pcie(system: System, hop: Hop) -> Resource | None:
     link = hop.link
     if link.rate is not None:
-        return _link(hop, "stated rate", link.rate * packets.PACKET_SHARE, "physics", "the description")
+        return _link_direction(hop, "stated rate", link.rate * packets.PACKET_SHARE, "physics", "the description")
     if link.gen is None or link.lanes is None:
         return None
     capacity = packets.raw_rate(link.gen, link.lanes) * packets.PACKET_SHARE
-    return _link(hop, f"Gen{link.gen} x{link.lanes}", capacity, "physics", "PCIe base specification")
+    return _link_direction(hop, f"Gen{link.gen} x{link.lanes}", capacity, "physics", "PCIe base specification")
 
 
 def _socket(system: System, hop: Hop) -> Resource | None:
@@ -103,11 +103,11 @@ def _socket(system: System, hop: Hop) -> Resource | None:
     rate = part.figure("intersocket.rate")
     if isinstance(rate.value, float):
         doubt = "a planning figure for traffic between GPUs" if "planning" in rate.source else ""
-        return _link(hop, str(kind), rate.value, rate.basis, cite(part, "intersocket.rate", rate), doubt)
+        return _link_direction(hop, str(kind), rate.value, rate.basis, cite(part, "intersocket.rate", rate), doubt)
     raw = part.figure("intersocket.raw")
     if isinstance(raw.value, float):
-        return _link(hop, str(kind), raw.value * hop.link.count, raw.basis, cite(part, "intersocket.raw", raw),
-                     "raw rate: what I/O traffic gets of it is unknown")  # fmt: skip
+        rate_of_all, doubt = raw.value * hop.link.count, "raw rate: what I/O traffic gets of it is unknown"
+        return _link_direction(hop, str(kind), rate_of_all, raw.basis, cite(part, "intersocket.raw", raw), doubt)
     return None
 
 
@@ -118,11 +118,11 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
         return None
     engine, links = part.figure("engine.nvlink"), part.number("nvlink.links")
     if isinstance(engine.value, float) and links:
-        share = hop.link.count / links
+        fraction = hop.link.count / links
         rests = cite(part, "engine.nvlink", engine) + (
-            "" if share == 1 else f", times {hop.link.count} of {links:.0f} links"
+            "" if fraction == 1 else f", times {hop.link.count} of {links:.0f} links"
         )
-        return _link(hop, f"NVLink x{hop.link.count}", engine.value * share, engine.basis, rests)
+        return _link_direction(hop, f"NVLink x{hop.link.count}", engine.value * fraction, engine.basis, rests)
     name = part.figure("nvlink.part").value
     if not isinstance(name, str):
         return None
@@ -132,25 +132,28 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
         return None
     rate = raw.value * hop.link.count * NVLINK_SHARE
     rests = f"{cite(generation, 'nvlink.link_rate', raw)}, times {NVLINK_SHARE} (median of the GPUs measured)"
-    return _link(hop, f"NVLink x{hop.link.count}", rate, "calibrated", rests)
+    return _link_direction(hop, f"NVLink x{hop.link.count}", rate, "calibrated", rests)
 
 
 def _network(system: System, hop: Hop) -> Resource | None:
     rate = hop.link.rate
     if rate is not None:
-        return _link(hop, show(rate, "GB/s"), rate * NETWORK_SHARE, "physics", "the description's data rate")
+        return _link_direction(hop, show(rate, "GB/s"), rate * NETWORK_SHARE, "physics", "the description's data rate")
     for end in (hop.start, hop.end):
         part = system.part(end)
         if part is not None and part.kind == "nic":
             figure = part.figure("net.rate")
             if isinstance(figure.value, float):
-                return _link(hop, "network", figure.value * NETWORK_SHARE, figure.basis, cite(part, "net.rate", figure))
+                capacity, source = figure.value * NETWORK_SHARE, cite(part, "net.rate", figure)
+                return _link_direction(hop, "network", capacity, figure.basis, source)
     return None
 
 
-def _link(hop: Hop, label: str, capacity: float, basis: str, rests_on: str, doubt: str = "") -> Resource:
-    location = (*hop.key, hop.link.kind.value)
-    return Resource("link", location, f"link {hop.start}->{hop.end} ({label})", capacity, basis, rests_on, doubt)
+def _link_direction(hop: Hop, label: str, capacity: float, basis: str, rests_on: str, doubt: str = "") -> Resource:
+    return Resource(
+        kind="link", place=(*hop.key, hop.link.kind.value), name=f"link {hop.start}->{hop.end} ({label})",
+        capacity=capacity, basis=basis, rests_on=rests_on, doubt=doubt,
+    )  # fmt: skip
 
 
 def figure_resource(system: System, device: str, key: str, kind: str, scale: float = 1.0) -> Resource | None:
@@ -161,8 +164,10 @@ def figure_resource(system: System, device: str, key: str, kind: str, scale: flo
     figure = part.figure(key)
     if not isinstance(figure.value, float):
         return None
-    name = f"{kind} of {device}"
-    return Resource(kind, (device,), name, figure.value * scale, figure.basis, cite(part, key, figure))
+    return Resource(
+        kind=kind, place=(device,), name=f"{kind} of {device}", capacity=figure.value * scale, basis=figure.basis,
+        rests_on=cite(part, key, figure),
+    )  # fmt: skip
 
 
 def figure_demand(
@@ -231,5 +236,7 @@ def _engine(
     if scale != 1:
         rests += f", scaled by {scale:.3g} to Gen{speed[0]} x{speed[1]}"
     basis = weakest([figure.basis, "physics" if scale == 1 else "calibrated"])
-    resource = Resource(kind, (device,), f"{_ENGINES[kind]} of {device}", best, basis, rests)
+    resource = Resource(
+        kind=kind, place=(device,), name=f"{_ENGINES[kind]} of {device}", capacity=best, basis=basis, rests_on=rests
+    )
     return resource, best / ((part.number(figures[gen]) or best) * scale)

@@ -25,7 +25,7 @@ from lanewise.perf.resources import (
 from lanewise.routes.model import Hop, Route
 from lanewise.topology.model import Kind, Link, LinkKind, System
 
-_TREE = (LinkKind.PCIE, LinkKind.FABRIC, LinkKind.SOCKET)
+_PCIE_TRANSPORT = (LinkKind.PCIE, LinkKind.FABRIC, LinkKind.SOCKET)
 _PACKETS = (LinkKind.PCIE, LinkKind.FABRIC)
 WIRE_S_PER_M = 5e-9  # signal speed in copper and fibre is about two thirds of light's
 
@@ -53,6 +53,18 @@ class Segment:
         return self.dst if self.read else self.src
 
 
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """Bytes of data in each packet on a link, and where this size comes from ('': the default of 256 B)."""
+
+    size: float
+    basis: str = "physics"
+    rests_on: str = ""
+
+
+_DEFAULT_PAYLOAD = Payload(packets.DEFAULT_PAYLOAD)
+
+
 def route_demand(system: System, route: Route, read: bool = False) -> dict[Resource, float]:
     """What one byte of goodput over `route` takes of each resource: wire bytes of a link, seconds of a window."""
     return summed(_demands(system, route, read))
@@ -60,7 +72,7 @@ def route_demand(system: System, route: Route, read: bool = False) -> dict[Resou
 
 def summed(demands: Iterable[tuple[Resource, float]]) -> dict[Resource, float]:
     """The demand on each resource, in the order in which the resources come."""
-    total: dict[Resource, float] = defaultdict(float)
+    total: dict[Resource, float] = defaultdict(float)  # a link direction or a device has one entry, whoever made it
     for resource, amount in demands:
         total[resource] += amount
     return dict(total)
@@ -77,21 +89,28 @@ def segments(system: System, route: Route, read: bool = False) -> list[Segment]:
     return [Segment(tuple(group), _is_read(system, group, read)) for group in groups]
 
 
-def payloads(system: System, segment: Segment) -> list[tuple[Hop, float, float]]:
-    """For each PCIe hop of a segment: the hop, the payload in B and the packet overhead in B."""
-    limit = _max_payload(system, segment.hops)
-    source = system.device(segment.src)
-    if segment.read and source.kind is Kind.CPU:
-        limit = min(limit, system.number(segment.src, "completion.payload") or limit)
-    overhead = packets.COMPLETION if segment.read else _write_overhead(system, segment.dst)
-    sized: list[tuple[Hop, float, float]] = []
+def payloads(system: System, segment: Segment) -> dict[tuple[str, str, str], Payload]:
+    """The payload of the packets on each PCIe hop of a segment, by the key of the hop."""
+    payload = _max_payload(system, segment.hops)
+    if segment.read and _is_cpu(system, segment.src):
+        payload = _split(system, payload, segment.src, "completion.payload")
     peers = not (_is_cpu(system, segment.src) or _is_cpu(system, segment.dst))
+    by_hop = {}
     for hop in segment.hops:
         if peers and _is_cpu(system, hop.start):
-            limit = min(limit, system.number(hop.start, "peer.payload") or limit)
+            payload = _split(system, payload, hop.start, "peer.payload")
         if hop.link.kind in _PACKETS:
-            sized.append((hop, limit, overhead))
-    return sized
+            by_hop[hop.key] = payload
+    return by_hop
+
+
+def payload_source(system: System, route: Route, read: bool, link: tuple[str, str]) -> tuple[str, str] | None:
+    """Basis and source of the payload of a route's packets on a link direction; None if they have the default one."""
+    for segment in segments(system, route, read):
+        for (start, end, _), payload in payloads(system, segment).items():
+            if (start, end) == link and payload.rests_on:
+                return payload.basis, payload.rests_on
+    return None
 
 
 def round_trip(system: System, segment: Segment) -> float | None:
@@ -113,7 +132,7 @@ def one_way(system: System, hops: Sequence[Hop]) -> float:
 def _demands(system: System, route: Route, read: bool) -> Iterator[tuple[Resource, float]]:
     for segment in segments(system, route, read):
         yield from _links(system, segment)
-        if segment.hops[0].link.kind in _TREE:
+        if segment.hops[0].link.kind in _PCIE_TRANSPORT:
             yield from _root_complexes(system, segment)
             yield from _engines(system, segment)
             yield from _memory(system, segment)
@@ -123,14 +142,15 @@ def _demands(system: System, route: Route, read: bool) -> Iterator[tuple[Resourc
 
 
 def _links(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
-    sized = {hop.key: (payload, overhead) for hop, payload, overhead in payloads(system, segment)}
+    by_hop = payloads(system, segment)
+    overhead = packets.COMPLETION if segment.read else _write_overhead(system, segment.dst)
     for hop in segment.hops:
         resource = link_resource(system, hop)
         if resource is None:
             continue
-        payload, overhead = sized.get(hop.key, (1.0, 0.0))
-        yield resource, packets.wire_bytes(payload, overhead)
-        back = link_resource(system, Hop(hop.link, not hop.down)) if segment.read and hop.key in sized else None
+        payload = by_hop.get(hop.key)
+        yield resource, 1.0 if payload is None else packets.wire_bytes(payload.size, overhead)
+        back = link_resource(system, hop.reverse) if segment.read and payload is not None else None
         if back is not None:
             request = system.number(segment.requester, "pcie.max_read_request") or packets.DEFAULT_READ_REQUEST
             yield back, packets.REQUEST_64BIT / request
@@ -148,7 +168,7 @@ def _root_complexes(system: System, segment: Segment) -> Iterator[tuple[Resource
         if resource is not None:
             # One capacity for each root port that peer traffic leaves by, whichever port it came in at.
             name = f"{resource.name} at {out.link.port or out.end}"
-            yield replace(resource, location=out.key, name=name), 1.0
+            yield replace(resource, place=out.key, name=name), 1.0
 
 
 def _engines(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
@@ -186,7 +206,10 @@ def _root_port(system: System, segment: Segment) -> Iterator[tuple[Resource, flo
     if best is not None:
         rate, rests = best
         name = f"reads through root port {first.link.port} of {first.start}"
-        yield Resource("root port", first.key, name, rate * first.link.lanes / 16, "calibrated", rests), 1.0
+        yield Resource(
+            kind="root port", place=first.key, name=name, capacity=rate * first.link.lanes / 16, basis="calibrated",
+            rests_on=rests,
+        ), 1.0  # fmt: skip
 
 
 def _windows(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
@@ -211,14 +234,14 @@ def _fabric_windows(system: System, segment: Segment, trip: float | None) -> Ite
     switches = [hop.end for hop in segment.hops[:-1] if system.device(hop.end).kind is Kind.SWITCH]
     fabrics = {part.name: name for name in reversed(switches) if (part := system.part(name)) is not None}
     for part_name, name in fabrics.items():
-        location = (part_name, *roots[-1].key)
-        window = _window(system, name, segment.src, location)
+        place = (part_name, *roots[-1].key)
+        window = _window(system, name, segment.src, place)
         if window is not None and trip is not None:
             yield window, trip
         resource = figure_resource(system, name, "switch.read_rate", "reads over the host link")
         if resource is not None:
             label = f"host link of the fabric at {name} (reads)"
-            yield replace(resource, kind="host link", location=location, name=label), 1.0
+            yield replace(resource, kind="host link", place=place, name=label), 1.0
 
 
 def _requester_window(system: System, name: str) -> Resource | None:
@@ -231,10 +254,13 @@ def _requester_window(system: System, name: str) -> Resource | None:
         return None
     size = request.value if isinstance(request.value, float) else packets.DEFAULT_READ_REQUEST
     label = f"read tags of {name} ({tags.value:.0f} x {size:.0f} B)"
-    return Resource("tags", (name,), label, tags.value * size, tags.basis, cite(part, "pcie.tags", tags))
+    return Resource(
+        kind="tags", place=(name,), name=label, capacity=tags.value * size, basis=tags.basis,
+        rests_on=cite(part, "pcie.tags", tags),
+    )  # fmt: skip
 
 
-def _window(system: System, name: str, completer: str, location: tuple[str, ...]) -> Resource | None:
+def _window(system: System, name: str, completer: str, place: tuple[str, ...]) -> Resource | None:
     """The reads that a fabric keeps open for all requesters behind it together (it proxies their IDs).
 
     How much they carry depends on the round trip, so the window depends on the completer's latency too.
@@ -251,7 +277,9 @@ def _window(system: System, name: str, completer: str, location: tuple[str, ...]
     rests = "; ".join(cite(owner, key, owner.figure(key)) for owner, key in figures)
     basis = weakest([owner.figure(key).basis for owner, key in figures])
     label = f"read window of {name} ({tags.value:.0f} reads x {payload.value:.0f} B)"
-    return Resource("window", location, label, tags.value * payload.value, basis, rests)
+    return Resource(
+        kind="window", place=place, name=label, capacity=tags.value * payload.value, basis=basis, rests_on=rests
+    )
 
 
 def _ends(system: System, route: Route) -> Iterator[tuple[Resource, float]]:
@@ -272,7 +300,7 @@ def _ends(system: System, route: Route) -> Iterator[tuple[Resource, float]]:
 def _is_read(system: System, hops: list[Hop], read: bool) -> bool:
     """Whether the receiving end fetches: GPUs, NICs and drives read memory; a NIC or drive reads a GPU; GPUs push."""
     src, dst = system.device(hops[0].start).kind, system.device(hops[-1].end).kind
-    if hops[0].link.kind not in _TREE:
+    if hops[0].link.kind not in _PCIE_TRANSPORT:
         return False
     if src is Kind.CPU:
         return dst is not Kind.CPU
@@ -281,12 +309,26 @@ def _is_read(system: System, hops: list[Hop], read: bool) -> bool:
     return dst in (Kind.NIC, Kind.SSD, Kind.RAID)
 
 
-def _max_payload(system: System, hops: Iterable[Hop]) -> float:
-    limits = [hop.link.max_payload for hop in hops if hop.link.max_payload is not None]
-    ends = [end for hop in hops if hop.link.kind in _PACKETS for end in (hop.start, hop.end)]
-    parts = [part for end in ends if (part := system.part(end)) is not None and part.kind != "nvlink"]
-    limits += [size for part in parts if (size := part.number("pcie.max_payload"))]
-    return min(limits, default=packets.DEFAULT_PAYLOAD)
+def _max_payload(system: System, hops: Iterable[Hop]) -> Payload:
+    """The smallest max payload size along a segment."""
+    on_links = [hop.link.max_payload for hop in hops if hop.link.max_payload is not None]
+    known = [Payload(size, rests_on=f"max_payload {size:.0f} B: the description") for size in on_links]
+    ends = dict.fromkeys(end for hop in hops if hop.link.kind in _PACKETS for end in (hop.start, hop.end))
+    for part in [part for end in ends if (part := system.part(end)) is not None and part.kind != "nvlink"]:
+        figure = part.figure("pcie.max_payload")
+        if isinstance(figure.value, float) and figure.value:
+            known.append(Payload(figure.value, figure.basis, cite(part, "pcie.max_payload", figure)))
+    least = min(known, key=lambda payload: payload.size, default=_DEFAULT_PAYLOAD)
+    return least if least.size != packets.DEFAULT_PAYLOAD else _DEFAULT_PAYLOAD
+
+
+def _split(system: System, payload: Payload, cpu: str, key: str) -> Payload:
+    """The payload of packets that a CPU splits to the size of its figure `key`."""
+    part = system.part(cpu)
+    figure = part.figure(key) if part is not None else None
+    if part is None or figure is None or not isinstance(figure.value, float) or not 0 < figure.value < payload.size:
+        return payload
+    return Payload(figure.value, figure.basis, f"{figure.value:.0f} B packets from {cpu} on: {cite(part, key, figure)}")
 
 
 def _write_overhead(system: System, target: str) -> float:
@@ -297,7 +339,7 @@ def _write_overhead(system: System, target: str) -> float:
 
 
 def _transport(hop: Hop) -> LinkKind:
-    return LinkKind.PCIE if hop.link.kind in _TREE else hop.link.kind
+    return LinkKind.PCIE if hop.link.kind in _PCIE_TRANSPORT else hop.link.kind
 
 
 def _speed(link: Link) -> float:

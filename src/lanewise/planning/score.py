@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import FlowDemand, flow_classes, flow_demands
+from lanewise.perf.flow_demand import FlowDemand, flow_classes, flow_demands, limit_source
 from lanewise.perf.resources import Resource
 from lanewise.perf.sharing import Shares, share
 from lanewise.planning.work import TenantGpus, Work
@@ -81,7 +81,7 @@ def by_model(system: System, work: Work) -> Score:
         for each, owner in zip(classes, owners, strict=True)
     ]
     shares = share(capacities, classes) if classes else Shares((), (), ())
-    rated = [_flow_line(demand, i, shares, resources) for i, demand in enumerate(demands)]
+    rated = [_flow_line(system, demand, i, shares, resources) for i, demand in enumerate(demands)]
     lines = [line for line, owner in zip(rated, owners, strict=True) if owner is None]
     for number, serving in enumerate(work.services):
         mine = [line for line, owner in zip(rated, owners, strict=True) if owner == number]
@@ -112,12 +112,15 @@ def _all_flows(system: System, work: Work) -> tuple[list[Flow], list[int | None]
     return flows, owners
 
 
-def _flow_line(demand: FlowDemand, i: int, shares: Shares, resources: Sequence[Resource]) -> Allocation:
+def _flow_line(
+    system: System, demand: FlowDemand, i: int, shares: Shares, resources: Sequence[Resource]
+) -> Allocation:
     index = shares.limits[i]
     if index is not None and index >= len(resources):
         limit, basis, rests = DEMAND, "physics", "the plan"
     elif index is not None:
-        limit, basis, rests = resources[index].name, resources[index].basis, resources[index].rests_on
+        basis, sources = limit_source(system, demand, resources[index])
+        limit, rests = resources[index].name, "; ".join(sources)
     else:
         limit, basis, rests = demand.cap_limit
     return Allocation(demand.flow.name, shares.rates[i], "B/s", None, limit, basis, rests)

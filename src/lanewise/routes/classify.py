@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanewise.routes.model import reversed_hops
-from lanewise.routes.paths import NVLINKS, Hops, reach, root_of, shortest, sockets, turns_at_cpu
+from lanewise.routes.paths import NVLINKS, Hops, cpus_passed, reach, root_of, shortest, sockets
 from lanewise.topology.model import Kind, LinkKind, System
 
 LOCAL, PIX, PXB, PHB, NODE, SYS, NET = "LOC", "PIX", "PXB", "PHB", "NODE", "SYS", "NET"
@@ -32,7 +32,7 @@ def class_of(system: System, hops: Hops) -> str:
         return LOCAL
     if LinkKind.NETWORK in kinds:
         return NET
-    if kinds == {LinkKind.NVLINK} and not turns_at_cpu(system, hops):
+    if kinds == {LinkKind.NVLINK} and not cpus_passed(system, hops):
         return f"NV{bonds(system, hops[0].start, hops[-1].end)}"
     names = [hops[0].start, *(hop.end for hop in hops)]
     cpus = {name for name in names if system.device(name).kind is Kind.CPU}

@@ -15,8 +15,8 @@ _PASSED = {
 }
 
 
-def endpoint(system: System, text: str, peer: str = "") -> str:
-    """The device that `text` names as one end when the other end is `peer`; UnknownName if there is none.
+def endpoint(system: System, text: str, other: str = "") -> str:
+    """The device that `text` names as one end when the other end is `other`; UnknownName if there is none.
 
     A host means its memory at the NUMA node nearest to the other end, `host0:1` for that at its node 1,
     and `host` for the other end's host, or the only one.
@@ -24,7 +24,7 @@ def endpoint(system: System, text: str, peer: str = "") -> str:
     if text in system.devices:
         return text
     word, colon, node = text.partition(":")
-    host = _host(system, word, peer)
+    host = _host(system, word, other)
     if host is None:
         names = [*system.devices, *system.hosts, *system.volumes]
         raise unknown_name(f"device of {system.name}", text, names)
@@ -34,7 +34,7 @@ def endpoint(system: System, text: str, peer: str = "") -> str:
     if not cpus:
         hint = f"describe its sockets: cpu0: {{cpu: null, host: {host}}}"
         raise Unreachable(f"{host} has no CPU, so no memory", hint=hint)
-    return _nearest(system, host, peer) or cpus[0]
+    return _nearest(system, host, other) or cpus[0]
 
 
 def ends(system: System, src: str, dst: str) -> tuple[str, str]:
@@ -50,13 +50,13 @@ def ends(system: System, src: str, dst: str) -> tuple[str, str]:
     return a, b
 
 
-def _host(system: System, word: str, peer: str) -> str | None:
+def _host(system: System, word: str, other: str) -> str | None:
     if word in system.hosts:
         return word
     if word != ANY_HOST:
         return None
-    if peer in system.devices and system.device(peer).host is not None:
-        return system.device(peer).host
+    if other in system.devices and system.device(other).host is not None:
+        return system.device(other).host
     return system.hosts[0] if len(system.hosts) == 1 else None
 
 
@@ -68,13 +68,13 @@ def _at_node(system: System, text: str, host: str, node: str, cpus: list[str]) -
     raise unknown_name(f"NUMA node of {system.name}", text, names)
 
 
-def _nearest(system: System, host: str, peer: str) -> str | None:
-    if peer not in system.devices:
+def _nearest(system: System, host: str, other: str) -> str | None:
+    if other not in system.devices:
         return None
-    bound = system.device(peer).host
+    bound = system.device(other).host
     try:
         if bound == host:
-            return root_of(system, peer)[0]
-        return nearest_memory(system, host, peer) if bound is not None else None
+            return root_of(system, other)[0]
+        return nearest_memory(system, host, other) if bound is not None else None
     except Unreachable:
         return None  # the search for the route itself says what is missing

@@ -12,16 +12,17 @@ from lanewise.routes.endpoints import ends
 from lanewise.routes.model import Route, Via
 from lanewise.routes.network import CardPair, pairs
 from lanewise.routes.paths import (
-    FABRIC,
     NVLINKS,
+    PCIE_AND_FABRIC,
     SOCKETS,
     Hops,
+    check_rooted,
+    cpus_passed,
     memoized,
     over_roots,
     root_of,
     shortest,
     simple_paths,
-    turns_at_cpu,
 )
 from lanewise.routes.rules import domain_key, peer_hops, refusal, why_not_below_root
 from lanewise.topology.model import Kind, LinkKind, System
@@ -36,7 +37,9 @@ def route(system: System, src: str, dst: str, p2p: bool = True) -> Route:
     UnknownName or InputError for a name that is no end, Unreachable with the line of `src` if nothing joins the two.
     """
     with error_location(system.devices[src].location if src in system.devices else None):
-        return _route(system, *ends(system, src, dst), p2p)
+        a, b = ends(system, src, dst)
+    with error_location(system.device(a).location):
+        return _route(system, a, b, p2p)
 
 
 def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
@@ -67,9 +70,8 @@ def sharers(system: System, crossing: Route) -> dict[tuple[str, str, str], tuple
 def _route(system: System, a: str, b: str, p2p: bool) -> Route:
     device_a, device_b = system.device(a), system.device(b)
     if a == b:
-        return Route(a, b, Via.LOCAL, LOCAL, ())
-    for name in (a, b):
-        root_of(system, name)
+        return Route(a, b, Via.LOCAL, cls=LOCAL, hops=())
+    check_rooted(system, a, b)
     nvlink = next(_nvlinks(system, a, b), None) if p2p else None
     if nvlink is not None:
         return nvlink
@@ -79,17 +81,18 @@ def _route(system: System, a: str, b: str, p2p: bool) -> Route:
             raise _no_network(system, a, b)
         return _over_cards(system, a, b, cards[0], p2p)
     if Kind.CPU in (device_a.kind, device_b.kind):
-        return _direct(system, a, b, over_roots(system, a, b))
+        return _one_copy(system, a, b, over_roots(system, a, b))
     direct = _peer(system, a, b)
     if direct.allowed and p2p:
         return direct
     return _staged(system, a, b, (root_of(system, a)[0],), direct.cls, direct.reason or OFF)
 
 
-def _direct(system: System, a: str, b: str, hops: Hops, reason: str = "", note: str = "") -> Route:
+def _one_copy(system: System, a: str, b: str, hops: Hops, reason: str = "", note: str = "") -> Route:
+    """Data copied once, from `a` to `b` over PCIe or NVLink: a whole route, or a stage of one."""
     nvlink = any(hop.link.kind is LinkKind.NVLINK for hop in hops)
     via = Via.NVLINK if nvlink else Via.PCIE
-    return Route(a, b, via, class_of(system, hops), hops, not reason, reason, (), note)
+    return Route(a, b, via, cls=class_of(system, hops), hops=hops, allowed=not reason, reason=reason, note=note)
 
 
 def _peer(system: System, a: str, b: str) -> Route:
@@ -99,7 +102,7 @@ def _peer(system: System, a: str, b: str) -> Route:
         displayed = topo_class(system, a, b)
         if displayed != class_of(system, hops):
             note += f"; nvidia-smi shows {displayed}"
-    return _direct(system, a, b, hops, refusal(system, a, b, hops), note)
+    return _one_copy(system, a, b, hops, refusal(system, a, b, hops), note)
 
 
 def _nvlinks(system: System, a: str, b: str) -> Iterator[Route]:
@@ -109,14 +112,14 @@ def _nvlinks(system: System, a: str, b: str) -> Iterator[Route]:
     shortest_hops = shortest(system, a, b, NVLINKS)
     for hops in simple_paths(system, a, b, NVLINKS) if shortest_hops else ():
         if len(hops) == len(shortest_hops or ()):
-            yield _direct(system, a, b, hops)
+            yield _one_copy(system, a, b, hops)
 
 
 def _staged(system: System, a: str, b: str, memories: Sequence[str], cls: str, note: str) -> Route:
     """Copies through the memory of these sockets, one after the other."""
-    stages = tuple(_direct(system, x, y, over_roots(system, x, y)) for x, y in pairwise((a, *memories, b)))
+    stages = tuple(_one_copy(system, x, y, over_roots(system, x, y)) for x, y in pairwise((a, *memories, b)))
     hops = tuple(hop for stage in stages for hop in stage.hops)
-    return Route(a, b, Via.STAGED, cls, hops, stages=stages, note=note)
+    return Route(a, b, Via.STAGED, cls=cls, hops=hops, stages=stages, note=note)
 
 
 def _over_cards(system: System, a: str, b: str, cards: CardPair, p2p: bool) -> Route:
@@ -128,17 +131,17 @@ def _over_cards(system: System, a: str, b: str, cards: CardPair, p2p: bool) -> R
     x = root_of(system, a)[0] if refusals[0] else a
     y = root_of(system, b)[0] if refusals[1] else b
     if x == a and y == b:
-        return Route(a, b, Via.NETWORK, NET, cards.hops)
+        return Route(a, b, Via.NETWORK, cls=NET, hops=cards.hops)
     leaving = over_roots(system, x, cards.first) if refusals[0] else cards.leaving
     arriving = over_roots(system, cards.second, y) if refusals[1] else cards.arriving
-    stages = [Route(x, y, Via.NETWORK, NET, (*leaving, *cards.between, *arriving))]
+    stages = [Route(x, y, Via.NETWORK, cls=NET, hops=(*leaving, *cards.between, *arriving))]
     if refusals[0]:
-        stages.insert(0, _direct(system, a, x, over_roots(system, a, x)))
+        stages.insert(0, _one_copy(system, a, x, over_roots(system, a, x)))
     if refusals[1]:
-        stages.append(_direct(system, y, b, over_roots(system, y, b)))
+        stages.append(_one_copy(system, y, b, over_roots(system, y, b)))
     hops = tuple(hop for stage in stages for hop in stage.hops)
     note = "; ".join(dict.fromkeys(text for text in refusals if text))
-    return Route(a, b, Via.STAGED, NET, hops, stages=tuple(stages), note=note)
+    return Route(a, b, Via.STAGED, cls=NET, hops=hops, stages=tuple(stages), note=note)
 
 
 def _card_refusal(system: System, end: str, card: str, hops: Hops, p2p: bool) -> str:
@@ -150,7 +153,7 @@ def _card_refusal(system: System, end: str, card: str, hops: Hops, p2p: bool) ->
 def _no_network(system: System, a: str, b: str) -> Unreachable:
     host_a, host_b = system.device(a).host, system.device(b).host
     cause = f"{a} is on {host_a} and {b} on {host_b}, and no network joins the two hosts"
-    if shortest(system, a, b, FABRIC):
+    if shortest(system, a, b, PCIE_AND_FABRIC):
         cause += "; the PCIe fabric between them keeps hosts apart"
     hint = "join a network card of each host with network: links, or bind both to one host"
     return Unreachable(cause, hint=hint)
@@ -172,29 +175,29 @@ def _candidates(system: System, a: str, b: str) -> Iterator[Route]:
 def _to_memory(system: System, a: str, b: str) -> Iterator[Route]:
     """Redundant paths between a device and its root, and between sockets."""
     (root_a, up), (root_b, down) = root_of(system, a), root_of(system, b)
-    ups = simple_paths(system, a, root_a, FABRIC) if up else ((),)
-    downs = simple_paths(system, root_b, b, FABRIC) if down else ((),)
+    ups = simple_paths(system, a, root_a, PCIE_AND_FABRIC) if up else ((),)
+    downs = simple_paths(system, root_b, b, PCIE_AND_FABRIC) if down else ((),)
     across = simple_paths(system, root_a, root_b, SOCKETS) if root_a != root_b else ((),)
     for first, middle, last in product(ups, across, downs):
-        yield _direct(system, a, b, (*first, *middle, *last))
+        yield _one_copy(system, a, b, (*first, *middle, *last))
 
 
 def _between_devices(system: System, a: str, b: str) -> Iterator[Route]:
     direct = _peer(system, a, b)
     yield direct
-    for hops in simple_paths(system, a, b, FABRIC):
+    for hops in simple_paths(system, a, b, PCIE_AND_FABRIC):
         reason = why_not_below_root(system, a, b, hops)
-        yield _direct(system, a, b, hops, reason or refusal(system, a, b, hops))
+        yield _one_copy(system, a, b, hops, reason or refusal(system, a, b, hops))
     with suppress(Unreachable):  # two sockets that only a fabric joins have no path over their roots
         yield from _above_roots(system, a, b, direct)
 
 
 def _above_roots(system: System, a: str, b: str, direct: Route) -> Iterator[Route]:
     """The path over the root ports that the fabric saves, and copies staged at either socket or at both."""
-    if not turns_at_cpu(system, direct.hops) and domain_key(system, a) != domain_key(system, b):
+    if not cpus_passed(system, direct.hops) and domain_key(system, a) != domain_key(system, b):
         hops = over_roots(system, a, b)
         reason = "cross-domain P2P is on, so peer traffic takes the fabric"
-        yield _direct(system, a, b, hops, refusal(system, a, b, hops) or reason)
+        yield _one_copy(system, a, b, hops, refusal(system, a, b, hops) or reason)
     near, far = root_of(system, a)[0], root_of(system, b)[0]
     for memories in [(near,), (far,), (near, far)] if near != far else [(near,)]:
         yield _staged(system, a, b, memories, direct.cls, "")

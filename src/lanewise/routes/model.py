@@ -43,7 +43,7 @@ class Hop:
     @property
     def reverse(self) -> Hop:
         """The same link crossed in the opposite direction."""
-        return Hop(self.link, not self.down)
+        return Hop(self.link, down=not self.down)
 
 
 @dataclass(frozen=True, slots=True)

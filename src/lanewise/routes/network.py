@@ -122,12 +122,12 @@ def _cost(system: System, a: str, b: str, first: str, second: str) -> tuple[int,
 
 
 @memoized
-def nearest_memory(system: System, host: str, peer: str) -> str | None:
-    """The CPU of `host` whose memory has the best cards to `peer` on another host, None if there is none."""
+def nearest_memory(system: System, host: str, other: str) -> str | None:
+    """The CPU of `host` whose memory has the best cards to `other` on another host, None if there is none."""
     best: list[tuple[tuple[int, ...], int, str]] = []
     for index, cpu in enumerate(system.of_kind(Kind.CPU, host=host)):
-        for cards in pairs(system, cpu, peer)[:1]:
-            near, far, odd, _ = _cost(system, cpu, peer, cards.first, cards.second)
+        for cards in pairs(system, cpu, other)[:1]:
+            near, far, odd, _ = _cost(system, cpu, other, cards.first, cards.second)
             off_rail = cards.first != of_number(system, host, cards.second)
             best.append(((near, far, odd, off_rail), index, cpu))
     return min(best)[2] if best else None

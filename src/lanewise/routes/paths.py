@@ -16,11 +16,11 @@ from weakref import WeakKeyDictionary
 from lanewise import package_data
 from lanewise.errors import Unreachable
 from lanewise.routes.model import Hop, reversed_hops
-from lanewise.topology.model import Device, Kind, LinkKind, System, SystemLayout
+from lanewise.topology.model import Device, Kind, LinkKind, RouteCacheKey, System
 
 Hops = tuple[Hop, ...]
 TREE = frozenset({LinkKind.PCIE})
-FABRIC = frozenset({LinkKind.PCIE, LinkKind.FABRIC})
+PCIE_AND_FABRIC = frozenset({LinkKind.PCIE, LinkKind.FABRIC})
 SOCKETS = frozenset({LinkKind.SOCKET})
 NVLINKS = frozenset({LinkKind.NVLINK})
 NETWORK = frozenset({LinkKind.NETWORK})
@@ -39,13 +39,13 @@ _Result = TypeVar("_Result")
 
 def memoized(function: Callable[[System, *_Args], _Result]) -> Callable[[System, *_Args], _Result]:
     """A `function` of a system and hashable arguments that computes each result once; errors are not kept."""
-    tables: WeakKeyDictionary[SystemLayout, dict[tuple[object, ...], _Result]] = WeakKeyDictionary()
+    tables: WeakKeyDictionary[RouteCacheKey, dict[tuple[object, ...], _Result]] = WeakKeyDictionary()
 
     @wraps(function)
     def cached(system: System, *args: *_Args) -> _Result:
-        table = tables.get(system.layout)
+        table = tables.get(system.route_cache_key)
         if table is None:
-            table = tables.setdefault(system.layout, {})
+            table = tables.setdefault(system.route_cache_key, {})
         if args not in table:
             table[args] = function(system, *args)
         return table[args]
@@ -82,7 +82,7 @@ def reach(system: System, src: str, kinds: frozenset[LinkKind]) -> Mapping[str, 
 
 
 def _onward(system: System, name: str, hops: Hops, kinds: frozenset[LinkKind]) -> list[Hop]:
-    onward = [Hop(link, link.a == name) for link in system.links_at(name) if link.kind in kinds]
+    onward = [Hop(link, down=link.a == name) for link in system.links_at(name) if link.kind in kinds]
     return [hop for hop in onward if passes(system, hops[-1], hop)] if hops else onward
 
 
@@ -119,6 +119,11 @@ def order(system: System) -> Mapping[str, int]:
 
 
 @memoized
+def _cpus(system: System, host: str) -> list[str]:
+    return system.of_kind(Kind.CPU, host=host)
+
+
+@memoized
 def root_of(system: System, name: str) -> tuple[str, Hops]:
     """The CPU whose root port a device hangs from, and the hops up to it; Unreachable if unbound or cut off.
 
@@ -134,13 +139,19 @@ def root_of(system: System, name: str) -> tuple[str, Hops]:
             hint=f"attach it: lanewise system attach {_reference(system, device)} {name} HOST",
         )
     domain = system.domain_of(name)
-    roots = {domain.root} if domain else set(system.of_kind(Kind.CPU, host=device.host))
-    for kinds in (NVLINKS, TREE, FABRIC):
+    roots = {domain.root} if domain else set(_cpus(system, device.host))
+    for kinds in (NVLINKS, TREE, PCIE_AND_FABRIC):
         for end, hops in reach(system, name, kinds).items():
             if end in roots:
                 return end, hops
     names = " or ".join(sorted(roots)) or f"{device.host}, which has no CPU"
     raise Unreachable(f"no PCIe link leads from {name} up to {names}", hint="add the missing link to the description")
+
+
+def check_rooted(system: System, *names: str) -> None:
+    """Unreachable unless every device hangs from a CPU, as `root_of`."""
+    for name in names:
+        root_of(system, name)
 
 
 def _reference(system: System, device: Device) -> str:
@@ -168,7 +179,7 @@ def over_roots(system: System, a: str, b: str) -> Hops:
     return (*up, *sockets(system, root_a, root_b), *reversed_hops(down))
 
 
-def turns_at_cpu(system: System, hops: Hops) -> tuple[str, ...]:
+def cpus_passed(system: System, hops: Hops) -> tuple[str, ...]:
     """The CPUs that peer traffic passes between its two ends."""
     passed = (hop.end for hop in hops[:-1])
     return tuple(name for name in passed if system.device(name).kind is Kind.CPU)

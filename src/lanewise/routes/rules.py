@@ -6,14 +6,14 @@ from itertools import pairwise
 
 from lanewise.routes.classify import bridges
 from lanewise.routes.model import Hop
-from lanewise.routes.paths import FABRIC, Hops, memoized, over_roots, root_of, shortest, turns_at_cpu
+from lanewise.routes.paths import PCIE_AND_FABRIC, Hops, cpus_passed, memoized, over_roots, root_of, shortest
 from lanewise.topology.model import Kind, LinkKind, System
 
 DEFAULT_SCOPE = "root-complex"
 _WITHIN = {"root-complex": "one host bridge", "socket": "one socket"}
 
 
-def scope(system: System, cpu: str) -> str:
+def peer_scope(system: System, cpu: str) -> str:
     """How far a CPU forwards traffic between GPUs: none, root-complex, socket or system."""
     stated = system.policies.peer_scope.get(cpu)
     if stated is None:
@@ -42,7 +42,7 @@ def peer_hops(system: System, a: str, b: str) -> tuple[Hops, str]:
 
     Unreachable as `root_of` and `sockets`.
     """
-    direct = shortest(system, a, b, FABRIC)
+    direct = shortest(system, a, b, PCIE_AND_FABRIC)
     if direct is None:
         return over_roots(system, a, b), ""
     turn = why_not_below_root(system, a, b, direct)
@@ -79,8 +79,8 @@ def refusal(system: System, a: str, b: str, hops: Hops) -> str:
     kinds = {system.device(a).kind, system.device(b).kind}
     if not kinds & {Kind.GPU, Kind.RAID}:
         return f"neither {a} nor {b} has memory that the other can reach"
-    cpus = turns_at_cpu(system, hops)
-    scopes = {cpu: scope(system, cpu) for cpu in cpus}
+    cpus = cpus_passed(system, hops)
+    scopes = {cpu: peer_scope(system, cpu) for cpu in cpus}
     for cpu, word in scopes.items():
         if word == "none":
             return f"{cpu} forwards no peer traffic (peer scope none)"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import lanewise._native as _native
 from lanewise import units
+from lanewise.perf.flow_demand import limit_source
 from lanewise.perf.resources import weakest
 from lanewise.results.observation import Source
 from lanewise.results.service_result import ResourceUtilization, ServiceResult, Stage
@@ -62,14 +63,15 @@ def service_result(
     answer_rate = answered_rate(load, out, run)
     resource_uses = sorted(uses(simulation, outcome, run), key=lambda use: -use.busy.mean)
     limit = limit_of(simulation, place, resource_uses)
+    basis, rests_on = _limit_source(simulation, deployment, limit)
     notes = dict.fromkeys([*others_on(simulation, place, limit, outcome), *(times.doubt for times in deployment.times)])
     return ServiceResult(
         name=name_of(simulation, deployment), workload=load.workload.name, scenario=load.scenario,
         system=simulation.system.name, source=Source.PREDICTED, qps=rate if load.scenario == "server" else answer_rate,
         answered=answer_rate, queries=out.counted, late=out.late, bound=load.workload.bound, percentile=share,
         latency=latency, valid=not reason, reason=reason,
-        limit=limit_name(simulation, deployment, limit), basis=limit.basis,
-        rests_on=limit.rests_on, percentiles=_percentiles(out), stages=_stages(load, out, latency),
+        limit=limit_name(simulation, deployment, limit), basis=basis,
+        rests_on=rests_on, percentiles=_percentiles(out), stages=_stages(load, out, latency),
         utilization=tuple(use.busy for use in resource_uses[:20]),
         series_step=run.duration / run.steps if run.steps else 0.0,
         batch=out.samples / out.batches if out.batches else 0.0, goodput=answer_rate * load.workload.bytes_in,
@@ -123,6 +125,16 @@ def limit_of(simulation: Simulation, place: int, resource_uses: Sequence[Resourc
         if use.resource in resources or (use.busy.kind == "GPU" and use.busy.name in gpus)
     ]  # fmt: skip
     return max(of_service, key=lambda use: use.busy.mean)
+
+
+def _limit_source(simulation: Simulation, deployment: Deployment, limit: ResourceUse) -> tuple[str, tuple[str, ...]]:
+    """Basis and sources of a limit; of a link also those of the payload of the service's packets."""
+    if limit.resource is None:
+        return limit.basis, limit.rests_on
+    resource = simulation.resources[limit.resource]
+    demand = next(item for item in (*deployment.inward, *deployment.outward) if resource in item.per_byte)
+    basis, sources = limit_source(simulation.system, demand, resource)
+    return basis, tuple(sources)
 
 
 def others_on(simulation: Simulation, place: int, limit: ResourceUse, outcome: _native.Outcome) -> list[str]:

@@ -12,7 +12,7 @@ from lanewise.topology.expand_devices import ENDPOINTS, FORWARDING
 from lanewise.topology.limits import check_sums, pcie_speed
 from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind, System
 from lanewise.topology.scope import Problems
-from lanewise.topology.trees import FABRIC, Graph, shortest_path
+from lanewise.topology.trees import PCIE_AND_FABRIC, Graph, shortest_path
 
 Paths = dict[str, tuple[str, ...]]
 
@@ -67,7 +67,7 @@ def _endpoint(system: System, name: str, verb: str) -> Device:
 
 def _paths(system: System, device: str, host: str) -> Paths:
     """For every CPU of the host that reaches the device over PCIe and fabric, the devices on the path."""
-    graph = Graph(system.devices, system.links, FABRIC)
+    graph = Graph(system.devices, system.links, PCIE_AND_FABRIC)
     paths: Paths = {}
     for cpu in system.of_kind(Kind.CPU, host=host):
         path = graph.reach(cpu).get(device)
@@ -109,7 +109,7 @@ def _recable(system: System, name: str, at: str) -> System:
     links = tuple(new if link is old else link for link in system.links)
     problems = Problems()
     check_sums(system.devices, links, system.catalog, problems)
-    problems.finish()
+    problems.raise_if_any()
     return replace(system, links=links)
 
 
@@ -144,7 +144,7 @@ def _blocked(system: System, device: str, host: str) -> LanewiseError:
 
 def _free_port(system: System, cpus: Sequence[str]) -> str:
     """The switch furthest below these CPUs that takes a cable, or else the first of the CPUs."""
-    graph = Graph(system.devices, system.links, FABRIC)
+    graph = Graph(system.devices, system.links, PCIE_AND_FABRIC)
     depths = {name: len(path) for cpu in cpus for name, path in graph.reach(cpu).items()}
     switches = [name for name in depths if system.devices[name].kind is Kind.SWITCH]
     # An adapter takes cables as a switch does, but belongs to its host.
@@ -167,6 +167,6 @@ def _obstacle(system: System, path: Sequence[str]) -> str:
         if index and not device.joins(path[index - 1], after):
             return f"a partition of {name}"
         kinds = {link.kind for link in system.links_between(name, after)}
-        if not kinds & set(FABRIC):
+        if not kinds & set(PCIE_AND_FABRIC):
             return f"the {min(kinds)} link {name}--{after}"
     return "nothing known"

@@ -10,7 +10,7 @@ from pydantic.config import JsonDict
 
 from lanewise.topology.expand_devices import WORDS
 from lanewise.topology.expand_links import MEDIA, SHAPES
-from lanewise.topology.layers import SCOPES
+from lanewise.topology.overlays import PEER_SCOPES
 
 Whole = Annotated[StrictInt | StrictStr, Field(union_mode="left_to_right")]
 Quantity = StrictInt | StrictFloat | StrictStr
@@ -105,7 +105,7 @@ class PoliciesForm(Form):
     """What is allowed."""
 
     peers: StrictStr | dict[str, StrictStr] = Field(
-        default={}, description=f"peer traffic through a CPU: one of {', '.join(SCOPES)}; for all, or by CPU"
+        default={}, description=f"peer traffic through a CPU: one of {', '.join(PEER_SCOPES)}; for all, or by CPU"
     )
     acs_redirect: StrictBool | Names = Field(
         False, description="switches and CPUs whose ACS sends peer traffic up; true for all switches"
@@ -125,7 +125,7 @@ class SystemForm(Form):
     source: StrictStr = Field("", description="where the facts come from")
     parameters: dict[str, ParameterForm] = Field({}, description="numbers a study may sweep, used as {name}")
     settings: dict[str, StrictInt] = Field({}, description="parameters fixed when this text was written out")
-    hosts: list[StrictStr] = Field(["host0"], description="hosts; one named host0 if left out", min_length=1)
+    hosts: list[StrictStr] = Field([], description="hosts; one named host0 if left out", min_length=1)
     devices: dict[str, DeviceForm] = Field(description="name or range: what it is")
     links: list[LinkForm] = Field([], description="what joins them")
     domains: dict[str, DomainForm] = Field({}, description="virtual PCIe domains of a fabric")

@@ -17,7 +17,7 @@ Ends = tuple["Part | None", "Part | None"]
 _WIDEST = 16
 
 
-def figure(part: Part | None, key: str) -> int | None:
+def whole_figure(part: Part | None, key: str) -> int | None:
     """A figure of a part as a whole number, None if there is no part or the figure is unknown."""
     value = part.number(key) if part else None
     return None if value is None else int(value)
@@ -25,7 +25,7 @@ def figure(part: Part | None, key: str) -> int | None:
 
 def pcie_speed(link: Link, stated: speeds.Pcie, parts: Ends) -> Link:
     """The link with its generation and lanes; Contradiction if either part cannot train that high."""
-    gens = {part.name: gen for part in parts if part and (gen := figure(part, "pcie.gen"))}
+    gens = {part.name: gen for part in parts if part and (gen := whole_figure(part, "pcie.gen"))}
     widths = {part.name: width for part in parts if part and (width := _width(part))}
     _check(stated.gen, gens, "Gen{}", "gen{}")
     _check(stated.lanes, widths, "x{}", "x{}")
@@ -37,16 +37,17 @@ def pcie_speed(link: Link, stated: speeds.Pcie, parts: Ends) -> Link:
 
 
 def _width(part: Part) -> int | None:
-    lanes = figure(part, "pcie.lanes")
+    lanes = whole_figure(part, "pcie.lanes")
     # The lanes of a CPU or a switch are those of all its ports together; one port has 16 at most.
     return None if lanes is None else min(lanes, _WIDEST)
 
 
-def _check(stated: int | None, limits: Mapping[str, int], people: str, words: str) -> None:
+def _check(stated: int | None, limits: Mapping[str, int], shown: str, written: str) -> None:
     for name, limit in limits.items():
         if stated is not None and stated > limit:
-            cause = f"{name} is {people.format(limit)}; the link cannot be {people.format(stated)}"
-            raise Contradiction(cause, hint=f"write {words.format(limit)}, or leave it out: it then follows the parts")
+            cause = f"{name} is {shown.format(limit)}; the link cannot be {shown.format(stated)}"
+            hint = f"write {written.format(limit)}, or leave it out: it then follows the parts"
+            raise Contradiction(cause, hint=hint)
 
 
 def network_speed(link: Link, stated: str, parts: Ends) -> Link:
@@ -73,9 +74,8 @@ def bonded(link: Link, stated: int | None, parts: Ends) -> Link:
         ("intersocket.links", "inter-socket links") if link.kind is LinkKind.SOCKET else ("nvlink.links", "NVLinks")
     )
     kind = "cpu" if link.kind is LinkKind.SOCKET else "gpu"
-    limits = {
-        part.name: count for part in parts if part and part.kind == kind and (count := figure(part, key)) is not None
-    }
+    having = [part for part in parts if part and part.kind == kind]
+    limits = {part.name: count for part in having if (count := whole_figure(part, key)) is not None}
     if stated is None:
         if not limits:
             hint = f"write {link.kind}: <number>"
@@ -103,7 +103,7 @@ def check_sums(devices: Mapping[str, Device], links: Iterable[Link], catalog: Ca
     for (name, key, word), uses in used.items():
         part = catalog.get(part_name) if (part_name := devices[name].part) else None
         # An adapter and a RAID controller state the lanes of their host side only.
-        limit = None if part is None or part.kind in ("adapter", "raid") else figure(part, key)
+        limit = None if part is None or part.kind in ("adapter", "raid") else whole_figure(part, key)
         total = 0
         for link, amount in uses:
             total += amount

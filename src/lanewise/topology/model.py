@@ -132,8 +132,11 @@ class Parameter:
     help: str = ""
 
 
-class SystemLayout:
-    """The identity of one arrangement of devices, links, domains and policies, independent of the parts' figures."""
+class RouteCacheKey:
+    """What the routes of a system are kept under (`routes.paths.memoized`), compared by identity, without content.
+
+    Systems that differ only in figures of their parts share one; see `System.with_catalog`.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +158,8 @@ class System:
     assumptions: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        chosen = "".join(f" {name}={value}" for name, value in self.settings.items())
-        return f"<System {self.name}{chosen}: {len(self.devices)} devices, {len(self.links)} links>"
+        values = "".join(f" {name}={value}" for name, value in self.settings.items())
+        return f"<System {self.name}{values}: {len(self.devices)} devices, {len(self.links)} links>"
 
     def device(self, name: str) -> Device:
         """The device of that name; UnknownName with the nearest names otherwise."""
@@ -195,13 +198,13 @@ class System:
         """The same system with another catalogue; cached routes stay valid unless a peer scope differs."""
         system = replace(self, catalog=catalog)
         if system._peer_words == self._peer_words:
-            system.__dict__["layout"] = self.layout
+            system.__dict__["route_cache_key"] = self.route_cache_key
         return system
 
     @cached_property
-    def layout(self) -> SystemLayout:
-        """What routes depend on, as an identity: equal layouts have equal routes."""
-        return SystemLayout()
+    def route_cache_key(self) -> RouteCacheKey:
+        """A new key for this system; its copies with the same routes get the same one."""
+        return RouteCacheKey()
 
     @cached_property
     def _peer_words(self) -> tuple[object, ...]:

@@ -10,11 +10,11 @@ from lanewise.errors import Contradiction
 from lanewise.topology.binding import StatedHosts, name_ports, reached_by, settle_hosts
 from lanewise.topology.expand_devices import ENDPOINTS, read_devices
 from lanewise.topology.expand_links import read_links
-from lanewise.topology.layers import check_bound, check_reach, read_domains, read_policies, read_volumes
 from lanewise.topology.limits import check_sums
 from lanewise.topology.model import Device, Link, System
+from lanewise.topology.overlays import check_bound, check_reach, read_domains, read_policies, read_volumes
 from lanewise.topology.scope import Problems, Scope, read_hosts, read_parameters, settle
-from lanewise.topology.trees import FABRIC, check_forest, orient
+from lanewise.topology.trees import PCIE_AND_FABRIC, check_forest, orient
 from lanewise.topology.validate import validate
 from lanewise.yaml_positions import load
 
@@ -32,20 +32,20 @@ def read_system(text: str, file: str, settings: Mapping[str, int] = _NONE, catal
     document = load(text, file)
     form = validate(document)
     parameters = read_parameters(form, document)
-    chosen = settle(parameters, form.settings, settings, document)
-    scope = Scope(document, chosen, catalog if catalog is not None else builtin())
+    values = settle(parameters, form.settings, settings, document)
+    scope = Scope(document, values, catalog if catalog is not None else builtin())
     hosts = read_hosts(form, scope)
     devices = read_devices(form, hosts, scope)
-    scope.problems.finish()
+    scope.problems.raise_if_any()
     links = _links(form, devices, scope)
     domains = read_domains(form, devices, scope)
     volumes = read_volumes(form, devices, scope)
     policies = read_policies(form, devices, links, scope)
-    check_reach(domains, reached_by(devices, links, FABRIC), scope)
+    check_reach(domains, reached_by(devices, links, PCIE_AND_FABRIC), scope)
     stated = _stated(form, scope)
     check_bound(domains, devices, stated, scope)
     settled = settle_hosts(devices, links, domains, stated, scope.problems)
-    scope.problems.finish()
+    scope.problems.raise_if_any()
     return System(
         name=form.system,
         devices=settled,
@@ -58,7 +58,7 @@ def read_system(text: str, file: str, settings: Mapping[str, int] = _NONE, catal
         volumes=volumes,
         policies=policies,
         parameters=parameters,
-        settings=chosen,
+        settings=values,
         assumptions=tuple(form.assumptions),
     )
 
@@ -66,10 +66,10 @@ def read_system(text: str, file: str, settings: Mapping[str, int] = _NONE, catal
 def _links(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> list[Link]:
     """All links, checked as a whole, upstream ends first and root ports named."""
     links = read_links(form, devices, scope)
-    scope.problems.finish()
+    scope.problems.raise_if_any()
     _check_linked(devices, links, scope.problems)
     _check_partitions(devices, links, scope.problems)
-    scope.problems.finish()
+    scope.problems.raise_if_any()
     check_forest(devices, links)
     check_sums(devices, links, scope.catalog, scope.problems)
     return name_ports(devices, orient(devices, links), scope.catalog, scope.problems)

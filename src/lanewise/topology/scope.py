@@ -51,7 +51,7 @@ class Problems:
         except LanewiseError as error:
             self.add(error)
 
-    def finish(self) -> None:
+    def raise_if_any(self) -> None:
         """Raise the first error, if any, with the others in its hint."""
         if not self.found:
             return
@@ -127,7 +127,7 @@ def read_parameters(form: SystemForm, document: YamlDocument) -> dict[str, Param
             if not name.isidentifier():
                 raise FormatError(f"'{name}' cannot be a parameter", hint="use letters, digits and _")
             parameters[name] = _parameter(name, entry, document)
-    problems.finish()
+    problems.raise_if_any()
     return parameters
 
 
@@ -158,24 +158,24 @@ def allowed(parameter: Parameter) -> str:
 def settle(
     parameters: Mapping[str, Parameter],
     fixed: Mapping[str, int],
-    chosen: Mapping[str, int],
+    requested: Mapping[str, int],
     document: YamlDocument,
 ) -> dict[str, int]:
-    """The value of every parameter: chosen, else fixed by the text, else its default.
+    """The value of every parameter: requested, else fixed by the text, else its default.
 
     UnknownName for a parameter that does not exist, Contradiction for a value not allowed or fixed otherwise.
     """
     for name, value in fixed.items():
         _check_setting(parameters, name, value, document.location("settings", name), document)
     location = Location(document.file)
-    for name, value in chosen.items():
+    for name, value in requested.items():
         _check_setting(parameters, name, value, location, document)
         if fixed.get(name, value) != value:
             cause = f"this text was written out with {name} = {fixed[name]}; it cannot be set to {value}"
             raise Contradiction(
                 cause, location=document.location("settings", name), hint="set it on the description this came from"
             )
-    return {name: chosen.get(name, fixed.get(name, parameter.default)) for name, parameter in parameters.items()}
+    return {name: requested.get(name, fixed.get(name, parameter.default)) for name, parameter in parameters.items()}
 
 
 def _check_setting(
@@ -194,9 +194,9 @@ def _check_setting(
 
 
 def read_hosts(form: SystemForm, scope: Scope) -> tuple[str, ...]:
-    """The hosts; Contradiction if one is given twice."""
+    """The hosts, host0 if none is stated; Contradiction if one is given twice."""
     hosts: list[str] = []
-    for index, pattern in enumerate(form.hosts):
+    for index, pattern in enumerate(form.hosts or ["host0"]):
         with scope.problems.at(scope.document.location("hosts", index)):
             for name in scope.names(pattern):
                 check_name(name)

@@ -13,7 +13,7 @@ from lanewise.topology.expand_devices import FORWARDING
 from lanewise.topology.model import Device, Kind, Link, LinkKind
 
 TREE = (LinkKind.PCIE,)
-FABRIC = (LinkKind.PCIE, LinkKind.FABRIC)
+PCIE_AND_FABRIC = (LinkKind.PCIE, LinkKind.FABRIC)
 COHERENT = (LinkKind.PCIE, LinkKind.FABRIC, LinkKind.NVLINK)
 # One side of a switch: its name and the number of the partition (0 if it has none).
 Side = tuple[str, int]
@@ -67,7 +67,7 @@ def orient(devices: Mapping[str, Device], links: Sequence[Link]) -> list[Link]:
 def _depths(devices: Mapping[str, Device], links: Sequence[Link]) -> dict[str, int]:
     """How far below a CPU a device lies: along plain PCIe first, then, for what is left, over fabric too."""
     depth = {name: 0 for name, device in devices.items() if device.kind is Kind.CPU}
-    for kinds in (TREE, FABRIC):
+    for kinds in (TREE, PCIE_AND_FABRIC):
         graph = Graph(devices, links, kinds)
         # Whole trees are settled before fabric links are followed, so a short cut never turns a tree around.
         queue = deque(sorted(depth, key=depth.__getitem__))

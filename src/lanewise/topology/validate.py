@@ -48,7 +48,7 @@ def validate(document: YamlDocument) -> SystemForm:
             by_path.setdefault(_path(document, detail), []).append(detail)
         for path, same in by_path.items():
             problems.add(_explain(document, path, same))
-    problems.finish()
+    problems.raise_if_any()
     raise AssertionError("a validation error without details")
 
 

@@ -136,7 +136,7 @@ def _expected(result: PathResult) -> list[tuple[str, str]]:
     ratio = f", {100 * result.ratio:.0f} % of the expected value" if result.ratio is not None else ""
     scenario = f" ({result.row.scenario})" if result.row.scenario != result.row.flow else ""
     limit = f", limit: {expected.limit}" if expected.limit else ""
-    source = expected.rests_on[0] if expected.rests_on else ""
+    source = "; ".join(expected.rests_on)
     return [
         ("measured", f"{_quantity(result, result.row.value)} on {result.row.flow}{scenario}{ratio}"),
         ("expected", f"{_quantity(result, expected.value)} ({_basis(result)}){limit}"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lanewise.topology.form import DomainForm, SystemForm, VolumeForm
     from lanewise.topology.scope import Scope
 
-SCOPES = ("none", "root-complex", "socket", "system")
+PEER_SCOPES = ("none", "root-complex", "socket", "system")
 
 
 def read_domains(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> tuple[Domain, ...]:
@@ -132,9 +132,10 @@ def read_policies(form: SystemForm, devices: Mapping[str, Device], links: Sequen
 
 
 def _peers(stated: str | dict[str, str], devices: Mapping[str, Device], scope: Scope) -> dict[str, str]:
+    """The peer scope of each CPU that states one; the others have that of their part, its `peer.scope`."""
     cpus = [device.name for device in devices.values() if device.kind is Kind.CPU]
     if isinstance(stated, str):
-        return dict.fromkeys(cpus, _scope(scope.text(stated), scope.location("policies", "peers")))
+        return dict.fromkeys(cpus, _peer_scope(scope.text(stated), scope.location("policies", "peers")))
     scopes: dict[str, str] = {}
     for pattern, word in stated.items():
         location = scope.location("policies", "peers", pattern)
@@ -144,13 +145,13 @@ def _peers(stated: str | dict[str, str], devices: Mapping[str, Device], scope: S
                 raise Contradiction(
                     f"peers through '{name}' are stated twice", location=location, hint="keep one of the two"
                 )
-            scopes[name] = _scope(scope.text(word), location)
+            scopes[name] = _peer_scope(scope.text(word), location)
     return scopes
 
 
-def _scope(word: str, location: Location) -> str:
-    if word not in SCOPES:
-        raise unknown_name("peer scope", word, SCOPES, location)
+def _peer_scope(word: str, location: Location) -> str:
+    if word not in PEER_SCOPES:
+        raise unknown_name("peer scope", word, PEER_SCOPES, location)
     return word
 
 
