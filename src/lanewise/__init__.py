@@ -2,7 +2,7 @@
 
 Every verb of the command line is a function here (docs/reference/python.md, help(lanewise.predict)):
 
-systems   discover, capture, ready_systems, load_system, system_from, load_catalog, attach, detach, draw
+systems   discover, capture, ready_systems, load_system, system_of_options, load_catalog, attach, detach, draw
 routes    route, all_routes, class_matrix, peers
 speed     predict, finish_times, matrix, serve
 services  predict_service, simulate, peak, trace, ready_workloads, load_workload

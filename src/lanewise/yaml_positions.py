@@ -62,7 +62,7 @@ class YamlDocument:
 
 @dataclass(frozen=True, slots=True)
 class YamlNode:
-    """A value and the path to it; an absent value is a node of None, so that absent and null are the same."""
+    """A value and the path to it. node["key"] is always a node: `given` if it has a value, `present` be it null."""
 
     document: YamlDocument
     path: Path
@@ -94,6 +94,11 @@ class YamlNode:
         return self.value is not None
 
     @property
+    def present(self) -> bool:
+        """Whether the file has it, be it null."""
+        return self.path in self.document.values
+
+    @property
     def is_map(self) -> bool:
         """Whether it is a mapping."""
         return isinstance(self.value, dict)
@@ -107,15 +112,9 @@ class YamlNode:
             member = self.value[step]
         return YamlNode(self.document, (*self.path, step), member)
 
-    def __contains__(self, key: str) -> bool:
-        """Whether the mapping has `key`, be it null."""
-        return isinstance(self.value, dict) and key in self.value
-
-    def has(self, key: str) -> bool:
-        """Whether the mapping has `key` and not null."""
-        return self[key].given
-
-    def fields(self, known: Collection[str], what: str = "", needed: Iterable[str] = (), hint: str = "") -> YamlNode:
+    def check_fields(
+        self, known: Collection[str], what: str = "", needed: Iterable[str] = (), hint: str = ""
+    ) -> YamlNode:
         """Itself, a mapping of `known` keys with all `needed` ones; FormatError or UnknownName otherwise.
 
         `what` is the mapping in messages, `hint` what to write if a needed key is missing.
@@ -149,7 +148,7 @@ class YamlNode:
             raise self.error(f"{self.name} must be a list", hint)
         return [self[index] for index in range(len(self.value))]
 
-    def words(self) -> str:
+    def as_written(self) -> str:
         """A value as written, be it a number or yes and no; FormatError if it is none or blank."""
         text = "" if not self.given else str(self.document.values[self.path].value)
         if isinstance(self.value, (dict, list)) or not text.strip():
@@ -218,18 +217,18 @@ class YamlNode:
         """
         if not self.given:
             raise self.error(f"{self.name} is missing", f"add {self.key}: {example or units.sample(unit)}")
-        words = self.words()
+        text = self.as_written()
         try:
-            value = units.parse(words, unit)
+            value = units.parse(text, unit)
         except LanewiseError as error:
             error.cause, error.location = f"{self.name}: {error.cause}", self.location
             raise
         if not math.isfinite(value) or value <= above or (value < 0 and not negative):
             limits = " and not negative" if not negative else f" and above {above:g}" if above > -math.inf else ""
             hint = f"for example {self.key}: {example or units.sample(unit)}"
-            raise self.error(f"{self.name} must be finite{limits}, not {words}", hint)
-        if not bare and value and _is_number(words):
-            raise self.error(f"{self.name} = {words} has no unit", f"write the unit: {example or units.sample(unit)}")
+            raise self.error(f"{self.name} must be finite{limits}, not {text}", hint)
+        if not bare and value and _is_number(text):
+            raise self.error(f"{self.name} = {text} has no unit", f"write the unit: {example or units.sample(unit)}")
         return value
 
     def error(self, cause: str, hint: str = "") -> FormatError:

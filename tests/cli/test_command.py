@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lanewise.cli.command import TypedFlags, option_group
+from lanewise.cli.command import GivenFlags, option_group
 from lanewise.errors import FormatError, InputError
 from lanewise.options.loadtest import PeakOptions, service_time
 from lanewise.options.option import Options, option, words
@@ -28,12 +28,12 @@ class AllOptions(Sizes):
     on: bool = option(False, "Whether.")
 
 
-def run(**texts: object) -> tuple[AllOptions, TypedFlags]:
+def run(**texts: object) -> tuple[AllOptions, GivenFlags]:
     """The options that a verb gets for the texts of a command line."""
-    results: list[tuple[AllOptions, TypedFlags]] = []
+    results: list[tuple[AllOptions, GivenFlags]] = []
 
     @option_group
-    def verb(options: AllOptions, typed: TypedFlags, json: str | None = None) -> None:
+    def verb(options: AllOptions, typed: GivenFlags, json: str | None = None) -> None:
         """What it does."""
         results.append((options, typed))
 

@@ -167,7 +167,7 @@ links:
 
 
 def test_a_payload_that_a_cpu_splits_is_what_the_rate_rests_on() -> None:
-    flow = lanewise.predict("rack-16gpu", "gpu0->gpu4").flows[0]
+    flow = lanewise.predict("rack-16gpu", "gpu0->gpu4").rates[0]
     assert flow.limit.startswith("link ")
     assert flow.basis == "calibrated"
     assert flow.rate / 1e9 == pytest.approx(30.97 * 64 / 88, rel=1e-3)

@@ -52,13 +52,11 @@ def test_flows_fit_the_terminal_and_their_sources_are_footnotes() -> None:
     prediction = lanewise.predict("rack-16gpu", "gpu0->gpu4, gpu1->gpu5")
     assert predict.render_flow_rates(prediction, Screen(80)) == snapshot("""\
 rack-16gpu
-flow          route       GB/s  limit                       basis       based on
-gpu0->gpu4    NODE pcie  20.00  peer writes through the     calibrated  [1]
-                                root complex of cpu0 at
-                                rp1
-gpu1->gpu5    NODE pcie  20.00  peer writes through the     calibrated  [1]
-                                root complex of cpu0 at
-                                rp1
+flow          route       GB/s  limit                         basis       source
+gpu0->gpu4    NODE pcie  20.00  peer writes through the root  calibrated  [1]
+                                complex of cpu0 at rp1
+gpu1->gpu5    NODE pcie  20.00  peer writes through the root  calibrated  [1]
+                                complex of cpu0 at rp1
 all together             40.00
 
 calibrated: rms error 9.1 % over 16 published rates

@@ -20,7 +20,7 @@ from lanewise.api.loading import (
     ready_studies,
     ready_systems,
     ready_workloads,
-    system_from,
+    system_of_options,
 )
 from lanewise.api.loadtest import (
     as_sweep_run,
@@ -114,7 +114,7 @@ __all__ = [
     "serve",
     "simulate",
     "sweep_data",
-    "system_from",
+    "system_of_options",
     "trace",
     "write_parts",
 ]

@@ -58,7 +58,7 @@ def load_system(ref: str | Path, settings: Mapping[str, int] | None = None, cata
     return read_system(text, file, settings or {}, catalog if catalog is not None else builtin())
 
 
-def system_from(options: SystemOptions) -> System:
+def system_of_options(options: SystemOptions) -> System:
     """The system that options name, with its parameters set, over the catalogue with the user's parts."""
     return load_system(options.system, options.settings, load_catalog(options.parts))
 
@@ -104,7 +104,7 @@ def load_run(path: str | Path) -> Run:
     return run_from_json(read_file(path), str(path))
 
 
-def system_of(system: System | str | Path) -> System:
+def as_system(system: System | str | Path) -> System:
     """The system itself, or the one of that name or file; LanewiseError if it cannot be read."""
     return load_system(system) if isinstance(system, (str, Path)) else system
 
@@ -119,8 +119,8 @@ def relative_reader(ref: str | Path) -> Callable[[str, Mapping[str, int], Catalo
     folder = Path(ref).parent if Path(ref).suffix in (".yaml", ".yml") else Path()
 
     def read(name: str, settings: Mapping[str, int], catalog: Catalog) -> System:
-        own = name not in ready_systems()
-        return load_system(folder / name if own else name, settings, catalog)
+        is_user_file = name not in ready_systems()
+        return load_system(folder / name if is_user_file else name, settings, catalog)
 
     return read
 

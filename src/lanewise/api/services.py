@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lanewise.api.loading import load_workload, system_of
+from lanewise.api.loading import as_system, load_workload
 from lanewise.errors import InputError, unknown_name
 from lanewise.options.predict import DIVISIONS, ServiceOptions
 
@@ -56,7 +56,7 @@ def predict_service(
     from lanewise.serving.peak import SearchOptions, simulate_peak
     from lanewise.serving.peak import simulate as run
 
-    loaded = system_of(system)
+    loaded = as_system(system)
     load = _load(loaded, workload, options)
     others = _loads(options.beside)
     background = parse_flows(options.background) if options.background else ()
@@ -116,7 +116,7 @@ def serve(
 
     if division not in DIVISIONS:
         raise unknown_name("division", division, DIVISIONS)
-    return steady_rate(system_of(system), load_of(_workload(workload), mode, division, host))
+    return steady_rate(as_system(system), load_of(_workload(workload), mode, division, host))
 
 
 def simulate(
@@ -155,7 +155,7 @@ def peak(
         raise InputError(f"a rate of {loads[0].qps:g} QPS has no effect on a peak", hint=hint)
     search = search or SearchOptions()
     check_run(None, search.seed, search.most_runs)
-    return simulate_peak(system_of(system), loads[0], _loads(beside), _flows(background), search)[0][0]
+    return simulate_peak(as_system(system), loads[0], _loads(beside), _flows(background), search)[0][0]
 
 
 def trace(
@@ -182,7 +182,7 @@ def _simulate(
     from lanewise.serving.peak import simulate as run
 
     check_run(seconds, seed)
-    return ServicePrediction(*run(system_of(system), _loads(services), _flows(background), seconds, seed, samples))
+    return ServicePrediction(*run(as_system(system), _loads(services), _flows(background), seconds, seed, samples))
 
 
 def _workload(workload: str | Path | Workload) -> Workload:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lanewise.api.loading import load_workload, system_of
+from lanewise.api.loading import as_system, load_workload
 from lanewise.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ def attach(system: System | str | Path, device: str, host: str, at: str | None =
     """The system with `device` bound to `host`; with `at`, its cable moves below that switch or CPU first."""
     from lanewise.topology.compose import attach as bind
 
-    return bind(system_of(system), device, host, at)
+    return bind(as_system(system), device, host, at)
 
 
 def detach(system: System | str | Path, device: str) -> System:
     """The system with `device` bound to no host; its cable stays."""
     from lanewise.topology.compose import detach as unbind
 
-    return unbind(system_of(system), device)
+    return unbind(as_system(system), device)
 
 
 def draw(system: System | str | Path, flows: str | Sequence[Flow] | None = None) -> str:
@@ -44,7 +44,7 @@ def draw(system: System | str | Path, flows: str | Sequence[Flow] | None = None)
     from lanewise.report.draw import draw as svg
     from lanewise.results.outline import outline
 
-    loaded = system_of(system)
+    loaded = as_system(system)
     if flows is None:
         return svg(outline(loaded))
     prediction = predict(loaded, flows)
@@ -56,28 +56,28 @@ def route(system: System | str | Path, src: str, dst: str, p2p: bool = True) -> 
     """The route that data takes from `src` to `dst`; Unreachable or UnknownName if there is none."""
     from lanewise.routes.find import route as find
 
-    return find(system_of(system), src, dst, p2p)
+    return find(as_system(system), src, dst, p2p)
 
 
 def all_routes(system: System | str | Path, src: str, dst: str) -> tuple[Route, ...]:
     """Every sensible route from `src` to `dst`, best first, each with its class and whether it is allowed."""
     from lanewise.routes.find import routes as find
 
-    return find(system_of(system), src, dst)
+    return find(as_system(system), src, dst)
 
 
 def class_matrix(system: System | str | Path, names: Sequence[str] | None = None) -> ClassMatrix:
     """The class of every pair of GPUs and NICs, as nvidia-smi topo -m shows it."""
     from lanewise.routes.matrix import class_matrix as make
 
-    return make(system_of(system), names)
+    return make(as_system(system), names)
 
 
 def peers(system: System | str | Path) -> tuple[Peers, ...]:
     """Every pair of GPUs: whether the two can be peers, and if not, why."""
     from lanewise.routes.matrix import peers as find
 
-    return find(system_of(system))
+    return find(as_system(system))
 
 
 def plan(
@@ -92,11 +92,14 @@ def plan(
     from lanewise.planning.answer import answer
 
     several = systems if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
-    return answer([system_of(system) for system in several], options or PlanOptions(**keywords), load_workload)
+    return answer([as_system(system) for system in several], options or PlanOptions(**keywords), load_workload)
 
 
 def predict(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool = True) -> Prediction:
-    """The rates that flows reach together: 'gpu0->gpu4, host0->gpu1' or Flow objects; InputError for finite ones."""
+    """The rates that flows reach together: 'gpu0->gpu4, host0->gpu1' or Flow objects; InputError for finite ones.
+
+    `p2p` is for flows given as a text; a Flow has its own.
+    """
     from lanewise.perf.predict import predict as solve
 
     parsed = _flows(flows, p2p)
@@ -111,16 +114,16 @@ def predict(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool 
                 f"{flow.name} has a start but no size",
                 hint="leave the start out, or give every flow a size: gpu0->gpu1 1 GiB @10 ms",
             )
-    return solve(system_of(system), parsed)
+    return solve(as_system(system), parsed)
 
 
 def finish_times(
     system: System | str | Path, flows: str | Sequence[Flow], p2p: bool = True
 ) -> tuple[FinishedTransfer, ...]:
-    """When each of the finite transfers ends: 'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms'."""
+    """When each of the finite transfers ends: 'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms'; `p2p` as for `predict`."""
     from lanewise.perf.transfers import finish_times as solve
 
-    return solve(system_of(system), _flows(flows, p2p))
+    return solve(as_system(system), _flows(flows, p2p))
 
 
 def matrix(
@@ -134,15 +137,19 @@ def matrix(
     from lanewise.perf.matrix import bandwidth_matrix, latency_matrix
 
     if metric == "goodput":
-        return bandwidth_matrix(system_of(system), names, both_ways, p2p)
+        return bandwidth_matrix(as_system(system), names, both_ways, p2p)
     if metric == "latency" and both_ways:
         raise InputError("a latency is one way: both ways have no sum", hint="leave both ways out, or ask for goodput")
     if metric == "latency":
-        return latency_matrix(system_of(system), names, p2p)
+        return latency_matrix(as_system(system), names, p2p)
     raise unknown_name("metric", metric, ("goodput", "latency"))
 
 
 def _flows(flows: str | Sequence[Flow], p2p: bool) -> Sequence[Flow]:
     from lanewise.perf.flow import parse_flows
 
-    return parse_flows(flows, p2p) if isinstance(flows, str) else flows
+    if isinstance(flows, str):
+        return parse_flows(flows, p2p)
+    if not p2p:
+        raise InputError("p2p=False has no effect on Flow objects", hint="give each its own: Flow(src, dst, p2p=False)")
+    return flows

@@ -48,7 +48,7 @@ def read_drafts(text: str, file: str) -> list[Draft]:
     document = load(text, file)
     if not document.data:
         raise FormatError("the file holds no parts", location=Location(file, 1), hint=_START)
-    parts = document.root.fields(("parts",), "the file", needed=("parts",), hint=_START)["parts"]
+    parts = document.root.check_fields(("parts",), "the file", needed=("parts",), hint=_START)["parts"]
     return [_draft(node) for node in parts.items()]
 
 
@@ -105,28 +105,28 @@ class Resolver:
 def builtin() -> Catalog:
     """The parts that ship with Lanewise, read once from the package's own data files."""
     files = [package_data.text("parts", name, "part file") for name in package_data.names("parts")]
-    return Resolver([draft for file in files for draft in read_drafts(*file)], Catalog).catalog()
+    return Resolver([draft for file in files for draft in read_drafts(*file)], base=lambda: Catalog({})).catalog()
 
 
 def read_parts(text: str, file: str, base: Catalog | None = None) -> Catalog:
     """The parts of one file; `extends` may name any part of `base` (or that ships); InputError with line."""
-    return Resolver(read_drafts(text, file), builtin if base is None else lambda: base).catalog()
+    return Resolver(read_drafts(text, file), base=builtin if base is None else lambda: base).catalog()
 
 
 def _draft(node: YamlNode) -> Draft:
-    node.fields(_PART_FIELDS, "a part")
-    if not node.has("part"):
+    node.check_fields(_PART_FIELDS, "a part")
+    if not node["part"].given:
         raise node.error("a part has no name", "start it with `- part: <name>`")
-    name = node["part"].words()
-    extends = node["extends"].words() if "extends" in node else ""
-    if not extends and "kind" not in node:
+    name = node["part"].as_written()
+    extends = node["extends"].as_written() if node["extends"].present else ""
+    if not extends and not node["kind"].present:
         raise node.error(f"part '{name}' has no kind", f"add `kind:`, one of {', '.join(KINDS)}")
     return Draft(
         name=name,
         location=node["part"].location,
-        kind=node["kind"].choice(KINDS, kind="kind of part") if "kind" in node else "",
-        title=node["title"].words() if "title" in node else "",
-        aliases=tuple(alias.words() for alias in node["aliases"].items()),
+        kind=node["kind"].choice(KINDS, kind="kind of part") if node["kind"].present else "",
+        title=node["title"].as_written() if node["title"].present else "",
+        aliases=tuple(alias.as_written() for alias in node["aliases"].items()),
         extends=extends,
         own=_own_figures(node),
     )
@@ -135,7 +135,7 @@ def _draft(node: YamlNode) -> Draft:
 def _own_figures(node: YamlNode) -> list[tuple[str, YamlNode, Shared]]:
     own = [(key, figure, Shared()) for key, figure in node["figures"].members().items()]
     for block in node["from"].items():
-        block.fields(_BLOCK_FIELDS, "a `from` block", needed=("source", "figures"))
+        block.check_fields(_BLOCK_FIELDS, "a `from` block", needed=("source", "figures"))
         shared = _shared(block, Shared())
         own += [(key, figure, shared) for key, figure in block["figures"].members().items()]
     first: dict[str, YamlNode] = {}
@@ -148,13 +148,13 @@ def _own_figures(node: YamlNode) -> list[tuple[str, YamlNode, Shared]]:
 
 def _shared(node: YamlNode, above: Shared) -> Shared:
     """`above` with what this block or figure states itself."""
-    condition = node["condition"].words() if "condition" in node else above.condition
-    if "note" in node:  # narrows the block's condition, where `condition:` replaces it
-        condition = "; ".join(filter(None, (condition, node["note"].words())))
+    condition = node["condition"].as_written() if node["condition"].present else above.condition
+    if node["note"].present:  # narrows the block's condition, where `condition:` replaces it
+        condition = "; ".join(filter(None, (condition, node["note"].as_written())))
     return Shared(
-        source=node["source"].words() if "source" in node else above.source,
+        source=node["source"].as_written() if node["source"].present else above.source,
         condition=condition,
-        basis=node["basis"].choice(BASES) if "basis" in node else above.basis,
+        basis=node["basis"].choice(BASES) if node["basis"].present else above.basis,
     )
 
 
@@ -181,7 +181,7 @@ def _figure(kind: str, key: str, node: YamlNode, shared: Shared) -> Figure:
     unit = check_key(kind, key).unit
     if node.is_map:
         hint = "write `value: null` and why in `source:` if it is unknown"
-        node.fields(_FIGURE_FIELDS, f"figure '{key}'", needed=("value",), hint=hint)
+        node.check_fields(_FIGURE_FIELDS, f"figure '{key}'", needed=("value",), hint=hint)
         node, shared = node["value"], _shared(node, shared)
     figure = Figure(_value(node, unit), unit, shared.source, shared.condition, shared.basis or "physics")
     check_figure(kind, key, figure)
@@ -192,7 +192,7 @@ def _value(node: YamlNode, unit: str) -> float | str | None:
     if not node.given:
         return None
     if unit == TEXT:
-        return node.words()
+        return node.as_written()
     needs_unit = unit in units.NATURAL
     example = f"{node.value} {units.NATURAL[unit]}" if needs_unit else ""
     return node.quantity(unit, bare=not needs_unit, example=example)

@@ -28,27 +28,29 @@ Json = Annotated[
 ]
 
 
-class TypedFlags(frozenset[str]):
-    """The names of the fields that the user typed, whatever their values."""
+class GivenFlags(frozenset[str]):
+    """The names of the options that are on the command line, whatever their values: {"flows", "no_p2p"}."""
 
 
 def option_group(verb: Callable[..., None]) -> Callable[..., None]:
     """The verb for Typer: a parameter that is an options dataclass becomes an option for each of its fields."""
     parameters = inspect.signature(verb, eval_str=True).parameters.values()
     groups: dict[str, Any] = {entry.name: entry.annotation for entry in parameters if is_dataclass(entry.annotation)}
-    typed_flags = [entry.name for entry in parameters if entry.annotation is TypedFlags]
+    flags = [entry.name for entry in parameters if entry.annotation is GivenFlags]
     typer_parameters = []
     for entry in parameters:
         if entry.name in groups:
             typer_parameters += [_parameter(*member) for member in _members(entry.annotation)]
-        elif entry.name not in typed_flags:
+        elif entry.name not in flags:
             typer_parameters.append(entry.replace(kind=Parameter.KEYWORD_ONLY))
 
     @wraps(verb)
     def call(**texts: Any) -> None:
-        typed = TypedFlags(name for name, text in texts.items() if text not in (None, False, [], ()))
+        given = GivenFlags(name for name, text in texts.items() if text not in (None, False, [], ()))
         options = {name: _options(kind, texts) for name, kind in groups.items()}
-        verb(**texts, **options, **dict.fromkeys(typed_flags, typed))
+        of_groups = {member.name for kind in groups.values() for member, _ in options_of(kind)}
+        others = {name: text for name, text in texts.items() if name not in of_groups}
+        verb(**others, **options, **dict.fromkeys(flags, given))
 
     command: Any = call  # Typer reads both attributes below
     command.__signature__ = inspect.Signature(typer_parameters)  # ValueError where two options have one name
@@ -62,10 +64,10 @@ def _members(kind: type) -> list[tuple[Field[Any], Option, Any]]:
 
 
 def _options(kind: type, texts: dict[str, Any]) -> Any:
-    """The dataclass from the texts of its options, which are taken out of `texts`."""
+    """The dataclass from the texts of its options."""
     values = {}
     for member, entry, hint in _members(kind):
-        text = texts.pop(member.name)
+        text = texts[member.name]
         if text not in (None, [], ()):
             values[member.name] = _value(entry, hint, text)
     return kind(**values)

@@ -36,7 +36,7 @@ def plan(options: PlanVerbOptions, json: Json = None) -> None:
         answer = api.plan(systems, question)
         answers.append((answer, question))
         if answer.error is not None and not (answer.interrupted or options.anyway):
-            terminal.fail(answer.error.show())
+            terminal.print_error(answer.error.show())
             raise typer.Exit(1)
 
     def data() -> Any:
@@ -48,7 +48,7 @@ def plan(options: PlanVerbOptions, json: Json = None) -> None:
 
     terminal.show(json, data, text)
     if any(answer.interrupted for answer, _ in answers):
-        terminal.fail("interrupted")
+        terminal.print_error("interrupted")
         raise typer.Exit(interrupts.exit_code())
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from lanewise.cli import terminal
-from lanewise.cli.command import Json, TypedFlags, option_group
+from lanewise.cli.command import GivenFlags, Json, option_group
+from lanewise.cli.terminal import json_of
 from lanewise.errors import InputError
 from lanewise.options.predict import PredictOptions, ServiceOptions
 from lanewise.options.system import SystemOptions
@@ -25,7 +26,7 @@ def predict(
     options: PredictOptions,
     service_options: ServiceOptions,
     system_options: SystemOptions,
-    typed: TypedFlags,
+    given: GivenFlags,
     json: Json = None,
 ) -> None:
     """Predict flows that run together, all pairs, or an inference service, each with its limit and its basis.
@@ -34,12 +35,12 @@ def predict(
     """
     from lanewise import api
 
-    _check(options, typed)
+    _check(options, given)
     if options.sweep is not None:
         return _sweep(options, options.sweep, service_options, system_options, json)
-    system = api.system_from(system_options)
+    system = api.system_of_options(system_options)
     if options.service is not None:
-        _service(system, options.service, service_options, typed, json)
+        _service(system, options.service, service_options, given, json)
     elif options.flows is not None:
         _flows(system, options.flows, not options.no_p2p, json)
     else:
@@ -47,15 +48,15 @@ def predict(
     return None
 
 
-def _check(options: PredictOptions, typed: TypedFlags) -> None:
+def _check(options: PredictOptions, given: GivenFlags) -> None:
     """InputError unless one thing is to be predicted, and no option belongs to another."""
-    kinds = [name for name in ("flows", "matrix", "service") if name in typed]
+    kinds = [name for name in ("flows", "matrix", "service") if name in given]
     if len(kinds) != 1:
         cause = f"{' and '.join(f'--{name}' for name in kinds)} exclude each other" if kinds else "nothing to predict"
         raise InputError(cause, hint="give one of --flows 'gpu0->gpu1', --matrix goodput, --service resnet50")
     groups = {"matrix": ("both_ways", "devices"), "service": tuple(field.name for field in fields(ServiceOptions))}
     for kind, names in groups.items():
-        wrong = next((name for name in names if name in typed and kind != kinds[0]), None)
+        wrong = next((name for name in names if name in given and kind != kinds[0]), None)
         if wrong is not None:
             flag = f"--{wrong.replace('_', '-')}"
             hint = f"leave it out, or predict with --{kind}; see lanewise predict --help"
@@ -70,7 +71,6 @@ def _sweep(
     """The prediction for each value of a parameter, in one table."""
     from lanewise import api
     from lanewise.api.loading import swept_systems
-    from lanewise.report import json as data
     from lanewise.report.text import predict as text
 
     if options.matrix is not None:
@@ -79,53 +79,51 @@ def _sweep(
     if options.flows is not None:
         flows, p2p = options.flows, not options.no_p2p
         rates = {value: api.predict(system, flows, p2p) for value, system in systems.items()}
-        return terminal.show(json, data.sweep, text.render_flow_sweep, name, rates)
+        return terminal.show(json, json_of("sweep"), text.render_flow_sweep, name, rates)
     workload = str(options.service)
     if service.peak or service.qps is not None:
         results = {
             value: api.predict_service(system, workload, service).results[0] for value, system in systems.items()
         }
-        return terminal.show(json, data.sweep, text.render_service_sweep, name, results)
+        return terminal.show(json, json_of("sweep"), text.render_service_sweep, name, results)
     division = service.division or "closed"
     steady = {v: api.serve(system, workload, service.mode, division, service.host) for v, system in systems.items()}
-    return terminal.show(json, data.sweep, text.render_steady_sweep, name, steady)
+    return terminal.show(json, json_of("sweep"), text.render_steady_sweep, name, steady)
 
 
 def _flows(system: System, flows: str, p2p: bool, json: str | None) -> None:
     from lanewise import api
     from lanewise.perf.flow import parse_flows
-    from lanewise.report import json as data
     from lanewise.report.text import predict as text
 
     parsed = parse_flows(flows, p2p)
     if all(flow.size is None for flow in parsed):
         rates = api.predict(system, parsed)
-        return terminal.show(json, data.flow_rates, text.render_flow_rates, rates)
+        return terminal.show(json, json_of("flow_rates"), text.render_flow_rates, rates)
     transfers = api.finish_times(system, parsed)
-    return terminal.show(json, data.transfers, text.render_transfers, system, transfers)
+    return terminal.show(json, json_of("transfers"), text.render_transfers, system, transfers)
 
 
 def _matrix(system: System, options: PredictOptions, json: str | None) -> None:
     from lanewise import api
     from lanewise.perf.flow import names_of
-    from lanewise.report import json as data
     from lanewise.report.text import predict as text
 
     names = None if options.devices is None else names_of(options.devices)
     matrix = api.matrix(system, names, str(options.matrix), options.both_ways, not options.no_p2p)
-    terminal.show(json, data.pairs, text.render_pairs, system, matrix)
+    terminal.show(json, json_of("pairs"), text.render_pairs, system, matrix)
 
 
-def _service(system: System, workload: str, options: ServiceOptions, typed: TypedFlags, json: str | None) -> None:
+def _service(system: System, workload: str, options: ServiceOptions, given: GivenFlags, json: str | None) -> None:
     """The service under load where a rate or a scenario asks for it, else in steady state."""
-    only_simulated = [field.name for field in fields(options) if field.name in typed and field.name not in _STEADY]
+    only_simulated = [field.name for field in fields(options) if field.name in given and field.name not in _STEADY]
     if (
         options.peak
         or options.qps is not None
         or "stream" in options.mode
         or (options.mode == "offline" and only_simulated)
     ):
-        _simulated(system, workload, options, typed, json)
+        _simulated(system, workload, options, given, json)
     elif only_simulated:
         names = " and ".join(f"--{name}" for name in only_simulated)
         verb = "has" if len(only_simulated) == 1 else "have"
@@ -136,20 +134,18 @@ def _service(system: System, workload: str, options: ServiceOptions, typed: Type
 
 def _steady(system: System, workload: str, options: ServiceOptions, json: str | None) -> None:
     from lanewise import api
-    from lanewise.report import json as data
     from lanewise.report.text import predict as text
 
     mode, division = options.mode, options.division or "closed"
     rate = api.serve(system, workload, mode, division, options.host)
-    terminal.show(json, data.steady_service, text.render_steady_service, system, rate, mode, division)
+    terminal.show(json, json_of("steady_service"), text.render_steady_service, system, rate, mode, division)
 
 
-def _simulated(system: System, workload: str, options: ServiceOptions, typed: TypedFlags, json: str | None) -> None:
+def _simulated(system: System, workload: str, options: ServiceOptions, given: GivenFlags, json: str | None) -> None:
     from lanewise import api
-    from lanewise.report import json as data
     from lanewise.report.text.service import render_services
 
-    if "precision" in typed and not options.peak:
+    if "precision" in given and not options.peak:
         hint = "write --peak" if options.mode == "server" else "leave it out"
         raise InputError("--precision has no effect without --peak", hint=hint)
     terminal.status("simulating")
@@ -163,7 +159,7 @@ def _simulated(system: System, workload: str, options: ServiceOptions, typed: Ty
         terminal.write(options.report, api.render_report(api.as_run(prediction.results)))
 
     results = prediction.results
-    terminal.show(json, data.services, render_services, results)
+    terminal.show(json, json_of("services"), render_services, results)
     if not all(result.valid for result in results):
         raise typer.Exit(1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lanewise.cli import terminal
 from lanewise.cli.command import Json, option_group
+from lanewise.cli.terminal import json_of
 from lanewise.errors import InputError
 from lanewise.options.system import RouteOptions, SystemOptions
 
@@ -12,23 +13,22 @@ from lanewise.options.system import RouteOptions, SystemOptions
 def route(system_options: SystemOptions, options: RouteOptions, json: Json = None) -> None:
     """Show the route between two devices and its class, or the classes of all pairs and who can be peers."""
     from lanewise import api
-    from lanewise.report import json as data
     from lanewise.report.text import route as text
 
-    system = api.system_from(system_options)
+    system = api.system_of_options(system_options)
     source, destination = options.source, options.destination
     if source is None:
         classes, pairs = api.class_matrix(system), api.peers(system)
-        return terminal.show(json, data.classes, text.render_overview, system, classes, pairs)
+        return terminal.show(json, json_of("classes"), text.render_overview, system, classes, pairs)
     if destination is None:
         hint = f"lanewise route {system_options.system} {source} TO"
         raise InputError(f"a route from {source} needs an end", hint=hint)
     if options.all:
         routes = api.all_routes(system, source, destination)
         return terminal.show(
-            json, lambda: data.routes(system, routes), lambda screen: text.render_routes(routes, screen)
+            json, lambda: json_of("routes")(system, routes), lambda screen: text.render_routes(routes, screen)
         )
     direct = api.route(system, source, destination, not options.no_p2p)
     return terminal.show(
-        json, lambda: data.routes(system, (direct,)), lambda screen: text.render_route(system, direct, screen)
+        json, lambda: json_of("routes")(system, (direct,)), lambda screen: text.render_route(system, direct, screen)
     )

@@ -40,7 +40,7 @@ def show(options: ShowSystemOptions, json: Json = None) -> None:
     from lanewise.report.text.listings import render_system
     from lanewise.topology.write import write_system
 
-    system = api.system_from(options)
+    system = api.system_of_options(options)
     if options.yaml:
         return terminal.out(write_system(system).rstrip("\n"))
     return terminal.show(json, data.system, render_system, system)
@@ -52,7 +52,7 @@ def draw(options: DrawSystemOptions) -> None:
     """Draw a system as SVG."""
     from lanewise import api
 
-    terminal.write(options.output, api.draw(api.system_from(options), options.flows))
+    terminal.write(options.output, api.draw(api.system_of_options(options), options.flows))
 
 
 @app.command("schema", cls=Command)
@@ -73,7 +73,7 @@ def attach(options: AttachOptions) -> None:
     from lanewise import api
     from lanewise.topology.write import write_system
 
-    attached = api.attach(api.system_from(options), options.device, options.host, options.at)
+    attached = api.attach(api.system_of_options(options), options.device, options.host, options.at)
     terminal.write(options.output, write_system(attached))
 
 
@@ -84,4 +84,4 @@ def detach(options: DetachOptions) -> None:
     from lanewise import api
     from lanewise.topology.write import write_system
 
-    terminal.write(options.output, write_system(api.detach(api.system_from(options), options.device)))
+    terminal.write(options.output, write_system(api.detach(api.system_of_options(options), options.device)))

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVarTuple
 
 from lanewise.report.screen import Screen, colours
@@ -70,6 +71,15 @@ def show(
     return None
 
 
+def json_of(name: str) -> Callable[..., Any]:
+    """The function of that name of lanewise.report.json, which is imported when it is called: most answers are text."""
+
+    def data(*values: Any) -> Any:
+        return getattr(import_module("lanewise.report.json"), name)(*values)
+
+    return data
+
+
 def write(path: str | Path | None, text: str, advice: str = "") -> None:
     """Write a text to a file and say so; to stdout where no file is named."""
     from lanewise import files
@@ -95,7 +105,7 @@ def note(text: str) -> None:
     _tell(f"{text}\n")
 
 
-def fail(text: str) -> None:
+def print_error(text: str) -> None:
     """The text of an error, its first word marked on a terminal."""
     _clear_status()
     if colours(sys.stderr) and text.startswith("error:"):

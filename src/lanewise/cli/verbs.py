@@ -84,7 +84,7 @@ app = typer.Typer(
 
 
 @app.callback()
-def everywhere(
+def global_options(
     version: Annotated[
         bool,
         typer.Option(
@@ -108,7 +108,7 @@ def run(arguments: Sequence[str]) -> int:
         code = _run(arguments)
         sys.stdout.flush()
     except LanewiseError as error:
-        terminal.fail(error.show())
+        terminal.print_error(error.show())
         return _interrupted() if interrupts.received() else EXIT_BAD_INPUT
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
@@ -119,7 +119,7 @@ def run(arguments: Sequence[str]) -> int:
         if error.errno not in _NO_ROOM:
             raise
         _drop_stdout()
-        terminal.fail("error: no space left to write the output\nhint:  make room, or write elsewhere")
+        terminal.print_error("error: no space left to write the output\nhint:  make room, or write elsewhere")
         return EXIT_BAD_INPUT
     except Exception as error:
         if not (interrupts.received() or isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)):
@@ -129,7 +129,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _interrupted() -> int:
-    terminal.fail("interrupted")
+    terminal.print_error("interrupted")
     return interrupts.exit_code()
 
 
@@ -199,7 +199,7 @@ def _usage(error: Any, arguments: Sequence[str]) -> int:
     else:
         hint = _what_to_type(error, context, command, path)
     end = " " if hint.endswith("?") else "; " if hint else ""
-    terminal.fail(f"error: {cause}\nhint:  {hint}{end}see {path} --help")
+    terminal.print_error(f"error: {cause}\nhint:  {hint}{end}see {path} --help")
     return EXIT_BAD_INPUT
 
 

@@ -64,12 +64,12 @@ def read_plan(text: str, file: str, find: Callable[[str], Workload] = workload) 
     if root["lanewise"].value != 1:
         hint = f"start it with 'lanewise: 1', then services: {{{_EXAMPLE}}}"
         raise root.error("this is no plan file", hint)
-    root.fields(_KEYS, "a plan")
+    root.check_fields(_KEYS, "a plan")
     return PlanOptions(
         services=tuple(_service(entry, find) for entry in root["services"].members(_EXAMPLE).values()),
         flows=_text(root["flows"]),
         pattern=_text(root["pattern"]),
-        by=root["by"].choice(GOALS) if root.has("by") else None,
+        by=root["by"].choice(GOALS) if root["by"].given else None,
         move=_text(root["move"]),
         hosts=words(_text(root["hosts"]) or ""),
         at=_text(root["at"]),
@@ -79,15 +79,15 @@ def read_plan(text: str, file: str, find: Callable[[str], Workload] = workload) 
 
 
 def _service(node: YamlNode, find: Callable[[str], Workload]) -> Tenant:
-    node.fields(_SERVICE, f"service {node.name}", needed=("workload", "qps"), hint=_EXAMPLE)
+    node.check_fields(_SERVICE, f"service {node.name}", needed=("workload", "qps"), hint=_EXAMPLE)
     with error_location(node.key_location):
         load = ServiceLoad(
             find(node["workload"].needed()),
             node["qps"].quantity("1/s"),
-            gpus=(node["host"].needed(),) if node.has("host") else (),
-            frontend=node["from"].needed() if node.has("from") else None,
+            gpus=(node["host"].needed(),) if node["host"].given else (),
+            frontend=node["from"].needed() if node["from"].given else None,
         )
-        rate = node["each"].quantity("1/s") if node.has("each") else None
+        rate = node["each"].quantity("1/s") if node["each"].given else None
         return tenant(load, rate, node["mode"].text("server"), node.key)
 
 

@@ -157,8 +157,8 @@ def check_rooted(system: System, *names: str) -> None:
 def _reference(system: System, device: Device) -> str:
     """A system as a command takes it: the name of a ready system, or its file."""
     file = device.location.file if device.location else ""
-    own = file and not (file == f"{system.name}.yaml" and system.name in package_data.names("systems"))
-    return shlex.quote(file) if own else system.name
+    is_user_file = file and not (file == f"{system.name}.yaml" and system.name in package_data.names("systems"))
+    return shlex.quote(file) if is_user_file else system.name
 
 
 def sockets(system: System, a: str, b: str) -> Hops:

@@ -91,7 +91,7 @@ def _read(name: str, node: YamlNode) -> Workload:
     if not _NAME.fullmatch(name):
         hint = "use letters, digits and - _ . +, such as my-model"
         raise FormatError(f"'{name}' cannot be a workload's name", location=node.location, hint=hint)
-    node.fields(_FIELDS, f"workload '{name}'", needed=_NEEDED)
+    node.check_fields(_FIELDS, f"workload '{name}'", needed=_NEEDED)
     values, sources = {}, {}
     for key in node.value:
         values[key], sources[key] = _sourced(node[key])
@@ -104,12 +104,12 @@ def _read(name: str, node: YamlNode) -> Workload:
 
     workload = Workload(
         name=name,
-        title=node["title"].words() if "title" in node else name,
+        title=node["title"].as_written() if node["title"].present else name,
         bytes_in=quantity("bytes_in"),
         bytes_out=quantity("bytes_out"),
         bound=quantity("bound"),
         percentile=_percentile(values["percentile"]),
-        source=node["source"].words(),
+        source=node["source"].as_written(),
         batch=values["batch"].integer(1, MAX_BATCH, 64) if "batch" in values else 1,
         timeout=quantity("timeout", 0.0),
         samples=values["samples"].integer(1, MAX_BATCH, 64) if "samples" in values else 1,
@@ -128,13 +128,14 @@ def _sourced(node: YamlNode) -> tuple[YamlNode, str]:
     """The value and its own source, where it has one: {value: 64, source: ...}."""
     if node.key in ("title", "source") or not node.is_map:
         return node, ""
-    node.fields(_VALUE_FIELDS, node.name, needed=("value",), hint=f"write {node.key}: {{value: ..., source: ...}}")
-    return node["value"], node["source"].words() if "source" in node else ""
+    hint = f"write {node.key}: {{value: ..., source: ...}}"
+    node.check_fields(_VALUE_FIELDS, node.name, needed=("value",), hint=hint)
+    return node["value"], node["source"].as_written() if node["source"].present else ""
 
 
 def _percentile(node: YamlNode) -> float:
     value = node.quantity("1", example="0.99")
     if not 0 < value < 1:
-        cause = f"'percentile' must lie between 0 and 1, not be {node.words()}"
+        cause = f"'percentile' must lie between 0 and 1, not be {node.as_written()}"
         raise node.error(cause, "write 0.99 for 99 of 100 answers in time")
     return value

@@ -36,7 +36,7 @@ def read_study(text: str, file: str) -> StudyForm:
     top = load(text, file, "docs/reference/study-format.md").root
     if not top.value:
         raise top.error("empty study", "start one with: lanewise study new NAME")
-    top.fields(_TOP)
+    top.check_fields(_TOP)
     if top["lanewise"].value != FORMAT or isinstance(top["lanewise"].value, bool):
         raise top["lanewise"].error("this is not a study of format 1", "begin the file with 'lanewise: 1'")
     name = top["study"].needed()
@@ -66,7 +66,7 @@ def _systems(node: YamlNode) -> dict[str, SystemRef]:
     hint = "systems: {mine: my-system.yaml}"
     systems: dict[str, SystemRef] = {}
     for name, entry in node.members(hint).items():
-        system = entry if isinstance(entry.value, str) else entry.fields(("system", "set"))["system"]
+        system = entry if isinstance(entry.value, str) else entry.check_fields(("system", "set"))["system"]
         systems[name] = SystemRef(name, system.needed(), sections.settings(entry["set"]), entry.location)
     if not systems:
         raise node.error("the study names no systems", hint)
@@ -77,7 +77,7 @@ def _tables(node: YamlNode, systems: dict[str, SystemRef]) -> dict[str, list[Row
     """The rows of each table, by its name."""
     tables: dict[str, list[RowForm]] = {}
     for i, table in enumerate(node.items()):
-        table.fields(_TABLE)
+        table.check_fields(_TABLE)
         name = table["name"].text(f"table {i + 1}").strip()
         if name in tables:
             raise Contradiction(f"two tables are called '{name}'", location=table["name"].location, hint="rename one")
@@ -89,8 +89,8 @@ def _tables(node: YamlNode, systems: dict[str, SystemRef]) -> dict[str, list[Row
 
 def _rows(table: YamlNode, row: YamlNode, name: str, index: int, systems: dict[str, SystemRef]) -> list[RowForm]:
     """One row for each value of the swept parameter, or a single one; the row's own entries win over the table's."""
-    row.fields(_ROW)
-    nodes = {key: row[key] if key in row else table[key] for key in _INHERITED}
+    row.check_fields(_ROW)
+    nodes = {key: row[key] if row[key].present else table[key] for key in _INHERITED}
     system = nodes["system"].text()
     if system not in systems:
         raise unknown_name("system of this study", system, systems, nodes["system"].location)
@@ -126,8 +126,8 @@ class _SweepPoint:
 
 
 def _points(table: YamlNode, row: YamlNode) -> list[_SweepPoint]:
-    published, marked = row["published"], row["extrapolated"] if row.has("extrapolated") else table["extrapolated"]
-    if not table.has("sweep"):
+    published, marked = row["published"], row["extrapolated"] if row["extrapolated"].given else table["extrapolated"]
+    if not table["sweep"].given:
         return [_SweepPoint({}, published.number(), marked.flag(False))]
     name, values = _sweep(table["sweep"])
     numbers = [entry.number() for entry in published.items("a sweep has one published value for each of its values")]

@@ -55,7 +55,7 @@ def fitted_unit(figure: str) -> str:
 
 
 def _fit(entry: YamlNode) -> FitForm:
-    entry.fields(_FIT)
+    entry.check_fields(_FIT)
     part, figure = entry["part"].needed(), entry["figure"].needed()
     with error_location(entry["figure"].location):
         unit = fitted_unit(figure)
@@ -85,7 +85,7 @@ def check_target(row: RowForm) -> None:
 
 def hypothesis(entry: YamlNode) -> HypothesisForm:
     """A rival hypothesis: figures replaced, then fitted."""
-    entry.fields(_HYPOTHESIS)
+    entry.check_fields(_HYPOTHESIS)
     figures = [
         _figure(part, figure, node)
         for part, members in entry["figures"].members(_FIGURES).items()
@@ -109,7 +109,7 @@ def _figure(part: str, figure: str, node: YamlNode) -> FigureForm:
 
 def conclusion(entry: YamlNode) -> ConclusionForm:
     """A statement with expressions that can be read; whether they can be computed shows when the study runs."""
-    entry.fields(_CONCLUSION)
+    entry.check_fields(_CONCLUSION)
     says, test, shows = entry["says"].needed(), entry["test"].needed(), entry["shows"].text()
     for key, text in (("test", test), ("shows", shows)):
         if text:
@@ -120,12 +120,12 @@ def conclusion(entry: YamlNode) -> ConclusionForm:
 
 def chart(entry: YamlNode, rows: Sequence[RowForm]) -> ChartForm:
     """A chart of tables that the study has, over settings that their rows have."""
-    entry.fields(_CHART)
+    entry.check_fields(_CHART)
     title = entry["title"].needed()
-    if entry.has("table") == entry.has("tables"):
+    if entry["table"].given == entry["tables"].given:
         raise entry.error("a chart has either 'table' or 'tables'", "add table: NAME")
     names = dict.fromkeys(row.table for row in rows)
-    nodes = [entry["table"]] if entry.has("table") else entry["tables"].items("tables: [one, another]")
+    nodes = [entry["table"]] if entry["table"].given else entry["tables"].items("tables: [one, another]")
     tables = tuple(node.choice(names, "", "table") for node in nodes)
     axes = {"label", "table"}.union(*(row.settings for row in rows if row.table in tables))
     form = ChartForm(
@@ -136,7 +136,7 @@ def chart(entry: YamlNode, rows: Sequence[RowForm]) -> ChartForm:
     if form.kind == "surface":
         return _surface(entry, form, [row for row in rows if row.table in tables])
     for key in _SURFACE_ONLY:
-        if entry.has(key):
+        if entry[key].given:
             raise entry[key].error(f"a {form.kind} chart has no '{key}'", "write kind: surface, or leave it out")
     return form
 
@@ -193,13 +193,13 @@ def _axis(node: YamlNode, axes: Collection[str]) -> str:
 
 def drawing(entry: YamlNode, systems: Collection[str]) -> DrawingForm:
     """A system of the study, and what runs on it."""
-    entry.fields(_DRAWING)
+    entry.check_fields(_DRAWING)
     entry["system"].needed()
     title = entry["title"].line()
     return DrawingForm(
         title=title, system=entry["system"].choice(systems, "", "system of this study"),
         settings=settings(entry["set"]), caption=entry["caption"].line(), location=entry.location,
-        scenario=scenario(entry["scenario"], title) if entry.has("scenario") else None,
+        scenario=scenario(entry["scenario"], title) if entry["scenario"].given else None,
     )  # fmt: skip
 
 
@@ -215,23 +215,23 @@ def scenario(node: YamlNode, name: str) -> Copies | Service:
     """Flows, with a `demand` shared evenly if given, or a service; FormatError if it is neither."""
     if not node.given:
         raise node.error("there is no scenario to ask for", "for example scenario: {flows: gpu0->gpu1}")
-    node.fields(_SCENARIO)
-    if node.has("flows") == node.has("service"):
+    node.check_fields(_SCENARIO)
+    if node["flows"].given == node["service"].given:
         raise node.error("a scenario is either 'flows' or a 'service'", "for example flows: gpu0->gpu1")
-    for key in ("mode", "division", "host", "method") if node.has("flows") else ("demand", "p2p"):
-        if node.has(key):
-            raise node[key].error(f"'{key}' says nothing about {'flows' if node.has('flows') else 'a service'}")
-    if node.has("service"):
+    for key in ("mode", "division", "host", "method") if node["flows"].given else ("demand", "p2p"):
+        if node[key].given:
+            raise node[key].error(f"'{key}' says nothing about {'flows' if node['flows'].given else 'a service'}")
+    if node["service"].given:
         return Service(
             node["service"].needed(), mode=node["mode"].choice(("server", "offline"), "server"),
             division=node["division"].choice(("closed", "network"), "closed"),
-            host=node["host"].needed() if node.has("host") else None, name=name,
+            host=node["host"].needed() if node["host"].given else None, name=name,
             method=node["method"].choice(METHODS, STEADY),
         )  # fmt: skip
     p2p = node["p2p"].flag(True)
     with error_location(node["flows"].location):
         flows = parse_flows(node["flows"].needed(), p2p)
-    if node.has("demand"):
+    if node["demand"].given:
         share = node["demand"].quantity("B/s", above=0) / len(flows)
         flows = tuple(
             replace(flow, cap=share, cap_name="the work itself", cap_rests_on="the published data rate")

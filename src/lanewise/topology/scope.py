@@ -72,9 +72,9 @@ class Scope:
     catalog: Catalog
     problems: Problems = field(default_factory=Problems)
 
-    def text(self, words: str) -> str:
-        """The words with every brace replaced by its value; FormatError or UnknownName."""
-        return fill(words, self.settings)
+    def text(self, template: str) -> str:
+        """The template with every brace replaced by its value; FormatError or UnknownName."""
+        return fill(template, self.settings)
 
     def names(self, patterns: str | list[str]) -> list[str]:
         """The names of one or more patterns; FormatError or Contradiction."""
@@ -87,9 +87,9 @@ class Scope:
         """A whole number: given, calculated, or '+k' for k + `index`; FormatError or UnknownName."""
         if isinstance(value, int):
             return value
-        words = self.text(value).strip()
-        number = evaluate(words.removeprefix("+"), self.settings)
-        return number + index if words.startswith("+") else number
+        text = self.text(value).strip()
+        number = evaluate(text.removeprefix("+"), self.settings)
+        return number + index if text.startswith("+") else number
 
     def included(self, when: str | None) -> bool:
         """Whether the condition of an entry holds; FormatError or UnknownName."""

@@ -65,7 +65,7 @@ def _placement(placement: Placement, ref: str, parts: Sequence[str], screen: Scr
                    *number_columns("QPS", "GPUs"), Column("latency", wrap=True)]  # fmt: skip
     else:
         columns = [Column("plan", wrap=True), Column("flow", wrap=True), *number_columns("total GB/s", "GB/s")]
-    columns += [Column("limit", wrap=True), Column("basis", drop=1), Column("based on")]
+    columns += [Column("limit", wrap=True), Column("basis", drop=1), Column("source")]
     facts = [*_do(placement, ref, parts), "", *_ending(placement)]
     # Commands stay in one piece, to be copied.
     text = "\n".join(line if line.startswith("  ") else screen.wrap(line, 2) for line in facts)

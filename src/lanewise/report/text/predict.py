@@ -24,14 +24,14 @@ def render_flow_rates(prediction: Prediction, screen: Screen = PIPE) -> str:
     notes = Footnotes()
     columns = [
         Column("flow", wrap=True), Column("route", drop=3, wrap=True), Column("GB/s", number=True),
-        Column("interval", drop=2), Column("limit", wrap=True), Column("basis", drop=1), Column("based on"),
+        Column("interval", drop=2), Column("limit", wrap=True), Column("basis", drop=1), Column("source"),
     ]  # fmt: skip
     table = Table(columns, [_flow_row(flow, notes) for flow in prediction.rates])
     if len(table.rows) > 1:
         table.add("all together", "", units.number(prediction.total / 1e9), "", "", "", "")
-    error = basis_note(flow.basis for flow in prediction.rates)
+    accuracy = basis_note(flow.basis for flow in prediction.rates)
     return "\n".join(
-        [heading(prediction.system), render_table(table, screen), "", *_wrapped(error, screen), notes.render(screen)]
+        [heading(prediction.system), render_table(table, screen), "", *_wrapped(accuracy, screen), notes.render(screen)]
     )
 
 
@@ -113,7 +113,7 @@ def render_steady_service(system: System, service: ServiceRate, mode: str, divis
         ("goodput", units.show(service.goodput, "GB/s")),
         ("limit", service.limit),
         ("basis", basis_note([service.basis]) or service.basis),
-        *(("based on", text) for text in service.rests_on),
+        *(("source", text) for text in service.rests_on),
         ("note", "steady state: the ceiling; a latency bound lowers it (--peak finds by how much)"),
     ]
     title = f"{heading(system)}: {service.workload.name}, {mode}, {division} division, {gpus}"
@@ -140,8 +140,8 @@ def render_flow_sweep(parameter: str, predictions: Mapping[int, Prediction], scr
         rates = [flow.rate for flow in prediction.rates] if few else [slowest.rate]
         rates += [prediction.total] if len(prediction.rates) > 1 else []
         table.add(str(value), *(units.number(rate / 1e9) for rate in rates), slowest.limit, slowest.basis)
-    error = basis_note(flow.basis for prediction in predictions.values() for flow in prediction.rates)
-    return "\n".join(filter(None, [first.system.name, render_table(table, screen), screen.wrap(error, 2)]))
+    accuracy = basis_note(flow.basis for prediction in predictions.values() for flow in prediction.rates)
+    return "\n".join(filter(None, [first.system.name, render_table(table, screen), screen.wrap(accuracy, 2)]))
 
 
 def render_steady_sweep(parameter: str, rates: Mapping[int, ServiceRate], screen: Screen = PIPE) -> str:
@@ -153,8 +153,8 @@ def render_steady_sweep(parameter: str, rates: Mapping[int, ServiceRate], screen
                   rate.limit, rate.basis)  # fmt: skip
     first = next(iter(rates.values()))
     title = f"{first.prediction.system.name}: {first.workload.name} in steady state"
-    error = basis_note(rate.basis for rate in rates.values())
-    return "\n".join(filter(None, [title, render_table(table, screen), screen.wrap(error, 2)]))
+    accuracy = basis_note(rate.basis for rate in rates.values())
+    return "\n".join(filter(None, [title, render_table(table, screen), screen.wrap(accuracy, 2)]))
 
 
 def render_service_sweep(parameter: str, results: Mapping[int, ServiceResult], screen: Screen = PIPE) -> str:
