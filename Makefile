@@ -5,6 +5,7 @@
 # make sanitize  unit tests of the native core under AddressSanitizer and UndefinedBehaviorSanitizer (make tsan: ThreadSanitizer)
 # make accuracy  write docs/accuracy.md and the errors that predict shows from a fresh run
 # make man       write docs/man/lanewise.1 from the verbs and options
+# make api       write docs/reference/api.md from the docstrings
 # make bench     benchmarks
 # make clean     remove what the build made (make distclean: .venv as well)
 # Needs Python 3.11 or newer, a C++20 compiler and make. PYTHON=python3.12 chooses another interpreter.
@@ -16,7 +17,7 @@ NATIVE := $(shell find native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name
 MODULES := $(shell find src -name '*.py' | LC_ALL=C sort | cksum | tr -d ' ')
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: study test examples accuracy man wheel sanitize tsan bench clean distclean install dev
+.PHONY: study test examples accuracy man api wheel sanitize tsan bench clean distclean install dev
 .DELETE_ON_ERROR:
 
 study: install
@@ -43,6 +44,9 @@ accuracy: install
 
 man: install
 	$(BIN)/python docs/man/generate.py
+
+api: install
+	$(BIN)/python docs/reference/generate_api.py
 
 wheel: $(VENV)/.tools
 	@packaging/make_wheel.sh $(abspath $(BIN))/python

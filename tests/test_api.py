@@ -29,12 +29,12 @@ tables:
 """
 
 
-def test_the_package_its_help_and_the_page_name_every_function():
-    page = (Path(__file__).parents[1] / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+def test_the_package_its_help_and_the_reference_name_every_function():
+    page = (Path(__file__).parents[1] / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
     for name in api.__all__:
         assert name in dir(lanewise)
         assert re.search(rf"\b{name}\b", lanewise.__doc__ or "")
-        assert f"`{name}(" in page
+        assert f"### {name}\n" in page
 
 
 def test_a_system_may_be_named_instead_of_loaded():

@@ -1,6 +1,6 @@
 """Measure, predict and compose the data paths that feed GPUs.
 
-Every verb of the command line is a function here (docs/reference/python.md, help(lanewise.predict)):
+Every verb of the command line is a function here (docs/reference/api.md, help(lanewise.predict)):
 
 systems   discover, capture, ready_systems, load_system, system_of_options, load_catalog, attach, detach, draw
 routes    route, all_routes, class_matrix, peers

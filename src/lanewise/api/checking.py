@@ -45,12 +45,19 @@ def check(
     samples: Iterable[Sample] | None = None,
     notes: Sequence[str] = (),
 ) -> Checkup:
-    """Judge what `files` hold of a machine (results and dumps, known by content), or this machine measured now.
+    """A verdict for each measured path, the likely cause of each slow one, and the command to type next.
 
-    `system` is what the machine should be; `expect` model, an earlier run, or three and more runs of one class;
-    `tolerance` (0..1) instead of each basis' own; `devices` has the device that a word in the results means. Without
-    files, `samples` of this machine may be given, with `notes` on what was not measured.
-    InputError for a file that is neither results nor a dump.
+    `files` are results of tools and dumps of the machine, recognised by content; without any, this machine is
+    discovered and measured, or `samples` of it are judged, with `notes` on what was not measured. `system` is what the
+    machine should be. `expect` is "model", an earlier run, or three and more runs of one class of machine. `tolerance`
+    (share, 0 to 1) replaces those of the bases. `devices` maps device names in the results to those of the system.
+
+    Raises InputError for a file that cannot be read or a run without measured rows, FormatError for one that is neither
+    results nor a dump, and UnknownName for a system or device that does not exist.
+
+    >>> result = lanewise.check(["copies.txt"], "falcon-4010-epyc").results[0]
+    >>> str(result.verdict), round(result.ratio, 2)
+    ('slow', 0.47)
     """
     from lanewise.api.discovery import from_dumps
     from lanewise.checking import checkup
@@ -86,10 +93,17 @@ def check(
 
 
 def read_results(files: str | Path | Paths) -> ToolResults:
-    """The results in one file or several as observations, with who can access whom and what to know of them.
+    """The measured values in results of nvbandwidth, bandwidthTest, fio, perftest, gdsio or Lanewise, as observations
+    in SI.
 
-    lanewise.read_results("p2p.txt").observations; InputError for a file that cannot be read, FormatError with the line
-    for one that holds no results of a known tool or is cut short.
+    Several `files` become one result, which also holds who can access whose memory and notes on the values.
+
+    Raises InputError for a file that cannot be read and FormatError with its line for one that holds no results of a
+    known tool or is cut short.
+
+    >>> row = lanewise.read_results("copies.txt").observations[0]
+    >>> row.flow, row.value / 1e9  # GB/s
+    ('host0->gpu0', 12.36)
     """
     from lanewise.readers.kinds import read_results as read
     from lanewise.readers.tool_results import merge
@@ -116,19 +130,35 @@ def quick_samples(notes: list[str]) -> Iterator[Sample]:
 
 
 def as_checked_run(checkup: Checkup) -> Run:
-    """The measured rows of a check-up as a run, to be compared with later ones."""
+    """The measured rows of a check as a run, for `expect` of later checks.
+
+    >>> run = lanewise.as_checked_run(lanewise.check(["copies.txt"], "falcon-4010-epyc"))
+    >>> run.rows[0].value / 1e9  # GB/s
+    12.36
+    """
     return new_run(rows=(*(result.row for result in checkup.results), *checkup.left_aside))
 
 
 def check_data(checkup: Checkup, name: str = "") -> dict[str, Any]:
-    """A check-up as plain data for JSON (docs/reference/check-json.md); `name` is what you call the machine."""
+    """A check as plain data for JSON, figures in SI units, with the time and version (docs/reference/check-json.md);
+    `name` is what you call the machine.
+
+    >>> lanewise.check_data(lanewise.check(["copies.txt"], "falcon-4010-epyc"))["counts"]["slow"]
+    1
+    """
     from lanewise.report.check_json import check_json
 
     return {**check_json(checkup, name), "created": now(), "version": version()}
 
 
 def check_metrics(checkup: Checkup, name: str = "") -> str:
-    """A check-up as text for node_exporter's textfile collector, with the time of now."""
+    """A check as text for node_exporter's textfile collector, figures in SI units, with the time; `name` labels the
+    machine.
+
+    >>> metrics = lanewise.check_metrics(lanewise.check(["copies.txt"], "falcon-4010-epyc"), "rack7")
+    >>> 'lanewise_path_goodput_bytes_per_second{machine="rack7",flow="host0->gpu0"' in metrics
+    True
+    """
     from lanewise.report.check_json import prometheus
 
     return prometheus(checkup, round(time.time(), 3), name)

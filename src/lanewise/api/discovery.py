@@ -22,9 +22,17 @@ if TYPE_CHECKING:
 def discover(
     files: str | Path | Sequence[str | Path] = (), catalog: Catalog | None = None, name: str = ""
 ) -> Discovery:
-    """The machine that dumps and captures describe together, or this machine where none is named.
+    """A machine's system description, read from its dumps and captures together; without `files` from this machine's
+    /sys.
 
-    lanewise.discover(["lspci.txt", "topo.txt"]).system; InputError for a file that is no dump, or shows no devices.
+    A dump is the output of lspci, nvidia-smi topo, hwloc, NCCL, ibstat, a capture or a copy of /sys; its kind is
+    recognised by content. `name` names the system.
+
+    Raises InputError for a file that cannot be read or shows no GPU, network card or drive, FormatError for one that is
+    not a dump, and MissingDependency on a machine without /sys.
+
+    >>> lanewise.discover("machine.tar.zst", name="h200-pair").system
+    <System h200-pair: 7 devices, 7 links>
     """
     several = [files] if isinstance(files, (str, Path)) else list(files)
     if several:
@@ -36,10 +44,17 @@ def discover(
 def capture(
     path: str | Path, under_load: bool | None = None, catalog: Catalog | None = None, name: str = ""
 ) -> Discovery:
-    """This machine, as `discover` reads it, and all that was read written to a tar that `discover` reads anywhere.
+    """This machine's description, as `discover` gives it, after writing everything that was read to the tar archive
+    `path`.
 
-    The suffix says how: .tar.zst, .tar.gz, .tar.xz or .tar. `under_load` says whether copies run meanwhile, None that
-    nobody knows. Serial numbers, UUIDs, hardware addresses and host names are not in it.
+    `discover` reads the archive on any machine. Its suffix selects the compression: .tar.zst, .tar.gz, .tar.xz,
+    .tar.bz2 or .tar. `under_load` records whether copies ran meanwhile (None: unknown), as idle links lower their
+    speed. The archive has no serial numbers, UUIDs, hardware addresses or host names.
+
+    Raises InputError for another suffix, a path that cannot be written or a machine without GPU, network card and
+    drive, and MissingDependency without /sys.
+
+    >>> lanewise.capture("machine.tar.zst").system.devices  # reads this machine  # doctest: +SKIP
     """
     from lanewise import files
     from lanewise.discovery.capture import SUFFIXES, write_tar

@@ -25,25 +25,44 @@ _EVALUATIONS = ("composable-server", "gpu-server-routes", "expansion-chassis", "
 
 
 def ready_systems() -> list[str]:
-    """Names of the systems that come with Lanewise."""
+    """Names of the system descriptions built into Lanewise, in alphabetical order.
+
+    >>> "rack-16gpu" in lanewise.ready_systems()
+    True
+    """
     return list(package_data.names("systems"))
 
 
 def ready_studies() -> list[str]:
-    """Names of the studies that come with Lanewise, the five published evaluations first."""
+    """Names of the built-in studies, the five published evaluations first.
+
+    >>> lanewise.ready_studies()[0]
+    'composable-server'
+    """
     names = package_data.names("studies")
     return [name for name in _EVALUATIONS if name in names] + [name for name in names if name not in _EVALUATIONS]
 
 
 def ready_workloads() -> list[str]:
-    """Names of the workloads that come with Lanewise."""
+    """Names of the built-in MLPerf inference workloads.
+
+    >>> lanewise.ready_workloads()
+    ['resnet50', 'bert-99', 'bert-99.9', 'retinanet', '3d-unet']
+    """
     from lanewise.serving.workload import workloads
 
     return list(workloads())
 
 
 def load_catalog(parts: Sequence[str | Path] = ()) -> Catalog:
-    """The parts catalogue with the user's own part files laid over it; InputError for a file that cannot be read."""
+    """The parts catalogue; entries of the YAML part files `parts` override built-in ones, later files earlier ones.
+
+    Raises InputError for a file that cannot be read, FormatError with its line for one that is not a part file, and
+    UnknownName or Contradiction for what a part may not state.
+
+    >>> lanewise.load_catalog().get("l40s").figure("engine.h2d.gen4").value / 1e9  # GB/s
+    26.8
+    """
     catalog = builtin()
     for path in parts:
         catalog = catalog.merge(read_parts(read_file(path), str(path), catalog))
@@ -51,7 +70,17 @@ def load_catalog(parts: Sequence[str | Path] = ()) -> Catalog:
 
 
 def load_system(ref: str | Path, settings: Mapping[str, int] | None = None, catalog: Catalog | None = None) -> System:
-    """A ready system by name or a description file by path, with its parameters set; LanewiseError if it is wrong."""
+    """A built-in system by name, or the one described in a YAML file.
+
+    `settings` sets the description's parameters; `catalog` replaces the built-in parts catalogue.
+
+    Raises UnknownName for a system, part, device or parameter that does not exist, Contradiction for a parameter value
+    that the description does not allow or for links that cannot be, FormatError with file and line for wrong YAML, and
+    InputError for a file that cannot be read.
+
+    >>> lanewise.load_system("composable-server-gen4", {"path": 4})
+    <System composable-server-gen4 path=4 gpus=4: 11 devices, 10 links>
+    """
     from lanewise.topology.read import read_system
 
     text, file = _read(ref, "systems", "system")
@@ -59,7 +88,13 @@ def load_system(ref: str | Path, settings: Mapping[str, int] | None = None, cata
 
 
 def system_of_options(options: SystemOptions) -> System:
-    """The system that options name, with its parameters set, over the catalogue with the user's parts."""
+    """The system that command-line options select: name or file, `--set` and `--parts`. Raises what load_system and
+    load_catalog raise.
+
+    >>> from lanewise.options.system import SystemOptions
+    >>> lanewise.system_of_options(SystemOptions("composable-server-gen4", {"path": 4}))
+    <System composable-server-gen4 path=4 gpus=4: 11 devices, 10 links>
+    """
     return load_system(options.system, options.settings, load_catalog(options.parts))
 
 
@@ -73,14 +108,29 @@ def swept_systems(options: SystemOptions, sweep: str) -> tuple[str, dict[int, Sy
 
 
 def load_study(ref: str | Path) -> StudyForm:
-    """A ready study by name or a study file by path; LanewiseError if it is wrong."""
+    """A built-in study by name, or the one in a YAML file.
+
+    Raises UnknownName for a name that is neither, FormatError or UnknownName with file and line for a wrong study, and
+    InputError for a file that cannot be read.
+
+    >>> lanewise.load_study("gpu-server-routes").title
+    'Routes between the GPUs of one server'
+    """
     from lanewise.studies.reading import read_study
 
     return read_study(*_read(ref, "studies", "study"))
 
 
 def load_workload(ref: str | Path) -> Workload:
-    """A ready workload by name, or the one in a workload file (FILE, or FILE:NAME); LanewiseError if it is wrong."""
+    """A built-in workload by name, or one of a workload file: "FILE.yaml" if it has one, else "FILE.yaml:NAME".
+
+    Raises UnknownName for a name that does not exist, FormatError with file and line for a wrong file, and InputError
+    for a file that cannot be read.
+
+    >>> workload = lanewise.load_workload("resnet50")
+    >>> workload.bytes_in, workload.bound  # B a query, s
+    (150528.0, 0.015)
+    """
     from lanewise.serving.workload import one_workload, read_workloads, workload
 
     file, _, name = str(ref).partition(".yaml:")
@@ -98,7 +148,13 @@ def load_plan(path: str | Path) -> PlanOptions:
 
 
 def load_run(path: str | Path) -> Run:
-    """Read a saved run; FormatError if it is not one."""
+    """The run that save_run or a `-o` option wrote as JSON.
+
+    Raises InputError for a file that cannot be read and FormatError for one that is not a run.
+
+    >>> lanewise.load_run("run.json").studies[0].name
+    'gpu-server-routes'
+    """
     from lanewise.results.codec import run_from_json
 
     return run_from_json(read_file(path), str(path))

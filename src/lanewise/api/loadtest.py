@@ -41,10 +41,16 @@ def loadtest_peak(
     on_progress: Callable[[SearchProgress], None] = lambda _: None,
     on_run: Callable[[LoadGenResult], None] = lambda _: None,
 ) -> PeakResult:
-    """The largest rate (queries/s) that MLPerf's LoadGen calls VALID on this machine, found by search.
+    """The largest rate (queries/s) that MLPerf LoadGen calls VALID on this machine, found by search.
 
-    A search that was cut off resumes with the same options and the same `options.results`. Raises CannotMeasure,
-    InputError (all kinds) and MissingDependency.
+    A search that was interrupted resumes with the same options and the same `options.results`. `say` and `warn` are
+    called with text, `on_progress` before and `on_run` after each run.
+
+    Raises CannotMeasure if no rate can be measured, MissingDependency without LoadGen or a piece that the system under
+    test needs, and InputError for options that do not fit.
+
+    >>> from lanewise.options.loadtest import PeakOptions
+    >>> lanewise.loadtest_peak(PeakOptions(devices=("gpu0",))).qps  # needs LoadGen; minutes  # doctest: +SKIP
     """
     from lanewise import files
     from lanewise.loadtest import selftest, state
@@ -129,10 +135,16 @@ def _predicted(folder: Path, session: LoadTestSession, options: PeakOptions, say
 def loadtest_run(
     options: RunOptions, *, say: Say = lambda _: None, warn: Say = lambda _: None, tick: Tick | None = None
 ) -> SingleRun:
-    """The result of one run of LoadGen, with Top-1 or an audit where `options` ask for it.
+    """One run of LoadGen with its verdict and latencies, and Top-1 or an audit if `options` ask for it.
 
-    Settings of mlperf.conf and user.conf override those of the options, but for rate, mode and seed. Raises what
-    loadtest_peak raises.
+    Settings of mlperf.conf and user.conf override those of the options, except for rate, mode and seed. `say` and
+    `warn` are called with text, `tick` during the run.
+
+    Raises CannotMeasure, MissingDependency and InputError as loadtest_peak does.
+
+    >>> from lanewise.options.loadtest import RunOptions
+    >>> lanewise.loadtest_run(RunOptions(qps=20_000)).run.valid  # needs LoadGen  # doctest: +SKIP
+    True
     """
     from lanewise import files
     from lanewise.loadtest import selftest, single_run
@@ -167,10 +179,15 @@ def loadtest_run(
 def loadtest_selftest(
     options: SelftestOptions | None = None, *, say: Say = lambda _: None
 ) -> Iterator[GeneratorCeiling]:
-    """The largest rate (queries/s) that LoadGen issues on this host within the bound, of each mode, as it is measured.
+    """For each mode, the largest rate (queries/s) that LoadGen itself issues on this host within the latency bound, as
+    it is measured.
 
-    Rates double from `start`, then the gap is halved down to `precision`. Raises MissingDependency without LoadGen and
-    CannotMeasure where not even `start` is reached.
+    The rate doubles from `options.start`; then bisection narrows it to `options.precision`. `say` is called with text.
+
+    Raises MissingDependency without LoadGen, CannotMeasure if `options.start` is already too fast, UnknownName for a
+    mode that does not exist, and InputError for no mode or a bound of 0.
+
+    >>> [ceiling.qps for ceiling in lanewise.loadtest_selftest()]  # needs LoadGen; a minute  # doctest: +SKIP
     """
     from lanewise.loadtest import selftest
     from lanewise.options.loadtest import SelftestOptions
@@ -197,10 +214,17 @@ def loadtest_sweep(
     warn: Say = lambda _: None,
     on_progress: Callable[[SearchProgress], None] = lambda _: None,
 ) -> Iterator[SweepResult]:
-    """The peak at each point of a sweep, as it is measured; each point has a folder of its own below `results`.
+    """The peak (queries/s) at each point of a sweep over GPUs, batches, streams or paths, as it is measured.
 
-    A point that cannot be measured carries its reason. A sweep that was cut off resumes with the same options. Raises
-    InputError, FormatError, Contradiction and MissingDependency, before the first point where it can.
+    Each point has a folder below `options.results`; a sweep that was interrupted resumes with the same options. A point
+    that cannot be measured carries the reason. `say` and `warn` are called with text, `on_progress` before each run.
+
+    Raises InputError, UnknownName, FormatError or Contradiction for options that do not fit, and MissingDependency
+    without LoadGen.
+
+    >>> from lanewise.options.loadtest import SweepOptions
+    >>> options = SweepOptions(gpus=("1", "2"), devices=("gpu0", "gpu1"))
+    >>> results = list(lanewise.loadtest_sweep(options))  # needs LoadGen and two GPUs; minutes  # doctest: +SKIP
     """
     from lanewise import files
     from lanewise.loadtest.sweep import points_of
@@ -249,7 +273,14 @@ def _prefixed(say: Say, before: str) -> Say:
 
 
 def sweep_data(options: SweepOptions, results: Sequence[SweepResult]) -> dict[str, Any]:
-    """A sweep for other programs and for a chart, in SI units."""
+    """A sweep as plain data for JSON or a chart: for each point queries/s, B/s and speed-up over the baseline, in SI
+    units.
+
+    `options` are those that loadtest_sweep had. Raises UnknownName for a baseline that is not a point, and InputError
+    for an extrapolation that the sweep does not allow.
+
+    >>> lanewise.sweep_data(options, results)["rows"][0]["qps"]  # of loadtest_sweep's example  # doctest: +SKIP
+    """
     from lanewise.loadtest.sweep import as_data, axis_of, doubts, table
 
     rows = table(results, options.baseline, options.link, options.extrapolate)
@@ -257,7 +288,12 @@ def sweep_data(options: SweepOptions, results: Sequence[SweepResult]) -> dict[st
 
 
 def as_sweep_run(options: SweepOptions, results: Sequence[SweepResult]) -> Run:
-    """A sweep as a run: the measured rows of each point, and the extrapolated ones."""
+    """A sweep as a run: the measured rows of each point and the extrapolated ones.
+
+    `options` are those that loadtest_sweep had. Raises what sweep_data raises: UnknownName or InputError.
+
+    >>> lanewise.save_run(lanewise.as_sweep_run(options, results), "sweep.json")  # as above  # doctest: +SKIP
+    """
     from lanewise.api.provenance import new_run
     from lanewise.loadtest.sweep import observations, table
 
@@ -266,9 +302,15 @@ def as_sweep_run(options: SweepOptions, results: Sequence[SweepResult]) -> Run:
 
 
 def loadtest_training(options: TrainingOptions) -> Training:
-    """The data rate of a training from its MLPerf log.
+    """The rate (B/s) at which a training read its data, for each span of epochs, from its MLPerf log.
 
-    FormatError with the line that is wrong, InputError where the log does not say enough.
+    Raises InputError for a log that cannot be read or lacks the number of samples, and FormatError with the line for
+    one that is not an MLPerf log.
+
+    >>> from lanewise.options.loadtest import TrainingOptions
+    >>> training = lanewise.loadtest_training(TrainingOptions(Path("training.log"), 150_528, samples=1_281_167))
+    >>> round(training.median / 1e9, 2)  # GB/s
+    4.82
     """
     from lanewise.files import check_writable, read_file
     from lanewise.loadtest.training import as_samples, read

@@ -18,10 +18,18 @@ if TYPE_CHECKING:
 
 
 def measure_host(work: Sequence[str] = (), **options: Any) -> Iterator[Sample]:
-    """Samples of this machine's memory by NUMA node and number of threads, as they are taken.
+    """Samples of this machine's memory bandwidth (B/s) and latency (s) by NUMA node and thread count, as they are
+    taken.
 
-    `work`: copy, read, write, latency (none: all). `options` are the fields of MeasureHostOptions: threads=(1, 8),
-    nodes=(0,), bytes=2**30. CannotMeasure where the machine does not allow it.
+    `work` are kinds of memory work: copy, read, write, latency (empty: all). Keywords are the fields of
+    MeasureHostOptions.
+
+    Raises UnknownName for another kind of work, MissingDependency on any system but Linux, and CannotMeasure if the
+    machine does not allow it, such as too little free memory.
+
+    >>> sample = next(lanewise.measure_host(["copy"], threads=(1,), bytes=2**26))  # measures  # doctest: +SKIP
+    >>> round(sample.value / 1e9, 1)  # GB/s  # doctest: +SKIP
+    16.1
     """
     from lanewise.options.measure_host import MeasureHostOptions
 
@@ -29,11 +37,17 @@ def measure_host(work: Sequence[str] = (), **options: Any) -> Iterator[Sample]:
 
 
 def measure_gpu(flows: str = "", **options: Any) -> Iterator[Sample]:
-    """Samples of flows measured together, 'gpu0->gpu1, host:1->gpu0', or of cases; neither: the default set.
+    """Samples of copies that start or end at this machine's GPUs, in B/s or s, as they are taken.
 
-    `options` are the fields of MeasureGpuOptions: cases=("nvbandwidth",), devices="0,2", bytes=2**20, no_p2p=True. Each
-    sample comes as soon as it is taken; closing the iterator frees everything; `as_measured_run` makes a run of them.
-    MissingDependency without a driver, CannotMeasure where a GPU has too little memory, UnknownName for a GPU.
+    `flows` are measured at the same time: 'gpu0->gpu1, host:1->gpu0'. Without flows, `cases` of nvbandwidth's kind are,
+    or a default set. Keywords are the fields of MeasureGpuOptions. Closing the iterator frees GPU memory;
+    as_measured_run makes a run of the samples.
+
+    Raises MissingDependency without a CUDA driver, CannotMeasure if memory is short or a copy fails, UnknownName for a
+    GPU or case that does not exist, and FormatError for text that is not a list of flows.
+
+    >>> samples = lanewise.measure_gpu("gpu0->gpu1, gpu1->gpu0")  # needs two GPUs  # doctest: +SKIP
+    >>> run = lanewise.as_measured_run(samples)  # doctest: +SKIP
     """
     from lanewise.options.measure_gpu import MeasureGpuOptions
 
@@ -45,11 +59,18 @@ def measure_storage(
     on_progress: Callable[[StorageProgress], None] | None = None,
     **options: Any,
 ) -> Iterator[Sample]:
-    """Read files, block devices or test files into memory; samples of rates, I/O times and I/Os/s as they are taken.
+    """Samples of reading files, block devices or test files into host or GPU memory: rates in B/s, I/O times in s,
+    I/Os/s.
 
-    `options` are the fields of MeasureStorageOptions, as numbers or texts: io="8 MiB", threads=24,
-    modes="direct,cached", to="host0:1", make="1 GB". `on_progress` gets the current rates about ten times a second.
-    CannotMeasure or InputError says what cannot be read and why.
+    Keywords are the fields of MeasureStorageOptions, as numbers in SI units or as text: io="8 MiB", threads=24,
+    modes="direct,cached", to="host0:1", make="1 GB". `on_progress` is called with the current rates about ten times a
+    second.
+
+    Raises InputError for a file or value that does not fit, UnknownName for a mode or memory that does not exist,
+    CannotMeasure for what this machine cannot read, and MissingDependency on any system but Linux.
+
+    >>> samples = lanewise.measure_storage("/dev/nvme0n1", io="1 MiB", threads=8)  # reads a device  # doctest: +SKIP
+    >>> run = lanewise.as_measured_run(samples)  # doctest: +SKIP
     """
     from lanewise.options.measure_storage import storage_options
 
@@ -58,11 +79,17 @@ def measure_storage(
 
 
 def measure_network(address: str | None = None, **options: Any) -> Iterator[Sample]:
-    """Samples of bandwidth or latency to the listener at HOST[:PORT]; without one over this machine's loopback.
+    """Samples of bandwidth (B/s) or round-trip latency (s) to a listener at `address`, HOST[:PORT]; None: over
+    loopback.
 
-    `options` are the fields of MeasureNetworkOptions: transport="verbs", sizes=(4096,), connections=(1, 4),
-    latency=True. CannotMeasure where nothing listens, something else does, or the listener leaves; the samples up to
-    then stay valid.
+    The other host runs `lanewise measure network --listen` and shares its secret (LANEWISE_SECRET or `secret_file`).
+    Keywords are the fields of MeasureNetworkOptions.
+
+    Raises CannotMeasure if nothing or something else listens there or the listener leaves (samples up to then are
+    valid), and InputError or UnknownName for options that do not fit.
+
+    >>> samples = lanewise.measure_network("10.0.0.2", connections=(1, 4))  # needs a listener  # doctest: +SKIP
+    >>> run = lanewise.as_measured_run(samples)  # doctest: +SKIP
     """
     from lanewise.options.measure_network import MeasureNetworkOptions
 

@@ -47,9 +47,18 @@ def predict_service(
     options: ServiceOptions,
     on_run: Callable[[SearchRun], None] = lambda _: None,
 ) -> ServicePrediction:
-    """A service under load, by event simulation: at `options.qps`, or with `options.peak` at its largest valid rate.
+    """A service's latency percentiles at `options.qps` queries/s, or with `options.peak` its largest rate within the
+    latency bound, by event simulation.
 
-    Raises InputError or UnknownName for options that contradict each other or the system.
+    `on_run` is called after each run of the search. The result's trace() needs `options.trace` to be set.
+
+    Raises UnknownName for a name that does not exist, InputError or Contradiction for options that contradict each
+    other or the system, and FormatError for text that is not a service or a list of flows.
+
+    >>> from lanewise.options.predict import ServiceOptions
+    >>> result = lanewise.predict_service("composable-server-gen4", "resnet50", ServiceOptions(qps=150_000)).results[0]
+    >>> result.valid, round(result.latency * 1e3, 1)  # 99th percentile, ms
+    (True, 2.3)
     """
     from lanewise.perf.flow import parse_flows
     from lanewise.serving.load import check_run
@@ -107,9 +116,16 @@ def serve(
     division: str = "closed",
     host: str | None = None,
 ) -> ServiceRate:
-    """The rate of an inference service (a workload by name, file or itself) in steady state, and its limit.
+    """An inference service's rate (queries/s) in steady state, without queueing or a latency bound, and what limits it.
 
-    UnknownName for a mode other than server or offline, or a division other than closed or network.
+    `mode` is "server" or "offline". Queries come from the GPUs' own host ("closed" `division`) or over the network from
+    the host `frontend` ("network"). `host` restricts the service to one host's GPUs.
+
+    Raises UnknownName for a workload, mode, division or host that does not exist, and InputError where no GPU serves or
+    the GPU's service rate is unknown.
+
+    >>> round(lanewise.serve("composable-server-gen4", "resnet50").qps)
+    175383
     """
     from lanewise.serving.load import load_of
     from lanewise.serving.steady import steady_rate
@@ -126,8 +142,18 @@ def simulate(
     seconds: float | None = None,
     seed: int = 1,
 ) -> tuple[ServiceResult, ...]:
-    """Services under load, by event simulation: 'resnet50 150000 QPS on gpu[0-3]' or ServiceLoad objects, with
-    background traffic; InputError for what cannot be answered.
+    """Latency percentiles, verdict and utilization of services that run at the same time, by event simulation.
+
+    `services` is text, 'resnet50 150000 QPS on gpu[0-3]', or ServiceLoad objects, one for each service; `background`
+    are flows that share the links. `seconds` (s of simulated time) is by default long enough for stable percentiles;
+    `seed` (a whole number) selects the random arrivals.
+
+    Raises FormatError for text that is not a service or a list of flows, UnknownName for a name that does not exist,
+    and InputError or Contradiction for a load that the system cannot run.
+
+    >>> result = lanewise.simulate("composable-server-gen4", "resnet50 150000 QPS")[0]
+    >>> result.valid, round(result.latency * 1e3, 1)  # 99th percentile, ms
+    (True, 2.3)
     """
     return _simulate(system, services, background, seconds, seed, 0).results
 
@@ -139,10 +165,17 @@ def peak(
     background: str | Sequence[Flow] = (),
     search: SearchOptions | None = None,
 ) -> ServiceResult:
-    """The largest rate of a service that keeps its latency bound, by event simulation, with others at their rates.
+    """The largest rate (queries/s) of a service within its latency bound, by a search of event simulations.
 
-    lanewise.peak("composable-server-gen4", "resnet50"). It judges that service alone: `simulate` at the peak gives the
-    verdicts of the others as well. InputError for what cannot be answered.
+    `service` has no rate: "resnet50 on gpu[0-3]". `beside` are services that run meanwhile at their own rates,
+    `background` flows that share the links. Only `service` is judged; simulate at the peak gives the verdicts of the
+    others.
+
+    Raises FormatError for text that is not a service or a list of flows, UnknownName for a name that does not exist,
+    and InputError for several services, a service with a rate, or a load that the system cannot run.
+
+    >>> round(lanewise.peak("composable-server-gen4", "resnet50").qps, -3)
+    176000.0
     """
     from lanewise.serving.load import check_run
     from lanewise.serving.peak import SearchOptions, simulate_peak
@@ -166,7 +199,15 @@ def trace(
     seconds: float | None = None,
     seed: int = 1,
 ) -> str:
-    """The first samples of simulated services as Trace Event JSON, which ui.perfetto.dev opens."""
+    """The first queries of a simulation, stage by stage, as Trace Event JSON for ui.perfetto.dev.
+
+    Services, `background`, `seconds` (s of simulated time) and `seed` (a whole number) are those of simulate; `samples`
+    (count) limits the trace, at about 1 kB each. Raises what simulate raises: FormatError, UnknownName, InputError or
+    Contradiction.
+
+    >>> lanewise.trace("composable-server-gen4", "resnet50 150000 QPS", samples=100, seconds=0.1)[:24]
+    '{"displayTimeUnit":"ns",'
+    """
     return _simulate(system, services, background, seconds, seed, samples).trace()
 
 

@@ -30,10 +30,19 @@ def run_studies(
     probe: StudyProbe | None = None,
     measured: Sequence[str | Path | MeasuredRun] = (),
 ) -> Run:
-    """Run studies (all ready ones if none is named) and return everything they found.
+    """A run of studies (all built-in ones if `refs` is empty): each row predicted and compared with its published
+    value, and each conclusion tested.
 
-    `measured` are runs of `lanewise measure` or `loadtest` that rows are laid beside: 'run.json', or 'xeon=run.json'
-    where a study has several systems.
+    `refs` are names or files; `measured` adds runs of `lanewise measure` or `loadtest` to compare with: "run.json", or
+    "xeon=run.json" where a study has several systems. `say` is called with the progress as text; `probe` answers rows
+    in place of the model.
+
+    Raises UnknownName for a study that does not exist, FormatError with file and line for a wrong one, and InputError
+    for a run without measured rows.
+
+    >>> study = lanewise.run_studies(["gpu-server-routes"]).studies[0]
+    >>> sum(conclusion.holds is True for conclusion in study.conclusions), len(study.conclusions)
+    (8, 9)
     """
     from lanewise.probes.model import ModelProbe
     from lanewise.studies.runner import run_study
@@ -79,9 +88,19 @@ def calibrate(
     say: Progress = lambda _: None,
     catalog: Catalog | None = None,
 ) -> tuple[CalibrationFit, tuple[LeftOut, ...]]:
-    """Fit unknown figures ('l40s service.resnet50.server 10000..100000 QPS') to the published rows of studies.
+    """Unknown figures of parts fitted by least squares to the published rows of studies, and leave-one-group-out
+    residuals.
 
-    Gives the fit and its leave-one-group-out residuals; InputError if the observations do not suffice.
+    `unknowns` name part, figure and range with its unit: "l40s service.resnet50.server 10000..100000 QPS". `tables`
+    selects tables of the studies (empty: all). `say` is called with the progress as text.
+
+    Raises FormatError for text that is not an unknown, UnknownName for a part, figure or study that does not exist, and
+    InputError if the rows are fewer than the unknowns or none has a published value.
+
+    >>> unknown = "l40s service.resnet50.server 10000..100000 QPS"
+    >>> fit, left_out = lanewise.calibrate(["composable-server"], [unknown], tables=["gen4"])
+    >>> round(fit.values[0].value, -2), round(fit.rms_pct, 1)  # queries/s, %
+    (43400.0, 2.4)
     """
     from lanewise.probes.model import ModelProbe
     from lanewise.studies.fitting import calibrate_to_studies, parse_unknown
@@ -92,9 +111,13 @@ def calibrate(
 
 
 def new_study(name: str) -> tuple[str, str]:
-    """The texts of a commented study and of its system, to be kept as NAME.yaml and NAME-system.yaml.
+    """The texts of a commented study and of its system, to save as NAME.yaml and NAME-system.yaml and edit.
 
-    InputError for a name that cannot be one.
+    Raises InputError for a name with characters other than letters, digits, '-' and '_'.
+
+    >>> study, system = lanewise.new_study("nvlink")
+    >>> study.splitlines()[0]
+    '# A study: questions about systems, compared with published or measured numbers.'
     """
     if not re.fullmatch(r"[A-Za-z][\w-]*", name):
         raise InputError(f"'{name}' cannot name a study", hint="use letters, digits, '-' and '_', a letter first")

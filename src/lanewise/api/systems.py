@@ -26,21 +26,41 @@ if TYPE_CHECKING:
 
 
 def attach(system: System | str | Path, device: str, host: str, at: str | None = None) -> System:
-    """The system with `device` bound to `host`; with `at`, its cable moves below that switch or CPU first."""
+    """The system with `device` bound to `host`. With `at`, its cable is first moved below that switch or CPU.
+
+    Raises UnknownName for a host or device that does not exist, Contradiction for a device that is still bound or
+    cannot be moved, and Unreachable if no link or partition joins it to the host.
+
+    >>> system = lanewise.detach("composable-server-two-hosts", "gpu0")
+    >>> lanewise.attach(system, "gpu0", "host1").device("gpu0").host
+    'host1'
+    """
     from lanewise.topology.compose import attach as bind
 
     return bind(as_system(system), device, host, at)
 
 
 def detach(system: System | str | Path, device: str) -> System:
-    """The system with `device` bound to no host; its cable stays."""
+    """The system with `device` bound to no host; its cable stays where it is.
+
+    Raises UnknownName for a device that does not exist and Contradiction for one that is bound to no host.
+
+    >>> lanewise.detach("composable-server-two-hosts", "gpu0").device("gpu0").host is None
+    True
+    """
     from lanewise.topology.compose import detach as unbind
 
     return unbind(as_system(system), device)
 
 
 def draw(system: System | str | Path, flows: str | Sequence[Flow] | None = None) -> str:
-    """A system as SVG; with flows, their load on every link and the first six routes."""
+    """The system's topology as SVG text; with `flows`, each link shows its load and the first six routes are drawn.
+
+    Raises what load_system raises, and what predict raises of the flows.
+
+    >>> lanewise.draw("rack-16gpu", "gpu0->gpu4")[:4]
+    '<svg'
+    """
     from lanewise.report.draw import draw as svg
     from lanewise.results.outline import outline
 
@@ -53,28 +73,56 @@ def draw(system: System | str | Path, flows: str | Sequence[Flow] | None = None)
 
 
 def route(system: System | str | Path, src: str, dst: str, p2p: bool = True) -> Route:
-    """The route that data takes from `src` to `dst`; Unreachable or UnknownName if there is none."""
+    """The route of data from `src` to `dst`, with its class as nvidia-smi topo -m names it.
+
+    `p2p` False: two GPUs exchange data through host memory.
+
+    Raises UnknownName for an end that does not exist, InputError for one that holds no data, and Unreachable if no
+    route joins the two or policy forbids every one.
+
+    >>> lanewise.route("rack-16gpu", "gpu0", "gpu4").show()
+    'gpu0 - sw0 - cpu0 - sw1 - gpu4'
+    """
     from lanewise.routes.find import route as find
 
     return find(as_system(system), src, dst, p2p)
 
 
 def all_routes(system: System | str | Path, src: str, dst: str) -> tuple[Route, ...]:
-    """Every sensible route from `src` to `dst`, best first, each with its class and whether it is allowed."""
+    """Every route from `src` to `dst` worth considering, best first, with those that policy forbids.
+
+    Raises UnknownName for an end that does not exist, InputError for one that holds no data, and Unreachable if nothing
+    joins the two.
+
+    >>> [(route.cls, str(route.via)) for route in lanewise.all_routes("rack-16gpu", "gpu0", "gpu4")]
+    [('NODE', 'pcie'), ('NODE', 'staged')]
+    """
     from lanewise.routes.find import routes as find
 
     return find(as_system(system), src, dst)
 
 
 def class_matrix(system: System | str | Path, names: Sequence[str] | None = None) -> ClassMatrix:
-    """The class of every pair of GPUs and NICs, as nvidia-smi topo -m shows it."""
+    """The route class of every pair of GPUs and network cards, as nvidia-smi topo -m prints it; `names` selects
+    devices.
+
+    Raises UnknownName for a device that does not exist.
+
+    >>> lanewise.class_matrix("rack-16gpu", ["gpu0", "gpu1", "gpu4"]).cells[0]
+    ('X', 'PIX', 'NODE')
+    """
     from lanewise.routes.matrix import class_matrix as make
 
     return make(as_system(system), names)
 
 
 def peers(system: System | str | Path) -> tuple[Peers, ...]:
-    """Every pair of GPUs: whether the two can be peers, and if not, why."""
+    """For every pair of GPUs: whether CUDA peer access between them is possible, and if not, why. Raises what
+    load_system raises.
+
+    >>> lanewise.peers("rack-16gpu")[0]
+    Peers(a='gpu0', b='gpu1', allowed=True, reason='')
+    """
     from lanewise.routes.matrix import peers as find
 
     return find(as_system(system))
@@ -83,10 +131,17 @@ def peers(system: System | str | Path) -> tuple[Peers, ...]:
 def plan(
     systems: System | str | Path | Sequence[System | str | Path], options: PlanOptions | None = None, **keywords: Any
 ) -> Placement | Ranking | Pinning:
-    """Rank several systems, place devices of one, or pin its cards (pin="nic"); keywords are those of PlanOptions.
+    """The best way to run work: one system's devices placed (Placement) or its GPUs pinned to network cards (Pinning,
+    with pin="nic"), or several systems ranked (Ranking).
 
-    lanewise.plan("composable-server-two-hosts", services=["resnet50 170000 QPS each 43367 QPS"]); InputError for what
-    cannot be planned.
+    Work is `services`, `flows` or `pattern`: keywords are the fields of PlanOptions, or give `options`. A Placement is
+    simulated against the latency bounds before it is returned.
+
+    Raises InputError for work that is missing or cannot be planned, UnknownName for a host or device that does not
+    exist, and Unreachable for flows without a route.
+
+    >>> lanewise.plan(["composable-server-gen4", "tx2550-m7-l40s"], flows="host->gpu[0-3]").ranks[0].system.name
+    'tx2550-m7-l40s'
     """
     from lanewise.options.plan import PlanOptions
     from lanewise.planning.answer import answer
@@ -96,9 +151,17 @@ def plan(
 
 
 def predict(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool = True) -> Prediction:
-    """The rates that flows reach together: 'gpu0->gpu4, host0->gpu1' or Flow objects; InputError for finite ones.
+    """The goodput (B/s) of flows that run at the same time, each with the resource that limits it.
 
-    `p2p` is for flows given as a text; a Flow has its own.
+    `flows` is text, 'gpu0->gpu4, host0->gpu1', or Flow objects; they share resources by max-min fairness. `p2p` False:
+    the flows of a text between GPUs go through host memory; a Flow has its own `p2p`.
+
+    Raises FormatError for text that is not a list of flows, InputError for a flow with a size or a start (see
+    finish_times), UnknownName for an end that does not exist, and Unreachable for a flow without a route.
+
+    >>> system = lanewise.load_system("rack-16gpu")
+    >>> round(lanewise.predict(system, "gpu0->gpu4").rates[0].rate / 1e9, 1)  # GB/s
+    22.5
     """
     from lanewise.perf.predict import predict as solve
 
@@ -120,7 +183,18 @@ def predict(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool 
 def finish_times(
     system: System | str | Path, flows: str | Sequence[Flow], p2p: bool = True
 ) -> tuple[FinishedTransfer, ...]:
-    """When each of the finite transfers ends: 'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms'; `p2p` as for `predict`."""
+    """When each transfer starts and ends (s), from a simulation of all of them together.
+
+    `flows` is text, 'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms', or Flow objects with a `size` (B) and a `start` (s).
+    `p2p` is that of predict.
+
+    Raises FormatError for text that is not a list of flows, InputError for a flow without an end, UnknownName for an
+    end that does not exist, and Unreachable for a flow without a route.
+
+    >>> transfer = lanewise.finish_times("rack-16gpu", "gpu0->gpu4 1 GiB, gpu1->gpu5 4 GiB @10 ms")[0]
+    >>> round(transfer.finish * 1e3, 1)  # ms
+    52.4
+    """
     from lanewise.perf.transfers import finish_times as solve
 
     return solve(as_system(system), _flows(flows, p2p))
@@ -133,7 +207,17 @@ def matrix(
     both_ways: bool = False,
     p2p: bool = True,
 ) -> RateMatrix:
-    """A matrix over all pairs, each alone: metric goodput (B/s) or latency (s); UnknownName for another metric."""
+    """The goodput (B/s) or the latency (s) of a small copy for every ordered pair of GPUs, each pair alone.
+
+    `names` selects devices, such as CPUs for their memory; `metric` is "goodput" or "latency". `both_ways` gives the
+    sum of both directions at once; `p2p` False copies through host memory.
+
+    Raises UnknownName for another metric or a device that does not exist, and InputError for the latency of both ways.
+
+    >>> cells = lanewise.matrix("rack-16gpu", ["gpu0", "gpu1", "gpu4"]).cells
+    >>> round(cells[0][2] / 1e9, 1)  # gpu0 to gpu4, GB/s
+    22.5
+    """
     from lanewise.perf.matrix import bandwidth_matrix, latency_matrix
 
     if metric == "goodput":

@@ -1,0 +1,123 @@
+"""The API reference: every public function says its units and errors, and shows an example that runs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import inspect
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import lanewise
+from lanewise import api, errors
+
+ROOT = Path(__file__).parents[2]
+# "gpu0 (B/s)": a parameter with its unit, or what it counts, in parentheses.
+UNIT = r"`{name}` \((B|s|B/s|1/s|share|count|a whole number)\b[^)]*\)"
+EPOCH = [(1000, "run_start", ""), (1000, "epoch_start", '"epoch_num": 1'), (41_000, "epoch_stop", '"epoch_num": 1')]
+
+
+@pytest.fixture(scope="module")
+def generator() -> ModuleType:
+    path = ROOT / "docs" / "reference" / "generate_api.py"
+    spec = importlib.util.spec_from_file_location("generate_api", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the examples read, as the head of the page describes them."""
+    folder = tmp_path_factory.mktemp("examples")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    copies = re.search(r"cat > copies\.txt <<'EOF'\n(.*?)EOF\n", readme, re.DOTALL)
+    assert copies is not None
+    (folder / "copies.txt").write_text(copies[1], encoding="utf-8")
+    shutil.copy(ROOT / "tests/discovery/data/h200-2gpus.tar.zst", folder / "machine.tar.zst")
+    lines = [
+        f':::MLLOG {{"namespace": "", "time_ms": {time}, "event_type": "", "key": "{key}", "value": null, '
+        f'"metadata": {{{metadata}}}}}\n'
+        for time, key, metadata in [*EPOCH, (43_000, "run_stop", "")]
+    ]
+    (folder / "training.log").write_text("".join(lines), encoding="utf-8")
+    lanewise.save_run(lanewise.run_studies(["gpu-server-routes"]), folder / "run.json")
+    return folder
+
+
+def function(name: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = getattr(api, name)
+    return found
+
+
+def annotations(name: str) -> dict[str, str]:
+    return {key: str(entry.annotation) for key, entry in inspect.signature(function(name)).parameters.items()}
+
+
+def test_the_page_is_up_to_date(generator: ModuleType) -> None:
+    """`make api` writes it from the docstrings."""
+    assert generator.PAGE.read_text(encoding="utf-8") == generator.page()
+
+
+def test_every_public_function_is_in_a_group(generator: ModuleType) -> None:
+    assert sorted(name for names in generator.groups().values() for name in names) == sorted(api.__all__)
+
+
+def test_every_type_of_a_signature_is_on_the_page(generator: ModuleType) -> None:
+    listed = {kind.__name__ for table in (generator.TYPES, generator.OPTIONS) for kind in generator.classes(table)}
+    text = " ".join(generator.signature(name, function(name)) for name in api.__all__)
+    others = {"Any", "Callable", "Iterable", "Iterator", "Mapping", "None", "Path", "Sequence", "StudyProbe", "True"}
+    assert set(re.findall(r"\b[A-Z]\w+", text)) - listed - others - {"False", "Tick"} == set()
+
+
+@pytest.mark.parametrize("name", api.__all__)
+def test_a_docstring_has_units_errors_and_an_example(name: str) -> None:
+    text = " ".join((inspect.getdoc(function(name)) or "").split())
+    for parameter, annotation in annotations(name).items():
+        if re.search(r"\b(float|int)\b", annotation) and "Mapping" not in annotation:
+            assert re.search(UNIT.format(name=parameter), text), f"no unit of {parameter}"
+    if re.search(r"\b(Path|float|int|\w+Options)\b", " ".join(annotations(name).values())) or name.startswith(
+        "measure"
+    ):
+        raised = re.search(r"\bRaises (.+?\.)(?= |$)", text)
+        assert raised is not None, "no errors"
+        known = [word for word in re.findall(r"\w+", raised[1]) if word in vars(errors) or word in api.__all__]
+        assert known, "no class of lanewise.errors"
+    assert ">>> " in text, "no example"
+
+
+def run_examples(text: str, name: str) -> None:
+    """Run the examples of a text; fail with what they print where that is not what they show."""
+    example = doctest.DocTestParser().get_doctest(text, {"lanewise": lanewise, "Path": Path}, name, None, None)
+    report: list[str] = []
+    result = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(example, out=report.append)
+    assert result.failed == 0, "".join(report)
+
+
+@pytest.mark.parametrize("name", api.__all__)
+def test_an_example_shows_what_it_prints(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    run_examples(inspect.getdoc(function(name)) or "", name)
+
+
+def test_the_introduction_shows_what_it_prints(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    page = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```pycon\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) > 3
+    run_examples("\n".join(blocks), "python.md")
+
+
+@pytest.mark.parametrize("name", api.__all__)
+def test_an_example_that_is_not_run_says_what_it_needs(name: str) -> None:
+    examples = doctest.DocTestParser().get_examples(inspect.getdoc(function(name)) or "")
+    skipped = [entry.source for entry in examples if entry.options.get(doctest.SKIP)]
+    assert not skipped or re.search(r"  # \w.*  # doctest", "".join(skipped)), "say what it needs in a comment"
