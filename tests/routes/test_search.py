@@ -14,6 +14,7 @@ from lanewise.routes.matrix import class_matrix
 from lanewise.routes.model import Via
 from lanewise.routes.paths import cpus_passed, root_of
 from lanewise.topology.model import Kind, LinkKind
+from lanewise.topology.read import read_system
 
 ENDS = (Kind.GPU, Kind.SSD, Kind.NIC)
 MEDIA = (LinkKind.PCIE, LinkKind.FABRIC)
@@ -186,11 +187,20 @@ def test_a_gpu_on_nvlinks_of_a_cpu_reaches_memory_over_them():
 
 def test_routes_share_the_uplink_of_their_switch():
     system = load_system("cirrascale-typical")
-    shared = sharers(system, route(system, "host0", "gpu0"))
+    shared, _ = sharers(system, route(system, "host0", "gpu0"))
     (users,) = (found for key, found in shared.items() if key[:2] == ("cpu0", "sw0"))
     pairs = {(user.src, user.dst) for user in users}
     assert ("cpu0", "gpu1") in pairs
     assert not pairs & {("cpu0", "gpu0"), ("cpu0", "gpu2"), ("gpu1", "cpu0"), ("gpu0", "cpu0")}
+
+
+def test_of_a_large_system_the_pairs_of_the_ends_are_looked_at():
+    lines = ["lanewise: 1", "system: large", "devices:", "  cpu0: {cpu: null}", "  sw0: {switch: null}"]
+    lines += ["  gpu[0-99]: {gpu: null}", "links:", "  - {from: cpu0, to: sw0, pcie: gen5 x16}"]
+    system = read_system("\n".join([*lines, "  - {from: sw0, to: 'gpu[0-99]', pcie: gen5 x16}", ""]), "large.yaml")
+    shared, complete = sharers(system, route(system, "gpu0", "gpu99"))
+    assert not complete
+    assert {len(routes) for routes in shared.values()} == {99}  # to or from 98 GPUs and the memory
 
 
 def test_systems_on_another_catalogue_know_their_own_peer_scopes():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise, product
+from itertools import pairwise, permutations, product
 
 from lanewise.errors import Unreachable, error_location
 from lanewise.routes.classify import LOCAL, NET, class_of, rank, topo_class
@@ -29,6 +29,7 @@ from lanewise.topology.model import Kind, LinkKind, System
 
 OFF = "P2P is off"
 MOST_CARDS = 4
+MOST_PAIRS = 2500  # of ends whose routes are looked at for the links that they share: under a second
 
 
 def route(system: System, src: str, dst: str, p2p: bool = True) -> Route:
@@ -56,14 +57,25 @@ def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
     return (first, *sorted(rest, key=lambda r: (not r.allowed, len(r.stages), rank(r.cls), len(r.hops))))
 
 
-def sharers(system: System, crossing: Route) -> dict[tuple[str, str, str], tuple[Route, ...]]:
-    """For each link direction of a route: the default routes of other pairs of GPUs, cards and memory that cross it."""
-    ends = (crossing.src, crossing.dst)
-    others = [(other, {hop.key for hop in other.hops}) for other in _default_routes(system)]
-    return {
-        hop.key: tuple(other for other, keys in others if hop.key in keys and (other.src, other.dst) != ends)
-        for hop in crossing.hops
-    }
+def sharers(system: System, crossing: Route) -> tuple[dict[tuple[str, str, str], list[Route]], bool]:
+    """For each link direction of a route: the default routes of other pairs of GPUs, cards and memory that cross it.
+
+    False if these are not all: of a large system only MOST_PAIRS are looked at, each with an end of the route.
+    """
+    devices = system.of_kind(Kind.GPU, Kind.NIC)
+    memories = [host for host in system.hosts if system.of_kind(Kind.CPU, host=host)]
+    complete = len(devices) * (len(devices) - 1 + 2 * len(memories)) <= MOST_PAIRS
+    if complete:
+        pairs = [*permutations(devices, 2)]
+        pairs += [pair for memory in memories for device in devices for pair in permutations((memory, device), 2)]
+    else:
+        pairs = [pair for end in (*devices, *memories) for pair in ((crossing.src, end), (end, crossing.dst))]
+    crossed: dict[tuple[str, str, str], list[Route]] = {hop.key: [] for hop in crossing.hops}
+    for other in _default_routes(system, pairs[:MOST_PAIRS]):
+        if (other.src, other.dst) != (crossing.src, crossing.dst):
+            for key in crossed.keys() & {hop.key for hop in other.hops}:
+                crossed[key].append(other)
+    return crossed, complete
 
 
 @memoized
@@ -203,14 +215,8 @@ def _above_roots(system: System, a: str, b: str, direct: Route) -> Iterator[Rout
         yield _staged(system, a, b, memories, direct.cls, "")
 
 
-def _default_routes(system: System) -> Iterator[Route]:
-    """Between all GPUs, cards and host memories that reach each other, both ways."""
-    devices = system.of_kind(Kind.GPU, Kind.NIC)
-    memories = [host for host in system.hosts if system.of_kind(Kind.CPU, host=host)]
-    pairs = [(a, b) for a in devices for b in devices if a != b]
-    pairs += [pair for memory in memories for device in devices for pair in ((memory, device), (device, memory))]
+def _default_routes(system: System, pairs: Iterable[tuple[str, str]]) -> Iterator[Route]:
+    """Of the pairs that reach each other."""
     for a, b in pairs:
-        try:
+        with suppress(Unreachable):
             yield route(system, a, b)
-        except Unreachable:
-            continue

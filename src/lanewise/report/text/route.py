@@ -34,18 +34,18 @@ def render_route(system: System, route: Route, screen: Screen = PIPE) -> str:
     lines += [f"  {route.show()}", *([f"  {route.note}"] if route.note else [])]
     lines += [f"  stage {i}: {stage.show()} ({stage.cls})" for i, stage in enumerate(route.stages, 1)]
     hops = Table([Column("from"), Column("to"), Column("link"), Column("shared with", wrap=True)])
-    others = sharers(system, route)
+    others, complete = sharers(system, route)
     for hop in route.hops:
-        hops.add(hop.start, hop.end, link_speed(hop.link), _first(others[hop.key]))
+        hops.add(hop.start, hop.end, link_speed(hop.link), _first(others[hop.key], complete))
     text = "\n".join(screen.wrap(line, 4) for line in lines)
     return f"{text}\n\n{render_table(hops, screen)}" if hops.rows else text
 
 
-def _first(routes: Sequence[Route]) -> str:
-    """The first few of many routes by their ends."""
+def _first(routes: Sequence[Route], complete: bool) -> str:
+    """The first few of many routes by their ends; others may exist unless the list is complete."""
     names = [f"{route.src}->{route.dst}" for route in routes]
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more if names else "nothing else"
+    more = f" and {'' if complete else 'at least '}{len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more if names else "nothing else" if complete else ""
 
 
 def render_routes(routes: Sequence[Route], screen: Screen = PIPE) -> str:
