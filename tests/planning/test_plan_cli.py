@@ -171,7 +171,7 @@ def test_an_impossible_demand_says_what_the_best_reaches_unless_told_to_go_on(la
         ([PATH4, "--service", DEMAND, "--to", "host7"], "unknown host"),
         ([PATH4, "--service", f"{DEMAND} on host7"], "unknown host"),
         ([PATH4, "--service", DEMAND, "--service", DEMAND], "two services are called 'resnet50'"),
-        ([PATH4, "--service", DEMAND, "--pin", "nic"], "services and pins cannot be asked together"),
+        ([PATH4, "--service", DEMAND, "--pin", "nic"], "services and pins cannot be planned together"),
         ([PATH4, "--pin", "nic"], "has GPUs but no network card"),
         ([PATH4, "--pin", "gpu"], "unknown --pin 'gpu'"),
         ([*LAYOUTS, "--pattern", "rung"], "unknown pattern 'rung'"),

@@ -123,9 +123,9 @@ def test_a_sweep_is_one_line_a_flow_with_its_fit_and_no_matrix_of_each_size() ->
 
 def test_the_cells_that_scatter_most_are_drawn_widest_first() -> None:
     widest = measured_plots.widest(rows())
-    shares = [measured.spread(one) or 0.0 for one in widest]
+    shares = [measured.relative_range(one) or 0.0 for one in widest]
     assert shares == sorted(shares, reverse=True)
-    assert shares[0] == max(measured.spread(one) or 0.0 for one in rows())
+    assert shares[0] == max(measured.relative_range(one) or 0.0 for one in rows())
     assert len(widest) == measured_plots.WIDEST
 
 

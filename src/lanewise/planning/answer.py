@@ -29,7 +29,7 @@ _EXAMPLE = "shop: {workload: resnet50, qps: 170000}"
 def answer(
     systems: Sequence[System], options: PlanOptions, find: Callable[[str], Workload] = workload
 ) -> Placement | Ranking | Pinning:
-    """Pins for `pin`, a ranking of several systems, else a placement; InputError for what cannot be asked together.
+    """Pins for `pin`, a ranking of several systems, else a placement; InputError for what cannot be planned together.
 
     `find` gives the workload of a name.
     """
@@ -102,13 +102,13 @@ def _text(node: YamlNode) -> str | None:
 
 def _check(systems: Sequence[System], options: PlanOptions) -> None:
     works = {"services": options.services, "flows": options.flows, "a pattern": options.pattern, "pins": options.pin}
-    asked = [name for name, given in works.items() if given]
-    if not asked:
+    questions = [name for name, given in works.items() if given]
+    if not questions:
         raise InputError(
             "nothing to plan for", hint="give --service 'resnet50 170000 QPS', --flows, --pattern scatter, or --pin nic"
         )
-    if ("pins" in asked and len(asked) > 1) or {"flows", "a pattern"} <= set(asked):
-        raise InputError(f"{' and '.join(asked)} cannot be asked together", hint="ask one after the other")
+    if ("pins" in questions and len(questions) > 1) or {"flows", "a pattern"} <= set(questions):
+        raise InputError(f"{' and '.join(questions)} cannot be planned together", hint="plan one after the other")
     if len(systems) > 1 and (options.pin or options.move or options.at or options.hosts or options.slots):
         raise InputError("several systems are ranked as they stand", hint="give one system to move or pin its devices")
     if not systems:

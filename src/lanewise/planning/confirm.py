@@ -111,7 +111,7 @@ def _load(serving: TenantGpus) -> ServiceLoad:
 
 
 def _with_rates(system: System, services: Sequence[TenantGpus]) -> System:
-    """The system with a part of its own for each GPU whose rate its part does not state in the way that is asked."""
+    """The system with a part of its own for each GPU whose rate its part does not state in the scenario of the plan."""
     devices, catalog = dict(system.devices), system.catalog
     for served in services:
         for gpu in served.gpus:

@@ -17,16 +17,16 @@ from lanewise.results.statistics import Residuals
 
 
 def accuracy_page(run: Run) -> str:
-    """The Markdown text; every number in it comes from the run. Studies that lie beside nothing are left out."""
-    told = [study for study in run.studies if any(row.published or row.measured for row in study.rows)]
-    run = replace(run, studies=tuple(told))
+    """The Markdown text, every number from the run. Studies without published or measured values are left out."""
+    compared = [study for study in run.studies if any(row.published or row.measured for row in study.rows)]
+    run = replace(run, studies=tuple(compared))
     rows = [row for study in run.studies for row in study.rows]
     total = statistics.overall(run)
     parts = [
         "# Accuracy",
         "How far predictions lie from published values. Made by `make accuracy`; do not edit it.",
         f"lanewise {run.version}, {len(run.studies)} studies, {total.rows} rows; "
-        f"{total.compared} are predictions beside a published value. A residual is (predicted - "
+        f"{total.compared} predict a published value. A residual is (predicted - "
         "published) / published. Every row is listed; summaries count predictions only, not rows whose published value "
         "went in (input) nor rows that say again what others say (repeat).",
         "## By study",

@@ -187,7 +187,7 @@ def _place_row(out: Levels, plan: Tracks, row: int, cells: list[GridCell], y: fl
         for cell in group:
             cell.h = height
     y += max(cell.h for cell in cells)
-    # How many lines of text stand at a link, and at those beside it.
+    # The largest number of text lines at any link.
     links = (plan.parallel(line) if line.tree else [line] for cell in cells for line in plan.below(cell))
     texts = max((sum(len(g.label_lines(link)) for link in beside) for beside in links), default=0)
     y += 5 + g.STEP * texts

@@ -17,7 +17,7 @@ from lanewise.results.run import Chart, Series
 from lanewise.results.statistics import further_methods
 
 MOST_ROWS = 3600  # of all tables together, so that a page stays under 1.5 MB
-SHORT = 12  # rows that are shown at once beside a chart of them
+SHORT = 12  # rows shown together with a chart of them
 BETWEEN = "; "  # notes of a row
 _IGNORED = (*CONTEXT, "path", *(key for key in METHOD if key != "p2p"))  # a prediction does not state them
 Cells = dict[tuple[str, str], "Observation"]
@@ -36,7 +36,7 @@ class MeasuredTable:
 
     @property
     def folded(self) -> bool:
-        """Whether the page shows a line in place of the rows, where a chart stands beside them."""
+        """Whether the page shows one line in place of the rows, as a chart shows them."""
         return self.plain and len(self.table.rows) > SHORT
 
 
@@ -68,15 +68,15 @@ def overview(rows: Sequence[Observation]) -> str:
     scenarios = len({row.scenario for row in rows})
     text = f"{plural(len(known), 'cell')} of {plural(scenarios, 'scenario')} measured"
     text += f", {sum(len(row.samples) for row in known):,} samples"
-    spreads = [(share, row) for row in known if (share := spread(row)) is not None]
-    if spreads:
-        middle = statistics.median(share for share, _ in spreads)
-        widest, row = max(spreads, key=lambda pair: pair[0])
+    ranges = [(share, row) for row in known if (share := relative_range(row)) is not None]
+    if ranges:
+        middle = statistics.median(share for share, _ in ranges)
+        widest, row = max(ranges, key=lambda pair: pair[0])
         text += f"; in the median cell samples spread over {_percent(middle)}, at most over {_percent(widest)} "
         text += f"({label(row)})"
     missing = len(rows) - len(known)
     if drawn:
-        text += f"; {plural(len(drawn), 'cell')} beside them extrapolated"
+        text += f"; plus {plural(len(drawn), 'cell')} extrapolated"
     return text + (f". {plural(missing, 'cell')} could not be measured." if missing else ".")
 
 
@@ -87,16 +87,16 @@ def parts(rows: Iterable[Observation]) -> list[MeasuredScenario]:
     groups: dict[str, list[Observation]] = {}
     for row in rows:
         groups.setdefault(row.scenario, []).append(row)
-    made: list[MeasuredScenario] = []
+    scenarios: list[MeasuredScenario] = []
     for name, members in groups.items():
         one = anchor("measured", name)
-        taken = sum(part.anchor == one or part.anchor.startswith(f"{one}--") for part in made)
-        made.append(_part(name, f"{one}--{taken + 1}" if taken else one, members, most))
-    return made
+        taken = sum(part.anchor == one or part.anchor.startswith(f"{one}--") for part in scenarios)
+        scenarios.append(_part(name, f"{one}--{taken + 1}" if taken else one, members, most))
+    return scenarios
 
 
 def _beside(rows: Iterable[Observation]) -> tuple[Observation, ...]:
-    """The rows, with what was predicted of a measured one beside it in place of a row of its own."""
+    """The rows, with the prediction in the row of the measured value rather than in a row of its own."""
     rows = tuple(rows)
     predicted = (row for row in rows if row.source is Source.PREDICTED)
     expected = {identity(row, _IGNORED): row.value for row in predicted if row.value is not None}
@@ -126,12 +126,12 @@ def _part(name: str, ident: str, rows: list[Observation], most: int) -> Measured
     common, note = _common(rows), _common_note(rows)
     said = " · ".join(filter(None, (_common_text(rows, common), note)))
     rows = [replace(row, note=_less(row.note, note)) if row.value is not None else row for row in rows]
-    made = MeasuredScenario(name, ident, _summary(rows), said, rows)
+    scenario = MeasuredScenario(name, ident, _summary(rows), said, rows)
     for unit in dict.fromkeys(row.display_unit for row in rows):
-        told = [row for row in rows if row.display_unit == unit]
-        made.tables.append(_table(told, rows, common, most))
-    made.matrices = matrices(rows)
-    return made
+        of_unit = [row for row in rows if row.display_unit == unit]
+        scenario.tables.append(_table(of_unit, rows, common, most))
+    scenario.matrices = matrices(rows)
+    return scenario
 
 
 def _summary(rows: Sequence[Observation]) -> str:
@@ -146,13 +146,13 @@ def _summary(rows: Sequence[Observation]) -> str:
 
 def _common(rows: Sequence[Observation]) -> dict[str, str]:
     """What all measured rows say of how they were measured; what was fitted to them has no say."""
-    told = [row.how for row in rows if row.value is not None and not row.metric.startswith("fit_")]
-    first = told[0] if told else {}
-    return {key: text for key, text in first.items() if key != "flows" and all(how.get(key) == text for how in told)}
+    methods = [row.how for row in rows if row.value is not None and not row.metric.startswith("fit_")]
+    first = methods[0] if methods else {}
+    return {key: text for key, text in first.items() if key != "flows" and all(how.get(key) == text for how in methods)}
 
 
 def _common_note(rows: Sequence[Observation]) -> str:
-    """What every measured row has to be told with: the parts that all of their notes have."""
+    """The parts that the notes of all measured rows have in common."""
     notes = [row.note.split(BETWEEN) for row in rows if row.value is not None]
     return BETWEEN.join(part for part in notes[0] if all(part in note for note in notes)) if notes else ""
 
@@ -171,10 +171,10 @@ def _common_text(rows: Sequence[Observation], common: dict[str, str]) -> str:
     chosen = {settings(row) for row in rows}
     if len(chosen) == 1:
         words.insert(0, next(iter(chosen)))
-    told = [row for row in rows if row.how.get("flows")]
-    if len({row.flow for row in told}) > 1 and all(row.how["flows"] == row.flow for row in told):
+    together = [row for row in rows if row.how.get("flows")]
+    if len({row.flow for row in together}) > 1 and all(row.how["flows"] == row.flow for row in together):
         words.append("flows measured one after another")
-    elif any("," in row.how["flows"] for row in told) and len({row.how["flows"] for row in told}) == 1:
+    elif any("," in row.how["flows"] for row in together) and len({row.how["flows"] for row in together}) == 1:
         words.append("all flows at once")
     return " · ".join(filter(None, words))
 
@@ -198,7 +198,7 @@ def _table(
         Column("path", drop=5, wrap=True), Column("how", drop=6, wrap=True), Column("note", drop=7, wrap=True),
     ])  # fmt: skip
     for row in rows:
-        share = spread(row)
+        share = relative_range(row)
         ends = ("", "", "") if share is None else (
             _number(row.display(row.low)), _number(row.display(row.high)), f"{share:.1f}"
         )  # fmt: skip
@@ -235,7 +235,7 @@ def settings(row: Observation) -> str:
     return ", ".join(units.size(value) if key == "bytes" else f"{key} {value:,}" for key, value in row.settings.items())
 
 
-def spread(row: Observation) -> float | None:
+def relative_range(row: Observation) -> float | None:
     """How far a row's samples lie apart, in % of their median; None with fewer than two."""
     if len(row.samples) < 2 or not row.value:
         return None

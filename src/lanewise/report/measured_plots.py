@@ -9,7 +9,7 @@ from typing import Any
 
 from lanewise import units
 from lanewise.report.figure import COLOURS, MARKERS, PAPER, RULE, SMALL, SOFT, dress, frame, log_axis, painted, quantity
-from lanewise.report.measured import label, spread
+from lanewise.report.measured import label, relative_range
 from lanewise.report.shapes import clip
 from lanewise.results.observation import Observation
 
@@ -46,7 +46,7 @@ class SizeSweep:
 
 def widest(rows: Iterable[Observation]) -> list[Observation]:
     """The rows whose samples are furthest apart, widest first; three samples at least."""
-    ranges = [(share, row) for row in rows if (share := spread(row)) and len(row.samples) > 2]
+    ranges = [(share, row) for row in rows if (share := relative_range(row)) and len(row.samples) > 2]
     return [row for _, row in sorted(ranges, key=lambda pair: -pair[0])[:WIDEST]]
 
 

@@ -27,7 +27,7 @@ from lanewise.report.services import TimeScale, UtilizationGroup
 from lanewise.report.shapes import clip, text_width
 from lanewise.results.service_result import ServiceResult, Stage
 
-POINTS = 120  # in a line: more cannot be told apart in print
+POINTS = 120  # in a line: more cannot be distinguished in print
 _WIDTH = 6.6  # inches
 _POINT = 72.0
 _GOOD, _BAD = COLOURS[0], COLOURS[1]
@@ -126,7 +126,7 @@ def stage_colours(stages: Sequence[Stage]) -> list[str]:
 
 
 def stage_chart(result: ServiceResult, salt: str) -> str:
-    """Two stacked bars, the mean query and the slowest ones; '' without stages. Its legend is the table beside it."""
+    """Two stacked bars, the mean query and the slowest ones; '' without stages. Its legend is the table next to it."""
     clock = services.clock(result)
     sums = [math.fsum(getattr(stage, part) for stage in result.stages) for part in ("mean", "slowest")]
     longest = max(sums)
@@ -161,7 +161,7 @@ def _stack(axes: Any, row: int, lengths: Sequence[float], colours: Sequence[str]
     for length, colour in zip(lengths, colours, strict=True):
         axes.barh(row, length, left=start, height=0.66, facecolor=colour, edgecolor=PAPER, linewidth=0.8, zorder=3)
         text = units.number(length, 2)
-        # A label stands in its segment or nowhere: the table beside the chart has all of them.
+        # A label is inside its segment or left out: the table next to the chart has all of them.
         wide = text_width(text, 8.2) + 5
         if wide <= length * room and (not bound or abs(start + length / 2 - bound) * room > wide / 2):
             axes.text(start + length / 2, row, text, ha="center", va="center", fontsize=8.2, color=on(colour))

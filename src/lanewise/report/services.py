@@ -109,7 +109,7 @@ def latency_of_bound(loaded: ServiceResult) -> str:
 
 
 def peak_text(loaded: ServiceResult) -> str:
-    """How large a rate is valid, how that is known, and what the bound costs; '' where one rate was asked."""
+    """How large a rate is valid, how that is known, and what the bound costs; '' for a single rate."""
     parts = []
     if loaded.peak is not None and loaded.peak[0] > 0:
         parts.append(f"largest valid rate {interval(*loaded.peak)}{_found_in(loaded.search_runs)}")
@@ -155,7 +155,7 @@ def system(loaded: ServiceResult) -> str:
 
 
 def peak_interval(loaded: ServiceResult) -> str:
-    """'136,000 to 136,250' in QPS, 'none' where no rate is valid, '' where one rate was asked."""
+    """'136,000 to 136,250' in QPS, 'none' where no rate is valid, '' for a single rate."""
     if loaded.peak is None:
         return ""
     return interval(*loaded.peak).removesuffix(" QPS") if loaded.peak[0] > 0 else "none"

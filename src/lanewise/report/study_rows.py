@@ -16,7 +16,7 @@ from lanewise.results.observation import Observation, Source
 from lanewise.results.run import StudyRun
 
 EXTRAPOLATED = "*"  # its mark, next to the value
-LONG = 12  # rows of a table that a page shows without being asked
+LONG = 12  # rows of a table that a page shows unfolded
 _IGNORED = ("study", "path", "method")  # a publication does not state them
 
 

@@ -167,7 +167,7 @@ def compare_systems(run: Run, left: str, right: str) -> Comparison:
 
 
 def rows_of(run: Run, source: Source) -> tuple[Observation, ...]:
-    """The rows of one source and those of its services; what was published or measured beside others becomes rows."""
+    """The rows of one source and those of its services; published and measured values of other rows become rows."""
     rows = [*run.rows, *(row for study in run.studies for row in study.rows)]
     rows += [row for study in run.studies for service in study.services for row in service_rows(service, study.name)]
     rows += [row for service in run.services for row in service_rows(service)]
@@ -182,7 +182,7 @@ def rows_of(run: Run, source: Source) -> tuple[Observation, ...]:
 
 
 def _as_row(row: Observation, source: Source) -> Observation | None:
-    """What was published or measured beside a row, as a row of its own."""
+    """The published or measured value of a row, as a row of its own."""
     bare = replace(
         row, source=source, published=None, measured=None, basis=None, limit="", rests_on=(), low=None, high=None,
         use={}, samples=(), note="", comparisons={},

@@ -59,7 +59,7 @@ def residuals(rows: Iterable[Observation]) -> Residuals:
 
 
 def against_measured(rows: Iterable[Observation]) -> Residuals:
-    """The residuals of the rows that stand beside a measured value, against that instead of the published one.
+    """The residuals of rows with a measured value, relative to that instead of the published one.
 
     Rows whose published value went in count here, as the measured one did not; rows that repeat others do not.
     """

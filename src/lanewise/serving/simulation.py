@@ -65,7 +65,7 @@ class Deployment:
 
 
 class Simulation:
-    """Loads on a system beside `background` flows, ready to run; InputError for what cannot be answered."""
+    """Loads on a system with `background` flows, ready to run; InputError for what cannot be answered."""
 
     def __init__(self, system: System, loads: Sequence[ServiceLoad], background: Sequence[Flow] = ()) -> None:
         if not loads:
@@ -191,7 +191,7 @@ class Simulation:
 
 
 def alone_rate(item: FlowDemand) -> float:
-    """The rate in B/s of a flow with nothing beside it."""
+    """The rate in B/s of a flow when it runs alone."""
     return min([item.cap("lone"), *(r.capacity / amount for r, amount in item.per_byte.items() if amount > 0)])
 
 

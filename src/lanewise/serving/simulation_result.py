@@ -15,7 +15,7 @@ from lanewise.serving.load import ServiceLoad
 from lanewise.serving.simulation import Deployment, Simulation, SimulationInput
 from lanewise.serving.verdict import PERCENTILES, invalid_reason
 
-WORTH_TELLING = 0.05  # of a limit: what others take below this is not told
+LEAST_NOTED = 0.05  # of a limit: what others take below this is not mentioned
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999)
 # In the order of native/serve/histogram.hpp.
 CLOSED_STAGES = ("", "", "", "queue", "copy", "link wait", "GPU wait", "GPU", "return")
@@ -153,7 +153,7 @@ def others_on(simulation: Simulation, place: int, limit: ResourceUse, outcome: _
     return [
         f"{owner} takes {100 * part / total:.0f} % of what passes {limit.busy.name}"
         for owner, part in amount_of.items()
-        if owner != own_name and total > 0 and part / total >= WORTH_TELLING
+        if owner != own_name and total > 0 and part / total >= LEAST_NOTED
     ]
 
 

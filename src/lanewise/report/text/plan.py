@@ -180,9 +180,9 @@ def _note(placement: Placement) -> str:
         return f"{STEADY}: {confirmed.reason}"
     if not confirmed.seconds:
         return f"{STEADY}: no tenant has a latency bound"
-    beside = ", the flows beside them without a pause" if placement.question.flows else ""
+    traffic = ", with the other flows running all the time" if placement.question.flows else ""
     return (
-        f"note: latencies are simulated ({confirmed.seconds:.3g} s of queries{beside}); "
+        f"note: latencies are simulated ({confirmed.seconds:.3g} s of queries{traffic}); "
         "QPS, limits and what is busiest are those of steady state"
     )
 

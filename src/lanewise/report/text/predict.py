@@ -42,10 +42,10 @@ def _wrapped(text: str, screen: Screen) -> list[str]:
 def _flow_row(flow: FlowRate, notes: Footnotes) -> tuple[str, ...]:
     apart = flow.high - flow.low > 1e-9 * flow.high
     interval = f"{units.number(flow.low / 1e9)} to {units.number(flow.high / 1e9)}" if apart else ""
-    marks = notes.mark([*flow.rests_on, flow.doubt])
+    sources = notes.mark([*flow.rests_on, flow.doubt])
     first, *others = flow.routes
     route = f"{first.cls} {first.via}{f' and {len(others)} more' if others else ''}"
-    return flow.flow.name, route, units.number(flow.rate / 1e9), interval, flow.limit, flow.basis, marks
+    return flow.flow.name, route, units.number(flow.rate / 1e9), interval, flow.limit, flow.basis, sources
 
 
 def render_transfers(system: System, transfers: Sequence[FinishedTransfer], screen: Screen = PIPE) -> str:

@@ -1,4 +1,4 @@
-"""A run as text: studies in one screen, their rows where asked, services under load, measured rows."""
+"""A run as text: studies in one screen, their rows with --rows, services under load, measured rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lanewise.studies.calibrate import CalibrationFit
 from lanewise.studies.form import StudyForm
 
 MOST_FAR_ROWS = 8  # rows off by more than 10 % that are shown at once
-FEW_ROWS = 12  # in all studies, which are shown without being asked for
+FEW_ROWS = 12  # in all studies, shown without --rows
 MOST_FAILED = 5  # conclusions that do not hold that are shown at once
 _VERDICTS = {True: ("holds", "green"), False: ("does not hold", "bold red"), None: ("not evaluated", "dim")}
 
