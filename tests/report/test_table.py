@@ -17,7 +17,7 @@ FLOWS = Table(
         Column("flow", wrap=True),
         *number_columns("rate", unit="GB/s"),
         Column("limit", wrap=True),
-        Column("basis", drop=2),
+        Column("basis", drop_order=2),
     ],
     [
         ("gpu0->gpu1", "26.2", "read window of hop1", "calibrated"),

@@ -190,12 +190,13 @@ def _table(
     has_settings = len({settings(row) for row in scenario} - {""}) > 1
     has_path = len({row.path for row in scenario} - {""}) > 1
     table = Table([
-        Column("flow", wrap=True), Column("settings", drop=2, wrap=True), Column("metric", drop=1),
-        Column("median", unit, number=True), *number_columns("smallest", "largest", unit=unit, drop=3),
-        Column("range", "%", number=True, drop=1), *number_columns("samples", drop=4),
+        Column("flow", wrap=True), Column("settings", drop_order=2, wrap=True), Column("metric", drop_order=1),
+        Column("median", unit, number=True), *number_columns("smallest", "largest", unit=unit, drop_order=3),
+        Column("range", "%", number=True, drop_order=1), *number_columns("samples", drop_order=4),
         *(column for head in heads
           for column in (Column(head, unit, number=True), Column("measured", f"/ {head}", number=True))),
-        Column("path", drop=5, wrap=True), Column("how", drop=6, wrap=True), Column("note", drop=7, wrap=True),
+        Column("path", drop_order=5, wrap=True), Column("how", drop_order=6, wrap=True),
+        Column("note", drop_order=7, wrap=True),
     ])  # fmt: skip
     for row in rows:
         share = relative_range(row)

@@ -94,8 +94,9 @@ def far_rows(studies: Sequence[StudyRun]) -> Table:
         key=lambda item: -abs(item[2]),
     )  # fmt: skip
     table = Table([
-        *number_columns("off by"), Column("study"), Column("row"), Column("table", drop=4),
-        Column("metric", drop=3), *number_columns("published", "predicted", drop=2), Column("unit", drop=2),
+        *number_columns("off by"), Column("study"), Column("row"), Column("table", drop_order=4),
+        Column("metric", drop_order=3), *number_columns("published", "predicted", drop_order=2),
+        Column("unit", drop_order=2),
     ])  # fmt: skip
     for study, row, residual in far:
         flow = row.flow if row.flow != row.scenario else ""
@@ -122,8 +123,9 @@ def _conclusions_table(study: StudyRun) -> Table:
 def fit_tables(fitted: Iterable[FittedValue], left_out: Iterable[LeftOut]) -> list[Table]:
     """The fitted values, and the residuals of rows that a fit did not see; tables without rows are left out."""
     values = Table([
-        Column("figure"), *number_columns("fitted"), *number_columns("started from", drop=1),
-        *number_columns("standard error"), *number_columns("rows used", drop=1), Column("note", drop=2, wrap=True),
+        Column("figure"), *number_columns("fitted"), *number_columns("started from", drop_order=1),
+        *number_columns("standard error"), *number_columns("rows used", drop_order=1),
+        Column("note", drop_order=2, wrap=True),
     ])  # fmt: skip
     for fit in fitted:
         error = NONE if fit.spread is None else f"± {100 * fit.spread:.1f} %"

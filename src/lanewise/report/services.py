@@ -311,9 +311,10 @@ def runs_table(loaded: ServiceResult) -> Table:
 def services_table(results: Sequence[ServiceResult], anchors: Sequence[str] = ()) -> Table:
     """A line a service, which leads to its anchor: rate, verdict, latency, largest valid rate and limit."""
     table = Table([
-        Column("service", wrap=True), Column("system", drop=5, wrap=True), Column("rate", "QPS", number=True),
-        Column("verdict"), Column("latency", wrap=True), Column("largest valid", "rate, QPS", number=True, drop=1),
-        Column("limit", drop=4, wrap=True),
+        Column("service", wrap=True), Column("system", drop_order=5, wrap=True), Column("rate", "QPS", number=True),
+        Column("verdict"), Column("latency", wrap=True),
+        Column("largest valid", "rate, QPS", number=True, drop_order=1),
+        Column("limit", drop_order=4, wrap=True),
     ], title="Under load")  # fmt: skip
     for result, target in zip(results, anchors or repeat(""), strict=False):
         name = TableCell(result.name, href=f"#{target}") if target else result.name

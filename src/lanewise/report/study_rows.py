@@ -105,14 +105,15 @@ def _study_table(name: str, title: str, rows: Sequence[Observation], sources: Se
     values_of = {label["source"] for label in labels} - {""}
     head = values_of.pop() if len(values_of) == 1 else "value"
     table = Table([
-        Column("system", drop=2, wrap=True), Column("scenario", wrap=True), Column("flow", drop=3, wrap=True),
-        Column("metric", wrap=True), Column("settings", drop=1, wrap=True), Column("source", drop=2),
+        Column("system", drop_order=2, wrap=True), Column("scenario", wrap=True),
+        Column("flow", drop_order=3, wrap=True),
+        Column("metric", wrap=True), Column("settings", drop_order=1, wrap=True), Column("source", drop_order=2),
         *number_columns("published", unit=unit), Column(""), Column(head, unit, number=True),
-        Column("interval", unit, number=True, drop=5), Column("residual", "%", number=True),
+        Column("interval", unit, number=True, drop_order=5), Column("residual", "%", number=True),
         Column("measured", unit, number=True), Column("off measured", "%", number=True),
-        *(Column(method, f"{unit} (residual %)", number=True, drop=4) for method in further),
-        Column("limit", drop=4, wrap=True), Column("basis", drop=5), Column("based on", drop=7),
-        Column("note", drop=6, wrap=True),
+        *(Column(method, f"{unit} (residual %)", number=True, drop_order=4) for method in further),
+        Column("limit", drop_order=4, wrap=True), Column("basis", drop_order=5), Column("based on", drop_order=7),
+        Column("note", drop_order=6, wrap=True),
     ])  # fmt: skip
     for row, label in zip(rows, labels, strict=True):
         texts = ["" if key in common else text for key, text in label.items()]

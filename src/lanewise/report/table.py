@@ -25,14 +25,14 @@ _STYLES = {"off": "yellow", "far": "bold red", "good": "green", "bad": "bold red
 class Column:
     """A column; `unit` is a second line of its title.
 
-    The columns with the highest `drop` are given up first where the terminal is too narrow; 0 is always shown.
+    The columns with the highest `drop_order` are given up first where the terminal is too narrow; 0 is always shown.
     `wrap`: its texts may take several lines.
     """
 
     title: str
     unit: str = ""
     number: bool = False
-    drop: int = 0
+    drop_order: int = 0
     wrap: bool = False
 
     @property
@@ -71,9 +71,9 @@ class Table:
         return [i for i, _ in enumerate(self.columns) if any(cell_text(row[i]) for row in self.rows)]
 
 
-def number_columns(*titles: str, unit: str = "", drop: int = 0) -> list[Column]:
+def number_columns(*titles: str, unit: str = "", drop_order: int = 0) -> list[Column]:
     """Columns of numbers."""
-    return [Column(title, unit, number=True, drop=drop) for title in titles]
+    return [Column(title, unit, number=True, drop_order=drop_order) for title in titles]
 
 
 def cell_text(cell: str | TableCell) -> str:
@@ -158,8 +158,8 @@ def _fit(table: Table, filled: Sequence[int], width: int | None) -> tuple[list[i
         for i in kept
     }
     comfort = {i: max(floors[i], min(natural[i], _COMFORT)) for i in kept}
-    while _total(comfort, kept) > width and any(table.columns[i].drop for i in kept):
-        kept.remove(max(kept, key=lambda i: (table.columns[i].drop, i)))
+    while _total(comfort, kept) > width and any(table.columns[i].drop_order for i in kept):
+        kept.remove(max(kept, key=lambda i: (table.columns[i].drop_order, i)))
     widths = {i: natural[i] for i in kept}
     _shrink(widths, floors, width)
     _shrink(widths, dict.fromkeys([i for i in kept if not table.columns[i].number], _NARROWEST), width)

@@ -49,9 +49,10 @@ def _chosen(results: Sequence[PathResult]) -> tuple[list[PathResult], int]:
 
 def _verdicts(results: Sequence[PathResult]) -> Table:
     columns = [
-        Column("verdict"), Column("flow", wrap=True), Column("scenario", drop=3, wrap=True), Column("metric", drop=4),
-        *number_columns("measured", "expected"), *number_columns("share", drop=1), Column("fine", drop=2),
-        Column("basis", drop=5),
+        Column("verdict"), Column("flow", wrap=True), Column("scenario", drop_order=3, wrap=True),
+        Column("metric", drop_order=4),
+        *number_columns("measured", "expected"), *number_columns("share", drop_order=1), Column("fine", drop_order=2),
+        Column("basis", drop_order=5),
     ]  # fmt: skip
     table = Table(columns)
     for result in results:
@@ -74,7 +75,7 @@ def _verdicts(results: Sequence[PathResult]) -> Table:
 
 
 def _left_aside(checkup: Checkup) -> Table:
-    table = Table([Column("not judged", wrap=True), Column("scenario", wrap=True, drop=1), Column("metric"),
+    table = Table([Column("not judged", wrap=True), Column("scenario", wrap=True, drop_order=1), Column("metric"),
                    *number_columns("measured")])  # fmt: skip
     for row in checkup.left_aside[: 2 * MOST_FINE]:
         scenario = " ".join([row.scenario, *(f"{key}={value}" for key, value in row.settings.items())])

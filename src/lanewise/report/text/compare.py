@@ -17,11 +17,12 @@ def render_comparison(comparison: Comparison, screen: Screen = PIPE) -> str:
     rows: list[Sequence[str | TableCell]] = [_row(pair) for pair in comparison.pairs]
     alike = len(rows) > 1 and len({row[1] for row in rows}) == 1  # then tables tell rows apart
     columns = [
-        Column("table", drop=0 if alike else 6, wrap=True), Column("row", drop=8 if alike else 0, wrap=True),
-        Column("flow", drop=5, wrap=True),
-        Column("metric", drop=4), Column("unit"), *(Column(name, number=True) for name in names),
-        Column("difference", number=True), Column("verdict"), Column("limits", drop=7, wrap=True),
-        Column("measured differently", drop=3, wrap=True),
+        Column("table", drop_order=0 if alike else 6, wrap=True),
+        Column("row", drop_order=8 if alike else 0, wrap=True),
+        Column("flow", drop_order=5, wrap=True),
+        Column("metric", drop_order=4), Column("unit"), *(Column(name, number=True) for name in names),
+        Column("difference", number=True), Column("verdict"), Column("limits", drop_order=7, wrap=True),
+        Column("measured differently", drop_order=3, wrap=True),
     ]  # fmt: skip
     table = Table(columns, rows)
     lines = [render_table(table, screen), ""]

@@ -16,7 +16,7 @@ from lanewise.topology.model import Device, Kind, System
 
 def render_systems(systems: Sequence[System], screen: Screen = PIPE) -> str:
     """One line a built-in system."""
-    columns = [Column("system"), Column("GPUs", number=True), Column("parameters", drop=1, wrap=True),
+    columns = [Column("system"), Column("GPUs", number=True), Column("parameters", drop_order=1, wrap=True),
                Column("title", wrap=True)]  # fmt: skip
     table = Table(columns)
     for system in systems:
@@ -32,7 +32,9 @@ def render_system(system: System, screen: Screen = PIPE) -> str:
     for name, entry in system.parameters.items():
         allowed = ", ".join(map(str, entry.values)) if entry.values else f"{entry.minimum} to {entry.maximum}"
         lines.append(f"parameter {name} = {system.settings.get(name, entry.default)} ({allowed}): {entry.help}")
-    devices = Table([Column("device"), Column("kind"), Column("part"), Column("host", drop=2), Column("NUMA", drop=1)])
+    devices = Table([
+        Column("device"), Column("kind"), Column("part"), Column("host", drop_order=2), Column("NUMA", drop_order=1),
+    ])  # fmt: skip
     for device in system.devices.values():
         devices.add(device.name, str(device.kind), device.part or "", device.host or "free", _numa(device))
     links = Table([Column("from"), Column("to"), Column("link")])
@@ -48,11 +50,11 @@ def render_system(system: System, screen: Screen = PIPE) -> str:
 
 def render_discovery(system: System, names: Mapping[str, str], screen: Screen = PIPE) -> str:
     """Devices with the `names` that the dumps give them, links, volumes and assumptions."""
-    devices = Table([Column("device"), Column("kind"), Column("part", drop=1), Column("NUMA", drop=2),
+    devices = Table([Column("device"), Column("kind"), Column("part", drop_order=1), Column("NUMA", drop_order=2),
                      Column("in the dumps", wrap=True)])  # fmt: skip
     for device in system.devices.values():
         devices.add(device.name, str(device.kind), device.part or "", _numa(device), names[device.name])
-    links = Table([Column("from"), Column("to"), Column("link"), Column("root port", drop=1)])
+    links = Table([Column("from"), Column("to"), Column("link"), Column("root port", drop_order=1)])
     for link in system.links:
         links.add(link.a, link.b, link_speed(link), link.port)
     volumes = Table([Column("volume"), Column("level"), Column("drives", wrap=True)])
@@ -69,7 +71,7 @@ def _numa(device: Device) -> str:
 
 def render_doctor(versions: Mapping[str, str], pieces: Sequence[Dependency], screen: Screen = PIPE) -> str:
     """Versions, and which optional dependencies are installed."""
-    table = Table([Column("dependency"), Column("installed"), Column("detail", drop=1, wrap=True),
+    table = Table([Column("dependency"), Column("installed"), Column("detail", drop_order=1, wrap=True),
                    Column("without it", wrap=True)])  # fmt: skip
     for piece in pieces:
         installed = TableCell("yes", "good") if piece.found else TableCell("no", "off")
@@ -79,7 +81,9 @@ def render_doctor(versions: Mapping[str, str], pieces: Sequence[Dependency], scr
 
 def render_parts(parts: Sequence[Part], screen: Screen = PIPE) -> str:
     """One line a part."""
-    table = Table([Column("part"), Column("kind"), Column("figures", number=True, drop=1), Column("title", wrap=True)])
+    table = Table([
+        Column("part"), Column("kind"), Column("figures", number=True, drop_order=1), Column("title", wrap=True),
+    ])  # fmt: skip
     for part in sorted(parts, key=lambda part: (part.kind, part.name)):
         table.add(part.name, part.kind, str(len(part.figures)), part.title)
     return render_table(table, screen)
@@ -111,8 +115,8 @@ def _value(figure: Figure) -> str:
 
 def render_cases(cases: Sequence[Mapping[str, Any]], screen: Screen = PIPE) -> str:
     """One line a case of `measure gpu`."""
-    table = Table([Column("case"), Column("shows", wrap=True), Column("for", drop=2), Column("flows", wrap=True),
-                   Column("same as", drop=1, wrap=True)])  # fmt: skip
+    table = Table([Column("case"), Column("shows", wrap=True), Column("for", drop_order=2), Column("flows", wrap=True),
+                   Column("same as", drop_order=1, wrap=True)])  # fmt: skip
     for case in cases:
         flows = ", ".join(text.format(a="A", b="B") for text in case["flows"])
         table.add(case["name"], case["shows"], str(case["scope"]), flows, case["tool"])

@@ -58,8 +58,8 @@ def percentiles(values: Mapping[str, float]) -> str:
 
 
 def _runs(runs: Sequence[Mapping[str, Any]], screen: Screen) -> str:
-    columns = [Column("run"), *number_columns("target/s", "seconds"), *number_columns("seed", drop=1),
-               Column("verdict"), Column("p99"), *number_columns("late", drop=2)]  # fmt: skip
+    columns = [Column("run"), *number_columns("target/s", "seconds"), *number_columns("seed", drop_order=1),
+               Column("verdict"), Column("p99"), *number_columns("late", drop_order=2)]  # fmt: skip
     table = Table(columns)
     for run in runs:
         verdict = "VALID" if run["valid"] else "ended early" if run["ended early"] else "not valid"
@@ -88,8 +88,9 @@ def render_notes(notes: Sequence[str], logs: Sequence[str], screen: Screen = PIP
 def render_ceilings(data: Mapping[str, Any], screen: Screen = PIPE) -> str:
     """The load generator's own limits, one line a mode."""
     table = Table([
-        Column("mode"), *number_columns("largest valid", "not valid", unit="queries/s"), *number_columns("p50", drop=2),
-        *number_columns("p99"), *number_columns("lag p99", drop=1), *number_columns("runs", drop=3),
+        Column("mode"), *number_columns("largest valid", "not valid", unit="queries/s"),
+        *number_columns("p50", drop_order=2),
+        *number_columns("p99"), *number_columns("lag p99", drop_order=1), *number_columns("runs", drop_order=3),
         Column("note", wrap=True),
     ])  # fmt: skip
     for mode in data["modes"]:
@@ -123,8 +124,8 @@ def render_sweep(data: Mapping[str, Any], screen: Screen = PIPE) -> str:
     """The peak at each point of a sweep, and what a reader of the table has to know."""
     columns = [
         Column(str(data["sweep"]), wrap=data["sweep"] == "path"), *number_columns("QPS", "predicted"),
-        *number_columns("off, %", drop=1), *number_columns("GB/s"), *number_columns("of the link", drop=2),
-        *number_columns("p99", drop=3), *number_columns("speed-up"), Column("limit", drop=4, wrap=True),
+        *number_columns("off, %", drop_order=1), *number_columns("GB/s"), *number_columns("of the link", drop_order=2),
+        *number_columns("p99", drop_order=3), *number_columns("speed-up"), Column("limit", drop_order=4, wrap=True),
         Column("note", wrap=True),
     ]  # fmt: skip
     notes = []

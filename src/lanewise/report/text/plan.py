@@ -37,7 +37,7 @@ def _ranking(ranking: Ranking, options: PlanOptions, screen: Screen) -> str:
     table = Table([
         Column("rank", number=True), Column("system", wrap=True),
         *(number_columns("worst served", "QPS") if service else number_columns("total", "slowest", unit="GB/s")),
-        Column("held", drop=1), Column("limit", wrap=True),
+        Column("held", drop_order=1), Column("limit", wrap=True),
     ])  # fmt: skip
     for place in ranking.ranks:
         score = place.score
@@ -61,11 +61,11 @@ def _placement(placement: Placement, ref: str, parts: Sequence[str], screen: Scr
             same = "as it stands" if placement.current is None else "as it stands, other GPUs"
             rows += _rows(show_moves(candidate.moves) or same, candidate, services, notes)
     if services:
-        columns = [Column("plan", wrap=True), Column("service"), *number_columns("wanted QPS", drop=3),
+        columns = [Column("plan", wrap=True), Column("service"), *number_columns("wanted QPS", drop_order=3),
                    *number_columns("QPS", "GPUs"), Column("latency", wrap=True)]  # fmt: skip
     else:
         columns = [Column("plan", wrap=True), Column("flow", wrap=True), *number_columns("total GB/s", "GB/s")]
-    columns += [Column("limit", wrap=True), Column("basis", drop=1), Column("source")]
+    columns += [Column("limit", wrap=True), Column("basis", drop_order=1), Column("source")]
     facts = [*_do(placement, ref, parts), "", *_ending(placement)]
     # Commands stay in one piece, to be copied.
     text = "\n".join(line if line.startswith("  ") else screen.wrap(line, 2) for line in facts)

@@ -23,8 +23,8 @@ def render_flow_rates(prediction: Prediction, screen: Screen = PIPE) -> str:
     """Concurrent flows: goodput, interval, limit and basis."""
     notes = Footnotes()
     columns = [
-        Column("flow", wrap=True), Column("route", drop=3, wrap=True), Column("GB/s", number=True),
-        Column("interval", drop=2), Column("limit", wrap=True), Column("basis", drop=1), Column("source"),
+        Column("flow", wrap=True), Column("route", drop_order=3, wrap=True), Column("GB/s", number=True),
+        Column("interval", drop_order=2), Column("limit", wrap=True), Column("basis", drop_order=1), Column("source"),
     ]  # fmt: skip
     table = Table(columns, [_flow_row(flow, notes) for flow in prediction.rates])
     if len(table.rows) > 1:
@@ -51,9 +51,9 @@ def _flow_row(flow: FlowRate, notes: Footnotes) -> tuple[str, ...]:
 def render_transfers(system: System, transfers: Sequence[FinishedTransfer], screen: Screen = PIPE) -> str:
     """Finite transfers: when each ends, its mean rate, and what limits it while all run."""
     columns = [
-        Column("flow", wrap=True), *number_columns("size"), *number_columns("start", drop=2),
-        *number_columns("latency", drop=3), *number_columns("end"), Column("mean", "GB/s", number=True),
-        Column("limit while all run", wrap=True, drop=1), Column("basis", drop=2),
+        Column("flow", wrap=True), *number_columns("size"), *number_columns("start", drop_order=2),
+        *number_columns("latency", drop_order=3), *number_columns("end"), Column("mean", "GB/s", number=True),
+        Column("limit while all run", wrap=True, drop_order=1), Column("basis", drop_order=2),
     ]  # fmt: skip
     table = Table(columns)
     for transfer in transfers:
@@ -132,7 +132,7 @@ def render_flow_sweep(parameter: str, predictions: Mapping[int, Prediction], scr
     names += ["total"] if len(first.rates) > 1 else []
     columns = [
         Column(parameter, number=True), *number_columns(*names, unit="GB/s"), Column("limit", wrap=True),
-        Column("basis", drop=1),
+        Column("basis", drop_order=1),
     ]  # fmt: skip
     table = Table(columns)
     for value, prediction in predictions.items():
@@ -146,8 +146,9 @@ def render_flow_sweep(parameter: str, predictions: Mapping[int, Prediction], scr
 
 def render_steady_sweep(parameter: str, rates: Mapping[int, ServiceRate], screen: Screen = PIPE) -> str:
     """A service in steady state, one row a value of the parameter."""
-    table = Table([Column(parameter, number=True), *number_columns("GPUs", drop=2), *number_columns("QPS", "GB/s"),
-                   Column("limit", wrap=True), Column("basis", drop=1)])  # fmt: skip
+    table = Table([Column(parameter, number=True), *number_columns("GPUs", drop_order=2),
+    *number_columns("QPS", "GB/s"),
+                   Column("limit", wrap=True), Column("basis", drop_order=1)])  # fmt: skip
     for value, rate in rates.items():
         table.add(str(value), str(len(rate.prediction.rates)), f"{rate.qps:,.0f}", units.number(rate.goodput / 1e9),
                   rate.limit, rate.basis)  # fmt: skip
@@ -160,7 +161,8 @@ def render_steady_sweep(parameter: str, rates: Mapping[int, ServiceRate], screen
 def render_service_sweep(parameter: str, results: Mapping[int, ServiceResult], screen: Screen = PIPE) -> str:
     """A simulated service, one row a value of the parameter."""
     table = Table([Column(parameter, number=True), *number_columns("QPS"), Column("verdict"), Column("latency"),
-                   *number_columns("largest valid rate", unit="QPS"), Column("limit", wrap=True, drop=1)])  # fmt: skip
+                   *number_columns("largest valid rate", unit="QPS"),
+                   Column("limit", wrap=True, drop_order=1)])  # fmt: skip
     for value, result in results.items():
         verdict = TableCell(services.verdict(result), "good" if result.valid else "bad")
         table.add(str(value), f"{result.qps:,.0f}", verdict, services.latency_of_bound(result),

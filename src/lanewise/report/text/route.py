@@ -50,7 +50,7 @@ def _first(routes: Sequence[Route], complete: bool) -> str:
 
 def render_routes(routes: Sequence[Route], screen: Screen = PIPE) -> str:
     """One line a route."""
-    table = Table([Column("", number=True), Column("class"), Column("via", drop=1), Column("route", wrap=True),
+    table = Table([Column("", number=True), Column("class"), Column("via", drop_order=1), Column("route", wrap=True),
                    Column("allowed", wrap=True)])  # fmt: skip
     for number, route in enumerate(routes, 1):
         allowed = "yes" if route.allowed else f"no: {route.reason}"

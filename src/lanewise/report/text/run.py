@@ -64,8 +64,8 @@ def _head(run: Run, screen: Screen) -> str:
 def _summary(run: Run, screen: Screen) -> str:
     """Each study with its residuals and how many conclusions hold; below it what it finds, in one line."""
     columns = [
-        Column("study"), *number_columns("rows", drop=3), *number_columns("compared", drop=2),
-        *number_columns("rms %", "worst %"), Column("conclusions that hold", drop=1),
+        Column("study"), *number_columns("rows", drop_order=3), *number_columns("compared", drop_order=2),
+        *number_columns("rms %", "worst %"), Column("conclusions that hold", drop_order=1),
     ]  # fmt: skip
     table = Table(columns)
     for study in run.studies:
@@ -146,7 +146,7 @@ def render_measured(rows: Iterable[Observation], screen: Screen = PIPE) -> str:
 
 def render_calibration(fit: CalibrationFit, left_out: Sequence[LeftOut], screen: Screen = PIPE) -> str:
     """Fitted figures, the residuals of the rows, and those of each group by a fit to the others."""
-    rows = Table([Column("study", drop=2), Column("table", drop=1, wrap=True), Column("row", wrap=True),
+    rows = Table([Column("study", drop_order=2), Column("table", drop_order=1, wrap=True), Column("row", wrap=True),
                   *number_columns("residual", unit="%")])  # fmt: skip
     for target, residual in zip(fit.targets, fit.residuals, strict=True):
         known = math.isfinite(residual)
