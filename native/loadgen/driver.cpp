@@ -42,8 +42,8 @@ bool rest(LoadGenRun& run, LoadGenThread& issuer) {
 
 std::shared_ptr<LoadGenRun> run_load(loadtest::SystemUnderTest& system, const Settings& settings, const Tick& tick) {
   LoadGenThreads& threads = LoadGenThreads::the();
-  std::unique_lock turn(threads.turn(), std::try_to_lock);
-  if (!turn.owns_lock()) {
+  std::unique_lock lock(threads.run_mutex(), std::try_to_lock);
+  if (!lock.owns_lock()) {
     throw host::Failure("a load test runs in this process already", "wait for its end; LoadGen runs one at a time");
   }
   auto run = std::make_shared<LoadGenRun>(system, settings);

@@ -43,14 +43,14 @@ class LoadGenThreads {
   LoadGenThread& issuer() noexcept { return issuer_; }
   LoadGenThread& answerer() noexcept { return answerer_; }
   // Held by whoever runs a test: LoadGen has one logger in a process.
-  std::mutex& turn() noexcept { return turn_; }
+  std::mutex& run_mutex() noexcept { return run_mutex_; }
 
  private:
   friend struct ThreadsUntilExit;
   LoadGenThreads();
 
   const pid_t process_;
-  std::mutex turn_;
+  std::mutex run_mutex_;
   LoadGenThread issuer_, answerer_;
 };
 

@@ -20,7 +20,7 @@ namespace lanewise::loadtest {
 // What is asked of every queue. Ranges and defaults are those of Python's BatchingOptions (lanewise.options.loadtest).
 struct QueueOptions {
   std::size_t batch;         // most queries of a batch
-  std::int64_t timeout;      // ns that the oldest query waits for others
+  std::int64_t timeout;      // ns that the oldest query waits for others; 2^62 at most
   std::size_t streams;       // batches in flight, a thread each
   std::size_t most_waiting;  // queries
   bool checksum;             // answer with the CRC-32 of what arrived on the device
@@ -53,7 +53,8 @@ struct QueueContext {
   AnswerCallback answer;
 };
 
-// One device with its queue: its threads, one a stream, form batches in turn, copy their samples there and answer them.
+// One device with its queue: its threads, one a stream (a batch in flight), form batches one after the other, copy
+// their samples there and answer them.
 class DeviceQueue {
  public:
   // Copier and engine are prepared.

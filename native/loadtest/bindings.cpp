@@ -100,7 +100,8 @@ void make_system(BoundBatchingSystem* at, const nb::object& options, const std::
     const nb::gil_scoped_acquire python;
     for (const Device& device : devices) queues.push_back(parts_of(options, device, driver));
   }
-  SampleLibrary library(samples, resident, sample_bytes, first != kCpu ? pinned_by(driver, first) : host_memory(), fill);
+  SampleLibrary library(samples, resident, sample_bytes, first == kCpu ? host_memory() : pinned_by(driver, first),
+                        fill);
   new (at) BoundBatchingSystem(queue_options, round_robin ? Balance::kRoundRobin : Balance::kLeastOutstanding,
                                std::make_unique<QueueContext>(std::move(library), traced, queue_options.batch), queues);
 }

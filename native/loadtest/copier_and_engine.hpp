@@ -26,7 +26,8 @@ class SampleCopier {
   virtual ~SampleCopier() = default;
   // Buffers for `streams` batches of `batch` samples.
   virtual void prepare(std::size_t batch, std::size_t streams) = 0;
-  // Brings the library's samples at these slots into the stream's buffer; back when they are there.
+  // Brings the library's samples at these slots into the stream's buffer; back when they are there. A host::Failure
+  // ends the run.
   virtual void copy(std::size_t stream, std::span<const std::uint32_t> slots) = 0;
   // The buffer, for an engine.
   virtual std::uint64_t address(std::size_t stream) const = 0;
@@ -43,8 +44,8 @@ class InferenceEngine {
  public:
   virtual ~InferenceEngine() = default;
   virtual void prepare(std::size_t batch, std::size_t streams) = 0;
-  // Sets data and bytes of the answers, valid until the stream's next batch, or leaves them empty. host::Failure is
-  // the end of the run.
+  // Sets data and bytes of the answers, valid until the stream's next batch, or leaves them empty. A host::Failure
+  // ends the run.
   virtual void infer(const Batch& batch, std::span<Answer> answers) = 0;
 };
 

@@ -1,4 +1,5 @@
-// Queries on their way to a device: a ring buffer of fixed size, filled by whoever issues, emptied by one thread at a time.
+// Queries on their way to a device: a ring buffer of fixed size, filled by whoever issues, emptied by one thread at a
+// time.
 #pragma once
 
 #include <algorithm>
