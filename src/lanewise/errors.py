@@ -12,12 +12,22 @@ LanewiseError
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 EXIT_BAD_INPUT = 2
+# C0 but tab and line feed, DEL, C1, other ends of lines, bidirectional controls, halves of a letter, no letters.
+CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+
+
+def printable(text: str) -> str:
+    """The text without control characters, which a file or a peer may have put there for a terminal to obey."""
+    return CONTROLS.sub("", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +40,11 @@ class Location:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" if self.line else self.file
+
+
+def shorten(text: str, most: int = 80) -> str:
+    """The text, cut to so many characters for a message."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 class LanewiseError(Exception):
@@ -47,7 +62,7 @@ class LanewiseError(Exception):
 
     def show(self) -> str:
         """The text for the terminal: an `error:` line and, if there is one, a `hint:` line."""
-        text = f"error: {self}"
+        text = f"error: {str(self).replace(chr(10), ' ')}"
         return f"{text}\nhint:  {self.hint}" if self.hint else text
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from lanewise.errors import FormatError
+from lanewise.errors import FormatError, shorten
 
 _SCALE: dict[str, tuple[str, float]] = {
     "B": ("B", 1.0), "kB": ("B", 1e3), "KB": ("B", 1e3), "MB": ("B", 1e6), "GB": ("B", 1e9), "TB": ("B", 1e12),
@@ -25,6 +25,7 @@ _SCALE: dict[str, tuple[str, float]] = {
 # The unit in which people state each kind of quantity.
 NATURAL = {"B/s": "GB/s", "B": "B", "s": "ns", "T/s": "GT/s"}
 _PREFIX = {"k": 1e3, "M": 1e6}  # of counts and rates: 300k, 1.5M, 300k QPS
+_LONGEST = 200  # characters of a quantity
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)"
 _QUANTITY = re.compile(rf"^\s*([+-]?(?:{_DIGITS}\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/0-9]*)\s*(QPS)?\s*$")
 _KIND = {"B": "size", "B/s": "rate", "s": "time", "1/s": "number of queries/s", "m": "length", "1": "number"}
@@ -62,10 +63,10 @@ def parse(text: str | float | int, expect: str) -> float:
     """
     if isinstance(text, (int, float)) and not isinstance(text, bool):
         return float(text)
-    match = _QUANTITY.match(str(text))
+    match = _QUANTITY.match(text) if len(text := str(text)) <= _LONGEST else None
     kind = _KIND.get(expect, "quantity")
     if not match or (match[3] and expect != "1/s"):
-        raise FormatError(f"'{text}' is not a {kind}", hint=f"write {_example(expect)}")
+        raise FormatError(f"'{shorten(text)}' is not a {kind}", hint=f"write {_example(expect)}")
     number, unit = float(match[1].replace(",", "").replace("_", "")), match[2] or expect
     if expect in ("1", "1/s") and unit in _PREFIX:
         return number * _PREFIX[unit]

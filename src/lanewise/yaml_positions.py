@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Path = tuple[str | int, ...]
 
-MAX_VALUES = 200_000
-MAX_DEPTH = 50
+# Values of one file, values that its aliases repeat, and levels.
+MAX_VALUES, MAX_REPEATED, MAX_DEPTH = 1_000_000, 200_000, 50
 _TAG = "tag:yaml.org,2002:"
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _FLOAT = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
@@ -251,7 +251,7 @@ def _compose(text: str, file: str) -> yaml.Node | None:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        _check_depth(yaml.parse(text, Loader=loader), file)
+        _check_size(yaml.parse(text, Loader=loader), file)
         return yaml.compose(text, Loader=loader)
     except yaml.YAMLError as error:
         raise _broken(error, file, text) from None
@@ -259,12 +259,16 @@ def _compose(text: str, file: str) -> yaml.Node | None:
         raise FormatError("not a text in Unicode", location=Location(file), hint="save the file as UTF-8") from None
 
 
-def _check_depth(events: Iterable[yaml.Event], file: str) -> None:
+def _check_size(events: Iterable[yaml.Event], file: str) -> None:
     # PyYAML's composer recurses in C and takes the whole process down on a deep text; its parser does not.
     import yaml
 
-    depth = 0
+    depth = values = 0
     for event in events:
+        values += isinstance(event, yaml.NodeEvent)
+        if values > MAX_VALUES:
+            cause = f"more than {MAX_VALUES:,} values and keys, the most that Lanewise reads of a file"
+            raise FormatError(cause, location=_location(event, file), hint="split it into several files")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
@@ -280,17 +284,20 @@ class _Filler:
     def __init__(self, document: YamlDocument) -> None:
         self.document = document
         self.open: set[int] = set()
-        self.count = 0
+        self.read: set[int] = set()
+        self.repeated = 0
 
     def value(self, node: yaml.Node, path: Path) -> object:
         import yaml
 
         self.document.values[path] = node
-        self.count += 1
-        if self.count > MAX_VALUES or id(node) in self.open or len(path) > MAX_DEPTH:
+        self.repeated += id(node) in self.read
+        self.read.add(id(node))
+        if self.repeated > MAX_REPEATED or id(node) in self.open or len(path) > MAX_DEPTH:
             location = _location(node, self.document.file)
-            hint = "write the entries out, without & and *"
-            raise FormatError("the text unfolds without end", location=location, hint=hint)
+            many = f"to more than {MAX_REPEATED:,} values by its aliases"
+            cause = f"the text unfolds {many if self.repeated > MAX_REPEATED else 'without end'}"
+            raise FormatError(cause, location=location, hint="write the entries out, without & and *")
         if isinstance(node, yaml.ScalarNode):
             return _scalar(node)
         self.open.add(id(node))

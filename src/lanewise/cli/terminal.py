@@ -9,12 +9,14 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVarTuple
 
-from lanewise.report.screen import Screen, colours
+from lanewise.errors import CONTROLS, printable
+from lanewise.report.screen import ESCAPE, Screen, colours
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _Values = TypeVarTuple("_Values")
+_ESCAPE_CODE = "\033"
 _RED, _BOLD, _OFF = "\033[31m", "\033[1m", "\033[0m"
 
 
@@ -41,8 +43,8 @@ def set_colour(when: str) -> None:
 
 
 def out(text: str = "") -> None:
-    """One piece of data, and a line end."""
-    sys.stdout.write(f"{text}\n")
+    """One piece of data, and a line end; of control characters only those of our own colours come through."""
+    sys.stdout.write(f"{printable(text).replace(ESCAPE, _ESCAPE_CODE)}\n")
 
 
 def out_now(text: str) -> None:
@@ -94,7 +96,8 @@ def json_text(data: Any) -> str:
     """Data for other programs as indented JSON: SI units unless it names another `unit`."""
     import json
 
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+    return CONTROLS.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text)
 
 
 def note(text: str) -> None:
@@ -102,12 +105,13 @@ def note(text: str) -> None:
     if _silenced:
         return
     _clear_status()
-    _tell(f"{text}\n")
+    _tell(f"{printable(text)}\n")
 
 
 def print_error(text: str) -> None:
     """The text of an error, its first word marked on a terminal."""
     _clear_status()
+    text = printable(text)
     if colours(sys.stderr) and text.startswith("error:"):
         text = f"{_RED}{_BOLD}error:{_OFF}{text[6:]}"
     _tell(f"{text}\n")
@@ -124,7 +128,7 @@ def status(text: str) -> None:
         return
     if overwrites():
         width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
-        _tell(f"\r\033[K{text[:width]}")
+        _tell(f"\r\033[K{printable(text)[:width]}")
     else:
         note(text)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lanewise import units
-from lanewise.errors import InputError, Location
+from lanewise.errors import InputError, Location, printable
 from lanewise.results.conditions import PeerState
 
 Value = str | int | float | bool
@@ -82,7 +82,8 @@ class DumpFacts:
         self.notes: list[str] = []
 
     def add(self, about: str, key: str, value: Value | None, what: str, line: int = 0) -> None:
-        """Add a fact, unless the value is unknown."""
+        """Add a fact, unless the value is unknown; words in one line, without control characters."""
+        value = " ".join(printable(value).split()) if isinstance(value, str) else value
         if value is not None and value != "" and not (key == "numa" and int(value) > _MAX_NODE):
             self.facts.append(Fact(about, key, value, FactSource(self.file, what, line)))
             self._check_size()

@@ -8,12 +8,13 @@ from collections import deque
 from dataclasses import dataclass
 
 from lanewise import units
-from lanewise.errors import FormatError
+from lanewise.errors import FormatError, shorten
 from lanewise.topology.ranges import expand
 
 _END = r"[\w.:\-]+(?:\[[\d,\-]+\][\w.:\-]*)*"
-_FLOW = re.compile(rf"^\s*(?P<src>{_END}?)\s*(?P<arrow><->|->|<-)\s*(?P<dst>{_END})\s*(?P<rest>(?:\s+\S.*)?)$")
-COMMA = re.compile(r",(?![^\[]*\])")
+_FLOW = re.compile(rf"^\s*(?P<src>{_END}?)\s*(?P<arrow><->|->|<-)\s*(?P<dst>{_END})(?P<rest>(?:\s(?s:.*))?)$")
+# Commas of a range, gpu[0,2], part no names; what stands between two others.
+_PIECE = re.compile(r"(?:^|,)((?:[^,\[]|\[[^\[\]]*+\]?)*+)")
 _WORDS = "use words after the flow: read, sm, 1 GiB, @0.5 ms (start), x2 (weight), cap 5 GB/s, every 10 s"
 
 
@@ -47,10 +48,14 @@ class Flow:
         return f"{self.src}->{self.dst}"
 
 
+def pieces_of(text: str) -> list[str]:
+    """What commas part, without blanks around; commas within [ ] belong to a range."""
+    return [piece.strip() for piece in _PIECE.findall(text)]
+
+
 def names_of(text: str) -> list[str]:
     """'gpu[0-3], ssd0' as names, each once."""
-    pieces = (piece.strip() for piece in COMMA.split(text))
-    return list(dict.fromkeys(name for piece in pieces if piece for name in expand(piece)))
+    return list(dict.fromkeys(name for piece in pieces_of(text) if piece for name in expand(piece)))
 
 
 def parse_flows(text: str, p2p: bool = True) -> tuple[Flow, ...]:
@@ -59,8 +64,8 @@ def parse_flows(text: str, p2p: bool = True) -> tuple[Flow, ...]:
     `<->` makes two flows. One end and a range make a star, two ranges of equal length make pairs.
     """
     flows: list[Flow] = []
-    for piece in COMMA.split(text):
-        if piece.strip():
+    for piece in pieces_of(text):
+        if piece:
             flows.extend(_parse_one(piece, p2p))
     if not flows:
         raise FormatError("no flow given", hint="write flows as 'gpu0->gpu4, host0->gpu1'")
@@ -71,7 +76,7 @@ def _parse_one(piece: str, p2p: bool) -> list[Flow]:
     match = _FLOW.match(piece)
     if not match:
         raise FormatError(
-            f"'{piece.strip()}' is not a flow", hint="write source->destination, such as gpu0->gpu4 or host0->gpu1"
+            f"'{shorten(piece)}' is not a flow", hint="write source->destination, such as gpu0->gpu4 or host0->gpu1"
         )
     options = _options(piece, match["rest"])
     pairs = _pairs(piece, expand(match["src"]), expand(match["dst"]))

@@ -7,6 +7,7 @@ from functools import cache
 from importlib import resources
 from xml.sax.saxutils import escape, quoteattr
 
+from lanewise.errors import printable
 from lanewise.report.layout import prepare
 from lanewise.report.shapes import BoxShape, GroupShape, LineShape, MarkerShape, Shape, TextShape, px
 from lanewise.results.outline import Outline
@@ -43,7 +44,7 @@ def draw(outline: Outline, alone: bool = True) -> str:
     width, height = px(canvas.width), px(canvas.height)
     sheet = f"<style>{style()}</style>{_open('rect', 'paper')} width={quoteattr(width)} height={quoteattr(height)}/>"
     body = "\n".join(_group(group) for group in canvas.groups)
-    return (
+    return printable(
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lw" role="img" width="{width}" height="{height}" '
         f'style="min-width:{px(0.72 * canvas.width)}px" font-family="{_FONTS}" fill="none" stroke-linejoin="round" '
         f'viewBox="0 0 {width} {height}"><title>{escape(canvas.title)}</title>{sheet if alone else ""}\n{body}\n</svg>'

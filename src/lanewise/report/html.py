@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
+from lanewise.errors import printable
 from lanewise.report import measured, measured_plots, service_plots, services
 from lanewise.report import page as prepared
 from lanewise.report.draw import draw, style
@@ -47,7 +48,7 @@ def report_html(run: Run, title: str = "") -> str:
     environment.globals.update(services=services, stage_colours=service_plots.stage_colours)
     budget, anchors = iter([True] * MOST_SERVICES), Counter[str]()
     widest = measured_plots.widest(run.rows)
-    return environment.get_template("report.html.j2").render(
+    page = environment.get_template("report.html.j2").render(
         run=run,
         title=title or _title(run),
         # Our own package data, not user text: escaping would break the quotes of font names.
@@ -62,6 +63,7 @@ def report_html(run: Run, title: str = "") -> str:
         overview=prepared.overview(run),
         far=prepared.far_rows(run.studies),
     )
+    return printable(page)
 
 
 def _title(run: Run) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import textwrap
 from collections.abc import Iterable
@@ -11,27 +12,34 @@ from typing import TextIO
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
 _DEFAULT_WIDTH = 80
+# Stands for the escape character of our own colours until the text is printed: two letters without a meaning, chosen
+# anew in each process, which no file can know.
+ESCAPE = "".join(chr(0xF0000 + random.SystemRandom().randrange(65_000)) for _ in range(2))
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """`width` in columns, None for no limit; without `colour` no escape codes at all, bold included."""
+    """`width` in columns, None for no limit; without `colour` no escape codes at all, bold included.
+
+    `escape` starts an escape code.
+    """
 
     width: int | None = None
     colour: bool = False
+    escape: str = "\033"
 
     @classmethod
     def of(cls, stream: TextIO) -> Screen:
         """The terminal behind a stream; a pipe or a file has no width unless COLUMNS is set."""
-        if stream.isatty() or os.environ.get("COLUMNS"):
-            return cls(shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns, colours(stream))
-        return cls(colour=colours(stream))
+        wide = stream.isatty() or os.environ.get("COLUMNS")
+        width = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns if wide else None
+        return cls(width, True, ESCAPE) if colours(stream) else cls(width)
 
     def style(self, text: str, style: str) -> str:
         """The text in a style such as 'bold red'."""
         if not (self.colour and style and text):
             return text
-        return f"\033[{';'.join(_CODES[word] for word in style.split())}m{text}\033[0m"
+        return f"{self.escape}[{';'.join(_CODES[word] for word in style.split())}m{text}{self.escape}[0m"
 
     def wrap(self, text: str, hang: int = 0) -> str:
         """The text in lines that fit, words unbroken; lines after the first are indented by `hang`."""

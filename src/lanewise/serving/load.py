@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from lanewise import units
 from lanewise.errors import Contradiction, FormatError, InputError, unknown_name
-from lanewise.perf.flow import COMMA
+from lanewise.perf.flow import pieces_of
 from lanewise.serving.workload import MAX_BATCH, Workload, workload
 from lanewise.topology.model import Kind, System
 from lanewise.topology.ranges import expand
@@ -220,7 +220,7 @@ def parse_load(text: str, find: Callable[[str], Workload] = workload) -> Service
 
 def on(load: ServiceLoad, where: str) -> ServiceLoad:
     """The load on those devices: GPUs ('gpu[0-3],gpu6') or one host."""
-    return replace(load, gpus=tuple(name for piece in COMMA.split(where) for name in expand(piece.strip())))
+    return replace(load, gpus=tuple(name for piece in pieces_of(where) for name in expand(piece)))
 
 
 def _real(value: object) -> bool:

@@ -129,8 +129,11 @@ def _shared(entry: LinkForm, index: int, kind: LinkKind, scope: Scope) -> Link:
     )
 
 
-def _link(link: Link, stated: int | str, devices: Mapping[str, Device], scope: Scope) -> Link:
+def _link(link: Link, stated: int | str | None, devices: Mapping[str, Device], scope: Scope) -> Link:
     """The link with the speed or the count that is stated; Contradiction where its ends do not allow it."""
+    if stated is None:
+        word = link.kind.value
+        raise FormatError(f"'{word}' says nothing", hint=f"write {word}: auto where it is not known")
     a, b = devices[link.a], devices[link.b]
     at_cpu = link.kind is LinkKind.PCIE and Kind.CPU in (a.kind, b.kind)
     if (link.port or link.bridge) and not at_cpu:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from itertools import product
-from math import prod
 
-from lanewise.errors import Contradiction, FormatError
+from lanewise.errors import Contradiction, FormatError, shorten
 
 MAX_NAMES = 65_536
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:\-]*")
@@ -21,10 +20,14 @@ def expand(pattern: str) -> list[str]:
     A range that ends one below its start, such as `gpu[0--1]`, is empty.
     """
     pieces = _BRACKETS.split(pattern)
-    choices = [_numbers(piece, pattern) if odd % 2 else [piece] for odd, piece in enumerate(pieces)]
-    total = prod(map(len, choices))
-    if total > MAX_NAMES:
-        raise FormatError(f"'{pattern}' has {total} names", hint=f"a range may hold {MAX_NAMES} at most")
+    choices: list[list[str]] = []
+    total = 1
+    for odd, piece in enumerate(pieces):
+        choices.append(_numbers(piece, pattern) if odd % 2 else [piece])
+        total *= len(choices[-1])
+        if total > MAX_NAMES:
+            cause = f"'{shorten(pattern)}' has {total} names"
+            raise FormatError(cause, hint=f"a range may hold {MAX_NAMES} at most")
     names = ["".join(parts) for parts in product(*choices)]
     for name in names or ["".join(piece if not odd % 2 else "0" for odd, piece in enumerate(pieces))]:
         check_name(name)
@@ -54,6 +57,8 @@ def _numbers(text: str, pattern: str) -> list[str]:
             raise FormatError(f"'{pattern}' has too many names", hint=f"{MAX_NAMES} at most")
         width = len(match[1]) if match[1].startswith("0") else 1
         numbers += [f"{number:0{width}d}" for number in range(low, high + 1)]
+        if len(numbers) > MAX_NAMES:
+            raise FormatError(f"'{shorten(pattern)}' has too many names", hint=f"{MAX_NAMES} at most")
     return numbers
 
 

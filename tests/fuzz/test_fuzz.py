@@ -1,0 +1,54 @@
+"""A short round of fuzzing with the same inputs each time; `make fuzz` goes on with others."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fuzz.fuzzer import failure, inputs
+from fuzz.targets import TARGETS, corpus
+
+ROUNDS = {"results": 1500, "dumps": 700, "tars": 600, "captures": 150, "yaml": 250, "runs": 600}
+
+
+@pytest.mark.parametrize("family", TARGETS)
+def test_no_input_leaves_with_another_error_than_ours(family):
+    # In a process of its own, whose memory is bounded; the timeout only ends what would not end.
+    command = [sys.executable, "-m", "fuzz.fuzzer", "--family", family, "--inputs", str(ROUNDS[family]), "--seed", "0"]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=1200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{family}: {ROUNDS[family]} inputs" in done.stdout
+
+
+def test_a_seed_makes_the_same_inputs_and_another_seed_others():
+    def first(seed: int) -> list[bytes]:
+        source = inputs("results", seed)
+        return [next(source) for _ in range(40)]
+
+    assert first(1) == first(1)
+    assert first(1) != first(2)
+
+
+def test_a_reader_that_fails_is_noticed(monkeypatch):
+    from dataclasses import replace
+
+    broken = replace(TARGETS["results"], read=lambda data: {}[data])
+    monkeypatch.setitem(TARGETS, "results", broken)
+    assert "KeyError" in failure("results", b"x")
+
+
+@pytest.mark.parametrize("family", TARGETS)
+def test_every_family_has_inputs_that_it_reads(family):
+    assert any(not isinstance(_result(family, data), Exception) for data in corpus(family))
+
+
+def _result(family: str, data: bytes) -> object:
+    from lanewise.errors import LanewiseError
+
+    try:
+        return TARGETS[family].read(data)
+    except LanewiseError as error:
+        return error
