@@ -9,14 +9,14 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import lanewise
 from lanewise import api
-from lanewise.options.option import Options, options_of
+from lanewise.options.option import Option, Options, options_of
 
 PAGE = Path(__file__).with_name("api.md")
 TITLES = {
@@ -90,7 +90,14 @@ OPTIONS = {
     "lanewise.options.measure_gpu": ("MeasureGpuOptions",),
     "lanewise.options.measure_storage": ("MeasureStorageOptions",),
     "lanewise.options.measure_network": ("MeasureNetworkOptions",),
-    "lanewise.options.loadtest": ("PeakOptions", "RunOptions", "SweepOptions", "SelftestOptions", "TrainingOptions"),
+    "lanewise.options.loadtest": (
+        "LoadOptions",
+        "PeakOptions",
+        "RunOptions",
+        "SweepOptions",
+        "SelftestOptions",
+        "TrainingOptions",
+    ),
 }
 
 
@@ -172,26 +179,33 @@ def type_text(kind: type) -> Iterator[str]:
         yield "\n".join(lines) + "\n"
 
 
-def default_of(entry: Field[Any]) -> str:
-    """The default of a field as Python writes it; empty for a required one."""
-    if entry.default_factory is not MISSING:
-        return f"`{entry.default_factory()!r}`"
-    return "" if entry.default is MISSING else f"`{entry.default!r}`"
+def escaped(text: object) -> str:
+    """A text for a cell of a table."""
+    return re.sub(r"([|*])", r"\\\1", str(text))
 
 
 def options_text(kind: type) -> Iterator[str]:
-    """The table of an options class: field, unit, default, meaning."""
-    yield f"### {kind.__name__}\n\n`{kind.__module__}`. {' '.join(str(kind.__doc__).split())}\n"
+    """The table of an options class: its own fields with type, unit, default and meaning."""
+    bases = [base for base in kind.__mro__[1:] if base in set(classes(OPTIONS))]
+    listed = {Options, object, *bases, *(ancestor for base in bases for ancestor in base.__mro__)}
+    texts = [prose(part.__doc__ or "") for part in kind.__mro__ if part not in listed]
+    yield f"### {kind.__name__}\n\n`{kind.__module__}`. " + "\n\n".join(texts) + "\n"
+    if bases:
+        yield f"The fields of {bases[0].__name__}, and:\n"
     known = {entry.name: option for entry, option in options_of(kind)} if issubclass(kind, Options) else {}
-    yield "| field | unit | default | meaning |\n|---|---|---|---|"
+    inherited = {entry.name for base in bases for entry in fields(base)}
+    yield "| field | type | unit | default | meaning |\n|---|---|---|---|---|"
     for entry in fields(kind):
-        option = known.get(entry.name)
-        meaning = re.sub(r"([|*])", r"\\\1", option.help) if option else f"`{entry.type}`".replace("|", "\\|")
-        default = default_of(entry)
-        if option is not None and option.default_text:
-            default += f" ({option.default_text})" if default else option.default_text
-        unit = {"": "", "1": "share"}.get(option.unit, option.unit) if option else ""
-        yield f"| `{entry.name}` | {unit} | {default or 'required'} | {meaning} |"
+        if entry.name in inherited:
+            continue
+        option = known.get(entry.name, Option("", ()))
+        default = repr(entry.default if entry.default_factory is MISSING else entry.default_factory())
+        default = "required" if default == repr(MISSING) else f"`{escaped(default)}`"
+        rule = f" ({option.default_text})" if option.default_text else ""
+        unit = "s" if option.metavar == "SECONDS" else {"1": "share"}.get(option.unit, option.unit)
+        words = f" One of {option.metavar.replace('|', ', ')}." if re.fullmatch(r"[^A-Z]+\|.+", option.metavar) else ""
+        cells = (f"`{entry.name}`", f"`{escaped(entry.type)}`", unit, default + rule, escaped(option.help) + words)
+        yield f"| {' | '.join(cells)} |"
     yield ""
 
 
@@ -211,8 +225,8 @@ def page() -> str:
     for kind in classes(TYPES):
         lines += type_text(kind)
     lines.append(
-        "## Options\n\nThe fields are those of the command line, under the same names. A value out of range raises "
-        "InputError, one that is not among the choices UnknownName.\n"
+        "## Options\n\nThe fields are those of the command line: `most_runs` is `--most-runs`. A value out of range "
+        "raises InputError, one that is not among the choices UnknownName.\n"
     )
     for kind in classes(OPTIONS):
         lines += options_text(kind)

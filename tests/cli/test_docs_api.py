@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import doctest
 import importlib.util
 import inspect
@@ -76,6 +77,16 @@ def test_every_type_of_a_signature_is_on_the_page(generator: ModuleType) -> None
     text = " ".join(generator.signature(name, function(name)) for name in api.__all__)
     others = {"Any", "Callable", "Iterable", "Iterator", "Mapping", "None", "Path", "Sequence", "StudyProbe", "True"}
     assert set(re.findall(r"\b[A-Z]\w+", text)) - listed - others - {"False", "Tick"} == set()
+
+
+def test_a_type_says_what_its_numbers_are(generator: ModuleType) -> None:
+    silent = [
+        f"{kind.__name__}.{entry.name}"
+        for kind in filter(dataclasses.is_dataclass, generator.classes(generator.TYPES))
+        for entry in dataclasses.fields(kind)
+        if "float" in str(entry.type) and not re.search(rf"\b{entry.name}\b", kind.__doc__ or "")
+    ]
+    assert silent == []
 
 
 @pytest.mark.parametrize("name", api.__all__)

@@ -53,7 +53,7 @@ def check(
     (share, 0 to 1) replaces those of the bases. `devices` maps device names in the results to those of the system.
 
     Raises InputError for a file that cannot be read or a run without measured rows, FormatError for one that is neither
-    results nor a dump, and UnknownName for a system or device that does not exist.
+    results nor a dump, and UnknownName for a system that does not exist.
 
     >>> result = lanewise.check(["copies.txt"], "falcon-4010-epyc").results[0]
     >>> str(result.verdict), round(result.ratio, 2)

@@ -47,12 +47,13 @@ class LoadSpec:
 class LoadGenResult:
     """What LoadGen reported of a run. Times in s, rates in 1/s; None is unknown.
 
-    `valid` is LoadGen's verdict, early stopping included, `reasons` why not. `latency` has p50, p90, p99, p99.9, mean,
-    max from the scheduled time; `lag` the same of issued minus scheduled: how late the generator itself was. `late`
-    queries were above the bound. `ended_early`: cut off as it could no longer become valid. `folder` holds LoadGen's
-    logs; `settings` what LoadGen says it used. `interference` is the share of the CPU time that other processes and the
-    hypervisor took meanwhile, 0 where a quarter and more was idle; `still` how long the machine stood still in all, in
-    pieces of 4 ms and more, as a thread sees it that only sleeps. `role` in a peak search: warm-up, offline or search.
+    It took `seconds` and completed `qps`. `valid` is LoadGen's verdict, early stopping included, `reasons` why not.
+    `latency` has p50, p90, p99, p99.9, mean, max from the scheduled time; `lag` the same of issued minus scheduled: how
+    late the generator itself was. `late` queries were above the bound. `ended_early`: cut off as it could no longer
+    become valid. `folder` holds LoadGen's logs; `settings` what LoadGen says it used. `interference` is the share of
+    the CPU time that other processes and the hypervisor took meanwhile, 0 where a quarter and more was idle; `still`
+    how long the machine stood still in all, in pieces of 4 ms and more, as a thread sees it that only sleeps. `role` in
+    a peak search: warm-up, offline or search.
     """
 
     load: LoadSpec

@@ -39,7 +39,7 @@ WARM_RUNS = 6  # at most, each guessing the rate better
 
 @dataclass(frozen=True, slots=True)
 class SearchProgress:
-    """The run that is about to start, and how long the search will still take at most and probably (s)."""
+    """The run that is about to start, and how long the search still takes (s): probably `remaining`, or `at_most`."""
 
     number: int
     load: LoadSpec

@@ -25,7 +25,7 @@ _LATE = 10  # queries that may be late in the shortest run
 
 @dataclass(frozen=True, slots=True)
 class GeneratorCeiling:
-    """The largest valid rate of a mode in queries/s, and the least that was not (None: none tried failed).
+    """The largest valid rate of a mode, `qps` (queries/s), and the least that `failed` (None: none that was tried).
 
     Of the run at the ceiling: `latency`, and `lag`, how late queries were issued; in s.
     """

@@ -17,7 +17,7 @@ _HINT = "give the log of one run, as mlperf_logging writes it"
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Epochs `first` to `first` + `epochs` - 1, timed together (a block) or one alone, in s."""
+    """Epochs `first` to `first` + `epochs` - 1, timed together (a block) or one alone: `seconds`."""
 
     first: int
     epochs: int

@@ -20,12 +20,13 @@ _WORDS = "use words after the flow: read, sm, 1 GiB, @0.5 ms (start), x2 (weight
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Bytes from `src` to `dst`: endless if `size` is None, `start` in s, `cap` in B/s with its name and basis.
+    """Bytes from `src` to `dst`: endless if `size` (B) is None, from `start` (s) on, at most at `cap` (B/s).
 
-    With `every` (s) a sized flow begins again and again; only background traffic of a service may.
+    Flows that compete share by `weight`. With `every` (s) a sized flow begins again and again; only background traffic
+    of a service may.
 
-    `read` makes the destination GPU pull peer data instead of the source pushing it; without `p2p` two GPUs
-    exchange data through host memory. `sm` has a kernel copy instead of a copy engine: measured, not modelled.
+    `read` makes the destination GPU pull peer data instead of the source pushing it; without `p2p` two GPUs exchange
+    data through host memory. `sm` has a kernel copy instead of a copy engine: measured, not modelled.
     """
 
     src: str

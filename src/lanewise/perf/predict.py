@@ -36,7 +36,7 @@ class FlowRate:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Prediction:
-    """All flows together: their rates, and by link direction (from, to) goodput and raw rate in B/s.
+    """All flows together: their `rates`, and by link direction (from, to) `loads` (goodput) and `raw` rate in B/s.
 
     `utilization` is load / capacity of each shared resource, `link_utilization` that of each link direction.
     """

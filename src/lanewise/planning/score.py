@@ -48,7 +48,7 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Goals in order (more is better), the rates, their limit and how many it limits, and the busiest resource."""
+    """`goals` in order (more is better), the rates, their limit and how many it limits, the busiest resource (0..1)."""
 
     goals: tuple[float, ...]
     lines: tuple[Allocation, ...]

@@ -21,7 +21,10 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class FittedValue:
-    """A value fitted to observations: `key` is part and figure, `used` how many rows, `spread` its relative error."""
+    """A value fitted to observations: `key` is part and figure, `used` how many rows, `start` the first guess.
+
+    `spread` is its relative error.
+    """
 
     key: str
     value: float
@@ -46,7 +49,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Rows predicted by a fit that did not see them: `group` names what was left out."""
+    """The residuals, `rms_pct` and `worst_pct`, of rows that a fit did not see: `group` names what was left out."""
 
     group: str
     rows: int

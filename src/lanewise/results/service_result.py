@@ -27,7 +27,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class ResourceUtilization:
-    """A link, window, engine or GPU: its use (0..1) on average, and in each interval of the run.
+    """A link, window, engine or GPU: its use (0..1), the `mean` and a `series` of one value an interval of the run.
 
     `kind` is link, window, engine, GPU or other.
     """
@@ -78,10 +78,12 @@ class SearchRun:
 class ServiceResult:
     """One service at one rate: latency percentiles, where time went, what was busy, and whether the bound held.
 
-    `percentiles` are (share 0..1, latency s), ascending; `series_step` is the width in s of the intervals of each
-    ResourceUtilization.series. `peak` is the interval in QPS in which the largest valid rate lies, with the
-    `search_runs` that found it; both are empty where a single rate was asked. `steady` is the rate in QPS that GPUs and
-    paths allow without any bound.
+    `qps` and `answered` are the rates (queries/s) sent and answered, `goodput` (B/s) that of the input; `latency` (s)
+    is that at `percentile` (share), to be within `bound` (s); `batch` is the mean batch in samples, `duration` (s) the
+    time of the run. `percentiles` are (share 0..1, latency s), ascending; `series_step` is the width in s of the
+    intervals of each ResourceUtilization.series. `peak` is the interval in QPS in which the largest valid rate lies,
+    with the `search_runs` that found it; both are empty where a single rate was asked. `steady` is the rate in QPS that
+    GPUs and paths allow without any bound.
     """
 
     name: str

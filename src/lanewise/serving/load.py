@@ -27,7 +27,7 @@ MAX_SEED = 2**64 - 1
 
 @dataclass(frozen=True, slots=True)
 class ServiceLoad:
-    """A service under load, in MLPerf's scenarios: queries at `qps`, all `samples` at once, or one by one.
+    """A service under load, in MLPerf's scenarios: queries at `qps` (1/s), all `samples` at once, or one by one.
 
     `gpus` may also name one host; none means all GPUs of `host`, or of the first host that has any. With a `frontend`
     queries come from that host over the network, else from the memory of each GPU's own host. `batch` and `timeout`

@@ -22,7 +22,7 @@ MODES = ("server", "offline")
 
 @dataclass(frozen=True, slots=True)
 class ServiceRate:
-    """Queries a second of the whole service, their bytes a second, the limit of the slowest GPU and its basis."""
+    """A service's `qps` (queries/s), its `goodput` (B/s of input), the limit of the slowest GPU and its basis."""
 
     workload: Workload
     qps: float

@@ -23,7 +23,7 @@ MAX_BATCH = 999_999
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Bytes of one query in and out, the latency bound (s) that `percentile` of the answers must meet, and batching.
+    """One query's `bytes_in` and `bytes_out`, the latency `bound` (s) that a `percentile` of answers must meet.
 
     A batch holds up to `batch` queries; the oldest waits at most `timeout` s for it to fill (0: takes what is there).
     A MultiStream query has `samples` samples. `software` is the time (s) the host adds to a query that comes over the

@@ -124,7 +124,7 @@ class DrawingForm:
 
 @dataclass(frozen=True, slots=True)
 class StudyForm:
-    """A whole study file."""
+    """A study file: rows with published values, their systems, what is fitted, conclusions, charts and drawings."""
 
     name: str
     title: str

@@ -20,7 +20,7 @@ _SPAN_S = 0.5  # over which a current rate is taken
 
 @dataclass(frozen=True, slots=True)
 class StorageProgress:
-    """The current `stage` in words, and B/s of each volume by name over the last half second."""
+    """The current `stage` in words, and the `rates` (B/s) of each volume by name over the last half second."""
 
     stage: str
     rates: dict[str, float]
