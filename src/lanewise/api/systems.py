@@ -137,8 +137,8 @@ def plan(
     Work is `services`, `flows` or `pattern`: keywords are the fields of PlanOptions, or give `options`. A Placement is
     simulated against the latency bounds before it is returned.
 
-    Raises InputError for work that is missing or cannot be planned, UnknownName for a host or device that does not
-    exist, and Unreachable for flows without a route.
+    Raises FormatError for text that is not a service or a list of flows, InputError for work that is missing or cannot
+    be planned, UnknownName for a name that does not exist, and Unreachable for flows without a route.
 
     >>> lanewise.plan(["composable-server-gen4", "tx2550-m7-l40s"], flows="host->gpu[0-3]").ranks[0].system.name
     'tx2550-m7-l40s'
