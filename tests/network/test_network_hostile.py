@@ -219,6 +219,32 @@ def test_without_descriptors_accepting_pauses_and_goes_on_later():
             settle(there, lambda: there.strangers == 1)
 
 
+def test_a_connection_that_cannot_be_watched_is_closed_and_the_next_is_greeted_later():
+    with reception() as (there, address, clock), contextlib.ExitStack() as stack:
+        register = there._selector.register
+
+        def refuse(connection, events):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        there._selector.register = refuse
+        first = stack.enter_context(socket.create_connection(address, timeout=HANGS))
+        there.poll()
+        assert ended(first)
+        there._selector.register = register
+        clock.now += 1
+        stack.enter_context(socket.create_connection(address, timeout=HANGS))
+        settle(there, lambda: there.strangers == 1)
+
+
+@pytest.mark.parametrize(("files", "places"), [(resource.RLIM_INFINITY, 256), (20, 5), (2, 1), (1 << 20, 256)])
+def test_places_for_strangers_leave_most_files_to_sessions(monkeypatch, files, places):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
+    with reception() as (there, address, _), contextlib.ExitStack() as stack:
+        assert there._most == places
+        stack.enter_context(socket.create_connection(address, timeout=HANGS))
+        settle(there, lambda: there.strangers == 1)
+
+
 def test_refusals_of_a_flood_are_few_lines():
     said = []
     with reception(say=said.append, most=1) as (there, address, _), contextlib.ExitStack() as stack:
@@ -520,6 +546,17 @@ def test_a_listener_without_descriptors_says_so_and_serves_on():
         _, stderr = process.communicate(timeout=HANGS)
     assert "Traceback" not in stderr
     assert "Too many open files" in stderr
+
+
+def test_a_client_without_descriptors_is_one_error_with_the_right_hint():
+    done = subprocess.run(
+        [*_command(), *QUICK[:4], "--connections", "64"], capture_output=True, text=True, timeout=HANGS, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)),
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "Too many open files" in done.stderr
+    assert "ulimit -n" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def _command():

@@ -81,7 +81,7 @@ class Reception:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._listener, self._secret, self._say, self._clock = listener, secret, say, clock
-        self._most = most or min(MOST_STRANGERS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
+        self._most = most or _places()
         self._strangers: dict[socket.socket, _Stranger] = {}  # the oldest first
         self._notes: Counter[str] = Counter()
         self._accepts_again: float | None = None  # while accepting pauses
@@ -133,7 +133,8 @@ class Reception:
         return through
 
     def _timeout(self, patience: float | None) -> float | None:
-        deadlines = [stranger.deadline for stranger in list(self._strangers.values())[:1]]
+        oldest = next(iter(self._strangers.values()), None)
+        deadlines = [] if oldest is None else [oldest.deadline]
         if self._accepts_again is not None:
             deadlines.append(self._accepts_again)
         waits = [max(0.0, end - self._clock()) for end in deadlines]
@@ -159,20 +160,23 @@ class Reception:
                 self._pause(error)
                 return
             if len(self._strangers) >= self._most:
-                oldest = next(iter(self._strangers.values()))
-                self._refuse(oldest, "too many connections at once", "try again", crowded=True)
+                self._refuse_oldest()
             connection.setblocking(False)
+            try:
+                self._selector.register(connection, selectors.EVENT_READ)
+            except OSError as error:  # ENOSPC: too many watched already
+                connection.close()
+                self._pause(error)
+                return
             stranger = _Stranger(connection, f"client {address[0]}", self._clock() + GREETING_S)
             self._strangers[connection] = stranger
-            self._selector.register(connection, selectors.EVENT_READ)
 
     def _pause(self, error: OSError) -> None:
         """Accept no more for a moment: there is no descriptor or memory for another connection."""
         if error.errno in (errno.EBADF, errno.EINVAL, errno.ENOTSOCK):
             raise error
         self._note("connections wait", f"{error.strerror} (ulimit -n raises the number of open files)")
-        for oldest in list(self._strangers.values())[:1]:
-            self._refuse(oldest, "too many connections at once", "try again", crowded=True)
+        self._refuse_oldest()
         self._selector.unregister(self._listener)
         self._accepts_again = self._clock() + _ACCEPT_PAUSE_S
 
@@ -217,6 +221,10 @@ class Reception:
         send_now(stranger.connection, Hello(nonce=nonce))
         return None
 
+    def _refuse_oldest(self) -> None:
+        for oldest in list(self._strangers.values())[:1]:
+            self._refuse(oldest, "too many connections at once", "try again", crowded=True)
+
     def _refuse(self, stranger: _Stranger, cause: str, hint: str = SAME_VERSION, crowded: bool = False) -> None:
         self._note("refused", cause)
         with contextlib.suppress(OSError):
@@ -237,3 +245,9 @@ class Reception:
 
     def _drop(self, stranger: _Stranger) -> None:
         self._release(stranger).close()
+
+
+def _places() -> int:
+    """How many strangers may be there at once: at most a quarter of the files that this process may open."""
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return MOST_STRANGERS if files == resource.RLIM_INFINITY else max(1, min(MOST_STRANGERS, files // 4))
