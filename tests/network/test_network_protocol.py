@@ -13,6 +13,7 @@ from lanewise.errors import CannotMeasure, InputError, LanewiseError
 from lanewise.options.measure_network import MeasureNetworkOptions
 from lanewise.options.sampling import SamplingRule
 from lanewise.probes.network import listener, messages
+from lanewise.probes.network import session as session_module
 from lanewise.probes.network.messages import NetworkMeasurement, Request
 from lanewise.probes.network.probe import NetworkProbe
 from lanewise.probes.network.session import NetworkRun
@@ -160,3 +161,74 @@ def test_an_address_of_queue_pairs_travels_unchanged_and_within_limits():
     for key, value in (("memory", 2**64), ("psn", -1), ("lid", True), ("gid", "f" * 65), ("pairs", [1] * 257)):
         with pytest.raises(LanewiseError, match="ends"):
             messages.parse(Request, line_of({"do": "open", "ends": [{**address, key: value}]}), "a client")
+
+
+class QueuePairs:
+    """What the control protocol needs of an endpoint over verbs, without a device."""
+
+    def __init__(self, measurement, direction, sends, side):
+        self.native = self.queue_pairs = self
+        self.sends = self.drives = sends
+        self.events = []
+        self._pairs = measurement.connections
+
+    def address(self):
+        return {"gid": "f" * 32, "memory": 2**64 - 1, "pairs": [7] * self._pairs}
+
+    def connect(self, address):
+        assert dict(address) == self.address()
+        self.events.append("connect")
+
+    def begin(self):
+        assert self.events.pop() == "connect"
+
+    def describe(self):
+        return {"card": "none"}
+
+    def counters(self):
+        return messages.ByteCounters(seconds=1.0, bytes=[9] * self._pairs)
+
+    def ready(self):
+        return True
+
+    done = ready
+
+    def check(self):
+        pass
+
+    go = stop = close = check
+
+
+def test_queue_pairs_are_connected_on_both_sides_before_either_begins(address, monkeypatch):
+    monkeypatch.setattr(listener, "verbs_endpoint", QueuePairs)
+    monkeypatch.setattr(session_module, "verbs_endpoint", QueuePairs)
+    with friend(address) as session:
+        run = NetworkRun(session, NetworkMeasurement("verbs", "bandwidth", 64, 3, "both"))
+        run.start()
+        assert run.counters() == [(1.0, [9, 9, 9])] * 2
+        assert run.stop() == ([(1.0, [9, 9, 9])] * 2,) * 2
+        assert run.facts == [{"card": "none", "card there": "none"}] * 2
+        run.close()
+
+
+class Dripping:
+    """A connection over which a byte comes each second."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def settimeout(self, seconds):
+        assert seconds > 0
+
+    def recv(self, count, flags=0):
+        self.now += 0 if flags else 1
+        return b"x"
+
+
+def test_a_side_that_says_a_byte_a_second_has_its_seconds_in_all(monkeypatch):
+    connection = Dripping()
+    monkeypatch.setattr(messages.time, "monotonic", lambda: connection.now)
+    stream = messages.MessageStream(connection, "the other side")
+    with pytest.raises(CannotMeasure, match="no answer from the other side in 10 s"):
+        stream.receive(messages.Proof)
+    assert connection.now == 10
