@@ -19,8 +19,9 @@ import lanewise
 from lanewise import api, errors
 
 ROOT = Path(__file__).parents[2]
-# "gpu0 (B/s)": a parameter with its unit, or what it counts, in parentheses.
+# A number has its unit in parentheses: `seconds` (s of simulated time).
 UNIT = r"`{name}` \((B|s|B/s|1/s|share|count|a whole number)\b[^)]*\)"
+# The log of one epoch of 40 s: times in ms, keys, metadata.
 EPOCH = [(1000, "run_start", ""), (1000, "epoch_start", '"epoch_num": 1'), (41_000, "epoch_stop", '"epoch_num": 1')]
 
 
@@ -95,14 +96,63 @@ def test_a_docstring_has_units_errors_and_an_example(name: str) -> None:
     for parameter, annotation in annotations(name).items():
         if re.search(r"\b(float|int)\b", annotation) and "Mapping" not in annotation:
             assert re.search(UNIT.format(name=parameter), text), f"no unit of {parameter}"
-    if re.search(r"\b(Path|float|int|\w+Options)\b", " ".join(annotations(name).values())) or name.startswith(
-        "measure"
-    ):
+    arguments = " ".join(annotations(name).values())
+    if re.search(r"\b(Path|float|int)\b", arguments) or name.startswith(("measure_", "loadtest_")):
         raised = re.search(r"\bRaises (.+?\.)(?= |$)", text)
         assert raised is not None, "no errors"
         known = [word for word in re.findall(r"\w+", raised[1]) if word in vars(errors) or word in api.__all__]
         assert known, "no class of lanewise.errors"
     assert ">>> " in text, "no example"
+
+
+TWO_HOSTS = "composable-server-two-hosts"
+SERVER = "composable-server-gen4"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "error"),
+    [
+        ("load_catalog", (["none.yaml"],), "InputError"),
+        ("load_system", ("rack-17gpu",), "UnknownName"),
+        ("load_system", (SERVER, {"path": 9}), "Contradiction"),
+        ("load_system", ("copies.txt",), "FormatError"),
+        ("load_study", ("none.yaml",), "InputError"),
+        ("load_workload", ("none",), "UnknownName"),
+        ("load_run", ("copies.txt",), "FormatError"),
+        ("discover", ("copies.txt",), "FormatError"),
+        ("capture", ("machine.zip",), "InputError"),
+        ("attach", (TWO_HOSTS, "gpu0", "host1"), "Contradiction"),
+        ("detach", (TWO_HOSTS, "gpu4"), "Contradiction"),
+        ("route", ("rack-16gpu", "gpu0", "sw0"), "InputError"),
+        ("class_matrix", ("rack-16gpu", ["gpu99"]), "UnknownName"),
+        ("plan", (TWO_HOSTS,), "InputError"),
+        ("predict", ("rack-16gpu", "gpu0"), "FormatError"),
+        ("predict", ("rack-16gpu", "gpu0->gpu4 1 GiB"), "InputError"),
+        ("predict", (TWO_HOSTS, "host0->gpu4"), "Unreachable"),
+        ("finish_times", ("rack-16gpu", "gpu0->gpu4"), "InputError"),
+        ("matrix", ("rack-16gpu", None, "speed"), "UnknownName"),
+        ("serve", (SERVER, "resnet50", "single"), "UnknownName"),
+        ("simulate", (SERVER, "resnet50"), "InputError"),
+        ("peak", (SERVER, "resnet50 1000 QPS"), "InputError"),
+        ("run_studies", (["none"],), "UnknownName"),
+        ("calibrate", (["composable-server"], ["l40s"]), "FormatError"),
+        ("new_study", ("1 2",), "InputError"),
+        ("read_results", ("training.log",), "FormatError"),
+        ("check", (["copies.txt"], None, "run.json"), "InputError"),
+        ("save_run", (lanewise.as_run([]), "none/run.json"), "InputError"),
+        ("compare_sources", ("run.json", "guessed"), "UnknownName"),
+        ("compare_systems", ("run.json", "a", "b"), "UnknownName"),
+        ("accuracy", ("none.json",), "InputError"),
+    ],
+)
+def test_an_error_that_a_docstring_states_is_raised(
+    name: str, arguments: tuple[object, ...], error: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    with pytest.raises(errors.LanewiseError) as caught:
+        function(name)(*arguments)
+    assert type(caught.value).__name__ == error
+    assert error in (inspect.getdoc(function(name)) or "")
 
 
 def run_examples(text: str, name: str) -> None:

@@ -138,7 +138,7 @@ def loadtest_run(
     """One run of LoadGen with its verdict and latencies, and Top-1 or an audit if `options` ask for it.
 
     Settings of mlperf.conf and user.conf override those of the options, except for rate, mode and seed. `say` and
-    `warn` are called with text, `tick` during the run.
+    `warn` are called with text, `tick` about 20 times a second with the queries issued, answered and late.
 
     Raises CannotMeasure, MissingDependency and InputError as loadtest_peak does.
 
@@ -276,8 +276,7 @@ def sweep_data(options: SweepOptions, results: Sequence[SweepResult]) -> dict[st
     """A sweep as plain data for JSON or a chart: for each point queries/s, B/s and speed-up over the baseline, in SI
     units.
 
-    `options` are those that loadtest_sweep had. Raises UnknownName for a baseline that is not a point, and InputError
-    for an extrapolation that the sweep does not allow.
+    `options` are those that loadtest_sweep had. Raises InputError for options that do not sweep exactly one thing.
 
     >>> lanewise.sweep_data(options, results)["rows"][0]["qps"]  # of loadtest_sweep's example  # doctest: +SKIP
     """
@@ -290,7 +289,7 @@ def sweep_data(options: SweepOptions, results: Sequence[SweepResult]) -> dict[st
 def as_sweep_run(options: SweepOptions, results: Sequence[SweepResult]) -> Run:
     """A sweep as a run: the measured rows of each point and the extrapolated ones.
 
-    `options` are those that loadtest_sweep had. Raises what sweep_data raises: UnknownName or InputError.
+    `options` are those that loadtest_sweep had.
 
     >>> lanewise.save_run(lanewise.as_sweep_run(options, results), "sweep.json")  # as above  # doctest: +SKIP
     """

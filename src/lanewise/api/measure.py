@@ -44,7 +44,8 @@ def measure_gpu(flows: str = "", **options: Any) -> Iterator[Sample]:
     as_measured_run makes a run of the samples.
 
     Raises MissingDependency without a CUDA driver, CannotMeasure if memory is short or a copy fails, UnknownName for a
-    GPU or case that does not exist, and FormatError for text that is not a list of flows.
+    GPU or case that does not exist, FormatError for text that is not a list of flows, and InputError for a flow that
+    touches no GPU.
 
     >>> samples = lanewise.measure_gpu("gpu0->gpu1, gpu1->gpu0")  # needs two GPUs  # doctest: +SKIP
     >>> run = lanewise.as_measured_run(samples)  # doctest: +SKIP
@@ -66,8 +67,8 @@ def measure_storage(
     modes="direct,cached", to="host0:1", make="1 GB". `on_progress` is called with the current rates about ten times a
     second.
 
-    Raises InputError for a file or value that does not fit, UnknownName for a mode or memory that does not exist,
-    CannotMeasure for what this machine cannot read, and MissingDependency on any system but Linux.
+    Raises InputError for a file or value that does not fit, UnknownName for a mode that does not exist, CannotMeasure
+    for what this machine cannot read, and MissingDependency on any system but Linux.
 
     >>> samples = lanewise.measure_storage("/dev/nvme0n1", io="1 MiB", threads=8)  # reads a device  # doctest: +SKIP
     >>> run = lanewise.as_measured_run(samples)  # doctest: +SKIP
@@ -86,7 +87,7 @@ def measure_network(address: str | None = None, **options: Any) -> Iterator[Samp
     Keywords are the fields of MeasureNetworkOptions.
 
     Raises CannotMeasure if nothing or something else listens there or the listener leaves (samples up to then are
-    valid), and InputError or UnknownName for options that do not fit.
+    valid), and InputError for options that do not fit or a secret that is missing.
 
     >>> samples = lanewise.measure_network("10.0.0.2", connections=(1, 4))  # needs a listener  # doctest: +SKIP
     >>> run = lanewise.as_measured_run(samples)  # doctest: +SKIP
