@@ -31,7 +31,8 @@ struct Device {
 
 class Cuda {
  public:
-  explicit Cuda(const std::string& library) : engine_(std::make_shared<cuda::Engine>(library)) {}
+  Cuda(const std::string& library, const std::string& module_loading)
+      : engine_(std::make_shared<cuda::Engine>(library, module_loading)) {}
 
   int driver() const { return engine_->driver().version(); }
   std::vector<Device> devices() const {
@@ -110,7 +111,8 @@ void bind_cuda(nb::module_& m) {
   bind_plain(m);
   bind_run(m);
   nb::class_<Cuda>(m, "Cuda", "The CUDA driver, opened at run time.")
-      .def(nb::init<const std::string&>(), "library"_a = "libcuda.so.1", Unlocked())
+      .def(nb::init<const std::string&, const std::string&>(), "library"_a = "libcuda.so.1",
+           "module_loading"_a = "EAGER", Unlocked())
       .def_prop_ro("driver", &Cuda::driver)
       .def_prop_ro("devices", &Cuda::devices)
       .def_prop_ro("holds_staged", [](const Cuda& c) { return c.engine()->holds_staged(); })

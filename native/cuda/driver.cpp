@@ -73,12 +73,11 @@ const char* advice(CUresult result) {
 
 }  // namespace
 
-Driver::Driver(const std::string& library) : calls_(open(library)) {
+Driver::Driver(const std::string& library, const std::string& module_loading) : calls_(open(library)) {
   // A GPU's streams share 8 hardware queues unless told; flows that share one would wait for each other. Read once, by
   // cuInit; who has set it keeps his value.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-  // What is loaded at its first use waits until the device is idle, and behind a held kernel that never comes.
-  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+  setenv("CUDA_MODULE_LOADING", module_loading.c_str(), 0);
   check(calls_.cuInit(0), "cuInit");
   check(calls_.cuDriverGetVersion(&version_), "cuDriverGetVersion");
   if (version_ < kOldestDriver) {

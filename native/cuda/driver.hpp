@@ -12,7 +12,10 @@ namespace lanewise::cuda {
 // libcuda, initialised. host::Failure if it is not there, too old, or has no GPU. Never closed: it lives until exit.
 class Driver {
  public:
-  explicit Driver(const std::string& library);
+  // `module_loading` is CUDA_MODULE_LOADING for cuInit, which reads it once a process: EAGER, as what is loaded at its
+  // first use waits until the device is idle, and behind a held kernel that never comes; LAZY where nothing is held,
+  // as EAGER loads thousands of kernels of a model's library that never run. What the user has set stays.
+  explicit Driver(const std::string& library, const std::string& module_loading = "EAGER");
 
   const Calls& calls() const { return calls_; }
   int version() const { return version_; }  // 13000 is CUDA 13.0

@@ -57,7 +57,8 @@ CUresult switch_off(const Context& from, const Context& to) {
 
 }  // namespace
 
-Engine::Engine(const std::string& library) : driver_(std::make_shared<Driver>(library)) {
+Engine::Engine(const std::string& library, const std::string& module_loading)
+    : driver_(std::make_shared<Driver>(library, module_loading)) {
   for (int ordinal = 0; ordinal < driver_->device_count(); ++ordinal) devices_.push_back(facts_of(*driver_, ordinal));
 }
 

@@ -30,7 +30,7 @@ struct DeviceFacts {
 
 class Engine {
  public:
-  explicit Engine(const std::string& library);
+  explicit Engine(const std::string& library, const std::string& module_loading = "EAGER");
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

@@ -94,7 +94,7 @@ void make_system(BoundBatchingSystem* at, const nb::object& options, const std::
   const auto gpu = std::ranges::find_if(devices, [](const Device& device) { return std::get<0>(device) != kCpu; });
   const int first = gpu != devices.end() ? std::get<0>(*gpu) : kCpu;
   const nb::gil_scoped_release others_may_run;
-  const auto driver = first != kCpu ? std::make_shared<cuda::Engine>(driver_library) : nullptr;
+  const auto driver = first != kCpu ? std::make_shared<cuda::Engine>(driver_library, "LAZY") : nullptr;
   std::vector<MakeQueueParts> queues;
   {
     const nb::gil_scoped_acquire python;

@@ -466,9 +466,12 @@ class CudaRun:
     def close(self) -> None: ...
 
 class Cuda:
-    """The CUDA driver, opened at run time. ProbeFailure if it is not there, has no GPU, or refuses."""
+    """The CUDA driver, opened at run time. ProbeFailure if it is not there, has no GPU, or refuses.
 
-    def __init__(self, library: str = "libcuda.so.1") -> None: ...
+    The first of a process decides how kernels are loaded: EAGER, or LAZY where none is held; CUDA_MODULE_LOADING wins.
+    """
+
+    def __init__(self, library: str = "libcuda.so.1", module_loading: str = "EAGER") -> None: ...
     @property
     def driver(self) -> int:
         """What cuDriverGetVersion says: 13000 is CUDA 13.0."""

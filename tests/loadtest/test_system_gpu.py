@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -172,21 +173,41 @@ def test_an_engine_reads_the_batch_where_it_lies_on_the_gpu(opened: Open) -> Non
 
 def test_gpus_are_named_by_pci_address_whatever_cuda_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     known = [SimpleNamespace(ordinal=i, pci=pci) for i, pci in enumerate(("0000:b1:00.0", "0000:0f:00.0"))]
-    monkeypatch.setattr(_native, "Cuda", lambda driver: SimpleNamespace(devices=known))
+    monkeypatch.setattr(_native, "Cuda", lambda driver, module_loading: SimpleNamespace(devices=known))
     assert {name: gpu.ordinal for name, gpu in gpus(("cpu", "gpu1")).items()} == {"gpu0": 1, "gpu1": 0}
     with pytest.raises(UnknownName, match="gpu2"):
         gpus(("gpu0", "gpu2"))
 
 
-@pytest.mark.parametrize(("wish", "set_to"), [(None, "LAZY"), ("EAGER", "EAGER")])
-def test_a_load_test_lets_kernels_be_loaded_when_they_are_used(
-    opened: Open, monkeypatch: pytest.MonkeyPatch, wish: str | None, set_to: str
-) -> None:
-    monkeypatch.setenv("CUDA_MODULE_LOADING", wish or "")
-    if wish is None:
-        monkeypatch.delenv("CUDA_MODULE_LOADING")
-    opened()
-    assert os.environ["CUDA_MODULE_LOADING"] == set_to
+LOAD_TEST, TIMED_COPIES = "gpus(('gpu0',))", "_native.Cuda(cuda_driver())"
+
+
+@pytest.mark.parametrize(
+    ("code", "wish", "set_to"),
+    [
+        (LOAD_TEST, None, "LAZY"), (LOAD_TEST, "EAGER", "EAGER"), (TIMED_COPIES, None, "EAGER"),
+        (TIMED_COPIES, "LAZY", "LAZY"),
+    ],
+)  # fmt: skip
+def test_a_load_test_lets_kernels_be_loaded_when_they_are_used(code: str, wish: str | None, set_to: str) -> None:
+    """What cuInit reads is C's environment, which the driver's opener sets; Python's stays as it was."""
+    program = f"""
+import ctypes, os
+from lanewise import _native
+from lanewise.installed import cuda_driver
+from lanewise.loadtest.system import gpus
+before = dict(os.environ)
+{code}
+getenv = ctypes.CDLL(None).getenv
+getenv.restype = ctypes.c_char_p
+print(getenv(b"CUDA_MODULE_LOADING").decode(), os.environ == before)
+"""
+    env = {name: value for name, value in os.environ.items() if name != "CUDA_MODULE_LOADING"}
+    env["LANEWISE_CUDA_DRIVER"] = str(fake_cuda.build("13"))
+    if wish is not None:
+        env["CUDA_MODULE_LOADING"] = wish
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (f"{set_to} True\n", "")
 
 
 def test_without_a_gpu_no_driver_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:

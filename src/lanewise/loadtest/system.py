@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -114,11 +113,9 @@ def gpus(devices: Sequence[str]) -> dict[str, Any]:
     if all(device == CPU for device in devices):
         return {}
     native = native_part()
-    # cuInit reads it, once. Timed copies ask for EAGER, which would load thousands of kernels of a model's library that
-    # never run. In a load test no kernel is held, so that one may be loaded at its first use; ours are beforehand.
-    os.environ.setdefault("CUDA_MODULE_LOADING", "LAZY")
     try:
-        ordered = sorted(native.Cuda(cuda_driver()).devices, key=lambda gpu: (gpu.pci, gpu.ordinal))
+        cuda = native.Cuda(cuda_driver(), module_loading="LAZY")  # in a load test no kernel is held
+        ordered = sorted(cuda.devices, key=lambda gpu: (gpu.pci, gpu.ordinal))
     except native.ProbeFailure as failure:
         raise cannot(failure) from None
     gpu_of = {f"gpu{place}": gpu for place, gpu in enumerate(ordered)}
