@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,11 +78,68 @@ def test_a_file_is_written_once_and_whole(tmp_path: Path):
     stamp = path.stat().st_mtime_ns
     assert onnx_file(model("small-cnn"), tmp_path / "models") == path
     assert path.stat().st_mtime_ns == stamp
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    assert {file.name for file in path.parent.iterdir()} == {path.name, f"{path.stem}.sha256"}
     assert onnx_file(model("small-cnn", "chw"), tmp_path / "models") != path
     (tmp_path / "file").write_text("")
     with pytest.raises(CannotMeasure, match="cannot be written"):
         onnx_file(model("small-cnn"), tmp_path / "file")
+
+
+def test_a_file_with_another_content_is_written_anew(tmp_path: Path):
+    pytest.importorskip("onnx", reason="models are written with onnx")
+    from lanewise.loadtest.models.onnx_model import onnx_bytes, onnx_file
+
+    path = onnx_file(model("small-cnn"), tmp_path)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert onnx_file(model("small-cnn"), tmp_path).read_bytes() == onnx_bytes(model("small-cnn"))
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where models are kept, in a cache of the user that is empty."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "shared"))  # none is looked for there
+    (tmp_path / "shared").mkdir()
+    return tmp_path / "lanewise" / "models"
+
+
+def test_models_are_kept_where_only_their_user_may_write(cache: Path, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("onnx", reason="models are written with onnx")
+    from lanewise.loadtest.models.onnx_model import onnx_file, user_cache
+
+    assert onnx_file(model("small-cnn")).parent == cache
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in (cache, cache.parent)] == [0o700, 0o700]
+    assert not list((cache.parents[1] / "shared").iterdir())
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(cache.parents[1] / "home"))
+    assert user_cache() == cache.parents[1] / "home" / ".cache" / "lanewise" / "models"
+
+
+def _by_another_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.mkdir(mode=0o700, parents=True)
+    monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+
+
+def _open_to_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+
+
+def _link(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.parent.mkdir(mode=0o700)
+    folder.symlink_to(folder.parents[1] / "shared")
+
+
+@pytest.mark.parametrize("plant", [_by_another_user, _open_to_all, _link])
+def test_a_cache_that_others_may_write_to_is_refused(plant: Any, cache: Path, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("onnx", reason="models are written with onnx")
+    from lanewise.loadtest.models.onnx_model import onnx_file
+
+    plant(cache, monkeypatch)
+    with pytest.raises(CannotMeasure, match="only you may write to") as caught:
+        onnx_file(model("small-cnn"))
+    assert "chmod 700" in caught.value.hint
+    assert not list((cache.parents[1] / "shared").iterdir())
 
 
 @pytest.mark.parametrize("name", ["small-cnn", "bert"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -22,23 +24,59 @@ FLOATS = {"fp32": "float32", "fp16": "float16"}
 
 
 def onnx_file(model: Model, folder: Path | None = None, seed: int = 1, precision: str = "fp32") -> Path:
-    """The model's file in `folder`, else in a folder for temporary files; one written before is taken again."""
+    """The model's file in `folder`, else in the user's cache; one written before is taken again if it is whole."""
     if precision not in FLOATS:
         raise InputError(f"ONNX models are not written in {precision}", hint=f"choose {' or '.join(FLOATS)}")
-    home = folder or Path(tempfile.gettempdir()) / f"lanewise-models-{os.getuid()}"
+    home = folder or user_cache()
     layout = "" if len(model.spec.below) else f"-{'hwc' if model.spec.shape[-1] == 3 else 'chw'}"
     path = home / f"{model.name}{layout}-{precision}-seed{seed}-v{LAYOUT}.onnx"
-    if not path.exists():
-        content = onnx_bytes(model, seed, precision)
+    digest = path.with_suffix(".sha256")
+    if _is_whole(path, digest):
+        return path
+    content = onnx_bytes(model, seed, precision)
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for target, data in ((path, content), (digest, hashlib.sha256(content).hexdigest().encode())):
+            with tempfile.NamedTemporaryFile(dir=home, suffix=".part", delete=False) as out:
+                try:
+                    out.write(data)
+                    out.flush()
+                    os.replace(out.name, target)
+                except BaseException:
+                    os.unlink(out.name)
+                    raise
+    except OSError as error:
+        why = error.strerror or error
+        hint = "make room, or set XDG_CACHE_HOME to a folder with room"
+        raise CannotMeasure(f"{path} cannot be written: {why}", hint=hint) from error
+    return path
+
+
+def user_cache() -> Path:
+    """The folder for models in the user's cache, made if it is missing; CannotMeasure if others may write to it."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    folder = (Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()) / "lanewise"
+    for home in (folder, folder / "models"):
         try:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=home, suffix=".part", delete=False) as written:
-                written.write(content)
-            Path(written.name).replace(path)
+            status = home.lstat()
         except OSError as error:
-            why = error.strerror or error
-            raise CannotMeasure(f"{path} cannot be written: {why}", hint="name a folder with room for it") from error
-    return path
+            hint = "set XDG_CACHE_HOME to a folder that you may write to"
+            raise CannotMeasure(f"no folder {home} for models: {error.strerror}", hint=hint) from None
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+            cause = f"{home}, where models are kept, is not a folder that only you may write to"
+            hint = f"remove it, or: chown $USER {home} && chmod 700 {home}; or set XDG_CACHE_HOME to another folder"
+            raise CannotMeasure(cause, hint=hint)
+    return folder / "models"
+
+
+def _is_whole(path: Path, digest: Path) -> bool:
+    """Whether the file is there with the content it was written with."""
+    try:
+        with path.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest() == digest.read_text(encoding="ascii")
+    except (OSError, ValueError):
+        return False
 
 
 def onnx_bytes(model: Model, seed: int = 1, precision: str = "fp32") -> bytes:
