@@ -10,6 +10,7 @@ from lanewise.errors import FormatError, Location
 
 MARK = ":::MLLOG "
 NAME = "mlperf_log_detail.txt"
+ENDED_EARLY = "Lanewise ended the run early"  # native/loadgen/run.cpp
 PERCENTILES = {"p50": "50.00", "p90": "90.00", "p99": "99.00", "p99.9": "99.90"}
 _RATES = (
     "result_completed_samples_per_sec",  # Server
@@ -35,6 +36,14 @@ class DetailLog:
     def judged(self) -> bool:
         """Whether LoadGen came to a verdict: performance runs that were not ended early."""
         return "result_validity" in self.values
+
+    def has_end(self, accuracy: bool) -> bool:
+        """Whether the log was written to its end: that of an accuracy run, of a verdict, or of a run ended early."""
+        if self.cut:
+            return False
+        return ("power_end" if accuracy else "num_errors") in self.values or any(
+            error.startswith(ENDED_EARLY) for error in self.errors
+        )
 
     @property
     def valid(self) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lanewise import units
 from lanewise.errors import CannotMeasure, InputError, LanewiseError, MissingDependency
 from lanewise.installed import loadgen_missing
 from lanewise.loadtest import detail_log, interference
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
     from lanewise._native import SystemUnderTest
 
 SCENARIOS = (SERVER, OFFLINE, SINGLE_STREAM, MULTI_STREAM)
+ROOM = 2**18  # bytes; the logs of a run without an accuracy log take less
+# LoadGen ends these two so, whatever became of the run.
+LOG_ENDS = {
+    "mlperf_log_summary.txt": (b"during test.\n", b"See detailed log.\n"),
+    "mlperf_log_accuracy.json": (b"\n]\n",),
+}
 CARRIED = ""  # in `configs`: the mlperf.conf that LoadGen carries
 Tick = Callable[[int, int, int], object]
 
@@ -68,15 +76,18 @@ class LoadGenRunner:
             raise InputError("a dataset without samples", hint="give one sample or more")
 
     def run(self, load: LoadSpec) -> LoadGenResult:
-        """CannotMeasure where the system failed or memory is short; what KeyboardInterrupt cuts off keeps its logs."""
+        """CannotMeasure where the system failed, or memory or the disk of the logs is too small.
+
+        What KeyboardInterrupt cuts off keeps its logs.
+        """
         check(load)
         check_memory(load, available_memory())
         folder = next_folder(self._folder, load)
+        check_room(folder)
         before = interference.cpu_usage()
         counts = self._drive(self._settings(load, folder))
         after = interference.cpu_usage()
-        log = folder / detail_log.NAME
-        result = outcome(load, detail_log.parse(log.read_text(encoding="utf-8"), str(log)), counts, folder)
+        result = outcome(load, read_logs(folder, load.accuracy), counts, folder)
         return replace(result, interference=after.interference_since(before) if before and after else None)
 
     def _drive(self, settings: Settings) -> LoadGenRun:
@@ -145,6 +156,34 @@ def next_folder(root: Path, load: LoadSpec) -> Path:
     except OSError as error:
         raise InputError(f"no folder for logs below {root}: {error.strerror}", hint="name another folder") from None
     return folder
+
+
+def check_room(folder: Path) -> None:
+    """CannotMeasure where the disk of `folder` has no room for the logs of a run."""
+    if _free_bytes(folder) < ROOM:
+        raise _disk_error(f"no room for LoadGen's logs in {folder}", folder)
+
+
+def read_logs(folder: Path, accuracy: bool) -> detail_log.DetailLog:
+    """The detail log of a finished run; CannotMeasure where one of its logs has no end: LoadGen ignores a full disk."""
+    path = folder / detail_log.NAME
+    log = detail_log.parse(path.read_text(encoding="utf-8"), str(path))
+    short = [] if log.has_end(accuracy) else [path.name]
+    short += [name for name, end in LOG_ENDS.items() if not (folder / name).read_bytes().endswith(end)]
+    if short:
+        raise _disk_error(f"LoadGen's logs in {folder} are incomplete ({', '.join(short)})", folder)
+    return log
+
+
+def _disk_error(cause: str, folder: Path) -> CannotMeasure:
+    disk = next(parent for parent in (folder.resolve(), *folder.resolve().parents) if parent.is_mount())
+    free = units.size(_free_bytes(folder))
+    return CannotMeasure(f"{cause}: {free} free on the disk of {disk}", hint="make room there, or name another folder")
+
+
+def _free_bytes(folder: Path) -> int:
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
 
 
 def outcome(load: LoadSpec, log: detail_log.DetailLog, counts: LoadGenRun, folder: Path) -> LoadGenResult:
