@@ -1,12 +1,20 @@
-"""Files of the user: read with a clear error, written whole or not at all."""
+"""Files of the user: read with a clear error, written whole or not at all, whatever signal comes meanwhile."""
 
 from __future__ import annotations
 
 import io
 import os
+import signal
 import stat
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from io import FileIO
+from itertools import islice
 from pathlib import Path
+from types import FrameType
+from typing import Any, TypeVar
 
 from lanewise.errors import InputError, Location
 
@@ -95,43 +103,140 @@ def check_writable(path: str | Path) -> None:
 
 
 class Lines:
-    """A file that grows by whole lines, each on disk as soon as it is written; what stood in it before is replaced
-    unless `more`.
+    """A file that grows by whole lines, each on disk as soon as it is written.
 
-    A line that does not fit (a full disk) is taken back, so that the file stays readable; InputError says so.
+    What was in it before stays if `more`, else until the first line takes its place; without a line there is no new
+    file. A line that does not fit (a full disk) is taken back, so that the file stays readable; InputError says so.
     """
 
     def __init__(self, path: str | Path, more: bool = False) -> None:
         check_writable(path)
         self._path = path
-        try:
-            self._out = open(path, "ab" if more else "wb", buffering=0)  # noqa: SIM115 - closed by close()
-        except OSError as error:
-            raise self._error(error) from None
-        self._regular = stat.S_ISREG(os.fstat(self._out.fileno()).st_mode)
+        mode = _mode(path)
+        self._regular = str(path) not in _STREAMS and (mode is None or stat.S_ISREG(mode))
+        self._out: FileIO | None = None
+        if not self._regular or (more and mode is not None):
+            try:
+                self._out = FileIO(path, "a")
+            except OSError as error:
+                raise self._error(error) from None
 
     def write(self, line: str) -> None:
         """One more line."""
-        data = memoryview(line.encode() + b"\n")
-        start = self._out.tell() if self._regular else 0
+        data = line.encode() + b"\n"
         try:
-            while data:
-                data = data[self._out.write(data) :]
+            if not self._regular:
+                assert self._out is not None
+                _write_all(self._out, data)
+                return
+            with SignalDeferral():
+                if self._out is None:
+                    target = Path(os.path.realpath(self._path))
+                    _replace(target, data, _mode(target))
+                    self._out = FileIO(target, "a")
+                else:
+                    self._append(data)
         except OSError as error:
-            if self._regular:
-                self._out.truncate(start)
             raise self._error(error) from None
 
     def close(self) -> None:
-        """Nothing more comes; a file without a line is taken away."""
-        empty = self._regular and not self._out.tell()
-        self._out.close()
-        if empty:
-            Path(os.path.realpath(self._path)).unlink(missing_ok=True)
+        """Nothing more comes."""
+        if self._out is not None:
+            self._out.close()
+
+    def _append(self, data: bytes) -> None:
+        assert self._out is not None
+        start = self._out.tell()
+        try:
+            _write_all(self._out, data)
+        except OSError:
+            self._out.truncate(start)
+            raise
 
     def _error(self, error: OSError) -> InputError:
         hint = "make room, or choose another path"
         return InputError(f"cannot be written: {error.strerror}", location=Location(str(self._path)), hint=hint)
+
+
+_ENDING = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM") if hasattr(signal, name)
+)  # SIGALRM repeats an interrupt that came in the midst of an import
+_PATIENCE = 1.0  # s; `timeout` sends a signal twice at once, a user who waits in vain sends another later
+_Result = TypeVar("_Result")
+_Item = TypeVar("_Item")
+
+
+class SignalDeferral:
+    """Signals that end a program wait while this is entered, so that what is finished can be saved; then they act.
+
+    A signal that comes a second or more after the first does not wait. Only the main thread is interrupted by signals;
+    in other threads this does nothing.
+
+        with SignalDeferral() as deferral:
+            result = deferral.interruptible(measure)
+            write_file(path, result)
+    """
+
+    def __init__(self) -> None:
+        self._defers = False
+        self._handlers: dict[int, Any] = {}
+        self._received: list[int] = []
+        self._first = 0.0
+
+    def __enter__(self) -> SignalDeferral:
+        if threading.current_thread() is threading.main_thread():
+            for number in _ENDING:
+                handler = signal.getsignal(number)
+                if handler not in (signal.SIG_IGN, None):
+                    self._handlers[number] = handler
+                    signal.signal(number, self._receive)
+            self._defers = True
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._defers = False  # what comes between here and the end acts at once
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        self._act()
+
+    def interruptible(self, call: Callable[[], _Result]) -> _Result:
+        """What `call` returns; signals act while it runs, those that have waited before it begins."""
+        defers = self._defers
+        try:
+            self._defers = False
+            self._act()
+            return call()
+        finally:
+            self._defers = defers
+
+    def collect(self, source: Iterator[_Item], items: list[_Item]) -> Iterator[_Item]:
+        """What `source` yields, each of it in `items` before a signal acts; signals act while `source` runs."""
+        failure: BaseException | None = None
+        while failure is None:
+            count = len(items)
+            try:
+                self.interruptible(lambda: items.extend(islice(source, 1)))  # one call into C, which no signal divides
+            except BaseException as error:
+                failure = error
+            if len(items) > count:
+                yield items[-1]
+            elif failure is None:
+                return
+        raise failure
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self._defers and not (self._received and time.monotonic() > self._first + _PATIENCE):
+            self._first = self._first or time.monotonic()
+            self._received.append(number)
+        elif callable(handler := self._handlers[number]):
+            handler(number, frame)
+        else:
+            signal.signal(number, handler)
+            signal.raise_signal(number)
+
+    def _act(self) -> None:
+        while self._received:
+            signal.raise_signal(self._received.pop(0))
 
 
 _STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2, "/dev/fd/1": 1, "/dev/fd/2": 2}
@@ -147,10 +252,17 @@ def _mode(path: str | Path) -> int | None:
 
 def _replace(target: Path, data: bytes, mode: int | None) -> None:
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")  # others may write the same file now
-    try:
-        partial.write_bytes(data)
-        if mode is not None:
-            partial.chmod(stat.S_IMODE(mode))
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with SignalDeferral():
+        try:
+            partial.write_bytes(data)
+            if mode is not None:
+                partial.chmod(stat.S_IMODE(mode))
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def _write_all(out: FileIO, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[out.write(left) :]

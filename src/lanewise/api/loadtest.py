@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from lanewise.errors import CannotMeasure, InputError, unknown_name
 
 if TYPE_CHECKING:
-    from lanewise.loadtest.load_run import LoadGenResult
+    from lanewise.files import SignalDeferral
+    from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
     from lanewise.loadtest.loadgen import Tick
     from lanewise.loadtest.peak import PeakResult, SearchProgress
     from lanewise.loadtest.selftest import GeneratorCeiling
@@ -53,14 +54,14 @@ def loadtest_peak(
     >>> lanewise.loadtest_peak(PeakOptions(devices=("gpu0",))).qps  # needs LoadGen; minutes  # doctest: +SKIP
     """
     from lanewise import files
-    from lanewise.loadtest import selftest, state
+    from lanewise.loadtest import state
     from lanewise.loadtest.peak import find
     from lanewise.loadtest.session import open_session
     from lanewise.loadtest.system import NO_STATISTICS
     from lanewise.serving.durations import check_positive
 
     check_positive("latency bound", options.bound)  # before anything is loaded
-    with _folder(options.results, options.trace, options.output) as folder, ExitStack() as stack:
+    with ExitStack() as saving, _folder(options.results, options.trace, options.output) as folder, ExitStack() as stack:
         path = folder / "accounts.jsonl"
         statistics_of = state.read_statistics(files.read_file(path)) if path.exists() else {}
         options = _same_copy(options, statistics_of.values())
@@ -78,21 +79,36 @@ def loadtest_peak(
             on_run(run)
 
         result = find(session.runner, options, predicted["qps"], on_progress, earlier, record)
+        deferral = saving.enter_context(files.SignalDeferral())
         last = result.best or next(reversed(result.search_runs), None)
         statistics = statistics_of.get((last.role, last.load.seed), NO_STATISTICS) if last else NO_STATISTICS
         setup = {**session.setup, **statistics.about_copies(options.devices), "prediction": predicted["note"]}
-        doubts = selftest.doubts(folder, result.best.load, say) if result.best is not None else ()
+        doubts, interrupt = _doubts(deferral, folder, result.best.load, say) if result.best is not None else ((), None)
         result = replace(result, statistics=statistics, setup=setup, folder=folder, notes=(*result.notes, *doubts))
         if options.trace is not None:
             files.write_file(options.trace, session.trace())
-    if options.output is not None:
-        from lanewise.api.runs import as_measured_run, save_run
-        from lanewise.loadtest.result import peak_samples, prediction_of
+        if options.output is not None:
+            from lanewise.api.runs import as_measured_run, save_run
+            from lanewise.loadtest.result import peak_samples, prediction_of
 
-        samples = tuple(peak_samples(result))
-        rows = (prediction_of(samples[0], result.prediction),) if result.prediction is not None else ()
-        save_run(as_measured_run(samples, rows=rows), options.output)
+            samples = tuple(peak_samples(result))
+            rows = (prediction_of(samples[0], result.prediction),) if result.prediction is not None else ()
+            save_run(as_measured_run(samples, rows=rows), options.output)
+        if interrupt is not None:
+            raise interrupt
     return result
+
+
+def _doubts(
+    deferral: SignalDeferral, folder: Path, load: LoadSpec, say: Say
+) -> tuple[Sequence[str], KeyboardInterrupt | None]:
+    """Whether the generator alone holds more than `load`; an interrupt of that leaves the measured result as it is."""
+    from lanewise.loadtest import selftest
+
+    try:
+        return deferral.interruptible(lambda: selftest.doubts(folder, load, say)), None
+    except KeyboardInterrupt as error:
+        return ("interrupted before the generator's own ceiling was known",), error
 
 
 def _same_copy(options: PeakOptions, statistics: Iterable[SystemStatistics]) -> PeakOptions:
@@ -147,7 +163,7 @@ def loadtest_run(
     True
     """
     from lanewise import files
-    from lanewise.loadtest import selftest, single_run
+    from lanewise.loadtest import single_run
     from lanewise.loadtest.load_run import SERVER
     from lanewise.loadtest.result import bound_of, run_samples
     from lanewise.loadtest.session import open_session
@@ -155,24 +171,28 @@ def loadtest_run(
     spec, answer = single_run.plan(options)
     setup = single_run.loadgen_files(options.model, options.mlperf_conf, options.user_conf)
     batches = 0 if options.trace is None else TRACED
+    interrupt = None
     with (
+        ExitStack() as saving,
         _folder(options.results, options.trace, options.output) as folder,
         open_session(
             options, folder / "logs", answer=answer, trace=batches, tick=tick, runner_setup=setup, say=say, warn=warn
         ) as session,
     ):
         result = single_run.measure(session, spec, options.audit, folder, say)
+        deferral = saving.enter_context(files.SignalDeferral())
         if spec.scenario == SERVER and not spec.accuracy and spec.qps >= MUCH:
             load = replace(spec, bound=bound_of(result.run) or spec.bound)
-            doubts = selftest.doubts(folder, load, say)
+            doubts, interrupt = _doubts(deferral, folder, load, say)
             result = replace(result, run=replace(result.run, notes=(*result.run.notes, *doubts)))
         if options.trace is not None:
             files.write_file(options.trace, session.trace())
-        size = session.options.sample_bytes
-    if options.output is not None:
-        from lanewise.api.runs import as_measured_run, save_run
+        if options.output is not None:
+            from lanewise.api.runs import as_measured_run, save_run
 
-        save_run(as_measured_run(run_samples(result, size)), options.output)
+            save_run(as_measured_run(run_samples(result, session.options.sample_bytes)), options.output)
+        if interrupt is not None:
+            raise interrupt
     return result
 
 

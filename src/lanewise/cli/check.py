@@ -14,6 +14,7 @@ from lanewise.errors import InputError
 from lanewise.options.check import CheckOptions
 
 if TYPE_CHECKING:
+    from lanewise.checking.checkup import Checkup
     from lanewise.results.sample import Sample
 
 
@@ -31,19 +32,33 @@ def check(options: CheckOptions, json: Json = None) -> None:
     _refuse(options, paths, json)
     samples: list[Sample] = []
     notes: list[str] = []
-    interrupt = None if paths else _measure(samples, notes)
-    catalog = api.load_catalog(options.parts)
-    system = None if options.system is None else api.load_system(options.system, options.settings, catalog)
-    checkup = api.check(
-        paths, system, options.expect, tolerance=options.tolerance, devices=options.devices, catalog=catalog,
-        samples=samples, notes=notes,
-    )  # fmt: skip
-    if options.prometheus is not None:
-        terminal.write(options.prometheus, api.check_metrics(checkup, options.name))
-    if options.output is not None:
-        api.save_run(api.as_checked_run(checkup), options.output)
-        terminal.note(f"wrote {options.output}")
-    terminal.show(json, lambda: api.check_data(checkup, options.name), lambda screen: render_checkup(checkup, screen))
+
+    def judge() -> Checkup:
+        catalog = api.load_catalog(options.parts)
+        system = None if options.system is None else api.load_system(options.system, options.settings, catalog)
+        return api.check(
+            paths, system, options.expect, tolerance=options.tolerance, devices=options.devices, catalog=catalog,
+            samples=samples, notes=notes,
+        )  # fmt: skip
+
+    interrupt = None
+    try:
+        with files.SignalDeferral() as deferral:
+            if not paths:
+                interrupt = _measure(samples, notes, deferral)
+            checkup = judge() if samples else deferral.interruptible(judge)
+            if options.prometheus is not None:
+                terminal.write(options.prometheus, api.check_metrics(checkup, options.name))
+            if options.output is not None:
+                api.save_run(api.as_checked_run(checkup), options.output)
+                terminal.note(f"wrote {options.output}")
+            terminal.save(json, lambda: api.check_data(checkup, options.name))
+    except KeyboardInterrupt as error:  # it has waited until the files were written
+        if not samples:
+            raise
+        interrupt = error
+    target = "-" if json == "-" else None
+    terminal.show(target, lambda: api.check_data(checkup, options.name), lambda screen: render_checkup(checkup, screen))
     if interrupt is not None:
         raise interrupt
     raise typer.Exit(checkup.exit_code)
@@ -61,13 +76,12 @@ def _refuse(options: CheckOptions, paths: list[Path], json: str | None) -> None:
         raise InputError(f"--json would overwrite {json}, and no results are named", hint=hint)
 
 
-def _measure(samples: list[Sample], notes: list[str]) -> KeyboardInterrupt | None:
+def _measure(samples: list[Sample], notes: list[str], deferral: files.SignalDeferral) -> KeyboardInterrupt | None:
     """Measures this machine; a Ctrl-C leaves the samples up to then, to be judged before it is raised."""
     from lanewise.api import checking
 
     try:
-        for sample in checking.quick_samples(notes):
-            samples.append(sample)
+        for _ in deferral.collect(checking.quick_samples(notes), samples):
             recorder.progress(samples)
     except KeyboardInterrupt as error:
         notes.append("interrupted: what was measured by then is judged")

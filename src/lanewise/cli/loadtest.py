@@ -111,13 +111,15 @@ def sweep(options: SweepOptions, json: Json = None) -> None:
     from lanewise.api.loadtest import loadtest_sweep
 
     results: list[SweepResult] = []
-    try:
-        for result in loadtest_sweep(options, say=terminal.status, warn=terminal.note, on_progress=_show_progress):
-            results.append(result)  # noqa: PERF402 - an interrupt keeps the finished points
-    finally:
-        terminal.done()
-        if results:
-            _write_sweep(options, results, json)
+    with files.SignalDeferral() as deferral:
+        points = loadtest_sweep(options, say=terminal.status, warn=terminal.note, on_progress=_show_progress)
+        try:
+            for _ in deferral.collect(points, results):
+                pass
+        finally:
+            terminal.done()
+            if results:
+                _write_sweep(options, results, json)
     if all(result.reason for result in results):
         raise typer.Exit(1)
 

@@ -20,8 +20,8 @@ def record(
 ) -> None:
     """Take all samples, write each with --samples, then write the run with -o and print its rows.
 
-    A Ctrl-C, or an error of the probe or of a file, does the same with the samples up to then and is raised afterwards.
-    CannotMeasure where no row at all has a value.
+    A Ctrl-C, or an error of the probe or of a file, does the same with the samples up to then and is raised afterwards;
+    signals wait while the run is written. CannotMeasure where no row at all has a value.
     """
     from lanewise import api
     from lanewise.report import json as data
@@ -29,26 +29,41 @@ def record(
     from lanewise.report.words import plural
 
     recorded: list[Sample] = []
-    failure = _collect(samples, recorded, options)
-    run = api.as_measured_run(recorded, machine_facts)
-    if recorded and options.output is not None:
-        try:
-            api.save_run(run, options.output)
-            terminal.note(f"wrote {options.output}")
-        except LanewiseError as error:
-            failure = error
+    failure: BaseException | None = None
+    interrupt: KeyboardInterrupt | None = None
+    try:
+        with files.SignalDeferral() as deferral:
+            failure = _collect(samples, recorded, options, deferral)
+            run = api.as_measured_run(recorded, machine_facts)
+            if recorded and options.output is not None:
+                try:
+                    api.save_run(run, options.output)
+                    terminal.note(f"wrote {options.output}")
+                except LanewiseError as error:
+                    failure = error
+            if recorded:
+                terminal.save(json, data.measured_rows, run.rows)
+    except KeyboardInterrupt as error:  # it has waited until the run was written
+        interrupt = error
     if recorded:
-        terminal.show(json, data.measured_rows, render_measured, run.rows)
+        terminal.show("-" if json == "-" else None, data.measured_rows, render_measured, run.rows)
     if failure is not None:
         if recorded:
             terminal.note(f"not finished: {plural(len(recorded), 'sample')} of {plural(len(run.rows), 'row')} kept")
         raise failure
+    if interrupt is not None:
+        raise interrupt
     if run.rows and all(row.value is None for row in run.rows):
         raise CannotMeasure(f"nothing could be measured: {run.rows[0].note}", hint="see what is here: lanewise doctor")
 
 
-def _collect(samples: Iterator[Sample], recorded: list[Sample], options: RecordOptions) -> BaseException | None:
-    """Append each sample to `recorded`, and to the file of --samples; the error or Ctrl-C that ended it, if any."""
+def _collect(
+    samples: Iterator[Sample], recorded: list[Sample], options: RecordOptions, deferral: files.SignalDeferral
+) -> BaseException | None:
+    """Append each sample to `recorded`, and to the file of --samples; the error or Ctrl-C that ended it, if any.
+
+    A signal acts while the probe measures; a sample that it has yielded is kept.
+    """
     import json
 
     if options.output is not None:
@@ -56,22 +71,24 @@ def _collect(samples: Iterator[Sample], recorded: list[Sample], options: RecordO
     lines = files.Lines(options.samples_file) if options.samples_file is not None else None
     if terminal.overwrites():
         terminal.status("preparing")
+    failure: BaseException | None = None
     try:
-        for sample in samples:
-            recorded.append(sample)
+        for sample in deferral.collect(samples, recorded):
             if lines is not None:
                 lines.write(json.dumps(sample.row(), ensure_ascii=False, allow_nan=False))
             progress(recorded)
     except (Exception, KeyboardInterrupt) as error:
-        return error
-    finally:
-        terminal.done()
-        close = getattr(samples, "close", None)
-        if close is not None:
-            close()
-        if lines is not None:
-            lines.close()
-    return None
+        failure = error
+    terminal.done()
+    if lines is not None:
+        lines.close()
+    close = getattr(samples, "close", None)
+    if close is not None:
+        try:
+            deferral.interruptible(close)
+        except KeyboardInterrupt as error:
+            failure = failure or error
+    return failure
 
 
 def progress(recorded: Sequence[Sample]) -> None:

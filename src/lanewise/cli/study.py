@@ -36,11 +36,17 @@ class StudyRuns:
 @option_group
 def run(options: StudyOptions, json: Json = None) -> None:
     """Run studies and compare every row with its published value; Ctrl-C keeps the finished studies."""
-    result = _run(options, json)
-    if result.missing:
-        terminal.note(f"not finished: {', '.join(result.missing)}")
-    if result.run is not None:
-        _write(result.run, options.output, json)  # first, as whoever reads the tables may leave
+    names = _names(options, json)
+    result = StudyRuns(None)
+    try:
+        with files.SignalDeferral() as deferral:
+            result = _run(names, options, json, deferral)
+            if result.missing:
+                terminal.note(f"not finished: {', '.join(result.missing)}")
+            if result.run is not None:
+                _write(result.run, options.output, json)  # first, as whoever reads the tables may leave
+    except KeyboardInterrupt as error:  # it has waited until the files were written
+        result = replace(result, error=result.error or error)
     try:
         if result.run is not None:
             _show(result.run, options.rows, json)
@@ -95,23 +101,34 @@ def accuracy(options: AccuracyOptions) -> None:
     terminal.write(options.output, text)
 
 
-def _run(options: StudyOptions, json: str | None) -> StudyRuns:
-    """Run each study; after each one the JSON file holds all that are finished."""
+def _names(options: StudyOptions, json: str | None) -> list[str]:
+    """The studies to run; an error in the last of them, or a file that cannot be written, shows before the first."""
     from lanewise import api
-    from lanewise.api.studies import load_measured
 
     for path in (options.output, None if json == "-" else json):
         if path is not None:
             files.check_writable(path)
     expanded = [study for name in options.names for study in (api.ready_studies() if name == "all" else [name])]
     names = list(dict.fromkeys(expanded))
-    catalog, measured = api.load_catalog(options.parts), load_measured(options.measured)
     for name in names:
-        api.load_study(name)  # a typing error in the last name shows before the first study runs
+        api.load_study(name)
+    return names
+
+
+def _run(names: Sequence[str], options: StudyOptions, json: str | None, deferral: files.SignalDeferral) -> StudyRuns:
+    """Run each study, which a signal interrupts; after each one the JSON file holds all that are finished."""
+    from lanewise import api
+    from lanewise.api.studies import load_measured
+
+    catalog, measured = api.load_catalog(options.parts), load_measured(options.measured)
     finished: Run | None = None
     for number, name in enumerate(names):
+
+        def answer(name: str = name) -> Run:
+            return api.run_studies([name], terminal.status, catalog, measured=measured)
+
         try:
-            result = api.run_studies([name], terminal.status, catalog, measured=measured)
+            result = deferral.interruptible(answer)
         except (LanewiseError, KeyboardInterrupt) as error:
             terminal.done()
             return StudyRuns(finished, tuple(names[number:]), error)

@@ -68,9 +68,13 @@ def show(
     if json == "-":
         return out(json_text(data(*values)))
     out(text(*values, Screen.of(sys.stdout)))
-    if json is not None:
+    return save(json, data, *values)
+
+
+def save(json: str | None, data: Callable[[*_Values], Any], *values: *_Values) -> None:
+    """Write the answer as JSON to the file `json`, if it is one."""
+    if json not in (None, "-"):
         write(json, json_text(data(*values)) + "\n")
-    return None
 
 
 def json_of(name: str) -> Callable[..., Any]:

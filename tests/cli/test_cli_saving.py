@@ -1,0 +1,194 @@
+"""A signal between a result and its file, and in the midst of the file: the file is whole, nothing else is left."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_binary import BINARY, HANGS
+
+from lanewise.installed import loadgen_missing
+
+# The program sends itself the signal at a moment of saving; `moment` is a line of MOMENTS.
+CODE = """
+import os, signal, sys
+from pathlib import Path
+number = getattr(signal, sys.argv[1])
+for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(each, signal.default_int_handler if each == signal.SIGINT else signal.SIG_DFL)
+def before(owner, name):
+    real = getattr(owner, name)
+    def call(*args, **kwargs):
+        setattr(owner, name, real)
+        signal.raise_signal(number)
+        return real(*args, **kwargs)
+    setattr(owner, name, call)
+def halved(self, data, real=Path.write_bytes):
+    if NAME in self.name:
+        Path.write_bytes = real
+        real(self, data[: len(data) // 2])
+        signal.raise_signal(number)
+    return real(self, data)
+MOMENT
+sys.argv = ["lanewise", *sys.argv[2:]]
+from lanewise.cli.main import main
+sys.exit(main())
+"""
+MOMENTS = {
+    "summarise": "import lanewise.api.provenance as p; before(p, 'now')",
+    "encode": "import lanewise.results.codec as c; before(c, 'run_to_json')",
+    "write": "NAME = ''; Path.write_bytes = halved",
+    "write the run": "NAME = 'run.json'; Path.write_bytes = halved",
+    "rename": "before(Path, 'replace')",
+}
+QUICK_CHECK = """
+from lanewise.api import checking, measure
+checking.quick_samples = lambda notes: measure.measure_host(("copy",), threads=(1,), bytes=1 << 20)
+"""
+ENDS = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
+HOST = ("measure", "host", "--what", "copy", "--threads", "1", "--bytes", "1MiB")
+LOADTEST = (
+    "loadtest", "run", "--engine", "synthetic", "--qps", "200", "--seconds", "0.2", "--queries", "10",
+    "--bound", "10s", "--results", "logs",
+)  # fmt: skip
+
+
+def saved(
+    moment: str, number: str, folder: Path, env: dict[str, str], *words: object
+) -> subprocess.CompletedProcess[str]:
+    """The command that gets a signal at a moment of saving; it ends as that signal should, with no other file left."""
+    before = set(folder.rglob("*"))
+    done = subprocess.run(
+        [BINARY.with_name("python"), "-c", CODE.replace("MOMENT", moment), number, *map(str, words)],
+        cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=HANGS,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.splitlines()[-1:]) == (ENDS[number], ["interrupted"]), done.stderr
+    assert "Traceback" not in done.stderr
+    assert not [path for path in set(folder.rglob("*")) - before if "partial" in path.name]
+    return done
+
+
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [("summarise", "SIGINT"), ("encode", "SIGTERM"), ("write the run", "SIGHUP"), ("write the run", "SIGINT")],
+)
+def test_measure_keeps_its_run(moment, number, tmp_path, clean_env):
+    done = saved(MOMENTS[moment], number, tmp_path, clean_env, *HOST, "-o", "run.json", "--samples", "samples.jsonl")
+    (row,) = json.loads((tmp_path / "run.json").read_text())["rows"]
+    assert len(row["samples"]) == len((tmp_path / "samples.jsonl").read_text().splitlines())
+    assert "copy" in done.stdout
+    assert "not finished" not in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "samples.jsonl"}
+
+
+@pytest.mark.parametrize("moment", ["write", "rename"])
+def test_a_signal_while_the_first_sample_is_written_keeps_it(moment, tmp_path, clean_env):
+    done = saved(MOMENTS[moment], "SIGTERM", tmp_path, clean_env, *HOST, "-o", "run.json", "--samples", "samples.jsonl")
+    (row,) = json.loads((tmp_path / "run.json").read_text())["rows"]
+    assert len(row["samples"]) == len((tmp_path / "samples.jsonl").read_text().splitlines()) == 1
+    assert "not finished: 1 sample of 1 row kept" in done.stderr
+
+
+def test_measure_keeps_its_json(tmp_path, clean_env):
+    saved(MOMENTS["write"], "SIGINT", tmp_path, clean_env, *HOST, "--json", "rows.json")
+    assert json.loads((tmp_path / "rows.json").read_text())["rows"]
+
+
+@pytest.mark.parametrize(("moment", "number"), [("summarise", "SIGINT"), ("write", "SIGTERM")])
+def test_check_keeps_its_run(moment, number, tmp_path, clean_env):
+    done = saved(QUICK_CHECK + MOMENTS[moment], number, tmp_path, clean_env, "check", "-o", "run.json")
+    assert json.loads((tmp_path / "run.json").read_text())["rows"]
+    assert done.stdout
+
+
+@pytest.mark.parametrize(("moment", "number"), [("encode", "SIGHUP"), ("write", "SIGINT")])
+def test_a_study_keeps_its_run_and_its_page(moment, number, tmp_path, clean_env):
+    words = ("study", "run", "storage-fabric", "--json", "run.json", "-o", "run.html")
+    done = saved(MOMENTS[moment], number, tmp_path, clean_env, *words)
+    assert [study["name"] for study in json.loads((tmp_path / "run.json").read_text())["studies"]] == ["storage-fabric"]
+    assert (tmp_path / "run.html").read_text().rstrip().endswith("</html>")
+    assert "storage-fabric" in done.stdout
+
+
+@pytest.mark.skipif(bool(loadgen_missing()) or sys.platform != "linux", reason="built without LoadGen")
+@pytest.mark.parametrize(("moment", "number"), [("encode", "SIGINT"), ("write", "SIGTERM")])
+def test_a_load_test_keeps_its_run(moment, number, tmp_path, clean_env):
+    saved(MOMENTS[moment], number, tmp_path, clean_env, *LOADTEST, "-o", "run.json")
+    assert json.loads((tmp_path / "run.json").read_text())["rows"]
+
+
+def test_a_comparison_is_whole_or_not_there(tmp_path, clean_env, lanewise):
+    assert lanewise("study", "run", "storage-fabric", "--json", "a.json").returncode == 0
+    saved(MOMENTS["write"], "SIGTERM", tmp_path, clean_env, "compare", "a.json", "a.json", "--json", "both.json")
+    assert json.loads((tmp_path / "both.json").read_text())["pairs"]
+
+
+@pytest.mark.skipif(not Path("/sys/devices").is_dir(), reason="this machine has no /sys to read")
+def test_a_capture_is_whole_or_not_there(tmp_path, clean_env, lanewise):
+    saved(MOMENTS["write"], "SIGINT", tmp_path, clean_env, "discover", "--capture", "machine.tar.gz")
+    done = lanewise("discover", "--from", "machine.tar.gz")
+    assert "Traceback" not in done.stderr
+    assert "cannot be read" not in done.stderr
+
+
+EARLIER = '{"an": "earlier sample"}\n'
+FAILS = "from lanewise.probes.host.probe import HostProbe\nHostProbe.run = lambda *_: fails()\n"
+
+
+@pytest.fixture
+def earlier(tmp_path: Path) -> Path:
+    """Samples of an earlier measurement."""
+    path = tmp_path / "samples.jsonl"
+    path.write_text(EARLIER)
+    return path
+
+
+def _fails(patch: str, folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    code = f"import resource, signal, sys\n{patch}\nfrom lanewise.cli.main import main\nsys.exit(main())"
+    return subprocess.run(
+        [BINARY.with_name("python"), "-c", code, *HOST, "--samples", "samples.jsonl"],
+        cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=HANGS,
+    )  # fmt: skip
+
+
+INTERRUPTED = "def fails():\n    signal.raise_signal(signal.SIGINT)\n    yield\n"
+NO_MEMORY = "from lanewise.errors import CannotMeasure\ndef fails():\n    raise CannotMeasure('no memory')\n    yield\n"
+
+
+@pytest.mark.parametrize(("patch", "code"), [(INTERRUPTED, 130), (NO_MEMORY, 2)])
+def test_a_measurement_without_a_sample_keeps_the_earlier_file(patch, code, earlier, clean_env):
+    handler = "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    done = _fails(handler + patch + FAILS, earlier.parent, clean_env)
+    assert done.returncode == code, done.stderr
+    assert earlier.read_text() == EARLIER
+    assert list(earlier.parent.iterdir()) == [earlier]
+
+
+def test_a_full_disk_keeps_the_earlier_file(earlier, clean_env):
+    """The limit on a file's size stands for the disk: what exceeds it fails in the same call."""
+    limit = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))"
+    done = _fails(limit, earlier.parent, clean_env)
+    assert done.returncode == 2
+    assert "error: samples.jsonl: cannot be written: File too large" in done.stderr
+    assert "not finished: 1 sample of 1 row kept" in done.stderr
+    assert earlier.read_text() == EARLIER
+    assert list(earlier.parent.iterdir()) == [earlier]
+
+
+def test_a_read_only_folder_keeps_the_earlier_file(earlier, clean_env):
+    readonly = "import os\nreal = os.access\nos.access = lambda path, mode, **_: mode != os.W_OK and real(path, mode)"
+    done = _fails(readonly, earlier.parent, clean_env)
+    assert done.returncode == 2
+    assert "samples.jsonl: cannot be written" in done.stderr
+    assert earlier.read_text() == EARLIER
+
+
+def test_the_first_sample_takes_the_earlier_files_place(earlier, clean_env):
+    done = _fails("", earlier.parent, clean_env)
+    assert done.returncode == 0, done.stderr
+    assert EARLIER not in earlier.read_text()
+    assert all(json.loads(line)["metric"] for line in earlier.read_text().splitlines())
+    assert list(earlier.parent.iterdir()) == [earlier]
