@@ -119,10 +119,12 @@ def _default_sigint() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # what runs tests in the background may ignore it
 
 
-def _signalled(code: str, env: dict[str, str], *words: object) -> subprocess.CompletedProcess[str]:
+def _signalled(
+    code: str, env: dict[str, str], *words: object, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [BINARY.with_name("python"), "-c", code, *map(str, words)],
-        env=env, capture_output=True, text=True, check=False, timeout=120, preexec_fn=_default_sigint,
+        cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=120, preexec_fn=_default_sigint,
     )  # fmt: skip
 
 
@@ -139,6 +141,34 @@ def test_ctrl_c_at_any_call_is_one_line(call, clean_env):
     assert done.returncode == 130, done.stderr
     assert done.stderr.splitlines()[-1] == "interrupted"
     assert "Traceback" not in done.stderr
+
+
+FIVE_VERBS = {
+    "predict": ("predict", "rack-16gpu", "--matrix", "goodput", "--json", "matrix.json"),
+    "study": ("study", "run", "storage-fabric", "hop-budget", "--json", "run.json"),
+    "measure": ("measure", "host", "--what", "copy", "--threads", "1", "--bytes", "1MiB", "--samples", "samples.jsonl",
+                "-o", "run.json"),
+    "loadtest": ("loadtest", "run", "--engine", "synthetic", "--qps", "200", "--seconds", "0.1", "--queries", "10",
+                 "--bound", "10s", "--results", "logs", "-o", "run.json"),
+    "plan": ("plan", "composable-server-two-hosts", "--pattern", "scatter", "--json", "plan.json"),
+}  # fmt: skip
+WRITTEN = {"matrix.json", "run.json", "samples.jsonl", "plan.json", "logs"}
+
+
+@pytest.mark.parametrize(("call", "name"), [(1_500, "SIGHUP"), (25_000, "SIGINT"), (90_000, "SIGTERM")])
+@pytest.mark.parametrize("verb", FIVE_VERBS)
+def test_a_signal_at_any_call_loses_nothing_and_leaves_nothing(verb, call, name, tmp_path, clean_env):
+    """benchmarks/interrupts.py does so at random moments; here a call of that number has it, if there are as many."""
+    done = _signalled(AT_CALL, clean_env, call, name, *FIVE_VERBS[verb], cwd=tmp_path)
+    assert "Traceback" not in done.stderr
+    ended = done.returncode in (0, 1)  # 1: a busy machine's load test is INVALID
+    assert ended or (done.returncode, done.stderr.splitlines()[-1]) == (128 + getattr(signal, name), "interrupted")
+    assert {path.name for path in tmp_path.iterdir()} <= WRITTEN
+    for path in tmp_path.glob("*.json"):
+        json.loads(path.read_text())
+    if (tmp_path / "samples.jsonl").exists():
+        (row,) = json.loads((tmp_path / "run.json").read_text())["rows"]
+        assert len(row["samples"]) == len((tmp_path / "samples.jsonl").read_text().splitlines())
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
