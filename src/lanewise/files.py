@@ -123,7 +123,7 @@ class Lines:
 
     def write(self, line: str) -> None:
         """One more line."""
-        data = line.encode() + b"\n"
+        data = line.encode(errors="backslashreplace") + b"\n"
         try:
             if not self._regular:
                 assert self._out is not None
