@@ -148,8 +148,9 @@ def signature(name: str, function: Callable[..., Any]) -> str:
 
 
 def prose(text: str) -> str:
-    """Paragraphs of a docstring, each on a line of its own."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    """Paragraphs of a docstring, each on a line of its own; pages of this folder become links."""
+    lines = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    return re.sub(r"docs/reference/([\w-]+\.md)", r"[\1](\1)", lines)
 
 
 def function_text(name: str) -> Iterator[str]:
