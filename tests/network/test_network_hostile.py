@@ -369,6 +369,9 @@ def test_a_data_connection_without_the_token_is_closed_and_does_not_count():
             assert len(answer.about) == 1
             with unproven(running.address, line_of({"data": token, "index": 0})) as again:
                 assert ended(again)
+            request = Request(do="begin")
+            with pytest.raises(CannotMeasure, match="a measurement that runs cannot begin"):
+                session.stream.request(request, messages.EndpointFacts)
 
 
 @pytest.mark.parametrize("secret", ["another secret, not ours", SECRET + " "])
