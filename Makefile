@@ -3,6 +3,7 @@
 # make examples  run every example
 # make wheel     an sdist and a wheel in dist/, for glibc 2.17 and later
 # make sanitize  unit tests of the native core under AddressSanitizer and UndefinedBehaviorSanitizer (make tsan: ThreadSanitizer)
+# make fuzz      read mutated files for SECONDS=60; SEED=N for the same ones again
 # make accuracy  write docs/accuracy.md and the errors that predict shows from a fresh run
 # make man       write docs/man/lanewise.1 from the verbs and options
 # make api       write docs/reference/api.md from the docstrings
@@ -17,7 +18,7 @@ NATIVE := $(shell find native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name
 MODULES := $(shell find src -name '*.py' | LC_ALL=C sort | cksum | tr -d ' ')
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: study test examples accuracy man api wheel sanitize tsan bench clean distclean install dev
+.PHONY: study test examples accuracy man api wheel sanitize tsan fuzz bench clean distclean install dev
 .DELETE_ON_ERROR:
 
 study: install
@@ -60,6 +61,11 @@ build/sanitize-%/passed: $(NATIVE)
 	@cmake --build $(@D) -j 2
 	@ctest --test-dir $(@D) --output-on-failure
 	@touch $@
+
+# Inputs that fail are kept, as small as found, in tests/fuzz/failures; mended ones go to tests/fuzz/corpus.
+SECONDS ?= 60
+fuzz: dev
+	cd tests && ../$(BIN)/python -m fuzz.fuzzer --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(FAMILY),--family $(FAMILY))
 
 bench: dev
 	$(BIN)/python benchmarks/flow_simulation.py

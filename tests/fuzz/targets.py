@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 import tarfile
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -13,12 +14,18 @@ from pathlib import Path
 
 import zstandard
 
+from lanewise import api
 from lanewise.catalog import builtin, read_parts
+from lanewise.cli import terminal
 from lanewise.discovery.build import discover
 from lanewise.discovery.capture import Capture, read_tar
 from lanewise.discovery.dumps import read_capture, read_dump
+from lanewise.loadtest import detail_log, training
 from lanewise.planning.answer import read_plan
 from lanewise.readers.kinds import read_results
+from lanewise.report.html import report_html
+from lanewise.report.text.check import render_checkup
+from lanewise.report.text.run import render_run
 from lanewise.results.codec import run_from_json, run_to_json
 from lanewise.serving.workload import read_workloads
 from lanewise.studies.reading import read_study
@@ -60,6 +67,29 @@ def _read_captured(data: bytes) -> object:
         else:
             texts[name] = content
     return discover(read_capture(Capture("f", texts, links)), builtin()).text()
+
+
+def _read_checked(data: bytes) -> object:
+    """What `lanewise check --from` makes of a text, on the terminal, as JSON and for Prometheus."""
+    with tempfile.NamedTemporaryFile(prefix="lanewise-fuzz-") as stream:
+        stream.write(data)
+        stream.flush()
+        checkup = api.check([stream.name])
+    return render_checkup(checkup), terminal.json_text(api.check_data(checkup)), api.check_metrics(checkup)
+
+
+def _read_log(data: bytes) -> object:
+    """A detail log of LoadGen, or the log of a training."""
+    if b":::MLLOG" in data:
+        return list(training.as_samples(training.read(_text(data), "f", 1e5), "f"))
+    log = detail_log.parse(_text(data), "f")
+    return log.valid, log.latency, log.reasons
+
+
+def _read_shown(data: bytes) -> object:
+    """A run file as text and as a page."""
+    run = run_from_json(_text(data), "f")
+    return render_run(run, rows=True), report_html(run)
 
 
 def _read_run(data: bytes) -> object:
@@ -123,6 +153,16 @@ def _runs() -> Iterator[bytes]:
     yield run_to_json(small_run()).encode()
 
 
+def _logs() -> Iterator[bytes]:
+    yield from (path.read_bytes()[:20_000] for path in sorted((TESTS / "loadtest/logs").rglob("*.txt")))
+    event = ':::MLLOG {"key": "%s", "value": %s, "time_ms": %d, "metadata": {"epoch_num": %d}}\n'
+    texts = [event % ("train_samples", "1000", 0, 0)]
+    for epoch in range(1, 4):
+        times = (("epoch_start", epoch * 1000), ("epoch_stop", epoch * 1000 + 900))
+        texts += [event % (key, "null", time, epoch) for key, time in times]
+    yield "".join(texts).encode()
+
+
 TARGETS = {
     "results": Target(_read_results, lambda: _files("readers/data")),
     "dumps": Target(_read_dump, lambda: (data for data in _files("discovery/data") if not data.startswith(b"\x28"))),
@@ -130,6 +170,9 @@ TARGETS = {
     "captures": Target(_read_captured, _captured),
     "yaml": Target(_read_yaml, _yaml),
     "runs": Target(_read_run, _runs),
+    "pages": Target(_read_shown, _runs),
+    "checks": Target(_read_checked, lambda: (data for data in _files("readers/data", "discovery/data"))),
+    "logs": Target(_read_log, _logs),
 }
 
 

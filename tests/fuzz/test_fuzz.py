@@ -12,6 +12,7 @@ from fuzz.fuzzer import failure, inputs
 from fuzz.targets import TARGETS, corpus
 
 ROUNDS = {"results": 1500, "dumps": 700, "tars": 600, "captures": 150, "yaml": 250, "runs": 600}
+ROUNDS |= {"pages": 100, "checks": 400, "logs": 600}
 
 
 @pytest.mark.parametrize("family", TARGETS)

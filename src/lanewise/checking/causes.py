@@ -30,7 +30,7 @@ NOISY = 0.05
 OUTLIER = 3.5
 LEAST_SIBLINGS = 4
 _OF_A_DEVICE = (*CONTEXT, "scenario", *(key for key in METHOD if key not in ("flows", "engine", "p2p", "mode")))
-_LINK = re.compile(r"(?:(?P<device>[\w.:-]+)\s+)?Gen(?P<gen>\d)\s+x(?P<lanes>\d+)")
+_LINK = re.compile(r"(?:(?<![\w.:-])(?P<device>[\w.:-]++)\s++)?Gen(?P<gen>\d)\s+x(?P<lanes>\d+)")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from lanewise.topology.model import System
 
 EXIT_FINE, EXIT_WRONG, EXIT_OPEN = 0, 1, 3
 MOST_CAUSES = 3
-_FLOW = re.compile(r"[^\s,]+->[^\s,]+")
+_FLOW = re.compile(r"(?<![^\s,])[^\s,]+->[^\s,]+")
 # What measures a kind of path again; all others are the GPUs'.
 _AGAIN = {"host memory": "host", "storage": "storage FILE", "network": "network HOST"}
 # A row, and what may be behind it, likeliest first.

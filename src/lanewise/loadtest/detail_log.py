@@ -87,7 +87,8 @@ class DetailLog:
     def number(self, key: str) -> float | None:
         """A value as a number; None if it was not written."""
         value = self.values.get(key)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return float(value) if is_number and abs(value) < 1e300 else None
 
 
 def parse(text: str, file: str = NAME) -> DetailLog:
@@ -119,6 +120,9 @@ def _entry(line: str, location: Location) -> tuple[str, object, Mapping[str, obj
         raise FormatError("no line of a LoadGen detail log", location=location, hint=hint)
     try:
         entry = json.loads(line[len(MARK) :])
-        return str(entry["key"]), entry["value"], entry["metadata"]
-    except (ValueError, KeyError, TypeError):
-        raise FormatError("not a JSON object with key, value and metadata", location=location, hint=hint) from None
+        key, value, metadata = str(entry["key"]), entry["value"], entry["metadata"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        metadata = None
+    if not isinstance(metadata, dict):
+        raise FormatError("not a JSON object with key, value and metadata", location=location, hint=hint)
+    return key, value, metadata

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -123,8 +124,10 @@ def _events(text: str, file: str) -> Iterator[_Event]:
         try:
             entry = json.loads(rest)
             key, time = str(entry["key"]), float(entry["time_ms"]) / 1e3
+            if not math.isfinite(time):
+                raise ValueError("no time")
             metadata = entry.get("metadata") or {}
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             if number == len(lines) and not text.endswith("\n"):
                 return  # a run that was killed while it wrote
             cause = "not a JSON object with key and time_ms after the mark"

@@ -284,7 +284,8 @@ def _matrix(key: tuple[str, str, str], cells: Cells) -> Chart:
 
 
 def _natural(name: str) -> list[int | str]:
-    return [int(piece) if piece.isdigit() else piece for piece in re.split(r"(\d+)", name)]
+    pieces = re.split(r"([0-9]{1,18})", name)
+    return [int(piece) if odd % 2 else piece for odd, piece in enumerate(pieces)]
 
 
 def _number(value: float | None) -> str:

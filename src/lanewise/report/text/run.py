@@ -81,7 +81,8 @@ def _summary(run: Run, screen: Screen) -> str:
 
 def _first_sentence(text: str) -> str:
     """The first sentence without what stands in brackets."""
-    return re.sub(r" \([^)]*\)", "", re.split(r"(?<=[.!?]) ", text, maxsplit=1)[0])
+    head, end, rest = re.split(r"(?<=[.!?]) ", text, maxsplit=1)[0].rpartition(")")
+    return re.sub(r" \([^)]*\)", "", head + end) + rest
 
 
 def _failed(studies: Sequence[StudyRun], screen: Screen) -> str:
