@@ -87,8 +87,9 @@ class DetailLog:
     def number(self, key: str) -> float | None:
         """A value as a number; None if it was not written."""
         value = self.values.get(key)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return float(value) if is_number and abs(value) < 1e300 else None
+        if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) >= 1e300:
+            return None
+        return float(value)
 
 
 def parse(text: str, file: str = NAME) -> DetailLog:
