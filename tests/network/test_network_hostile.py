@@ -148,6 +148,19 @@ def test_a_stranger_that_says_a_byte_at_a_time_has_one_deadline_in_all():
         assert ended(slow)
 
 
+def test_a_greeting_without_end_is_refused_after_its_few_bytes():
+    with reception() as (there, address, _), socket.create_connection(address, timeout=HANGS) as endless:
+        endless.sendall(b"x" * 511)
+        settle(there, lambda: any(len(each.line) == 511 for each in there._strangers.values()))
+        endless.sendall(b"x")
+        for _ in range(100):
+            if not there.strangers:
+                break
+            there.poll(0.05)
+        assert there.strangers == 0
+        assert b"is no lanewise" in endless.recv(4096)
+
+
 def test_the_oldest_stranger_goes_for_the_newest_and_hears_why():
     with reception(most=2) as (there, address, _), contextlib.ExitStack() as stack:
         first, *_ = [stack.enter_context(socket.create_connection(address, timeout=HANGS)) for _ in range(3)]
