@@ -30,7 +30,7 @@ import kept
 import numpy as np
 
 import lanewise._native as native
-from lanewise.perf.sharing import FlowClass, finish_times
+from lanewise.perf.sharing import SolverFlow, finish_times
 
 ROOT = Path(__file__).parents[1]
 OVERLAPS = (8, 64, 256, 1000, 10_000, 100_000)
@@ -48,7 +48,7 @@ WIDE = {"64x8 GPUs, few active": (64, 64), "64x8 GPUs, all active": (64, 4096)}
 Workload = dict[str, Any]
 
 
-def network() -> tuple[list[float], list[FlowClass]]:
+def network() -> tuple[list[float], list[SolverFlow]]:
     """Capacities (B/s) and classes; resources: GPU links down, up, uplinks down, up, memory reads, writes."""
     capacities = [24e9] * (2 * GPUS + 2 * UPLINKS) + [40e9, 40e9]
     read, write = len(capacities) - 2, len(capacities) - 1
@@ -58,11 +58,11 @@ def network() -> tuple[list[float], list[FlowClass]]:
         here, there = gpu * UPLINKS // GPUS, peer * UPLINKS // GPUS
         down, up = 2 * GPUS + here, 2 * GPUS + UPLINKS + here
         paths = ((read, down, gpu), (GPUS + gpu, up, write), (GPUS + gpu, up, 2 * GPUS + there, peer))
-        classes += [FlowClass(tuple((r, 1.0) for r in path)) for path in paths]
+        classes += [SolverFlow(tuple((r, 1.0) for r in path)) for path in paths]
     return capacities, classes
 
 
-def wide_network(nodes: int) -> tuple[list[float], list[FlowClass]]:
+def wide_network(nodes: int) -> tuple[list[float], list[SolverFlow]]:
     """Each GPU has PCIe and a network port; 8 ports of storage; one fabric. GPU to two peers, storage to GPU."""
     gpus = 8 * nodes
     capacities = [64e9] * (2 * gpus) + [50e9] * (2 * gpus) + [50e9] * 8 + [gpus * 20e9]
@@ -72,7 +72,7 @@ def wide_network(nodes: int) -> tuple[list[float], list[FlowClass]]:
         into = {peer: (3 * gpus + peer, gpus + peer) for peer in (gpu, (gpu + 8) % gpus, (gpu + gpus // 2) % gpus)}
         out = (gpu, 2 * gpus + gpu, fabric)
         paths = [(storage + gpu % 8, fabric, *way) if peer == gpu else (*out, *way) for peer, way in into.items()]
-        classes += [FlowClass(tuple((r, 1.0) for r in path)) for path in paths]
+        classes += [SolverFlow(tuple((r, 1.0) for r in path)) for path in paths]
     return capacities, classes
 
 
@@ -82,7 +82,7 @@ def workload(overlap: int, flows: int, seed: int = 1, nodes: int = 0) -> Workloa
     capacities, classes = wide_network(nodes) if nodes else network()
     count = len(classes)
     engine = native.FlowEngine(
-        native.Network(capacities, [list(k.demands) for k in classes], [1.0] * count, [math.inf] * count)
+        native.Network(capacities, [list(k.amounts) for k in classes], [1.0] * count, [math.inf] * count)
     )
     waiting = sorted(rng.random() * 1e-4 for _ in range(overlap))
     rows: list[tuple[int, float, float]] = []
@@ -186,7 +186,7 @@ def as_text(load: Workload) -> str:
         f"{len(load['capacities'])} {' '.join(map(repr, load['capacities']))}",
         str(len(load["classes"])),
     ]
-    lines += [" ".join(map(str, (len(k.demands), *(r for r, _ in k.demands)))) for k in load["classes"]]
+    lines += [" ".join(map(str, (len(k.amounts), *(r for r, _ in k.amounts)))) for k in load["classes"]]
     lines.append(str(len(load["size"])))
     columns = (load["flow_class"], load["size"], load["start"])
     lines += [f"{int(k)} {int(b)} {float(s)!r}" for k, b, s in zip(*columns, strict=True)]

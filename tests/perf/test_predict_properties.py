@@ -13,7 +13,7 @@ from oracles import slow_maxmin
 from server_trees import SERVERS, flows_in
 
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import flow_classes, flow_demands
+from lanewise.perf.flow_demand import flow_demands, solver_input
 from lanewise.perf.predict import predict
 from lanewise.perf.transfers import finish_times
 from lanewise.topology.model import Kind, System
@@ -40,8 +40,8 @@ def test_nothing_carries_more_than_it_can_and_every_flow_has_a_limit(system: Sys
 @given(SERVERS, st.integers(1, 6), st.integers(0, 10**6))
 def test_rates_agree_with_the_slow_solver(system: System, count: int, seed: int) -> None:
     flows = flows_in(system, count, seed)
-    resources, classes = flow_classes(flow_demands(system, flows))
-    slow = [slow_maxmin.Flow(dict(c.demands), c.weight, None if math.isinf(c.cap) else c.cap) for c in classes]
+    resources, solver_flows = solver_input(flow_demands(system, flows))
+    slow = [slow_maxmin.Flow(dict(c.amounts), c.weight, None if math.isinf(c.cap) else c.cap) for c in solver_flows]
     expected = [share.rate for share in slow_maxmin.max_min([r.capacity for r in resources], slow)]
     assert [flow.rate for flow in predict(system, flows).rates] == pytest.approx(expected, rel=1e-9)
 

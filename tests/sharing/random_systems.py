@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oracles.slow_maxmin import Flow
 from timelines import Transfer
 
-from lanewise.perf.sharing import FlowClass
+from lanewise.perf.sharing import SolverFlow
 
 RELATIVE = 1e-9
 
@@ -30,7 +30,7 @@ def systems(draw, most_resources=6, most_classes=7, most_flows=4):
         used = draw(st.sets(st.integers(0, len(capacities) - 1), max_size=4))
         uses = tuple((r, draw(_factors)) for r in sorted(used))
         cap = draw(_caps if uses else rates)
-        classes.append(FlowClass(uses, draw(_factors), cap, draw(st.integers(1, most_flows))))
+        classes.append(SolverFlow(uses, draw(_factors), cap, draw(st.integers(1, most_flows))))
     return capacities, classes
 
 
@@ -46,7 +46,7 @@ def wide_systems(draw):
     for i in range(links):
         pull = ((i, load), (links + i % ports, 1.0), (links + ports, 1.0))
         pass_on = ((i, 1.0), ((i + step) % links, load), (links + ports, 1.0))
-        classes += [FlowClass(uses, weights[i % len(weights)], draw(_caps)) for uses in (pull, pass_on)]
+        classes += [SolverFlow(uses, weights[i % len(weights)], draw(_caps)) for uses in (pull, pass_on)]
     return capacities, classes
 
 
@@ -60,9 +60,9 @@ def workloads(draw, most_transfers=9):
     return capacities, classes, draw(st.lists(each, min_size=1, max_size=most_transfers))
 
 
-def oracle_flow(each: FlowClass) -> Flow:
+def oracle_flow(each: SolverFlow) -> Flow:
     """One flow of a class, in exact fractions, for the oracles."""
     uses: dict[int, Fraction] = {}
-    for r, a in each.demands:
+    for r, a in each.amounts:
         uses[r] = uses.get(r, Fraction(0)) + Fraction(a)
     return Flow(uses, Fraction(each.weight), None if math.isinf(each.cap) else Fraction(each.cap))

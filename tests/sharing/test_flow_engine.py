@@ -16,7 +16,7 @@ from random_systems import RELATIVE, oracle_flow, systems, wide_systems, workloa
 from timelines import Transfer, run
 
 from lanewise import _native
-from lanewise.perf.sharing import FlowClass, share
+from lanewise.perf.sharing import SolverFlow, share
 
 OWN_CAP, IDLE = -1, -2
 
@@ -26,7 +26,7 @@ def close(value, rel=RELATIVE):
 
 
 def engine_of(capacities, classes):
-    uses, weights, caps = ([getattr(c, key) for c in classes] for key in ("demands", "weight", "cap"))
+    uses, weights, caps = ([getattr(c, key) for c in classes] for key in ("amounts", "weight", "cap"))
     return _native.FlowEngine(_native.Network(capacities, [list(each) for each in uses], weights, caps))
 
 
@@ -87,10 +87,10 @@ def holds(driver, expected, flow_class, limit) -> bool:
         return rate == close(mine.cap)
     load = top = 0.0
     for k, (x, _) in expected.items():
-        taken = sum(a for r, a in driver.classes[k].demands if r == limit)
+        taken = sum(a for r, a in driver.classes[k].amounts if r == limit)
         load += counts[k] * taken * x
         top = max(top, x / driver.classes[k].weight if taken else 0.0)
-    used = any(r == limit and a > 0 for r, a in mine.demands)
+    used = any(r == limit and a > 0 for r, a in mine.amounts)
     return used and load == close(driver.capacities[limit]) and rate / mine.weight == close(top)
 
 
@@ -165,7 +165,7 @@ def test_bytes_moved_are_the_sizes_of_what_ended(history):
 
 def test_bytes_moved_between_two_events():
     # C = 10, two flows at 5 from t = 0: at 0.5 both have moved 2.5. The one of 5 B ends at 1, the other goes on at 10.
-    engine = engine_of([10.0], [FlowClass(((0, 1.0),))])
+    engine = engine_of([10.0], [SolverFlow(((0, 1.0),))])
     engine.add(0, 5.0, 0)
     engine.add(0, 10.0, 1)
     engine.advance_to(0.5)
@@ -178,7 +178,7 @@ def test_bytes_moved_between_two_events():
 
 def test_bytes_moved_keep_their_digits_while_the_origin_of_the_clock_moves():
     # Never empty for 30,000 ends, so the clock's origin moves several times. Sizes in 1/8 B make the sum exact.
-    engine = engine_of([1.0], [FlowClass(((0, 1.0),))])
+    engine = engine_of([1.0], [SolverFlow(((0, 1.0),))])
     sizes = [1.0 + (i % 7) / 8 for i in range(30_000)]
     for i, size in enumerate(sizes):
         engine.add(0, size, i)
@@ -191,7 +191,7 @@ def test_bytes_moved_keep_their_digits_while_the_origin_of_the_clock_moves():
 
 def test_a_limit_is_the_cap_a_resource_or_nothing():
     # A lone flow: its slowest resource. The second flow halves link 0; then the cap of 2 is lower than 6 / 2.
-    engine = engine_of([12.0, 6.0], [FlowClass(((0, 1.0), (1, 1.0))), FlowClass(((1, 1.0),), cap=2.0)])
+    engine = engine_of([12.0, 6.0], [SolverFlow(((0, 1.0), (1, 1.0))), SolverFlow(((1, 1.0),), cap=2.0)])
     assert [engine.limit(k) for k in (0, 1)] == [IDLE, IDLE]
     engine.add(0, 1e9, 0)
     assert [engine.limit(k) for k in (0, 1)] == [1, IDLE]
@@ -206,7 +206,7 @@ def test_a_change_travels_along_a_chain_of_full_links():
     # When flow 0 ends, all rates on the chain change; from scratch says to what.
     count = 60
     capacities = [10.0 + i % 7 for i in range(count)]
-    classes = [FlowClass(tuple((r, 1.0) for r in (i - 1, i) if 0 <= r < count)) for i in range(count + 1)]
+    classes = [SolverFlow(tuple((r, 1.0) for r in (i - 1, i) if 0 <= r < count)) for i in range(count + 1)]
     driver = Driver(capacities, classes)
     for k in range(count + 1):
         driver.add(k, 1e3 + k)
@@ -222,7 +222,8 @@ def test_a_long_history_keeps_its_digits():
     rng = random.Random(7)
     capacities = [24e9] * 40 + [50e9] * 4 + [180e9]
     classes = [
-        FlowClass(((i, 1.0), (40 + i % 4, 1.0 + rng.random()), (44, 1.0)), weight=0.5 + rng.random()) for i in range(40)
+        SolverFlow(((i, 1.0), (40 + i % 4, 1.0 + rng.random()), (44, 1.0)), weight=0.5 + rng.random())
+        for i in range(40)
     ]
     driver = Driver(capacities, classes)
     for _ in range(60):

@@ -7,9 +7,9 @@ from timelines import Transfer, run
 
 from lanewise import _native
 from lanewise.errors import InputError
-from lanewise.perf.sharing import FlowClass, finish_times, share
+from lanewise.perf.sharing import SolverFlow, finish_times, share
 
-LINK = FlowClass(((0, 1.0),))
+LINK = SolverFlow(((0, 1.0),))
 
 
 @pytest.mark.parametrize(
@@ -19,16 +19,16 @@ LINK = FlowClass(((0, 1.0),))
         ([-1.0], [LINK], "resource 0 has capacity -1"),
         ([math.nan], [LINK], "resource 0 has capacity nan"),
         ([math.inf], [LINK], "resource 0 has capacity inf"),
-        ([1.0], [FlowClass(())], "flow class 0 is unbounded: it uses no resource and has no cap"),
-        ([1.0], [LINK, FlowClass(((0, 0.0),))], "flow class 1 is unbounded"),
-        ([1.0], [FlowClass(((1, 1.0),))], "flow class 0 uses resource 1, but there are 1"),
-        ([1.0], [FlowClass(((-1, 1.0),))], "flow class 0 uses resource -1"),
-        ([1.0], [FlowClass(((0, -1.0),))], "loads resource 0 with coefficient -1"),
-        ([1.0], [FlowClass(((0, math.nan),))], "loads resource 0 with coefficient nan"),
-        ([1.0], [FlowClass(((0, 1.0),), weight=0.0)], "flow class 0 has weight 0"),
-        ([1.0], [FlowClass(((0, 1.0),), cap=0.0)], "flow class 0 has cap 0"),
-        ([1.0], [FlowClass(((0, 1.0),), cap=math.nan)], "flow class 0 has cap nan"),
-        ([1.0], [FlowClass(((0, 1.0),), count=0)], "flow class 0 has a count of 0"),
+        ([1.0], [SolverFlow(())], "flow class 0 is unbounded: it uses no resource and has no cap"),
+        ([1.0], [LINK, SolverFlow(((0, 0.0),))], "flow class 1 is unbounded"),
+        ([1.0], [SolverFlow(((1, 1.0),))], "flow class 0 uses resource 1, but there are 1"),
+        ([1.0], [SolverFlow(((-1, 1.0),))], "flow class 0 uses resource -1"),
+        ([1.0], [SolverFlow(((0, -1.0),))], "loads resource 0 with coefficient -1"),
+        ([1.0], [SolverFlow(((0, math.nan),))], "loads resource 0 with coefficient nan"),
+        ([1.0], [SolverFlow(((0, 1.0),), weight=0.0)], "flow class 0 has weight 0"),
+        ([1.0], [SolverFlow(((0, 1.0),), cap=0.0)], "flow class 0 has cap 0"),
+        ([1.0], [SolverFlow(((0, 1.0),), cap=math.nan)], "flow class 0 has cap nan"),
+        ([1.0], [SolverFlow(((0, 1.0),), count=0)], "flow class 0 has a count of 0"),
     ],
 )
 def test_systems_without_meaning(capacities, classes, cause):

@@ -13,9 +13,9 @@ from random_systems import RELATIVE, oracle_flow, workloads
 from timelines import Transfer, run
 
 from lanewise import _native
-from lanewise.perf.sharing import FlowClass, finish_times
+from lanewise.perf.sharing import SolverFlow, finish_times
 
-LINK = FlowClass(((0, 1.0),))
+LINK = SolverFlow(((0, 1.0),))
 
 
 def close(value, rel=RELATIVE):
@@ -54,7 +54,7 @@ def test_parking_lot_in_time():
     # Then long has link 0 alone and shares link 1: x_long = 10, x_short1 = 20; long ends at 1.5, when
     # short1 has 15 left.
     # Then short1 at 30: ends at 1.5 + 15 / 30 = 2
-    classes = [FlowClass(((0, 1.0), (1, 1.0))), FlowClass(((0, 1.0),)), FlowClass(((1, 1.0),))]
+    classes = [SolverFlow(((0, 1.0), (1, 1.0))), SolverFlow(((0, 1.0),)), SolverFlow(((1, 1.0),))]
     timeline = run([10.0, 30.0], classes, [Transfer(0, 10.0), Transfer(1, 5.0), Transfer(2, 50.0)])
     assert timeline.finishes == (close(1.5), close(1.0), close(2.0))
 
@@ -63,7 +63,7 @@ def test_caps_and_weights_hold_over_time():
     # C = 12: capped flow at 2, weights 1 and 4 share 10 as 2 and 8. Sizes 8, 8, 8:
     # the heavy one ends at 1; then the light one gets 10: 8 - 2 = 6 left, ends at 1.6;
     # the capped one ends at 8 / 2 = 4
-    classes = [FlowClass(((0, 1.0),), cap=2.0), LINK, FlowClass(((0, 1.0),), weight=4.0)]
+    classes = [SolverFlow(((0, 1.0),), cap=2.0), LINK, SolverFlow(((0, 1.0),), weight=4.0)]
     timeline = run([12.0], classes, [Transfer(0, 8.0), Transfer(1, 8.0), Transfer(2, 8.0)])
     assert timeline.finishes == (close(4.0), close(1.6), close(1.0))
 
@@ -89,7 +89,7 @@ def test_the_timeline_says_when_it_was_cut():
 
 def test_columns_give_the_same_as_a_list():
     transfers = [Transfer(i % 2, 1.0 + i, 0.1 * i) for i in range(50)]
-    classes = [LINK, FlowClass(((0, 2.0),))]
+    classes = [LINK, SolverFlow(((0, 2.0),))]
     by_list = run([10.0], classes, transfers).finishes
     columns = finish_times([10.0], classes, [t.flow_class for t in transfers], [t.size for t in transfers],
                            [t.start for t in transfers])  # fmt: skip
@@ -152,7 +152,7 @@ def test_links_twice_as_fast_for_transfers_twice_as_large_change_no_time(workloa
 def test_stepping_gives_the_same_as_running(workload):
     capacities, classes, transfers = workload
     network = _native.Network(
-        capacities, [list(c.demands) for c in classes], [c.weight for c in classes], [c.cap for c in classes]
+        capacities, [list(c.amounts) for c in classes], [c.weight for c in classes], [c.cap for c in classes]
     )
     engine = _native.FlowEngine(network)
     arrivals = sorted(range(len(transfers)), key=lambda i: (transfers[i].start, i))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lanewise import _native
-from lanewise.perf.sharing import FlowClass, native_errors, network_of
+from lanewise.perf.sharing import SolverFlow, native_errors, network_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Timeline:
 
 
 def run(
-    capacities: Sequence[float], classes: Sequence[FlowClass], transfers: Sequence[Transfer], keep_rates: int = 1000
+    capacities: Sequence[float], classes: Sequence[SolverFlow], transfers: Sequence[Transfer], keep_rates: int = 1000
 ) -> Timeline:
     """Run transfers to their ends, keeping at most `keep_rates` changes of rates; InputError as in `share`."""
     with native_errors():

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
-from lanewise.perf.resources import Resource, cite, duplex_engine, figure_demand, weakest
+from lanewise.perf.resources import Resource, cite, engine_beside, figure_demand, weakest
 from lanewise.perf.route_demand import payload_source, route_demand, summed
-from lanewise.perf.sharing import FlowClass
+from lanewise.perf.sharing import SolverFlow
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Route, Via
 from lanewise.topology.model import Kind, LinkKind, System, Volume
@@ -68,36 +68,41 @@ def flow_demands(system: System, flows: Sequence[Flow]) -> list[FlowDemand]:
     demands = [flow_demand(system, flow) for flow in flows]
     running = {(resource.kind, resource.place) for demand in demands for resource in demand.per_byte}
     return [
-        replace(demand, per_byte={**demand.per_byte, **dict(_duplex(system, demand, running))}) for demand in demands
+        replace(demand, per_byte={**demand.per_byte, **dict(_beside_opposite(system, demand, running))})
+        for demand in demands
     ]
 
 
 def flow_demand(system: System, flow: Flow) -> FlowDemand:
     """One flow by itself: a volume spreads it over its drives, a staged copy takes its stages."""
-    reads, writes = system.volumes.get(flow.src), system.volumes.get(flow.dst)
-    sources = [(drive, read_portion(reads)) for drive in reads.drives] if reads else [(flow.src, 1.0)]
-    targets = [(drive, write_portion(writes)) for drive in writes.drives] if writes else [(flow.dst, 1.0)]
+    source_volume, target_volume = system.volumes.get(flow.src), system.volumes.get(flow.dst)
+    sources, targets = [(flow.src, 1.0)], [(flow.dst, 1.0)]
+    if source_volume is not None:
+        sources = [(drive, read_portion(source_volume)) for drive in source_volume.drives]
+    if target_volume is not None:
+        targets = [(drive, write_portion(target_volume)) for drive in target_volume.drives]
     routes = [find_route(system, source, target, flow.p2p) for source, _ in sources for target, _ in targets]
-    portions = [read * written for _, read in sources for _, written in targets]
-    takes: list[tuple[Resource, float]] = []
+    portions = [source_portion * target_portion for _, source_portion in sources for _, target_portion in targets]
+    amounts: list[tuple[Resource, float]] = []
     staged: dict[int, list[tuple[Resource, float]]] = defaultdict(list)  # by the number of the stage
     for route, portion in zip(routes, portions, strict=True):
-        for number, (copy, read) in enumerate(_copies(flow, route)):
-            demand = [(resource, amount * portion) for resource, amount in route_demand(system, copy, read).items()]
-            takes += demand
+        for number, (copy, peer_read) in enumerate(_copies(flow, route)):
+            on_route = route_demand(system, copy, peer_read)
+            copy_amounts = [(resource, amount * portion) for resource, amount in on_route.items()]
+            amounts += copy_amounts
             if route.stages:
-                staged[number] += demand
-    demands = summed(takes)
+                staged[number] += copy_amounts
+    per_byte = summed(amounts)
     controllers = summed(
-        demand
-        for volume, key in ((reads, "read.rate"), (writes, "write.rate"))
+        pair
+        for volume, key in ((source_volume, "read.rate"), (target_volume, "write.rate"))
         if volume is not None and volume.controller is not None
-        for demand in figure_demand(system, volume.controller, key, "RAID controller")
+        for pair in figure_demand(system, volume.controller, key, "raid_controller")
     )
-    demands |= {resource: amount for resource, amount in controllers.items() if resource not in demands}
+    per_byte |= {resource: amount for resource, amount in controllers.items() if resource not in per_byte}
     return FlowDemand(
-        flow=flow, routes=tuple(routes), portions=tuple(portions), per_byte=demands,
-        staging=_staging(system, flow, routes, list(staged.values())), doubt=_doubt(system, routes, demands),
+        flow=flow, routes=tuple(routes), portions=tuple(portions), per_byte=per_byte,
+        staging=_staging(system, flow, routes, list(staged.values())), doubt=_doubt(system, routes, per_byte),
     )  # fmt: skip
 
 
@@ -111,11 +116,9 @@ def _copies(flow: Flow, route: Route) -> list[tuple[Route, bool]]:
     return [(stage, False) for stage in route.stages] or [(route, flow.read)]
 
 
-def _source(
-    system: System, resource: Resource, copies: Iterable[tuple[Route, bool]]
-) -> tuple[str, list[str]]:
+def _source(system: System, resource: Resource, copies: Iterable[tuple[Route, bool]]) -> tuple[str, list[str]]:
     link = resource.link
-    found = [payload_source(system, copy, read, link) for copy, read in copies] if link is not None else []
+    found = [payload_source(system, copy, peer_read, link) for copy, peer_read in copies] if link is not None else []
     payloads = dict.fromkeys(source for source in found if source is not None)
     bases, texts = [basis for basis, _ in payloads], [text for _, text in payloads]
     return weakest([resource.basis, *bases]), [resource.rests_on, *texts]
@@ -132,7 +135,7 @@ def write_portion(volume: Volume) -> float:
     return 1.0 / {0: n, 10: n / 2, 5: n - 1}[volume.raid]
 
 
-def flow_classes(demands: Sequence[FlowDemand]) -> tuple[list[Resource], list[FlowClass]]:
+def solver_input(demands: Sequence[FlowDemand]) -> tuple[list[Resource], list[SolverFlow]]:
     """The resources that flows compete for, each once, and every flow as the solver takes it.
 
     A staged copy takes its stages in turn if the opposite copy runs too, else as a lone copy. Unreachable for a flow
@@ -142,15 +145,15 @@ def flow_classes(demands: Sequence[FlowDemand]) -> tuple[list[Resource], list[Fl
     resources = list(dict.fromkeys(resource for demand in demands for resource in demand.per_byte))
     index = {resource: number for number, resource in enumerate(resources)}
     staged = {(demand.flow.src, demand.flow.dst) for demand in demands if demand.staging is not None}
-    classes = []
+    flows = []
     for demand in demands:
         flow = demand.flow
         cap = demand.cap("in_turn" if (flow.dst, flow.src) in staged else "lone")
         if not demand.per_byte and math.isinf(cap):
             raise _unlimited(flow)
         amounts = tuple((index[resource], amount) for resource, amount in demand.per_byte.items())
-        classes.append(FlowClass(amounts, weight=flow.weight, cap=cap))  # a class for each flow: count is 1
-    return resources, classes
+        flows.append(SolverFlow(amounts, weight=flow.weight, cap=cap))
+    return resources, flows
 
 
 def _staging(
@@ -169,8 +172,8 @@ def _staging(
     times = []
     rests = []
     bases = []
-    for number, demands in enumerate(stages):
-        slowest, amount = max(summed(demands).items(), key=lambda item: item[1] / item[0].capacity)
+    for number, amounts in enumerate(stages):
+        slowest, amount = max(summed(amounts).items(), key=lambda item: item[1] / item[0].capacity)
         times.append(amount / slowest.capacity)
         basis, sources = _source(system, slowest, ((r.stages[number], False) for r in routes if r.stages[number:]))
         bases.append(basis)
@@ -191,23 +194,23 @@ def _unlimited(flow: Flow) -> Unreachable:
     return Unreachable(f"nothing is known that would limit {flow.name}", hint=hint)
 
 
-def _duplex(
+def _beside_opposite(
     system: System, demand: FlowDemand, running: set[tuple[str, tuple[str, ...]]]
 ) -> Iterator[tuple[Resource, float]]:
     """The rate of each direction of a GPU's host copies while the other one runs, if it was measured."""
     opposite = {"h2d": "d2h", "d2h": "h2d"}
     for resource, amount in demand.per_byte.items():
         if (opposite.get(resource.kind), resource.place) in running:
-            engine = duplex_engine(system, resource.place[0], resource.kind)
+            engine = engine_beside(system, resource.place[0], resource.kind)
             if engine is not None:
                 yield engine, amount
 
 
-def _doubt(system: System, routes: Sequence[Route], demands: Mapping[Resource, float]) -> str:
+def _doubt(system: System, routes: Sequence[Route], per_byte: Mapping[Resource, float]) -> str:
     """Which missing figure makes the links' rate only a ceiling for this flow."""
     ends = {system.device(name).kind for route in routes for name in (route.src, route.dst)}
-    if ends & {Kind.SSD, Kind.RAID} and not any(r.kind in ("drive reads", "drive writes") for r in demands):
+    if ends & {Kind.SSD, Kind.RAID} and not any(r.kind in ("drive_reads", "drive_writes") for r in per_byte):
         return DRIVE_DOUBT
     copies = ends <= {Kind.GPU, Kind.CPU} and Kind.GPU in ends and routes[0].via is not Via.NETWORK
     over_pcie = any(hop.link.kind is LinkKind.PCIE for route in routes for hop in route.hops)
-    return ENGINE_DOUBT if copies and over_pcie and not any(r.is_engine for r in demands) else ""
+    return ENGINE_DOUBT if copies and over_pcie and not any(r.is_engine for r in per_byte) else ""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import FlowDemand, flow_classes, flow_demands, limit_source
+from lanewise.perf.flow_demand import FlowDemand, flow_demands, limit_source, solver_input
 from lanewise.perf.resources import Resource
 from lanewise.perf.sharing import share
 from lanewise.routes.model import Route
@@ -61,7 +61,7 @@ class Prediction:
 def predict(system: System, flows: Sequence[Flow]) -> Prediction:
     """The rates that `flows` reach together; Unreachable or UnknownName if one of them cannot run."""
     demands = flow_demands(system, flows)  # of each flow: its routes, and what a byte takes of each resource
-    resources, classes = flow_classes(demands)  # the same as the solver takes it
+    resources, classes = solver_input(demands)  # the same as the solver takes it
     capacities = [resource.capacity for resource in resources]
     solution = share(capacities, classes)
     possible = [solution.rates]

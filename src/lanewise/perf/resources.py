@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from lanewise.catalog import Figure, Part, builtin
@@ -20,22 +20,30 @@ NETWORK_SHARE = 4096 / (4096 + 42)
 NVLINK_SHARE = 0.90
 
 BASIS_ORDER = ("physics", "calibrated", "fitted")
-# The kinds of resource that are copy engines, by the copies they make.
+# Kinds of resource as they are printed, copy engines first. `both_ways` is the sum that a GPU's host copies of both
+# directions share, `h2d_beside` and `d2h_beside` what one direction gets while the other one runs.
 _ENGINES = {
     "h2d": "copy engine (host to device)", "d2h": "copy engine (device to host)",
     "p2p_write": "copy engine (peer write)", "p2p_read": "copy engine (peer read)",
-    "duplex": "copy engines (both ways together)",
-    "duplex_h2d": "copy engine (h2d, beside the other direction)",
-    "duplex_d2h": "copy engine (d2h, beside the other direction)",
+    "both_ways": "copy engines (both ways together)",
+    "h2d_beside": "copy engine (h2d, beside the other direction)",
+    "d2h_beside": "copy engine (d2h, beside the other direction)",
 }  # fmt: skip
-_STAND_IN = {"p2p_write": "d2h", "p2p_read": "h2d"}
+_LABELS = {
+    **_ENGINES, "drive_reads": "drive reads", "drive_writes": "drive writes", "raid_controller": "RAID controller",
+    "memory": "memory", "ports_in": "network ports (in)", "ports_out": "network ports (out)",
+    "peer_root_port": "peer writes through the root complex", "host_link": "reads over the host link",
+}  # fmt: skip
+# The figures engine.<name>.gen<n> of an engine; the second stands in where a part does not state the first.
+_ENGINE_FIGURES = {"p2p_write": ("p2p_write", "d2h"), "p2p_read": ("p2p_read", "h2d"), "both_ways": ("duplex",)}
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
     """A capacity that flows share: `capacity` in B/s, or in B for a window (then a byte's demand is in s).
 
-    `kind` ("link", "h2d", "memory", ...) and `place` (a link's two ends, a device) make two of them the same one.
+    `kind` (a code: "link", "h2d", "memory", ...) and `place` (a link's two ends, a device) make two of them the same
+    one; `name` is what is printed.
     `basis` is physics, calibrated or fitted; `rests_on` says what the capacity comes from; `doubt` is what a reader
     must know before trusting it.
     """
@@ -88,11 +96,11 @@ def link_resource(system: System, hop: Hop) -> Resource | None:
 def _pcie(system: System, hop: Hop) -> Resource | None:
     link = hop.link
     if link.rate is not None:
-        return _link_direction(hop, "stated rate", link.rate * packets.PACKET_SHARE, "physics", "the description")
+        return _on_link(hop, "stated rate", link.rate * packets.PACKET_SHARE, "physics", "the description")
     if link.gen is None or link.lanes is None:
         return None
     capacity = packets.raw_rate(link.gen, link.lanes) * packets.PACKET_SHARE
-    return _link_direction(hop, f"Gen{link.gen} x{link.lanes}", capacity, "physics", "PCIe base specification")
+    return _on_link(hop, f"Gen{link.gen} x{link.lanes}", capacity, "physics", "PCIe base specification")
 
 
 def _socket(system: System, hop: Hop) -> Resource | None:
@@ -103,11 +111,11 @@ def _socket(system: System, hop: Hop) -> Resource | None:
     rate = part.figure("intersocket.rate")
     if isinstance(rate.value, float):
         doubt = "a planning figure for traffic between GPUs" if "planning" in rate.source else ""
-        return _link_direction(hop, str(kind), rate.value, rate.basis, cite(part, "intersocket.rate", rate), doubt)
+        return _on_link(hop, str(kind), rate.value, rate.basis, cite(part, "intersocket.rate", rate), doubt)
     raw = part.figure("intersocket.raw")
     if isinstance(raw.value, float):
         rate_of_all, doubt = raw.value * hop.link.count, "raw rate: what I/O traffic gets of it is unknown"
-        return _link_direction(hop, str(kind), rate_of_all, raw.basis, cite(part, "intersocket.raw", raw), doubt)
+        return _on_link(hop, str(kind), rate_of_all, raw.basis, cite(part, "intersocket.raw", raw), doubt)
     return None
 
 
@@ -122,7 +130,7 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
         rests = cite(part, "engine.nvlink", engine) + (
             "" if fraction == 1 else f", times {hop.link.count} of {links:.0f} links"
         )
-        return _link_direction(hop, f"NVLink x{hop.link.count}", engine.value * fraction, engine.basis, rests)
+        return _on_link(hop, f"NVLink x{hop.link.count}", engine.value * fraction, engine.basis, rests)
     name = part.figure("nvlink.part").value
     if not isinstance(name, str):
         return None
@@ -132,26 +140,26 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
         return None
     rate = raw.value * hop.link.count * NVLINK_SHARE
     rests = f"{cite(generation, 'nvlink.link_rate', raw)}, times {NVLINK_SHARE} (median of the GPUs measured)"
-    return _link_direction(hop, f"NVLink x{hop.link.count}", rate, "calibrated", rests)
+    return _on_link(hop, f"NVLink x{hop.link.count}", rate, "calibrated", rests)
 
 
 def _network(system: System, hop: Hop) -> Resource | None:
     rate = hop.link.rate
     if rate is not None:
-        return _link_direction(hop, show(rate, "GB/s"), rate * NETWORK_SHARE, "physics", "the description's data rate")
+        return _on_link(hop, show(rate, "GB/s"), rate * NETWORK_SHARE, "physics", "the description's data rate")
     for end in (hop.start, hop.end):
         part = system.part(end)
         if part is not None and part.kind == "nic":
             figure = part.figure("net.rate")
             if isinstance(figure.value, float):
                 capacity, source = figure.value * NETWORK_SHARE, cite(part, "net.rate", figure)
-                return _link_direction(hop, "network", capacity, figure.basis, source)
+                return _on_link(hop, "network", capacity, figure.basis, source)
     return None
 
 
-def _link_direction(hop: Hop, label: str, capacity: float, basis: str, rests_on: str, doubt: str = "") -> Resource:
+def _on_link(hop: Hop, label: str, capacity: float, basis: str, rests_on: str, doubt: str = "") -> Resource:
     return Resource(
-        kind="link", place=(*hop.key, hop.link.kind.value), name=f"link {hop.start}->{hop.end} ({label})",
+        kind="link", place=(*hop.direction, hop.link.kind.value), name=f"link {hop.start}->{hop.end} ({label})",
         capacity=capacity, basis=basis, rests_on=rests_on, doubt=doubt,
     )  # fmt: skip
 
@@ -165,8 +173,8 @@ def figure_resource(system: System, device: str, key: str, kind: str, scale: flo
     if not isinstance(figure.value, float):
         return None
     return Resource(
-        kind=kind, place=(device,), name=f"{kind} of {device}", capacity=figure.value * scale, basis=figure.basis,
-        rests_on=cite(part, key, figure),
+        kind=kind, place=(device,), name=f"{_LABELS[kind]} of {device}", capacity=figure.value * scale,
+        basis=figure.basis, rests_on=cite(part, key, figure),
     )  # fmt: skip
 
 
@@ -180,7 +188,7 @@ def figure_demand(
 
 
 def engine_demand(system: System, device: str, kind: str, link: Link) -> tuple[Resource, float] | None:
-    """A GPU's engine (h2d, d2h, p2p_write, p2p_read, duplex), and what a byte takes of it on a path as fast as `link`.
+    """A GPU's engine (h2d, d2h, p2p_write, p2p_read, both_ways), and what a byte takes of it on a path as fast as link.
 
     The engine's capacity is its best figure; a byte over a slower path holds it longer. A figure of another
     generation is scaled by the ratio of raw rates: an engine that keeps 80 % of a Gen4 link busy is taken to keep
@@ -190,21 +198,20 @@ def engine_demand(system: System, device: str, kind: str, link: Link) -> tuple[R
     part = system.part(device)
     if part is None or part.kind != "gpu" or link.gen is None or link.lanes is None:
         return None
-    for name in dict.fromkeys((kind, _STAND_IN.get(kind, kind))):
+    for name in _ENGINE_FIGURES.get(kind, (kind,)):
         figures = {gen: key for gen in GENERATIONS if part.figure(key := f"engine.{name}.gen{gen}").known}
         if figures:
             return _engine(part, device, kind, figures, (link.gen, link.lanes))
     return None
 
 
-def duplex_engine(system: System, device: str, kind: str) -> Resource | None:
+def engine_beside(system: System, device: str, kind: str) -> Resource | None:
     """The rate of one direction (h2d, d2h) of a GPU's host copies while the other one runs, None if unknown."""
     known = (
         engine for gen in sorted(GENERATIONS, reverse=True)
-        if (engine := figure_resource(system, device, f"engine.duplex_{kind}.gen{gen}", f"duplex_{kind}"))
+        if (engine := figure_resource(system, device, f"engine.duplex_{kind}.gen{gen}", f"{kind}_beside"))
     )  # fmt: skip
-    fastest = next(known, None)
-    return fastest and replace(fastest, name=f"{_ENGINES[fastest.kind]} of {device}")
+    return next(known, None)
 
 
 @lru_cache(maxsize=512)
@@ -237,6 +244,6 @@ def _engine(
         rests += f", scaled by {scale:.3g} to Gen{speed[0]} x{speed[1]}"
     basis = weakest([figure.basis, "physics" if scale == 1 else "calibrated"])
     resource = Resource(
-        kind=kind, place=(device,), name=f"{_ENGINES[kind]} of {device}", capacity=best, basis=basis, rests_on=rests
+        kind=kind, place=(device,), name=f"{_LABELS[kind]} of {device}", capacity=best, basis=basis, rests_on=rests
     )
     return resource, best / ((part.number(figures[gen]) or best) * scale)

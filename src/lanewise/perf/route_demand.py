@@ -22,7 +22,7 @@ from lanewise.perf.resources import (
     link_resource,
     weakest,
 )
-from lanewise.routes.model import Hop, Route
+from lanewise.routes.model import Hop, LinkDirection, Route
 from lanewise.topology.model import Kind, Link, LinkKind, System
 
 _PCIE_TRANSPORT = (LinkKind.PCIE, LinkKind.FABRIC, LinkKind.SOCKET)
@@ -32,10 +32,10 @@ WIRE_S_PER_M = 5e-9  # signal speed in copper and fibre is about two thirds of l
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Contiguous hops of one transport; `read` if the receiving end fetches, else the sending end pushes."""
+    """Contiguous hops of one transport; `is_read` if the receiving end fetches, else the sending end pushes."""
 
     hops: tuple[Hop, ...]
-    read: bool
+    is_read: bool
 
     @property
     def src(self) -> str:
@@ -50,7 +50,7 @@ class Segment:
     @property
     def requester(self) -> str:
         """The device that issues the reads or writes."""
-        return self.dst if self.read else self.src
+        return self.dst if self.is_read else self.src
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +65,20 @@ class Payload:
 _DEFAULT_PAYLOAD = Payload(packets.DEFAULT_PAYLOAD)
 
 
-def route_demand(system: System, route: Route, read: bool = False) -> dict[Resource, float]:
+def route_demand(system: System, route: Route, peer_read: bool = False) -> dict[Resource, float]:
     """What one byte of goodput over `route` takes of each resource: wire bytes of a link, seconds of a window."""
-    return summed(_demands(system, route, read))
+    return summed(_amounts(system, route, peer_read))
 
 
-def summed(demands: Iterable[tuple[Resource, float]]) -> dict[Resource, float]:
-    """The demand on each resource, in the order in which the resources come."""
+def summed(amounts: Iterable[tuple[Resource, float]]) -> dict[Resource, float]:
+    """The amounts of each resource added up, in the order in which the resources come."""
     total: dict[Resource, float] = defaultdict(float)  # a link direction or a device has one entry, whoever made it
-    for resource, amount in demands:
+    for resource, amount in amounts:
         total[resource] += amount
     return dict(total)
 
 
-def segments(system: System, route: Route, read: bool = False) -> list[Segment]:
+def segments(system: System, route: Route, peer_read: bool = False) -> list[Segment]:
     """The route cut where the transport changes: PCIe with inter-socket links, NVLink, network."""
     groups: list[list[Hop]] = []
     for hop in route.hops:
@@ -86,29 +86,29 @@ def segments(system: System, route: Route, read: bool = False) -> list[Segment]:
             groups[-1].append(hop)
         else:
             groups.append([hop])
-    return [Segment(tuple(group), _is_read(system, group, read)) for group in groups]
+    return [Segment(tuple(group), _is_read(system, group, peer_read)) for group in groups]
 
 
-def payloads(system: System, segment: Segment) -> dict[tuple[str, str, str], Payload]:
-    """The payload of the packets on each PCIe hop of a segment, by the key of the hop."""
+def payloads(system: System, segment: Segment) -> dict[LinkDirection, Payload]:
+    """The payload of the packets on each PCIe hop of a segment, by the hop's direction."""
     payload = _max_payload(system, segment.hops)
-    if segment.read and _is_cpu(system, segment.src):
+    if segment.is_read and _is_cpu(system, segment.src):
         payload = _split(system, payload, segment.src, "completion.payload")
     peers = not (_is_cpu(system, segment.src) or _is_cpu(system, segment.dst))
-    by_hop = {}
+    by_direction = {}
     for hop in segment.hops:
         if peers and _is_cpu(system, hop.start):
             payload = _split(system, payload, hop.start, "peer.payload")
         if hop.link.kind in _PACKETS:
-            by_hop[hop.key] = payload
-    return by_hop
+            by_direction[hop.direction] = payload
+    return by_direction
 
 
-def payload_source(system: System, route: Route, read: bool, link: tuple[str, str]) -> tuple[str, str] | None:
+def payload_source(system: System, route: Route, peer_read: bool, link: tuple[str, str]) -> tuple[str, str] | None:
     """Basis and source of the payload of a route's packets on a link direction; None if they have the default one."""
-    for segment in segments(system, route, read):
-        for (start, end, _), payload in payloads(system, segment).items():
-            if (start, end) == link and payload.rests_on:
+    for segment in segments(system, route, peer_read):
+        for direction, payload in payloads(system, segment).items():
+            if (direction.start, direction.end) == link and payload.rests_on:
                 return payload.basis, payload.rests_on
     return None
 
@@ -129,11 +129,11 @@ def one_way(system: System, hops: Sequence[Hop]) -> float:
     return wires + forwarding + sum(system.number(name, "latency.intersocket") or 0.0 for name in sockets)
 
 
-def _demands(system: System, route: Route, read: bool) -> Iterator[tuple[Resource, float]]:
-    for segment in segments(system, route, read):
+def _amounts(system: System, route: Route, peer_read: bool) -> Iterator[tuple[Resource, float]]:
+    for segment in segments(system, route, peer_read):
         yield from _links(system, segment)
         if segment.hops[0].link.kind in _PCIE_TRANSPORT:
-            yield from _root_complexes(system, segment)
+            yield from _peer_root_ports(system, segment)
             yield from _engines(system, segment)
             yield from _memory(system, segment)
             yield from _root_port(system, segment)
@@ -142,44 +142,44 @@ def _demands(system: System, route: Route, read: bool) -> Iterator[tuple[Resourc
 
 
 def _links(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
-    by_hop = payloads(system, segment)
-    overhead = packets.COMPLETION if segment.read else _write_overhead(system, segment.dst)
+    by_direction = payloads(system, segment)
+    overhead = packets.COMPLETION if segment.is_read else _write_overhead(system, segment.dst)
     for hop in segment.hops:
         resource = link_resource(system, hop)
         if resource is None:
             continue
-        payload = by_hop.get(hop.key)
+        payload = by_direction.get(hop.direction)
         yield resource, 1.0 if payload is None else packets.wire_bytes(payload.size, overhead)
-        back = link_resource(system, hop.reverse) if segment.read and payload is not None else None
+        back = link_resource(system, hop.reverse) if segment.is_read and payload is not None else None
         if back is not None:
             request = system.number(segment.requester, "pcie.max_read_request") or packets.DEFAULT_READ_REQUEST
             yield back, packets.REQUEST_64BIT / request
 
 
-def _root_complexes(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
+def _peer_root_ports(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
     if _is_cpu(system, segment.src) or _is_cpu(system, segment.dst):
         return
     for out in segment.hops[1:]:
         if not _is_cpu(system, out.start) or out.link.kind is LinkKind.SOCKET or out.link.gen is None:
             continue
         key = f"peer.rate.gen{out.link.gen}"
-        ports = (out.link.lanes or 16) / 16
-        resource = figure_resource(system, out.start, key, "peer writes through the root complex", ports)
+        width_share = (out.link.lanes or 16) / 16
+        resource = figure_resource(system, out.start, key, "peer_root_port", width_share)
         if resource is not None:
             # One capacity for each root port that peer traffic leaves by, whichever port it came in at.
             name = f"{resource.name} at {out.link.port or out.end}"
-            yield replace(resource, place=out.key, name=name), 1.0
+            yield replace(resource, place=out.direction, name=name), 1.0
 
 
 def _engines(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
     kinds: tuple[str, ...]
     match system.device(segment.src).kind, system.device(segment.dst).kind:
         case Kind.CPU, Kind.GPU:
-            gpu, kinds = segment.dst, ("h2d", "duplex")
+            gpu, kinds = segment.dst, ("h2d", "both_ways")
         case Kind.GPU, Kind.CPU:
-            gpu, kinds = segment.src, ("d2h", "duplex")
+            gpu, kinds = segment.src, ("d2h", "both_ways")
         case Kind.GPU, Kind.GPU:
-            gpu, kinds = segment.requester, ("p2p_read",) if segment.read else ("p2p_write",)
+            gpu, kinds = segment.requester, ("p2p_read",) if segment.is_read else ("p2p_write",)
         case _:
             return
     links = [hop.link for hop in segment.hops if hop.link.gen is not None]
@@ -198,7 +198,7 @@ def _memory(system: System, segment: Segment) -> Iterator[tuple[Resource, float]
 def _root_port(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
     """What a root port lets through of reads from host memory: no more than the best copy anybody published."""
     first = next((hop for hop in segment.hops if hop.link.kind in _PACKETS), None)
-    if not segment.read or first is None or not _is_cpu(system, first.start):
+    if not segment.is_read or first is None or not _is_cpu(system, first.start):
         return
     if first.link.gen is None or first.link.lanes is None:
         return
@@ -207,13 +207,13 @@ def _root_port(system: System, segment: Segment) -> Iterator[tuple[Resource, flo
         rate, rests = best
         name = f"reads through root port {first.link.port} of {first.start}"
         yield Resource(
-            kind="root port", place=first.key, name=name, capacity=rate * first.link.lanes / 16, basis="calibrated",
-            rests_on=rests,
+            kind="root_port", place=first.direction, name=name, capacity=rate * first.link.lanes / 16,
+            basis="calibrated", rests_on=rests,
         ), 1.0  # fmt: skip
 
 
 def _windows(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
-    if not segment.read:
+    if not segment.is_read:
         return
     trip = round_trip(system, segment)
     if trip is not None:
@@ -234,14 +234,14 @@ def _fabric_windows(system: System, segment: Segment, trip: float | None) -> Ite
     switches = [hop.end for hop in segment.hops[:-1] if system.device(hop.end).kind is Kind.SWITCH]
     fabrics = {part.name: name for name in reversed(switches) if (part := system.part(name)) is not None}
     for part_name, name in fabrics.items():
-        place = (part_name, *roots[-1].key)
+        place = (part_name, *roots[-1].direction)
         window = _window(system, name, segment.src, place)
         if window is not None and trip is not None:
             yield window, trip
-        resource = figure_resource(system, name, "switch.read_rate", "reads over the host link")
+        resource = figure_resource(system, name, "switch.read_rate", "host_link")
         if resource is not None:
             label = f"host link of the fabric at {name} (reads)"
-            yield replace(resource, kind="host link", place=place, name=label), 1.0
+            yield replace(resource, place=place, name=label), 1.0
 
 
 def _requester_window(system: System, name: str) -> Resource | None:
@@ -283,21 +283,21 @@ def _window(system: System, name: str, completer: str, place: tuple[str, ...]) -
 
 
 def _ends(system: System, route: Route) -> Iterator[tuple[Resource, float]]:
-    for name, key, kind in ((route.src, "read.rate", "drive reads"), (route.dst, "write.rate", "drive writes")):
+    for name, key, kind in ((route.src, "read.rate", "drive_reads"), (route.dst, "write.rate", "drive_writes")):
         if system.device(name).kind in (Kind.SSD, Kind.RAID):
             yield from figure_demand(system, name, key, kind)
     # A port is full duplex: what a card sends from its host does not slow what it brings in.
-    for name, direction in ((route.src, "in"), (route.dst, "out")):
+    for name, kind in ((route.src, "ports_in"), (route.dst, "ports_out")):
         if system.device(name).kind is Kind.NIC:
             # A card is as wide as its cables; where none is described, as one port.
             ports = max(1, sum(link.kind is LinkKind.NETWORK for link in system.links_at(name)))
-            yield from figure_demand(system, name, "net.rate", f"network ports ({direction})", ports * NETWORK_SHARE)
+            yield from figure_demand(system, name, "net.rate", kind, ports * NETWORK_SHARE)
     for name in route.nodes[1:-1]:
         if system.device(name).kind is Kind.RAID:
-            yield from figure_demand(system, name, "read.rate", "RAID controller")
+            yield from figure_demand(system, name, "read.rate", "raid_controller")
 
 
-def _is_read(system: System, hops: list[Hop], read: bool) -> bool:
+def _is_read(system: System, hops: list[Hop], peer_read: bool) -> bool:
     """Whether the receiving end fetches: GPUs, NICs and drives read memory; a NIC or drive reads a GPU; GPUs push."""
     src, dst = system.device(hops[0].start).kind, system.device(hops[-1].end).kind
     if hops[0].link.kind not in _PCIE_TRANSPORT:
@@ -305,7 +305,7 @@ def _is_read(system: System, hops: list[Hop], read: bool) -> bool:
     if src is Kind.CPU:
         return dst is not Kind.CPU
     if src is Kind.GPU and dst is Kind.GPU:
-        return read
+        return peer_read
     return dst in (Kind.NIC, Kind.SSD, Kind.RAID)
 
 

@@ -23,13 +23,13 @@ _OWN_CAP = -1
 
 
 @dataclass(frozen=True, slots=True)
-class FlowClass:
-    """`count` identical flows; `demands` are (resource index, coefficient >= 0), `cap` is B/s for each flow.
+class SolverFlow:
+    """`count` identical flows; `amounts` are (resource index, coefficient >= 0), `cap` is B/s for each flow.
 
     A resource named twice is loaded by the sum of its coefficients.
     """
 
-    demands: tuple[tuple[int, float], ...]
+    amounts: tuple[tuple[int, float], ...]
     weight: float = 1.0
     cap: float = math.inf
     count: int = 1
@@ -37,9 +37,9 @@ class FlowClass:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What each class gets (`rates`, B/s for each of its flows) and why.
+    """What each flow gets (`rates`, B/s for each of its `count`) and why.
 
-    `limits` holds the index of the resource that froze a class, None where its own cap did; of limits met at
+    `limits` holds the index of the resource that froze a flow, None where its own cap did; of limits met at
     once the cap is named, else the resource of lowest index. `utilization` is load / capacity of each resource.
     """
 
@@ -48,52 +48,52 @@ class Shares:
     utilization: tuple[float, ...]
 
 
-def share(capacities: Sequence[float], classes: Sequence[FlowClass]) -> Shares:
-    """Weighted max-min rates in B/s; InputError for figures out of range and classes that nothing bounds."""
-    for index, flow_class in enumerate(classes):
-        if flow_class.count < 1:
+def share(capacities: Sequence[float], flows: Sequence[SolverFlow]) -> Shares:
+    """Weighted max-min rates in B/s; InputError for figures out of range and flows that nothing bounds."""
+    for index, flow in enumerate(flows):
+        if flow.count < 1:
             raise InputError(
-                f"flow class {index} has a count of {flow_class.count}", hint="leave out a class that has no flow"
+                f"flow class {index} has a count of {flow.count}", hint="leave out a class that has no flow"
             )
     with native_errors():
-        network = network_of(capacities, classes)
-        rates, limits, utilization = _native.share(network, [flow_class.count for flow_class in classes])
+        network = network_of(capacities, flows)
+        rates, limits, utilization = _native.share(network, [flow.count for flow in flows])
     return Shares(tuple(rates), tuple(None if r == _OWN_CAP else r for r in limits), tuple(utilization))
 
 
 def finish_times(
     capacities: Sequence[float],
-    classes: Sequence[FlowClass],
-    flow_classes: ArrayLike,
+    flows: Sequence[SolverFlow],
+    flow_indices: ArrayLike,
     sizes: ArrayLike,
     starts: ArrayLike,
 ) -> NDArray[np.float64]:
-    """Finish times (s) of transfers given as columns: class, bytes, start (s); InputError as in `share`.
+    """Finish times (s) of transfers given as columns: index of a flow, bytes, start (s); InputError as in `share`.
 
-    The flows of a class are its transfers under way: `count` of the classes is not looked at.
+    Each transfer runs as its flow says; `count` of the flows is not looked at.
     """
     with native_errors():
         return _native.run_flows(
-            network_of(capacities, classes),
-            _indices(flow_classes),
+            network_of(capacities, flows),
+            _indices(flow_indices),
             np.ascontiguousarray(sizes, dtype=np.float64),
             np.ascontiguousarray(starts, dtype=np.float64),
             0,
         )[0]
 
 
-def network_of(capacities: Sequence[float], classes: Sequence[FlowClass]) -> _native.Network:
-    """Checked resources and classes for the native core; call it under `native_errors`."""
+def network_of(capacities: Sequence[float], flows: Sequence[SolverFlow]) -> _native.Network:
+    """Checked resources and flows for the native core; call it under `native_errors`."""
     return _native.Network(
         list(capacities),
-        [list(flow_class.demands) for flow_class in classes],
-        [flow_class.weight for flow_class in classes],
-        [flow_class.cap for flow_class in classes],
+        [list(flow.amounts) for flow in flows],
+        [flow.weight for flow in flows],
+        [flow.cap for flow in flows],
     )
 
 
 def _indices(column: ArrayLike) -> NDArray[np.int32]:
-    """Class indices as int32; a fraction or a number too large becomes no index silently."""
+    """Indices of flows as int32; a fraction or a number too large becomes no index silently."""
     values = np.asarray(column)
     with np.errstate(invalid="ignore"):  # the comparison below finds what does not fit
         indices = values.astype(np.int32, order="C")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from lanewise.errors import InputError
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import FlowDemand, flow_classes, flow_demands
+from lanewise.perf.flow_demand import FlowDemand, flow_demands, solver_input
 from lanewise.perf.latency import latency
 from lanewise.perf.predict import predict
-from lanewise.perf.sharing import FlowClass
+from lanewise.perf.sharing import SolverFlow
 from lanewise.perf.sharing import finish_times as solve
 from lanewise.routes.model import Route
 from lanewise.topology.model import System
@@ -49,10 +49,10 @@ def finish_times(system: System, flows: Sequence[Flow]) -> tuple[FinishedTransfe
     if repeated is not None:
         raise InputError(f"{repeated.name} repeats, so it never ends", hint="leave 'every' to background traffic")
     demands = flow_demands(system, flows)
-    resources, classes = flow_classes(demands)
-    # Flows with the same demands, weight and cap are one class: the solver's cost depends on classes alone.
-    index: dict[FlowClass, int] = {}
-    members = [index.setdefault(flow_class, len(index)) for flow_class in classes]
+    resources, solver_flows = solver_input(demands)
+    # Equal flows are given to the solver once: its cost depends on how many differ.
+    index: dict[SolverFlow, int] = {}
+    members = [index.setdefault(flow, len(index)) for flow in solver_flows]
     delays = [_delay(system, demand) for demand in demands]
     starts = [flow.start + delay for flow, delay in zip(flows, delays, strict=True)]
     sizes = [flow.size or 0.0 for flow in flows]

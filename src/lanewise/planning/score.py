@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import FlowDemand, flow_classes, flow_demands, limit_source
+from lanewise.perf.flow_demand import FlowDemand, flow_demands, limit_source, solver_input
 from lanewise.perf.resources import Resource
 from lanewise.perf.sharing import Shares, share
 from lanewise.planning.work import TenantGpus, Work
@@ -74,13 +74,13 @@ def by_model(system: System, work: Work) -> Score:
     """The score of a system under its work in steady state; LanewiseError if a flow cannot run at all."""
     flows, owners = _all_flows(system, work)
     demands = flow_demands(system, flows)
-    resources, classes = flow_classes(demands)
+    resources, solver_flows = solver_input(demands)
     capacities = [resource.capacity for resource in resources] + [served.tenant.demand for served in work.services]
-    classes = [
-        each if owner is None else replace(each, demands=(*each.demands, (len(resources) + owner, 1.0)))
-        for each, owner in zip(classes, owners, strict=True)
+    solver_flows = [
+        each if owner is None else replace(each, amounts=(*each.amounts, (len(resources) + owner, 1.0)))
+        for each, owner in zip(solver_flows, owners, strict=True)
     ]
-    shares = share(capacities, classes) if classes else Shares((), (), ())
+    shares = share(capacities, solver_flows) if solver_flows else Shares((), (), ())
     rated = [_flow_line(system, demand, i, shares, resources) for i, demand in enumerate(demands)]
     lines = [line for line, owner in zip(rated, owners, strict=True) if owner is None]
     for number, serving in enumerate(work.services):

@@ -9,7 +9,7 @@ from itertools import pairwise, permutations, product
 from lanewise.errors import Unreachable, error_location
 from lanewise.routes.classify import LOCAL, NET, class_of, rank, topo_class
 from lanewise.routes.endpoints import ends
-from lanewise.routes.model import Route, Via
+from lanewise.routes.model import LinkDirection, Route, Via
 from lanewise.routes.network import CardPair, pairs
 from lanewise.routes.paths import (
     NVLINKS,
@@ -57,7 +57,7 @@ def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
     return (first, *sorted(rest, key=lambda r: (not r.allowed, len(r.stages), rank(r.cls), len(r.hops))))
 
 
-def sharers(system: System, crossing: Route) -> tuple[dict[tuple[str, str, str], list[Route]], bool]:
+def sharers(system: System, crossing: Route) -> tuple[dict[LinkDirection, list[Route]], bool]:
     """For each link direction of a route: the default routes of other pairs of GPUs, cards and memory that cross it.
 
     False if these are not all: of a large system only MOST_PAIRS are looked at, each with an end of the route.
@@ -70,10 +70,10 @@ def sharers(system: System, crossing: Route) -> tuple[dict[tuple[str, str, str],
         pairs += [pair for memory in memories for device in devices for pair in permutations((memory, device), 2)]
     else:
         pairs = [pair for end in (*devices, *memories) for pair in ((crossing.src, end), (end, crossing.dst))]
-    crossed: dict[tuple[str, str, str], list[Route]] = {hop.key: [] for hop in crossing.hops}
+    crossed: dict[LinkDirection, list[Route]] = {hop.direction: [] for hop in crossing.hops}
     for other in _default_routes(system, pairs[:MOST_PAIRS]):
         if (other.src, other.dst) != (crossing.src, crossing.dst):
-            for key in crossed.keys() & {hop.key for hop in other.hops}:
+            for key in crossed.keys() & {hop.direction for hop in other.hops}:
                 crossed[key].append(other)
     return crossed, complete
 

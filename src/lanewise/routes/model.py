@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from lanewise.topology.model import Link
 
@@ -18,9 +19,17 @@ class Via(StrEnum):
     LOCAL = "local"
 
 
+class LinkDirection(NamedTuple):
+    """One direction of a link; `port` tells links of a CPU to the same device apart by their root port, else ''."""
+
+    start: str
+    end: str
+    port: str
+
+
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One link crossed in one direction: from its end `a` to `b` if `down`, else from `b` to `a`."""
+    """One link crossed from `start` to `end`: `down` from the link's end `a` (for PCIe the upstream one) to `b`."""
 
     link: Link
     down: bool
@@ -36,9 +45,9 @@ class Hop:
         return self.link.b if self.down else self.link.a
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def direction(self) -> LinkDirection:
         """What two routes share when they share this link in this direction."""
-        return (self.start, self.end, self.link.port)
+        return LinkDirection(self.start, self.end, self.link.port)
 
     @property
     def reverse(self) -> Hop:

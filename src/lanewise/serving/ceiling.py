@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lanewise import units
-from lanewise.perf.sharing import FlowClass, share
+from lanewise.perf.sharing import SolverFlow, share
 from lanewise.results.service_result import Advice, ServiceResult
 from lanewise.serving.simulation import Amounts, Deployment, Simulation, alone_rate
 
@@ -41,7 +41,7 @@ def ceiling(
         capacities[raised] *= RAISE
     shared = _shared_gpus(simulation)
     capacities += [1.0] * len(shared)  # seconds a second
-    classes = []
+    flows = []
     for index, (deployment, rate) in enumerate(zip(simulation.deployments, rates, strict=True)):
         factor = gpus if index == place else 1.0
         own = _own(deployment, factor)
@@ -51,9 +51,9 @@ def ceiling(
         ]
         for gpu, uses, cap, most in zip(deployment.gpus, _both_ways(simulation, index), caps, own, strict=True):
             busy = ((len(simulation.resources) + shared.index(gpu), 1.0 / most),) if gpu in shared else ()
-            classes.append(FlowClass((*uses, *busy), cap=cap))
-    classes += _background(simulation)
-    shares = share(capacities, classes)
+            flows.append(SolverFlow((*uses, *busy), cap=cap))
+    flows += _background(simulation)
+    shares = share(capacities, flows)
     start = sum(len(deployment.gpus) for deployment in simulation.deployments[:place])
     deployment = simulation.deployments[place]
     limits = shares.limits[start : start + len(deployment.gpus)]
@@ -96,15 +96,15 @@ def _both_ways(simulation: Simulation, place: int) -> Iterator[Amounts]:
         yield (*inward, *((index, amount * answer) for index, amount in outward if answer > 0.0))
 
 
-def _background(simulation: Simulation) -> list[FlowClass]:
+def _background(simulation: Simulation) -> list[SolverFlow]:
     """Background traffic: endless, or its average where it comes again and again; what comes once is left out."""
-    classes = []
+    flows = []
     for flow, uses in zip(simulation.background, simulation.background_demands(), strict=True):
         if flow.size is None:
-            classes.append(FlowClass(uses, flow.weight, flow.cap))
+            flows.append(SolverFlow(uses, flow.weight, flow.cap))
         elif flow.every:
-            classes.append(FlowClass(uses, flow.weight, min(flow.cap, flow.size / flow.every)))
-    return classes
+            flows.append(SolverFlow(uses, flow.weight, min(flow.cap, flow.size / flow.every)))
+    return flows
 
 
 def advice(simulation: Simulation, place: int, rates: Sequence[float], today: float) -> tuple[Advice, ...]:

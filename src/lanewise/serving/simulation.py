@@ -14,9 +14,9 @@ from typing import TypeAlias
 import lanewise._native as _native
 from lanewise.errors import InputError
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import FlowDemand, flow_classes, flow_demand, flow_demands
+from lanewise.perf.flow_demand import FlowDemand, flow_demand, flow_demands, solver_input
 from lanewise.perf.latency import latency
-from lanewise.perf.sharing import FlowClass, native_errors, network_of
+from lanewise.perf.sharing import SolverFlow, native_errors, network_of
 from lanewise.serving.load import ServiceLoad, check, gpus_of
 from lanewise.serving.times import ServiceTimes, gpu_part, service_times
 from lanewise.topology.model import System
@@ -74,7 +74,7 @@ class Simulation:
         self.deployments = tuple(_serve(system, load) for load in loads)
         self.background = tuple(background)
         own = [item for deployment in self.deployments for item in (*deployment.inward, *deployment.outward)]
-        self.resources, flows = flow_classes([*own, *flow_demands(system, background)])
+        self.resources, flows = solver_input([*own, *flow_demands(system, background)])
         self._owners = [
             place
             for place, deployment in enumerate(self.deployments)
@@ -82,9 +82,9 @@ class Simulation:
         ]
         self._owners += [len(self.deployments)] * len(background)
         # One owner's flows that demand the same are one class, which is cheaper to solve.
-        classes: dict[tuple[int, FlowClass], int] = {}
+        classes: dict[tuple[int, SolverFlow], int] = {}
         self._class = [classes.setdefault(each, len(classes)) for each in zip(self._owners, flows, strict=True)]
-        self.demands = [flow.demands for flow in flows]
+        self.demands = [flow.amounts for flow in flows]
         with native_errors():
             self._network = network_of(
                 [resource.capacity for resource in self.resources], [flow_class for _, flow_class in classes]

@@ -36,7 +36,7 @@ def render_route(system: System, route: Route, screen: Screen = PIPE) -> str:
     hops = Table([Column("from"), Column("to"), Column("link"), Column("shared with", wrap=True)])
     others, complete = sharers(system, route)
     for hop in route.hops:
-        hops.add(hop.start, hop.end, link_speed(hop.link), _first(others[hop.key], complete))
+        hops.add(hop.start, hop.end, link_speed(hop.link), _first(others[hop.direction], complete))
     text = "\n".join(screen.wrap(line, 4) for line in lines)
     return f"{text}\n\n{render_table(hops, screen)}" if hops.rows else text
 
