@@ -15,6 +15,7 @@ from lanewise.catalog import builtin
 from lanewise.discovery.build import discover
 from lanewise.discovery.capture import Capture
 from lanewise.discovery.dumps import read_capture, read_dump
+from lanewise.errors import FormatError
 
 LONG = 2_000_000
 CARD = "CA 'mlx5_0'\n  Port 1:\n"
@@ -231,3 +232,12 @@ def test_a_capture_of_a_hostile_machine_ends(work):
 )
 def test_what_stands_before_the_root_of_an_xml_does_not_hide_it(text):
     assert "no GPU, network card or drive" in outcome(lambda: machine(f"{text}<topology/>"))
+
+
+def test_a_folder_is_bounded_as_a_tar_is(small_sys, monkeypatch):
+    from lanewise.api import collecting, discover
+
+    assert discover(small_sys).system.devices
+    monkeypatch.setattr(collecting, "MAX_KEPT", 60)
+    with pytest.raises(FormatError, match="MiB of what discovery reads"):
+        discover(small_sys)

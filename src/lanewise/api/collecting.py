@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lanewise.discovery import nvml
-from lanewise.discovery.capture import GROUPS, LINKS, WANTED, Capture, clean, limit, name_of
+from lanewise.discovery.capture import GROUPS, LINKS, MAX_KEPT, WANTED, Capture, clean, limit, name_of
+from lanewise.errors import FormatError, Location
 
 _GLOBS = (
     "sys/devices/system/node/node*/cpu*",
@@ -41,8 +42,10 @@ def collect(top: Path, file: str) -> Capture:
     texts: dict[str, bytes] = {}
     links: dict[str, str] = {}
     names: set[str] = set()
+    kept = 0
 
     def add(path: Path) -> None:
+        nonlocal kept
         inside = path.relative_to(top).as_posix()
         names.add(name_of(inside))
         with suppress(OSError):
@@ -52,6 +55,10 @@ def collect(top: Path, file: str) -> Capture:
             elif WANTED.fullmatch(inside) and path.is_file():
                 with path.open("rb") as stream:
                     texts[inside] = stream.read(limit(inside))
+        kept += len(inside) + len(texts.get(inside, ""))
+        if kept > MAX_KEPT:
+            cause = f"more than {MAX_KEPT >> 20} MiB of what discovery reads"
+            raise FormatError(cause, location=Location(file), hint="name the folder of one machine's /sys")
 
     for pattern, below in _CLASSES.items():
         for path in sorted(top.glob(pattern)):

@@ -45,7 +45,7 @@ GROUPS = "sys/kernel/iommu_groups"
 _GPU = re.compile(r"proc/driver/nvidia/gpus/([^/]+)(?:/|$)")
 _LIMIT, _LIMIT_OF_RECORD = 65_536, 4 * 2**20
 # Of one capture: members, bytes unpacked, bytes of one name (long names, pax headers), bytes kept with their names.
-_MAX_MEMBERS, _MAX_UNPACKED, _MAX_NAME, _MAX_KEPT = 500_000, 4 * 2**30, 16_384, 64 * 2**20
+_MAX_MEMBERS, _MAX_UNPACKED, _MAX_NAME, MAX_KEPT = 500_000, 4 * 2**30, 16_384, 64 * 2**20
 _ZSTD = b"\x28\xb5\x2f\xfd"
 SUFFIXES = (".tar.zst", ".tar.gz", ".tar.xz", ".tar.bz2", ".tar")
 # Names that the kernel or udev make of a hardware address: enx0123456789ab, rocex0123456789abcdef.
@@ -118,8 +118,8 @@ def read_tar(data: bytes, file: str) -> Capture:
                 kept += len(content) + len(path)
                 if number > _MAX_MEMBERS:
                     raise _TooMuch(f"more than {_MAX_MEMBERS:,} members")
-                if kept > _MAX_KEPT:
-                    raise _TooMuch(f"more than {_MAX_KEPT >> 20} MiB of what discovery reads")
+                if kept > MAX_KEPT:
+                    raise _TooMuch(f"more than {MAX_KEPT >> 20} MiB of what discovery reads")
         while unpacked.read(1 << 20):
             pass
     except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
