@@ -90,7 +90,7 @@ def test_what_goes_to_a_terminal_keeps_its_own_colours_alone(monkeypatch):
     assert text.endswith("\tx\ny\n")
     terminal.note(NAME)
     terminal.status(NAME)
-    terminal.fail(f"error: {NAME}")
+    terminal.print_error(f"error: {NAME}")
     assert sys.stderr.getvalue().replace("\r\033[K", "").count("\033") == 3
     assert Screen(colour=True).style("x", "red") == "\033[31mx\033[0m"
 
