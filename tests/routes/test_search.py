@@ -12,7 +12,7 @@ from lanewise.routes.classify import class_of
 from lanewise.routes.find import route, routes, sharers
 from lanewise.routes.matrix import class_matrix
 from lanewise.routes.model import Via
-from lanewise.routes.paths import cpus_passed, root_of
+from lanewise.routes.paths import cpu_above, cpus_passed, hops_to_cpu
 from lanewise.topology.model import Kind, LinkKind
 from lanewise.topology.read import read_system
 
@@ -167,9 +167,9 @@ def test_ties_go_to_what_the_description_names_first_and_both_ways_alike():
 
 def test_the_root_of_a_device_and_the_cpus_where_routes_turn():
     system = build("cpu0 == cpu1, cpu0 -- sw0 -- gpu0, cpu1 -- gpu1", cpu_part="system")
-    cpu, up = root_of(system, "gpu0")
+    cpu, up = cpu_above(system, "gpu0"), hops_to_cpu(system, "gpu0")
     assert (cpu, [hop.end for hop in up]) == ("cpu0", ["sw0", "cpu0"])
-    assert root_of(system, "cpu1") == ("cpu1", ())
+    assert (cpu_above(system, "cpu1"), hops_to_cpu(system, "cpu1")) == ("cpu1", ())
     assert cpus_passed(system, route(system, "gpu0", "gpu1").hops) == ("cpu0", "cpu1")
 
 

@@ -163,9 +163,9 @@ def predict(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool 
     >>> round(lanewise.predict(system, "gpu0->gpu4").rates[0].rate / 1e9, 1)  # GB/s
     22.5
     """
-    from lanewise.perf.predict import predict as solve
+    from lanewise.perf.predict import predict as predict_flows
 
-    parsed = _flows(flows, p2p)
+    parsed = _as_flows(flows, p2p)
     for flow in parsed:
         if flow.size is not None:
             raise InputError(
@@ -177,7 +177,7 @@ def predict(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool 
                 f"{flow.name} has a start but no size",
                 hint="leave the start out, or give every flow a size: gpu0->gpu1 1 GiB @10 ms",
             )
-    return solve(as_system(system), parsed)
+    return predict_flows(as_system(system), parsed)
 
 
 def finish_times(
@@ -195,9 +195,9 @@ def finish_times(
     >>> round(transfer.finish * 1e3, 1)  # ms
     52.4
     """
-    from lanewise.perf.transfers import finish_times as solve
+    from lanewise.perf.transfers import finish_times as simulate
 
-    return solve(as_system(system), _flows(flows, p2p))
+    return simulate(as_system(system), _as_flows(flows, p2p))
 
 
 def matrix(
@@ -229,7 +229,7 @@ def matrix(
     raise unknown_name("metric", metric, ("goodput", "latency"))
 
 
-def _flows(flows: str | Sequence[Flow], p2p: bool) -> Sequence[Flow]:
+def _as_flows(flows: str | Sequence[Flow], p2p: bool) -> Sequence[Flow]:
     from lanewise.perf.flow import parse_flows
 
     if isinstance(flows, str):

@@ -40,11 +40,11 @@ def predict(
         return _sweep(options, options.sweep, service_options, system_options, json)
     system = api.system_of_options(system_options)
     if options.service is not None:
-        _service(system, options.service, service_options, given, json)
+        _predict_service(system, options.service, service_options, given, json)
     elif options.flows is not None:
-        _flows(system, options.flows, not options.no_p2p, json)
+        _predict_flows(system, options.flows, not options.no_p2p, json)
     else:
-        _matrix(system, options, json)
+        _predict_matrix(system, options, json)
     return None
 
 
@@ -78,8 +78,8 @@ def _sweep(
     name, systems = swept_systems(system_options, sweep)
     if options.flows is not None:
         flows, p2p = options.flows, not options.no_p2p
-        rates = {value: api.predict(system, flows, p2p) for value, system in systems.items()}
-        return terminal.show(json, json_of("sweep"), text.render_flow_sweep, name, rates)
+        predictions = {value: api.predict(system, flows, p2p) for value, system in systems.items()}
+        return terminal.show(json, json_of("sweep"), text.render_flow_sweep, name, predictions)
     workload = str(options.service)
     if service.peak or service.qps is not None:
         results = {
@@ -91,20 +91,20 @@ def _sweep(
     return terminal.show(json, json_of("sweep"), text.render_steady_sweep, name, steady)
 
 
-def _flows(system: System, flows: str, p2p: bool, json: str | None) -> None:
+def _predict_flows(system: System, flows: str, p2p: bool, json: str | None) -> None:
     from lanewise import api
     from lanewise.perf.flow import parse_flows
     from lanewise.report.text import predict as text
 
     parsed = parse_flows(flows, p2p)
     if all(flow.size is None for flow in parsed):
-        rates = api.predict(system, parsed)
-        return terminal.show(json, json_of("flow_rates"), text.render_flow_rates, rates)
+        prediction = api.predict(system, parsed)
+        return terminal.show(json, json_of("flow_rates"), text.render_flow_rates, prediction)
     transfers = api.finish_times(system, parsed)
     return terminal.show(json, json_of("transfers"), text.render_transfers, system, transfers)
 
 
-def _matrix(system: System, options: PredictOptions, json: str | None) -> None:
+def _predict_matrix(system: System, options: PredictOptions, json: str | None) -> None:
     from lanewise import api
     from lanewise.perf.flow import names_of
     from lanewise.report.text import predict as text
@@ -114,7 +114,9 @@ def _matrix(system: System, options: PredictOptions, json: str | None) -> None:
     terminal.show(json, json_of("pairs"), text.render_pairs, system, matrix)
 
 
-def _service(system: System, workload: str, options: ServiceOptions, given: GivenFlags, json: str | None) -> None:
+def _predict_service(
+    system: System, workload: str, options: ServiceOptions, given: GivenFlags, json: str | None
+) -> None:
     """The service under load where a rate or a scenario asks for it, else in steady state."""
     only_simulated = [field.name for field in fields(options) if field.name in given and field.name not in _STEADY]
     if (

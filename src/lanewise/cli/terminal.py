@@ -59,31 +59,31 @@ def print_text(render: Callable[..., str], *args: Any) -> None:
 
 
 def show(
-    json: str | None, data: Callable[[*_Values], Any], text: Callable[[*_Values, Screen], str], *values: *_Values
+    json: str | None, to_data: Callable[[*_Values], Any], render: Callable[[*_Values, Screen], str], *values: *_Values
 ) -> None:
     """Write the answer: as JSON to stdout where `json` is "-", else as text, and as JSON to the file `json`.
 
-    `data` and `text` make the two of the same values.
+    `to_data` and `render` make the two of the same `values`.
     """
     if json == "-":
-        return out(json_text(data(*values)))
-    out(text(*values, Screen.of(sys.stdout)))
-    return save(json, data, *values)
+        return out(json_text(to_data(*values)))
+    out(render(*values, Screen.of(sys.stdout)))
+    return save(json, to_data, *values)
 
 
-def save(json: str | None, data: Callable[[*_Values], Any], *values: *_Values) -> None:
+def save(json: str | None, to_data: Callable[[*_Values], Any], *values: *_Values) -> None:
     """Write the answer as JSON to the file `json`, if it is one."""
     if json not in (None, "-"):
-        write(json, json_text(data(*values)) + "\n")
+        write(json, json_text(to_data(*values)) + "\n")
 
 
 def json_of(name: str) -> Callable[..., Any]:
     """The function of that name of lanewise.report.json, which is imported when it is called: most answers are text."""
 
-    def data(*values: Any) -> Any:
+    def to_data(*values: Any) -> Any:
         return getattr(import_module("lanewise.report.json"), name)(*values)
 
-    return data
+    return to_data
 
 
 def write(path: str | Path | None, text: str, advice: str = "") -> None:

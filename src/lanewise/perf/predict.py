@@ -61,18 +61,18 @@ class Prediction:
 def predict(system: System, flows: Sequence[Flow]) -> Prediction:
     """The rates that `flows` reach together; Unreachable or UnknownName if one of them cannot run."""
     demands = flow_demands(system, flows)  # of each flow: its routes, and what a byte takes of each resource
-    resources, classes = solver_input(demands)  # the same as the solver takes it
+    resources, solver_flows = solver_input(demands)  # the same as the solver takes it
     capacities = [resource.capacity for resource in resources]
-    solution = share(capacities, classes)
-    possible = [solution.rates]
+    solution = share(capacities, solver_flows)
+    cases = [solution.rates]
     if any(demand.staging for demand in demands):  # how well the stages of copies overlap is an interval
         for mode in ("in_turn", "overlapped"):
-            staged = [replace(c, cap=demand.cap(mode)) for c, demand in zip(classes, demands, strict=True)]
-            possible.append(share(capacities, staged).rates)
+            staged = [replace(flow, cap=demand.cap(mode)) for flow, demand in zip(solver_flows, demands, strict=True)]
+            cases.append(share(capacities, staged).rates)
     limits = [None if index is None else resources[index] for index in solution.limits]  # None: the flow's own cap
     rates = tuple(
-        _flow_rate(system, demand, rates, limit)
-        for demand, rates, limit in zip(demands, zip(*possible, strict=True), limits, strict=True)
+        _flow_rate(system, demand, flow_cases, limit)
+        for demand, flow_cases, limit in zip(demands, zip(*cases, strict=True), limits, strict=True)
     )
     loads: dict[tuple[str, str], float] = defaultdict(float)
     raw: dict[tuple[str, str], float] = defaultdict(float)
@@ -94,8 +94,8 @@ def predict(system: System, flows: Sequence[Flow]) -> Prediction:
     )
 
 
-def _flow_rate(system: System, demand: FlowDemand, possible: Sequence[float], limit: Resource | None) -> FlowRate:
-    """One flow's rate, the first of the possible ones; `limit` is the full resource that holds it, None its own cap."""
+def _flow_rate(system: System, demand: FlowDemand, flow_cases: Sequence[float], limit: Resource | None) -> FlowRate:
+    """One flow's rate, that of the first case; `limit` is the full resource that holds it, None its own cap."""
     if limit is None:
         name, basis, *sources = demand.cap_limit
         doubt = ""
@@ -105,6 +105,6 @@ def _flow_rate(system: System, demand: FlowDemand, possible: Sequence[float], li
         doubt = limit.doubt or (demand.doubt if limit.link is not None and limit.basis == "physics" else "")
     wires = [amount for resource, amount in demand.per_byte.items() if resource.link is not None]
     return FlowRate(
-        flow=demand.flow, routes=demand.routes, rate=possible[0], limit=name, basis=basis, rests_on=tuple(sources),
-        low=min(possible), high=max(possible), raw=possible[0] * max(wires, default=1.0), doubt=doubt,
+        flow=demand.flow, routes=demand.routes, rate=flow_cases[0], limit=name, basis=basis, rests_on=tuple(sources),
+        low=min(flow_cases), high=max(flow_cases), raw=flow_cases[0] * max(wires, default=1.0), doubt=doubt,
     )  # fmt: skip

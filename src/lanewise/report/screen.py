@@ -41,22 +41,22 @@ class Screen:
             return text
         return f"{self.escape}[{';'.join(_CODES[word] for word in style.split())}m{text}{self.escape}[0m"
 
-    def wrap(self, text: str, hang: int = 0) -> str:
-        """The text in lines that fit, words unbroken; lines after the first are indented by `hang`."""
+    def wrap(self, text: str, *, indent: int = 0) -> str:
+        """The text in lines that fit, words unbroken; lines after the first are indented by `indent` blanks."""
         if self.width is None or len(text) <= self.width:
             return text
-        lines = textwrap.wrap(text, max(self.width, hang + 20), subsequent_indent=" " * hang, break_long_words=False,
-                              break_on_hyphens=False, drop_whitespace=True)  # fmt: skip
+        lines = textwrap.wrap(text, max(self.width, indent + 20), subsequent_indent=" " * indent,
+                              break_long_words=False, break_on_hyphens=False, drop_whitespace=True)  # fmt: skip
         return "\n".join(lines)
 
     def facts(self, rows: Iterable[tuple[str, str]], indent: int = 0, widest: int = 0) -> str:
         """One line a pair of name and text, texts below each other; names take `widest` letters at least."""
         pairs = [(name, text) for name, text in rows if text]
         hang = indent + max([widest - 1, *(len(name) for name, _ in pairs)]) + 2
-        return "\n".join(self.wrap(f"{' ' * indent}{name}".ljust(hang) + text, hang) for name, text in pairs)
+        return "\n".join(self.wrap(f"{' ' * indent}{name}".ljust(hang) + text, indent=hang) for name, text in pairs)
 
 
-PIPE = Screen()
+PLAIN = Screen()  # no limit of width, no colours: what a pipe or a file gets
 
 
 def colours(stream: TextIO) -> bool:

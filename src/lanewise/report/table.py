@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lanewise.report.screen import PIPE, Screen
+from lanewise.report.screen import PLAIN, Screen
 
 GAP = 2  # blanks between columns
 _COMFORT = 20  # letters that a text may have before columns are given up for it
@@ -36,8 +36,8 @@ class Column:
     wrap: bool = False
 
     @property
-    def lines(self) -> list[str]:
-        """The title as the terminal shows it."""
+    def heading_lines(self) -> list[str]:
+        """The title and, below it, the unit: one text a line of the heading."""
         return [*filter(None, [self.title, self.unit])] or [""]
 
 
@@ -81,29 +81,29 @@ def cell_text(cell: str | TableCell) -> str:
     return (cell if isinstance(cell, str) else cell.text).rstrip()
 
 
-def render_table(table: Table, screen: Screen = PIPE) -> str:
+def render_table(table: Table, screen: Screen = PLAIN) -> str:
     """The table in the width of the screen; columns without any text are left out, dropped ones named below."""
     filled = table.filled()
     kept, widths = _fit(table, filled, screen.width)
-    titles = screen.wrap(table.title, GAP).split("\n") if table.title else []
+    titles = screen.wrap(table.title, indent=GAP).split("\n") if table.title else []
     lines = [screen.style(title, "bold") for title in titles]
-    deepest = max((len(table.columns[i].lines) for i in kept), default=0)
+    deepest = max((len(table.columns[i].heading_lines) for i in kept), default=0)
     for level in range(deepest):
-        cells = [TableCell(_level(table.columns[i].lines, level, deepest)) for i in kept]
-        lines.append(screen.style(_line(table, kept, widths, cells, PIPE), "bold"))
+        cells = [TableCell(_level(table.columns[i].heading_lines, level, deepest)) for i in kept]
+        lines.append(screen.style(_line(table, kept, widths, cells, PLAIN), "bold"))
     for row in table.rows:
         lines += _row_lines(table, kept, widths, row, screen)
-    dropped = [" ".join(table.columns[i].lines) for i in filled if i not in kept]
+    dropped = [" ".join(table.columns[i].heading_lines) for i in filled if i not in kept]
     if dropped:
         note = f"not shown in {screen.width} columns: {', '.join(dropped)}"
-        lines += [screen.style(line, "dim") for line in screen.wrap(note, GAP).split("\n")]
+        lines += [screen.style(line, "dim") for line in screen.wrap(note, indent=GAP).split("\n")]
     return "\n".join(lines)
 
 
 def markdown_table(table: Table) -> str:
     """The table in Markdown; columns without any text are left out."""
     shown = table.filled()
-    lines = [[" ".join(table.columns[i].lines) for i in shown]]
+    lines = [[" ".join(table.columns[i].heading_lines) for i in shown]]
     lines.append(["---:" if table.columns[i].number else "---" for i in shown])
     lines += [[cell_text(row[i]).replace("|", "\\|") for i in shown] for row in table.rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -147,7 +147,7 @@ def _line(table: Table, kept: Sequence[int], widths: dict[int, int], cells: Sequ
 def _fit(table: Table, filled: Sequence[int], width: int | None) -> tuple[list[int], dict[int, int]]:
     """Which columns are shown, and how wide each is."""
     kept = list(filled)
-    texts = {i: [*table.columns[i].lines, *(cell_text(row[i]) for row in table.rows)] for i in kept}
+    texts = {i: [*table.columns[i].heading_lines, *(cell_text(row[i]) for row in table.rows)] for i in kept}
     natural = {i: max(map(len, texts[i])) for i in kept}
     if width is None:
         return kept, natural
@@ -198,13 +198,13 @@ def render_matrix(
     targets: Sequence[str],
     values: Sequence[Sequence[float | None]],
     title: str,
-    screen: Screen = PIPE,
+    screen: Screen = PLAIN,
 ) -> str:
     """A value from each source (row) to each target (column) under a title; None prints as a dash."""
     largest = max((value for row in values for value in row if value is not None), default=0.0)
     decimals = 0 if largest >= 1000 else 1 if largest >= 100 else 2
     cells = [["--" if value is None else f"{value:.{decimals}f}" for value in row] for row in values]
-    lines = [screen.style(line, "bold") for line in screen.wrap(title, 2).split("\n")]
+    lines = [screen.style(line, "bold") for line in screen.wrap(title, indent=2).split("\n")]
     return "\n".join([*lines, *matrix_lines(sources, targets, cells, {}, screen)])
 
 
@@ -254,6 +254,6 @@ class Footnotes:
             numbers.append(f"[{self.texts.index(text) + 1}]")
         return " ".join(numbers)
 
-    def render(self, screen: Screen = PIPE) -> str:
+    def render(self, screen: Screen = PLAIN) -> str:
         """One line a text, the next lines of a long one indented."""
-        return "\n".join(screen.wrap(f"[{i}] {text}", len(str(i)) + 3) for i, text in enumerate(self.texts, 1))
+        return "\n".join(screen.wrap(f"[{i}] {text}", indent=len(str(i)) + 3) for i, text in enumerate(self.texts, 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanewise.routes.model import reversed_hops
-from lanewise.routes.paths import NVLINKS, Hops, cpus_passed, reach, root_of, shortest, sockets
+from lanewise.routes.paths import NVLINKS, Hops, cpu_above, cpus_passed, hops_to_cpu, reach, shortest, sockets
 from lanewise.topology.model import Kind, LinkKind, System
 
 LOCAL, PIX, PXB, PHB, NODE, SYS, NET = "LOC", "PIX", "PXB", "PHB", "NODE", "SYS", "NET"
@@ -74,7 +74,7 @@ def _leads(system: System, middle: str, end: str) -> bool:
 def topo_class(system: System, a: str, b: str) -> str:
     """The class by where two devices of one host sit below their root ports, as nvidia-smi prints it.
 
-    It ignores ACS, the IOMMU and fabric links outside the trees; Unreachable as `root_of`.
+    It ignores ACS, the IOMMU and fabric links outside the trees; Unreachable as `hops_to_cpu`.
     """
     if a == b:
         return LOCAL
@@ -86,7 +86,7 @@ def topo_class(system: System, a: str, b: str) -> str:
 
 def tree_hops(system: System, a: str, b: str) -> Hops:
     """The hops from `a` up to where it meets the tree of `b`, and down; Unreachable as `over_roots`."""
-    (root_a, up), (root_b, down) = root_of(system, a), root_of(system, b)
+    up, down = hops_to_cpu(system, a), hops_to_cpu(system, b)
     path_a, path_b = [hop.end for hop in up], [hop.end for hop in down]
     if b in path_a:
         return up[: path_a.index(b) + 1]
@@ -98,4 +98,4 @@ def tree_hops(system: System, a: str, b: str) -> Hops:
             position = path_b.index(name)
             if device.joins(up[index].start, down[position].start):
                 return (*up[: index + 1], *reversed_hops(down[: position + 1]))
-    return (*up, *sockets(system, root_a, root_b), *reversed_hops(down))
+    return (*up, *sockets(system, cpu_above(system, a), cpu_above(system, b)), *reversed_hops(down))

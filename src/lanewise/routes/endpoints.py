@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lanewise.errors import InputError, Unreachable, unknown_name
 from lanewise.routes.network import nearest_memory
-from lanewise.routes.paths import root_of
+from lanewise.routes.paths import cpu_above
 from lanewise.topology.model import Kind, System
 
 ANY_HOST = "host"
@@ -74,7 +74,7 @@ def _nearest(system: System, host: str, other: str) -> str | None:
     bound = system.device(other).host
     try:
         if bound == host:
-            return root_of(system, other)[0]
+            return cpu_above(system, other)
         return nearest_memory(system, host, other) if bound is not None else None
     except Unreachable:
         return None  # the search for the route itself says what is missing

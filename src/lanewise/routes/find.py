@@ -17,10 +17,10 @@ from lanewise.routes.paths import (
     SOCKETS,
     Hops,
     check_rooted,
+    cpu_above,
     cpus_passed,
     memoized,
     over_roots,
-    root_of,
     shortest,
     simple_paths,
 )
@@ -97,7 +97,7 @@ def _route(system: System, a: str, b: str, p2p: bool) -> Route:
     direct = _peer(system, a, b)
     if direct.allowed and p2p:
         return direct
-    return _staged(system, a, b, (root_of(system, a)[0],), direct.cls, direct.reason or OFF)
+    return _staged(system, a, b, (cpu_above(system, a),), direct.cls, direct.reason or OFF)
 
 
 def _one_copy(system: System, a: str, b: str, hops: Hops, reason: str = "", note: str = "") -> Route:
@@ -140,8 +140,8 @@ def _over_cards(system: System, a: str, b: str, cards: CardPair, p2p: bool) -> R
         _card_refusal(system, a, cards.first, cards.leaving, p2p),
         _card_refusal(system, b, cards.second, cards.arriving, p2p),
     )
-    x = root_of(system, a)[0] if refusals[0] else a
-    y = root_of(system, b)[0] if refusals[1] else b
+    x = cpu_above(system, a) if refusals[0] else a
+    y = cpu_above(system, b) if refusals[1] else b
     if x == a and y == b:
         return Route(a, b, Via.NETWORK, cls=NET, hops=cards.hops)
     leaving = over_roots(system, x, cards.first) if refusals[0] else cards.leaving
@@ -186,9 +186,9 @@ def _candidates(system: System, a: str, b: str) -> Iterator[Route]:
 
 def _to_memory(system: System, a: str, b: str) -> Iterator[Route]:
     """Redundant paths between a device and its root, and between sockets."""
-    (root_a, up), (root_b, down) = root_of(system, a), root_of(system, b)
-    ups = simple_paths(system, a, root_a, PCIE_AND_FABRIC) if up else ((),)
-    downs = simple_paths(system, root_b, b, PCIE_AND_FABRIC) if down else ((),)
+    root_a, root_b = cpu_above(system, a), cpu_above(system, b)
+    ups = simple_paths(system, a, root_a, PCIE_AND_FABRIC) if a != root_a else ((),)
+    downs = simple_paths(system, root_b, b, PCIE_AND_FABRIC) if b != root_b else ((),)
     across = simple_paths(system, root_a, root_b, SOCKETS) if root_a != root_b else ((),)
     for first, middle, last in product(ups, across, downs):
         yield _one_copy(system, a, b, (*first, *middle, *last))
@@ -210,7 +210,7 @@ def _above_roots(system: System, a: str, b: str, direct: Route) -> Iterator[Rout
         hops = over_roots(system, a, b)
         reason = "cross-domain P2P is on, so peer traffic takes the fabric"
         yield _one_copy(system, a, b, hops, refusal(system, a, b, hops) or reason)
-    near, far = root_of(system, a)[0], root_of(system, b)[0]
+    near, far = cpu_above(system, a), cpu_above(system, b)
     for memories in [(near,), (far,), (near, far)] if near != far else [(near,)]:
         yield _staged(system, a, b, memories, direct.cls, "")
 

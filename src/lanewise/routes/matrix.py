@@ -11,7 +11,7 @@ from lanewise.errors import Unreachable
 from lanewise.routes.classify import NET, topo_class
 from lanewise.routes.find import route
 from lanewise.routes.model import Via
-from lanewise.routes.paths import root_of
+from lanewise.routes.paths import cpu_above
 from lanewise.topology.model import Kind, System
 
 SELF, APART = "X", "-"
@@ -96,6 +96,6 @@ def _note(system: System, a: str, b: str, shown: str) -> str:
 
 def _cpu(system: System, name: str) -> str | None:
     try:
-        return root_of(system, name)[0]
+        return cpu_above(system, name)
     except Unreachable:
         return None

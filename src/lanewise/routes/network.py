@@ -34,7 +34,7 @@ def cards_of(system: System, host: str) -> tuple[str, ...]:
 
 
 def local_hops(system: System, a: str, b: str) -> Hops:
-    """The hops between two ends of one host, devices or memory; Unreachable as `root_of` and `sockets`."""
+    """The hops between two ends of one host, devices or memory; Unreachable as `hops_to_cpu` and `sockets`."""
     if a == b:
         return ()
     if Kind.CPU in (system.device(a).kind, system.device(b).kind):

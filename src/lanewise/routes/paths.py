@@ -124,14 +124,14 @@ def _cpus(system: System, host: str) -> list[str]:
 
 
 @memoized
-def root_of(system: System, name: str) -> tuple[str, Hops]:
-    """The CPU whose root port a device hangs from, and the hops up to it; Unreachable if unbound or cut off.
+def hops_to_cpu(system: System, name: str) -> Hops:
+    """The hops up to the CPU whose root port a device hangs from, none for a CPU; Unreachable if unbound or cut off.
 
     Plain PCIe links, a tree, come first; fabric links serve where the tree does not lead to the root.
     """
     device = system.device(name)
     if device.kind is Kind.CPU:
-        return name, ()
+        return ()
     if device.host is None:
         raise Unreachable(
             f"{name} is bound to no host",
@@ -143,15 +143,21 @@ def root_of(system: System, name: str) -> tuple[str, Hops]:
     for kinds in (NVLINKS, TREE, PCIE_AND_FABRIC):
         for end, hops in reach(system, name, kinds).items():
             if end in roots:
-                return end, hops
+                return hops
     names = " or ".join(sorted(roots)) or f"{device.host}, which has no CPU"
     raise Unreachable(f"no PCIe link leads from {name} up to {names}", hint="add the missing link to the description")
 
 
+def cpu_above(system: System, name: str) -> str:
+    """The CPU whose root port a device hangs from, a CPU itself; Unreachable if unbound or cut off."""
+    hops = hops_to_cpu(system, name)
+    return hops[-1].end if hops else name
+
+
 def check_rooted(system: System, *names: str) -> None:
-    """Unreachable unless every device hangs from a CPU, as `root_of`."""
+    """Unreachable unless every device hangs from a CPU, as `hops_to_cpu`."""
     for name in names:
-        root_of(system, name)
+        hops_to_cpu(system, name)
 
 
 def _reference(system: System, device: Device) -> str:
@@ -174,9 +180,8 @@ def sockets(system: System, a: str, b: str) -> Hops:
 @memoized
 def over_roots(system: System, a: str, b: str) -> Hops:
     """The hops up to the root port of `a`, over sockets if need be, and down to `b`; an end may be a CPU."""
-    root_a, up = root_of(system, a)
-    root_b, down = root_of(system, b)
-    return (*up, *sockets(system, root_a, root_b), *reversed_hops(down))
+    up, down = hops_to_cpu(system, a), hops_to_cpu(system, b)
+    return (*up, *sockets(system, cpu_above(system, a), cpu_above(system, b)), *reversed_hops(down))
 
 
 def cpus_passed(system: System, hops: Hops) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from lanewise.routes.classify import bridges
 from lanewise.routes.model import Hop
-from lanewise.routes.paths import PCIE_AND_FABRIC, Hops, cpus_passed, memoized, over_roots, root_of, shortest
+from lanewise.routes.paths import PCIE_AND_FABRIC, Hops, cpu_above, cpus_passed, memoized, over_roots, shortest
 from lanewise.topology.model import Kind, LinkKind, System
 
 DEFAULT_SCOPE = "root-complex"
@@ -31,7 +31,7 @@ def domain_key(system: System, name: str) -> tuple[str, str]:
     """
     stated = system.domain_of(name)
     if stated is None and system.domains:
-        at_root = [domain for domain in system.domains if domain.root == root_of(system, name)[0]]
+        at_root = [domain for domain in system.domains if domain.root == cpu_above(system, name)]
         stated = at_root[0] if len(at_root) == 1 else None
     return ("domain", stated.name) if stated else ("host", system.device(name).host or "")
 
@@ -40,7 +40,7 @@ def domain_key(system: System, name: str) -> tuple[str, str]:
 def peer_hops(system: System, a: str, b: str) -> tuple[Hops, str]:
     """The links that traffic between two devices of one host crosses, and why if they are not the shortest path.
 
-    Unreachable as `root_of` and `sockets`.
+    Unreachable as `hops_to_cpu` and `sockets`.
     """
     direct = shortest(system, a, b, PCIE_AND_FABRIC)
     if direct is None:

@@ -9,7 +9,7 @@ from lanewise import units
 from lanewise.checking.checkup import Checkup, Finding
 from lanewise.checking.machine_causes import Cause
 from lanewise.checking.verdict import PathResult, Verdict
-from lanewise.report.screen import PIPE, Screen
+from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
 from lanewise.report.words import plural
 
@@ -26,7 +26,7 @@ _GRADES = {
 }
 
 
-def render_checkup(checkup: Checkup, screen: Screen = PIPE) -> str:
+def render_checkup(checkup: Checkup, screen: Screen = PLAIN) -> str:
     """All rows that are not fine, the first of those that are, findings, notes and a summary."""
     chosen, hidden = _chosen(checkup.results)
     parts = []
@@ -37,8 +37,8 @@ def render_checkup(checkup: Checkup, screen: Screen = PIPE) -> str:
         parts.append(render_table(_left_aside(checkup), screen))
     parts += [_paragraph(finding, screen) for finding in checkup.findings]
     if checkup.notes:
-        parts.append("\n".join(screen.wrap(f"note: {note}", 6) for note in checkup.notes))
-    return "\n\n".join([*parts, screen.wrap(_summary(checkup), 2)])
+        parts.append("\n".join(screen.wrap(f"note: {note}", indent=6) for note in checkup.notes))
+    return "\n\n".join([*parts, screen.wrap(_summary(checkup), indent=2)])
 
 
 def _chosen(results: Sequence[PathResult]) -> tuple[list[PathResult], int]:
@@ -111,7 +111,7 @@ def _paragraph(finding: Finding, screen: Screen) -> str:
     if finding.kind in (Verdict.SLOW, Verdict.FAST):
         facts += _expected(finding.results[0])
     facts += [(f"cause {number}", _cause(cause, finding)) for number, cause in enumerate(finding.causes, 1)]
-    title = screen.wrap(f"{finding.kind}: {finding.title}", 2)
+    title = screen.wrap(f"{finding.kind}: {finding.title}", indent=2)
     # The next step is a command: it stays in one piece, to be copied.
     return f"{screen.style(title, 'bold')}\n{screen.facts(facts, 2, 9)}\n  {'next':9} {finding.step}"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lanewise import units
-from lanewise.report.screen import PIPE, Screen
+from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, TableCell, render_table
 from lanewise.report.words import grade
 from lanewise.results.compare import Comparison, RowPair
 
 
-def render_comparison(comparison: Comparison, screen: Screen = PIPE) -> str:
+def render_comparison(comparison: Comparison, screen: Screen = PLAIN) -> str:
     """Pairs with their difference, and what they say together."""
     names = (comparison.left_name, comparison.right_name)
     rows: list[Sequence[str | TableCell]] = [_row(pair) for pair in comparison.pairs]
@@ -34,7 +34,7 @@ def render_comparison(comparison: Comparison, screen: Screen = PIPE) -> str:
     for name, unmatched in zip(names, (comparison.only_left, comparison.only_right), strict=True):
         if unmatched:
             lines.append(f"{len(unmatched)} rows of {name} have no counterpart on the other side")
-    return "\n".join(screen.wrap(line, 2) if number else line for number, line in enumerate(lines))
+    return "\n".join(screen.wrap(line, indent=2) if number else line for number, line in enumerate(lines))
 
 
 def _measured(comparison: Comparison) -> list[str]:

@@ -8,13 +8,13 @@ from typing import Any
 from lanewise import units
 from lanewise.catalog import Figure, Part
 from lanewise.installed import Dependency
-from lanewise.report.screen import PIPE, Screen
+from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Footnotes, Table, TableCell, render_table
 from lanewise.report.words import link_speed
 from lanewise.topology.model import Device, Kind, System
 
 
-def render_systems(systems: Sequence[System], screen: Screen = PIPE) -> str:
+def render_systems(systems: Sequence[System], screen: Screen = PLAIN) -> str:
     """One line a built-in system."""
     columns = [Column("system"), Column("GPUs", number=True), Column("parameters", drop_order=1, wrap=True),
                Column("title", wrap=True)]  # fmt: skip
@@ -25,7 +25,7 @@ def render_systems(systems: Sequence[System], screen: Screen = PIPE) -> str:
     return render_table(table, screen)
 
 
-def render_system(system: System, screen: Screen = PIPE) -> str:
+def render_system(system: System, screen: Screen = PLAIN) -> str:
     """Devices, links, domains, volumes and assumptions."""
     lines = [f"{system.name}: {system.title}" if system.title else system.name]
     lines += [f"source: {system.source}"] if system.source else []
@@ -43,12 +43,12 @@ def render_system(system: System, screen: Screen = PIPE) -> str:
     facts = [f"domain {domain.name} at {domain.root}: {', '.join(sorted(domain.devices))}" for domain in system.domains]
     facts += [f"volume {v.name}: RAID {v.raid} over {', '.join(v.drives)}" for v in system.volumes.values()]
     facts += [f"assumed: {text}" for text in system.assumptions]
-    parts = ["\n".join(screen.wrap(line, 2) for line in lines), render_table(devices, screen)]
+    parts = ["\n".join(screen.wrap(line, indent=2) for line in lines), render_table(devices, screen)]
     parts += [render_table(links, screen)] if links.rows else []
-    return "\n\n".join([*parts, *(["\n".join(screen.wrap(text, 2) for text in facts)] if facts else [])])
+    return "\n\n".join([*parts, *(["\n".join(screen.wrap(text, indent=2) for text in facts)] if facts else [])])
 
 
-def render_discovery(system: System, names: Mapping[str, str], screen: Screen = PIPE) -> str:
+def render_discovery(system: System, names: Mapping[str, str], screen: Screen = PLAIN) -> str:
     """Devices with the `names` that the dumps give them, links, volumes and assumptions."""
     devices = Table([Column("device"), Column("kind"), Column("part", drop_order=1), Column("NUMA", drop_order=2),
                      Column("in the dumps", wrap=True)])  # fmt: skip
@@ -60,7 +60,7 @@ def render_discovery(system: System, names: Mapping[str, str], screen: Screen = 
     volumes = Table([Column("volume"), Column("level"), Column("drives", wrap=True)])
     for volume in system.volumes.values():
         volumes.add(volume.name, f"RAID-{volume.raid}", " ".join(volume.drives))
-    assumed = "\n".join(screen.wrap(f"assumed: {text}", 2) for text in system.assumptions)
+    assumed = "\n".join(screen.wrap(f"assumed: {text}", indent=2) for text in system.assumptions)
     tables = [render_table(table, screen) for table in (devices, links, volumes) if table.rows]
     return "\n\n".join(filter(None, [*tables, assumed]))
 
@@ -69,7 +69,7 @@ def _numa(device: Device) -> str:
     return "" if device.numa is None else str(device.numa)
 
 
-def render_doctor(versions: Mapping[str, str], pieces: Sequence[Dependency], screen: Screen = PIPE) -> str:
+def render_doctor(versions: Mapping[str, str], pieces: Sequence[Dependency], screen: Screen = PLAIN) -> str:
     """Versions, and which optional dependencies are installed."""
     table = Table([Column("dependency"), Column("installed"), Column("detail", drop_order=1, wrap=True),
                    Column("without it", wrap=True)])  # fmt: skip
@@ -79,7 +79,7 @@ def render_doctor(versions: Mapping[str, str], pieces: Sequence[Dependency], scr
     return f"{screen.facts(versions.items())}\n\n{render_table(table, screen)}"
 
 
-def render_parts(parts: Sequence[Part], screen: Screen = PIPE) -> str:
+def render_parts(parts: Sequence[Part], screen: Screen = PLAIN) -> str:
     """One line a part."""
     table = Table([
         Column("part"), Column("kind"), Column("figures", number=True, drop_order=1), Column("title", wrap=True),
@@ -89,15 +89,15 @@ def render_parts(parts: Sequence[Part], screen: Screen = PIPE) -> str:
     return render_table(table, screen)
 
 
-def render_part(part: Part, screen: Screen = PIPE) -> str:
+def render_part(part: Part, screen: Screen = PLAIN) -> str:
     """Every figure of a part with its basis and source."""
     notes = Footnotes()
     table = Table([Column("figure"), Column("value"), Column("basis"), Column("source")])
     for key, figure in part.figures.items():
         source = f"{figure.source}; {figure.condition}" if figure.condition else figure.source
         table.add(key, _value(figure), figure.basis if figure.known else "", notes.mark([source]))
-    lines = [screen.wrap(f"{part.name}: {part.title} ({part.kind})", 2)]
-    lines += [screen.wrap(f"also called {', '.join(part.aliases)}", 2)] if part.aliases else []
+    lines = [screen.wrap(f"{part.name}: {part.title} ({part.kind})", indent=2)]
+    lines += [screen.wrap(f"also called {', '.join(part.aliases)}", indent=2)] if part.aliases else []
     return "\n".join([*lines, "", render_table(table, screen), "", notes.render(screen)])
 
 
@@ -113,7 +113,7 @@ def _value(figure: Figure) -> str:
     return units.show(figure.value, unit, len(str(int(units.from_si(figure.value, unit)))) if whole else 4)
 
 
-def render_cases(cases: Sequence[Mapping[str, Any]], screen: Screen = PIPE) -> str:
+def render_cases(cases: Sequence[Mapping[str, Any]], screen: Screen = PLAIN) -> str:
     """One line a case of `measure gpu`."""
     table = Table([Column("case"), Column("shows", wrap=True), Column("for", drop_order=2), Column("flows", wrap=True),
                    Column("same as", drop_order=1, wrap=True)])  # fmt: skip

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lanewise import units
-from lanewise.report.screen import PIPE, Screen
+from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
 
 _EXTRAPOLATED = "extrapolated"
 
 
-def render_peak(data: Mapping[str, Any], screen: Screen = PIPE) -> str:
+def render_peak(data: Mapping[str, Any], screen: Screen = PLAIN) -> str:
     """A search for a peak: the answer, what it is based on, the runs, where time went."""
     run = "the run at the peak" if data["valid"] else "the last run"
     return "\n\n".join(filter(None, [
@@ -38,7 +38,7 @@ def _peak(data: Mapping[str, Any], screen: Screen) -> str:
     facts += [("Offline", f"{data['offline']:,.0f} samples/s"), ("limit", data["limit"]),
               ("system", system_facts(data["about"]))]  # fmt: skip
     text = screen.facts(facts, 0, 10)
-    failure = screen.wrap(f"no rate was VALID with {bound}: {data.get('reason', '')}", 2)
+    failure = screen.wrap(f"no rate was VALID with {bound}: {data.get('reason', '')}", indent=2)
     return text if data["valid"] else f"{failure}\n{text}"
 
 
@@ -70,7 +70,7 @@ def _runs(runs: Sequence[Mapping[str, Any]], screen: Screen) -> str:
     return render_table(table, screen)
 
 
-def render_stages(data: Mapping[str, Any], run: str = "this run", screen: Screen = PIPE) -> str:
+def render_stages(data: Mapping[str, Any], run: str = "this run", screen: Screen = PLAIN) -> str:
     """Where the queries of a run spent their time; nothing where that was not recorded."""
     if not data["mean_batch"]:
         return ""
@@ -80,12 +80,13 @@ def render_stages(data: Mapping[str, Any], run: str = "this run", screen: Screen
     return f"of {run}, batches of {data['mean_batch']:.1f} on average\n{render_table(table, screen)}"
 
 
-def render_notes(notes: Sequence[str], logs: Sequence[str], screen: Screen = PIPE) -> str:
+def render_notes(notes: Sequence[str], logs: Sequence[str], screen: Screen = PLAIN) -> str:
     """Notes, and the folders of LoadGen's logs."""
-    return "\n".join([*(screen.wrap(f"note: {note}", 6) for note in notes), *(f"logs: {folder}" for folder in logs)])
+    lines = [screen.wrap(f"note: {note}", indent=6) for note in notes]
+    return "\n".join([*lines, *(f"logs: {folder}" for folder in logs)])
 
 
-def render_ceilings(data: Mapping[str, Any], screen: Screen = PIPE) -> str:
+def render_ceilings(data: Mapping[str, Any], screen: Screen = PLAIN) -> str:
     """The load generator's own limits, one line a mode."""
     table = Table([
         Column("mode"), *number_columns("largest valid", "not valid", unit="queries/s"),
@@ -102,7 +103,7 @@ def render_ceilings(data: Mapping[str, Any], screen: Screen = PIPE) -> str:
     return f"{render_table(table, screen)}\n\n{note}"
 
 
-def render_training(data: Mapping[str, Any], screen: Screen = PIPE) -> str:
+def render_training(data: Mapping[str, Any], screen: Screen = PLAIN) -> str:
     """The data rate of a training by epoch, in the median, and over the whole run."""
     table = Table([Column("epochs"), *number_columns("seconds", "s/epoch", "GB/s")])
     for span in data["spans"]:
@@ -116,11 +117,11 @@ def render_training(data: Mapping[str, Any], screen: Screen = PIPE) -> str:
     if data["run_seconds"] is not None:
         rate = units.readable(data["run_rate"], "B/s")
         facts.append(("whole run", f"{rate} in {data['run_seconds']:,.1f} s, evaluation and everything else included"))
-    notes = [screen.wrap(f"note: {note}", 6) for note in data["notes"]]
+    notes = [screen.wrap(f"note: {note}", indent=6) for note in data["notes"]]
     return "\n".join([render_table(table, screen), "", screen.facts(facts, 0, 10), *notes])
 
 
-def render_sweep(data: Mapping[str, Any], screen: Screen = PIPE) -> str:
+def render_sweep(data: Mapping[str, Any], screen: Screen = PLAIN) -> str:
     """The peak at each point of a sweep, and what a reader of the table has to know."""
     columns = [
         Column(str(data["sweep"]), wrap=data["sweep"] == "path"), *number_columns("QPS", "predicted"),
@@ -137,7 +138,7 @@ def render_sweep(data: Mapping[str, Any], screen: Screen = PIPE) -> str:
         if row["share"] is not None and row["share"] > 1.0
     ]
     table = render_table(Table(columns, [_point(row) for row in data["rows"]]), screen)
-    return "\n".join([table, *(screen.wrap(f"note: {note}", 6) for note in [*notes, *data["notes"]])])
+    return "\n".join([table, *(screen.wrap(f"note: {note}", indent=6) for note in [*notes, *data["notes"]])])
 
 
 def _point(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -153,7 +154,7 @@ def _point(row: Mapping[str, Any]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def render_run(data: Mapping[str, Any], screen: Screen = PIPE) -> str:
+def render_run(data: Mapping[str, Any], screen: Screen = PLAIN) -> str:
     """The verdict, Top-1 or the audit, latencies, where time went."""
     logs = [data["logs"] or data["folder"]]
     logs += [f"{data['same_sample']['logs']} (one sample)"] if data["same_sample"] else []
@@ -176,5 +177,5 @@ def _answer(data: Mapping[str, Any], screen: Screen) -> str:
         ("issue lag", percentiles(data["lag"])),
         ("system", system_facts(data["about"])),
     ]
-    head = screen.wrap(f"{data['scenario']}{target}{bound}: {data['verdict']}", 2)
+    head = screen.wrap(f"{data['scenario']}{target}{bound}: {data['verdict']}", indent=2)
     return f"{head}\n{screen.facts(facts, 0, 10)}"

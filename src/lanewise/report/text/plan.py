@@ -14,7 +14,7 @@ from lanewise.planning.pins import lines as environment
 from lanewise.planning.place import Candidate, Placement
 from lanewise.planning.positions import commands, show_moves
 from lanewise.planning.score import Allocation
-from lanewise.report.screen import PIPE, Screen
+from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Footnotes, Table, TableCell, number_columns, render_table
 from lanewise.report.words import heading
 from lanewise.topology.model import Kind
@@ -23,7 +23,7 @@ STEADY = "note: rates are those of steady state, not simulated"
 
 
 def render_plan(
-    answer: Placement | Ranking | Pinning, options: PlanOptions, ref: str, parts: Sequence[str], screen: Screen = PIPE
+    answer: Placement | Ranking | Pinning, options: PlanOptions, ref: str, parts: Sequence[str], screen: Screen = PLAIN
 ) -> str:
     """What to do and why; `ref` and `parts` are the system and part files to name in commands to run next."""
     if isinstance(answer, Ranking):
@@ -49,7 +49,8 @@ def _ranking(ranking: Ranking, options: PlanOptions, screen: Screen) -> str:
     lines = [f"{place.rank}  {place.label}: {place.reason}" for place in ranking.ranks if place.reason]
     lines += [f"-  {system.name} cannot run it: {error.cause}" for system, error in ranking.errors]
     head = f"{'these services' if service else title}, ranked by {'served' if service else ranking.by}"
-    return "\n".join([head, render_table(table, screen), "", *(screen.wrap(line, 3) for line in [*lines, STEADY])])
+    notes = [screen.wrap(line, indent=3) for line in [*lines, STEADY]]
+    return "\n".join([head, render_table(table, screen), "", *notes])
 
 
 def _placement(placement: Placement, ref: str, parts: Sequence[str], screen: Screen) -> str:
@@ -68,7 +69,7 @@ def _placement(placement: Placement, ref: str, parts: Sequence[str], screen: Scr
     columns += [Column("limit", wrap=True), Column("basis", drop_order=1), Column("source")]
     facts = [*_do(placement, ref, parts), "", *_ending(placement)]
     # Commands stay in one piece, to be copied.
-    text = "\n".join(line if line.startswith("  ") else screen.wrap(line, 2) for line in facts)
+    text = "\n".join(line if line.startswith("  ") else screen.wrap(line, indent=2) for line in facts)
     parts_of_text = [f"{heading(placement.question.system)}\n{render_table(Table(columns, rows), screen)}", text]
     return "\n\n".join([*parts_of_text, *([notes.render(screen)] if notes.texts else [])])
 
@@ -202,7 +203,7 @@ def _pinning(pinning: Pinning, screen: Screen) -> str:
         slowest = _gb(pinning.further.slowest)
         facts.append(f"cards of a further class would balance the load better: {slowest} GB/s for the slowest GPU")
     facts += [f"best found, not proven: {pinning.doubt}"] if pinning.doubt else []
-    return "\n".join([*lines, "", *(screen.wrap(fact, 2) for fact in [*facts, STEADY])])
+    return "\n".join([*lines, "", *(screen.wrap(fact, indent=2) for fact in [*facts, STEADY])])
 
 
 def _qps(rate: float) -> str:

@@ -9,7 +9,7 @@ from lanewise.perf.matrix import RateMatrix
 from lanewise.perf.predict import FlowRate, Prediction
 from lanewise.perf.transfers import FinishedTransfer
 from lanewise.report import services
-from lanewise.report.screen import PIPE, Screen
+from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Footnotes, Table, TableCell, number_columns, render_matrix, render_table
 from lanewise.report.words import basis_note, clock, heading, plural
 from lanewise.results.service_result import ServiceResult
@@ -19,36 +19,36 @@ from lanewise.topology.model import System
 _WIDEST_BARS = 160  # columns of a time line where the screen has no width
 
 
-def render_flow_rates(prediction: Prediction, screen: Screen = PIPE) -> str:
+def render_flow_rates(prediction: Prediction, screen: Screen = PLAIN) -> str:
     """Concurrent flows: goodput, interval, limit and basis."""
     notes = Footnotes()
     columns = [
         Column("flow", wrap=True), Column("route", drop_order=3, wrap=True), Column("GB/s", number=True),
         Column("interval", drop_order=2), Column("limit", wrap=True), Column("basis", drop_order=1), Column("source"),
     ]  # fmt: skip
-    table = Table(columns, [_flow_row(flow, notes) for flow in prediction.rates])
+    table = Table(columns, [_flow_row(rate, notes) for rate in prediction.rates])
     if len(table.rows) > 1:
         table.add("all together", "", units.number(prediction.total / 1e9), "", "", "", "")
-    accuracy = basis_note(flow.basis for flow in prediction.rates)
+    accuracy = basis_note(rate.basis for rate in prediction.rates)
     return "\n".join(
         [heading(prediction.system), render_table(table, screen), "", *_wrapped(accuracy, screen), notes.render(screen)]
     )
 
 
 def _wrapped(text: str, screen: Screen) -> list[str]:
-    return [screen.wrap(text, 2)] if text else []
+    return [screen.wrap(text, indent=2)] if text else []
 
 
-def _flow_row(flow: FlowRate, notes: Footnotes) -> tuple[str, ...]:
-    apart = flow.high - flow.low > 1e-9 * flow.high
-    interval = f"{units.number(flow.low / 1e9)} to {units.number(flow.high / 1e9)}" if apart else ""
-    sources = notes.mark([*flow.rests_on, flow.doubt])
-    first, *others = flow.routes
+def _flow_row(rate: FlowRate, notes: Footnotes) -> tuple[str, ...]:
+    apart = rate.high - rate.low > 1e-9 * rate.high
+    interval = f"{units.number(rate.low / 1e9)} to {units.number(rate.high / 1e9)}" if apart else ""
+    sources = notes.mark([*rate.rests_on, rate.doubt])
+    first, *others = rate.routes
     route = f"{first.cls} {first.via}{f' and {len(others)} more' if others else ''}"
-    return flow.flow.name, route, units.number(flow.rate / 1e9), interval, flow.limit, flow.basis, sources
+    return rate.flow.name, route, units.number(rate.rate / 1e9), interval, rate.limit, rate.basis, sources
 
 
-def render_transfers(system: System, transfers: Sequence[FinishedTransfer], screen: Screen = PIPE) -> str:
+def render_transfers(system: System, transfers: Sequence[FinishedTransfer], screen: Screen = PLAIN) -> str:
     """Finite transfers: when each ends, its mean rate, and what limits it while all run."""
     columns = [
         Column("flow", wrap=True), *number_columns("size"), *number_columns("start", drop_order=2),
@@ -61,11 +61,11 @@ def render_transfers(system: System, transfers: Sequence[FinishedTransfer], scre
         rate = units.number(transfer.rate / 1e9)
         table.add(transfer.flow.name, _size(transfer.flow.size or 0.0), *times, rate, transfer.limit, transfer.basis)
     note = "latency: that of a small copy, as far as it is known (the wire alone where the API's time is unknown)"
-    facts = [screen.wrap(note, 2), *_wrapped(basis_note(transfer.basis for transfer in transfers), screen)]
+    facts = [screen.wrap(note, indent=2), *_wrapped(basis_note(transfer.basis for transfer in transfers), screen)]
     return "\n".join([heading(system), render_table(table, screen), "", *facts, "", render_timeline(transfers, screen)])
 
 
-def render_timeline(transfers: Sequence[FinishedTransfer], screen: Screen = PIPE) -> str:
+def render_timeline(transfers: Sequence[FinishedTransfer], screen: Screen = PLAIN) -> str:
     """One bar a transfer on a common time axis."""
     first, last = min(t.start for t in transfers), max(t.finish for t in transfers)
     span = max(last - first, 1e-30)
@@ -90,7 +90,7 @@ def _size(size: float) -> str:
     return units.show(size, "B")
 
 
-def render_pairs(system: System, matrix: RateMatrix, screen: Screen = PIPE) -> str:
+def render_pairs(system: System, matrix: RateMatrix, screen: Screen = PLAIN) -> str:
     """Goodput or latency of each pair of devices, every pair alone."""
     unit = "GB/s" if matrix.unit == "B/s" else "us"
     cells = [[None if cell is None else units.from_si(cell, unit) for cell in row] for row in matrix.cells]
@@ -101,11 +101,13 @@ def render_pairs(system: System, matrix: RateMatrix, screen: Screen = PIPE) -> s
         for j, cell in enumerate(row)
         if cell is None and i != j
     }
-    lines = [screen.wrap(f"--: {why}", 4) for why in sorted(reasons) if why]
+    lines = [screen.wrap(f"--: {why}", indent=4) for why in sorted(reasons) if why]
     return "\n".join([render_matrix(matrix.names, matrix.names, cells, title, screen), *lines])
 
 
-def render_steady_service(system: System, service: ServiceRate, mode: str, division: str, screen: Screen = PIPE) -> str:
+def render_steady_service(
+    system: System, service: ServiceRate, mode: str, division: str, screen: Screen = PLAIN
+) -> str:
     """A service in steady state: queries a second, goodput, limit."""
     gpus = plural(len(service.prediction.rates), "GPU")
     facts = [
@@ -117,17 +119,17 @@ def render_steady_service(system: System, service: ServiceRate, mode: str, divis
         ("note", "steady state: the ceiling; a latency bound lowers it (--peak finds by how much)"),
     ]
     title = f"{heading(system)}: {service.workload.name}, {mode}, {division} division, {gpus}"
-    return f"{screen.wrap(title, 2)}\n{screen.facts(facts, 2)}"
+    return f"{screen.wrap(title, indent=2)}\n{screen.facts(facts, 2)}"
 
 
 _MOST_FLOWS = 4  # with more flows the slowest and the total say enough
 
 
-def render_flow_sweep(parameter: str, predictions: Mapping[int, Prediction], screen: Screen = PIPE) -> str:
+def render_flow_sweep(parameter: str, predictions: Mapping[int, Prediction], screen: Screen = PLAIN) -> str:
     """Goodput of each flow, of all together, and the limit of the slowest, one row a value of the parameter."""
     first = next(iter(predictions.values()))
     few = len(first.rates) <= _MOST_FLOWS
-    names = [flow.flow.name for flow in first.rates] if few else []
+    names = [rate.flow.name for rate in first.rates] if few else []
     names = names or ["slowest"]
     names += ["total"] if len(first.rates) > 1 else []
     columns = [
@@ -136,15 +138,15 @@ def render_flow_sweep(parameter: str, predictions: Mapping[int, Prediction], scr
     ]  # fmt: skip
     table = Table(columns)
     for value, prediction in predictions.items():
-        slowest = min(prediction.rates, key=lambda flow: flow.rate)
-        rates = [flow.rate for flow in prediction.rates] if few else [slowest.rate]
-        rates += [prediction.total] if len(prediction.rates) > 1 else []
-        table.add(str(value), *(units.number(rate / 1e9) for rate in rates), slowest.limit, slowest.basis)
-    accuracy = basis_note(flow.basis for prediction in predictions.values() for flow in prediction.rates)
-    return "\n".join(filter(None, [first.system.name, render_table(table, screen), screen.wrap(accuracy, 2)]))
+        slowest = min(prediction.rates, key=lambda rate: rate.rate)
+        goodputs = [rate.rate for rate in prediction.rates] if few else [slowest.rate]
+        goodputs += [prediction.total] if len(prediction.rates) > 1 else []
+        table.add(str(value), *(units.number(rate / 1e9) for rate in goodputs), slowest.limit, slowest.basis)
+    accuracy = basis_note(rate.basis for prediction in predictions.values() for rate in prediction.rates)
+    return "\n".join(filter(None, [first.system.name, render_table(table, screen), screen.wrap(accuracy, indent=2)]))
 
 
-def render_steady_sweep(parameter: str, rates: Mapping[int, ServiceRate], screen: Screen = PIPE) -> str:
+def render_steady_sweep(parameter: str, rates: Mapping[int, ServiceRate], screen: Screen = PLAIN) -> str:
     """A service in steady state, one row a value of the parameter."""
     table = Table([Column(parameter, number=True), *number_columns("GPUs", drop_order=2),
     *number_columns("QPS", "GB/s"),
@@ -155,10 +157,10 @@ def render_steady_sweep(parameter: str, rates: Mapping[int, ServiceRate], screen
     first = next(iter(rates.values()))
     title = f"{first.prediction.system.name}: {first.workload.name} in steady state"
     accuracy = basis_note(rate.basis for rate in rates.values())
-    return "\n".join(filter(None, [title, render_table(table, screen), screen.wrap(accuracy, 2)]))
+    return "\n".join(filter(None, [title, render_table(table, screen), screen.wrap(accuracy, indent=2)]))
 
 
-def render_service_sweep(parameter: str, results: Mapping[int, ServiceResult], screen: Screen = PIPE) -> str:
+def render_service_sweep(parameter: str, results: Mapping[int, ServiceResult], screen: Screen = PLAIN) -> str:
     """A simulated service, one row a value of the parameter."""
     table = Table([Column(parameter, number=True), *number_columns("QPS"), Column("verdict"), Column("latency"),
                    *number_columns("largest valid rate", unit="QPS"),

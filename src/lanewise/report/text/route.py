@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lanewise.report.screen import PIPE, Screen
+from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, matrix_lines, render_table
 from lanewise.report.words import heading, link_speed, plural
 from lanewise.routes.find import sharers
@@ -27,7 +27,7 @@ LEGEND = {
 }
 
 
-def render_route(system: System, route: Route, screen: Screen = PIPE) -> str:
+def render_route(system: System, route: Route, screen: Screen = PLAIN) -> str:
     """A route, its class, and what else uses each of its links."""
     allowed = "" if route.allowed else f"   not allowed: {route.reason}"
     lines = [f"{route.src} -> {route.dst}   class {route.cls}, {route.via}, {plural(len(route.hops), 'hop')}{allowed}"]
@@ -37,7 +37,7 @@ def render_route(system: System, route: Route, screen: Screen = PIPE) -> str:
     others, complete = sharers(system, route)
     for hop in route.hops:
         hops.add(hop.start, hop.end, link_speed(hop.link), _first(others[hop.direction], complete))
-    text = "\n".join(screen.wrap(line, 4) for line in lines)
+    text = "\n".join(screen.wrap(line, indent=4) for line in lines)
     return f"{text}\n\n{render_table(hops, screen)}" if hops.rows else text
 
 
@@ -48,7 +48,7 @@ def _first(routes: Sequence[Route], complete: bool) -> str:
     return ", ".join(names[:3]) + more if names else "nothing else" if complete else ""
 
 
-def render_routes(routes: Sequence[Route], screen: Screen = PIPE) -> str:
+def render_routes(routes: Sequence[Route], screen: Screen = PLAIN) -> str:
     """One line a route."""
     table = Table([Column("", number=True), Column("class"), Column("via", drop_order=1), Column("route", wrap=True),
                    Column("allowed", wrap=True)])  # fmt: skip
@@ -58,12 +58,12 @@ def render_routes(routes: Sequence[Route], screen: Screen = PIPE) -> str:
     return render_table(table, screen)
 
 
-def render_overview(system: System, classes: ClassMatrix, pairs: Sequence[Peers], screen: Screen = PIPE) -> str:
+def render_overview(system: System, classes: ClassMatrix, pairs: Sequence[Peers], screen: Screen = PLAIN) -> str:
     """The classes of all pairs, and which GPUs can be peers."""
     cells = [["" if cell == "-" else cell for cell in row] for row in classes.cells]
     numa = ["-" if node is None else str(node) for node in classes.numa]
     matrix = render_classes(classes.names, cells, {"NUMA": numa}, screen)
-    notes = [screen.wrap(text, 2) for text in (*classes.notes, *_peers(pairs))]
+    notes = [screen.wrap(text, indent=2) for text in (*classes.notes, *_peers(pairs))]
     return "\n".join([heading(system), matrix, "", *notes])
 
 
@@ -86,7 +86,7 @@ def render_classes(
     names: Sequence[str],
     classes: Sequence[Sequence[str]],
     extra: Mapping[str, Sequence[str]] | None = None,
-    screen: Screen = PIPE,
+    screen: Screen = PLAIN,
 ) -> str:
     """The class of the route between each two names as nvidia-smi topo -m prints it; '' means no route.
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from lanewise.report import measured, page, services
-from lanewise.report.screen import PIPE, Screen
+from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.study_rows import EXTRAPOLATED, study_tables
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_matrix, render_table
 from lanewise.report.text.service import render_service
@@ -24,7 +24,7 @@ MOST_FAILED = 5  # conclusions that do not hold that are shown at once
 _VERDICTS = {True: ("holds", "green"), False: ("does not hold", "bold red"), None: ("not evaluated", "dim")}
 
 
-def render_studies(forms: Sequence[tuple[str, StudyForm]], screen: Screen = PIPE) -> str:
+def render_studies(forms: Sequence[tuple[str, StudyForm]], screen: Screen = PLAIN) -> str:
     """One line a built-in study."""
     table = Table([Column("study"), *number_columns("rows"), Column("title", wrap=True)])
     for name, form in forms:
@@ -32,7 +32,7 @@ def render_studies(forms: Sequence[tuple[str, StudyForm]], screen: Screen = PIPE
     return render_table(table, screen)
 
 
-def render_run(run: Run, rows: bool = False, screen: Screen = PIPE) -> str:
+def render_run(run: Run, rows: bool = False, screen: Screen = PLAIN) -> str:
     """One screen: what each study finds, what does not hold, the rows that are far off.
 
     Every row is shown with `rows`, or if there are few.
@@ -74,7 +74,7 @@ def _summary(run: Run, screen: Screen) -> str:
                   residual_cell(total.worst_pct), page.verdict_text([study]).replace(" hold", ""))  # fmt: skip
     head, *lines = render_table(table, screen).split("\n")
     for number, study in enumerate(run.studies):
-        sentence = screen.wrap(f"  {_first_sentence(study.finding)}", 2)
+        sentence = screen.wrap(f"  {_first_sentence(study.finding)}", indent=2)
         lines[number] += f"\n{screen.style(sentence, 'dim')}"
     return "\n".join([head, *lines])
 
@@ -90,7 +90,7 @@ def _failed(studies: Sequence[StudyRun], screen: Screen) -> str:
     failed = [(study, conclusion) for study in studies for conclusion in study.conclusions if conclusion.holds is False]
     if not failed:
         return ""
-    lines = [screen.wrap(f"  {study.name}: {conclusion.says}", 4) for study, conclusion in failed[:MOST_FAILED]]
+    lines = [screen.wrap(f"  {study.name}: {conclusion.says}", indent=4) for study, conclusion in failed[:MOST_FAILED]]
     more = len(failed) - MOST_FAILED
     lines += [f"  and {more} more: --rows"] if more > 0 else []
     return "\n".join([screen.style("does not hold in these rows", "bold"), *lines])
@@ -113,7 +113,8 @@ def _study(study: StudyRun, screen: Screen) -> str:
     parts = [f"{screen.style(study.title, 'bold')}\n{screen.wrap(study.finding)}"]
     parts.append("\n".join(_conclusion(conclusion, screen) for conclusion in study.conclusions))
     parts.append(render_table(services.services_table(study.services), screen) if study.services else "")
-    parts += [screen.wrap(line, 2) for line in (*page.against_measured(study.rows), *page.method_lines(study.rows))]
+    lines = [*page.against_measured(study.rows), *page.method_lines(study.rows)]
+    parts += [screen.wrap(line, indent=2) for line in lines]
     for rows in study_tables(study):
         rows.table.title = " · ".join(filter(None, [rows.title, rows.summary]))
         if rows.extrapolated:
@@ -124,11 +125,11 @@ def _study(study: StudyRun, screen: Screen) -> str:
 
 def _conclusion(conclusion: Conclusion, screen: Screen) -> str:
     word, style = _VERDICTS[conclusion.holds]
-    text = screen.wrap(f"{word:15}{conclusion.says}", 15)
+    text = screen.wrap(f"{word:15}{conclusion.says}", indent=15)
     return screen.style(text[:15], style) + text[15:]
 
 
-def render_measured(rows: Iterable[Observation], screen: Screen = PIPE) -> str:
+def render_measured(rows: Iterable[Observation], screen: Screen = PLAIN) -> str:
     """Measured rows by scenario: matrices of pairs, then every row with its range and what it is compared with."""
     blocks = []
     for part in measured.parts(rows):
@@ -145,7 +146,7 @@ def render_measured(rows: Iterable[Observation], screen: Screen = PIPE) -> str:
     return "\n\n".join(blocks)
 
 
-def render_calibration(fit: CalibrationFit, left_out: Sequence[LeftOut], screen: Screen = PIPE) -> str:
+def render_calibration(fit: CalibrationFit, left_out: Sequence[LeftOut], screen: Screen = PLAIN) -> str:
     """Fitted figures, the residuals of the rows, and those of each group by a fit to the others."""
     rows = Table([Column("study", drop_order=2), Column("table", drop_order=1, wrap=True), Column("row", wrap=True),
                   *number_columns("residual", unit="%")])  # fmt: skip

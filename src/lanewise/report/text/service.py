@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from lanewise.report import services
-from lanewise.report.screen import PIPE, Screen
+from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, number_columns, render_table
 from lanewise.results.service_result import ServiceResult
 
@@ -14,11 +14,11 @@ WIDEST = 100  # columns of texts, however wide the terminal is
 _BAR = 20
 
 
-def render_service(result: ServiceResult, screen: Screen = PIPE) -> str:
+def render_service(result: ServiceResult, screen: Screen = PLAIN) -> str:
     """One service: verdict, rates, percentiles, limit, stages, busiest resources, advice, search, sources."""
     text = Screen(min(screen.width or WIDEST, WIDEST), screen.colour)
     verdict = services.verdict(result)
-    head = text.wrap(f"{services.rate(result.qps)}: {verdict}{services.after_verdict(result)}", 2)
+    head = text.wrap(f"{services.rate(result.qps)}: {verdict}{services.after_verdict(result)}", indent=2)
     head = head.replace(verdict, screen.style(verdict, "bold green" if result.valid else "bold red"), 1)
     facts = [("service", result.name), ("peak", services.peak_text(result)), *services.facts(result)]
     parts = [
@@ -33,7 +33,7 @@ def render_service(result: ServiceResult, screen: Screen = PIPE) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def render_services(results: Sequence[ServiceResult], screen: Screen = PIPE) -> str:
+def render_services(results: Sequence[ServiceResult], screen: Screen = PLAIN) -> str:
     """Services that run at the same time, one after the other."""
     return "\n\n".join(render_service(result, screen) for result in results)
 
@@ -81,5 +81,5 @@ def _section(head: str, lines: Sequence[tuple[str, str]], screen: Screen) -> str
         return ""
     lead = max(len(word) for word, _ in lines)
     hang = lead + 4 if lead else 2
-    texts = [screen.wrap(f"  {word:>{lead}}".ljust(hang) + text, hang) for word, text in lines]
+    texts = [screen.wrap(f"  {word:>{lead}}".ljust(hang) + text, indent=hang) for word, text in lines]
     return "\n".join([screen.style(head, "bold"), *texts])
