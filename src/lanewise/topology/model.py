@@ -60,7 +60,8 @@ class Link:
     """A full-duplex link between devices `a` and `b`; for PCIe `a` is the upstream end.
 
     gen and lanes apply to PCIe; `rate` is the raw rate of one direction in B/s where it is stated outright;
-    `count` is the number of bonded links (NVLink, UPI). `max_payload` (B) and `length` (m) are None when unknown.
+    `count` is the number of bonded links (NVLink, UPI). `port` and `bridge` name the root port and the host bridge
+    (root complex) at a CPU, '' elsewhere. `max_payload` (B) and `length` (m) are None when unknown.
     """
 
     a: str
@@ -70,8 +71,8 @@ class Link:
     lanes: int | None = None
     rate: float | None = None
     count: int = 1
-    port: str = ""  # the root port of a PCIe link at a CPU ('' elsewhere); topology.binding names what is not described
-    bridge: str = ""  # the host bridge (root complex) that this port belongs to; named in the same place
+    port: str = ""  # topology.binding.name_ports fills in what a description leaves out
+    bridge: str = ""  # likewise
     max_payload: float | None = None
     length: float | None = None
     location: Location | None = None
