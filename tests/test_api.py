@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import re
 import stat
@@ -140,8 +142,18 @@ def test_a_missing_folder_is_not_made(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path):
+def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("old")
-    with pytest.raises(UnicodeEncodeError):
-        files.write_file(tmp_path / "a.txt", "\ud800")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(InputError, match="cannot be written: No space left"):
+        files.write_file(tmp_path / "a.txt", "new")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a.txt", "old")]
+
+
+def test_a_name_that_is_no_text_is_written_as_an_escape_and_loses_no_result(tmp_path):
+    files.write_file(tmp_path / "a.json", f'"{os.fsdecode(bytes([0xFF]))}"')
+    assert json.loads((tmp_path / "a.json").read_text()) == "\udcff"

@@ -96,7 +96,7 @@ void bind_plain(nb::module_& m) {
 }
 
 void bind_run(nb::module_& m) {
-  nb::class_<cuda::Run>(m, "CudaRun", "Buffers, streams and events of some flows, ready to run again and again.")
+  nb::class_<cuda::Run>(m, "PreparedCopies", "Buffers, streams and events of some flows, ready to run again and again.")
       .def("run", timings, Unlocked())
       .def("verify", &cuda::Run::verify, Unlocked())
       .def("pages", &cuda::Run::pages, Unlocked())

@@ -445,8 +445,8 @@ class CudaTiming:
     @property
     def timestamps(self) -> list[float]: ...
 
-class CudaRun:
-    """Buffers, streams and events of some flows, ready to run again and again.
+class PreparedCopies:
+    """Buffers, streams and events for the copies of some flows, ready to run again and again.
 
     Freed with the object or by close(), which keeps the buffers for the next flows that Cuda prepares.
     Another thread's close() waits for the run that goes on.
@@ -481,7 +481,7 @@ class Cuda:
     def holds_staged(self) -> bool:
         """False once the driver was seen to wait while it queued a staged copy: such copies are then not held."""
     def can_peer(self, device: int, peer: int) -> bool: ...
-    def prepare(self, flows: Sequence[CudaFlow]) -> CudaRun:
+    def prepare(self, flows: Sequence[CudaFlow]) -> PreparedCopies:
         """Buffers and all for these flows, each path used once; ProbeFailure if memory or peer access is missing."""
     def prepare_queries(
         self,
@@ -492,7 +492,7 @@ class Cuda:
         bytes: int = 150528,
         batch: int = 128,
         batches: int = 8,
-    ) -> CudaRun:
+    ) -> PreparedCopies:
         """Batches of random samples (fixed seed) of a pinned library into one device buffer; a timestamp each batch.
 
         method: 'calls' (a cuMemcpyHtoDAsync each), 'batch' (cuMemcpyBatchAsync; ProbeFailure where the driver has

@@ -116,8 +116,8 @@ def test_a_bounce_buffer_asked_for_is_judged_as_such_and_the_page_cache_is_no_pa
     direct = observation("read", f"{drive}->gpu0", "goodput", 1.0, "GB/s", Source.MEASURED, path="storage")
     ways = {mode: model.expect(replace(direct, how={"mode": mode})).tolerance for mode in ("direct", "bounce")}
     assert ways["bounce"] == TOLERANCES["staged"] != ways["direct"]
-    assert not model.judges(replace(direct, how={"mode": "cached"}))
-    assert model.judges(replace(direct, how={"mode": "cached", "tool": "fio"}))
+    assert not model.covers(replace(direct, how={"mode": "cached"}))
+    assert model.covers(replace(direct, how={"mode": "cached", "tool": "fio"}))
 
 
 def test_a_fast_read_through_the_page_cache_is_told():
@@ -172,15 +172,15 @@ def test_metrics_that_the_model_knows_nothing_of_are_not_judged_by_it(system: Sy
     model = ExpectationModel(system)
     for metric, flow, path in (("launch_latency", "gpu0->gpu1", "peer"), ("goodput", "gpu0->gpu0", "GPU memory"),
                                ("goodput", "host0:0->host0:1", "host memory")):  # fmt: skip
-        assert not model.judges(observation("x", flow, metric, 1.0, "GB/s", Source.MEASURED, path=path))
+        assert not model.covers(observation("x", flow, metric, 1.0, "GB/s", Source.MEASURED, path=path))
     small = observation("x", "host0->gpu0", "goodput", 1.0, "GB/s", Source.MEASURED, settings={"bytes": 4096})
-    assert not model.judges(small)
-    assert model.judges(replace(small, settings={"bytes": 1 << 28}))
+    assert not model.covers(small)
+    assert model.covers(replace(small, settings={"bytes": 1 << 28}))
 
 
 def test_a_name_that_no_device_bears_leaves_the_row_unknown_and_a_called_name_does_not():
     system = api.load_system("pax-storage-fabric")
     row = observation("fio", "data.bin->host0", "goodput", 3.0, "GB/s", Source.MEASURED, path="storage")
     drive = next(name for name in system.devices if name.startswith("ssd"))
-    assert ExpectationModel(system).expect(row).row.value is None
-    assert ExpectationModel(system, {"data.bin": drive}).expect(row).row.value is not None
+    assert ExpectationModel(system).expect(row).expected.value is None
+    assert ExpectationModel(system, {"data.bin": drive}).expect(row).expected.value is not None

@@ -19,6 +19,7 @@ from lanewise.checking import changes
 from lanewise.checking.checkup import Checkup, Finding, check
 from lanewise.checking.machine_causes import MachineState
 from lanewise.checking.verdict import Verdict
+from lanewise.probes.gpu.flows import buffer_node
 from lanewise.results.conditions import LinkState, MachineConditions
 from lanewise.results.observation import Observation
 from lanewise.results.run import Run
@@ -165,6 +166,36 @@ def test_a_buffer_on_the_wrong_numa_node_explains_slow_copies():
     assert found.results[0].verdict is Verdict.SLOW, "the socket link is slower than a copy"
     assert found.findings[0].title == "the host buffer lay on NUMA node 1, gpu0 hangs at node 0"
     assert found.findings[0].causes[0].explains
+
+
+@pytest.mark.parametrize(
+    ("flow", "title"),
+    [
+        ("host0->gpu0", "the host buffer lay on NUMA node 1, gpu0 hangs at node 0"),
+        ("host0:0->gpu0", "the host buffer lay on NUMA node 1, not on 0 as asked"),
+    ],
+)
+def test_a_host_buffer_that_is_not_where_the_probe_asked_for_it_explains_slow_copies(flow: str, title: str):
+    """In the probe's own words: with a NUMA node asked for, it records both."""
+    system = api.load_system("cirrascale-typical")
+    rows = made.rows(system, [flow, "host0->gpu1"])
+    far = replace(rows[0], value=made.rows(system, ["host0:1->gpu0"])[0].value)
+    text, _ = buffer_node({1: 64}, 0)
+    found = check([replace(far, how={**far.how, "NUMA node": text}), rows[1]], target=system)
+    assert found.results[0].verdict is Verdict.SLOW
+    assert found.findings[0].title == title
+    assert found.findings[0].causes[0].explains
+    assert "--flows 'host0:0->gpu0'" in found.findings[0].step
+
+
+def test_where_the_kernel_does_not_say_where_a_buffer_lay_it_is_supposed_to_be_far():
+    system = api.load_system("cirrascale-typical")
+    rows = made.rows(system, ["host0->gpu0", "host0->gpu1"])
+    far = replace(rows[0], value=made.rows(system, ["host0:1->gpu0"])[0].value)
+    text, _ = buffer_node({-1: 64}, 0)
+    found = check([replace(far, how={**far.how, "NUMA node": text}), rows[1]], target=system)
+    causes = [cause.what for cause in found.findings[0].causes]
+    assert "the host buffer lay on NUMA node 1, away from the device" in causes
 
 
 def test_a_missing_peer_is_found_and_explains_its_copies(tmp_path: Path, healthy: System):

@@ -96,7 +96,7 @@ def test_what_the_model_predicts_of_any_ready_system_is_fine_on_it(name: str):
     for flow in flows:
         seen = observation(flow, flow, "goodput", 1.0, "GB/s", Source.MEASURED)
         wanted = model.expect(seen)
-        value = wanted.row.value
+        value = wanted.expected.value
         if value is not None:
             measured = observation(flow, flow, "goodput", value / 1e9, "GB/s", Source.MEASURED)
             assert judge(measured, wanted).verdict is Verdict.OK, flow
@@ -123,9 +123,9 @@ def test_one_bad_machine_of_five_does_not_move_its_class():
 def test_an_earlier_run_is_matched_by_flow_settings_and_method_and_two_are_no_class():
     before = row(50.0, settings={"bytes": 1 << 28}, how={"engine": "copy engine"})
     rows = expect_earlier([("before.json", [before])])
-    assert rows(before).row.value == 50e9
-    assert rows(row(50.0, settings={"bytes": 1 << 20}, how={"engine": "copy engine"})).row.value is None
-    assert rows(row(50.0, settings={"bytes": 1 << 28}, how={"engine": "SM"})).row.value is None
+    assert rows(before).expected.value == 50e9
+    assert rows(row(50.0, settings={"bytes": 1 << 20}, how={"engine": "copy engine"})).expected.value is None
+    assert rows(row(50.0, settings={"bytes": 1 << 28}, how={"engine": "SM"})).expected.value is None
     with pytest.raises(InputError, match="two machines do not say which of them is right"):
         expect_earlier([("a.json", [before]), ("b.json", [before])])
 

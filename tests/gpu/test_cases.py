@@ -6,14 +6,14 @@ import pytest
 
 from lanewise.errors import UnknownName
 from lanewise.perf.flow import parse_flows
-from lanewise.probes.gpu.cases import CASES, DEFAULT, SETS, measurements, select_cases
+from lanewise.probes.gpu.cases import CASES, DEFAULT, SETS, gpu_tests, select_cases
 
 FOUR = ("gpu0", "gpu1", "gpu2", "gpu3")
 
 
 def flows_of(name: str, gpus: tuple[str, ...] = FOUR) -> list[list[str]]:
-    made = measurements(select_cases([name]), gpus)
-    return [[flow.name + " read" * flow.read + " sm" * flow.sm for flow in measurement.flows] for measurement in made]
+    made = gpu_tests(select_cases([name]), gpus)
+    return [[flow.name + " read" * flow.read + " sm" * flow.sm for flow in gpu_test.flows] for gpu_test in made]
 
 
 def test_nvbandwidth_has_35_cases_sixteen_of_them_twice() -> None:
@@ -45,31 +45,31 @@ def test_a_case_has_these_measurements(name: str, count: int, first: list[str]) 
 
 def test_no_pair_of_ends_is_in_two_measurements_of_a_case() -> None:
     for case in CASES.values():
-        rows = measurements([case], FOUR)
+        rows = gpu_tests([case], FOUR)
         for batch in {row.batch for row in rows}:
             ends = [flow.name for row in rows if row.batch == batch for flow in row.flows]
             assert len(ends) == len(set(ends)), case.name
 
 
 def test_every_measurement_but_local_copies_is_in_the_notation_of_flows() -> None:
-    for measurement in measurements(CASES.values(), FOUR):
-        if measurement.scenarios != ("device_local_copy",):
-            text = ", ".join(f.name + " read" * f.read + " sm" * f.sm for f in measurement.flows)
-            again = parse_flows(text, p2p=measurement.flows[0].p2p)
-            assert again == measurement.flows
+    for gpu_test in gpu_tests(CASES.values(), FOUR):
+        if gpu_test.scenarios != ("device_local_copy",):
+            text = ", ".join(f.name + " read" * f.read + " sm" * f.sm for f in gpu_test.flows)
+            again = parse_flows(text, p2p=gpu_test.flows[0].p2p)
+            assert again == gpu_test.flows
 
 
 def test_cases_with_the_same_flows_are_measured_once() -> None:
     both = ["host_to_device_bidirectional_memcpy_ce", "device_to_host_bidirectional_memcpy_ce"]
-    (measurement,) = measurements(select_cases(both), ["gpu0"])
-    assert list(measurement.scenarios) == both
+    (gpu_test,) = gpu_tests(select_cases(both), ["gpu0"])
+    assert list(gpu_test.scenarios) == both
 
 
 def test_one_gpu_has_no_pairs_and_keeps_the_other_cases() -> None:
-    assert {measurement.technique for measurement in measurements(select_cases(["all"]), ["gpu0"])} == {
+    assert {gpu_test.technique for gpu_test in gpu_tests(select_cases(["all"]), ["gpu0"])} == {
         case.technique for case in CASES.values()
     }
-    assert measurements(select_cases(["device_to_device_*", "all_to_one_*"]), ["gpu0"]) == []
+    assert gpu_tests(select_cases(["device_to_device_*", "all_to_one_*"]), ["gpu0"]) == []
 
 
 def test_cases_are_picked_by_name_set_and_pattern_in_the_tables_order() -> None:

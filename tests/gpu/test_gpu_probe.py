@@ -86,7 +86,7 @@ def test_flows_tuned_by_a_pilot_end_together() -> None:
     schedule = tuned_schedule(run, run.flows, [None] * 3)  # type: ignore[arg-type]
     times = [copies * GIB / rate for copies, rate in zip(schedule.copies, (50e9, 400e9, 50e9), strict=True)]
     assert max(times) / min(times) < 1.1
-    assert schedule.run(run).makespan == pytest.approx(max(times))  # type: ignore[arg-type]
+    assert schedule.run_once(run).makespan == pytest.approx(max(times))  # type: ignore[arg-type]
 
 
 def test_a_flow_with_a_size_moves_that_much_and_those_without_last_as_long() -> None:
@@ -184,6 +184,28 @@ def test_a_hold_that_times_out_leaves_its_cell_empty_with_the_reason_and_measuri
 def test_a_hold_that_times_out_later_keeps_the_samples_before_it() -> None:
     taken = list(samples(Cuda(gpus=1, held=(4,)), cases=("host_to_device_memcpy_ce",)))
     assert [shown(sample) for sample in taken] == [pytest.approx(50), None]
+
+
+@pytest.mark.parametrize(
+    "flows",
+    ["host0->gpu0", "host:1->gpu0", "host0->gpu0 sm, gpu0->host0 sm", "host0->gpu0, host0->gpu0 sm", "gpu0->gpu1"],
+)
+def test_a_failure_after_some_samples_is_one_row_with_them(flows: str) -> None:
+    taken = list(samples(Cuda(held=(4,)), flows))
+    assert [sample.value is None for sample in taken if sample.metric == "goodput"].count(True) == flows.count(",") + 1
+    goodput = [row for row in summarise(taken) if row.metric == "goodput"]
+    assert len(goodput) == flows.count(",") + 1
+    for row in goodput:
+        assert shown(row) is not None
+        assert row.note.endswith("the copies were held too long")
+        assert row.how["data"] == "verified"
+
+
+def test_queries_that_fail_after_some_samples_are_one_row_with_them() -> None:
+    found = rows(Cuda(gpus=1, held=(7,)), cases=("queries_by_kernel",))
+    keys = [(row.scenario, row.metric, row.settings.get("batch")) for row in found]
+    assert len(keys) == len(set(keys))
+    assert any("held too long" in row.note for row in found if row.scenario.startswith("queries"))
 
 
 def test_where_the_driver_queues_few_copies_samples_get_shorter() -> None:

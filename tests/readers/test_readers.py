@@ -14,7 +14,7 @@ import lanewise
 from lanewise.errors import FormatError, InputError
 from lanewise.perf.flow import parse_flows
 from lanewise.readers.kinds import read_results
-from lanewise.readers.tool_results import ToolResults
+from lanewise.readers.tool_results import ImportedResults
 from lanewise.results.codec import run_to_json
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Run
@@ -23,11 +23,11 @@ DATA = Path(__file__).parent / "data"
 FILES = sorted(path.name for path in DATA.iterdir())
 
 
-def read(name: str) -> ToolResults:
+def read(name: str) -> ImportedResults:
     return read_results((DATA / name).read_text(encoding="utf-8"), name)
 
 
-def one(found: ToolResults, scenario: str, flow: str, metric: str = "goodput") -> Observation:
+def one(found: ImportedResults, scenario: str, flow: str, metric: str = "goodput") -> Observation:
     (row,) = [r for r in found.observations if (r.scenario, r.flow, r.metric) == (scenario, flow, metric)]
     return row
 
@@ -268,7 +268,7 @@ def test_own_runs_and_samples_come_back_as_they_were(tmp_path):
     taken = [sample("copy", "host0:0->host0:1", "goodput", value, "GB/s", {"threads": 2}) for value in (3.0, 1.0, 2.0)]
     run = lanewise.as_measured_run(taken)
     (tmp_path / "run.json").write_text(run_to_json(run))
-    lines = [json.dumps(sample.row()) for sample in taken]
+    lines = [json.dumps(sample.as_record()) for sample in taken]
     (tmp_path / "samples.jsonl").write_text("\n".join(lines) + "\n")
     assert lanewise.read_results(tmp_path / "run.json").observations == run.rows
     assert lanewise.read_results(tmp_path / "samples.jsonl").observations == run.rows

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lanewise.checking.machine_causes import MachineState
     from lanewise.discovery.build import Discovery
     from lanewise.discovery.facts import DumpFacts
-    from lanewise.readers.tool_results import ToolResults
+    from lanewise.readers.tool_results import ImportedResults
     from lanewise.results.conditions import PeerState
     from lanewise.results.observation import Observation
     from lanewise.results.run import Run
@@ -87,12 +87,12 @@ def check(
         target=load_system(system, None, catalog) if isinstance(system, (str, Path)) else system,
         earlier=_earlier_rows(expect),
         tolerance=tolerance,
-        devices={**words, **(devices or {})},
+        device_of_word={**words, **(devices or {})},
         notes=every_note,
     )
 
 
-def read_results(files: str | Path | Paths) -> ToolResults:
+def read_results(files: str | Path | Paths) -> ImportedResults:
     """The measured values in results of nvbandwidth, bandwidthTest, fio, perftest, gdsio or Lanewise, as observations
     in SI.
 
@@ -164,12 +164,12 @@ def check_metrics(checkup: Checkup, name: str = "") -> str:
     return prometheus(checkup, round(time.time(), 3), name)
 
 
-def _read(path: Path) -> tuple[ToolResults | None, Sequence[DumpFacts]]:
+def _read(path: Path) -> tuple[ImportedResults | None, Sequence[DumpFacts]]:
     """A file as results, as a dump, or, as pasted texts are, as both; FormatError for one that is neither."""
     from lanewise.api.discovery import read_dumps
     from lanewise.readers.kinds import KNOWN
 
-    results: ToolResults | None = None
+    results: ImportedResults | None = None
     # Of the results of a known tool that cannot be read.
     unreadable: LanewiseError | None = None
     if not path.is_dir():

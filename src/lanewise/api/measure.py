@@ -39,9 +39,9 @@ def measure_host(work: Sequence[str] = (), **options: Any) -> Iterator[Sample]:
 def measure_gpu(flows: str = "", **options: Any) -> Iterator[Sample]:
     """Samples of copies that start or end at this machine's GPUs, in B/s or s, as they are taken.
 
-    `flows` are measured at the same time: 'gpu0->gpu1, host:1->gpu0'. Without flows, `cases` of nvbandwidth's kind are,
-    or a default set. Keywords are the fields of MeasureGpuOptions. Closing the iterator frees GPU memory;
-    as_measured_run makes a run of the samples.
+    `flows` are measured at the same time: 'gpu0->gpu1, host:1->gpu0'; then each of `cases`, of nvbandwidth's kind.
+    Without either, a default set of cases is. Keywords are the fields of MeasureGpuOptions. Closing the iterator frees
+    GPU memory; as_measured_run makes a run of the samples.
 
     Raises MissingDependency without a CUDA driver, CannotMeasure if memory is short or a copy fails, UnknownName for a
     GPU or case that does not exist, FormatError for text that is not a list of flows, and InputError for a flow that

@@ -1,7 +1,7 @@
 """Why a row is not what it should be: each cause a small function over a symptom, judged by the model.
 
-A cause that was seen and with which the model predicts the measured value comes first; then what was seen and the
-model knows nothing about; then what nobody saw but would explain the value, unless a fine row speaks against it.
+`Cause.rank` orders the causes of a slow row. What nobody saw is looked for only where nothing that was seen explains
+the value, and only counts if it would explain it and no fine row speaks against it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.checking import changes
+from lanewise.checking.cause import Cause, slow_link, speed
 from lanewise.checking.expectation import ExpectationModel, robust_deviation
-from lanewise.checking.machine_causes import Cause, slow_link, speed
 from lanewise.checking.verdict import PathResult, Verdict, lower_is_better
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow
@@ -29,7 +29,9 @@ from lanewise.topology.model import Kind
 NOISY = 0.05
 OUTLIER = 3.5
 LEAST_SIBLINGS = 4
-_OF_A_DEVICE = (*CONTEXT, "scenario", *(key for key in METHOD if key not in ("flows", "engine", "p2p", "mode")))
+_METHOD_OF_SIBLINGS = ("flows", "engine", "p2p", "mode")
+_IGNORED_AMONG_SIBLINGS = (*CONTEXT, "scenario", *(key for key in METHOD if key not in _METHOD_OF_SIBLINGS))
+_PAGES = re.compile(r"(?P<node>\d+)(?: \(asked \d+\))?")  # as probes.gpu.flows.buffer_node writes it
 _LINK = re.compile(r"(?:(?<![\w.:-])(?P<device>[\w.:-]++)\s++)?Gen(?P<gen>\d)\s+x(?P<lanes>\d+)")
 
 
@@ -71,16 +73,17 @@ class Symptom:
         return [end for end in (flow.src, flow.dst) if end in self.model.system.devices] if flow else []
 
     def host_copy(self) -> tuple[str, str, int | None] | None:
-        """Host, device and the NUMA node that the device hangs at, of a flow between host and device."""
+        """Host, device and the NUMA node of the memory, of a flow between both: the one it names, else the device's."""
         flow, system = self.flow, self.model.system
         for end, device in ((flow.src, flow.dst), (flow.dst, flow.src)) if flow else ():
-            if end in system.hosts and device in system.devices:
-                return end, device, system.device(endpoint(system, end, device)).numa
+            host = end.partition(":")[0]
+            if host in system.hosts and device in system.devices:
+                return host, device, system.device(endpoint(system, end, device)).numa
         return None
 
 
 def causes(symptom: Symptom) -> tuple[Cause, ...]:
-    """What may be behind a row, likeliest first, each cause once."""
+    """What may be behind a row, each cause once: the likeliest first; of a fast row in the order of FAST."""
     if symptom.result.verdict is Verdict.FAST:
         return tuple(cause for find in FAST for cause in find(symptom))
     if symptom.result.verdict is not Verdict.SLOW:
@@ -161,15 +164,16 @@ def idle_link(symptom: Symptom) -> Iterator[Cause]:
 
 
 def wrong_node(symptom: Symptom) -> Iterator[Cause]:
-    """The host buffer lay on another NUMA node than the one that the device hangs at."""
-    stated, copy = symptom.row.how.get("NUMA node", ""), symptom.host_copy()
-    if copy is not None and copy[2] is not None and stated.isdigit() and int(stated) != copy[2]:
-        host, device, near = copy
-        what = f"the host buffer lay on NUMA node {stated}, {device} hangs at node {near}"
-        step = f"lanewise measure gpu --flows '{host}:{near}->{device}', or run it under numactl --membind={near}"
-        change = changes.host_memory_on(int(stated))
+    """The host buffer lay on another NUMA node than the one that the flow names, else than the device's."""
+    pages, copy = _PAGES.fullmatch(symptom.row.how.get("NUMA node", "")), symptom.host_copy()
+    if copy is not None and copy[2] is not None and pages and int(pages["node"]) != copy[2]:
+        node, (host, device, wanted) = pages["node"], copy
+        reason = f"not on {wanted} as asked" if ":" in symptom.row.flow else f"{device} hangs at node {wanted}"
+        what = f"the host buffer lay on NUMA node {node}, {reason}"
+        step = f"lanewise measure gpu --flows '{host}:{wanted}->{device}', or run it under numactl --membind={wanted}"
+        change = changes.host_memory_on(int(node))
         devices = frozenset({device})
-        yield Cause(("memory", stated), what, step, evidence="pages looked up", change=change, devices=devices)
+        yield Cause(("memory", node), what, step, evidence="pages looked up", change=change, devices=devices)
 
 
 def compat_mode(symptom: Symptom) -> Iterator[Cause]:
@@ -226,7 +230,7 @@ def slower_link(symptom: Symptom) -> Iterator[Cause]:
 def far_buffers(symptom: Symptom) -> Iterator[Cause]:
     """The host buffer on another NUMA node."""
     copy, system = symptom.host_copy(), symptom.model.system
-    if copy is None or symptom.row.how.get("NUMA node"):
+    if copy is None or re.search(r"\d", symptom.row.how.get("NUMA node", "")):  # it is known where
         return
     _, device, near = copy
     for node in sorted({system.device(cpu).numa or 0 for cpu in system.of_kind(Kind.CPU)}):
@@ -334,4 +338,4 @@ def _kind_of_path(result: PathResult) -> Identity:
         return tuple(re.sub(r"\d+$", "", end.strip()) for end in row.flow.split("->"))
 
     reduce = {"flow": kinds, "flows": lambda row: row.how.get("flows", row.flow).count("->")}
-    return identity(result.row, _OF_A_DEVICE, reduce)
+    return identity(result.row, _IGNORED_AMONG_SIBLINGS, reduce)

@@ -96,8 +96,12 @@ def host_memory_on(node: int, device: str | None = None) -> ModelChange:
     def change(system: System, flow: Flow) -> Flow:
         if device is not None and device not in (flow.src, flow.dst):
             return flow
-        ends = [f"{end}:{node}" if end in system.hosts else end for end in (flow.src, flow.dst)]
-        return replace(flow, src=ends[0], dst=ends[1])
+        hosts = [end.partition(":")[0] for end in (flow.src, flow.dst)]
+        src, dst = (
+            f"{host}:{node}" if host in system.hosts else end
+            for host, end in zip(hosts, (flow.src, flow.dst), strict=True)
+        )
+        return replace(flow, src=src, dst=dst)
 
     return ModelChange(("memory", str(node), device or ""), change_flow=change)
 

@@ -7,15 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lanewise.checking.cause import Cause
 from lanewise.checking.causes import Symptom, causes
 from lanewise.checking.expectation import Expect, ExpectationModel, expect_earlier, nothing_described, too_short
-from lanewise.checking.machine_causes import (
-    Cause,
-    MachineState,
-    machine_causes,
-    non_peers_by_design,
-    with_intended_policies,
-)
+from lanewise.checking.machine_causes import MachineState, machine_causes, non_peers_by_design, with_intended_policies
 from lanewise.checking.verdict import PathResult, Verdict, judge
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
@@ -61,14 +56,14 @@ class Checkup:
         return sum(result.verdict is verdict for result in self.results)
 
     @property
-    def faults(self) -> int:
+    def exit_1_findings(self) -> int:
         """How many findings make the exit code 1."""
         return sum(finding.kind in ("fault", Verdict.SLOW) for finding in self.findings)
 
     @property
     def exit_code(self) -> int:
         """1 for a slow path or a fault, else 3 where a row is unknown, failed or too fast, or there is none, else 0."""
-        if self.faults:
+        if self.exit_1_findings:
             return EXIT_WRONG
         open_verdicts = (Verdict.UNKNOWN, Verdict.FAILED, Verdict.FAST)
         is_open = not self.results or any(self.count(verdict) for verdict in open_verdicts)
@@ -81,29 +76,30 @@ def check(
     target: System | None = None,
     earlier: Sequence[tuple[str, Iterable[Observation]]] = (),
     tolerance: float | None = None,
-    devices: Mapping[str, str] | None = None,
+    device_of_word: Mapping[str, str] | None = None,
     notes: Iterable[str] = (),
 ) -> Checkup:
     """Judge measured rows and say why they are not what they should be.
 
     Expected is what the model predicts on `target`, else on the machine as found with the policies that it should have;
     or what `earlier` runs measured, by the names of their files. The model tells causes apart in any case. `tolerance`
-    (0..1) takes the place of every tolerance, `devices` has the device that a word in the results means.
+    (0..1) takes the place of every tolerance, `device_of_word` has the device that a word in the results means.
     """
     machine = machine or MachineState()
     system = target or (with_intended_policies(machine.system) if machine.system is not None else None)
     by_design = non_peers_by_design(machine) if target is None else frozenset()
-    model = ExpectationModel(system, names=devices or {}, non_peers=by_design) if system is not None else None
+    model = ExpectationModel(system, device_of_word or {}, by_design) if system is not None else None
     left_aside: list[Observation] = []
     expect: Expect = nothing_described
     if earlier:
         expect = expect_earlier(earlier)
     elif model is not None:
         rows, expect = tuple(rows), model.expect
-        left_aside = [row for row in rows if not model.judges(row)]
-        rows = [row for row in rows if model.judges(row)]
+        left_aside = [row for row in rows if not model.covers(row)]
+        rows = [row for row in rows if model.covers(row)]
     results = sorted((judge(row, expect(row), relative_tolerance=tolerance) for row in rows), key=_badness)
-    findings = _findings(results, machine.conditions, machine_causes(machine, target), model) + _open(results)
+    findings = _findings(results, machine.conditions, machine_causes(machine, target), model)
+    findings += _unjudged_findings(results)
     notes = (*notes, *_left_aside_note(left_aside))
     return Checkup(tuple(results), tuple(findings), notes, left_aside=tuple(left_aside))
 
@@ -183,7 +179,7 @@ def _finding(group: Sequence[Diagnosis]) -> Finding:
     return Finding(first.verdict.value, what, results, (), step)
 
 
-def _open(results: Sequence[PathResult]) -> list[Finding]:
+def _unjudged_findings(results: Sequence[PathResult]) -> list[Finding]:
     """Rows that failed or that nothing is expected of, those of one reason together."""
     groups: dict[tuple[Verdict, str], list[PathResult]] = defaultdict(list)
     for result in results:

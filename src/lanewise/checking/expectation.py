@@ -52,7 +52,7 @@ class Tolerance:
 class Expectation:
     """A measured row as predicted, with the tolerance for its basis; without a value no tolerance, and a note why."""
 
-    row: Observation
+    expected: Observation
     tolerance: Tolerance | None
 
 
@@ -90,18 +90,19 @@ def expectation(
 
 @dataclass
 class ExpectationModel:
-    """Expected values of rows on one system; `names` has the device of a word in the results.
+    """Expected values of rows on one system; `device_of_word` has the device that a word in the results means.
 
-    `non_peers` are the pairs that are no peers by the machine's design, though routes alone would let them.
+    `non_peers_by_design`: pairs of devices that the driver calls no peers because of what the machine is built of,
+    though their routes would allow it; copies between them are predicted as staged.
     """
 
     system: System
-    names: Mapping[str, str] = field(default_factory=dict)
-    non_peers: frozenset[frozenset[str]] = frozenset()
+    device_of_word: Mapping[str, str] = field(default_factory=dict)
+    non_peers_by_design: frozenset[frozenset[str]] = frozenset()
     _systems: dict[tuple[str, ...], System] = field(default_factory=dict)
     _rates: dict[tuple[object, ...], tuple[FlowRate, ...]] = field(default_factory=dict)
 
-    def judges(self, row: Observation) -> bool:
+    def covers(self, row: Observation) -> bool:
         """Whether the model predicts such a value: of long copies and I/O, and the latency of small copies.
 
         Not of copies within one device or the memory of one host, and not of the page cache.
@@ -123,7 +124,7 @@ class ExpectationModel:
 
     def value(self, row: Observation, change: ModelChange = AS_DESCRIBED) -> float | None:
         """The same in SI alone; None where the model has none."""
-        return self.expect(row, change).row.value
+        return self.expect(row, change).expected.value
 
     def flows(self, row: Observation) -> tuple[Flow, ...]:
         """All flows that ran together, between devices of the system; FormatError if the row's words are no flows."""
@@ -135,7 +136,7 @@ class ExpectationModel:
 
     def _between_devices(self, flow: Flow) -> Flow:
         src, dst = self._device(flow.src), self._device(flow.dst)
-        return replace(flow, src=src, dst=dst, p2p=flow.p2p and frozenset((src, dst)) not in self.non_peers)
+        return replace(flow, src=src, dst=dst, p2p=flow.p2p and frozenset((src, dst)) not in self.non_peers_by_design)
 
     def route_devices(self, row: Observation) -> frozenset[str]:
         """The devices that a row's own flow crosses, ends included; empty where the model knows no route."""
@@ -148,7 +149,7 @@ class ExpectationModel:
             return frozenset()
 
     def _device(self, word: str) -> str:
-        return word if word in self.system.devices else self.names.get(word, word)
+        return word if word in self.system.devices else self.device_of_word.get(word, word)
 
     def _own(self, row: Observation) -> str:
         source, arrow, target = row.flow.partition("->")
@@ -157,7 +158,7 @@ class ExpectationModel:
     def _predict_row(self, row: Observation, change: ModelChange) -> Expectation:
         if row.metric == "latency":
             return self._latency(row, change)
-        if not self.judges(row):
+        if not self.covers(row):
             return expectation(row, note=f"the model has no {row.metric} of such a copy; compare with an earlier run")
         flows = self.flows(row)
         rates = self._rates_of(flows, change)
@@ -209,7 +210,7 @@ def _total(rates: tuple[FlowRate, ...], row: Observation) -> Expectation:
     parts = [_of_rate(rate, row) for rate in rates]
     order = ("physics", "calibrated", "carried over", "fitted", "SM copy", "staged")
     bases = [part.tolerance.basis for part in parts if part.tolerance is not None]
-    expected = [part.row for part in parts]
+    expected = [part.expected for part in parts]
     low, high = math.fsum(part.low or 0.0 for part in expected), math.fsum(part.high or 0.0 for part in expected)
     return expectation(
         row, basis=max(bases, key=order.index), value=math.fsum(rate.rate for rate in rates), interval=(low, high),

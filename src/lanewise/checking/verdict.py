@@ -8,7 +8,7 @@ from enum import StrEnum
 from lanewise.checking.expectation import Expectation, Tolerance
 from lanewise.results.observation import Observation
 
-# A cause explains a value when the prediction with it comes at least as near as this, however strict the verdict is.
+# A cause explains a value if the prediction with it is within the row's tolerance, or this where that is stricter.
 LEAST_TOLERANCE = 0.05
 
 
@@ -72,7 +72,7 @@ def lower_is_better(unit: str) -> bool:
 
 def judge(row: Observation, expectation: Expectation, relative_tolerance: float | None = None) -> PathResult:
     """Whether a row lies in its expected interval, widened on both sides by its basis' tolerance, or by that (0..1)."""
-    expected, tolerance = expectation.row, expectation.tolerance
+    expected, tolerance = expectation.expected, expectation.tolerance
     if tolerance is not None and relative_tolerance is not None:
         tolerance = replace(tolerance, relative=relative_tolerance, why="as given with --tolerance")
     if row.value is None:

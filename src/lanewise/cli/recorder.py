@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 
 
 def record(
-    samples: Iterator[Sample], options: RecordOptions, json: str | None, machine_facts: Mapping[str, str] | None = None
-) -> None:
+    samples: Iterator[Sample], options: RecordOptions, json_target: str | None,
+    machine_facts: Mapping[str, str] | None = None,
+) -> None:  # fmt: skip
     """Take all samples, write each with --samples, then write the run with -o and print its rows.
 
     A Ctrl-C, or an error of the probe or of a file, does the same with the samples up to then and is raised afterwards;
     signals wait while the run is written. CannotMeasure where no row at all has a value.
     """
     from lanewise import api
-    from lanewise.report import json as data
+    from lanewise.report import json as json_forms
     from lanewise.report.text.run import render_measured
     from lanewise.report.words import plural
 
@@ -42,11 +43,11 @@ def record(
                 except LanewiseError as error:
                     failure = error
             if recorded:
-                terminal.save(json, data.measured_rows, run.rows)
+                terminal.save(json_target, json_forms.measured_rows, run.rows)
     except KeyboardInterrupt as error:  # it has waited until the run was written
         interrupt = error
     if recorded:
-        terminal.show("-" if json == "-" else None, data.measured_rows, render_measured, run.rows)
+        terminal.show("-" if json_target == "-" else None, json_forms.measured_rows, render_measured, run.rows)
     if failure is not None:
         if recorded:
             terminal.note(f"not finished: {plural(len(recorded), 'sample')} of {plural(len(run.rows), 'row')} kept")
@@ -75,7 +76,7 @@ def _collect(
     try:
         for sample in deferral.collect(samples, recorded):
             if lines is not None:
-                lines.write(json.dumps(sample.row(), ensure_ascii=False, allow_nan=False))
+                lines.write(json.dumps(sample.as_record(), ensure_ascii=False, allow_nan=False))
             progress(recorded)
     except (Exception, KeyboardInterrupt) as error:
         failure = error

@@ -167,7 +167,7 @@ def failed(point: SweepPoint, bound: float, reason: str) -> SweepResult:
 
 def to_json(result: SweepResult, options: str) -> str:
     """A finished point as JSON, so that a resumed sweep does not open it again; `options` are those of the point."""
-    rows = [sample.row() for sample in result.samples]
+    rows = [sample.as_record() for sample in result.samples]
     values = {"reason": result.reason, "notes": result.notes, "predicted": result.predicted}
     return json.dumps({"asked": options, **values, "samples": rows})
 

@@ -13,7 +13,8 @@ class SamplingRule:
     """At least `least` samples, then until the median's interval is within `width` (relative), or `most` samples.
 
     The interval is distribution-free (order statistics), so a row needs six samples before 95 % can be said at all;
-    fewer are accepted only where all lie within `width` of each other.
+    fewer are accepted only where all lie within `width` of each other. `confidence` is nominal: that of independent
+    samples looked at once, while these may drift together and are looked at after each.
     """
 
     least: int = 5

@@ -24,7 +24,7 @@ def sample_until(rule: SamplingRule, metric: str, measure: Callable[[], Iterable
                 values.setdefault(identity(sample), []).append(sample.value)
             missing |= sample.metric == metric and sample.value is None
             yield sample
-        if missing or all(enough(row, rule) for row in values.values()):
+        if missing or all(enough(row_values, rule) for row_values in values.values()):
             return
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, count, figure
-from lanewise.readers.tool_results import MIB, ToolResults, ToolValue, check_rows, observation
+from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
 
 TOOL = "bandwidthTest"
@@ -27,7 +27,7 @@ def is_text(lines: Sequence[str]) -> bool:
     return any(_TITLE.match(line.strip()) for line in lines)
 
 
-def read_text(lines: list[str], file: str) -> ToolResults:
+def read_text(lines: list[str], file: str) -> ImportedResults:
     """Every row of every section; FormatError with the line of a section that has none."""
     rows: list[Observation] = []
     notes: list[str] = []
@@ -39,7 +39,7 @@ def read_text(lines: list[str], file: str) -> ToolResults:
         elif title:
             rows += _section(lines, at, title[1], f"gpu{gpu}", file)
             check_rows(rows, Location(file, at + 1))
-    return ToolResults(TOOL, tuple(rows), notes=tuple(notes))
+    return ImportedResults(TOOL, tuple(rows), notes=tuple(notes))
 
 
 def _section(lines: list[str], at: int, title: str, gpu: str, file: str) -> list[Observation]:

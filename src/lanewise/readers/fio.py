@@ -12,7 +12,7 @@ from typing import Any
 from lanewise import units
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import figure
-from lanewise.readers.tool_results import ToolResults, ToolValue, observation
+from lanewise.readers.tool_results import ImportedResults, ToolValue, observation
 from lanewise.results.observation import Observation
 
 _SIZE = re.compile(r"(\d{1,15})([kmg]?)i?b?", re.IGNORECASE)
@@ -25,7 +25,7 @@ def is_json(data: Any) -> bool:
     return isinstance(data, dict) and "fio version" in data
 
 
-def read_json(data: Mapping[str, Any], file: str) -> ToolResults:
+def read_json(data: Mapping[str, Any], file: str) -> ImportedResults:
     """Every job, and the total of each group of several; FormatError that names what is missing."""
     tool = str(data["fio version"]).replace("-", " ", 1)
     common = _mapping(data.get("global options"))
@@ -45,7 +45,7 @@ def read_json(data: Mapping[str, Any], file: str) -> ToolResults:
     for number, members in groups.items():
         if len(members) > 1:
             rows += _total(tool, number, members)
-    return ToolResults(tool, tuple(rows), notes=tuple(notes))
+    return ImportedResults(tool, tuple(rows), notes=tuple(notes))
 
 
 class _Job:

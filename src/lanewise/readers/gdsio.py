@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, count, figure
-from lanewise.readers.tool_results import GIB, ToolResults, ToolValue, check_rows, observation
+from lanewise.readers.tool_results import GIB, ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
 
 TOOL = "gdsio"
@@ -35,7 +35,7 @@ def is_text(lines: Sequence[str]) -> bool:
     return any(_START.search(line) for line in lines)
 
 
-def read_text(lines: list[str], file: str) -> ToolResults:
+def read_text(lines: list[str], file: str) -> ImportedResults:
     """Every result line, also where a forum broke it in two; FormatError with the line of one that is cut short."""
     rows: list[Observation] = []
     command = ""
@@ -52,7 +52,7 @@ def read_text(lines: list[str], file: str) -> ToolResults:
         rows += _observations(match.groupdict(), *_target(command), Location(file, at + 1))
         check_rows(rows, Location(file, at + 1))
     claim = any(row.how.get("mode") == "cuFile" for row in rows)
-    return ToolResults(TOOL, tuple(rows), notes=(f"{file}: {_CLAIM}",) if claim else ())
+    return ImportedResults(TOOL, tuple(rows), notes=(f"{file}: {_CLAIM}",) if claim else ())
 
 
 def _target(command: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanewise.errors import FormatError, Location
 from lanewise.readers import bandwidth_test, fio, gdsio, lanewise_json, nvbandwidth, p2p, perftest
 from lanewise.readers.texts import json_in, lines_of, short_lines
-from lanewise.readers.tool_results import ToolResults, merge
+from lanewise.readers.tool_results import ImportedResults, merge
 
 KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, bandwidthTest, fio (JSON), perftest (text, JSON), "
@@ -15,7 +15,7 @@ _TEXTS = (nvbandwidth, p2p, bandwidth_test, gdsio, perftest)
 _JSONS = (nvbandwidth, fio)
 
 
-def read_results(text: str, file: str) -> ToolResults:
+def read_results(text: str, file: str) -> ImportedResults:
     """What a text of results says; one may hold outputs of several tools, between any other lines.
 
     FormatError, with the line, for what is no result of a known tool or is cut short.
@@ -34,7 +34,7 @@ def read_results(text: str, file: str) -> ToolResults:
     return merge(results)
 
 
-def _from_json(text: str, file: str) -> list[ToolResults]:
+def _from_json(text: str, file: str) -> list[ImportedResults]:
     if not any(f'"{key}"' in text for key in ("nvbandwidth", "fio version")):
         return []
     data = json_in(text, file)

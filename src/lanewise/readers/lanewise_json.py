@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.tool_results import ToolResults
+from lanewise.readers.tool_results import ImportedResults
 from lanewise.results.codec import decode, run_from_json
 from lanewise.results.observation import Source
 from lanewise.results.run_1 import row_2
@@ -20,7 +20,7 @@ def is_run(text: str) -> bool:
     return text.lstrip("\ufeff \r\n\t").startswith("{") and '"schema": "lanewise.run/' in text[:400]
 
 
-def read_run(text: str, file: str) -> ToolResults:
+def read_run(text: str, file: str) -> ImportedResults:
     """The measured rows of a run, those of its studies too; FormatError if it has none."""
     run = run_from_json(text, file)
     every = [*run.rows, *(row for study in run.studies for row in study.rows)]
@@ -28,7 +28,7 @@ def read_run(text: str, file: str) -> ToolResults:
     if not rows:
         hint = "lanewise measure ... -o run.json writes one that has"
         raise FormatError("the run has no measured rows", location=Location(file), hint=hint)
-    return ToolResults(f"lanewise {run.version}", tuple(rows), own=True)
+    return ImportedResults(f"lanewise {run.version}", tuple(rows), own=True)
 
 
 def is_samples(lines: Sequence[str]) -> bool:
@@ -37,7 +37,7 @@ def is_samples(lines: Sequence[str]) -> bool:
     return first.startswith("{") and all(f'"{key}":' in first for key in ("scenario", "flow", "metric", "value"))
 
 
-def read_samples(lines: Sequence[str], file: str) -> ToolResults:
+def read_samples(lines: Sequence[str], file: str) -> ImportedResults:
     """Observations of the samples, joined by identity; a last line that a crash cut off is left out and noted."""
     samples: list[Sample] = []
     notes: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ def read_samples(lines: Sequence[str], file: str) -> ToolResults:
             cause = f"not a sample: {words}"
             raise FormatError(cause, location=Location(file, number), hint="one JSON object a line") from None
         samples.append(decode(Sample, row_2(data), f"line {number}", file))
-    return ToolResults("lanewise", summarise(samples), notes=notes, own=True)
+    return ImportedResults("lanewise", summarise(samples), notes=notes, own=True)
 
 
 def _finite(literal: str) -> float:

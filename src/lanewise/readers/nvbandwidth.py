@@ -15,7 +15,7 @@ from typing import Any
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, Cells, cells_of, check_columns, figure, matrix
-from lanewise.readers.tool_results import ToolResults, ToolValue, check_rows, observation
+from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
 
 _VERSION = re.compile(r"nvbandwidth Version:\s*v?([\d.]+)")
@@ -56,9 +56,9 @@ class _Matrices:
             if _is_square(case) and len(cells) == columns and row != column:
                 self.peers[f"gpu{row}", f"gpu{column}"] = value is not None
 
-    def results(self) -> ToolResults:
+    def results(self) -> ImportedResults:
         """All of it."""
-        return ToolResults(self.tool, tuple(self.rows), self.peers, tuple(self.notes))
+        return ImportedResults(self.tool, tuple(self.rows), self.peers, tuple(self.notes))
 
 
 def is_text(lines: Sequence[str]) -> bool:
@@ -67,7 +67,7 @@ def is_text(lines: Sequence[str]) -> bool:
     return any(kind.match(line.strip()) for line in lines for kind in kinds)
 
 
-def read_text(lines: list[str], file: str) -> ToolResults:
+def read_text(lines: list[str], file: str) -> ImportedResults:
     """Every matrix of the text; FormatError with the line where one is cut short or its case is not told."""
     version = next((match[1] for line in lines if (match := _VERSION.search(line))), "")
     found = _Matrices(f"nvbandwidth {version}".strip(), file)
@@ -127,7 +127,7 @@ def is_json(data: Any) -> bool:
     return isinstance(data, dict) and isinstance(data.get("nvbandwidth"), dict)
 
 
-def read_json(data: Mapping[str, Any], file: str) -> ToolResults:
+def read_json(data: Mapping[str, Any], file: str) -> ImportedResults:
     """Every matrix of what `nvbandwidth --json` prints; FormatError names the case that is not as it should be."""
     body = data["nvbandwidth"]
     found = _Matrices(f"nvbandwidth {str(body.get('version', '')).lstrip('v')}".strip(), file)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, Cells, cells_of, matrix
-from lanewise.readers.tool_results import ToolResults, ToolValue, check_rows, observation
+from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
 
 TOOL = "p2pBandwidthLatencyTest"
@@ -33,7 +33,7 @@ def is_text(lines: Sequence[str]) -> bool:
     return any(kind.match(line.strip()) for line in lines for kind in kinds)
 
 
-def read_text(lines: list[str], file: str) -> ToolResults:
+def read_text(lines: list[str], file: str) -> ImportedResults:
     """Every matrix and who can access whom; FormatError with the line where a matrix is cut short."""
     peers = {(f"gpu{m[1]}", f"gpu{m[3]}"): m[2] == "CAN" for line in lines if (m := _ACCESS.search(line))}
     for at, line in enumerate(lines):
@@ -59,7 +59,7 @@ def read_text(lines: list[str], file: str) -> ToolResults:
             check_rows(rows, Location(file, at + 1))
         elif at == last and _CUT.match(line):
             raise FormatError("the text breaks off in a heading", location=Location(file, at + 1), hint=WHOLE)
-    return ToolResults(TOOL, tuple(rows), peers, _notes(lines, file))
+    return ImportedResults(TOOL, tuple(rows), peers, _notes(lines, file))
 
 
 def _notes(lines: Sequence[str], file: str) -> tuple[str, ...]:

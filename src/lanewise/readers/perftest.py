@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from lanewise import units
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, figure
-from lanewise.readers.tool_results import MIB, ToolResults, ToolValue, check_rows, observation
+from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
 
 _TITLE = re.compile(
@@ -41,7 +41,7 @@ def is_text(lines: Sequence[str]) -> bool:
     return any(line.lstrip().startswith("#bytes") or "test_info" in line for line in lines)
 
 
-def read_text(lines: list[str], file: str) -> ToolResults:
+def read_text(lines: list[str], file: str) -> ImportedResults:
     """Every row of every table, or the one result of a JSON; FormatError with the line of a table without rows."""
     if any("test_info" in line for line in lines):
         return _read_json(lines, file)
@@ -53,7 +53,7 @@ def read_text(lines: list[str], file: str) -> ToolResults:
             rows += _table(test, lines, at, file)
             check_rows(rows, Location(file, at + 1))
             last = at
-    return ToolResults("perftest", tuple(rows))
+    return ImportedResults("perftest", tuple(rows))
 
 
 class _Test:
@@ -126,7 +126,7 @@ def _row(test: _Test, figures: Mapping[str, float], unit: str) -> Iterator[Obser
     yield from test.latencies(figures, size)
 
 
-def _read_json(lines: list[str], file: str) -> ToolResults:
+def _read_json(lines: list[str], file: str) -> ImportedResults:
     test = _Test(lines, Location(file, 1))
     fields = test.fields
     if "MsgSize" not in fields or not lines or not any(line.strip() == "}" for line in lines):
@@ -142,7 +142,7 @@ def _read_json(lines: list[str], file: str) -> ToolResults:
     except KeyError as error:
         cause = f"perftest's JSON lacks {error}"
         raise FormatError(cause, location=Location(file), hint="give the whole file") from None
-    return ToolResults("perftest", tuple(rows))
+    return ImportedResults("perftest", tuple(rows))
 
 
 def _place(lines: Sequence[str], value: str, file: str) -> Location:

@@ -15,11 +15,11 @@ MAX_ROWS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class ToolResults:
-    """What one text or several say: `tool` with its version, measured rows, `peers` and notes on what to know of them.
+class ImportedResults:
+    """Results read from one text or several: `tool` with its version, measured rows, `peers` and notes on the values.
 
     `peers[("gpu0", "gpu1")]` is whether gpu0 can access the memory of gpu1; pairs that no text mentions are absent.
-    `own`: all of it are runs or samples of Lanewise.
+    `own`: all of them are runs or samples of Lanewise, not results of another tool.
     """
 
     tool: str
@@ -34,9 +34,9 @@ class ToolResults:
         return tuple(pair for pair, reached in self.peers.items() if not reached)
 
 
-def merge(results: Sequence[ToolResults]) -> ToolResults:
+def merge(results: Sequence[ImportedResults]) -> ImportedResults:
     """Several results as one; where two differ about a pair of peers, the later says."""
-    return ToolResults(
+    return ImportedResults(
         ", ".join(dict.fromkeys(result.tool for result in results)),
         tuple(row for result in results for row in result.observations),
         {pair: reached for result in results for pair, reached in result.peers.items()},

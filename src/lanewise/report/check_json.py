@@ -78,7 +78,7 @@ def prometheus(checkup: Checkup, when: float, name: str = "") -> str:
             ({**labels, "verdict": verdict.value}, float(verdict is result.verdict)) for verdict in Verdict
         ]
     own = {"machine": name} if name else {}
-    series["lanewise_check_faults"].append((own, checkup.faults))
+    series["lanewise_check_faults"].append((own, checkup.exit_1_findings))
     series["lanewise_check_exit_code"].append((own, checkup.exit_code))
     series["lanewise_check_timestamp_seconds"].append((own, when))
     return "".join(_family(metric, values) for metric, values in series.items() if values)

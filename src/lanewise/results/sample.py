@@ -17,7 +17,7 @@ from lanewise.results.observation import Observation, Source
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One measured value of one metric of one flow: independent of those before it, in SI.
+    """One measured value of one metric of one flow, in SI, of a run of its own; runs may still drift together.
 
     `display_unit` (GB/s, us) is the unit that text shows it in.
 
@@ -41,7 +41,7 @@ class Sample:
         """The SI unit of the value: B/s, s, 1/s, B, or 1 for a ratio."""
         return units.si_unit(self.display_unit)
 
-    def row(self) -> dict[str, Any]:
+    def as_record(self) -> dict[str, Any]:
         """The sample as one flat-keyed record of a long-format file, with the SI unit of its value."""
         return {**asdict(self), "unit": self.unit}
 
@@ -49,14 +49,14 @@ class Sample:
 def summarise(samples: Iterable[Sample], system: str = "") -> tuple[Observation, ...]:
     """One measured observation for the samples of one identity, in the order in which identities first appear.
 
-    The value is the median, `low` and `high` the smallest and largest sample; `how` is what the last sample says, and
-    an observation without any value keeps the reason in its note.
+    The value is the median, `low` and `high` the smallest and largest sample; `how` is what the last sample with a
+    value says. A sample without value adds its reason to the note.
     """
     return tuple(_observe(members, system) for members in group(samples).values())
 
 
 def _observe(samples: list[Sample], system: str) -> Observation:
-    last = samples[-1]
+    last = next((sample for sample in reversed(samples) if sample.value is not None), samples[-1])
     values = tuple(sample.value for sample in samples if sample.value is not None)
     notes = dict.fromkeys(sample.note for sample in samples if sample.note)
     return Observation(

@@ -13,7 +13,7 @@ from itertools import combinations, permutations
 
 from lanewise.errors import unknown_name
 from lanewise.perf.flow import Flow
-from lanewise.probes.gpu.flows import concurrent_flows, path_kind
+from lanewise.probes.gpu.flows import how_of_flows, path_kind
 from lanewise.results.sample import Sample
 
 _GPU, _PAIR, _ORDERED = "each GPU", "each pair of GPUs", "each ordered pair of GPUs"
@@ -42,10 +42,11 @@ class GpuCase:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
-    """Flows measured together; `batch` is the queries of a batch.
+class GpuTest:
+    """Flows to measure together; `batch` is the queries of a batch.
 
-    `scenarios` are the names of all cases that have exactly these flows, or the text of flows that a user typed.
+    `scenarios` are the names of all cases that have exactly these flows, which are measured once and give a row for
+    each, or the text of the flows that a user typed.
     """
 
     scenarios: tuple[str, ...]
@@ -56,7 +57,7 @@ class Measurement:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for two measurements of the same thing."""
+        """Equal for two tests of the same thing."""
         return (self.technique, frozenset(self.flows), self.method, self.batch)
 
     def sample(
@@ -67,7 +68,7 @@ class Measurement:
         flows = self.flows if flow is None else (flow,)
         return Sample(
             scenario=self.scenarios[0], flow=", ".join(flow.name for flow in flows), metric=metric, value=value,
-            display_unit=display_unit, settings=settings or {}, how={**concurrent_flows(self.flows), **how},
+            display_unit=display_unit, settings=settings or {}, how={**how_of_flows(self.flows), **how},
             path=", ".join(dict.fromkeys(map(path_kind, flows))), note=note,
         )  # fmt: skip
 
@@ -164,26 +165,26 @@ def select_cases(names: Iterable[str]) -> list[GpuCase]:
     return [case for name, case in CASES.items() if name in selected]
 
 
-def measurements(cases: Iterable[GpuCase], gpus: Sequence[str], p2p: bool = True) -> list[Measurement]:
-    """The measurements of the cases on these GPUs; flows that several cases have in common are measured once."""
-    by_key: dict[object, Measurement] = {}
+def gpu_tests(cases: Iterable[GpuCase], gpus: Sequence[str], p2p: bool = True) -> list[GpuTest]:
+    """The tests of the cases on these GPUs; flows that several cases have in common are measured once."""
+    by_key: dict[object, GpuTest] = {}
     for case in cases:
-        for measurement in _measurements(case, gpus, p2p):
-            same = by_key.get(measurement.key)
+        for test in _tests_of(case, gpus, p2p):
+            same = by_key.get(test.key)
             scenarios = (*same.scenarios, case.name) if same else (case.name,)
-            by_key[measurement.key] = replace(same or measurement, scenarios=scenarios)
+            by_key[test.key] = replace(same or test, scenarios=scenarios)
     return list(by_key.values())
 
 
-def _measurements(case: GpuCase, gpus: Sequence[str], p2p: bool) -> Iterator[Measurement]:
+def _tests_of(case: GpuCase, gpus: Sequence[str], p2p: bool) -> Iterator[GpuTest]:
     for pairs in _gpu_pairs(case.scope, gpus):
         flows = tuple(_flow(text.format(a=a, b=b), case, p2p) for a, b in pairs for text in case.flows)
         for batch in BATCHES if case.technique == QUERIES else (0,):
-            yield Measurement((case.name,), flows, case.technique, case.method, batch)
+            yield GpuTest((case.name,), flows, case.technique, case.method, batch)
 
 
 def _gpu_pairs(scope: str, gpus: Sequence[str]) -> Iterator[list[tuple[str, str]]]:
-    """The (a, b) of each measurement; a case's flows are repeated for each pair of one list."""
+    """The (a, b) of each test; a case's flows are repeated for each pair of one list."""
     if scope == _GPU:
         yield from ([(gpu, "")] for gpu in gpus)
     elif scope == _ALL:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from lanewise._native import CUDA_MOST_COPIES, CudaFlow, CudaRun, ProbeFailure
+from lanewise._native import CUDA_MOST_COPIES, CudaFlow, PreparedCopies, ProbeFailure
 from lanewise.options.measure_gpu import MeasureGpuOptions
 from lanewise.perf.flow import Flow
-from lanewise.probes.gpu.cases import Measurement
+from lanewise.probes.gpu.cases import GpuTest
 from lanewise.probes.gpu.flows import buffer_node, engine, is_host, touches_host
 from lanewise.probes.gpu.gpus import Gpus
 from lanewise.probes.gpu.schedule import PILOT_COPIES, tuned_schedule
@@ -64,43 +64,27 @@ def duplex_flows(flows: Sequence[Flow], copy_plans: Sequence[CopyPlan]) -> set[i
     return paired
 
 
-def copies(measurement: Measurement, gpus: Gpus, options: MeasureGpuOptions) -> Iterator[Sample]:
+def copies(test: GpuTest, gpus: Gpus, options: MeasureGpuOptions) -> Iterator[Sample]:
     """Samples of every flow until the rule has enough; rows without a value and a reason where it fails."""
-    copy_plans = [copy_plan(flow, options) for flow in measurement.flows]
-    reason = gpus.unreachable(measurement.flows)
+    series = _CopySeries(test, gpus, options)
+    reason = gpus.unreachable(test.flows)
     if not reason:
-        duplex = duplex_flows(measurement.flows, copy_plans)
-        native_flows = [
-            CudaFlow(
-                src=gpus.ordinal_or_host(flow.src), dst=gpus.ordinal_or_host(flow.dst), bytes=plan.copy_bytes,
-                copies=plan.fixed_copies or PILOT_COPIES, node=gpus.host_node(flow), sm=flow.sm, read=flow.read,
-                p2p=flow.p2p, duplex=i in duplex,
-            )
-            for i, (flow, plan) in enumerate(zip(measurement.flows, copy_plans, strict=True))
-        ]  # fmt: skip
-        with closing(gpus.cuda.prepare(native_flows)) as run:
+        with closing(gpus.cuda.prepare(series.native_flows)) as prepared:
             try:
-                series = _CopySeries(measurement, gpus, copy_plans, native_flows, run)
-                yield from sample_until(options.rule, "goodput", series.measure)
+                series.tune(prepared)
+                yield from sample_until(options.rule, "goodput", lambda: series.measure(prepared))
             except ProbeFailure as error:
                 reason = error.args[0]
     if reason:
-        empty = [
-            measurement.sample(
-                "goodput", None, display_unit="GB/s", how={"engine": engine(flow)}, note=reason,
-                settings={"bytes": plan.copy_bytes}, flow=flow,
-            )
-            for flow, plan in zip(measurement.flows, copy_plans, strict=True)
-        ]  # fmt: skip
-        yield from measurement.in_every_scenario(empty)
+        yield from series.failed(reason)
 
 
-def sweep(measurement: Measurement, gpus: Gpus, options: MeasureGpuOptions) -> Iterator[Sample]:
-    """The measurement at every size of the options, then latency and bandwidth of the line that fits the times."""
+def sweep(test: GpuTest, gpus: Gpus, options: MeasureGpuOptions) -> Iterator[Sample]:
+    """The test at every size of the options, then latency and bandwidth of the line that fits the times."""
     seconds: dict[tuple[str, str], dict[int, list[float]]] = {}
     last: dict[tuple[str, str], Sample] = {}
     for size in options.copy_sizes:
-        for sample in copies(measurement, gpus, replace(options, bytes=size, sizes=(), sweep=False)):
+        for sample in copies(test, gpus, replace(options, bytes=size, sizes=(), sweep=False)):
             yield sample
             if sample.metric == "goodput" and sample.value:
                 key = (sample.scenario, sample.flow)
@@ -121,34 +105,44 @@ def _fit(sample: Sample, seconds: Mapping[int, Sequence[float]]) -> Iterator[Sam
 
 
 class _CopySeries:
-    """A measurement tuned and verified; `measure` runs it once."""
+    """The runs of one test's copies: tuned and verified once, then measured once for each sample."""
 
-    def __init__(
-        self, measurement: Measurement, gpus: Gpus, copy_plans: Sequence[CopyPlan], native_flows: Sequence[CudaFlow],
-        run: CudaRun,
-    ) -> None:  # fmt: skip
-        self._measurement, self._flows = measurement, measurement.flows
-        self._native_flows, self._run = native_flows, run
-        buffers = [
+    def __init__(self, test: GpuTest, gpus: Gpus, options: MeasureGpuOptions) -> None:
+        self._test, self._gpus, self._flows = test, gpus, test.flows
+        plans = self._copy_plans = [copy_plan(flow, options) for flow in test.flows]
+        duplex = duplex_flows(test.flows, plans)
+        self.native_flows = [
+            CudaFlow(
+                src=gpus.ordinal_or_host(flow.src), dst=gpus.ordinal_or_host(flow.dst), bytes=plan.copy_bytes,
+                copies=plan.fixed_copies or PILOT_COPIES, node=gpus.host_node(flow), sm=flow.sm, read=flow.read,
+                p2p=flow.p2p, duplex=i in duplex,
+            )
+            for i, (flow, plan) in enumerate(zip(test.flows, plans, strict=True))
+        ]  # fmt: skip
+        # The NUMA node of each flow's host buffer, and a note on it: empty until the buffers are there.
+        self._buffers = [("", "")] * len(test.flows)
+
+    def tune(self, prepared: PreparedCopies) -> None:
+        """Look up the pages of host buffers, compare the data, and find the copies of each flow; ProbeFailure."""
+        self._buffers = [
             buffer_node(pages, native_flow.node) if touches_host(flow) else ("", "")
-            for pages, flow, native_flow in zip(run.pages(), self._flows, native_flows, strict=True)
+            for pages, flow, native_flow in zip(prepared.pages(), self._flows, self.native_flows, strict=True)
         ]
-        self._nodes = [node for node, _ in buffers]
-        run.verify()
-        self._schedule = tuned_schedule(run, native_flows, [plan.fixed_copies for plan in copy_plans])
-        self._notes = [note or gpus.unheld(self._flows) for _, note in buffers]
-        self._telemetry = gpus.telemetry(self._flows)
+        prepared.verify()
+        fixed_copies = [plan.fixed_copies for plan in self._copy_plans]
+        self._schedule = tuned_schedule(prepared, self.native_flows, fixed_copies)
+        self._telemetry = self._gpus.telemetry(self._flows)
 
-    def measure(self) -> Iterator[Sample]:
+    def measure(self, prepared: PreparedCopies) -> Iterator[Sample]:
         """Goodput of each flow in the common window; of several their sum; of flows with a size the makespan."""
         with self._telemetry.recording():
-            window = self._schedule.run(self._run)
+            window = self._schedule.run_once(prepared)
         doubt = _IN_TURNS if window.in_turns else "" if window.every_flow_copied else _OUTLASTED
-        copy_bytes = [native_flow.bytes for native_flow in self._native_flows]
+        copy_bytes = [native_flow.bytes for native_flow in self.native_flows]
         rates = [copies * size for copies, size in zip(window.copies_per_second, copy_bytes, strict=True)]
-        sample, samples = self._measurement.sample, []
+        sample, samples, unheld = self._test.sample, [], self._gpus.unheld(self._flows)
         for i, (flow, rate) in enumerate(zip(self._flows, rates, strict=True)):
-            note = "; ".join(text for text in (self._notes[i], doubt) if text)
+            note = "; ".join(text for text in (self._buffers[i][1] or unheld, doubt) if text)
             how, settings = self._how([i]), self._settings(i)
             samples.append(
                 sample("goodput", rate, display_unit="GB/s", how=how, note=note, settings=settings, flow=flow)
@@ -162,20 +156,35 @@ class _CopySeries:
             moved = ", ".join(f"{flow.name} {size} B" for flow, size in zip(self._flows, sizes, strict=True))
             how = {**how, "moved": moved}
             samples.append(sample("makespan", window.makespan, display_unit="s", how=how, settings=settings))
-        return self._measurement.in_every_scenario(samples)
+        return self._test.in_every_scenario(samples)
+
+    def failed(self, reason: str) -> Iterator[Sample]:
+        """A sample without value of each flow's goodput: of the same identity as the samples before it."""
+        samples = [
+            self._test.sample(
+                "goodput", None, display_unit="GB/s", how=self._method([i]), note=reason, settings=self._settings(i),
+                flow=flow,
+            )
+            for i, flow in enumerate(self._flows)
+        ]  # fmt: skip
+        return self._test.in_every_scenario(samples)
 
     def _settings(self, i: int) -> dict[str, int]:
         """The size of a copy, and the number of a flow between the same ends as another one."""
         names = [flow.name for flow in self._flows]
         number = {"flow": names[: i + 1].count(names[i])} if names.count(names[i]) > 1 else {}
-        return {"bytes": self._native_flows[i].bytes, **number}
+        return {"bytes": self.native_flows[i].bytes, **number}
 
     def _how(self, indices: Sequence[int]) -> dict[str, str]:
-        """How the flows of these indices were copied."""
+        """How the flows of these indices were copied, and what was observed meanwhile."""
+        return {**self._method(indices), **self._telemetry.how(), "data": "verified"}
+
+    def _method(self, indices: Sequence[int]) -> dict[str, str]:
+        """How the flows of these indices are copied: keys that are part of a row's identity."""
         how = {"engine": ", ".join(dict.fromkeys(engine(self._flows[i]) for i in indices))}
-        if any(self._native_flows[i].duplex for i in indices):
+        if any(self.native_flows[i].duplex for i in indices):
             how["kernel"] = "one for both ways"
-        nodes = dict.fromkeys(self._nodes[i] for i in indices if self._nodes[i])
+        nodes = dict.fromkeys(self._buffers[i][0] for i in indices if self._buffers[i][0])
         if nodes:
             how["NUMA node"] = ", ".join(nodes)
-        return {**how, **self._telemetry.how(), "data": "verified"}
+        return how

@@ -1,4 +1,4 @@
-"""A flow of copies as it is measured: what it may state, its ends, engine and kind of path, its host buffer."""
+"""A flow of copies to be measured: what it may state, its ends, engine and kind of path, its host buffer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_pair(flow: Flow) -> bool:
     return not touches_host(flow) and flow.src != flow.dst
 
 
-def measured_flow(flow: Flow, node: int | None, sweep: bool) -> Flow:
+def measurable_flow(flow: Flow, node: int | None, sweep: bool) -> Flow:
     """The flow as rows name it: host0, or host0:N on NUMA node N, which is `node` where the flow names none.
 
     InputError for a flow that cannot be measured: between two hosts, with a start, weight, cap or repetition, of no
@@ -78,7 +78,7 @@ def path_kind(flow: Flow) -> str:
     return "peer" if flow.p2p else "peer, staged"
 
 
-def concurrent_flows(flows: Sequence[Flow]) -> dict[str, str]:
+def how_of_flows(flows: Sequence[Flow]) -> dict[str, str]:
     """What a sample's `how` says of all flows that ran together."""
     how = {}
     if all(flow.src != flow.dst for flow in flows):

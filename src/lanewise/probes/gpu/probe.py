@@ -19,8 +19,8 @@ from lanewise.installed import cuda_driver
 from lanewise.options.measure_gpu import MeasureGpuOptions
 from lanewise.perf.flow import Flow, parse_flows
 from lanewise.probes.gpu import cases
-from lanewise.probes.gpu.cases import Measurement
-from lanewise.probes.gpu.flows import is_host, measured_flow, typed_text
+from lanewise.probes.gpu.cases import GpuTest
+from lanewise.probes.gpu.flows import is_host, measurable_flow, typed_text
 from lanewise.probes.gpu.gpus import Gpus
 from lanewise.probes.machine import SYS, native_errors, needs_linux
 from lanewise.results.sample import Sample
@@ -48,71 +48,71 @@ class GpuProbe:
         from lanewise.probes.gpu.copies import copies, sweep
         from lanewise.probes.gpu.one_flow import latency, queries
 
-        measurements = self.measurements(options)
+        tests = self.tests(options)
         large_copies: list[Sample] = []
         with native_errors():
-            self._check_memory(measurements, options)
-            for measurement in measurements:
-                if measurement.technique == cases.QUERIES:
-                    yield from queries(measurement, self.gpus, options, large_copies)
-                elif measurement.technique != cases.COPIES:
-                    yield from latency(measurement, self.gpus, options)
+            self._check_memory(tests, options)
+            for test in tests:
+                if test.technique == cases.QUERIES:
+                    yield from queries(test, self.gpus, options, large_copies)
+                elif test.technique != cases.COPIES:
+                    yield from latency(test, self.gpus, options)
                 else:
-                    for sample in (sweep if options.copy_sizes else copies)(measurement, self.gpus, options):
+                    for sample in (sweep if options.copy_sizes else copies)(test, self.gpus, options):
                         if sample.scenario == _LARGE_COPY and sample.metric == "goodput":
                             large_copies.append(sample)
                         yield sample
 
-    def measurements(self, options: MeasureGpuOptions) -> list[Measurement]:
-        """What is measured, in order; InputError, UnknownName or CannotMeasure for what cannot be."""
+    def tests(self, options: MeasureGpuOptions) -> list[GpuTest]:
+        """The typed flows, then the cases: each test is measured once; InputError, UnknownName or CannotMeasure."""
         gpus = self.gpus.names(options.devices)
         default = () if options.flows else _SWEEP_CASES if options.copy_sizes else cases.DEFAULT
         selected = cases.select_cases(options.case_names or default)
         if any(case.technique == cases.QUERIES for case in selected):
             selected = cases.select_cases([*(case.name for case in selected), _LARGE_COPY])
         p2p = not options.no_p2p
-        measurements = [
-            replace(measurement, flows=self._measured_flows(measurement.flows, options))
-            for measurement in cases.measurements(selected, gpus, p2p)
+        tests = [
+            replace(test, flows=self._measurable_flows(test.flows, options))
+            for test in cases.gpu_tests(selected, gpus, p2p)
         ]
         if options.flows:
-            flows = self._measured_flows(parse_flows(options.flows, p2p), options)
-            measurements.insert(0, Measurement((typed_text(flows),), flows))
-        if not measurements:
+            flows = self._measurable_flows(parse_flows(options.flows, p2p), options)
+            tests.insert(0, GpuTest((typed_text(flows),), flows))
+        if not tests:
             cause = f"{', '.join(case.name for case in selected)}: no two GPUs among {', '.join(gpus)}"
             raise CannotMeasure(cause, hint="name cases of one GPU: lanewise measure gpu --list")
-        return measurements
+        return tests
 
     def skipped_cases(self, options: MeasureGpuOptions) -> list[str]:
-        """Selected cases without a measurement, for want of a second GPU."""
-        names = {name for measurement in self.measurements(options) for name in measurement.scenarios}
+        """Selected cases without a test, for want of a second GPU."""
+        names = {name for test in self.tests(options) for name in test.scenarios}
         return [case.name for case in cases.select_cases(options.case_names) if case.name not in names]
 
-    def _measured_flows(self, flows: Sequence[Flow], options: MeasureGpuOptions) -> tuple[Flow, ...]:
-        measured = tuple(measured_flow(flow, options.node, sweep=bool(options.copy_sizes)) for flow in flows)
-        for end in (end for flow in measured for end in (flow.src, flow.dst)):
+    def _measurable_flows(self, flows: Sequence[Flow], options: MeasureGpuOptions) -> tuple[Flow, ...]:
+        checked = tuple(measurable_flow(flow, options.node, sweep=bool(options.copy_sizes)) for flow in flows)
+        for end in (end for flow in checked for end in (flow.src, flow.dst)):
             self.gpus.ordinal_or_host(end)  # UnknownName
-        return measured
+        return checked
 
-    def _check_memory(self, measurements: Sequence[Measurement], options: MeasureGpuOptions) -> None:
+    def _check_memory(self, tests: Sequence[GpuTest], options: MeasureGpuOptions) -> None:
         """CannotMeasure for the first one whose buffers do not fit a GPU, with what it needs and what is free."""
-        for measurement in measurements:
-            for gpu, size in _needs(measurement, options).items():
+        for test in tests:
+            for gpu, size in _needs(test, options).items():
                 free = self.gpus.device(gpu).free
                 if size > free:
                     needed, available = (units.show(amount, "GiB", 3) for amount in (size, free))
-                    cause = f"{measurement.scenarios[0]} needs {needed} of {gpu}'s memory, and {available} are free"
+                    cause = f"{test.scenarios[0]} needs {needed} of {gpu}'s memory, and {available} are free"
                     raise CannotMeasure(cause, hint="ask for smaller copies (--bytes), or free memory of that GPU")
 
 
-def _needs(measurement: Measurement, options: MeasureGpuOptions) -> Counter[str]:
+def _needs(test: GpuTest, options: MeasureGpuOptions) -> Counter[str]:
     """Bytes of the buffers on each GPU."""
     from lanewise.probes.gpu.copies import copy_plan
 
     needs: Counter[str] = Counter()
-    for flow in measurement.flows:
+    for flow in test.flows:
         size = max(options.copy_sizes) if options.copy_sizes else copy_plan(flow, options).copy_bytes
-        size = {cases.COPIES: size, cases.QUERIES: measurement.batch * cases.QUERY}.get(measurement.technique, 0)
+        size = {cases.COPIES: size, cases.QUERIES: test.batch * cases.QUERY}.get(test.technique, 0)
         for gpu in (end for end in (flow.src, flow.dst) if not is_host(end)):
             needs[gpu] += size
     return needs

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lanewise._native import CUDA_MOST_COPIES, CudaFlow, CudaRun, ProbeFailure
+from lanewise._native import CUDA_MOST_COPIES, CudaFlow, PreparedCopies, ProbeFailure
 
 SECONDS = 0.025  # of one sample: long against the release (microseconds), short enough for whole matrices
 INTERVAL = 0.004  # between two timestamps: an event and a launch take some 5 us, which copies alone would not
@@ -43,9 +43,9 @@ class CopySchedule:
         """Of each flow in a sample."""
         return [count * copies for count, copies in zip(self.timestamp_counts, self.copies_per_timestamp, strict=True)]
 
-    def run(self, run: CudaRun) -> CommonWindow:
-        """One run of these copies."""
-        return common_window([timing.timestamps for timing in run.run()], self.copies_per_timestamp)
+    def run_once(self, prepared: PreparedCopies) -> CommonWindow:
+        """The rates in one run of these copies."""
+        return common_window([timing.timestamps for timing in prepared.run()], self.copies_per_timestamp)
 
 
 def common_window(end_times: Sequence[Sequence[float]], copies_per_timestamp: Sequence[int]) -> CommonWindow:
@@ -81,19 +81,21 @@ def balanced(rates: Sequence[float], seconds: float, least: int = 4, most: int =
     return [max(1, round(rate * time)) for rate in rates]
 
 
-def tuned_schedule(run: CudaRun, flows: Sequence[CudaFlow], fixed_copies: Sequence[int | None]) -> CopySchedule:
+def tuned_schedule(
+    prepared: PreparedCopies, flows: Sequence[CudaFlow], fixed_copies: Sequence[int | None]
+) -> CopySchedule:  # fmt: skip
     """Copies of each flow so that all end about together: a short run tells rates, one like a sample warms up.
 
     `fixed_copies` are what a flow with a size is made of, None for a flow that goes on as long as the others. Where a
     sample cannot be queued before the hold times out, shorter ones are tried; ProbeFailure if none can.
     """
     pilot = CopySchedule([flow.copies for flow in flows], [1] * len(flows))
-    rates, halvings = pilot.run(run).copies_per_second, 0
+    rates, halvings = pilot.run_once(prepared).copies_per_second, 0
     while True:
         schedule = _schedule(flows, fixed_copies, rates, halvings)
-        run.resize(schedule.timestamp_counts, schedule.copies_per_timestamp)
+        prepared.resize(schedule.timestamp_counts, schedule.copies_per_timestamp)
         try:
-            rates = schedule.run(run).copies_per_second
+            rates = schedule.run_once(prepared).copies_per_second
         except ProbeFailure as error:
             halvings += 1
             if _HELD not in error.args[0] or max(schedule.copies) <= PILOT_COPIES or all(fixed_copies):
@@ -102,7 +104,7 @@ def tuned_schedule(run: CudaRun, flows: Sequence[CudaFlow], fixed_copies: Sequen
             break
     if len(flows) > 1:
         schedule = _schedule(flows, fixed_copies, rates, halvings)
-        run.resize(schedule.timestamp_counts, schedule.copies_per_timestamp)
+        prepared.resize(schedule.timestamp_counts, schedule.copies_per_timestamp)
     return schedule
 
 

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Sequence
 
 from lanewise import units
+from lanewise.checking.cause import Cause
 from lanewise.checking.checkup import Checkup, Finding
-from lanewise.checking.machine_causes import Cause
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table

@@ -1,0 +1,64 @@
+"""One cause of a slow or fast row, or of a machine's fault, and the order of causes."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+
+from lanewise.checking import changes
+from lanewise.checking.changes import ModelChange
+from lanewise.checking.verdict import PathResult
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Something that slows paths down, or may do so: `key` tells causes apart, `what` names it in a clause.
+
+    `evidence` is where it was observed (empty: no direct evidence), `step` the command to type next, `change` how the
+    model predicts with it (None: it cannot). A `fault` is reported even if no path suffers; an `inconclusive` cause
+    only shows that something is wrong. `devices`: whose. Of one row, `predicted` is its value with that change (SI;
+    None: the model cannot say), and whether that `explains` the measured one.
+    """
+
+    key: tuple[str, ...]
+    what: str
+    step: str
+    _: KW_ONLY
+    evidence: str = ""
+    change: ModelChange | None = None
+    fault: bool = False
+    devices: frozenset[str] = frozenset()
+    inconclusive: bool = False
+    predicted: float | None = None
+    explains: bool = False
+
+    @property
+    def rank(self) -> int:
+        """0 the likeliest: seen, explains; 1 seen, no prediction; 2 supposed, explains; 3 seen, partial; 4 the rest."""
+        if self.explains:
+            return 0 if self.evidence else 2
+        if not self.evidence:
+            return 4
+        return 1 if self.predicted is None and not self.inconclusive else 3
+
+    def distance(self, result: PathResult) -> float:
+        """How far the prediction with it lies from the measured value, relative to that; 1 where unknown."""
+        value = result.row.value
+        return abs(self.predicted / value - 1) if self.predicted is not None and value else 1.0
+
+
+def slow_link(device: str, gen: int | None, lanes: int | None, could: str, evidence: str, port: str = "") -> Cause:
+    """A link that runs below what it `could`; without evidence it may do so."""
+    verb = "runs" if evidence else "may be running"
+    port_text, could_text = f" below {port}" if port else "", f" ({could})" if could else ""
+    what = f"{device}'s link {verb} at {speed(gen, lanes)}{port_text}{could_text}"
+    look = f"sudo lspci -vv -s {port} | grep Lnk" if port else "sudo lspci -vv | grep -E '^[0-9a-f]|LnkSta:'"
+    step = f"reseat the card or its cable, try another slot, then look again under load: {look}"
+    change = changes.link_speed(device, gen, lanes)
+    return Cause(
+        ("link", device), what, step, evidence=evidence, change=change, fault=True, devices=frozenset({device})
+    )
+
+
+def speed(gen: int | None, lanes: int | None) -> str:
+    """A link's speed as people write it."""
+    return f"Gen{gen or '?'} x{lanes or '?'}"
