@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 LIBRARIES = (
     "importlib.metadata", "matplotlib.figure", "numpy", "ortools.sat.python.cp_model", "pydantic", "rich.table",
@@ -72,14 +73,14 @@ def _load() -> None:
     sys.modules["lanewise.api"].load_system("composable-server-gen4")
 
 
-def _run(request: dict[str, object]) -> None:
+def _run(request: dict[str, Any]) -> None:
     """Become the command; does not return."""
     code = 1
     try:
         os.chdir(str(request["cwd"]))
         os.environ.clear()
-        os.environ.update(request["env"])  # type: ignore[arg-type]
-        sys.argv = ["lanewise", *request["words"]]  # type: ignore[misc]
+        os.environ.update(request["env"])
+        sys.argv = ["lanewise", *request["words"]]
         for number, path in enumerate((os.devnull, f"{request['folder']}/out", f"{request['folder']}/err")):
             opened = os.open(path, os.O_RDWR | os.O_CREAT)
             os.dup2(opened, number)
@@ -90,7 +91,7 @@ def _run(request: dict[str, object]) -> None:
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 1
     except BaseException:
-        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        sys.excepthook(*sys.exc_info())
     finally:
         atexit._run_exitfuncs()
         sys.stdout.flush()

@@ -198,7 +198,8 @@ def _stand_in(monkeypatch: pytest.MonkeyPatch, **rates: float) -> None:
 
     from lanewise.probes.gpu import probe as gpu
 
-    cuda = Cuda(duplex=103e9, peer=396e9, **{"link": 55.5e9, **rates})
+    capacities: dict[str, Any] = {"duplex": 103e9, "peer": 396e9, "link": 55.5e9, **rates}
+    cuda: Any = Cuda(**capacities)
     monkeypatch.setattr(gpu, "open_gpus", lambda: gpu.GpuProbe(cuda, Path("/nowhere")))
     monkeypatch.setattr("lanewise.api.measure.measure_host", lambda *_, **__: iter(()))
     monkeypatch.setattr("lanewise.api.discovery.discover", _no_devices)

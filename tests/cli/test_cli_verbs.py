@@ -8,6 +8,7 @@ import pty
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_binary import BINARY
@@ -29,7 +30,7 @@ conclusions:
 """
 
 
-def answer(done) -> object:
+def answer(done) -> Any:
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -79,19 +78,20 @@ def test_what_goes_to_a_terminal_keeps_its_own_colours_alone(monkeypatch):
 
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("sys.stdout", Terminal())
-    monkeypatch.setattr("sys.stderr", Terminal())
+    stdout, stderr = Terminal(), Terminal()
+    monkeypatch.setattr("sys.stdout", stdout)
+    monkeypatch.setattr("sys.stderr", stderr)
     monkeypatch.setattr(terminal, "_silenced", [])
     monkeypatch.setattr("os.get_terminal_size", lambda *_: os.terminal_size((500, 24)))
     terminal.print_text(lambda screen: f"{screen.style(NAME, 'bold')} {NAME}\tx\ny")
-    text = sys.stdout.getvalue()
+    text = stdout.getvalue()
     assert text.startswith("\033[1ma")
     assert text.count("\033") == 2
     assert text.endswith("\tx\ny\n")
     terminal.note(NAME)
     terminal.status(NAME)
     terminal.print_error(f"error: {NAME}")
-    assert sys.stderr.getvalue().replace("\r\033[K", "").count("\033") == 3
+    assert stderr.getvalue().replace("\r\033[K", "").count("\033") == 3
     assert Screen(colour=True).style("x", "red") == "\033[31mx\033[0m"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import fake_cuda
 import pytest
@@ -61,7 +62,7 @@ def test_looking_at_the_gpus_makes_no_context_and_asking_for_free_memory_one(cud
         ({"src": 0, "dst": 1, "sm": True, "read": True}, 10),
     ],
 )
-def test_a_flow_has_the_rate_of_its_path(cuda: Open, flow: dict[str, int], gigabytes: float) -> None:
+def test_a_flow_has_the_rate_of_its_path(cuda: Open, flow: dict[str, Any], gigabytes: float) -> None:
     size, copies = 8 * MIB, 3
     assert rate(cuda(), CudaFlow(bytes=size, copies=copies, **flow), size, copies) == pytest.approx(gigabytes, rel=0.05)
 
@@ -242,7 +243,7 @@ def test_peers_that_are_none_are_refused_but_copied_without_p2p(cuda: Open) -> N
         ([(HOST, 0, MIB, 1, 999)], "NUMA node 999"),
     ],
 )
-def test_flows_that_cannot_be_are_refused(cuda: Open, flows: list[tuple[int, ...]], cause: str) -> None:
+def test_flows_that_cannot_be_are_refused(cuda: Open, flows: list[tuple[Any, ...]], cause: str) -> None:
     with pytest.raises(ProbeFailure, match=cause) as failure:
         cuda().prepare([CudaFlow(*flow) for flow in flows])
     assert failure.value.args[1]

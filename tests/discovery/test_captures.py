@@ -16,6 +16,7 @@ from lanewise.api import capture, discover
 from lanewise.cli import verbs
 from lanewise.discovery.config import clean_config, decode
 from lanewise.errors import InputError
+from lanewise.topology.model import Kind
 
 SUFFIXES = (".tar.zst", ".tar.gz", ".tar")
 
@@ -26,13 +27,18 @@ def replay(tmp_path):
     return lambda fault="healthy": discover(made.write_capture(tmp_path / f"{fault}.tar.zst", fault))
 
 
+def _content(archive, member):
+    file = archive.extractfile(member) if member.isfile() else None
+    return file.read() if file is not None else b""
+
+
 def unpacked(path):
     """All bytes of a capture, names and targets included."""
     data = path.read_bytes()
     if path.name.endswith(".zst"):
         data = zstandard.ZstdDecompressor().stream_reader(data).read()
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        plain = [(m.name, m.linkname, archive.extractfile(m).read() if m.isfile() else b"") for m in archive]
+        plain = [(m.name, m.linkname, _content(archive, m)) for m in archive]
     return b"\n".join(name.encode() + link.encode() + content for name, link, content in plain)
 
 
@@ -209,7 +215,7 @@ def test_a_virtual_function_is_no_card_of_its_own(tmp_path):
         (home / name).write_text(text)
     (home / "physfn").symlink_to("../0000:05:00.0")
     (folder / "sys/bus/pci/devices/0000:05:01.0").symlink_to(f"../../../devices/{card.rpartition('/')[0]}/0000:05:01.0")
-    assert discover(folder).system.of_kind("nic") == ["nic0", "nic1"]
+    assert discover(folder).system.of_kind(Kind.NIC) == ["nic0", "nic1"]
 
 
 def test_a_machine_with_numa_nodes_and_no_pci_is_its_cpus(tmp_path):
@@ -228,7 +234,7 @@ def test_a_kernel_without_numa_nodes_has_one_cpu(tmp_path):
             each.unlink()
     for number in folder.glob("sys/devices/pci*/**/numa_node"):
         number.write_text("-1\n")
-    assert discover(folder).system.of_kind("cpu") == ["cpu0"]
+    assert discover(folder).system.of_kind(Kind.CPU) == ["cpu0"]
 
 
 def test_numa_node_minus_1_is_unknown_and_the_cores_nearby_say_it(tmp_path):

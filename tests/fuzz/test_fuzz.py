@@ -36,7 +36,7 @@ def test_a_seed_makes_the_same_inputs_and_another_seed_others():
 def test_a_reader_that_fails_is_noticed(monkeypatch):
     from dataclasses import replace
 
-    broken = replace(TARGETS["results"], read=lambda data: {}[data])
+    broken = replace(TARGETS["results"], read=lambda data: dict[bytes, object]()[data])
     monkeypatch.setitem(TARGETS, "results", broken)
     assert "KeyError" in failure("results", b"x")
 

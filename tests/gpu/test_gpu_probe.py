@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from in_display_units import shown
 from stand_in import GIB, Cuda, Flow, fair
 
 import lanewise
-from lanewise.errors import CannotMeasure, InputError, UnknownName
+from lanewise.errors import CannotMeasure, InputError, LanewiseError, UnknownName
 from lanewise.options.measure_gpu import SWEEP, MeasureGpuOptions
 from lanewise.options.sampling import SamplingRule
 from lanewise.perf.flow import parse_flows
@@ -25,12 +26,13 @@ from lanewise.results.sample import Sample, summarise
 QUICK = SamplingRule(least=2, most=2)
 
 
-def samples(cuda: Cuda, flows: str = "", tmp: str = "/nowhere", **ask: object) -> Iterator[Sample]:
+def samples(cuda: Cuda, flows: str = "", tmp: str = "/nowhere", **ask: Any) -> Generator[Sample, None, None]:
     probe = GpuProbe(cuda, Path(tmp))  # type: ignore[arg-type]
-    return probe.run(MeasureGpuOptions(flows, **{"rule": QUICK, **ask}))  # type: ignore[arg-type]
+    options = MeasureGpuOptions(flows, **{"rule": QUICK, **ask})
+    return cast("Generator[Sample, None, None]", probe.run(options))
 
 
-def rows(cuda: Cuda, flows: str = "", **ask: object) -> list[Observation]:
+def rows(cuda: Cuda, flows: str = "", **ask: Any) -> list[Observation]:
     return list(summarise(samples(cuda, flows, **ask)))
 
 
@@ -278,7 +280,9 @@ def test_a_chase_reads_from_the_destination_through_the_sources_memory() -> None
         ("", {"cases": ("device_to_device_memcpy_read_ce",), "devices": "1"}, CannotMeasure, "no two GPUs among gpu1"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(flows: str, ask: dict[str, object], error: type, says: str) -> None:
+def test_what_cannot_be_measured_is_refused(
+    flows: str, ask: dict[str, Any], error: type[LanewiseError], says: str
+) -> None:
     with pytest.raises(error, match=says) as caught:
         list(samples(Cuda(), flows, **ask))
     assert caught.value.hint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -220,7 +221,7 @@ def test_half_precision_is_close_to_single(small: Engine, tmp_path: Path):
 class OnGpu:
     """A session whose bindings name a GPU, run by the CPU's where the address is host memory."""
 
-    def __init__(self, session: ort.InferenceSession, bound: list[tuple[str, int, list[int]]]) -> None:
+    def __init__(self, session: Any, bound: list[tuple[str, int, list[int]]]) -> None:
         self.session, self.bound = session, bound
 
     def get_providers(self) -> list[str]:
@@ -232,7 +233,7 @@ class OnGpu:
     def bind_input(self, name: str, kind: str, index: int, dtype: np.dtype, shape: list[int], address: int) -> None:
         self.bound.append((kind, index, shape))
         held = (ctypes.c_uint8 * (int(np.prod(shape)) * dtype.itemsize)).from_address(address)
-        self.given = {name: np.frombuffer(held, dtype).reshape(shape)}
+        self.given = {name: np.frombuffer(memoryview(held), dtype).reshape(shape)}
 
     def bind_output(self, name: str, kind: str) -> None:
         self.asked = [name]

@@ -19,7 +19,7 @@ if sys.platform != "linux":
     pytest.skip("the system under test is for Linux", allow_module_level=True)
 
 from lanewise import _native
-from lanewise.errors import CannotMeasure
+from lanewise.errors import CannotMeasure, LanewiseError
 from lanewise.loadtest import session
 from lanewise.loadtest.engines import EngineOptions, pytorch
 from lanewise.loadtest.engines.callback import BRIEF, CLASSES, OUTPUTS, batch_call
@@ -178,7 +178,12 @@ def test_a_buffers_tensors_are_made_once(
     engine = opened(Colours())
     made: list[int] = []
     whole = gpu.bytes_at
-    monkeypatch.setattr(gpu, "bytes_at", lambda address, *shape: (made.append(address), whole(address, *shape))[1])
+
+    def bytes_at(address: int, *shape: int) -> object:
+        made.append(address)
+        return whole(address, *shape)
+
+    monkeypatch.setattr(gpu, "bytes_at", bytes_at)
     memory, _ = some(engine.spec, 20, STRIDE)
     for n in range(1, 20):
         engine.classes_at(memory.ctypes.data, n, STRIDE)
@@ -260,7 +265,8 @@ def test_what_a_gpu_asks_of_torch_is_there_and_takes_these_arguments() -> None:
 def test_lanes_of_the_native_system_get_the_answers_of_their_own_samples(
     opened: Callable[..., PyTorch], monkeypatch: pytest.MonkeyPatch, answer: str, streams: int
 ) -> None:
-    engine, failed = opened(Colours(), 8), []
+    engine = opened(Colours(), 8)
+    failed: list[LanewiseError] = []
     monkeypatch.setenv("LANEWISE_CUDA_DRIVER", str(fake_cuda.build()))
     called = session._recording(batch_call(engine, answer), failed)
     ask = BatchingOptions(("gpu0",), batch=8, streams=streams, sample_bytes=27, library=24)

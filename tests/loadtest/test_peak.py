@@ -14,7 +14,7 @@ from loadtest.known_runner import KnownRunner
 from lanewise.errors import Contradiction, FormatError, InputError
 from lanewise.loadtest import state
 from lanewise.loadtest.load_run import SERVER, LoadGenResult, LoadSpec
-from lanewise.loadtest.peak import find
+from lanewise.loadtest.peak import SearchProgress, find
 from lanewise.loadtest.system import SystemStatistics
 from lanewise.options.loadtest import PeakOptions
 from lanewise.results.service_result import SearchRun
@@ -192,7 +192,7 @@ def test_runs_refused_beside_other_work_count_little_and_are_noted() -> None:
 
 
 def test_progress_tells_what_runs_next_and_how_long_it_may_take() -> None:
-    told = []
+    told: list[SearchProgress] = []
     found = find(KnownRunner(), QUICK, on_progress=told.append)
     assert len(told) == len(found.runs)
     assert all(0.0 < each.remaining <= each.at_most <= QUICK.seconds for each in told)
@@ -215,8 +215,9 @@ def cut_after(runner: KnownRunner, runs: int) -> Callable[[LoadSpec], LoadGenRes
 @pytest.mark.parametrize("after", [0, 1, 4, 7])
 def test_an_interrupted_search_goes_on_where_it_stood(after: int) -> None:
     whole = find(KnownRunner(stream=5), QUICK)
-    runner, kept = KnownRunner(stream=5), []
-    runner.run = cut_after(runner, after)  # type: ignore[method-assign]
+    runner = KnownRunner(stream=5)
+    kept: list[LoadGenResult] = []
+    runner.run = cut_after(runner, after)  # type: ignore[method-assign, assignment]
     with pytest.raises(Cut):
         find(runner, QUICK, on_run=kept.append)
     text = state.text_of(QUICK, None, kept, "here")

@@ -31,12 +31,14 @@ class Limited:
 @given(st.floats(1e3, 1e8), st.floats(0.01, 0.2))
 def test_the_ceiling_is_found_within_the_gap_asked_for(limit, precision):
     (found,) = ceilings(Limited(limit), SelftestOptions(("plain",), start=1e3, precision=precision))
+    assert found.failed is not None
     assert found.qps <= limit < found.failed
     assert found.failed - found.qps <= precision * found.failed
 
 
 def test_a_ceiling_below_the_first_rate_is_found_too():
     (found,) = ceilings(Limited(700.0), SelftestOptions(("plain",), start=50_000.0))
+    assert found.failed is not None
     assert found.qps <= 700.0 < found.failed
     assert found.failed <= 1.06 * found.qps
 

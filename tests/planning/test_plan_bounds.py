@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 
 import pytest
 from plan_systems import asked, box, two_paths
@@ -11,7 +12,7 @@ import lanewise
 from lanewise.errors import FormatError, InputError
 from lanewise.perf.flow import parse_flows
 from lanewise.planning.confirm import SEED, Confirmation, TenantLatency, by_simulation
-from lanewise.planning.place import MARGINS, place, place_within_bounds
+from lanewise.planning.place import MARGINS, Placement, place, place_within_bounds
 from lanewise.planning.work import TenantGpus, Work, parse_service
 from lanewise.serving.load import on, parse_load
 from lanewise.serving.peak import simulate
@@ -80,11 +81,10 @@ def test_the_margin_grows_until_it_holds_and_ends_where_none_does():
     assert all([each.tenant.qps for each in work.services] == [80_000, 40_000] for work in seen)
 
     def second(system, work):
-        second.calls += 1
-        return late(system, work) if second.calls < 2 else Confirmation(tuple(
+        return late(system, work) if next(calls) == 0 else Confirmation(tuple(
             replace(each, valid=True, latency=0.01) for each in late(system, work).tenants), 1.0)  # fmt: skip
 
-    second.calls = 0
+    calls = count()
     assert place_within_bounds(asked(two_paths(4), TIGHT), confirm=second).margin in MARGINS
 
 
@@ -210,11 +210,13 @@ def test_a_demand_beyond_any_system_is_refused(text):
 @pytest.mark.parametrize("each", ["", " each 1e-12 QPS", " each 1e12 QPS"])
 def test_the_largest_demand_there_may_be_is_planned_and_not_met(each):
     found = lanewise.plan("composable-server-two-hosts", services=[f"resnet50 1e12 QPS{each}"])
+    assert isinstance(found, Placement)
     assert not found.served
 
 
 def test_no_gpu_serves_the_host_that_sends_to_it_over_the_network():
     found = lanewise.plan("dgx-a100-network", services=["resnet50 1000 QPS from frontend"])
+    assert isinstance(found, Placement)
     assert found.served
     with pytest.raises(InputError, match="none crosses the network"):
         lanewise.plan("dgx-a100-network", services=["resnet50 1000 QPS from accelerator"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from plan_systems import asked, two_paths
 
@@ -16,7 +18,7 @@ TYPICAL, TWO_IB, ONE_ROOT, ONE_CPU = LAYOUTS
 L40S = 43_845.7
 
 
-def ranks(pattern: str, **asked: str) -> dict[str, int]:
+def ranks(pattern: str, **asked: Any) -> dict[str, int]:
     found = lanewise.plan(LAYOUTS, pattern=pattern, **asked)
     assert isinstance(found, Ranking)
     return {each.system.name: each.rank for each in found.ranks}

@@ -15,7 +15,7 @@ from lanewise.planning.positions import apply, movables
 from lanewise.planning.question import Choices, Question
 from lanewise.planning.score import by_model
 from lanewise.planning.search import PlacementSearch, SearchLimits, choose
-from lanewise.planning.solver import SolverModel
+from lanewise.planning.solver import Pick, SolverModel
 from lanewise.planning.work import parse_service
 from lanewise.topology.model import Kind
 
@@ -139,7 +139,8 @@ def test_where_candidates_run_out_the_plan_says_so():
 
 def test_ctrl_c_keeps_the_best_found():
     question = asked(box([16, 8, 4], [0] * 4), "resnet50 300000 each 43367")
-    choices, judged = Choices(question), []
+    choices = Choices(question)
+    judged: list[Pick] = []
 
     def judge(pick):
         if judged:

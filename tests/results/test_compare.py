@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,9 +25,9 @@ from lanewise.results.run import Run, StudyRun
 from lanewise.results.service_result import ServiceResult
 
 
-def row(scenario: str = "s", value: float | None = 10.0, **more: object) -> Observation:
+def row(scenario: str = "s", value: float | None = 10.0, **more: Any) -> Observation:
     fields = {"flow": "f", "metric": "m", "unit": "GB/s", "source": Source.PREDICTED, **more}
-    return observation(scenario=scenario, value=value, **fields)  # type: ignore[arg-type]
+    return observation(scenario=scenario, value=value, **fields)
 
 
 def run(*rows: Observation) -> Run:
@@ -71,10 +72,10 @@ def test_two_systems_of_one_run_stand_side_by_side() -> None:
     assert result.pairs[0].difference_pct == pytest.approx(-50.0)
 
 
-def service(qps: float = 100.0, **more: object) -> ServiceResult:
-    fields: dict[str, object] = {"name": "a", "source": Source.PREDICTED, "peak": (qps, qps + 2), **more}
+def service(qps: float = 100.0, **more: Any) -> ServiceResult:
+    fields: dict[str, Any] = {"name": "a", "source": Source.PREDICTED, "peak": (qps, qps + 2), **more}
     name, source = fields.pop("name"), fields.pop("source")
-    return ServiceResult(  # type: ignore[misc]
+    return ServiceResult(
         name, "w", "Server", "x", source, qps, qps - 1, 10, 0, 0.015, 0.99, 0.012, True, "", "gpu0", "physics", **fields
     )  # fmt: skip
 
@@ -114,10 +115,10 @@ def test_every_row_is_in_exactly_one_place(left: list[Observation], right: list[
     assert len(result.pairs) + len(result.only_right) == len(right)
 
 
-def cell(*samples: float, **more: object) -> Observation:
+def cell(*samples: float, **more: Any) -> Observation:
     """A measured row of these samples."""
-    fields = {"source": Source.MEASURED, "flow": "host0->gpu0", "metric": "goodput", "samples": samples, **more}
-    return row(value=statistics.median(samples), low=min(samples), high=max(samples), **fields)
+    fields: dict[str, Any] = {"source": Source.MEASURED, "flow": "host0->gpu0", "metric": "goodput", **more}
+    return row(value=statistics.median(samples), low=min(samples), high=max(samples), samples=samples, **fields)
 
 
 def measured(*rows: Observation, **machine: str) -> Run:

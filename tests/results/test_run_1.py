@@ -18,7 +18,7 @@ from lanewise.results.run import Run
 
 RUNS = Path(__file__).parents[2] / "benchmarks" / "runs"
 KEPT = [path for path in sorted(RUNS.rglob("*.json")) if f'"schema": "{BEFORE}"' in path.read_text()[:400]]
-OLD = {
+OLD: dict[str, Any] = {
     "schema": BEFORE, "studies": [], "created": "now", "version": "0",
     "rows": [{
         "scenario": "s", "flow": "a->b", "metric": "goodput", "value": 24.9, "unit": "GB/s", "source": "predicted",
@@ -74,7 +74,7 @@ def test_what_was_said_in_the_unit_of_the_table_is_si_now() -> None:
 
 @pytest.mark.parametrize("value", ["fast", True, [1.0], None])
 def test_a_wrong_value_of_an_old_file_is_left_for_the_decoder_to_name(value: object) -> None:
-    data = {**OLD, "rows": [{**OLD["rows"][0], "low": value}]}  # type: ignore[index]
+    data = {**OLD, "rows": [{**OLD["rows"][0], "low": value}]}
     if value is None:
         assert read(data).rows[0].low is None
     else:

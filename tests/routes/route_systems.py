@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import cast
 
+from lanewise.catalog import Catalog
 from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind, Policies, System
 
 KINDS = {
@@ -48,7 +50,7 @@ def build(text, *, hosts=None, unbound=(), domains=(), cpu_part=None, partitions
     `hosts` maps names to hosts (default: all on host0); a CPU's number is its NUMA node; every link at a CPU has its
     own port, and a bridge of its own too if `per_port`.
     """
-    links = []
+    links: list[Link] = []
     names = []
     for chain in text.replace("\n", ",").split(","):
         words = chain.split()
@@ -58,7 +60,7 @@ def build(text, *, hosts=None, unbound=(), domains=(), cpu_part=None, partitions
             links.append(_link(a, medium, b, len(links), per_port))
     devices = {name: _device(name, hosts or {}, unbound, cpu_part, partitions or {}) for name in names}
     return System(
-        name="test", devices=devices, links=tuple(links), catalog=FakeCatalog(),
+        name="test", devices=devices, links=tuple(links), catalog=cast(Catalog, FakeCatalog()),
         hosts=tuple(dict.fromkeys((hosts or {}).values())) or ("host0",),
         domains=tuple(Domain(name, root, frozenset(members.split())) for name, root, members in domains),
         policies=Policies(**policies),
@@ -75,13 +77,15 @@ def _link(a, medium, b, index, per_port):
 
 
 def _device(name, hosts, unbound, cpu_part, partitions):
-    kind = KINDS[re.match("[a-z]+", name).group()]
+    stem = re.match("[a-z]+", name)
+    assert stem is not None
+    kind, number = KINDS[stem[0]], re.search(r"\d+", name)
     shared = kind is Kind.NETSWITCH or (bool(hosts) and name not in hosts)
     return Device(
         name, kind,
         part=cpu_part if kind is Kind.CPU else None,
         host=None if shared or name in unbound else hosts.get(name, "host0"),
-        numa=int(re.search(r"\d+", name).group()) if kind is Kind.CPU else None,
+        numa=int(number[0]) if kind is Kind.CPU and number is not None else None,
         partitions=tuple(frozenset(group.split()) for group in partitions.get(name, ())),
     )  # fmt: skip
 

@@ -52,7 +52,7 @@ def all_pairs(system):
 def least_hops(system, a, b, middle):
     """The oracle: the fewest hops of all simple ways whose inner devices are of the kinds `middle`."""
     best = None
-    stack = [(a, (a,))]
+    stack: list[tuple[str, tuple[str, ...]]] = [(a, (a,))]
     while stack:
         here, passed = stack.pop()
         for link in system.links_at(here):

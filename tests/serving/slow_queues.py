@@ -11,6 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from oracles.slow_maxmin import Flow, max_min
 
@@ -152,13 +153,13 @@ class Slow:
         for index, service in enumerate(case.services):
             self._begin(index, service, times[index])
         for each in case.background:
-            self.at(each[2], lambda each=each: self._background(*each))
+            self.at(each[2], partial(self._background, *each))
 
     def _begin(self, index: int, service: Service, times: Sequence[float]) -> None:
         if service.arrivals == "POISSON":
             for time in times:
                 self.open += service.samples
-                self.at(time, lambda time=time: self._issue(index, time))
+                self.at(time, partial(self._issue, index, time))
         elif service.arrivals == "ONE_BY_ONE":
             self.open += service.samples
             self.at(0.0, lambda: self._issue(index, 0.0))
@@ -259,7 +260,7 @@ class Slow:
         while self.source[pool] and self.sending[pool] < leg.slots:
             taken = [self.source[pool].popleft() for _ in range(min(leg.most, len(self.source[pool])))]
             self.sending[pool] += 1
-            self._move(leg, len(taken), lambda: self._sent(pool), lambda taken=taken: self._landed(pool, taken))
+            self._move(leg, len(taken), lambda: self._sent(pool), partial(self._landed, pool, taken))
         self._form(pool)
 
     def _sent(self, pool: int) -> None:
@@ -287,8 +288,8 @@ class Slow:
             self.copying[worker] += 1
             self.held[worker] += 1
             self._move(
-                self.case.workers[worker].copy, len(taken), lambda w=worker: self._copy_ended(w),
-                lambda batch=batch: self._copied(batch),
+                self.case.workers[worker].copy, len(taken), partial(self._copy_ended, worker),
+                partial(self._copied, batch),
             )  # fmt: skip
 
     def _open_workers(self, pool: int) -> list[tuple[int, int]]:

@@ -21,9 +21,11 @@ STATED = [
 
 
 def stated(part: str, name: str) -> dict[int, float]:
-    figures = lanewise.load_catalog().get(part).figures
+    described = lanewise.load_catalog().get(part)
     stem = f"service_time.{name}."
-    return {int(key.removeprefix(stem)): figure.value for key, figure in figures.items() if key.startswith(stem)}
+    times = {int(key.removeprefix(stem)): described.number(key) for key in described.figures if key.startswith(stem)}
+    assert None not in times.values()
+    return {batch: time for batch, time in times.items() if time is not None}
 
 
 @pytest.mark.parametrize(("system", "part", "name"), STATED)

@@ -94,7 +94,7 @@ def cases(draw):
                 timeout=about(2e-3) if arrivals != "ONE_BY_ONE" and draw(st.booleans()) else 0.0,
             )
         )  # fmt: skip
-    background = ()
+    background: tuple[tuple[int, float, float, float], ...] = ()
     if draw(st.booleans()):
         classes.append(({0: 1.0}, about(1e6)))
         background = ((len(classes) - 1, about(5e3), about(1e-3), draw(st.sampled_from([0.0, 0.0137]))),)

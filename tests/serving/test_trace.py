@@ -27,7 +27,7 @@ def made(name: str, rates: list[float], loads: list[ServiceLoad], trace: int = 3
     return outcome, perfetto(simulation, outcome)
 
 
-def cable(**more) -> tuple:
+def cable(**more) -> tuple[str, list[float], list[ServiceLoad]]:
     return "composable-server-gen4", [120_000.0], [ServiceLoad(RESNET, qps=1.0, **more)]
 
 
@@ -142,5 +142,5 @@ def test_copies_that_overlap_are_on_tracks_of_their_own() -> None:
 
 
 def test_a_run_without_a_trace_is_an_empty_timeline() -> None:
-    _, text = made(*cable(), trace=0)
+    _, text = made(*cable(), 0)
     assert {event["ph"] for event in json.loads(text)["traceEvents"]} == {"M"}

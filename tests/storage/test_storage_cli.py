@@ -142,7 +142,7 @@ def test_a_user_without_rights_gets_clear_errors_and_reads_without_registered_bu
     folder = tmp_path / "closed"
     folder.mkdir(mode=0o500)
 
-    def as_user(*arguments: object) -> subprocess.CompletedProcess[str]:
+    def as_user(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         command = [*plain, BINARY, "measure", "storage", *arguments]
         limit = (256 << 10, 256 << 10)
         return subprocess.run(
@@ -191,10 +191,11 @@ def test_a_block_device_is_read_and_one_that_loses_its_medium_is_an_error_that_k
         pytest.skip("this container makes no loop devices")
     device = made.stdout.strip()
     try:
-        command = [BINARY, "measure", "storage", device, *SMALL, "--modes", "direct", "--seconds", "0.1 s"]
+        command: list[str | Path] = [BINARY, "measure", "storage", device, *SMALL, "--modes", "direct"]
+        endless = ["--seconds", "0.1 s", "--runs", "1000"]
         process = subprocess.Popen(
-            [*command, "--runs", "1000", "--samples", "s.jsonl"], cwd=tmp_path, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True,
+            [*command, *endless, "--samples", "s.jsonl"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True,
         )  # fmt: skip
         kept = tmp_path / "s.jsonl"
         deadline = time.monotonic() + HANGS

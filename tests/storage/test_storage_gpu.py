@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import fake_cuda
 import pytest
@@ -16,7 +17,7 @@ import lanewise
 from lanewise.errors import CannotMeasure
 from lanewise.results.sample import Sample
 
-SMALL = {"io": "64 KiB", "size": "1 MiB", "threads": 2, "depth": 2, "to": "gpu0"}
+SMALL: dict[str, Any] = {"io": "64 KiB", "size": "1 MiB", "threads": 2, "depth": 2, "to": "gpu0"}
 COMPAT = not Path("/proc/driver/nvidia-fs/version").exists()
 
 
@@ -49,7 +50,7 @@ def gpus(libraries: Gpus, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.Mo
     assert ctypes.CDLL(str(libraries.cufile)).fake_cufile_live() == 0
 
 
-def measure(path: Path, **settings: object) -> list[Sample]:
+def measure(path: Path, **settings: Any) -> list[Sample]:
     """One run of each mode."""
     return list(lanewise.measure_storage(path, runs=1, **{**SMALL, **settings}))
 

@@ -6,6 +6,7 @@ import errno
 import os
 import resource
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,18 +17,19 @@ import lanewise
 from lanewise.errors import CannotMeasure, FormatError, InputError, LanewiseError, UnknownName
 from lanewise.perf.flow import parse_flows
 from lanewise.probes.storage.probe import percentile
+from lanewise.probes.storage.session import StorageProgress
 from lanewise.results.sample import Sample, summarise
 
-SMALL = {"io": "64 KiB", "size": "1 MiB", "threads": 2, "depth": 2}
+SMALL: dict[str, Any] = {"io": "64 KiB", "size": "1 MiB", "threads": 2, "depth": 2}
 NO_DIRECT = Path("/sys/kernel/btf/vmlinux")  # a file of a file system that has no direct reads, on most kernels
 
 
-def measure(paths: object, runs: int = 1, **settings: object) -> list[Sample]:
+def measure(paths: Any, runs: int = 1, **settings: Any) -> list[Sample]:
     """All samples at once."""
     return list(lanewise.measure_storage(paths, runs=runs, **{**SMALL, **settings}))
 
 
-def refused(paths: object, **settings: object) -> LanewiseError:
+def refused(paths: object, **settings: Any) -> LanewiseError:
     """What is said instead of measuring."""
     with pytest.raises(LanewiseError) as found:
         measure(paths, **settings)
@@ -43,6 +45,7 @@ def test_a_percentile_is_the_smallest_io_time_that_so_many_do_not_exceed(nanosec
     if len(times) - wanted < 1 - slack:  # not one I/O would lie above it
         assert found is None
         return
+    assert found is not None
     assert found in times
     assert np.count_nonzero(times <= found) >= wanted - slack
     assert np.count_nonzero(times < found) < wanted + slack
@@ -104,7 +107,7 @@ def test_a_folder_named_twice_gets_two_test_files(tmp_path):
 
 def test_rates_of_the_run_so_far_are_reported_while_it_runs(data, monkeypatch):
     monkeypatch.setattr("lanewise.probes.storage.session._PROGRESS_S", 1e-6)  # each time that it looks
-    reports = []
+    reports: list[StorageProgress] = []
     settings = {**SMALL, "modes": "cached", "seconds": 0.2}
     for _ in lanewise.measure_storage(data, reports.append, runs=1, **settings):
         pass
@@ -122,7 +125,9 @@ def test_the_drive_below_delivers_what_is_read_directly(direct, data):
     assert drive is not None
     if drive == 0:
         pytest.skip("this file system does not read from the drive that it names")
-    read = rows["iops"].value * rows["iops"].settings["bytes"] / 1e9  # over the same time
+    iops = rows["iops"]
+    assert iops.value is not None
+    read = iops.value * iops.settings["bytes"] / 1e9  # over the same time
     assert drive >= 0.99 * read  # others may use the drive as well
 
 

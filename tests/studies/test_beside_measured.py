@@ -77,7 +77,7 @@ def study(folder: Path) -> StudyRun:
 
 
 def values(study: StudyRun) -> dict[str, float | None]:
-    return {row.scenario: row.measured and row.display(row.measured.value) for row in study.rows}
+    return {row.scenario: row.display(row.measured.value) if row.measured else None for row in study.rows}
 
 
 def test_each_row_finds_the_measured_value_of_the_same_flows_at_once(study: StudyRun) -> None:

@@ -88,7 +88,8 @@ def test_what_moves_nothing_keeps_its_start_and_says_so(system: System) -> None:
 def test_groups_left_out_are_predicted_by_a_fit_that_did_not_see_them(system: System) -> None:
     probe = MadeUp(seen=lambda n: n(ENGINE), dark=lambda n: None)
     targets = [target(system, "seen", 10.0, "a"), target(system, "seen", 20.0, "b"), target(system, "dark", 5.0, "c")]
-    left = leave_out(*reversed(calibrate(probe, builtin(), [unknown(ENGINE, 12, 1, 100)], targets)))
+    fit, search = calibrate(probe, builtin(), [unknown(ENGINE, 12, 1, 100)], targets)
+    left = leave_out(search, fit)
     assert [(group.group, group.rows) for group in left] == [("a", 1), ("b", 1), ("all groups", 2)]
     assert left[0].worst_pct == pytest.approx(100, rel=1e-3)
     assert left[1].worst_pct == pytest.approx(-50, rel=1e-3)
