@@ -262,6 +262,7 @@ def test_a_sweep_runs_tells_what_failed_writes_everything_and_goes_on(
     loadgen, tmp_path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LANEWISE_CUDA_DRIVER", "absent-libcuda.so")  # a GPU cannot be measured, on any machine
     monkeypatch.setattr(selftest, "holds", lambda *_: True)  # the generator alone is not tried
     search = ["--engine", "synthetic", "--service", "1 ms", "--bound", "500 ms", "--seconds", "1", "--results", "kept"]
     asked = ["loadtest", "sweep", *search, "--paths", "cpu; gpu97", "-o", "run.json", "--chart", "c.svg", "--json"]
@@ -285,6 +286,7 @@ def test_a_sweep_without_any_rate_ends_with_exit_code_1_and_draws_nothing(
     loadgen, tmp_path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LANEWISE_CUDA_DRIVER", "absent-libcuda.so")
     asked = ["loadtest", "sweep", "--engine", "synthetic", "--service", "1 ms", "--paths", "gpu97; gpu98"]
     assert verbs.run([*asked, "--results", "kept", "--chart", "c.svg"]) == 1
     shown = capsys.readouterr()
