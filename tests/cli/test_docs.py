@@ -19,7 +19,7 @@ from cli_binary import BINARY
 from forked_cli import forked
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 HEREDOC = re.compile(r"cat > \S+ <<'EOF'\n.*?^EOF$", re.DOTALL | re.MULTILINE)
 SHELL = re.compile(r"[|&;<>$*?~`(){}!\\\\\n\"]")  # what only a shell understands, outside of quotes
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)

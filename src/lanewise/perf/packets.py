@@ -1,4 +1,4 @@
-"""PCIe packets: raw rates, what a payload costs on the wire, and the share of a link that packets never get.
+"""PCIe packets: raw rates, what a payload costs on the wire, and the share of a link that packets get.
 
 Sources: PCI Express Base Specification 6.0 (transaction layer: header sizes; data link layer: sequence number and
 LCRC; physical layer: framing, encoding); Neugebauer et al., "Understanding PCIe performance for end host

@@ -1,6 +1,6 @@
-"""Links shared between flows: weighted max-min rates, and finite transfers over time (see native/sim).
+"""Resources of any kind shared between flows: weighted max-min rates, and finite transfers over time (native/sim).
 
-A resource r has a capacity C_r > 0; one flow of class k running at x_k loads it with a_rk * x_k. All rates
+A resource r has a capacity C_r > 0; one flow k running at x_k loads it with a_rk * x_k. All rates
 rise together, each in proportion to its weight, until a flow meets its cap or a resource it uses is full; the
 others go on.
 Source: Bertsekas and Gallager, Data Networks, 2nd ed., section 6.5.2.
