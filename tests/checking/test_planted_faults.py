@@ -188,6 +188,16 @@ def test_a_host_buffer_that_is_not_where_the_probe_asked_for_it_explains_slow_co
     assert "--flows 'host0:0->gpu0'" in found.findings[0].step
 
 
+def test_a_host_buffer_on_two_nodes_is_seen_though_the_model_cannot_say_what_that_costs():
+    system = api.load_system("cirrascale-typical")
+    rows = made.rows(system, ["host0->gpu0", "host0->gpu1"])
+    text, _ = buffer_node({0: 48, 1: 16}, 0)
+    split = replace(rows[0], value=0.8 * (rows[0].value or 0), how={**rows[0].how, "NUMA node": text})
+    causes = check([split, rows[1]], target=system).findings[0].causes
+    titles = {cause.what: cause.predicted for cause in causes}
+    assert titles["the host buffer lay on NUMA node 0 (75 %), 1 (25 %), gpu0 hangs at node 0"] is None
+
+
 def test_where_the_kernel_does_not_say_where_a_buffer_lay_it_is_supposed_to_be_far():
     system = api.load_system("cirrascale-typical")
     rows = made.rows(system, ["host0->gpu0", "host0->gpu1"])

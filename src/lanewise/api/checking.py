@@ -80,14 +80,14 @@ def check(
         rows += summarise(quick_samples(every_note) if samples is None else samples)
         discovered = _discover_this_machine(catalog, every_note)
     names = discovered.dump_names if discovered is not None else {}
-    words = {word: name for name, dump_names in names.items() for word in dump_names}
+    device_of_word = {word: name for name, dump_names in names.items() for word in dump_names}
     return checkup.check(
         rows,
         machine=_machine_state(discovered, lost),
         target=load_system(system, None, catalog) if isinstance(system, (str, Path)) else system,
         earlier=_earlier_rows(expect),
         tolerance=tolerance,
-        device_of_word={**words, **(devices or {})},
+        device_of_word={**device_of_word, **(devices or {})},
         notes=every_note,
     )
 

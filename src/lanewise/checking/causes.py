@@ -31,7 +31,6 @@ OUTLIER = 3.5
 LEAST_SIBLINGS = 4
 _METHOD_OF_SIBLINGS = ("flows", "engine", "p2p", "mode")
 _IGNORED_AMONG_SIBLINGS = (*CONTEXT, "scenario", *(key for key in METHOD if key not in _METHOD_OF_SIBLINGS))
-_PAGES = re.compile(r"(?P<node>\d+)(?: \(asked \d+\))?")  # as probes.gpu.flows.buffer_node writes it
 _LINK = re.compile(r"(?:(?<![\w.:-])(?P<device>[\w.:-]++)\s++)?Gen(?P<gen>\d)\s+x(?P<lanes>\d+)")
 
 
@@ -165,15 +164,17 @@ def idle_link(symptom: Symptom) -> Iterator[Cause]:
 
 def wrong_node(symptom: Symptom) -> Iterator[Cause]:
     """The host buffer lay on another NUMA node than the one that the flow names, else than the device's."""
-    pages, copy = _PAGES.fullmatch(symptom.row.how.get("NUMA node", "")), symptom.host_copy()
-    if copy is not None and copy[2] is not None and pages and int(pages["node"]) != copy[2]:
-        node, (host, device, wanted) = pages["node"], copy
+    # As probes.gpu.flows.buffer_node writes it: '1', '0 (75 %), 1 (25 %)', either with ' (asked 0)'.
+    pages, copy = symptom.row.how.get("NUMA node", "").partition(" (asked ")[0], symptom.host_copy()
+    nodes = [int(node) for node in re.findall(r"(?:^|, )(\d+)", pages)]
+    if copy is not None and copy[2] is not None and nodes not in ([], [copy[2]]):
+        host, device, wanted = copy
         reason = f"not on {wanted} as asked" if ":" in symptom.row.flow else f"{device} hangs at node {wanted}"
-        what = f"the host buffer lay on NUMA node {node}, {reason}"
+        what = f"the host buffer lay on NUMA node {pages}, {reason}"
         step = f"lanewise measure gpu --flows '{host}:{wanted}->{device}', or run it under numactl --membind={wanted}"
-        change = changes.host_memory_on(int(node))
+        change = changes.host_memory_on(nodes[0]) if len(nodes) == 1 else None
         devices = frozenset({device})
-        yield Cause(("memory", node), what, step, evidence="pages looked up", change=change, devices=devices)
+        yield Cause(("memory", pages), what, step, evidence="pages looked up", change=change, devices=devices)
 
 
 def compat_mode(symptom: Symptom) -> Iterator[Cause]:

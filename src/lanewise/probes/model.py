@@ -144,7 +144,7 @@ def _service(plan: Plan, service: Service) -> Observation:
 
 
 def path_kind(system: System, route: Route) -> str:
-    """What kind of path a route is, in a few words: host to device, peer PIX, peer staged, storage, network."""
+    """The `path` of a row, what kind of path a route is: host to device, peer PIX, peer staged, storage, network."""
     kinds = (system.device(route.src).kind, system.device(route.dst).kind)
     if route.via is Via.NETWORK:
         return "network"

@@ -68,7 +68,7 @@ def engine(flow: Flow) -> str:
 
 
 def path_kind(flow: Flow) -> str:
-    """The kind of path, in the words of predictions as far as the driver tells it."""
+    """The `path` of a row: what kind it is, in the words of predictions as far as the driver tells it."""
     if is_host(flow.src):
         return "host to device"
     if is_host(flow.dst):
