@@ -294,3 +294,36 @@ def test_python_gets_samples_of_typed_flows(monkeypatch: pytest.MonkeyPatch) -> 
     run = lanewise.as_measured_run(lanewise.measure_gpu("gpu0->gpu1, host->gpu0"), probe.machine_facts())
     assert values(list(run.rows)) == pytest.approx({"gpu0->gpu1": 400, "host0->gpu0": 50})
     assert run.machine_facts["CUDA driver"] == "13.0"
+
+
+def test_the_trace_of_a_sample_in_the_architecture_is_that_of_the_kept_run() -> None:
+    """ARCHITECTURE, 'How a row gets its verdict': every value of the table, from the run and its check."""
+    repository = Path(__file__).parents[2]
+    page = (repository / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = page.split("## How a row gets its verdict")[1].split("Not in the table")[0]
+    kept = repository / "benchmarks" / "runs" / "2026-11-22-h200-1gpu"
+    results = lanewise.check([kept / "check.run.json"], kept / "machine.yaml").results
+    (result,) = [each for each in results if each.row.scenario == "host_to_device_memcpy_ce"]
+    row, expected, tolerance = result.row, result.expected, result.tolerance
+    size, first = row.settings["bytes"], row.samples[0]
+    flows = [Flow(-1, 0, size, 2)]
+    run = Cuda(gpus=1, link=first).prepare(flows)
+    schedule = tuned_schedule(run, flows, [None])  # type: ignore[arg-type]
+    assert tolerance is not None
+    assert schedule.copies_per_timestamp == [1]
+    (copies,) = schedule.copies
+
+    def gb(value: float | None, digits: int = 2) -> str:
+        assert value is not None
+        return f"{value / 1e9:.{digits}f}"
+
+    samples = [gb(value, 3) for value in row.samples]
+    for text in (
+        f"{size:,} B", f"{copies} timestamps, the last {1e3 * copies * size / first:.2f} ms",
+        f"{first / size:.1f} copies/s", f"{samples[0]}e9", f"{samples[0]}, {samples[1]} and {samples[2]} GB/s",
+        f"median {gb(row.value, 3)} GB/s, `low` {gb(row.low, 3)}, `high` {gb(row.high, 3)}",
+        f"{gb(expected.value)} GB/s from `low` {gb(expected.low)} to `high` {gb(expected.high)}",
+        f'"{expected.limit}", tolerance `{tolerance.basis}`, {100 * tolerance.relative:.0f} %',
+        f"from {gb(result.fine_low)} to {gb(result.fine_high)} GB/s, so `Verdict.{result.verdict.name}`",
+    ):  # fmt: skip
+        assert text in table
