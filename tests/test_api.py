@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import signal
 import stat
 import sys
 import threading
@@ -142,15 +143,85 @@ def test_a_missing_folder_is_not_made(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeypatch):
-    (tmp_path / "a.txt").write_text("old")
+@pytest.fixture
+def interruptible():
+    """Ctrl-C is a KeyboardInterrupt, though a shell's job in the background ignores it."""
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, earlier)
 
-    def full(*_: object) -> None:
+
+def test_a_signal_waits_until_the_result_is_saved(interruptible):
+    steps = []
+
+    def measure():
+        steps.append("measured")
+        signal.raise_signal(signal.SIGINT)
+        steps.append("not reached")
+
+    def measure_and_save():
+        with files.SignalDeferral() as deferral:
+            with pytest.raises(KeyboardInterrupt):
+                deferral.interruptible(measure)
+            for _ in range(2):  # `timeout` sends it twice
+                signal.raise_signal(signal.SIGINT)
+            steps.append("saved")
+
+    with pytest.raises(KeyboardInterrupt):
+        measure_and_save()
+    assert steps == ["measured", "saved"]
+
+
+def test_a_later_second_signal_does_not_wait(interruptible, monkeypatch):
+    monkeypatch.setattr(files, "_PATIENCE", -1.0)
+    steps = []
+
+    def save():
+        with files.SignalDeferral():
+            signal.raise_signal(signal.SIGINT)
+            steps.append("hangs")
+            signal.raise_signal(signal.SIGINT)
+            steps.append("not reached")
+
+    with pytest.raises(KeyboardInterrupt):
+        save()
+    assert steps == ["hangs"]
+
+
+def test_an_item_that_was_yielded_is_kept_whenever_the_signal_comes(interruptible):
+    def source():
+        yield 1
+        yield 2
+
+    items, seen = [], []
+
+    def collect():
+        with files.SignalDeferral() as deferral:
+            for item in deferral.collect(source(), items):
+                signal.raise_signal(signal.SIGINT)  # acts when the source would run again
+                seen.append(f"{item} written")
+
+    with pytest.raises(KeyboardInterrupt):
+        collect()
+    assert (items, seen) == ([1], ["1 written"])
+
+
+def test_a_file_is_written_in_a_thread_too(tmp_path):
+    thread = threading.Thread(target=files.write_file, args=(tmp_path / "a.txt", "text"))
+    thread.start()
+    thread.join(timeout=300)
+    assert (tmp_path / "a.txt").read_text() == "text"
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeypatch):
+    def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
+    (tmp_path / "a.txt").write_text("old")
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(InputError, match="cannot be written: No space left"):
-        files.write_file(tmp_path / "a.txt", "new")
+        files.write_file(tmp_path / "a.txt", "text")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a.txt", "old")]
 
 
