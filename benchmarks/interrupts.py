@@ -5,7 +5,7 @@
 Each process gets one SIGINT, SIGTERM or SIGHUP after a random part of the time that the verb takes by itself. It should
 end with `interrupted` and 128 + the signal's number, or finish as ever. Until Python has read a line of Lanewise the
 signal is Python's own: it kills the process, or Ctrl-C shows a traceback of Python's start (its `site` module, and what
-that loads), which is counted apart. Finished and lost would be a sample in the file of --samples that is not in the run
+that loads), which is counted apart. So is one that kills the process while Python ends, when all is shown and written. Finished and lost would be a sample in the file of --samples that is not in the run
 of -o, a study that was followed by another and is not in the run, a load test with LoadGen's verdict and without a run.
 """
 
@@ -62,7 +62,7 @@ def outcome(done: subprocess.CompletedProcess[str], number: signal.Signals) -> s
     if done.returncode == 128 + number and done.stderr.endswith("interrupted\n"):
         return "interrupted"
     if done.returncode == -number:
-        return "killed before Lanewise began" if not done.stdout + done.stderr else "killed"
+        return "killed before Lanewise began" if not done.stdout + done.stderr else "killed as Python ended"
     return "finished" if done.returncode in (0, 1, 3) else f"exit code {done.returncode}"
 
 

@@ -178,6 +178,7 @@ class SignalDeferral:
     """
 
     def __init__(self) -> None:
+        self.entered = False
         self._defers = False
         self._handlers: dict[int, Any] = {}
         self._received: list[int] = []
@@ -191,21 +192,32 @@ class SignalDeferral:
                     self._handlers[number] = handler
                     signal.signal(number, self._receive)
             self._defers = True
+        self.entered = True
         return self
 
     def __exit__(self, *failure: object) -> None:
         self._defers = False  # what comes between here and the end acts at once
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
-        self._act()
+        self.act()
 
     def interruptible(self, call: Callable[[], _Result]) -> _Result:
         """What `call` returns; signals act while it runs, those that have waited before it begins."""
         defers = self._defers
         try:
             self._defers = False
-            self._act()
+            self.act()
             return call()
+        finally:
+            self._defers = defers
+
+    def act(self) -> None:
+        """Let the signals that have waited act now."""
+        defers = self._defers
+        try:
+            self._defers = False
+            while self._received:
+                signal.raise_signal(self._received.pop(0))
         finally:
             self._defers = defers
 
@@ -233,10 +245,6 @@ class SignalDeferral:
         else:
             signal.signal(number, handler)
             signal.raise_signal(number)
-
-    def _act(self) -> None:
-        while self._received:
-            signal.raise_signal(self._received.pop(0))
 
 
 _STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2, "/dev/fd/1": 1, "/dev/fd/2": 2}

@@ -39,6 +39,7 @@ sys.exit(main())
 """
 MOMENTS = {
     "summarise": "import lanewise.api.provenance as p; before(p, 'now')",
+    "read the log": "import lanewise.loadtest.detail_log as d; before(d, 'parse')",
     "encode": "import lanewise.results.codec as c; before(c, 'run_to_json')",
     "write": "NAME = ''; Path.write_bytes = halved",
     "write the run": "NAME = 'run.json'; Path.write_bytes = halved",
@@ -114,7 +115,7 @@ def test_a_study_keeps_its_run_and_its_page(moment, number, tmp_path, clean_env)
 
 
 @pytest.mark.skipif(bool(loadgen_missing()) or sys.platform != "linux", reason="built without LoadGen")
-@pytest.mark.parametrize(("moment", "number"), [("encode", "SIGINT"), ("write", "SIGTERM")])
+@pytest.mark.parametrize(("moment", "number"), [("read the log", "SIGHUP"), ("encode", "SIGINT"), ("write", "SIGTERM")])
 def test_a_load_test_keeps_its_run(moment, number, tmp_path, clean_env):
     saved(MOMENTS[moment], number, tmp_path, clean_env, *LOADTEST, "-o", "run.json")
     assert json.loads((tmp_path / "run.json").read_text())["rows"]

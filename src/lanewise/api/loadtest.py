@@ -172,16 +172,26 @@ def loadtest_run(
     spec, answer = single_run.plan(options)
     setup = single_run.loadgen_files(options.model, options.mlperf_conf, options.user_conf)
     batches = 0 if options.trace is None else TRACED
-    interrupt = None
+    interrupt, deferral, saving = None, files.SignalDeferral(), ExitStack()
+
+    def watch(issued: int, answered: int, late: int) -> None:
+        # From LoadGen's first tick on signals act at its ticks alone: a run that has ended by itself is saved.
+        if not deferral.entered:
+            saving.enter_context(deferral)
+        deferral.act()
+        if tick is not None:
+            tick(issued, answered, late)
+
     with (
-        ExitStack() as saving,
+        saving,
         _folder(options.results, options.trace, options.output) as folder,
         open_session(
-            options, folder / "logs", answer=answer, trace=batches, tick=tick, runner_setup=setup, say=say, warn=warn
+            options, folder / "logs", answer=answer, trace=batches, tick=watch, runner_setup=setup, say=say, warn=warn
         ) as session,
     ):
         result = single_run.measure(session, spec, options.audit, folder, say)
-        deferral = saving.enter_context(files.SignalDeferral())
+        if not deferral.entered:
+            saving.enter_context(deferral)
         if spec.scenario == SERVER and not spec.accuracy and spec.qps >= MUCH:
             load = replace(spec, bound=bound_of(result.run) or spec.bound)
             doubts, interrupt = _doubts(deferral, folder, load, say)
