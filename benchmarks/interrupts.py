@@ -5,8 +5,9 @@
 Each process gets one SIGINT, SIGTERM or SIGHUP after a random part of the time that the verb takes by itself. It should
 end with `interrupted` and 128 + the signal's number, or finish as ever. Until Python has read a line of Lanewise the
 signal is Python's own: it kills the process, or Ctrl-C shows a traceback of Python's start (its `site` module, and what
-that loads), which is counted apart. So is one that kills the process while Python ends, when all is shown and written. Finished and lost would be a sample in the file of --samples that is not in the run
-of -o, a study that was followed by another and is not in the run, a load test with LoadGen's verdict and without a run.
+that loads), which is counted apart. So is a signal that kills the process while Python ends, when all is shown and
+written. Finished and lost would be a sample in the file of --samples that is not in the run of -o, a study that was
+followed by another and is not in the run, a load test with LoadGen's verdict and without a run.
 """
 
 from __future__ import annotations
