@@ -153,7 +153,7 @@ def interruptible():
 
 
 def test_a_signal_waits_until_the_result_is_saved(interruptible):
-    steps = []
+    steps: list[str] = []
 
     def measure():
         steps.append("measured")
@@ -175,7 +175,7 @@ def test_a_signal_waits_until_the_result_is_saved(interruptible):
 
 def test_a_later_second_signal_does_not_wait(interruptible, monkeypatch):
     monkeypatch.setattr(files, "_PATIENCE", -1.0)
-    steps = []
+    steps: list[str] = []
 
     def save():
         with files.SignalDeferral():
@@ -194,7 +194,8 @@ def test_an_item_that_was_yielded_is_kept_whenever_the_signal_comes(interruptibl
         yield 1
         yield 2
 
-    items, seen = [], []
+    items: list[int] = []
+    seen: list[str] = []
 
     def collect():
         with files.SignalDeferral() as deferral:
