@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import made_machines as made
 import pytest
+from checking import made_machines as made
+from checking.made_machines import HOST_COPIES
 from in_display_units import observation
-from made_machines import HOST_COPIES
 
 from lanewise import api
 from lanewise.checking import changes

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import made_machines as made
 import pytest
+from checking import made_machines as made
 from cli_binary import BINARY
 from in_display_units import sample
 

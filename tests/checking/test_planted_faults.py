@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import made_machines as made
 import pytest
+from checking import made_machines as made
+from checking.made_machines import EVERY_COPY, HOST_COPIES, Plan
 from discovery.made_captures import FAULTS, write_capture
-from made_machines import EVERY_COPY, HOST_COPIES, Plan
 
 from lanewise import api
 from lanewise.checking import changes

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
-
-from measured_samples import measured_run
+from report.measured_samples import measured_run
 
 from lanewise.results.codec import run_to_json
 

@@ -6,7 +6,9 @@ import sys
 import time
 from pathlib import Path
 
-from stand_in import Cuda, Run
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from gpu.stand_in import Cuda, Run
 
 from lanewise.cli.main import main
 from lanewise.probes.gpu import probe as gpu

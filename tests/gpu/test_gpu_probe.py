@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from gpu.stand_in import GIB, Cuda, Flow, fair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_display_units import shown
-from stand_in import GIB, Cuda, Flow, fair
 
 import lanewise
 from lanewise.errors import CannotMeasure, InputError, LanewiseError, UnknownName

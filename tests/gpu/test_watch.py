@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
-from stand_in import Cuda
+from gpu.stand_in import Cuda
 
 from lanewise.probes import machine
 from lanewise.probes.gpu.gpus import Gpus
@@ -72,7 +73,8 @@ def test_a_capability_list_that_goes_in_circles_ends(tmp_path: Path) -> None:
     config = bytearray(256)
     config[0x34], config[0x40], config[0x41] = 0x40, 0x05, 0x40
     device(tmp_path, "0000:1b:00.0", config=bytes(config))
-    assert Gpus(Cuda(gpus=1), tmp_path).machine_facts()["gpu0"].endswith("NUMA node 0")
+    driver: Any = Cuda(gpus=1)
+    assert Gpus(driver, tmp_path).machine_facts()["gpu0"].endswith("NUMA node 0")
 
 
 class Nvml:

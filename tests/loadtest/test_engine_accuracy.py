@@ -81,7 +81,7 @@ def test_images_through_a_model_give_the_top1_that_is_known(tmp_path: Path):
     images = pytest.importorskip("PIL.Image", reason="pillow is not installed")
     for library in ("onnxruntime", "onnx"):
         pytest.importorskip(library, reason=f"{library} is not installed")
-    from onnx_files import colours
+    from loadtest.onnx_files import colours
 
     from lanewise.loadtest.datasets import ImageFolder
     from lanewise.loadtest.engines import open_engine

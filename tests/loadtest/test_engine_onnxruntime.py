@@ -12,8 +12,8 @@ import pytest
 ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 pytest.importorskip("onnx", reason="onnx is not installed, which writes the models")
 
+from loadtest.onnx_files import colours, floats, means, write  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
-from onnx_files import colours, floats, means, write  # noqa: E402
 
 from lanewise.errors import CannotMeasure, Contradiction, FormatError, InputError, UnknownName  # noqa: E402
 from lanewise.loadtest.audits import checksums  # noqa: E402

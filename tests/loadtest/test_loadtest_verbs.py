@@ -13,7 +13,7 @@ import fake_cuda
 import numpy as np
 import pytest
 from cli_binary import BINARY, interrupted, interrupts_itself
-from needs import models
+from loadtest.needs import models
 
 from lanewise.installed import loadgen_missing
 
@@ -127,7 +127,7 @@ def test_what_stands_in_user_conf_counts_but_for_the_rate(ask: Ask, tmp_path: Pa
 
 @models
 def test_top1_is_the_share_of_images_whose_class_is_named(ask: Ask, tmp_path: Path):
-    from onnx_files import colours
+    from loadtest.onnx_files import colours
 
     folder = pictures(tmp_path / "images")
     (folder / "a-red" / "0.png").rename(folder / "c-blue" / "wrong.png")  # red, labelled blue
@@ -145,7 +145,7 @@ def test_the_payload_audit_finds_every_sample_unchanged(ask: Ask):
 
 @models
 def test_the_payload_audit_sums_what_a_model_got(ask: Ask, tmp_path: Path):
-    from onnx_files import colours
+    from loadtest.onnx_files import colours
 
     model = colours(tmp_path / "m.onnx")
     code, out, _ = ask("run", *ONNX, "--model", model, "--library", 20, "--audit", "payload", "--json")
@@ -258,7 +258,7 @@ def test_without_loadgen_it_says_how_to_get_it(ask: Ask, monkeypatch: pytest.Mon
 
 @models
 def test_an_unknown_model_a_broken_file_and_one_of_two_inputs_are_refused(ask: Ask, tmp_path: Path):
-    from onnx_files import two_inputs
+    from loadtest.onnx_files import two_inputs
 
     (tmp_path / "bad.onnx").write_bytes(b"no model at all")
     two_inputs(tmp_path / "two.onnx")
@@ -285,7 +285,7 @@ def test_a_gpu_that_is_not_there_is_named_before_anything_runs(
 
 @models
 def test_a_broken_image_is_named_with_its_file(ask: Ask, tmp_path: Path):
-    from onnx_files import colours
+    from loadtest.onnx_files import colours
 
     folder = pictures(tmp_path / "images")
     (folder / "b-green" / "2.png").write_bytes(b"\x89PNG and no more")
@@ -306,7 +306,7 @@ def test_an_operator_that_fails_in_the_middle_ends_the_run_and_keeps_its_logs(tm
     # A real process: its whole stderr, that of native libraries too.
     import subprocess
 
-    from onnx_files import fails_later
+    from loadtest.onnx_files import fails_later
 
     model = fails_later(tmp_path / "m.onnx")
     command = [BINARY, "loadtest", "run", *ONNX, "--model", model, "--qps", 2000, "--seconds", 60, "--results", "kept"]
@@ -332,7 +332,7 @@ def test_an_engine_that_fails_in_a_search_leaves_the_runs_before(ask: Ask, monke
         return true(made)
 
     monkeypatch.setattr(callback, "as_bytes", worn_out)
-    from onnx_files import means
+    from loadtest.onnx_files import means
 
     words = ["peak", *ONNX, "--model", means(Path("m.onnx")), "--seconds", 40, "--results", "kept", "--library", 8]
     refused(ask(*words), "error: the device fell off the bus", "reboot; logs: kept")
@@ -454,7 +454,7 @@ def test_ctrl_c_in_a_single_run_keeps_its_logs(tmp_path: Path):
 
 @models
 def test_any_error_of_an_engine_ends_the_run_at_once(ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from onnx_files import means
+    from loadtest.onnx_files import means
 
     from lanewise.loadtest.engines import callback
 

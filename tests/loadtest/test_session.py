@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from needs import models
+from loadtest.needs import models
 
 from lanewise.installed import loadgen_missing
 
@@ -81,7 +81,7 @@ def test_service_times_of_the_synthetic_engine_are_its_law(tmp_path: Path):
 
 @models
 def test_answers_of_a_model_are_those_it_gives_to_the_same_samples(tmp_path: Path):
-    from onnx_files import colours
+    from loadtest.onnx_files import colours
 
     path = colours(tmp_path / "m.onnx")
     with open_session(onnx(path), tmp_path / "logs") as session:
@@ -99,7 +99,7 @@ def test_answers_of_a_model_are_those_it_gives_to_the_same_samples(tmp_path: Pat
 @models
 @pytest.mark.parametrize("answer", [CLASSES, CHECKSUMS])
 def test_a_model_answers_its_class_or_the_checksum_of_what_it_got(tmp_path: Path, answer: str):
-    from onnx_files import colours
+    from loadtest.onnx_files import colours
 
     with open_session(onnx(colours(tmp_path / "m.onnx")), tmp_path / "logs", answer=answer) as session:
         given, dataset = answered(session), session.dataset
@@ -112,7 +112,7 @@ def test_a_model_answers_its_class_or_the_checksum_of_what_it_got(tmp_path: Path
 
 @models
 def test_every_engine_is_closed_whatever_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from onnx_files import colours
+    from loadtest.onnx_files import colours
 
     from lanewise.loadtest.engines.ort import OnnxRuntime
 
@@ -140,7 +140,7 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path):
 @models
 def test_images_for_a_model_of_other_samples_are_refused(tmp_path: Path):
     pytest.importorskip("PIL", reason="pillow is not installed")
-    from onnx_files import means
+    from loadtest.onnx_files import means
     from PIL import Image
 
     (tmp_path / "images" / "a").mkdir(parents=True)

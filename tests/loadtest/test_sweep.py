@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from in_display_units import sample
-from known_runner import KnownRunner
+from loadtest.known_runner import KnownRunner
 
 from lanewise import api
 from lanewise.cli import verbs

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles import slow_maxmin
-from server_trees import SERVERS, flows_in
+from perf.server_trees import SERVERS, flows_in
 
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import flow_demands, solver_input

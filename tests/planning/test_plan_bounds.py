@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
-from plan_systems import asked, box, two_paths
+from planning.plan_systems import asked, box, two_paths
 
 import lanewise
 from lanewise.errors import FormatError, InputError

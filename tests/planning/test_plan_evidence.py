@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from plan_systems import asked, two_paths
+from planning.plan_systems import asked, two_paths
 
 import lanewise
 from lanewise.planning.layouts import Ranking

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_systems import agree, asked, box, everything
+from planning.plan_systems import agree, asked, box, everything
 
 import lanewise
 from lanewise.errors import InputError
@@ -178,6 +178,9 @@ def test_equal_placements_are_as_good_as_the_best_for_as_many_moves():
     assert found.best.moves != other.moves
     assert {move.to.host for candidate in (found.best, other) for move in candidate.moves} == {"host0", "host1"}
     choices, scores = everything(question)
-    best = scores[choose(choices.problem, scores, 1e-4)]
+    pick = choose(choices.problem, scores, 1e-4)
+    assert pick is not None
+    best = scores[pick]
+    assert best is not None
     assert other.score.goals == found.best.score.goals == best.goals
     assert not place(asked(box([16, 4], [None]), "resnet50 250000 each 250000")).equal

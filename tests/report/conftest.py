@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from report_samples import sample_run
+from report.report_samples import sample_run
 
 from lanewise.results.run import Run
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from report_samples import GEN4, composable, sample_run
+from report.report_samples import GEN4, composable, sample_run
 
 from lanewise.api.loading import load_system, ready_systems
 from lanewise.report import page, study_rows, words

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 from in_display_units import observation, sample
-from measured_samples import SIZES, measured_run, rows
-from report_samples import sample_run
-from test_html import Outliner, text_of
+from report.measured_samples import SIZES, measured_run, rows
+from report.report_samples import sample_run
+from report.test_html import Outliner, text_of
 
 from lanewise.report import measured, measured_plots, words
 from lanewise.report.html import report_html

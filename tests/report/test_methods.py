@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 from in_display_units import observation
-from report_samples import GEN4, sample_run
-from test_html import text_of
+from report.report_samples import GEN4, sample_run
+from report.test_html import text_of
 
 from lanewise.report.accuracy import accuracy_page
 from lanewise.report.html import report_html

@@ -6,14 +6,15 @@ import math
 import re
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_samples import sample_run
-from service_samples import at_peak, bare, too_fast
-from test_html import Outliner, text_of
+from report.report_samples import sample_run
+from report.service_samples import at_peak, bare, too_fast
+from report.test_html import Outliner, text_of
 
 from lanewise.report import service_plots as plots
 from lanewise.report import services
@@ -201,7 +202,8 @@ def test_a_part_that_is_missing_leaves_no_empty_frame(part: str) -> None:
         "rests_on": "Based on",
     }  # fmt: skip
     assert heads[part] in served(at_peak())
-    less: ServiceResult = replace(at_peak(), **{part: ()})
+    without: dict[str, Any] = {part: ()}
+    less = replace(at_peak(), **without)
     assert heads[part] not in served(less)
     assert terminal(less)
 

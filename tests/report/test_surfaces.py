@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_samples import composable
+from report.report_samples import composable
 
 from lanewise.report import surfaces
 from lanewise.report.figure import EVEN, even, on

@@ -1,8 +1,8 @@
 """Every class, and the matrices of the published machines written out as nvidia-smi topo -m prints them."""
 
 import pytest
-from class_matrices import cell, show
-from route_systems import build
+from routes.class_matrices import cell, show
+from routes.route_systems import build
 
 from lanewise.api.loading import load_system
 from lanewise.errors import UnknownName

@@ -1,7 +1,7 @@
 """Routes over network cards: which cards, spread over rails, GPUDirect or bounced, and what is unreachable."""
 
 import pytest
-from route_systems import build, way
+from routes.route_systems import build, way
 
 from lanewise.api.loading import load_system
 from lanewise.errors import InputError, UnknownName, Unreachable

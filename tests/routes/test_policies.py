@@ -1,8 +1,8 @@
 """ACS, IOMMU, domains, partitions and peer scopes decide which way peer traffic goes, and whether it may."""
 
 import pytest
-from class_matrices import cell
-from route_systems import build, way
+from routes.class_matrices import cell
+from routes.route_systems import build, way
 
 from lanewise.api.loading import load_system
 from lanewise.routes.find import route, routes

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from route_systems import build, way
+from routes.route_systems import build, way
 
 from lanewise.api.loading import load_system, ready_systems
 from lanewise.routes.classify import class_of
@@ -206,7 +206,7 @@ def test_of_a_large_system_the_pairs_of_the_ends_are_looked_at():
 def test_systems_on_another_catalogue_know_their_own_peer_scopes():
     class Other:
         def get(self, name):
-            from route_systems import FakePart
+            from routes.route_systems import FakePart
 
             return FakePart("none")
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from slow_queues import Case, Leg, Pool, Service, Worker, network, scenario, simulate
+from serving.slow_queues import Case, Leg, Pool, Service, Worker, network, scenario, simulate
 
 import lanewise._native as native
 

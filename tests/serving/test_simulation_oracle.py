@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from slow_queues import Batch, Case, Leg, Pool, Service, Slow, Worker, simulate
+from serving.slow_queues import Batch, Case, Leg, Pool, Service, Slow, Worker, simulate
 
 import lanewise._native as native
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from slow_queues import Case, Leg, Pool, Service, Worker, simulate
-from test_simulation_oracle import cases
+from serving.slow_queues import Case, Leg, Pool, Service, Worker, simulate
+from serving.test_simulation_oracle import cases
 
 import lanewise._native as native
 

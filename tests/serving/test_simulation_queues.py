@@ -7,7 +7,7 @@ import math
 
 import pytest
 from oracles.queue_percentiles import md1_sojourn, mm1_sojourn, mmc_tail, wait_percentile
-from slow_queues import Case, Pool, Service, Worker, simulate
+from serving.slow_queues import Case, Pool, Service, Worker, simulate
 
 from lanewise.results.service_result import SearchRun
 from lanewise.serving import queues

@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 
 import pytest
-from slow_queues import Case, Leg, Pool, Service, Worker, simulate
-from test_simulation_oracle import compared
+from serving.slow_queues import Case, Leg, Pool, Service, Worker, simulate
+from serving.test_simulation_oracle import compared
 
 ALL = 10**9
 LINK = (({0: 1.0}, None),)

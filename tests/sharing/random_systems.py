@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 from oracles.slow_maxmin import Flow
-from timelines import Transfer
+from sharing.timelines import Transfer
 
 from lanewise.perf.sharing import SolverFlow
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from oracles import slow_flowsim
 from oracles.slow_maxmin import OWN_CAP as NAMED_BY_ORACLE
 from oracles.slow_maxmin import max_min
-from random_systems import RELATIVE, oracle_flow, systems, wide_systems, workloads
-from timelines import Transfer, run
+from sharing.random_systems import RELATIVE, oracle_flow, systems, wide_systems, workloads
+from sharing.timelines import Transfer, run
 
 from lanewise import _native
 from lanewise.perf.sharing import SolverFlow, share

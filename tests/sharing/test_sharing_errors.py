@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from timelines import Transfer, run
+from sharing.timelines import Transfer, run
 
 from lanewise import _native
 from lanewise.errors import InputError

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.slow_maxmin import OWN_CAP, max_min
-from random_systems import RELATIVE, oracle_flow, systems
+from sharing.random_systems import RELATIVE, oracle_flow, systems
 
 from lanewise.perf.sharing import SolverFlow, share
 

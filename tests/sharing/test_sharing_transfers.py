@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from oracles import slow_flowsim
-from random_systems import RELATIVE, oracle_flow, workloads
-from timelines import Transfer, run
+from sharing.random_systems import RELATIVE, oracle_flow, workloads
+from sharing.timelines import Transfer, run
 
 from lanewise import _native
 from lanewise.perf.sharing import SolverFlow, finish_times

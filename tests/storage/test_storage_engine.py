@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from storage_native import ENGINES, expected, job, opened, run
+from storage.storage_native import ENGINES, expected, job, opened, run
 
 from lanewise._native import (
     ProbeFailure,

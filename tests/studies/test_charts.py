@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from study_texts import BASE
+from studies.study_texts import BASE
 
 import lanewise
 from lanewise.errors import Location

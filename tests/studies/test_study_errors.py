@@ -14,7 +14,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from study_texts import BASE, changed
+from studies.study_texts import BASE, changed
 
 import lanewise
 from lanewise.errors import LanewiseError

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 from jsonschema import Draft202012Validator
-from system_facts import facts
+from topology.system_facts import facts
 
 from lanewise import package_data
 from lanewise.api.loading import load_system, ready_systems

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
-from made_systems import SYSTEMS
-from system_facts import facts
+from topology.made_systems import SYSTEMS
+from topology.system_facts import facts
 
 from lanewise.api.loading import load_system
 from lanewise.errors import LanewiseError
