@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 BINARY = Path(sys.executable).with_name("lanewise")
 HANGS = 300.0  # s; a process that takes longer hangs, on a busy machine too
@@ -46,5 +47,5 @@ def listener(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         process.communicate(timeout=HANGS)
 
 
-def samples(path: Path) -> list[dict[str, object]]:
+def samples(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]

@@ -7,6 +7,7 @@ import errno
 import json
 import socket
 import threading
+from typing import Any
 
 from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes.network import listener
@@ -15,7 +16,7 @@ from lanewise.probes.network.messages import Acknowledgement, Request
 from lanewise.probes.network.session import connect_session
 
 SECRET = "a secret of the tests"
-CELL = {"transport": "tcp", "kind": "bandwidth", "bytes": 10, "connections": 1}
+CELL: dict[str, Any] = {"transport": "tcp", "kind": "bandwidth", "bytes": 10, "connections": 1}
 HANGS = 300.0
 
 

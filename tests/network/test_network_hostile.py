@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+from typing import cast
 
 import pytest
 from network.network_commands import HANGS, QUICK, listener, start
@@ -217,10 +218,11 @@ class Exhausted:
 
 
 def test_without_descriptors_accepting_pauses_and_goes_on_later():
-    said, clock = [], Clock()
+    said: list[str] = []
+    clock = Clock()
     with socket.create_server(("127.0.0.1", 0)) as opened:
         exhausted = Exhausted(opened)
-        there = Reception(exhausted, SECRET, say=said.append, clock=clock)
+        there = Reception(cast(socket.socket, exhausted), SECRET, say=said.append, clock=clock)
         with there, socket.create_connection(opened.getsockname(), timeout=HANGS):
             settle(there, lambda: exhausted.accepts)
             for _ in range(50):
@@ -259,7 +261,7 @@ def test_places_for_strangers_leave_most_files_to_sessions(monkeypatch, files, p
 
 
 def test_refusals_of_a_flood_are_few_lines():
-    said = []
+    said: list[str] = []
     with reception(say=said.append, most=1) as (there, address, _), contextlib.ExitStack() as stack:
         flood = [stack.enter_context(socket.create_connection(address, timeout=HANGS)) for _ in range(40)]
         last = flood[-1].getsockname()
@@ -275,7 +277,7 @@ def test_only_the_right_proof_comes_through_and_each_nonce_serves_once():
         nonce = json.loads(honest.recv(4096))["nonce"]
         proof = line_of({"proof": Handshake(SECRET, "0" * 64, nonce).client_proof})
         honest.sendall(proof)
-        through = []
+        through: list[ProvenClient | DataConnection] = []
         while not through:
             through = there.poll()
         assert isinstance(through[0], ProvenClient)
@@ -289,7 +291,7 @@ def test_only_the_right_proof_comes_through_and_each_nonce_serves_once():
 def test_a_data_connection_is_handed_on_for_the_session_to_judge():
     with reception() as (there, address, _), socket.create_connection(address, timeout=HANGS) as data:
         data.sendall(line_of({"data": "f" * 64, "index": 3}))
-        through = []
+        through: list[ProvenClient | DataConnection] = []
         while not through:
             through = there.poll()
         assert isinstance(through[0], DataConnection)
@@ -548,6 +550,7 @@ def test_a_listener_without_descriptors_says_so_and_serves_on():
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)),
     )  # fmt: skip
     try:
+        assert process.stderr is not None
         port = int(process.stderr.readline().split(" port ")[1].split(";")[0])
         with friend(("127.0.0.1", port)) as session:
             run = NetworkRun(session, NetworkMeasurement("tcp", "bandwidth", 10, 100))
@@ -599,6 +602,8 @@ def test_a_signal_ends_a_listener_with_a_session_and_strangers(number):
 
 def test_a_listener_makes_a_secret_and_shows_it_once(tmp_path):
     process = start("--listen", "127.0.0.1:0", "--once", LANEWISE_SECRET="")
+    assert process.stdout is not None
+    assert process.stderr is not None
     said = process.stderr.readline()
     address = "127.0.0.1:" + said.split(" port ")[1].split(";")[0]
     assert "clients need this secret" in process.stderr.readline()

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
+from collections.abc import Generator
+from contextlib import closing
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -17,6 +21,7 @@ from lanewise.probes.network import session as session_module
 from lanewise.probes.network.messages import NetworkMeasurement, Request
 from lanewise.probes.network.probe import NetworkProbe
 from lanewise.probes.network.session import NetworkRun
+from lanewise.results.sample import Sample
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
@@ -99,9 +104,8 @@ def test_a_probe_that_is_closed_in_mid_measurement_frees_the_listener_for_the_ne
         rule=SamplingRule(least=2, most=3),
     )  # fmt: skip
     for _ in range(2):
-        samples = NetworkProbe().run(options)
-        assert next(samples).value is not None
-        samples.close()
+        with closing(cast("Generator[Sample, None, None]", NetworkProbe().run(options))) as samples:
+            assert next(samples).value is not None
 
 
 def test_what_a_listener_refuses_is_told_in_its_own_words():
@@ -146,14 +150,17 @@ def test_a_measurement_from_outside_is_sound_or_refused(given_fields):
         measurement = messages.parse(Request, line, "a client").cell
     except LanewiseError:
         return
+    assert measurement is not None
     assert measurement.bytes >= 1
     assert 1 <= measurement.connections <= 256
     assert all(type(value) is type(CELL[name]) for name, value in given_fields.items() if name in CELL)
 
 
 def test_an_address_of_queue_pairs_travels_unchanged_and_within_limits():
-    address = {"gid": "f" * 32, "lid": 65535, "mtu": 5, "reads": 16, "psn": 1, "memory": 2**64 - 1, "key": 2**32 - 1,
-               "pairs": [2**24 - 1] * 256}  # fmt: skip
+    address: Any = {
+        "gid": "f" * 32, "lid": 65535, "mtu": 5, "reads": 16, "psn": 1, "memory": 2**64 - 1, "key": 2**32 - 1,
+        "pairs": [2**24 - 1] * 256,
+    }  # fmt: skip
     request = Request(do="open", cell=NetworkMeasurement("verbs", "bandwidth", 64, 256), ends=[address, address])
     line = messages.encode(request)
     assert len(line) < messages.LONGEST
@@ -228,7 +235,7 @@ class Dripping:
 def test_a_side_that_says_a_byte_a_second_has_its_seconds_in_all(monkeypatch):
     connection = Dripping()
     monkeypatch.setattr(messages.time, "monotonic", lambda: connection.now)
-    stream = messages.MessageStream(connection, "the other side")
+    stream = messages.MessageStream(cast(socket.socket, connection), "the other side")
     with pytest.raises(CannotMeasure, match="no answer from the other side in 10 s"):
         stream.receive(messages.Proof)
     assert connection.now == 10

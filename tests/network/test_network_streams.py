@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import socket
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -88,8 +89,13 @@ def test_round_trips_are_all_counted_and_their_percentiles_rise_from_the_smalles
         pong = _native.TcpPing(theirs[0].fileno(), False, _native.EndSetup(5))
         until(ping.ready)
         ping.go()
-        taken = []
-        until(lambda: taken.append(ping.take()) or taken[-1].count > 0)
+        taken: list[Any] = []
+
+        def some_came():
+            taken.append(ping.take())
+            return taken[-1].count > 0
+
+        until(some_came)
         ping.stop()
         until(lambda: ping.done() and pong.done())
         trips = taken[-1]
