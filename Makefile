@@ -30,6 +30,7 @@ test: dev
 	$(BIN)/ruff check
 	$(BIN)/mypy --strict
 	MYPYPATH=src:benchmarks:benchmarks/h200:tests $(BIN)/mypy --strict benchmarks/*.py benchmarks/h200/*.py
+	$(BIN)/mypy --config-file tests/mypy.ini
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=ci
 
