@@ -28,6 +28,7 @@ study: install
 
 test: dev
 	$(BIN)/ruff check
+	$(BIN)/clang-format --dry-run -Werror $(filter %.cpp %.hpp,$(NATIVE))
 	$(BIN)/mypy --strict
 	MYPYPATH=src:benchmarks:benchmarks/h200:tests $(BIN)/mypy --strict benchmarks/*.py benchmarks/h200/*.py
 	$(BIN)/mypy --config-file tests/mypy.ini

@@ -75,13 +75,12 @@ void bind_plain(nb::module_& m) {
       .def_prop_ro("copy_engines", fact<&Facts::copy_engines>)
       .def_prop_ro("capability", fact<&Facts::capability>);
   nb::class_<cuda::Flow>(m, "CudaFlow", "Copies of some bytes from one end to another.")
-      .def("__init__",
-           [](cuda::Flow* at, int src, int dst, std::size_t bytes, int copies, int node, bool sm, bool read, bool p2p,
-              bool duplex) {
-             new (at) cuda::Flow{src, dst, bytes, copies, node, sm, read, p2p, duplex};
-           },
-           "src"_a, "dst"_a, "bytes"_a, "copies"_a, "node"_a = host::kAnyNode, "sm"_a = false, "read"_a = false,
-           "p2p"_a = true, "duplex"_a = false)
+      .def(
+          "__init__",
+          [](cuda::Flow* at, int src, int dst, std::size_t bytes, int copies, int node, bool sm, bool read, bool p2p,
+             bool duplex) { new (at) cuda::Flow{src, dst, bytes, copies, node, sm, read, p2p, duplex}; },
+          "src"_a, "dst"_a, "bytes"_a, "copies"_a, "node"_a = host::kAnyNode, "sm"_a = false, "read"_a = false,
+          "p2p"_a = true, "duplex"_a = false)
       .def_ro("src", &cuda::Flow::src)
       .def_ro("dst", &cuda::Flow::dst)
       .def_ro("bytes", &cuda::Flow::bytes)
@@ -100,8 +99,8 @@ void bind_run(nb::module_& m) {
       .def("run", timings, Unlocked())
       .def("verify", &cuda::Run::verify, Unlocked())
       .def("pages", &cuda::Run::pages, Unlocked())
-      .def("resize", &cuda::Run::resize, "timestamp_counts"_a,
-           "copies_per_timestamp"_a = std::vector<int>(), Unlocked())
+      .def("resize", &cuda::Run::resize, "timestamp_counts"_a, "copies_per_timestamp"_a = std::vector<int>(),
+           Unlocked())
       .def("close", &cuda::Run::close, Unlocked());
 }
 
@@ -116,30 +115,34 @@ void bind_cuda(nb::module_& m) {
       .def_prop_ro("driver", &Cuda::driver)
       .def_prop_ro("devices", &Cuda::devices)
       .def_prop_ro("holds_staged", [](const Cuda& c) { return c.engine()->holds_staged(); })
-      .def("can_peer", [](const Cuda& c, int device, int peer) { return c.engine()->can_peer(device, peer); },
-           "device"_a, "peer"_a)
-      .def("prepare",
-           [](const Cuda& c, const std::vector<cuda::Flow>& flows) { return cuda::prepare(c.engine(), flows); },
-           "flows"_a, Unlocked())
-      .def("prepare_queries",
-           [](const Cuda& c, int device, int node, std::string method, std::size_t library, std::size_t bytes,
-              int batch, int batches) {
-             return cuda::prepare_queries(
-                 c.engine(), {device, node, std::move(method), library, bytes, batch, batches});
-           },
-           "device"_a, "node"_a, "method"_a, "library"_a = 8192, "bytes"_a = 150528, "batch"_a = 128,
-           "batches"_a = 8, Unlocked())
-      .def("chase",
-           [](const Cuda& c, int reader, int holder, int node, long steps, std::size_t bytes) {
-             return cuda::chase(*c.engine(), {reader, holder, node, steps, bytes});
-           },
-           "reader"_a, "holder"_a, "node"_a = host::kAnyNode, "steps"_a = 100'000,
-           "bytes"_a = std::size_t{2} << 20, Unlocked())
-      .def("launch",
-           [](const Cuda& c, int src, int dst, bool p2p, int repeats, int node) {
-             return cuda::launch(*c.engine(), {src, dst, p2p, repeats, node});
-           },
-           "src"_a, "dst"_a, "p2p"_a, "repeats"_a = 100, "node"_a = host::kAnyNode, Unlocked());
+      .def(
+          "can_peer", [](const Cuda& c, int device, int peer) { return c.engine()->can_peer(device, peer); },
+          "device"_a, "peer"_a)
+      .def(
+          "prepare",
+          [](const Cuda& c, const std::vector<cuda::Flow>& flows) { return cuda::prepare(c.engine(), flows); },
+          "flows"_a, Unlocked())
+      .def(
+          "prepare_queries",
+          [](const Cuda& c, int device, int node, std::string method, std::size_t library, std::size_t bytes, int batch,
+             int batches) {
+            return cuda::prepare_queries(c.engine(), {device, node, std::move(method), library, bytes, batch, batches});
+          },
+          "device"_a, "node"_a, "method"_a, "library"_a = 8192, "bytes"_a = 150528, "batch"_a = 128, "batches"_a = 8,
+          Unlocked())
+      .def(
+          "chase",
+          [](const Cuda& c, int reader, int holder, int node, long steps, std::size_t bytes) {
+            return cuda::chase(*c.engine(), {reader, holder, node, steps, bytes});
+          },
+          "reader"_a, "holder"_a, "node"_a = host::kAnyNode, "steps"_a = 100'000, "bytes"_a = std::size_t{2} << 20,
+          Unlocked())
+      .def(
+          "launch",
+          [](const Cuda& c, int src, int dst, bool p2p, int repeats, int node) {
+            return cuda::launch(*c.engine(), {src, dst, p2p, repeats, node});
+          },
+          "src"_a, "dst"_a, "p2p"_a, "repeats"_a = 100, "node"_a = host::kAnyNode, Unlocked());
 }
 
 }  // namespace lanewise::bindings

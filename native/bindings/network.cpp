@@ -95,8 +95,9 @@ void bind_verbs(nb::module_& m) {
       .value("ASK_SEND", Work::kAskSend)
       .value("ANSWER_SEND", Work::kAnswerSend);
   nb::class_<VerbsSetup>(m, "VerbsSetup")
-      .def("__init__", [](VerbsSetup* self, const Setup& common) { new (self) VerbsSetup{.common = common}; },
-           "common"_a)
+      .def(
+          "__init__", [](VerbsSetup* self, const Setup& common) { new (self) VerbsSetup{.common = common}; },
+          "common"_a)
       .def_rw("device", &VerbsSetup::device)
       .def_rw("port", &VerbsSetup::port)
       .def_rw("gid_index", &VerbsSetup::gid_index)
@@ -109,7 +110,8 @@ void bind_verbs(nb::module_& m) {
   nb::class_<VerbsEnd>(m, "VerbsEnd", "One side of RC queue pairs between two processes.")
       .def(nb::init<const VerbsSetup&>(), "setup"_a)
       .def("address", [](const VerbsEnd& self) { return to_dict(self.address()); })
-      .def("connect", [](VerbsEnd& self, const nb::dict& peer) { self.connect(to_address(peer)); }, "peer"_a)
+      .def(
+          "connect", [](VerbsEnd& self, const nb::dict& peer) { self.connect(to_address(peer)); }, "peer"_a)
       .def("begin", &VerbsEnd::begin)
       .def("ready", &VerbsEnd::ready)
       .def("check", &VerbsEnd::check, Free())
@@ -126,11 +128,12 @@ void bind_verbs(nb::module_& m) {
 
 void bind_network(nb::module_& m) {
   nb::class_<Setup>(m, "EndSetup", "Message bytes, NUMA node of the buffers (-1: any), CPUs of the threads, seed.")
-      .def("__init__",
-           [](Setup* self, std::size_t bytes, int node, std::vector<int> cpus, std::uint64_t seed) {
-             new (self) Setup{bytes, node, std::move(cpus), seed};
-           },
-           "bytes"_a, "node"_a = -1, "cpus"_a = std::vector<int>{}, "seed"_a = 0);
+      .def(
+          "__init__",
+          [](Setup* self, std::size_t bytes, int node, std::vector<int> cpus, std::uint64_t seed) {
+            new (self) Setup{bytes, node, std::move(cpus), seed};
+          },
+          "bytes"_a, "node"_a = -1, "cpus"_a = std::vector<int>{}, "seed"_a = 0);
   nb::class_<ByteCounters>(m, "ByteCounters", "Bytes of each connection at one moment of this machine's clock.")
       .def_ro("seconds", &ByteCounters::seconds)
       .def_ro("bytes", &ByteCounters::bytes);

@@ -42,25 +42,22 @@ void bind_scenario(nb::module_& m) {
       .value("ROUND_ROBIN", Dispatch::kRoundRobin)
       .value("RANDOM", Dispatch::kRandom);
   nb::enum_<Law>(m, "Law").value("CONSTANT", Law::kConstant).value("EXPONENTIAL", Law::kExponential);
-  nb::class_<Leg>(m, "Leg")
-      .def("__init__",
-           [](Leg* self, std::int32_t flow_class, double bytes, double setup, double latency, double alone,
-              std::int32_t slots, std::int32_t most) {
-             new (self) Leg{flow_class, bytes, setup, latency, alone, slots, most};
-           },
-           "flow_class"_a = kNoFlow, "bytes"_a = 0.0, "setup"_a = 0.0, "latency"_a = 0.0,
-           "alone"_a = std::numeric_limits<double>::infinity(), "slots"_a = 1, "most"_a = 1);
+  nb::class_<Leg>(m, "Leg").def(
+      "__init__",
+      [](Leg* self, std::int32_t flow_class, double bytes, double setup, double latency, double alone,
+         std::int32_t slots,
+         std::int32_t most) { new (self) Leg{flow_class, bytes, setup, latency, alone, slots, most}; },
+      "flow_class"_a = kNoFlow, "bytes"_a = 0.0, "setup"_a = 0.0, "latency"_a = 0.0,
+      "alone"_a = std::numeric_limits<double>::infinity(), "slots"_a = 1, "most"_a = 1);
   nb::class_<Worker>(m, "Worker")
-      .def("__init__",
-           [](Worker* self, std::int32_t pool, std::int32_t gpu, std::int32_t buffers, const Leg& copy,
-              const Leg& back, std::vector<double> times) {
-             new (self) Worker{pool, gpu, buffers, copy, back, std::move(times)};
-           },
-           "pool"_a, "gpu"_a, "buffers"_a, "copy"_a, "back"_a, "times"_a);
-  nb::class_<Pool>(m, "Pool")
-      .def("__init__",
-           [](Pool* self, std::int32_t service, const Leg& arrive) { new (self) Pool{service, arrive}; },
-           "service"_a, "arrive"_a);
+      .def(
+          "__init__",
+          [](Worker* self, std::int32_t pool, std::int32_t gpu, std::int32_t buffers, const Leg& copy, const Leg& back,
+             std::vector<double> times) { new (self) Worker{pool, gpu, buffers, copy, back, std::move(times)}; },
+          "pool"_a, "gpu"_a, "buffers"_a, "copy"_a, "back"_a, "times"_a);
+  nb::class_<Pool>(m, "Pool").def(
+      "__init__", [](Pool* self, std::int32_t service, const Leg& arrive) { new (self) Pool{service, arrive}; },
+      "service"_a, "arrive"_a);
   nb::class_<Service>(m, "Service")
       .def(nb::init<>())
       .def_rw("arrivals", &Service::arrivals)
@@ -74,11 +71,12 @@ void bind_scenario(nb::module_& m) {
       .def_rw("law", &Service::law)
       .def_rw("late_limit", &Service::late_limit);
   nb::class_<Background>(m, "Background")
-      .def("__init__",
-           [](Background* self, std::int32_t flow_class, double bytes, double start, double period) {
-             new (self) Background{flow_class, bytes, start, period};
-           },
-           "flow_class"_a, "bytes"_a, "start"_a = 0.0, "period"_a = 0.0);
+      .def(
+          "__init__",
+          [](Background* self, std::int32_t flow_class, double bytes, double start, double period) {
+            new (self) Background{flow_class, bytes, start, period};
+          },
+          "flow_class"_a, "bytes"_a, "start"_a = 0.0, "period"_a = 0.0);
   nb::class_<Scenario>(m, "Scenario")
       .def(nb::init<>())
       .def_rw("services", &Scenario::services)
@@ -103,10 +101,12 @@ void bind_outcome(nb::module_& m) {
       .def_ro("samples", &ServiceOutcome::samples)
       .def_ro("last_answer", &ServiceOutcome::last_answer)
       .def_ro("sum", &ServiceOutcome::sum)
-      .def("percentile", [](const ServiceOutcome& self, double share) { return self.latency.percentile(share); },
-           "share"_a, "The latency in s below which that share (0 .. 1) of the counted queries lie.")
-      .def("stages", [](const ServiceOutcome& self, double least) { return self.latency.stages(least); }, "least"_a,
-           "Mean seconds in each stage of queries that took `least` s or more.");
+      .def(
+          "percentile", [](const ServiceOutcome& self, double share) { return self.latency.percentile(share); },
+          "share"_a, "The latency in s below which that share (0 .. 1) of the counted queries lie.")
+      .def(
+          "stages", [](const ServiceOutcome& self, double least) { return self.latency.stages(least); }, "least"_a,
+          "Mean seconds in each stage of queries that took `least` s or more.");
   nb::class_<TracedBatch>(m, "TracedBatch")
       .def_ro("worker", &TracedBatch::worker)
       .def_ro("formed", &TracedBatch::formed)
@@ -133,7 +133,8 @@ void bind_outcome(nb::module_& m) {
 void bind_serve(nb::module_& m) {
   bind_scenario(m);
   bind_outcome(m);
-  m.def("simulate", &simulate, "network"_a, "scenario"_a, "Inference services under load; BadInput for a wrong scenario.");
+  m.def("simulate", &simulate, "network"_a, "scenario"_a,
+        "Inference services under load; BadInput for a wrong scenario.");
 }
 
 }  // namespace lanewise::bindings

@@ -97,9 +97,10 @@ void bind_sim(nb::module_& m) {
         "Finish times, kept changes of rates, and whether all changes were kept.");
 
   nb::class_<FlowEngine>(m, "FlowEngine", "Steps through transfers; the same that C++ code embeds.")
-      .def("__init__",
-           [](FlowEngine* self, std::shared_ptr<Network> network) { new (self) FlowEngine(std::move(network)); },
-           "network"_a)
+      .def(
+          "__init__",
+          [](FlowEngine* self, std::shared_ptr<Network> network) { new (self) FlowEngine(std::move(network)); },
+          "network"_a)
       .def_prop_ro("now", &FlowEngine::now)
       .def_prop_ro("active", &FlowEngine::active)
       .def("add", &FlowEngine::add, "flow_class"_a, "size"_a, "id"_a)

@@ -24,22 +24,24 @@ nb::ndarray<nb::numpy, float, nb::ndim<1>> to_numpy(std::vector<float>&& values)
 
 void bind_job(nb::module_& m) {
   nb::class_<Volume>(m, "StorageVolume", "Files that hold one volume, in stripes where there are several.")
-      .def("__init__",
-           [](Volume* self, std::vector<std::uint32_t> files, std::uint64_t stripe, std::uint64_t bytes) {
-             new (self) Volume{std::move(files), stripe, bytes};
-           },
-           "files"_a, "stripe"_a, "bytes"_a)
+      .def(
+          "__init__",
+          [](Volume* self, std::vector<std::uint32_t> files, std::uint64_t stripe, std::uint64_t bytes) {
+            new (self) Volume{std::move(files), stripe, bytes};
+          },
+          "files"_a, "stripe"_a, "bytes"_a)
       .def_ro("files", &Volume::files)
       .def_ro("bytes", &Volume::bytes)
-      .def("pieces",
-           [](const Volume& self, std::uint64_t offset, std::uint64_t bytes) {
-             std::vector<Piece> pieces;
-             self.pieces(offset, bytes, pieces);
-             std::vector<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t>> rows;
-             for (const Piece& piece : pieces) rows.emplace_back(piece.file, piece.offset, piece.at, piece.bytes);
-             return rows;
-           },
-           "offset"_a, "bytes"_a, "File, offset in it, place in the buffer and bytes of each piece of an I/O.");
+      .def(
+          "pieces",
+          [](const Volume& self, std::uint64_t offset, std::uint64_t bytes) {
+            std::vector<Piece> pieces;
+            self.pieces(offset, bytes, pieces);
+            std::vector<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t>> rows;
+            for (const Piece& piece : pieces) rows.emplace_back(piece.file, piece.offset, piece.at, piece.bytes);
+            return rows;
+          },
+          "offset"_a, "bytes"_a, "File, offset in it, place in the buffer and bytes of each piece of an I/O.");
   nb::class_<Job>(m, "StorageJob", "What is to be read or written.")
       .def(nb::init<>())
       .def_rw("volumes", &Job::volumes)
@@ -59,28 +61,30 @@ void bind_job(nb::module_& m) {
 }
 
 void bind_task(nb::module_& m) {
-  nb::enum_<Engine>(m, "StorageEngine").value("RING", Engine::kRing).value("SYNC", Engine::kSync).value(
-      "CUFILE", Engine::kCuFile);
+  nb::enum_<Engine>(m, "StorageEngine")
+      .value("RING", Engine::kRing)
+      .value("SYNC", Engine::kSync)
+      .value("CUFILE", Engine::kCuFile);
   nb::enum_<Data>(m, "StorageData")
       .value("ANY", Data::kAny)
       .value("FILLED", Data::kFilled)
       .value("STAMPED", Data::kStamped)
       .value("REREAD", Data::kReread);
   nb::class_<Task>(m, "StorageTask", "One go over the data.")
-      .def("__init__",
-           [](Task* self, std::uint64_t count, std::uint64_t most, double seconds, bool write, bool random,
-              std::uint64_t seed, std::uint64_t salt, Data data) {
-             new (self) Task{count, most, seconds, write, random, seed, salt, data};
-           },
-           "count"_a, "most"_a = 0, "seconds"_a = 0.0, "write"_a = false, "random"_a = false, "seed"_a = 0,
-           "salt"_a = 0, "data"_a = Data::kAny);
+      .def(
+          "__init__",
+          [](Task* self, std::uint64_t count, std::uint64_t most, double seconds, bool write, bool random,
+             std::uint64_t seed, std::uint64_t salt,
+             Data data) { new (self) Task{count, most, seconds, write, random, seed, salt, data}; },
+          "count"_a, "most"_a = 0, "seconds"_a = 0.0, "write"_a = false, "random"_a = false, "seed"_a = 0, "salt"_a = 0,
+          "data"_a = Data::kAny);
   nb::class_<Outcome>(m, "StorageOutcome")
       .def_ro("window", &Outcome::window)
       .def_ro("makespan", &Outcome::makespan)
       .def_ro("in_window", &Outcome::in_window)
       .def_ro("bytes", &Outcome::bytes)
-      .def_prop_ro("times", [](const Outcome& self) { return to_numpy(std::vector<float>(self.times)); },
-                   nb::rv_policy::move);
+      .def_prop_ro(
+          "times", [](const Outcome& self) { return to_numpy(std::vector<float>(self.times)); }, nb::rv_policy::move);
 }
 
 }  // namespace

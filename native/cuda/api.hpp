@@ -64,53 +64,51 @@ struct CUmemcpyAttributes {
 };
 
 // One row: the name in the table of calls, the symbol in the library, the parameters.
-#define LANEWISE_CUDA_CALLS(X)                                                                                        \
-  X(cuInit, "cuInit", (unsigned flags))                                                                               \
-  X(cuDriverGetVersion, "cuDriverGetVersion", (int* version))                                                         \
-  X(cuGetErrorString, "cuGetErrorString", (CUresult error, const char** text))                                        \
-  X(cuDeviceGetCount, "cuDeviceGetCount", (int* count))                                                               \
-  X(cuDeviceGet, "cuDeviceGet", (CUdevice * device, int ordinal))                                                     \
-  X(cuDeviceGetName, "cuDeviceGetName", (char* name, int length, CUdevice device))                                    \
-  X(cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId", (char* name, int length, CUdevice device))                            \
-  X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int* value, int attribute, CUdevice device))                       \
-  X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (std::size_t * bytes, CUdevice device))                                  \
-  X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext * context, CUdevice device))                     \
-  X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device))                                     \
-  X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (CUcontext context))                                                     \
-  X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (CUcontext * context))                                                     \
-  X(cuDeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int* can, CUdevice device, CUdevice peer))                       \
-  X(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", (CUcontext peer, unsigned flags))                                 \
-  X(cuCtxDisablePeerAccess, "cuCtxDisablePeerAccess", (CUcontext peer))                                               \
-  X(cuMemGetInfo, "cuMemGetInfo_v2", (std::size_t * free, std::size_t * total))                                       \
-  X(cuMemAlloc, "cuMemAlloc_v2", (CUdeviceptr * at, std::size_t bytes))                                               \
-  X(cuMemFree, "cuMemFree_v2", (CUdeviceptr at))                                                                      \
-  X(cuMemHostRegister, "cuMemHostRegister_v2", (void* at, std::size_t bytes, unsigned flags))                         \
-  X(cuMemHostUnregister, "cuMemHostUnregister", (void* at))                                                           \
-  X(cuMemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2", (CUdeviceptr * device, void* host, unsigned flags))    \
-  X(cuMemsetD8Async, "cuMemsetD8Async", (CUdeviceptr at, unsigned char value, std::size_t bytes, CUstream stream))    \
-  X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",                                                                        \
-    (CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream))                                           \
-  X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void* to, CUdeviceptr from, std::size_t bytes, CUstream stream))      \
-  X(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2",                                                                        \
-    (CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream))                                           \
-  X(cuMemcpyPeerAsync, "cuMemcpyPeerAsync",                                                                           \
-    (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, std::size_t bytes,               \
-     CUstream stream))                                                                                                \
-  X(cuStreamCreate, "cuStreamCreate", (CUstream * stream, unsigned flags))                                            \
-  X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream))                                                    \
-  X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))                                                         \
-  X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                                                \
-  X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))                                                 \
-  X(cuEventSynchronize, "cuEventSynchronize", (CUevent event))                                                        \
-  X(cuEventElapsedTime, "cuEventElapsedTime", (float* milliseconds, CUevent start, CUevent end))                      \
-  X(cuEventDestroy, "cuEventDestroy_v2", (CUevent event))                                                             \
-  X(cuModuleLoadDataEx, "cuModuleLoadDataEx",                                                                         \
-    (CUmodule * module, const void* image, unsigned count, int* options, void** values))                              \
-  X(cuModuleGetFunction, "cuModuleGetFunction", (CUfunction * function, CUmodule module, const char* name))           \
-  X(cuModuleUnload, "cuModuleUnload", (CUmodule module))                                                              \
-  X(cuFuncGetAttribute, "cuFuncGetAttribute", (int* value, int attribute, CUfunction function))                       \
-  X(cuLaunchKernel, "cuLaunchKernel",                                                                                 \
-    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,      \
+#define LANEWISE_CUDA_CALLS(X)                                                                                         \
+  X(cuInit, "cuInit", (unsigned flags))                                                                                \
+  X(cuDriverGetVersion, "cuDriverGetVersion", (int* version))                                                          \
+  X(cuGetErrorString, "cuGetErrorString", (CUresult error, const char** text))                                         \
+  X(cuDeviceGetCount, "cuDeviceGetCount", (int* count))                                                                \
+  X(cuDeviceGet, "cuDeviceGet", (CUdevice * device, int ordinal))                                                      \
+  X(cuDeviceGetName, "cuDeviceGetName", (char* name, int length, CUdevice device))                                     \
+  X(cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId", (char* name, int length, CUdevice device))                             \
+  X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int* value, int attribute, CUdevice device))                        \
+  X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (std::size_t* bytes, CUdevice device))                                    \
+  X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext * context, CUdevice device))                      \
+  X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device))                                      \
+  X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (CUcontext context))                                                      \
+  X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (CUcontext * context))                                                      \
+  X(cuDeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int* can, CUdevice device, CUdevice peer))                        \
+  X(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", (CUcontext peer, unsigned flags))                                  \
+  X(cuCtxDisablePeerAccess, "cuCtxDisablePeerAccess", (CUcontext peer))                                                \
+  X(cuMemGetInfo, "cuMemGetInfo_v2", (std::size_t* free, std::size_t* total))                                          \
+  X(cuMemAlloc, "cuMemAlloc_v2", (CUdeviceptr * at, std::size_t bytes))                                                \
+  X(cuMemFree, "cuMemFree_v2", (CUdeviceptr at))                                                                       \
+  X(cuMemHostRegister, "cuMemHostRegister_v2", (void* at, std::size_t bytes, unsigned flags))                          \
+  X(cuMemHostUnregister, "cuMemHostUnregister", (void* at))                                                            \
+  X(cuMemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2", (CUdeviceptr * device, void* host, unsigned flags))     \
+  X(cuMemsetD8Async, "cuMemsetD8Async", (CUdeviceptr at, unsigned char value, std::size_t bytes, CUstream stream))     \
+  X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream)) \
+  X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void* to, CUdeviceptr from, std::size_t bytes, CUstream stream))       \
+  X(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream)) \
+  X(cuMemcpyPeerAsync, "cuMemcpyPeerAsync",                                                                            \
+    (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, std::size_t bytes,                \
+     CUstream stream))                                                                                                 \
+  X(cuStreamCreate, "cuStreamCreate", (CUstream * stream, unsigned flags))                                             \
+  X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream))                                                     \
+  X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))                                                          \
+  X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                                                 \
+  X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))                                                  \
+  X(cuEventSynchronize, "cuEventSynchronize", (CUevent event))                                                         \
+  X(cuEventElapsedTime, "cuEventElapsedTime", (float* milliseconds, CUevent start, CUevent end))                       \
+  X(cuEventDestroy, "cuEventDestroy_v2", (CUevent event))                                                              \
+  X(cuModuleLoadDataEx, "cuModuleLoadDataEx",                                                                          \
+    (CUmodule * module, const void* image, unsigned count, int* options, void** values))                               \
+  X(cuModuleGetFunction, "cuModuleGetFunction", (CUfunction * function, CUmodule module, const char* name))            \
+  X(cuModuleUnload, "cuModuleUnload", (CUmodule module))                                                               \
+  X(cuFuncGetAttribute, "cuFuncGetAttribute", (int* value, int attribute, CUfunction function))                        \
+  X(cuLaunchKernel, "cuLaunchKernel",                                                                                  \
+    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,       \
      unsigned block_z, unsigned shared_bytes, CUstream stream, void** parameters, void** extra))
 
 // The driver's functions. Those of newer drivers are null where the driver is older.
@@ -124,8 +122,8 @@ struct Calls {
                                  CUmemcpyAttributes* attributes, std::size_t* first_of, std::size_t attribute_count,
                                  std::size_t* failed, CUstream stream) = nullptr;
   CUresult (*cuMemcpyBatchAsync_v2)(CUdeviceptr* to, CUdeviceptr* from, std::size_t* sizes, std::size_t count,
-                                    CUmemcpyAttributes* attributes, std::size_t* first_of,
-                                    std::size_t attribute_count, CUstream stream) = nullptr;
+                                    CUmemcpyAttributes* attributes, std::size_t* first_of, std::size_t attribute_count,
+                                    CUstream stream) = nullptr;
 };
 
 }  // namespace lanewise::cuda

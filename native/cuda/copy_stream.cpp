@@ -74,9 +74,7 @@ void fill_host(std::byte* at, std::size_t bytes, unsigned long long seed, int no
   });
 }
 
-std::string Flow::name() const {
-  return end_name(src, node) + "->" + end_name(dst, node);
-}
+std::string Flow::name() const { return end_name(src, node) + "->" + end_name(dst, node); }
 
 CopyStream::CopyStream(const Gpu& gpu, int items) : gpu_(gpu), stream_(make_stream(gpu.context())) {
   events_.push_back(make_event(gpu.context()));
@@ -88,9 +86,7 @@ void CopyStream::resize(int items, int) {
   items_ = items;
 }
 
-void CopyStream::start() {
-  gpu_.check(gpu_.calls().cuEventRecord(events_.front().get(), handle()), "cuEventRecord");
-}
+void CopyStream::start() { gpu_.check(gpu_.calls().cuEventRecord(events_.front().get(), handle()), "cuEventRecord"); }
 
 void CopyStream::record(int item) {
   gpu_.check(gpu_.calls().cuEventRecord(event_after(item).get(), handle()), "cuEventRecord");
@@ -140,8 +136,7 @@ void FlowEnd::fill(std::size_t bytes, unsigned long long seed) const {
 }
 
 std::size_t FlowEnd::first_wrong(std::size_t bytes, unsigned long long seed) const {
-  return gpu_ == nullptr ? first_wrong_on_host(*pinned_, bytes, seed)
-                         : gpu_->first_wrong(address_, bytes, seed);
+  return gpu_ == nullptr ? first_wrong_on_host(*pinned_, bytes, seed) : gpu_->first_wrong(address_, bytes, seed);
 }
 
 FlowStream::FlowStream(Engine& engine, const Flow& flow, int concurrent)
@@ -178,8 +173,8 @@ void FlowStream::carry(FlowStream& back) {
 void FlowStream::queue(int) {
   if (carrier_ != nullptr) return;
   if (back_ != nullptr) {
-    gpu().copy_both(handle(), to_.address(), from_.address(), back_->to_.address(), back_->from_.address(),
-                    flow_.bytes, per_item_, concurrent_);
+    gpu().copy_both(handle(), to_.address(), from_.address(), back_->to_.address(), back_->from_.address(), flow_.bytes,
+                    per_item_, concurrent_);
   } else if (flow_.sm) {
     gpu().copy(handle(), to_.address(), from_.address(), flow_.bytes, per_item_, concurrent_);
   } else {
@@ -198,9 +193,9 @@ void FlowStream::copy() {
   } else if (flow_.p2p || !flow_.between_gpus()) {
     gpu().check(calls.cuMemcpyDtoDAsync(to_.address(), from_.address(), bytes, handle()), "cuMemcpyDtoDAsync");
   } else {
-    gpu().check(calls.cuMemcpyPeerAsync(to_.address(), to_.context(), from_.address(), from_.context(), bytes,
-                                        handle()),
-                "cuMemcpyPeerAsync");
+    gpu().check(
+        calls.cuMemcpyPeerAsync(to_.address(), to_.context(), from_.address(), from_.context(), bytes, handle()),
+        "cuMemcpyPeerAsync");
   }
 }
 
@@ -232,8 +227,6 @@ std::vector<double> FlowStream::timestamps() const {
   return carrier_ != nullptr ? carrier_->timestamps() : CopyStream::timestamps();
 }
 
-std::map<int, std::size_t> FlowStream::pages() const {
-  return flow_.src == kHost ? from_.pages() : to_.pages();
-}
+std::map<int, std::size_t> FlowStream::pages() const { return flow_.src == kHost ? from_.pages() : to_.pages(); }
 
 }  // namespace lanewise::cuda

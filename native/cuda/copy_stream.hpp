@@ -58,9 +58,9 @@ class CopyStream {
   virtual std::map<int, std::size_t> pages() const { return {}; }
   virtual std::string name() const = 0;
 
-  void start();           // queues the event that times count from
-  void record(int item);  // queues the event after an item
-  void finish() const;    // waits for all that is queued
+  void start();                                    // queues the event that times count from
+  void record(int item);                           // queues the event after an item
+  void finish() const;                             // waits for all that is queued
   virtual std::vector<double> timestamps() const;  // seconds from the start to the end of each item, once finished
 
  protected:

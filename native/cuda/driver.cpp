@@ -110,9 +110,7 @@ Context::Context(std::shared_ptr<const Driver> driver, int ordinal) : driver_(st
   check(calls().cuDevicePrimaryCtxRetain(&handle_, device_), "cuDevicePrimaryCtxRetain");
 }
 
-Context::~Context() {
-  calls().cuDevicePrimaryCtxRelease(device_);
-}
+Context::~Context() { calls().cuDevicePrimaryCtxRelease(device_); }
 
 std::size_t Context::free_bytes() const {
   const Current current(*this);

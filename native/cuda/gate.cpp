@@ -18,9 +18,7 @@ std::atomic_ref<std::uint32_t> word(const Pinned& memory, std::size_t offset) {
 
 }  // namespace
 
-Gate::Gate(const std::shared_ptr<const Context>& context) : memory_(context, 4096, host::kAnyNode) {
-  close();
-}
+Gate::Gate(const std::shared_ptr<const Context>& context) : memory_(context, 4096, host::kAnyNode) { close(); }
 
 void Gate::close() {
   word(memory_, kTimedOutAt).store(0);
@@ -32,13 +30,9 @@ void Gate::hold(const Gpu& gpu, CUstream stream) const {
   gpu.spin(stream, at, at + kTimedOutAt, std::chrono::nanoseconds(kLongest).count());
 }
 
-void Gate::open() {
-  word(memory_, 0).store(1);
-}
+void Gate::open() { word(memory_, 0).store(1); }
 
-bool Gate::in_time() const {
-  return word(memory_, kTimedOutAt).load() == 0;
-}
+bool Gate::in_time() const { return word(memory_, kTimedOutAt).load() == 0; }
 
 void Gate::check_in_time() const {
   if (in_time()) return;

@@ -66,8 +66,8 @@ CUfunction Gpu::function(const char* name) const {
 template <class... Values>
 void Gpu::launch(const char* name, CUfunction kernel, Grid grid, CUstream stream, Values... values) const {
   std::array<void*, sizeof...(Values)> parameters{&values...};
-  const CUresult result = calls().cuLaunchKernel(kernel, grid.x, grid.y, 1, grid.threads, 1, 1, 0, stream,
-                                                 parameters.data(), nullptr);
+  const CUresult result =
+      calls().cuLaunchKernel(kernel, grid.x, grid.y, 1, grid.threads, 1, 1, 0, stream, parameters.data(), nullptr);
   context_->driver().check(result, "cuLaunchKernel", context_->name() + ", kernel " + name);
 }
 
@@ -91,8 +91,8 @@ void Gpu::copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t by
 
 void Gpu::copy_both(CUstream stream, CUdeviceptr to, CUdeviceptr from, CUdeviceptr back_to, CUdeviceptr back_from,
                     std::size_t bytes, int passes, int concurrent) const {
-  launch("copy both directions", copy_both_, grid_for(bytes / kVector, concurrent), stream, to, from, back_to, back_from,
-         static_cast<unsigned long long>(bytes), static_cast<unsigned>(passes));
+  launch("copy both directions", copy_both_, grid_for(bytes / kVector, concurrent), stream, to, from, back_to,
+         back_from, static_cast<unsigned long long>(bytes), static_cast<unsigned>(passes));
 }
 
 void Gpu::gather(CUstream stream, CUdeviceptr to, CUdeviceptr library, CUdeviceptr picks, std::size_t bytes,

@@ -29,8 +29,8 @@ class Gpu {
   void spin(CUstream stream, CUdeviceptr open, CUdeviceptr timed_out, unsigned long long most_ns) const;
   // Keeps the stream busy for that long.
   void hold(CUstream stream, unsigned long long ns) const;
-  // `concurrent`: how many such kernels run at once, each on its share of the multiprocessors. Unshared, later ones would
-  // wait for room until earlier ones have ended.
+  // `concurrent`: how many such kernels run at once, each on its share of the multiprocessors. Unshared, later ones
+  // would wait for room until earlier ones have ended.
   void copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, int passes, int concurrent) const;
   // Both directions by one kernel, the direction into this GPU first.
   void copy_both(CUstream stream, CUdeviceptr to, CUdeviceptr from, CUdeviceptr back_to, CUdeviceptr back_from,

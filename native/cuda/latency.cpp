@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cuda/gate.hpp"
 #include "cuda/copy_stream.hpp"
+#include "cuda/gate.hpp"
 #include "host/failure.hpp"
 
 namespace lanewise::cuda {
@@ -59,7 +59,8 @@ double chase(Engine& engine, const Chase& options) {
   const std::size_t nodes = options.bytes / (kNode * kStride) * kStride;
   if (nodes == 0 || options.steps < 1) {
     throw host::Failure("a pointer chase of " + std::to_string(options.steps) + " steps through " +
-                            std::to_string(options.bytes) + " bytes", "take at least one step and 128 bytes");
+                            std::to_string(options.bytes) + " bytes",
+                        "take at least one step and 128 bytes");
   }
   if (options.holder != kHost) engine.set_peers(options.reader, options.holder, true);
   const Chain chain(engine, options, nodes);
@@ -79,7 +80,7 @@ double chase(Engine& engine, const Chase& options) {
   const auto steps = static_cast<unsigned long long>(options.steps);
   const auto share = std::max<unsigned long long>(1, steps / reader.multiprocessors());
   const auto reach = std::max<unsigned long long>(1, kReferenceSteps / reader.multiprocessors());
-  walk(0, reach, 0);  // warms up
+  walk(0, reach, 0);                                            // warms up
   const double setup = std::min(walk(0, 0, 0), walk(0, 0, 0));  // a launch without a step
   double seconds = 0;
   unsigned long long from = 0;
@@ -88,7 +89,8 @@ double chase(Engine& engine, const Chase& options) {
     seconds += walk(from, share, chaser) - setup;
   }
   CUdeviceptr last = 0;
-  reader.check(reader.calls().cuMemcpyDtoHAsync(&last, last_node->get(), sizeof last, stream.get()), "cuMemcpyDtoHAsync");
+  reader.check(reader.calls().cuMemcpyDtoHAsync(&last, last_node->get(), sizeof last, stream.get()),
+               "cuMemcpyDtoHAsync");
   reader.wait(stream.get());
   if (last != chain.at((from + share) * kStride)) {
     throw host::Failure("the pointer chase by GPU " + std::to_string(options.reader) + " went astray",
@@ -119,9 +121,9 @@ double launch(Engine& engine, const Launch& options) {
     } else if (options.dst == kHost) {
       gpu.check(calls.cuMemcpyDtoHAsync(to.host(), from.address(), kSmallCopy, stream.get()), "cuMemcpyDtoHAsync");
     } else {
-      gpu.check(calls.cuMemcpyPeerAsync(to.address(), to.context(), from.address(), from.context(), kSmallCopy,
-                                        stream.get()),
-                "cuMemcpyPeerAsync");
+      gpu.check(
+          calls.cuMemcpyPeerAsync(to.address(), to.context(), from.address(), from.context(), kSmallCopy, stream.get()),
+          "cuMemcpyPeerAsync");
     }
   };
   const Current current(*gpu.context());

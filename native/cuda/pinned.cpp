@@ -10,9 +10,7 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 // Large buffers start on a huge page: those can only be whole, and a GPU then needs fewer translations as well.
-std::size_t with_slack(std::size_t bytes) {
-  return bytes < kHugePage ? bytes : bytes + kHugePage;
-}
+std::size_t with_slack(std::size_t bytes) { return bytes < kHugePage ? bytes : bytes + kHugePage; }
 
 std::byte* start_of(const host::Memory& memory, std::size_t bytes) {
   if (bytes < kHugePage) return memory.data();

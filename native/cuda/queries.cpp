@@ -77,7 +77,9 @@ class QueryStream : public CopyStream {
   int node() const { return queries_.node; }
   CUdeviceptr slot(std::size_t i) const { return buffer_->get() + i * queries_.bytes; }
   std::byte* sample(std::size_t pick) const { return library_->data() + pick * queries_.bytes; }
-  std::size_t pick_of(int number, std::size_t i) const { return picks_[static_cast<std::size_t>(number) * batch() + i]; }
+  std::size_t pick_of(int number, std::size_t i) const {
+    return picks_[static_cast<std::size_t>(number) * batch() + i];
+  }
   const std::vector<std::uint32_t>& picks() const { return picks_; }
   const Pinned& library() const { return *library_; }
 
@@ -107,8 +109,7 @@ class CallsStream : public QueryStream {
  protected:
   void queue_batch(int number) override {
     for (std::size_t i = 0; i < batch(); ++i) {
-      const CUresult result =
-          gpu().calls().cuMemcpyHtoDAsync(slot(i), sample(pick_of(number, i)), bytes(), handle());
+      const CUresult result = gpu().calls().cuMemcpyHtoDAsync(slot(i), sample(pick_of(number, i)), bytes(), handle());
       gpu().check(result, "cuMemcpyHtoDAsync");
     }
   }
@@ -129,12 +130,11 @@ class BatchStream : public QueryStream {
     std::size_t first = 0;
     std::size_t failed = 0;
     const Calls& calls = gpu().calls();
-    const CUresult result =
-        calls.cuMemcpyBatchAsync_v2 != nullptr
-            ? calls.cuMemcpyBatchAsync_v2(to_.data(), from_.data(), sizes_.data(), batch(), &attributes, &first, 1,
-                                          handle())
-            : calls.cuMemcpyBatchAsync(to_.data(), from_.data(), sizes_.data(), batch(), &attributes, &first, 1,
-                                       &failed, handle());
+    const CUresult result = calls.cuMemcpyBatchAsync_v2 != nullptr
+                                ? calls.cuMemcpyBatchAsync_v2(to_.data(), from_.data(), sizes_.data(), batch(),
+                                                              &attributes, &first, 1, handle())
+                                : calls.cuMemcpyBatchAsync(to_.data(), from_.data(), sizes_.data(), batch(),
+                                                           &attributes, &first, 1, &failed, handle());
     gpu().check(result, "cuMemcpyBatchAsync");
   }
 

@@ -35,8 +35,7 @@ std::map<std::size_t, std::size_t> backs_of(const std::vector<Flow>& flows) {
     if (!flows[i].duplex || flows[i].src != kHost) continue;
     for (std::size_t k = 0; k < flows.size() && !backs.contains(i); ++k) {
       const bool fits = flows[i].sm && flows[k].sm && flows[k].duplex && flows[k].src == flows[i].dst &&
-                        flows[k].dst == kHost && flows[k].bytes == flows[i].bytes &&
-                        flows[k].copies == flows[i].copies;
+                        flows[k].dst == kHost && flows[k].bytes == flows[i].bytes && flows[k].copies == flows[i].copies;
       if (fits && paired.insert(k).second) backs.emplace(i, k);
     }
   }
@@ -126,8 +125,9 @@ void Run::resize(const std::vector<int>& timestamps, const std::vector<int>& per
   const std::scoped_lock turn(engine_->turn());
   check_open();
   if (timestamps.size() != streams_.size() || (!per_timestamp.empty() && per_timestamp.size() != streams_.size())) {
-    throw host::Failure(std::to_string(timestamps.size()) + " numbers of copies for " +
-                            std::to_string(streams_.size()) + " flows", "give one a flow");
+    throw host::Failure(
+        std::to_string(timestamps.size()) + " numbers of copies for " + std::to_string(streams_.size()) + " flows",
+        "give one a flow");
   }
   for (std::size_t i = 0; i < timestamps.size(); ++i) {
     streams_[i]->resize(timestamps[i], per_timestamp.empty() ? 1 : per_timestamp[i]);

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "cuda/copy_stream.hpp"
 #include "cuda/engine.hpp"
 #include "cuda/gate.hpp"
-#include "cuda/copy_stream.hpp"
 
 namespace lanewise::cuda {
 
@@ -19,7 +19,8 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  // Everything queued behind the closed gate, opened at once: for each stream the timestamps, in seconds from the release.
+  // Everything queued behind the closed gate, opened at once: for each stream the timestamps, in seconds from the
+  // release.
   std::vector<std::vector<double>> run();
   void verify();
   std::vector<std::map<int, std::size_t>> pages() const;

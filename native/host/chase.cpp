@@ -27,7 +27,9 @@ Chase::Chase(std::vector<Memory*> pieces)
   place_ = at(0);
 }
 
-std::byte* Chase::at(std::size_t line) const { return pieces_[line / lines_per_piece_]->data() + line % lines_per_piece_ * kLine; }
+std::byte* Chase::at(std::size_t line) const {
+  return pieces_[line / lines_per_piece_]->data() + line % lines_per_piece_ * kLine;
+}
 
 // A linear congruential generator of full period: modulo 2^n, factor 1 modulo 4, odd summand.
 std::size_t Chase::after(std::size_t line) const {

@@ -35,8 +35,8 @@ class Chase {
   std::size_t after(std::size_t line) const;
 
   std::vector<Memory*> pieces_;
-  std::size_t lines_per_piece_;   // lines in a piece
-  std::size_t lines_;  // in all
+  std::size_t lines_per_piece_;  // lines in a piece
+  std::size_t lines_;            // in all
   std::size_t loads_ = 0;
   std::byte* place_;
 };

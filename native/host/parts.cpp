@@ -33,9 +33,7 @@ std::vector<int> cpus_of(int node) {
   return cpus;
 }
 
-bool has_one_node() {
-  return first_line("/sys/devices/system/node/online").find_first_of("-,") == std::string::npos;
-}
+bool has_one_node() { return first_line("/sys/devices/system/node/online").find_first_of("-,") == std::string::npos; }
 
 void stay_on(const std::vector<int>& cpus) {
   try {

@@ -20,9 +20,7 @@ constexpr std::uint64_t kWritten = 0x5a5a5a5a5a5a5a5aULL;
 constexpr std::uint64_t kSpoilt = 0xe1e1e1e1e1e1e1e1ULL;
 constexpr std::size_t kSpoilStep = 4096;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 std::uint64_t pattern(std::uint64_t word) { return (word + 1) * 0x9e3779b97f4a7c15ULL; }
 
@@ -69,7 +67,8 @@ Crew::Crew(std::vector<Pieces> threads, std::size_t block)
     : threads_(std::move(threads)), states_(threads_.size()), block_(block) {
   const auto usable = [&](const Memory* memory) { return memory->size() >= block_ && memory->size() % block_ == 0; };
   for (const Pieces& pieces : threads_) {
-    const bool equal = pieces.sources.empty() || pieces.targets.empty() || pieces.sources.size() == pieces.targets.size();
+    const bool equal =
+        pieces.sources.empty() || pieces.targets.empty() || pieces.sources.size() == pieces.targets.size();
     if (block_ == 0 || block_ % kStep != 0 || !equal || blocks(pieces) == 0 ||
         !std::all_of(pieces.sources.begin(), pieces.sources.end(), usable) ||
         !std::all_of(pieces.targets.begin(), pieces.targets.end(), usable)) {
@@ -138,8 +137,8 @@ Window Crew::run(Work work, double seconds) {
   try {
     for (std::size_t i = 0; i < threads_.size(); ++i) running.emplace_back(work_thread, i);
   } catch (const std::system_error& error) {  // those that wait must be let go all the same
-    failure = std::make_exception_ptr(system_failure("a thread cannot be started", error.code().value(),
-                                                     "ask for fewer threads"));
+    failure = std::make_exception_ptr(
+        system_failure("a thread cannot be started", error.code().value(), "ask for fewer threads"));
   }
   for (std::size_t count = 0; (count = ready.load()) < running.size();) ready.wait(count);
   end = failure ? 0.0 : now() + seconds;

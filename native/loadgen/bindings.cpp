@@ -1,4 +1,5 @@
-// lanewise._loadgen: LoadGen, which runs the systems under test of lanewise._native. What stops a run comes back as _native's ProbeFailure(cause, hint).
+// lanewise._loadgen: LoadGen, which runs the systems under test of lanewise._native. What stops a run comes back as
+// _native's ProbeFailure(cause, hint).
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -24,7 +25,8 @@ namespace {
 using namespace loadgen;
 
 void bind_settings(nb::module_& m) {
-  nb::enum_<mlperf::TestMode>(m, "Mode", "What LoadGen does with a system; FIND_PEAK runs Server tests until it knows the largest rate.")
+  nb::enum_<mlperf::TestMode>(
+      m, "Mode", "What LoadGen does with a system; FIND_PEAK runs Server tests until it knows the largest rate.")
       .value("PERFORMANCE", mlperf::TestMode::PerformanceOnly)
       .value("ACCURACY", mlperf::TestMode::AccuracyOnly)
       .value("FIND_PEAK", mlperf::TestMode::FindPeakPerformance);
@@ -98,7 +100,8 @@ std::shared_ptr<LoadGenRun> run_watched(loadtest::SystemUnderTest& system, const
   std::shared_ptr<LoadGenRun> result;
   try {
     nb::gil_scoped_release free;
-    result = loadgen::run_load(system, settings, [&watcher](const Progress& progress) { return watcher.check(progress); });
+    result =
+        loadgen::run_load(system, settings, [&watcher](const Progress& progress) { return watcher.check(progress); });
   } catch (const host::Failure&) {
     watcher.rethrow();  // who interrupts wants to see just that
     throw;
@@ -118,5 +121,6 @@ NB_MODULE(_loadgen, m) {
   bind_run(m);
   m.attr("VERSION") = mlperf::LoadgenVersion().c_str();
   m.def("run_load", &run_watched, "system"_a, "settings"_a, "tick"_a = nb::none(),
-        "Run one load; `tick(issued, answered, late)` is called some 20 times a second. ProbeFailure, KeyboardInterrupt.");
+        "Run one load; `tick(issued, answered, late)` is called some 20 times a second. ProbeFailure, "
+        "KeyboardInterrupt.");
 }

@@ -24,8 +24,8 @@ bool drain(LoadGenRun& run, const Tick& tick) {
   return true;
 }
 
-// Waits for the run's end or a tick; true if it has ended. This thread has nothing to do: where it oversleeps a rest, the
-// machine stood still, as virtual ones do when others on their host run.
+// Waits for the run's end or a tick; true if it has ended. This thread has nothing to do: where it oversleeps a rest,
+// the machine stood still, as virtual ones do when others on their host run.
 bool rest(LoadGenRun& run, LoadGenThread& issuer) {
   using Clock = std::chrono::steady_clock;
   for (double passed = 0.0; passed < kTick;) {

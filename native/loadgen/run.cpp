@@ -20,8 +20,8 @@ constexpr double kHighRate = 20e3;      // queries/s from which on wake-ups are 
 constexpr double kLinuxSlack = 50e-6;   // s, what Linux gives
 constexpr double kShareOfBound = 1e-3;  // of the bound: nobody sees so much
 
-// How late (ns) the issuing thread may wake. LoadGen sleeps before every query: at high rates several share a timer and a
-// wake-up, which else are much of what a query costs; as late as nobody sees.
+// How late (ns) the issuing thread may wake. LoadGen sleeps before every query: at high rates several share a timer and
+// a wake-up, which else are much of what a query costs; as late as nobody sees.
 unsigned long slack(const mlperf::TestSettings& test) {
   if (test.scenario != mlperf::TestScenario::Server || test.server_target_qps < kHighRate) return 1;
   const double bound = static_cast<double>(test.server_target_latency_ns) * 1e-9;
@@ -70,9 +70,11 @@ void LoadGenRun::issue_all() {
   try {
     check_folder(settings_.folder);
     mlperf::TestSettings test = test_settings(settings_);
-    if (test.scenario == mlperf::TestScenario::Server) bound_ns_ = static_cast<std::int64_t>(test.server_target_latency_ns);
+    if (test.scenario == mlperf::TestScenario::Server)
+      bound_ns_ = static_cast<std::int64_t>(test.server_target_latency_ns);
     most_late_ = settings_.end_hopeless ? loadgen::most_late(test) : ~std::uint64_t{0};
-    one_by_one_ = test.scenario == mlperf::TestScenario::SingleStream || test.scenario == mlperf::TestScenario::MultiStream;
+    one_by_one_ =
+        test.scenario == mlperf::TestScenario::SingleStream || test.scenario == mlperf::TestScenario::MultiStream;
     prctl(PR_SET_TIMERSLACK, slack(test));
     mlperf::LogSettings logs;
     logs.log_output.outdir = settings_.folder;

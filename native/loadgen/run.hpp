@@ -41,11 +41,15 @@ class LoadGenRun : public mlperf::SystemUnderTest, public mlperf::QuerySampleLib
 
   void stop() noexcept { give_up(End::kStopped); }
   // Ends the run if the system has failed: LoadGen would go on, and call empty answers VALID.
-  void stop_if_failed() noexcept { if (system_.failed()) give_up(End::kFailed); }
+  void stop_if_failed() noexcept {
+    if (system_.failed()) give_up(End::kFailed);
+  }
   void stood_still(double seconds) noexcept { still_ += seconds; }  // by who waits for the run's end
   double still() const noexcept { return still_; }
   // The system's queries are dropped as they come; whether all have come.
-  void cancel() { if (started_) system_.cancel(); }
+  void cancel() {
+    if (started_) system_.cancel();
+  }
   bool drained() const noexcept { return received_.load() >= issued_.load(); }
   void finish();  // stops the system and lets its samples go, if LoadGen did not; throws what went wrong
 
@@ -92,7 +96,8 @@ class LoadGenRun : public mlperf::SystemUnderTest, public mlperf::QuerySampleLib
   bool started_ = false;
   bool one_by_one_ = false;  // SingleStream and MultiStream: the next query comes after the answer
   bool in_test_ = false;
-  std::uint64_t reported_before_ = 0;  // before this test: an accuracy run and a search for the peak are made of several
+  std::uint64_t reported_before_ =
+      0;  // before this test: an accuracy run and a search for the peak are made of several
   Clock::time_point first_issue_{};
   std::exception_ptr failure_;
 

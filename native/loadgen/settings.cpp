@@ -78,7 +78,8 @@ std::uint64_t most_late(const mlperf::TestSettings& settings) {
   }
   // LoadGen makes as many arrivals as come in the duration; eight standard deviations more will not.
   const double expected = settings.server_target_qps * static_cast<double>(settings.min_duration_ms) / 1e3;
-  const double most = std::max(static_cast<double>(settings.min_query_count), expected + 8.0 * std::sqrt(expected) + 8.0);
+  const double most =
+      std::max(static_cast<double>(settings.min_query_count), expected + 8.0 * std::sqrt(expected) + 8.0);
   return static_cast<std::uint64_t>(std::ceil(most * (1.0 - settings.server_target_latency_percentile)));
 }
 

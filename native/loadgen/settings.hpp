@@ -12,7 +12,7 @@ namespace lanewise::loadgen {
 struct Settings {
   std::string scenario = "Server";
   mlperf::TestMode mode = mlperf::TestMode::PerformanceOnly;
-  double qps = 0.0;  // of samples in Offline; 0: that of the configuration files
+  double qps = 0.0;    // of samples in Offline; 0: that of the configuration files
   double bound = 0.0;  // s
   double percentile = 0.99;
   double seconds = 10.0;

@@ -67,9 +67,9 @@ void grow_buffer(std::promise<void>& read) {
   mlperf::logging::Log([&read](mlperf::logging::AsyncLog&) { read.set_value(); });
 }
 
-// LoadGen's logger frees what the other two threads allocate, a small piece for each query. glibc keeps such pieces apart
-// until some larger one is freed, then joins them all at once: with those of an earlier run that takes tens of ms, in which
-// no query is issued. Without its fast bins each piece is joined as it comes.
+// LoadGen's logger frees what the other two threads allocate, a small piece for each query. glibc keeps such pieces
+// apart until some larger one is freed, then joins them all at once: with those of an earlier run that takes tens of
+// ms, in which no query is issued. Without its fast bins each piece is joined as it comes.
 void free_as_it_comes() {
 #ifdef __GLIBC__
   mallopt(M_MXFAST, 0);

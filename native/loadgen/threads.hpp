@@ -1,8 +1,8 @@
-// The two threads that speak to LoadGen, one that issues and one that answers. They live as long as the process, because
-// LoadGen 6.0.17 keeps a log buffer for each thread that ever called it, and frees it when the thread ends while its
-// logger may still hold a pointer to it: that happens when the buffer outgrows its 1024 entries for the first time just
-// then. While it does so, another thread writes to the buffer's unguarded state. So the buffers grow here, once, while
-// nobody writes.
+// The two threads that speak to LoadGen, one that issues and one that answers. They live as long as the process,
+// because LoadGen 6.0.17 keeps a log buffer for each thread that ever called it, and frees it when the thread ends
+// while its logger may still hold a pointer to it: that happens when the buffer outgrows its 1024 entries for the first
+// time just then. While it does so, another thread writes to the buffer's unguarded state. So the buffers grow here,
+// once, while nobody writes.
 #pragma once
 
 #include <sys/types.h>

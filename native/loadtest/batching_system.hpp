@@ -70,9 +70,7 @@ class DeviceQueue {
   }
   void flush() noexcept;
   // Batches hold so many queries at most from the next start on; no more than was prepared for.
-  void limit_batch(std::size_t batch) noexcept {
-    batch_limit_ = std::clamp<std::size_t>(batch, 1, options_.batch);
-  }
+  void limit_batch(std::size_t batch) noexcept { batch_limit_ = std::clamp<std::size_t>(batch, 1, options_.batch); }
   // Queries not answered yet.
   std::uint64_t outstanding() const noexcept { return ring_.tail() - answered_.load(std::memory_order_relaxed); }
 
@@ -105,7 +103,7 @@ class DeviceQueue {
   std::unique_ptr<SampleCopier> copier_;
   std::unique_ptr<InferenceEngine> engine_;
   QueryRing ring_;
-  std::mutex forming_mutex_;  // one thread forms a batch at a time
+  std::mutex forming_mutex_;                   // one thread forms a batch at a time
   std::atomic<std::uint64_t> flushed_to_ = 0;  // queries before this position wait for no others
   std::atomic<bool> stopping_ = false;
   alignas(64) std::atomic<std::uint64_t> answered_ = 0;

@@ -203,10 +203,12 @@ void bind_systems(nb::module_& m) {
       .def_prop_ro("__cuda_array_interface__", interface_of);
   nb::class_<SystemUnderTest>(m, "SystemUnderTest", "What a load generator sends queries to.")
       .def_prop_ro("name", &SystemUnderTest::name)
-      .def("load", [](SystemUnderTest& system, const std::vector<std::uint64_t>& samples) { system.load(samples); },
-           "samples"_a, Free())
-      .def("unload", [](SystemUnderTest& system, const std::vector<std::uint64_t>& samples) { system.unload(samples); },
-           "samples"_a, Free());
+      .def(
+          "load", [](SystemUnderTest& system, const std::vector<std::uint64_t>& samples) { system.load(samples); },
+          "samples"_a, Free())
+      .def(
+          "unload", [](SystemUnderTest& system, const std::vector<std::uint64_t>& samples) { system.unload(samples); },
+          "samples"_a, Free());
   nb::class_<BoundBatchingSystem, SystemUnderTest>(m, "BatchingSystem",
                                                    "Queues, batches, copies, an engine, answers: a queue a device.")
       .def("__init__", make_system, "options"_a, "devices"_a, "samples"_a, "fill"_a.none(), "checksum"_a, "trace"_a,
@@ -219,16 +221,19 @@ void bind_systems(nb::module_& m) {
       .def(nb::init<bool>(), "by_thread"_a = false);
   nb::class_<LawSystem, SystemUnderTest>(m, "LawSystem", "One queue before servers of constant or exponential service.")
       .def("__init__", make_law, "service"_a, "exponential"_a = false, "servers"_a = 1, "seed"_a = 1);
-  m.def("replay",
-        [](SystemUnderTest& system, const Times& seconds, const Indices& samples, bool coalesce, bool flush, bool keep,
-           double limit) { return replay_schedule(system, seconds, samples, {coalesce, flush, keep, limit}); },
-        "system"_a, "seconds"_a, "samples"_a, "coalesce"_a = false, "flush"_a = true, "keep"_a = false,
-        "limit"_a = 60.0);
-  m.def("synthetic_sample", [](std::uint64_t sample, std::size_t bytes) {
-    std::string data(bytes, '\0');
-    fill_synthetic(sample, std::as_writable_bytes(std::span(data)));
-    return nb::bytes(data.data(), data.size());
-  }, "sample"_a, "bytes"_a);
+  m.def(
+      "replay",
+      [](SystemUnderTest& system, const Times& seconds, const Indices& samples, bool coalesce, bool flush, bool keep,
+         double limit) { return replay_schedule(system, seconds, samples, {coalesce, flush, keep, limit}); },
+      "system"_a, "seconds"_a, "samples"_a, "coalesce"_a = false, "flush"_a = true, "keep"_a = false, "limit"_a = 60.0);
+  m.def(
+      "synthetic_sample",
+      [](std::uint64_t sample, std::size_t bytes) {
+        std::string data(bytes, '\0');
+        fill_synthetic(sample, std::as_writable_bytes(std::span(data)));
+        return nb::bytes(data.data(), data.size());
+      },
+      "sample"_a, "bytes"_a);
 }
 
 }  // namespace lanewise::bindings

@@ -37,8 +37,11 @@ Allocate pinned_by(const std::shared_ptr<cuda::Engine>& driver, int ordinal) {
 }
 
 GpuCopier::GpuCopier(std::shared_ptr<cuda::Engine> driver, int ordinal, SampleLibrary& library, int node,
-                   const std::string& method)
-    : driver_(std::move(driver)), gpu_(gpu_of(*driver_, ordinal)), resident_(library.resident()), asked_(method_of(method)) {
+                     const std::string& method)
+    : driver_(std::move(driver)),
+      gpu_(gpu_of(*driver_, ordinal)),
+      resident_(library.resident()),
+      asked_(method_of(method)) {
   source_ = {.host = library.on(node), .bytes = library.bytes(), .stride = library.stride(), .node = node};
   const cuda::Current current(*gpu_.context());
   // The driver asks for a pointer that may be written through; nothing writes to the library.

@@ -15,7 +15,8 @@ Allocate pinned_by(const std::shared_ptr<cuda::Engine>& driver, int ordinal);
 class GpuCopier : public SampleCopier {
  public:
   // `method`: one of kGpuMethods, or "auto" for the fastest of them, tried in prepare().
-  GpuCopier(std::shared_ptr<cuda::Engine> driver, int ordinal, SampleLibrary& library, int node, const std::string& method);
+  GpuCopier(std::shared_ptr<cuda::Engine> driver, int ordinal, SampleLibrary& library, int node,
+            const std::string& method);
   void prepare(std::size_t batch, std::size_t streams) override;
   void copy(std::size_t stream, std::span<const std::uint32_t> slots) override;
   std::uint64_t address(std::size_t stream) const override { return streams_[stream]->address(); }

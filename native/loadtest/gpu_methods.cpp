@@ -72,12 +72,11 @@ void GpuStream::by_batch(std::span<const std::uint32_t> slots) {
   std::size_t first = 0;
   std::size_t failed = 0;
   const cuda::Calls& calls = gpu_.calls();
-  const cuda::CUresult result =
-      calls.cuMemcpyBatchAsync_v2 != nullptr
-          ? calls.cuMemcpyBatchAsync_v2(to_.data(), from_.data(), sizes_.data(), slots.size(), &attributes, &first, 1,
-                                        stream_.get())
-          : calls.cuMemcpyBatchAsync(to_.data(), from_.data(), sizes_.data(), slots.size(), &attributes, &first, 1,
-                                     &failed, stream_.get());
+  const cuda::CUresult result = calls.cuMemcpyBatchAsync_v2 != nullptr
+                                    ? calls.cuMemcpyBatchAsync_v2(to_.data(), from_.data(), sizes_.data(), slots.size(),
+                                                                  &attributes, &first, 1, stream_.get())
+                                    : calls.cuMemcpyBatchAsync(to_.data(), from_.data(), sizes_.data(), slots.size(),
+                                                               &attributes, &first, 1, &failed, stream_.get());
   gpu_.check(result, "cuMemcpyBatchAsync");
 }
 

@@ -1,5 +1,5 @@
-// Methods that bring scattered samples of a pinned library to a GPU, as native/cuda/queries.cpp times them: a copy call each,
-// one call for the batch, a kernel that reads them, or gathered by the CPU and copied in one piece.
+// Methods that bring scattered samples of a pinned library to a GPU, as native/cuda/queries.cpp times them: a copy call
+// each, one call for the batch, a kernel that reads them, or gathered by the CPU and copied in one piece.
 #pragma once
 
 #include <array>

@@ -43,9 +43,9 @@ nb::object indices_of(std::span<const QueuedQuery> queries) {
 nb::object view_of(const Batch& batch) {
   using Keeper = std::shared_ptr<const void>;
   const nb::capsule owner(new Keeper(batch.keeper), [](void* at) noexcept { delete static_cast<Keeper*>(at); });
-  return nb::cast(nb::ndarray<nb::numpy, std::uint8_t>(
-      reinterpret_cast<void*>(batch.address), {batch.queries.size(), batch.bytes}, owner,
-      {static_cast<std::int64_t>(batch.stride), 1}));
+  return nb::cast(nb::ndarray<nb::numpy, std::uint8_t>(reinterpret_cast<void*>(batch.address),
+                                                       {batch.queries.size(), batch.bytes}, owner,
+                                                       {static_cast<std::int64_t>(batch.stride), 1}));
 }
 
 // One part of an answer: empty where there is none.
@@ -89,8 +89,9 @@ Fill python_fill(nb::object fill) {
       const nb::object bytes = callable->get()(sample);
       const BufferView view(bytes);
       if (view.size() != into.size()) {
-        throw host::Failure(name + " has " + std::to_string(view.size()) + " bytes in place of " +
-                                std::to_string(into.size()), "every sample of a data set has the same size");
+        throw host::Failure(
+            name + " has " + std::to_string(view.size()) + " bytes in place of " + std::to_string(into.size()),
+            "every sample of a data set has the same size");
       }
       std::memcpy(into.data(), view.data(), view.size());
     } catch (const nb::python_error& error) {
@@ -104,9 +105,9 @@ void PythonEngine::infer(const Batch& batch, std::span<Answer> answers) {
   try {
     BufferViews& views = views_[batch.stream];
     views.clear();  // its answers were passed on; the call may write there again
-    nb::object data = on_gpu_ ? nb::cast(CudaArray{batch.queries.size(), batch.bytes, batch.stride, batch.address,
-                                                     batch.keeper})
-                              : view_of(batch);
+    nb::object data =
+        on_gpu_ ? nb::cast(CudaArray{batch.queries.size(), batch.bytes, batch.stride, batch.address, batch.keeper})
+                : view_of(batch);
     const nb::object outputs = call_.get()(std::move(data), indices_of(batch.queries));
     if (!outputs.is_none()) read_answers(views, outputs, answers);
   } catch (const nb::python_error& error) {

@@ -14,9 +14,10 @@ namespace lanewise::loadtest {
 
 namespace {
 
-constexpr std::int64_t kLook = 20'000'000;  // ns that the issuing thread sleeps at most, so as to see that the run was cancelled
-constexpr int kTurnsPerLook = 100;         // of half a millisecond: the interpreter is not kept busy
-constexpr std::int64_t kSpin = 20'000;      // ns before a query is due that the issuing thread spins
+constexpr std::int64_t kLook =
+    20'000'000;  // ns that the issuing thread sleeps at most, so as to see that the run was cancelled
+constexpr int kTurnsPerLook = 100;      // of half a millisecond: the interpreter is not kept busy
+constexpr std::int64_t kSpin = 20'000;  // ns before a query is due that the issuing thread spins
 
 class Replay {
  public:

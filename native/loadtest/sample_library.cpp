@@ -18,8 +18,13 @@ void fill_synthetic(std::uint64_t sample, std::span<std::byte> into) {
 }
 
 SampleLibrary::SampleLibrary(std::size_t samples, std::size_t resident, std::size_t bytes, Allocate allocate, Fill fill)
-    : slots_(samples, kNotLoaded), resident_(resident), bytes_(bytes), allocate_(std::move(allocate)), fill_(std::move(fill)) {
-  if (samples == 0 || resident == 0 || bytes == 0) throw host::Failure("a library without samples", "take at least one");
+    : slots_(samples, kNotLoaded),
+      resident_(resident),
+      bytes_(bytes),
+      allocate_(std::move(allocate)),
+      fill_(std::move(fill)) {
+  if (samples == 0 || resident == 0 || bytes == 0)
+    throw host::Failure("a library without samples", "take at least one");
   if (resident >= kNotLoaded) throw host::Failure("a library of too many samples", "take less than 2^32 - 1");
   free_.reserve(resident);
   for (std::size_t slot = resident; slot-- > 0;) free_.push_back(static_cast<std::uint32_t>(slot));

@@ -34,7 +34,8 @@ Trace::Trace(std::size_t batches, std::size_t batch) : batches_(batches) {
   for (TracedBatch& each : batches_) each.arrived.reserve(batch);
 }
 
-void Trace::add(std::size_t queue, std::size_t stream, std::span<const QueuedQuery> queries, const BatchTimes& times) noexcept {
+void Trace::add(std::size_t queue, std::size_t stream, std::span<const QueuedQuery> queries,
+                const BatchTimes& times) noexcept {
   if (used_.load(std::memory_order_relaxed) >= batches_.size()) return;
   const std::size_t at = used_.fetch_add(1, std::memory_order_relaxed);
   if (at >= batches_.size()) return;

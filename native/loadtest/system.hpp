@@ -1,4 +1,5 @@
-// A system under test (MLPerf's SUT): what a load generator sends queries to. It knows nothing of LoadGen, and LoadGen nothing of it.
+// A system under test (MLPerf's SUT): what a load generator sends queries to. It knows nothing of LoadGen, and LoadGen
+// nothing of it.
 #pragma once
 
 #include <cstddef>

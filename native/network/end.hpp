@@ -17,10 +17,10 @@
 namespace lanewise::network {
 
 struct Setup {
-  std::size_t bytes = 0;      // one message
-  int node = -1;              // NUMA node of the buffers, -1 for any
-  std::vector<int> cpus;      // where the threads stay, empty for anywhere
-  std::uint64_t seed = 0;     // of the pattern
+  std::size_t bytes = 0;   // one message
+  int node = -1;           // NUMA node of the buffers, -1 for any
+  std::vector<int> cpus;   // where the threads stay, empty for anywhere
+  std::uint64_t seed = 0;  // of the pattern
 };
 
 // Bytes of each connection at one moment of this machine's clock.
@@ -35,7 +35,8 @@ inline double now_seconds() {
 
 inline std::uint64_t now_nanoseconds() {
   return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
 }
 
 // A count that one thread raises and another reads, on a cache line of its own.

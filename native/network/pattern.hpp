@@ -1,4 +1,5 @@
-// Bytes that both ends know without telling each other: what arrives is compared byte by byte, outside of what is timed.
+// Bytes that both ends know without telling each other: what arrives is compared byte by byte, outside of what is
+// timed.
 #pragma once
 
 #include <cstddef>

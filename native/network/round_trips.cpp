@@ -13,8 +13,9 @@ RoundTrips::RoundTrips(std::vector<std::uint64_t> nanoseconds) : sorted_(std::mo
 
 double RoundTrips::mean() const {
   if (sorted_.empty()) return 0.0;
-  const double sum = std::accumulate(sorted_.begin(), sorted_.end(), 0.0,
-                                     [](double total, std::uint64_t time) { return total + static_cast<double>(time); });
+  const double sum = std::accumulate(sorted_.begin(), sorted_.end(), 0.0, [](double total, std::uint64_t time) {
+    return total + static_cast<double>(time);
+  });
   return sum / static_cast<double>(sorted_.size()) / 2e3;
 }
 

@@ -14,7 +14,7 @@ class RoundTrips {
   explicit RoundTrips(std::vector<std::uint64_t> nanoseconds);  // of whole round trips
 
   std::size_t count() const { return sorted_.size(); }
-  double mean() const;                   // of half a round trip, us
+  double mean() const;                    // of half a round trip, us
   double percentile(double share) const;  // the smallest half round trip (us) that this share (0 .. 1) does not exceed
 
  private:

@@ -35,8 +35,12 @@ bool reap(int socket) {
 }  // namespace
 
 TcpStream::TcpStream(std::vector<int> sockets, bool sends, const Setup& setup, bool zero_copy)
-    : sockets_(std::move(sockets)), sends_(sends), zero_copy_(zero_copy && sends), setup_(setup),
-      moved_(std::make_unique<Count[]>(sockets_.size())), stages_(sockets_.size()) {
+    : sockets_(std::move(sockets)),
+      sends_(sends),
+      zero_copy_(zero_copy && sends),
+      setup_(setup),
+      moved_(std::make_unique<Count[]>(sockets_.size())),
+      stages_(sockets_.size()) {
   for (const int socket : sockets_) {
     wait_in_steps(socket);
     const int on = 1;
@@ -62,7 +66,8 @@ TcpStream::~TcpStream() {
 ByteCounters TcpStream::counters() const {
   stages_.check();
   ByteCounters now{now_seconds(), {}};
-  for (std::size_t i = 0; i < sockets_.size(); ++i) now.bytes.push_back(moved_[i].value.load(std::memory_order_relaxed));
+  for (std::size_t i = 0; i < sockets_.size(); ++i)
+    now.bytes.push_back(moved_[i].value.load(std::memory_order_relaxed));
   return now;
 }
 
@@ -107,9 +112,9 @@ void TcpStream::check_pattern(std::size_t which) {
     if (received.end) throw host::Failure("the other side ended a connection early", "look what it says");
     const std::size_t fault = first_fault({data, received.bytes}, setup_.seed + which, offset);
     if (fault != kNoFault) {
-      throw host::Failure("data arrived changed: connection " + std::to_string(which) + ", byte " +
-                              std::to_string(offset + fault),
-                          "do not trust this path: look at the card, its driver and the kernel's log");
+      throw host::Failure(
+          "data arrived changed: connection " + std::to_string(which) + ", byte " + std::to_string(offset + fault),
+          "do not trust this path: look at the card, its driver and the kernel's log");
     }
     offset += received.bytes;
   }

@@ -7,13 +7,14 @@
 namespace lanewise::network {
 namespace {
 
-constexpr int kMostMtu = 5;        // IBV_MTU_4096
+constexpr int kMostMtu = 5;  // IBV_MTU_4096
 constexpr int kMostLid = 0xFFFF;
-constexpr int kMostReads = 255;    // what a queue pair's attribute holds
+constexpr int kMostReads = 255;               // what a queue pair's attribute holds
 constexpr std::uint32_t kMostPsn = 0xFFFFFF;  // 24 bits, as queue pair numbers
 
 [[noreturn]] void refuse(const std::string& what) {
-  throw host::Failure("the other side's RDMA address is not valid: " + what, "use the same version of Lanewise on both");
+  throw host::Failure("the other side's RDMA address is not valid: " + what,
+                      "use the same version of Lanewise on both");
 }
 
 }  // namespace

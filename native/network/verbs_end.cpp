@@ -41,8 +41,8 @@ std::map<int, std::size_t> VerbsEnd::nodes() const { absent(); }
 namespace lanewise::network {
 namespace {
 
-constexpr double kDrain = 8.0;              // s to wait for what is under way when told to stop
-constexpr int kFirstRoundTrips = 3;         // before the time is taken
+constexpr double kDrain = 8.0;                // s to wait for what is under way when told to stop
+constexpr int kFirstRoundTrips = 3;           // before the time is taken
 constexpr unsigned kLooksPerYield = 1 << 14;  // a side that looks without pause lets others run now and then
 constexpr std::uint64_t kReceiveMark = 1ULL << 32;
 
@@ -61,9 +61,12 @@ std::vector<std::string> verbs_devices() {
 class VerbsEnd::Body {
  public:
   explicit Body(const VerbsSetup& setup)
-      : setup_(setup), bytes_(setup.common.bytes), resources_(setup),
+      : setup_(setup),
+        bytes_(setup.common.bytes),
+        resources_(setup),
         moved_(std::make_unique<Count[]>(static_cast<std::size_t>(setup.pairs))),
-        outstanding_(static_cast<std::size_t>(setup.pairs), 0), stages_(1) {
+        outstanding_(static_cast<std::size_t>(setup.pairs), 0),
+        stages_(1) {
     std::memset(resources_.memory().data(), 0, resources_.memory().size());
     for (std::size_t i = 0; i < (is_ping() ? 1 : resources_.pairs()); ++i) {
       if (is_ping() || setup_.is_source) fill_pattern({resources_.slot(i), bytes_}, setup_.common.seed + i, 0);
@@ -273,7 +276,7 @@ class VerbsEnd::Body {
       std::atomic_thread_fence(std::memory_order_acquire);  // the message's other bytes are read after its last
       return reap_ping();
     }
-    for (; heard_ == 0; ) {
+    for (; heard_ == 0;) {
       if (stages_.stopped() || !reap_ping()) return false;
     }
     --heard_;

@@ -16,15 +16,15 @@ enum class Work { kWrite, kRead, kSend, kReceive, kNothing, kAskWrite, kAnswerWr
 
 struct VerbsSetup {
   Setup common;
-  std::string device;   // as in /sys/class/infiniband
+  std::string device;  // as in /sys/class/infiniband
   int port = 1;
   int gid_index = 0;
   Work work = Work::kNothing;
   bool is_source = false;  // the data comes from here
   int pairs = 1;
-  int depth = 64;       // work requests outstanding on a queue pair
-  int inline_bytes = 0;    // messages up to this size are handed over with the request
-  bool events = false;  // sleep until a completion arrives, rather than look without pause
+  int depth = 64;        // work requests outstanding on a queue pair
+  int inline_bytes = 0;  // messages up to this size are handed over with the request
+  bool events = false;   // sleep until a completion arrives, rather than look without pause
 };
 
 // Names of the RDMA devices; host::Failure where verbs are not compiled in or not installed.

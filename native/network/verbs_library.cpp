@@ -1,7 +1,7 @@
+#include "network/verbs_library.hpp"
+
 #include <cstddef>
 #include <cstdint>
-
-#include "network/verbs_library.hpp"
 
 #ifdef LANEWISE_VERBS
 #include <dlfcn.h>
@@ -16,7 +16,8 @@ namespace {
 VerbsLibrary open_library() {
   void* const library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    throw host::Failure("libibverbs.so.1 cannot be opened", "install rdma-core (Debian: libibverbs1 ibverbs-providers)");
+    throw host::Failure("libibverbs.so.1 cannot be opened",
+                        "install rdma-core (Debian: libibverbs1 ibverbs-providers)");
   }
   const auto find = [library](const char* name, auto& pointer) {
     void* const symbol = dlsym(library, (std::string("ibv_") + name).c_str());

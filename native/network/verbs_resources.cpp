@@ -1,6 +1,6 @@
-#include <cstdint>
-
 #include "network/verbs_resources.hpp"
+
+#include <cstdint>
 
 #ifdef LANEWISE_VERBS
 #include <fcntl.h>
@@ -36,7 +36,8 @@ ibv_context* open_device(const VerbsLibrary& ibv, const std::string& name) {
 
 template <typename T>
 T* require(T* object, const char* what) {
-  if (object == nullptr) throw host::system_failure(what, errno, "ulimit -l must allow the memory; try fewer queue pairs");
+  if (object == nullptr)
+    throw host::system_failure(what, errno, "ulimit -l must allow the memory; try fewer queue pairs");
   return object;
 }
 
@@ -63,9 +64,13 @@ ibv_gid gid_of(const std::string& text) {
 }  // namespace
 
 VerbsResources::VerbsResources(const VerbsSetup& setup)
-    : ibv_(verbs_library()), port_(setup.port), gid_index_(setup.gid_index), events_(setup.events),
+    : ibv_(verbs_library()),
+      port_(setup.port),
+      gid_index_(setup.gid_index),
+      events_(setup.events),
       stride_(stride_of(setup.common.bytes)),
-      memory_(stride_ * std::max(kSlotsOfPing, static_cast<std::size_t>(setup.pairs)), setup.common.node), psn_(kPsn) {
+      memory_(stride_ * std::max(kSlotsOfPing, static_cast<std::size_t>(setup.pairs)), setup.common.node),
+      psn_(kPsn) {
   context_ = {open_device(ibv_, setup.device), [this](ibv_context* object) { ibv_.close_device(object); }};
   const auto port = static_cast<std::uint8_t>(port_);
   worked(ibv_.query_port(context_.get(), port, &attributes_), "the port cannot be queried", "check the device's port");

@@ -20,7 +20,8 @@ std::string nth(const char* what, std::size_t index) { return std::string(what) 
 void check_leg(const sim::Network& network, const Leg& leg, const std::string& owner) {
   const auto classes = static_cast<std::int32_t>(network.classes().size());
   expect(leg.flow_class >= kNoFlow && leg.flow_class < classes,
-         owner + " moves data in flow class " + std::to_string(leg.flow_class), "flow classes count from 0; -1 is none");
+         owner + " moves data in flow class " + std::to_string(leg.flow_class),
+         "flow classes count from 0; -1 is none");
   expect(usable(leg.bytes) && usable(leg.setup) && usable(leg.latency) && leg.alone > 0.0,
          owner + " has a size, time or rate that is none", "give bytes, seconds and B/s of zero or more");
   expect(leg.slots >= 1 && leg.most >= 1, owner + " has no slot to move data in", "give at least one slot and sample");
@@ -29,10 +30,11 @@ void check_leg(const sim::Network& network, const Leg& leg, const std::string& o
 void check_service(const Service& service, std::size_t s, double duration) {
   const std::string name = nth("service", s);
   if (service.arrivals == Arrivals::kPoisson) {
-    expect(service.rate > 0.0 && service.rate * duration < 1e15, name + " has a rate of " + sim::show(service.rate) + "/s",
-           "give a rate above zero");
+    expect(service.rate > 0.0 && service.rate * duration < 1e15,
+           name + " has a rate of " + sim::show(service.rate) + "/s", "give a rate above zero");
   }
-  expect(service.samples >= 1 && service.batch >= 1, name + " has empty queries or batches", "give at least one sample");
+  expect(service.samples >= 1 && service.batch >= 1, name + " has empty queries or batches",
+         "give at least one sample");
   expect(service.arrivals != Arrivals::kAtOnce || service.total >= 1, name + " has nothing to answer",
          "give the number of samples");
   expect(usable(service.timeout), name + " has a time-out of " + sim::show(service.timeout) + " s",
@@ -48,7 +50,8 @@ void check_worker(const sim::Network& network, const Scenario& scenario, std::si
   expect(worker.buffers >= 1, name + " has no buffer", "give at least one");
   check_leg(network, worker.copy, name);
   check_leg(network, worker.back, name);
-  const auto service = scenario.services[static_cast<std::size_t>(scenario.pools[static_cast<std::size_t>(worker.pool)].service)];
+  const auto service =
+      scenario.services[static_cast<std::size_t>(scenario.pools[static_cast<std::size_t>(worker.pool)].service)];
   expect(worker.times.size() >= static_cast<std::size_t>(service.batch), name + " knows no time for its largest batch",
          "give a time for each batch size");
   for (const double time : worker.times) {

@@ -77,10 +77,10 @@ class Histogram {
   }
 
  private:
-  static constexpr int kFineBits = 8;    // buckets of an octave, as a power of two
+  static constexpr int kFineBits = 8;  // buckets of an octave, as a power of two
   static constexpr int kCoarseBits = 3;
-  static constexpr int kFirst = -34;     // octaves from 2^-34 s (58 ps) ...
-  static constexpr int kOctaves = 64;    // ... to 2^30 s (34 years)
+  static constexpr int kFirst = -34;   // octaves from 2^-34 s (58 ps) ...
+  static constexpr int kOctaves = 64;  // ... to 2^30 s (34 years)
 
   struct Coarse {
     double samples = 0.0;
@@ -97,7 +97,8 @@ class Histogram {
 
   static double lower(std::size_t index) noexcept {
     if (index == 0) return 0.0;
-    const std::uint64_t scale = static_cast<std::uint64_t>(index) + (static_cast<std::uint64_t>(1023 + kFirst) << kFineBits);
+    const std::uint64_t scale =
+        static_cast<std::uint64_t>(index) + (static_cast<std::uint64_t>(1023 + kFirst) << kFineBits);
     return std::bit_cast<double>(scale << (52 - kFineBits));
   }
 

@@ -9,15 +9,15 @@
 namespace lanewise::serve {
 
 struct ServiceOutcome {
-  std::int64_t issued = 0;    // queries
+  std::int64_t issued = 0;  // queries
   std::int64_t answered = 0;
-  std::int64_t counted = 0;   // answered queries that were scheduled after `skip`
-  std::int64_t late = 0;      // of those, above the bound
+  std::int64_t counted = 0;  // answered queries that were scheduled after `skip`
+  std::int64_t late = 0;     // of those, above the bound
   std::int64_t batches = 0;
-  std::int64_t samples = 0;   // served
-  double last_answer = 0.0;   // s
-  double sum = 0.0;           // of counted latencies, s
-  Histogram latency;          // of counted samples; a query of one sample is its sample
+  std::int64_t samples = 0;  // served
+  double last_answer = 0.0;  // s
+  double sum = 0.0;          // of counted latencies, s
+  Histogram latency;         // of counted samples; a query of one sample is its sample
 };
 
 // Times of one batch, and of the samples in it.
@@ -29,14 +29,14 @@ struct TracedBatch {
 
 struct Outcome {
   std::vector<ServiceOutcome> services;
-  std::vector<double> moved;                 // bytes of each flow class
-  std::vector<std::vector<double>> steps;    // bytes of each flow class in each interval
-  std::vector<double> busy;                  // s of each GPU
+  std::vector<double> moved;               // bytes of each flow class
+  std::vector<std::vector<double>> steps;  // bytes of each flow class in each interval
+  std::vector<double> busy;                // s of each GPU
   std::vector<std::vector<double>> gpu_steps;
   std::vector<TracedBatch> trace;
-  double end = 0.0;                          // s at which the last thing happened
-  std::int64_t most_in_flight = 0;           // samples
-  bool ended_early = false;                  // by a service's late_limit
+  double end = 0.0;                 // s at which the last thing happened
+  std::int64_t most_in_flight = 0;  // samples
+  bool ended_early = false;         // by a service's late_limit
 };
 
 }  // namespace lanewise::serve

@@ -42,8 +42,8 @@ class PoolLoads {
   void play(std::size_t node) noexcept {
     const std::size_t a = best_[2 * node], b = best_[2 * node + 1];
     const Entry &left = entries_[a], &right = entries_[b];
-    const bool second = right.outstanding < left.outstanding ||
-                        (right.outstanding == left.outstanding && right.last < left.last);
+    const bool second =
+        right.outstanding < left.outstanding || (right.outstanding == left.outstanding && right.last < left.last);
     best_[node] = second ? b : a;
   }
 

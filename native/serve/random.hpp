@@ -8,8 +8,8 @@
 
 namespace lanewise::serve {
 
-// Natural logarithm of a normal number > 0 from additions, multiplications and divisions alone, to 2e-16 of max(1, |ln x|).
-// ln m = 2 artanh((m - 1) / (m + 1)) with m in [sqrt(1/2), sqrt(2)): Abramowitz and Stegun, 4.1.27.
+// Natural logarithm of a normal number > 0 from additions, multiplications and divisions alone, to 2e-16 of max(1, |ln
+// x|). ln m = 2 artanh((m - 1) / (m + 1)) with m in [sqrt(1/2), sqrt(2)): Abramowitz and Stegun, 4.1.27.
 inline double portable_log(double x) noexcept {
   constexpr double kLn2 = 0.693147180559945309417;
   const auto bits = std::bit_cast<std::uint64_t>(x);
@@ -20,7 +20,8 @@ inline double portable_log(double x) noexcept {
     ++exponent;
   }
   const double s = (m - 1.0) / (m + 1.0), z = s * s;
-  constexpr double kTerms[] = {1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1.0};
+  constexpr double kTerms[] = {1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13, 1.0 / 11,
+                               1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3,  1.0};
   double sum = 1.0 / 21.0;
   for (const double term : kTerms) sum = sum * z + term;
   return exponent * kLn2 + 2.0 * s * sum;

@@ -55,7 +55,8 @@ void Simulator::form(std::size_t p) {
     const std::int32_t index = take_group(static_cast<std::int32_t>(w));
     Group& group = groups_[place(index)];
     group.formed = now_;
-    while (!pool.waiting.empty() && group.samples.size() < place(service.batch)) group.samples.push_back(pool.waiting.pop());
+    while (!pool.waiting.empty() && group.samples.size() < place(service.batch))
+      group.samples.push_back(pool.waiting.pop());
     ++workers_[w].copies;
     ++workers_[w].held;
     update(w);
@@ -106,7 +107,8 @@ void Simulator::begin_move(Move move, std::int32_t index) {
   const Leg& transfer = leg(move, group.owner);
   if (transfer.flow_class == kNoFlow || transfer.bytes == 0.0) return last_byte(move, index);
   if (engine_.now() < now_) engine_.advance_to(now_);  // which shares all rates anew
-  engine_.add(transfer.flow_class, transfer.bytes * static_cast<double>(group.samples.size()), (std::int64_t{move} << 48) | index);
+  engine_.add(transfer.flow_class, transfer.bytes * static_cast<double>(group.samples.size()),
+              (std::int64_t{move} << 48) | index);
 }
 
 void Simulator::flow_ended(std::int64_t id) {
@@ -211,9 +213,15 @@ void Simulator::count(const Group& group, std::size_t s) {
     out.sum += latency;
     out.late += latency > service.bound;
     const double came = moves ? std::min(alone(arrive, 1), sample.landed - sample.began) : sample.landed - sample.began;
-    const double stages[kStages] = {sample.began - sample.scheduled, came, sample.landed - sample.began - came,
-                                    group.formed - sample.landed, copy, group.copied - group.formed - copy,
-                                    group.started - group.copied, group.served - group.started, now_ - group.served};
+    const double stages[kStages] = {sample.began - sample.scheduled,
+                                    came,
+                                    sample.landed - sample.began - came,
+                                    group.formed - sample.landed,
+                                    copy,
+                                    group.copied - group.formed - copy,
+                                    group.started - group.copied,
+                                    group.served - group.started,
+                                    now_ - group.served};
     out.latency.add_stages(out.latency.add(latency), stages, 1.0);
   }
   if (service.late_limit >= 0 && out.late > service.late_limit) out_.ended_early = true;

@@ -40,9 +40,9 @@ struct Pool {
 };
 
 enum class Arrivals : std::int32_t {
-  kPoisson,  // Server: queries at random times, whatever the service does
-  kOneByOne, // SingleStream, MultiStream: the next query when the last one is answered
-  kAtOnce,   // Offline: all samples are there from the start
+  kPoisson,   // Server: queries at random times, whatever the service does
+  kOneByOne,  // SingleStream, MultiStream: the next query when the last one is answered
+  kAtOnce,    // Offline: all samples are there from the start
 };
 enum class Dispatch : std::int32_t { kLeastOutstanding, kRoundRobin, kRandom };
 

@@ -52,7 +52,7 @@ void Simulator::begin() {
   busy_before_.resize(gpus_.size());
   if (step_ > 0.0) later(step_, kStep, 1);
   for (std::size_t b = 0; b < scenario_.background.size(); ++b) {
- later(scenario_.background[b].start, kBackground, static_cast<std::int64_t>(b));
+    later(scenario_.background[b].start, kBackground, static_cast<std::int64_t>(b));
   }
   for (std::size_t s = 0; s < services_.size(); ++s) {
     const Service& service = scenario_.services[s];
@@ -151,9 +151,12 @@ std::size_t Simulator::choose_pool(std::size_t s) {
   ServiceState& service = services_[s];
   const std::size_t pools = service.pools.size();
   switch (scenario_.services[s].dispatch) {
-    case Dispatch::kRoundRobin: return service.turn++ % pools;
-    case Dispatch::kRandom: return pools == 1 ? 0 : service.choices.below(pools);
-    case Dispatch::kLeastOutstanding: break;
+    case Dispatch::kRoundRobin:
+      return service.turn++ % pools;
+    case Dispatch::kRandom:
+      return pools == 1 ? 0 : service.choices.below(pools);
+    case Dispatch::kLeastOutstanding:
+      break;
   }
   return service.pool_loads.least();
 }

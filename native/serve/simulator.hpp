@@ -7,10 +7,10 @@
 #include <memory>
 
 #include "serve/outcome.hpp"
+#include "serve/pool_loads.hpp"
 #include "serve/random.hpp"
 #include "serve/ring.hpp"
 #include "serve/scenario.hpp"
-#include "serve/pool_loads.hpp"
 #include "sim/flowsim.hpp"
 
 namespace lanewise::serve {
@@ -53,11 +53,11 @@ class Simulator {
   struct PoolState {
     Ring<Sample> arriving;
     Ring<Sample> waiting;
-    std::int32_t transfers = 0;       // of `arriving` under way
-    std::int32_t open = 0;            // workers with a free slot and buffer
-    double timer;                     // when its time-out is looked at; infinity: not set
+    std::int32_t transfers = 0;  // of `arriving` under way
+    std::int32_t open = 0;       // workers with a free slot and buffer
+    double timer;                // when its time-out is looked at; infinity: not set
     std::vector<std::int32_t> workers;
-    std::size_t turn = 0;             // the worker that is next among equals
+    std::size_t turn = 0;  // the worker that is next among equals
   };
   struct WorkerState {
     std::int32_t copies = 0;

@@ -58,13 +58,13 @@ class FlowEngine {
   bool rates_complete() const noexcept { return complete_; }
 
  private:
-  struct ClassClock {  // one class
+  struct ClassClock {     // one class
     double served = 0.0;  // virtual clock at time `since`: bytes
     double since = 0.0;
     double rate = 0.0;
-    double moved = 0.0;     // by all its flows up to `since`
-    std::size_t ends = 0;   // since the clock's origin was last moved
-    bool touched = false;   // in touched_
+    double moved = 0.0;    // by all its flows up to `since`
+    std::size_t ends = 0;  // since the clock's origin was last moved
+    bool touched = false;  // in touched_
     TagHeap flows;
   };
 
@@ -79,7 +79,7 @@ class FlowEngine {
 
   std::shared_ptr<const Network> network_;
   MaxMin solver_;
-  std::vector<ClassClock> clocks_;           // by class
+  std::vector<ClassClock> clocks_;    // by class
   Tournament due_;                    // when the next flow of each class ends
   std::vector<std::size_t> touched_;  // classes whose flows changed since the last settle()
   std::vector<std::size_t> ending_;   // scratch of advance()

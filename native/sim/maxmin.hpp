@@ -50,11 +50,11 @@ class MaxMin {
     double bound_level = 0.0;
     double solved = 0.0;  // the count for which `rate` holds
     double rate = 0.0;
-    double level = 0.0;           // rate / weight
+    double level = 0.0;             // rate / weight
     std::int32_t holder = kOwnCap;  // the resource that holds it; kOwnCap: its own bound does
-    bool listed = false;          // in changed_
-    bool free = false;            // in free_: being solved
-    bool rising = false;          // and not yet frozen
+    bool listed = false;            // in changed_
+    bool free = false;              // in free_: being solved
+    bool rising = false;            // and not yet frozen
   };
   struct Load {  // of one resource by one class
     std::int32_t resource;
@@ -70,12 +70,12 @@ class MaxMin {
     std::int32_t load;
   };
   struct alignas(64) Resource {  // what a solve walks over is one cache line
-    double left;               // what the rates leave of it
-    double capacity;           // here, so that no compiler makes pairs of `left` and `demand`: that stalls
-    double demand = 0.0;       // of rising users: sum of count * weight * coefficient
-    double pressure = 0.0;     // of free users: what they would take at their bounds
-    std::int64_t reached = 0;  // the last solve that freed users of it
-    std::int32_t first = 0;    // its users: users_[first .. first + users), those that have flows
+    double left;                 // what the rates leave of it
+    double capacity;             // here, so that no compiler makes pairs of `left` and `demand`: that stalls
+    double demand = 0.0;         // of rising users: sum of count * weight * coefficient
+    double pressure = 0.0;       // of free users: what they would take at their bounds
+    std::int64_t reached = 0;    // the last solve that freed users of it
+    std::int32_t first = 0;      // its users: users_[first .. first + users), those that have flows
     std::int32_t users = 0;
     std::int32_t holding = 0;  // how many of them it holds
     std::int32_t rising = 0;   // how many of them rise
@@ -83,12 +83,12 @@ class MaxMin {
     bool shared = false;       // free users with others
     bool bounds = false;       // holds free users
   };
-  struct Level {  // of a resource: levels that are read less often than what a solve walks over
-    double resum = 0.0;      // the demand of a resource is summed anew below this
+  struct Level {              // of a resource: levels that are read less often than what a solve walks over
+    double resum = 0.0;       // the demand of a resource is summed anew below this
     double held_level = 0.0;  // of those it holds
-    double top = 0.0;        // of all users
-    double spare = 0.0;      // the share of the capacity that is left
-    std::int64_t found = 0;  // the solve for which these two hold
+    double top = 0.0;         // of all users
+    double spare = 0.0;       // the share of the capacity that is left
+    std::int64_t found = 0;   // the solve for which these two hold
   };
   struct Mark {  // on the way of the common level up: a class meets its bound, or a resource is full
     double level;
@@ -134,7 +134,7 @@ class MaxMin {
   MinHeap<Mark> fills_;       // its levels may lag behind
   MinHeap<Mark> bounds_;      // in order once it is asked; may name classes that rise no more
   double least_bound_ = 0.0;  // of bounds_
-  bool ordered_ = false;       // bounds_
+  bool ordered_ = false;      // bounds_
 };
 
 // Rates, limits and use of a whole network.

@@ -47,9 +47,9 @@ Network::Network(std::vector<double> capacities, std::vector<FlowClass> classes)
 void Network::check_resources() const {
   for (std::size_t r = 0; r < capacities_.size(); ++r) {
     if (in_range(capacities_[r])) continue;
-    throw BadInput("resource " + std::to_string(r) + " has capacity " + show(capacities_[r]) +
-                       "; it must be positive and finite",
-                   std::string(kRangeHint) + "; leave out a resource that limits nothing");
+    throw BadInput(
+        "resource " + std::to_string(r) + " has capacity " + show(capacities_[r]) + "; it must be positive and finite",
+        std::string(kRangeHint) + "; leave out a resource that limits nothing");
   }
 }
 

@@ -12,8 +12,8 @@ namespace lanewise::storage {
 
 namespace {
 
-constexpr int kFileDescriptor = 1;      // how a file is named
-constexpr unsigned kAllowsCompat = 1;   // bits of the driver's control flags and of its features
+constexpr int kFileDescriptor = 1;     // how a file is named
+constexpr unsigned kAllowsCompat = 1;  // bits of the driver's control flags and of its features
 constexpr unsigned kPeerToPeer = 4;
 constexpr int kDriverNotThere = 5001, kPlatform = 5007, kDevice = 5009, kFileType = 5018, kNotDirect = 5020;
 
@@ -88,7 +88,8 @@ std::string CuFile::how() const {
   if (nvidia_fs()) return "cuFile, nvidia-fs";
   Properties properties{};
   const bool known = properties_(&properties).code == 0;
-  if (known && (properties.features >> kPeerToPeer & 1U) != 0 && (properties.driver.control >> kAllowsCompat & 1U) == 0) {
+  if (known && (properties.features >> kPeerToPeer & 1U) != 0 &&
+      (properties.driver.control >> kAllowsCompat & 1U) == 0) {
     return "cuFile, PCIe peer to peer";
   }
   return "cuFile in COMPAT MODE (nvidia-fs is not loaded)";

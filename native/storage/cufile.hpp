@@ -1,5 +1,5 @@
-// NVIDIA's cuFile, opened at run time: reads from a file into GPU memory, directly or in its compat mode. Types and values
-// are those of cufile.h since CUDA 11.8, declared here so that nothing of CUDA is needed to build.
+// NVIDIA's cuFile, opened at run time: reads from a file into GPU memory, directly or in its compat mode. Types and
+// values are those of cufile.h since CUDA 11.8, declared here so that nothing of CUDA is needed to build.
 #pragma once
 
 #include <sys/types.h>

@@ -13,20 +13,20 @@ namespace lanewise::storage {
 enum class Engine { kRing, kSync, kCuFile };
 
 struct Job {
-  std::vector<Volume> volumes;      // read at the same time; each by its own share of the threads
-  std::vector<int> files;           // open, as the mode needs them; pieces name them by their number
-  std::vector<int> second_files;    // the same, open for a second reading by other means; may be empty
-  std::vector<std::string> names;   // for errors
-  std::uint64_t io = 1U << 20;      // bytes of one I/O
+  std::vector<Volume> volumes;     // read at the same time; each by its own share of the threads
+  std::vector<int> files;          // open, as the mode needs them; pieces name them by their number
+  std::vector<int> second_files;   // the same, open for a second reading by other means; may be empty
+  std::vector<std::string> names;  // for errors
+  std::uint64_t io = 1U << 20;     // bytes of one I/O
   unsigned threads = 1;
-  unsigned depth = 1;               // I/Os in flight for each thread
+  unsigned depth = 1;  // I/Os in flight for each thread
   Engine engine = Engine::kRing;
-  bool bounce = false;              // after each read, copy on: into a second buffer, or to the GPU
-  int node = host::kAnyNode;        // of the host memory in which the data ends
-  int gpu = -1;                     // whose memory it ends in instead
+  bool bounce = false;        // after each read, copy on: into a second buffer, or to the GPU
+  int node = host::kAnyNode;  // of the host memory in which the data ends
+  int gpu = -1;               // whose memory it ends in instead
   std::string cuda = "libcuda.so.1";
   std::string cufile = "libcufile.so.0";
-  std::vector<int> cpus;            // the threads are kept on; none: anywhere
+  std::vector<int> cpus;  // the threads are kept on; none: anywhere
 };
 
 // What the buffers of a round hold.

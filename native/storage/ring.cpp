@@ -80,8 +80,8 @@ void Ring::map(const abi::Params& params) {
                          params.cq.completions + params.cq_entries * sizeof(abi::Completion));
   submissions_size_ = params.sq_entries * sizeof(abi::Submission);
   const auto mapped = [this](std::size_t bytes, std::uint64_t offset) {
-    void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring_,
-                    static_cast<off_t>(offset));
+    void* at =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring_, static_cast<off_t>(offset));
     if (at == MAP_FAILED) throw no_ring(errno);
     return at;
   };

@@ -45,8 +45,10 @@ std::optional<std::uint64_t> Round::next(std::size_t volume) {
     }
   }
   std::uint64_t index = cursors_[volume].next.fetch_add(1, std::memory_order_relaxed);
-  if (task_.seconds > 0) index %= task_.count;
-  else if (index >= wanted_) return std::nullopt;
+  if (task_.seconds > 0)
+    index %= task_.count;
+  else if (index >= wanted_)
+    return std::nullopt;
   return (task_.random ? shuffle_(index) : index) * job_.io;
 }
 
@@ -76,7 +78,8 @@ double Round::seconds() const { return between(begun_, Clock::now()); }
 std::vector<std::uint64_t> Round::bytes() const {
   std::vector<std::uint64_t> sum(job_.files.size(), 0);
   for (const Tally& tally : tallies_) {
-    for (std::size_t file = 0; file < sum.size(); ++file) sum[file] += tally.bytes[file].load(std::memory_order_acquire);
+    for (std::size_t file = 0; file < sum.size(); ++file)
+      sum[file] += tally.bytes[file].load(std::memory_order_acquire);
   }
   return sum;
 }

@@ -19,9 +19,7 @@ constexpr std::uint64_t kPage = 4096;
 
 std::uint64_t stride(const Job& job) { return (job.io + kPage - 1) / kPage * kPage; }
 
-unsigned worker_count(const Job& job) {
-  return job.engine == Engine::kRing ? job.threads : job.threads * job.depth;
-}
+unsigned worker_count(const Job& job) { return job.engine == Engine::kRing ? job.threads : job.threads * job.depth; }
 
 std::unique_ptr<Worker> make_worker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sink) {
   switch (job.engine) {
@@ -114,8 +112,10 @@ template <typename Action>
 void Runner::guarded(Action&& action) {
   const auto fail = [this](const host::Failure& failure) {
     const std::lock_guard only_one(mutex_);
-    if (round_) round_->fail(failure);
-    else if (!failure_) failure_ = failure;
+    if (round_)
+      round_->fail(failure);
+    else if (!failure_)
+      failure_ = failure;
   };
   host::guarded(std::forward<Action>(action), fail);
 }

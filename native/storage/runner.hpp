@@ -24,11 +24,11 @@ class Runner {
   Runner& operator=(const Runner&) = delete;
 
   void start(const Task& task);
-  void stop();            // no further I/O begins
+  void stop();  // no further I/O begins
   bool running() const { return running_.load() > 0; }
   double seconds() const;
   std::vector<std::uint64_t> bytes() const;  // of each file in this round so far
-  Outcome finish();       // waits for the threads; throws what one of them failed with
+  Outcome finish();                          // waits for the threads; throws what one of them failed with
 
   std::string how() const { return workers_.front()->how(); }
   // How many pages of the memory in which the data ends lie on which NUMA node.

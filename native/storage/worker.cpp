@@ -78,9 +78,9 @@ void Worker::reread(const Slot& slot, const Piece& piece) {
     got += static_cast<std::uint64_t>(more);
   }
   if (std::memcmp(second_->data(), slot.data + piece.at, piece.bytes) != 0) {
-    throw host::Failure(job_.names[piece.file] + ": a second reading at offset " + std::to_string(piece.offset) +
-                            " gives other data",
-                        kStillFile);
+    throw host::Failure(
+        job_.names[piece.file] + ": a second reading at offset " + std::to_string(piece.offset) + " gives other data",
+        kStillFile);
   }
 }
 
@@ -144,7 +144,8 @@ class RingWorker : public Worker {
     const auto local = static_cast<std::size_t>(&slot - slots_.data());
     const bool write = round.task().write;
     abi::Submission& submission = ring_->next();
-    submission.opcode = buffers_pinned_ ? (write ? abi::kWriteFixed : abi::kReadFixed) : (write ? abi::kWrite : abi::kRead);
+    submission.opcode =
+        buffers_pinned_ ? (write ? abi::kWriteFixed : abi::kReadFixed) : (write ? abi::kWrite : abi::kRead);
     submission.flags = files_pinned_ ? abi::kFixedFile : std::uint8_t{0};
     submission.file = files_pinned_ ? static_cast<std::int32_t>(piece.file) : job_.files[piece.file];
     submission.offset = piece.offset + moved;

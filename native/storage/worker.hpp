@@ -39,8 +39,8 @@ class Worker {
   virtual std::string how() const = 0;
 
  protected:
-  bool begin(Round& round, Slot& slot);      // takes the next I/O into the slot; false where none is left
-  void complete(Round& round, Slot& slot);   // its data is there: copy on, compare, count
+  bool begin(Round& round, Slot& slot);     // takes the next I/O into the slot; false where none is left
+  void complete(Round& round, Slot& slot);  // its data is there: copy on, compare, count
   [[noreturn]] void fail(const Round& round, const Piece& piece, std::uint64_t moved, int error) const;
 
   const Job& job_;

@@ -83,7 +83,8 @@ class FailingEngine : public InferenceEngine {
 // Two CPUs, each with its queue; all samples are loaded. An engine that fails if `failing_batch` is not 0.
 std::unique_ptr<BatchingSystem> two_cpus(const QueueOptions& options, ServiceTime service, int failing_batch = 0) {
   const MakeQueueParts parts = [=](SampleLibrary& library) {
-    QueueParts made{std::make_unique<CpuCopier>(library, host::kAnyNode), std::make_unique<SyntheticCpuEngine>(service)};
+    QueueParts made{std::make_unique<CpuCopier>(library, host::kAnyNode),
+                    std::make_unique<SyntheticCpuEngine>(service)};
     if (failing_batch != 0) made.engine = std::make_unique<FailingEngine>(failing_batch);
     return made;
   };
@@ -110,12 +111,13 @@ bool each_answered_once(const ReplayResult& result) {
 TEST(BatchingSystem, AnswersEachQueryOnceWithTheChecksumOfItsSample) {
   constexpr std::size_t kCount = 2000;
   // Few may wait: the issuing thread meets full queues.
-  const auto system = two_cpus({.batch = 4, .timeout = kMillisecond, .streams = 2, .most_waiting = 16, .checksum = true},
-                               {.batch = 10'000, .query = 1000});
+  const auto system =
+      two_cpus({.batch = 4, .timeout = kMillisecond, .streams = 2, .most_waiting = 16, .checksum = true},
+               {.batch = 10'000, .query = 1000});
   const std::vector<std::uint64_t> samples = samples_in_turn(kCount);
   for (const bool coalesce : {false, true}) {
-    const ReplayResult result = replay(*system, std::vector<std::int64_t>(kCount), samples,
-                                       {.coalesce = coalesce, .keep = true}, [] {});
+    const ReplayResult result =
+        replay(*system, std::vector<std::int64_t>(kCount), samples, {.coalesce = coalesce, .keep = true}, [] {});
     EXPECT_EQ(result.failure, "");
     EXPECT_TRUE(each_answered_once(result));
     for (std::size_t i = 0; i < kCount; ++i) {
@@ -133,8 +135,9 @@ TEST(BatchingSystem, AnswersEachQueryOnceWithTheChecksumOfItsSample) {
 
 TEST(BatchingSystem, TakesQueriesOfSeveralThreadsAndTellsStatisticsMeanwhile) {
   constexpr std::size_t kEach = 500, kProducers = 3;
-  const auto system = two_cpus({.batch = 8, .timeout = kMillisecond, .streams = 3, .most_waiting = 64, .checksum = false},
-                               {.batch = 5000, .query = 0});
+  const auto system =
+      two_cpus({.batch = 8, .timeout = kMillisecond, .streams = 3, .most_waiting = 64, .checksum = false},
+               {.batch = 5000, .query = 0});
   std::vector<std::atomic<int>> answers(kEach * kProducers);
   std::atomic<std::size_t> answered = 0;
   system->start([&](std::span<const Answer> batch) {
@@ -158,8 +161,8 @@ TEST(BatchingSystem, TakesQueriesOfSeveralThreadsAndTellsStatisticsMeanwhile) {
 }
 
 TEST(BatchingSystem, FlushReleasesBatchesThatWaitForMore) {
-  const auto system = two_cpus({.batch = 64, .timeout = kNever / 2, .streams = 2, .most_waiting = 64, .checksum = false},
-                               {});
+  const auto system =
+      two_cpus({.batch = 64, .timeout = kNever / 2, .streams = 2, .most_waiting = 64, .checksum = false}, {});
   const ReplayResult result = replay(*system, std::vector<std::int64_t>(10), samples_in_turn(10), {}, [] {});
   EXPECT_EQ(result.failure, "");
   EXPECT_TRUE(each_answered_once(result));

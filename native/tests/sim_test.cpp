@@ -63,10 +63,13 @@ void expect_max_min(const Network& network, const std::vector<double>& counts, M
     const FlowClass& flow = network.classes()[k];
     if (counts[k] == 0.0 || solver.rate(k) >= flow.cap * (1.0 - kNear)) continue;
     const double level = solver.rate(k) / flow.weight;
-    EXPECT_TRUE(std::ranges::any_of(flow.uses, [&](const Use& use) {
-      const auto r = static_cast<std::size_t>(use.resource);
-      return loads[r] >= capacities[r] * (1.0 - kNear) && level >= tops[r] * (1.0 - kNear);
-    })) << "class " << k << " has no bottleneck";
+    EXPECT_TRUE(std::ranges::any_of(flow.uses,
+                                    [&](const Use& use) {
+                                      const auto r = static_cast<std::size_t>(use.resource);
+                                      return loads[r] >= capacities[r] * (1.0 - kNear) &&
+                                             level >= tops[r] * (1.0 - kNear);
+                                    }))
+        << "class " << k << " has no bottleneck";
   }
 }
 
@@ -104,8 +107,8 @@ TEST(Network, RefusesWhatHasNoMeaning) {
 }
 
 TEST(FlowEngine, EqualTransfersEndTogetherAndLaterOnesLater) {
-  const auto network = std::make_shared<const Network>(std::vector<double>{10.0},
-                                                       std::vector<FlowClass>{{{{0, 1.0}}, 1.0, kInfinity}});
+  const auto network =
+      std::make_shared<const Network>(std::vector<double>{10.0}, std::vector<FlowClass>{{{{0, 1.0}}, 1.0, kInfinity}});
   FlowEngine engine(network);
   engine.add(0, 50.0, 1);
   engine.add(0, 50.0, 2);

@@ -48,8 +48,7 @@ TEST_F(RingTest, GivesUpWhereTheKernelTakesNothing) {
 TEST_F(RingTest, AFullQueueThatIsNotTakenIsAFailure) {
   refusal = EBUSY;
   Ring ring(1, refuse);
-  EXPECT_THROW(
-      for (;;) ring.next().opcode = 0, host::Failure);
+  EXPECT_THROW(for (;;) ring.next().opcode = 0, host::Failure);
 }
 
 TEST_F(RingTest, ReadsAFileInAnyOrder) {
