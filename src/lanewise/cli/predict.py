@@ -118,6 +118,9 @@ def _predict_service(
     system: System, workload: str, options: ServiceOptions, given: GivenFlags, json: str | None
 ) -> None:
     """The service under load where a rate or a scenario asks for it, else in steady state."""
+    from lanewise import api
+    from lanewise.report.text import predict as text
+
     only_simulated = [field.name for field in fields(options) if field.name in given and field.name not in _STEADY]
     if (
         options.peak
@@ -131,16 +134,9 @@ def _predict_service(
         verb = "has" if len(only_simulated) == 1 else "have"
         raise InputError(f"{names} {verb} no effect in steady state", hint="simulate with --qps RATE or --peak")
     else:
-        _steady(system, workload, options, json)
-
-
-def _steady(system: System, workload: str, options: ServiceOptions, json: str | None) -> None:
-    from lanewise import api
-    from lanewise.report.text import predict as text
-
-    mode, division = options.mode, options.division or "closed"
-    rate = api.serve(system, workload, mode, division, options.host)
-    terminal.show(json, json_of("steady_service"), text.render_steady_service, system, rate, mode, division)
+        mode, division = options.mode, options.division or "closed"
+        rate = api.serve(system, workload, mode, division, options.host)
+        terminal.show(json, json_of("steady_service"), text.render_steady_service, system, rate, mode, division)
 
 
 def _simulated(system: System, workload: str, options: ServiceOptions, given: GivenFlags, json: str | None) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVarTuple
 
-from lanewise.errors import CONTROLS, printable
+from lanewise.errors import CONTROLS, InputError, printable
 from lanewise.report.screen import ESCAPE, Screen, colours
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 _Values = TypeVarTuple("_Values")
 _ESCAPE_CODE = "\033"
 _RED, _BOLD, _OFF = "\033[31m", "\033[1m", "\033[0m"
-
-
 _silenced: list[bool] = []
 
 
@@ -30,8 +28,6 @@ def be_quiet() -> None:
 
 def set_colour(when: str) -> None:
     """Colour the output always, never, or where a terminal wants it; InputError for another word."""
-    from lanewise.errors import InputError
-
     if when not in ("auto", "always", "never"):
         raise InputError(f"--color is '{when}'", hint="write --color auto, --color always or --color never")
     if when == "always":

@@ -57,7 +57,6 @@ def bridges(system: System, hops: Hops) -> tuple[str, ...]:
 
 def bonds(system: System, a: str, b: str) -> int:
     """How many NVLinks join two GPUs, directly or through NVSwitches: the fewer of what the ends have."""
-
     return min(_bonds_of(system, a, b), _bonds_of(system, b, a))
 
 

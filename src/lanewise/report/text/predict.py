@@ -105,20 +105,18 @@ def render_pairs(system: System, matrix: RateMatrix, screen: Screen = PLAIN) -> 
     return "\n".join([render_matrix(matrix.names, matrix.names, cells, title, screen), *lines])
 
 
-def render_steady_service(
-    system: System, service: ServiceRate, mode: str, division: str, screen: Screen = PLAIN
-) -> str:
+def render_steady_service(system: System, rate: ServiceRate, mode: str, division: str, screen: Screen = PLAIN) -> str:
     """A service in steady state: queries a second, goodput, limit."""
-    gpus = plural(len(service.prediction.rates), "GPU")
+    gpus = plural(len(rate.prediction.rates), "GPU")
     facts = [
-        ("queries", units.show(service.qps, "QPS", 6)),
-        ("goodput", units.show(service.goodput, "GB/s")),
-        ("limit", service.limit),
-        ("basis", basis_note([service.basis]) or service.basis),
-        *(("source", text) for text in service.rests_on),
+        ("queries", units.show(rate.qps, "QPS", 6)),
+        ("goodput", units.show(rate.goodput, "GB/s")),
+        ("limit", rate.limit),
+        ("basis", basis_note([rate.basis]) or rate.basis),
+        *(("source", text) for text in rate.rests_on),
         ("note", "steady state: the ceiling; a latency bound lowers it (--peak finds by how much)"),
     ]
-    title = f"{heading(system)}: {service.workload.name}, {mode}, {division} division, {gpus}"
+    title = f"{heading(system)}: {rate.workload.name}, {mode}, {division} division, {gpus}"
     return f"{screen.wrap(title, indent=2)}\n{screen.facts(facts, 2)}"
 
 
