@@ -30,7 +30,7 @@ BASES = st.sampled_from(sorted(TOLERANCES))
 
 
 def row(value: float | None, unit: str = "GB/s", metric: str = "goodput", **more: object) -> Observation:
-    return observation("copy", "host0->gpu0", metric, value, unit, Source.MEASURED, **more)  # type: ignore[arg-type]
+    return observation("copy", "host0->gpu0", metric, value, unit, Source.MEASURED, **more)
 
 
 def expected(value: float, width: float = 0.0, basis: str = "calibrated") -> Expectation:

@@ -163,7 +163,7 @@ def bound(one: System, *names: str) -> bool:
 
 @pytest.fixture(params=ALL, ids=lambda one: one.name)
 def any_system(request: pytest.FixtureRequest) -> System:
-    return request.param  # type: ignore[no-any-return]
+    return request.param
 
 
 DRAWINGS = [(make, one) for make in (plain, loaded, routed) for one in ALL] + [(between_gpus, one) for one in READY]
@@ -172,7 +172,7 @@ DRAWINGS = [(make, one) for make in (plain, loaded, routed) for one in ALL] + [(
 @pytest.fixture(params=DRAWINGS, ids=lambda drawn: f"{drawn[0].__name__}-{drawn[1].name}")
 def outlined(request: pytest.FixtureRequest) -> Outline:
     make, one = request.param
-    return make(one)  # type: ignore[no-any-return]
+    return make(one)
 
 
 @pytest.fixture
@@ -224,7 +224,7 @@ def test_every_device_stands_in_the_drawing_once(any_system: System) -> None:
     assert sorted(name for name in names if name in any_system.devices) == sorted(set(any_system.devices) - hidden)
 
 
-def _every(drawn: Outline) -> list:  # type: ignore[type-arg]
+def _every(drawn: Outline) -> list:
     stack, found = list(drawn.boxes), []
     while stack:
         found.append(stack.pop())
