@@ -41,10 +41,10 @@ class SearchOptions:
 
 
 def at_rates(
-    simulation: Simulation, rates: Sequence[float], run: SimulationInput
+    simulation: Simulation, rates: Sequence[float], run: SimulationInput, outcome: _native.Outcome | None = None
 ) -> tuple[tuple[ServiceResult, ...], _native.Outcome]:
-    """Every service at its rate, and the run itself, which holds the trace."""
-    outcome = simulation.run(rates, run)
+    """Every service at its rate, and the run itself, which holds the trace; it is not run again if `outcome` is its."""
+    outcome = outcome or simulation.run(rates, run)
     return tuple(_result(simulation, place, rates, run, outcome) for place in range(len(rates))), outcome
 
 
@@ -66,8 +66,11 @@ def _result(
 
 def search(
     simulation: Simulation, place: int, rates: Sequence[float], options: SearchOptions
-) -> tuple[PeakEstimate, Durations]:
-    """The peak of the service at that place and how long runs lasted; InputError without a target rate."""
+) -> tuple[PeakEstimate, Durations, dict[SearchRun, _native.Outcome]]:
+    """The peak of the service at that place, how long runs lasted, and the outcomes of the valid ones with their steps.
+
+    InputError without a target rate.
+    """
     load = simulation.deployments[place].load
     if load.scenario != "server":
         raise InputError(
@@ -78,13 +81,19 @@ def search(
     # Nothing passes more than `most` queries a second, so the backlog is at least that of one server of that rate.
     bound = md1_peak(1.0 / most, load.workload.bound, load.workload.percentile)
 
+    outcomes: dict[SearchRun, _native.Outcome] = {}
+
     def run(rate: float, seed: int, duration: float) -> SearchRun:
-        outcome = simulation.run(_with_rate(rates, place, rate), SimulationInput(duration, seed, hopeless=place))
+        recorded = SimulationInput(duration, seed, STEPS, hopeless=place)
+        outcome = simulation.run(_with_rate(rates, place, rate), recorded)
         service, hopeless = outcome.services[place], outcome.ended_early
         reason, latency = reason_of(load, service), service.percentile(percentile_of(load))
         completed = min(1.0, service.counted / (rate * duration)) if hopeless else 1.0
-        return SearchRun(rate, seed, not (reason or hopeless), latency, service.counted, reason, duration, hopeless,
-                         completed)  # fmt: skip
+        result = SearchRun(rate, seed, not (reason or hopeless), latency, service.counted, reason, duration, hopeless,
+                           completed)  # fmt: skip
+        if result.valid:
+            outcomes[result] = outcome
+        return result
 
     longest = max(LONGEST, CHEAP / most)
     shortest = min(max([1.0, *(flow.every for flow in simulation.background)]), longest)
@@ -94,7 +103,7 @@ def search(
         ceiling=(bound or most) if single else None, precision=options.precision, seed=options.seed,
         most_runs=options.most_runs, on_run=options.on_run,
     )  # fmt: skip
-    return estimate, durations
+    return estimate, durations, outcomes
 
 
 def at_peak(
@@ -102,13 +111,14 @@ def at_peak(
 ) -> tuple[tuple[ServiceResult, ...], _native.Outcome]:
     """All services with that one at its peak, or at the lowest rate run if none keeps the bound.
 
-    The run that decided is repeated with its seed and length, now with everything recorded.
+    The run that decided is repeated with its seed and length where samples are to be traced, or none was valid.
     """
-    estimate, durations = search(simulation, place, rates, options)
+    estimate, durations, outcomes = search(simulation, place, rates, options)
     valid = [run for run in estimate.runs if run.valid and run.rate == estimate.rate]
     last = valid[-1] if valid else min(estimate.runs, key=lambda run: run.rate)
     repeat = SimulationInput(last.duration, last.seed, steps=STEPS, trace=trace)
-    results, outcome = at_rates(simulation, _with_rate(rates, place, last.rate), repeat)
+    outcome = None if trace else outcomes.get(last)
+    results, outcome = at_rates(simulation, _with_rate(rates, place, last.rate), repeat, outcome)
     low, high = estimate.interval
     if high == math.inf:  # valid at the ceiling: nothing above it can be, and one run may have been lucky
         low, high = last.rate * max(0.0, 1.0 - durations.deviation(last)), last.rate
