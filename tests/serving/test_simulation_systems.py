@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from functools import cache
 
 import pytest
 
+from lanewise._native import Outcome
 from lanewise.api import load_catalog, load_system
 from lanewise.catalog import Figure
 from lanewise.perf.flow import Flow
 from lanewise.perf.latency import latency
 from lanewise.serving.ceiling import ceiling
 from lanewise.serving.load import ServiceLoad
-from lanewise.serving.peak import SearchOptions, search
+from lanewise.serving.peak import SearchOptions, at_peak, search
 from lanewise.serving.simulation import COPY_SETUP, Simulation, SimulationInput, alone_rate
 from lanewise.serving.workload import workload
 
@@ -138,3 +140,20 @@ def test_a_run_is_the_same_after_another_one() -> None:
     first = whole.run([50_000.0], SimulationInput(0.2, seed=9)).services[0].sum
     whole.run([130_000.0], SimulationInput(0.2, seed=10))
     assert whole.run([50_000.0], SimulationInput(0.2, seed=9)).services[0].sum == first
+
+
+def test_a_peak_reports_the_run_that_decided_as_it_was_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[SimulationInput] = []
+    native = Simulation.run
+
+    def counted(self: Simulation, rates: Sequence[float], run: SimulationInput) -> Outcome:
+        runs.append(run)
+        return native(self, rates, run)
+
+    monkeypatch.setattr(Simulation, "run", counted)
+    kept, _ = at_peak(simulation("composable-server-gen4", path=4, gpus=2), 0, [1.0], COARSE)
+    assert len(runs) == len(kept[0].search_runs)
+    runs.clear()
+    repeated, _ = at_peak(simulation("composable-server-gen4", path=4, gpus=2), 0, [1.0], COARSE, trace=1)
+    assert len(runs) == len(repeated[0].search_runs) + 1
+    assert kept == repeated

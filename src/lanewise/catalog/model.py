@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import isfinite
 from types import MappingProxyType
 
@@ -66,7 +67,7 @@ class Part:
     def figure(self, key: str) -> Figure:
         """The figure `key`, unknown if the part does not state it; UnknownName if this kind never has it."""
         figure = self.figures.get(key)
-        return figure if figure is not None else Figure(None, check_key(self.kind, key).unit, NOT_THERE)
+        return figure if figure is not None else _unknown_figure(self.kind, key)
 
     def number(self, key: str) -> float | None:
         """The SI value of `key`, None if unknown; UnknownName as `figure`, FormatError if it is a word."""
@@ -109,6 +110,9 @@ class Catalog:
 
     def get(self, name: str) -> Part:
         """The part of that name or alias; UnknownName with the closest names if there is none."""
+        part = self.parts.get(name)
+        if part is not None:
+            return part
         canonical = self._index.get(plain_name(name))
         if canonical is None:
             raise unknown_name("part", name, self._index)
@@ -127,6 +131,11 @@ class Catalog:
     def merge(self, other: Catalog) -> Catalog:
         """Both together; where both have a name, `other` wins; Contradiction if an alias is taken."""
         return Catalog({**self.parts, **other.parts})
+
+
+@lru_cache(maxsize=1024)
+def _unknown_figure(kind: str, key: str) -> Figure:
+    return Figure(None, check_key(kind, key).unit, NOT_THERE)
 
 
 def check_figure(kind: str, name: str, figure: Figure) -> None:
