@@ -5,6 +5,9 @@
 #define LANEWISE_VERBS 1
 #include <infiniband/verbs.h>
 
+#include <cstddef>
+#include <cstdint>
+
 // Header macros that would call the library past the pointers below.
 #undef ibv_reg_mr
 #undef ibv_query_port
