@@ -38,7 +38,8 @@ class FlowRate:
 class Prediction:
     """All flows together: their `rates`, and by link direction (from, to) `loads` (goodput) and `raw` rate in B/s.
 
-    `utilization` is load / capacity of each shared resource, `link_utilization` that of each link direction.
+    Parallel links between the same two devices add up in `loads` and `raw`; `link_utilization` is that of one of them.
+    `utilization` is what is taken of each shared resource (wire bytes, of a link) / its capacity.
     """
 
     system: System

@@ -42,8 +42,8 @@ _ENGINE_FIGURES = {"p2p_write": ("p2p_write", "d2h"), "p2p_read": ("p2p_read", "
 class Resource:
     """A capacity that flows share: `capacity` in B/s, or in B for a window (then a byte's demand is in s).
 
-    `kind` (a code: "link", "h2d", "memory", ...) and `place` (a link's two ends, a device) make two of them the same
-    one; `name` is what is printed.
+    `kind` (a code: "link", "h2d", "memory", ...) and `place` (a device; the ends and port of a link) make two of them
+    the same one; `name` is what is printed.
     `basis` is physics, calibrated or fitted; `rests_on` says what the capacity comes from; `doubt` is what a reader
     must know before trusting it.
     """
@@ -190,10 +190,10 @@ def figure_demand(
 def engine_demand(system: System, device: str, kind: str, link: Link) -> tuple[Resource, float] | None:
     """A GPU's engine (h2d, d2h, p2p_write, p2p_read, both_ways), and what a byte takes of it on a path as fast as link.
 
-    The engine's capacity is its best figure; a byte over a slower path holds it longer. A figure of another
-    generation is scaled by the ratio of raw rates: an engine that keeps 80 % of a Gen4 link busy is taken to keep
-    80 % of a Gen3 link busy. Peer writes leave through the engine that writes to the host, and peer reads through the
-    one that reads it, so those figures stand in. None where the part states none.
+    The engine's capacity is its figure of the newest generation; a byte over a slower path holds it longer. A figure of
+    another generation is scaled by the ratio of raw rates: an engine that keeps 80 % of a Gen4 link busy is taken to
+    keep 80 % of a Gen3 link busy. Peer writes leave through the engine that writes to the host, and peer reads through
+    the one that reads it, so those figures stand in. None where the part states none.
     """
     part = system.part(device)
     if part is None or part.kind != "gpu" or link.gen is None or link.lanes is None:
