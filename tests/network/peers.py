@@ -67,14 +67,20 @@ def line_of(value):
     return json.dumps(value).encode() + b"\n"
 
 
-def greeted(address):
-    """A socket over which both sides have proven themselves, and the handshake."""
+def proven_but_unanswered(address):
+    """A socket over which the client has proven itself, the lines that come over it, and the handshake."""
     connection = socket.create_connection(address, timeout=HANGS)
     lines = connection.makefile("rb")
     nonce = new_nonce()
     connection.sendall(line_of({"lanewise": 2, "nonce": nonce}))
     handshake = Handshake(SECRET, nonce, json.loads(lines.readline())["nonce"])
     connection.sendall(line_of({"proof": handshake.client_proof}))
+    return connection, lines, handshake
+
+
+def greeted(address):
+    """A socket over which both sides have proven themselves, and the handshake."""
+    connection, lines, handshake = proven_but_unanswered(address)
     assert json.loads(lines.readline()) == {"proof": handshake.listener_proof}
     return connection, handshake
 

@@ -28,6 +28,7 @@ from network.peers import (
     friend,
     greeted,
     line_of,
+    proven_but_unanswered,
     server,
     talk,
     unproven,
@@ -322,8 +323,8 @@ def test_a_friend_that_comes_while_the_last_session_ends_waits_for_it(monkeypatc
     with server() as running:
         greeted(running.address)[0].close()
         assert closing.wait(HANGS)
-        waiting = _proven_but_unanswered(running.address)
-        second = _proven_but_unanswered(running.address)
+        waiting = proven_but_unanswered(running.address)
+        second = proven_but_unanswered(running.address)
         assert b"serving another client" in second[1].readline()  # one waits at most
         may_close.set()
         assert json.loads(waiting[1].readline()) == {"proof": waiting[2].listener_proof}
@@ -351,25 +352,15 @@ def test_a_friend_does_not_wait_for_ever_for_a_session_that_does_not_end(monkeyp
     with server(clock=clock) as running:
         greeted(running.address)[0].close()
         assert closing.wait(HANGS)
-        connection, lines, _ = _proven_but_unanswered(running.address)
+        connection, lines, _ = proven_but_unanswered(running.address)
         assert added.acquire(timeout=HANGS)  # the first client
         assert added.acquire(timeout=HANGS)
         clock.now += listening.WAITING_S + 1
-        other = _proven_but_unanswered(running.address)  # its arrival makes the listener look at the clock
+        other = proven_but_unanswered(running.address)  # its arrival makes the listener look at the clock
         assert b"serving another client" in lines.readline()
         may_close.set()
         for each in (connection, lines, *other[:2]):
             each.close()
-
-
-def _proven_but_unanswered(address):
-    connection = socket.create_connection(address, timeout=HANGS)
-    lines = connection.makefile("rb")
-    nonce = new_nonce()
-    connection.sendall(line_of({"lanewise": 2, "nonce": nonce}))
-    handshake = Handshake(SECRET, nonce, json.loads(lines.readline())["nonce"])
-    connection.sendall(line_of({"proof": handshake.client_proof}))
-    return connection, lines, handshake
 
 
 def test_a_data_connection_without_the_token_is_closed_and_does_not_count():

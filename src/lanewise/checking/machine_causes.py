@@ -44,17 +44,17 @@ def with_intended_policies(system: System) -> System:
 def machine_causes(machine: MachineState, target: System | None) -> tuple[Cause, ...]:
     """All that captures and driver say against the machine; `target` is what it should be, if that is known."""
     conditions, system = machine.conditions, machine.system
-    found = [*_links(conditions), *_numa(conditions), *_figures(machine.figures), *_throttles(conditions)]
+    causes = [*_links(conditions), *_numa(conditions), *_figures(machine.figures), *_throttles(conditions)]
     if system is not None:
-        found += _redirections(system, conditions)
+        causes += _redirections(system, conditions)
     expected = target or (with_intended_policies(system) if system is not None else None)
     if expected is not None:
         by_design = non_peers_by_design(machine) if target is None else frozenset()
-        found += _no_peers(conditions, by_design, expected)
+        causes += _no_peers(conditions, by_design, expected)
     if target is not None and system is not None:
-        found += [*_missing(system, target), *_lesser_links(system, target)]
+        causes += [*_missing(system, target), *_lesser_links(system, target)]
     by_key: dict[tuple[str, ...], Cause] = {}
-    for cause in found:
+    for cause in causes:
         by_key.setdefault(cause.key, cause)
     return tuple(by_key.values())
 

@@ -70,7 +70,7 @@ def is_text(lines: Sequence[str]) -> bool:
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """Every matrix of the text; FormatError with the line where one is cut short or its case is not told."""
     version = next((match[1] for line in lines if (match := _VERSION.search(line))), "")
-    found = _Matrices(f"nvbandwidth {version}".strip(), file)
+    matrices = _Matrices(f"nvbandwidth {version}".strip(), file)
     case = ""
     for at, line in enumerate(lines):
         running = _RUNNING.match(line.strip())
@@ -78,14 +78,14 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             case = running[1]
             why = _no_matrix(lines, at + 1)
             if case.startswith("multinode") or why:
-                found.notes.append(f"{file}: {case} is not read: {why or 'it runs on several nodes'}")
+                matrices.notes.append(f"{file}: {case} is not read: {why or 'it runs on several nodes'}")
         elif _TITLE.match(line.strip()) and not case.startswith("multinode"):
-            found.add(*_matrix_below(lines, at, case, file))
-            check_rows(found.rows, Location(file, at + 1))
-    if not found.rows and not found.peers and not found.notes:
+            matrices.add(*_matrix_below(lines, at, case, file))
+            check_rows(matrices.rows, Location(file, at + 1))
+    if not matrices.rows and not matrices.peers and not matrices.notes:
         hint = "paste the matrices: SUM lines add up copies that ran one after another, and tell nothing of a path"
         raise FormatError("no matrix of nvbandwidth", location=Location(file, len(lines)), hint=hint)
-    return found.results()
+    return matrices.results()
 
 
 def _matrix_below(lines: list[str], at: int, running: str, file: str) -> tuple[str, str, Cells]:
@@ -130,22 +130,22 @@ def is_json(data: Any) -> bool:
 def read_json(data: Mapping[str, Any], file: str) -> ImportedResults:
     """Every matrix of what `nvbandwidth --json` prints; FormatError names the case that is not as it should be."""
     body = data["nvbandwidth"]
-    found = _Matrices(f"nvbandwidth {str(body.get('version', '')).lstrip('v')}".strip(), file)
-    found.notes += [f"{file}: nvbandwidth says: {body[key]}" for key in ("error", "warning") if body.get(key)]
+    matrices = _Matrices(f"nvbandwidth {str(body.get('version', '')).lstrip('v')}".strip(), file)
+    matrices.notes += [f"{file}: nvbandwidth says: {body[key]}" for key in ("error", "warning") if body.get(key)]
     cases = body.get("testcases")
     if not isinstance(cases, list):
-        hint = "; ".join(found.notes) or WHOLE
+        hint = "; ".join(matrices.notes) or WHOLE
         raise FormatError("nvbandwidth's JSON without testcases", location=Location(file), hint=hint)
     for case in cases:
         name = str(case.get("name", "")) if isinstance(case, dict) else ""
         if not name or "bandwidth_matrix" not in case:
             why = case.get("error", case.get("status", "no status")) if name else "it has no name"
-            found.notes.append(f"{file}: {name or 'a case'} has no result: {why}")
+            matrices.notes.append(f"{file}: {name or 'a case'} has no result: {why}")
             continue
         for part, cells in _parts(name, case["bandwidth_matrix"], file):
-            found.add(name, part, cells)
-            check_rows(found.rows, Location(file))
-    return found.results()
+            matrices.add(name, part, cells)
+            check_rows(matrices.rows, Location(file))
+    return matrices.results()
 
 
 def _parts(case: str, data: Any, file: str) -> Iterator[tuple[str, Cells]]:
