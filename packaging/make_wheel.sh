@@ -21,8 +21,15 @@ if [ -z "${CXX:-}" ]; then
     chmod +x "$tools"/*
     CXX=$tools/c++
     CMAKE_ARGS="-DCMAKE_AR=$tools/ar -DCMAKE_RANLIB=$tools/ranlib -DCMAKE_CXX_COMPILER_AR=$tools/ar -DCMAKE_CXX_COMPILER_RANLIB=$tools/ranlib ${CMAKE_ARGS:-}"
-    export CXX CMAKE_ARGS
+    export CXX
 fi
+# RDMA verbs are in every wheel. They need one package's headers, no library: unpacked, where it is not installed.
+if ! test -e /usr/include/infiniband/verbs.h; then
+    (cd "$tools" && rm -f libibverbs-dev_*.deb && apt-get -q download libibverbs-dev && dpkg-deb -x libibverbs-dev_*.deb verbs) \
+    || { echo "error: no infiniband/verbs.h; install libibverbs-dev (rdma-core), or CMAKE_ARGS=-DLANEWISE_VERBS=OFF" >&2; exit 1; }
+fi
+CMAKE_ARGS="-DLANEWISE_VERBS=ON -DCMAKE_INCLUDE_PATH=$tools/verbs/usr/include ${CMAKE_ARGS:-}"
+export CMAKE_ARGS
 "$python" -m build --outdir build/wheel  # the wheel is made of the sdist
 cp build/wheel/*.tar.gz dist/
 PATH=$(dirname "$python"):$PATH "$python" -m auditwheel repair --wheel-dir dist build/wheel/*.whl

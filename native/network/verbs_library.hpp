@@ -1,8 +1,7 @@
 // libibverbs, opened when it is first used: the same build runs on machines with and without it.
 #pragma once
 
-#if __has_include(<infiniband/verbs.h>)
-#define LANEWISE_VERBS 1
+#ifdef LANEWISE_VERBS  // set where CMake finds the header
 #include <infiniband/verbs.h>
 
 #include <cstddef>

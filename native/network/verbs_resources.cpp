@@ -45,6 +45,23 @@ void worked(int error, const char* what, const char* hint) {
   if (error != 0) throw host::system_failure(what, error, hint);
 }
 
+// Completions that may lie in the queue: a side of a stream posts sends or receives, one of a ping both.
+int completion_entries(const VerbsSetup& setup) {
+  return (setup.work >= Work::kAskWrite ? 2 : 1) * setup.pairs * setup.depth;
+}
+
+void check_limits(const VerbsSetup& setup, const ibv_device_attr& limits) {
+  const auto check = [&setup](const std::string& what, int wanted, int most, const char* hint) {
+    if (wanted <= most) return;
+    throw host::Failure(
+        setup.device + " has at most " + std::to_string(most) + " " + what + ", not " + std::to_string(wanted), hint);
+  };
+  check("queue pairs", setup.pairs, limits.max_qp, "fewer --connections");
+  check("work requests on a queue pair", setup.depth, limits.max_qp_wr, "a smaller --depth");
+  check("completions in a queue", completion_entries(setup), limits.max_cqe,
+        "fewer --connections, or a smaller --depth");
+}
+
 std::string hexadecimal(const ibv_gid& gid) {
   std::string out;
   for (const std::uint8_t byte : gid.raw) {
@@ -79,6 +96,7 @@ VerbsResources::VerbsResources(const VerbsSetup& setup)
                         "bring its link up, or choose another --device");
   }
   worked(ibv_.query_device(context_.get(), &limits_), "the device cannot be queried", "look at the kernel's log");
+  check_limits(setup, limits_);
   // An index within the table but without an address reads as zeros.
   const ibv_gid empty{};
   if (ibv_.query_gid(context_.get(), port, gid_index_, &gid_) != 0 ||
@@ -99,8 +117,8 @@ VerbsResources::VerbsResources(const VerbsSetup& setup)
 }
 
 void VerbsResources::make_pairs(const VerbsSetup& setup) {
-  const int entries = 2 * setup.pairs * setup.depth;
-  queue_ = {require(ibv_.create_cq(context_.get(), entries, nullptr, channel_.get(), 0), "no completion queue"),
+  queue_ = {require(ibv_.create_cq(context_.get(), completion_entries(setup), nullptr, channel_.get(), 0),
+                    "no completion queue"),
             [this](ibv_cq* object) { ibv_.destroy_cq(object); }};
   for (int i = 0; i < setup.pairs; ++i) {
     ibv_qp_init_attr attributes{};
@@ -109,8 +127,13 @@ void VerbsResources::make_pairs(const VerbsSetup& setup) {
     attributes.cap.max_send_wr = attributes.cap.max_recv_wr = static_cast<std::uint32_t>(setup.depth);
     attributes.cap.max_send_sge = attributes.cap.max_recv_sge = 1;
     attributes.cap.max_inline_data = static_cast<std::uint32_t>(setup.inline_bytes);
-    pairs_.emplace_back(require(ibv_.create_qp(domain_.get(), &attributes), "no queue pair (try --inline 0)"),
-                        [this](ibv_qp* object) { ibv_.destroy_qp(object); });
+    ibv_qp* const pair = ibv_.create_qp(domain_.get(), &attributes);
+    if (pair == nullptr && setup.inline_bytes > 0 && errno == EINVAL) {
+      throw host::Failure(
+          setup.device + " takes no " + std::to_string(setup.inline_bytes) + " bytes with a work request",
+          "a smaller --inline, or none");
+    }
+    pairs_.emplace_back(require(pair, "no queue pair"), [this](ibv_qp* object) { ibv_.destroy_qp(object); });
     inline_bytes_ = std::min(setup.inline_bytes, static_cast<int>(attributes.cap.max_inline_data));
     ibv_qp_attr state{};
     state.qp_state = IBV_QPS_INIT;

@@ -113,6 +113,13 @@ def _io_uring() -> str:
     return "the kernel has it"
 
 
+def _verbs() -> str:
+    from lanewise import _native as core
+
+    devices = core.verbs_devices()
+    return ", ".join(devices) if devices else "no RDMA device"
+
+
 def loadgen_missing() -> str:
     """Why load tests cannot run here: what the build said about LoadGen, '' where it was built."""
     from importlib.util import find_spec
@@ -145,7 +152,7 @@ _LOOKS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("cuFile", lambda: _library(cufile()), "storage reaches GPU memory by way of the host: pip install nvidia-cufile"),
     ("nvidia-fs", _nvidia_fs, "cuFile reads by way of host memory, in its compat mode: modprobe nvidia-fs"),
     ("io_uring", _io_uring, "measure storage reads with threads that call pread, one I/O each"),
-    ("libibverbs", lambda: _library("libibverbs.so.1"), "measure network runs over TCP only: install rdma-core"),
+    ("libibverbs", _verbs, "measure network runs over TCP only: install rdma-core"),
     (
         "LoadGen",
         _loadgen,

@@ -6,18 +6,12 @@ Correctness only: one CPU at 100 Hz says nothing about rates, so none is looked 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from network.rdma_guest import run_in_guest
 
-from lanewise import _native
-
-ROOT = Path(__file__).parents[2]
-GUEST = Path(os.environ.get("LANEWISE_RDMA_GUEST") or ROOT.parent / "shared" / "rdma-uml" / "run")
 BINARY = Path(sys.executable).with_name("lanewise")
 SCRIPT = """\
 import dataclasses, json, os, subprocess, sys, time
@@ -27,18 +21,21 @@ from lanewise.probes.network.probe import NetworkProbe
 from lanewise.options.sampling import SamplingRule
 
 os.environ["LANEWISE_SECRET"] = "a secret of the tests"
-server = subprocess.Popen([sys.argv[1], "measure", "network", "--listen", "10.9.0.1:7000"], stderr=subprocess.PIPE)
+command = [sys.argv[1], "measure", "network"]
+server = subprocess.Popen([*command, "--listen", "10.9.0.1:7000"], stderr=subprocess.PIPE)
 server.stderr.readline()
+
+def answer(rows):
+    print("answer", json.dumps(rows), flush=True)
 
 def measure(seconds=0.03, **options):
     plan = MeasureNetworkOptions(
         address="10.9.0.1:7000", transport="verbs", seconds=seconds, rule=SamplingRule(2, 2), **options
     )
     try:
-        rows = [dataclasses.asdict(sample) for sample in NetworkProbe().run(plan)]
+        answer([dataclasses.asdict(sample) for sample in NetworkProbe().run(plan)])
     except LanewiseError as error:
-        rows = error.show()
-    print("answer", json.dumps(rows), flush=True)
+        answer(error.show())
 
 for operation in ("write", "read", "send"):
     measure(operation=operation, events=True, sizes=(3000,), connections=(2,), both_ways=True)
@@ -46,28 +43,40 @@ measure(operation="send", events=True, inline_bytes=64, sizes=(64,), latency=Tru
 measure(operation="write", seconds=0.4, sizes=(64,), latency=True)
 measure(device="none")
 measure(gid_index=77)
+measure(events=True, connections=(256,), depth=200, sizes=(64,))
+measure(events=True, inline_bytes=4096, sizes=(64,))
+
+# A client that dies while its data moves: the listener serves the next one.
+lost = subprocess.Popen(
+    [*command, "10.9.0.1:7000", "--transport", "verbs", "--events", "--operation", "send", "--seconds", "0.03",
+     "--sizes", ",".join(["64"] * 400), "--connections", "2", "--samples", sys.argv[2]]
+)
+while not os.path.exists(sys.argv[2]) or not os.path.getsize(sys.argv[2]):
+    assert lost.poll() is None
+    time.sleep(0.02)
+lost.kill()
+lost.wait()
+measure(operation="read", events=True, sizes=(5000,), connections=(1,), receive=True)
 server.kill()
+
+# One command that starts its own listener on the loopback, and the row that it prints.
+alone = subprocess.run(
+    [*command, "--transport", "verbs", "--events", "--seconds", "0.03", "--sizes", "4KiB", "--connections", "1"],
+    capture_output=True, text=True,
+)
+answer([alone.returncode, alone.stdout, alone.stderr])
 """
 
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
     """What each command in the guest printed."""
-    if not GUEST.exists():
-        pytest.skip("LANEWISE_RDMA_GUEST names no User-Mode Linux with an RDMA device (docs/guides/measure-network.md)")
-    if shutil.which("rdma") is None:
-        pytest.skip("no rdma command: iproute2 is not installed")
-    try:
-        _native.verbs_devices()
-    except _native.ProbeFailure as failure:
-        pytest.skip(failure.args[0])
-    script = tmp_path_factory.mktemp("guest") / "script.py"
+    folder = tmp_path_factory.mktemp("guest")
+    script = folder / "script.py"
     script.write_text(SCRIPT)
-    done = subprocess.run(
-        [GUEST, sys.executable, script, BINARY], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
-    )
-    found = [json.loads(line[7:]) for line in done.stdout.splitlines() if line.startswith("answer ")]
-    assert len(found) == 7, done.stdout
+    printed = run_in_guest(sys.executable, script, BINARY, folder / "samples.jsonl")
+    found = [json.loads(line[7:]) for line in printed.splitlines() if line.startswith("answer ")]
+    assert len(found) == 11, printed
     return found
 
 
@@ -94,3 +103,23 @@ def test_a_device_or_gid_that_is_not_there_is_named_and_the_listener_serves_on(a
     assert "error: there is no RDMA device none" in answers[5]
     assert "hint:  found: rxe0" in answers[5]
     assert "error: rxe0 has no GID 77" in answers[6]
+
+
+def test_more_than_the_device_can_do_is_said_with_its_limit(answers):
+    assert "error: rxe0 has at most 32767 completions in a queue, not 51200" in answers[7]
+    assert "hint:  fewer --connections, or a smaller --depth" in answers[7]
+    assert "error: rxe0 takes no 4096 bytes with a work request" in answers[8]
+    assert "hint:  a smaller --inline, or none" in answers[8]
+
+
+def test_a_listener_serves_on_after_a_client_that_died_in_the_middle(answers):
+    rows = answers[9]
+    assert isinstance(rows, list), rows
+    assert {(row["flow"], row["scenario"]) for row in rows} == {("host1->host0", "verbs_read_bandwidth")}
+
+
+def test_one_command_alone_measures_verbs(answers):
+    code, stdout, stderr = answers[10]
+    assert code == 0, stderr
+    assert "verbs_write_bandwidth" in stdout
+    assert "card: rxe0" in stdout
