@@ -105,14 +105,15 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_models_are_kept_where_only_their_user_may_write(cache: Path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("onnx", reason="models are written with onnx")
-    from lanewise.loadtest.models.onnx_model import onnx_file, user_cache
+    from lanewise.loadtest.cache import cache_folder
+    from lanewise.loadtest.models.onnx_model import onnx_file
 
     assert onnx_file(model("small-cnn")).parent == cache
     assert [stat.S_IMODE(folder.stat().st_mode) for folder in (cache, cache.parent)] == [0o700, 0o700]
     assert not list((cache.parents[1] / "shared").iterdir())
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setenv("HOME", str(cache.parents[1] / "home"))
-    assert user_cache() == cache.parents[1] / "home" / ".cache" / "lanewise" / "models"
+    assert cache_folder("models") == cache.parents[1] / "home" / ".cache" / "lanewise" / "models"
 
 
 def _by_another_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,7 +159,7 @@ def test_an_engine_is_opened_on_the_gpu_that_cuda_counts_so_and_warmed_at_every_
 
     def open_one(name: str, source: str, device: str, *_: Any) -> Any:
         sizes = [] if device == "cpu" else [1, 2, 4]
-        return SimpleNamespace(sizes=sizes, warm=lambda batches: asked.append((device, batches)))
+        return SimpleNamespace(sizes=sizes, mode="", notes=[], warm=lambda batches: asked.append((device, batches)))
 
     monkeypatch.setattr(session_module, "open_engine", open_one)
     session_module._engines(replace(SYNTHETIC, engine="torch", devices=("gpu0", "cpu", "gpu1")))

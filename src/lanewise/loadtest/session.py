@@ -87,7 +87,7 @@ def open_session(
     say("loading")
     if options.engine == SYNTHETIC and answer == CLASSES:
         raise InputError("the synthetic engine names no classes", hint="choose onnxruntime or torch for accuracy")
-    engines = _engines(options) if options.engine != SYNTHETIC else ()
+    engines = _engines(options, warn) if options.engine != SYNTHETIC else ()
     failures: list[LanewiseError] = []
     try:
         dataset = _dataset(options, samples, engines)
@@ -137,18 +137,23 @@ def first_engine(devices: Sequence[str], warn: Say = lambda _: None) -> str:
     return SYNTHETIC
 
 
-def _engines(options: LoadTestOptions) -> tuple[Engine, ...]:
+def _engines(options: LoadTestOptions, warn: Say = lambda _: None) -> tuple[Engine, ...]:
+    """An engine for each device; those of a kind, CPU or GPU, run in the mode that the first of them came to."""
     known_gpus = gpus(options.devices)
     threads = options.threads or max(1, (os.cpu_count() or 2) - 1)  # the generator needs a core
-    engine_options = EngineOptions(threads=threads, mode=options.mode)
+    modes = dict.fromkeys((True, False), options.mode)
     engines: list[Engine] = []
     try:
         for device in options.devices:
             target = CPU if device == CPU else f"cuda:{known_gpus[device].ordinal}"
+            engine_options = EngineOptions(threads=threads, mode=modes[device == CPU])
             engine = open_engine(
                 options.engine, options.model, target, options.precision, engine_options, options.batch
             )
             engines.append(engine)
+            modes[device == CPU] = engine.mode
+            for note in engine.notes:
+                warn(f"note: {engine.name} runs on {device} in mode {engine.mode}: {note}")
             engine.warm(engine.sizes or [1, options.batch])
     except BaseException:
         for engine in engines:

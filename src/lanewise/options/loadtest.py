@@ -83,7 +83,7 @@ class LoadTestOptions(BatchingOptions):
     threads: int = option(0, "CPU threads of onnxruntime.", metavar="N", minimum=0, default_text="all cores but one")
     mode: str = option(
         "", "How torch runs the model.", metavar="eager|compiled|graphs|compiled-graphs",
-        default_text="eager on a CPU, graphs on a GPU",
+        default_text="eager on a CPU; on a GPU the first that works of compiled-graphs, graphs, eager",
     )  # fmt: skip
     images: Path | None = option(None, "Folder of labelled images to send instead of synthetic samples.",
                                  metavar="FOLDER")  # fmt: skip

@@ -35,9 +35,9 @@ class EngineOptions:
 
     `provider` is onnxruntime's (cpu, cuda, tensorrt; empty is the device's own), `threads` its threads inside an
     operator (0 is one a core), `output` which output answers (empty is the first). `mode` is torch's: eager, compiled,
-    graphs, compiled-graphs; empty is eager on a CPU and graphs on a GPU. `layout` and `seed` are of models that
-    Lanewise builds, kept in `folder`. `image`: a file that takes normalised float images (n, 3, height, width) is given
-    uint8 pixels in `layout`, normalised inside.
+    graphs, compiled-graphs; empty is eager on a CPU, on a GPU the fastest that works. `layout` and `seed` are of models
+    that Lanewise builds, kept in `folder`. `image`: a file that takes normalised float images (n, 3, height, width) is
+    given uint8 pixels in `layout`, normalised inside.
     """
 
     provider: str = ""
@@ -81,10 +81,12 @@ class Engine(ABC):
     every run; they would prepare it all anew in the middle of a measurement. One thread is also what keeps batches in
     order, without a lock. To hand a batch over takes tens of us, while the device works on the batch before.
     Where nothing belongs to a thread and the caller's is the device, as of onnxruntime on a CPU, `_by_caller` says so.
+    `mode` is how the model runs, and `notes` say which faster modes failed before it, and why.
     """
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
+        self.mode, self.notes = "", list[str]()
         self._device, self._max_batch = CPU, 1
         self._worker: ThreadPoolExecutor | InlineExecutor | None = None
 

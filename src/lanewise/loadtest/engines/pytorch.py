@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import os
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from lanewise.errors import CannotMeasure, InputError, unknown_name
+from lanewise.errors import CannotMeasure, InputError, LanewiseError, unknown_name
 from lanewise.loadtest.audits import WORD
+from lanewise.loadtest.cache import cache_folder
 from lanewise.loadtest.engines.base import (
     CPU,
     WARM,
@@ -24,6 +26,7 @@ from lanewise.loadtest.models.torch_model import torch_module
 from lanewise.loadtest.spec import Array, SampleSpec, batch_of, need
 
 MODES = ("eager", "compiled", "graphs", "compiled-graphs")
+CPU_MODES, GPU_MODES = ("eager",), ("compiled-graphs", "graphs", "eager")  # without --mode, the first that works
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 VARIANTS = 1 << 16  # of one function that Dynamo may compile: sizes times GPUs, never reached
 OUTPUTS, CLASSES = 0, 1  # which of a run's two results
@@ -55,6 +58,9 @@ class PyTorch(Engine):
     their way to pinned memory of that buffer, an event. Whoever asked waits for the event without the interpreter's
     lock, while the next batch is queued behind. Batches share a graph's input and output; that is right as all of it
     lies on one stream, each copy of answers behind its own replay and before the next.
+
+    Compiled, the largest batch and a single sample have code of their own, all sizes between them share one code that
+    is open in the batch: three compilations in place of up to twelve.
     """
 
     def __init__(self, model: Model, precision: str = "fp32", options: EngineOptions = EngineOptions()) -> None:  # noqa: B008
@@ -63,9 +69,9 @@ class PyTorch(Engine):
             raise unknown_name("mode", options.mode, MODES)
         self._torch = need("torch", "the torch engine")
         self._model, self._precision, self._options = model, precision, options
-        self._mode = options.mode
         self._place: TorchDevice | None = None
         self._entered = ExitStack()
+        self._failed: list[str] = []
         self._whole: Run | None = None
         self._runs: dict[int, Run] = {}
         self._slots: dict[BufferKey, Slot] = {}
@@ -89,7 +95,9 @@ class PyTorch(Engine):
         """What runs, and what a service time is of."""
         setup: dict[str, object] = {"engine": "torch", "version": self._torch.__version__}
         setup |= about_model(self._model, self._options.seed, self._precision)
-        setup |= {"device": self._device, "mode": self._mode, "batch_sizes": list(self.sizes)}
+        setup |= {"device": self._device, "mode": self.mode, "batch_sizes": list(self.sizes)}
+        if self._failed:
+            setup["failed_modes"] = list(self._failed)
         if self._device != CPU:
             setup["service_times"] = "samples on the GPU, answers back in host memory"
         return setup | (self._place.describe() if self._place is not None else {})
@@ -167,22 +175,41 @@ class PyTorch(Engine):
         return sums.view("<u8")
 
     def _open(self, index: int | None) -> None:
+        """In the mode of the options, else in the first that works."""
+        modes = (self._options.mode,) if self._options.mode else CPU_MODES if index is None else GPU_MODES
+        self.notes, self._failed = [], []
+        for mode in modes:
+            try:
+                self.mode = mode
+                self._open_mode(mode, index)
+                break
+            except LanewiseError:
+                raise
+            except Exception as error:  # compilers fail in many ways, with errors of no common base
+                if mode == modes[-1] or isinstance(error, self._torch.OutOfMemoryError):
+                    hint = "choose another --mode, or none, which takes the fastest that works"
+                    raise self._ours(error) or CannotMeasure(f"{mode} failed: {_reason(error)}", hint=hint) from error
+                self.notes.append(f"{mode} failed: {_reason(error)}")
+                self._failed.append(mode)
+            self._let_go()  # outside the handler, whose traceback holds the model
+
+    def _open_mode(self, mode: str, index: int | None) -> None:
         torch, spec = self._torch, self.spec
         device = self._place = device_of(torch, index, self._options.threads)
-        self._mode = self._options.mode or device.mode
-        if index is None and "graphs" in self._mode:
-            raise InputError(f"the mode {self._mode} needs a GPU", hint="--device cuda, or the mode eager or compiled")
+        if index is None and "graphs" in mode:
+            raise InputError(f"the mode {mode} needs a GPU", hint="--device cuda, or the mode eager or compiled")
         self._entered.enter_context(torch.inference_mode())
         device.enter(self._entered)
         module = torch_module(self._model, self._options.seed)
         module = module.to(device=device.name, dtype=getattr(torch, DTYPES[self._precision]))
         if not spec.below:  # images, whose convolutions are fastest so
             module = module.to(memory_format=torch.channels_last)
-        if "compiled" in self._mode:
+        if "compiled" in mode:
+            keep_compiled()
             compile_every_size(torch)
             module = torch.compile(module, dynamic=False)
         self._whole = self._with_classes(module)
-        if index is not None or self._mode != "eager":
+        if index is not None or mode != "eager":
             self._prepare(device, self._whole)
 
     def _with_classes(self, run: Run) -> Run:
@@ -201,9 +228,11 @@ class PyTorch(Engine):
         self.sizes = steps(self._max_batch)
         for size in reversed(self.sizes):
             buffer = torch.zeros((size, *spec.shape), dtype=getattr(torch, spec.dtype), device=device.name)
+            if "compiled" in self.mode and 1 < size < self._max_batch:
+                torch._dynamo.maybe_mark_dynamic(buffer, 0)
             for _ in range(WARM):
                 whole(buffer)
-            self._runs[size] = _padded(device.captured(whole, buffer) if "graphs" in self._mode else whole, buffer)
+            self._runs[size] = _padded(device.captured(whole, buffer) if "graphs" in self.mode else whole, buffer)
 
     def _let_go(self) -> None:
         device, self._place, self._whole = self._place, None, None
@@ -219,8 +248,19 @@ class PyTorch(Engine):
             return CannotMeasure(f"{self._device} has too little memory", hint="choose a smaller largest batch")
         if not isinstance(error, RuntimeError) and type(error).__module__.partition(".")[0] != "torch":
             return None
-        why = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        return CannotMeasure(f"{self.name} failed: {why}", hint="try the mode eager, or the CPU")
+        return CannotMeasure(f"{self.name} failed: {_reason(error)}", hint="try the mode eager, or the CPU")
+
+
+def keep_compiled() -> None:
+    """Lets Inductor and Triton keep what they compile in the user's cache, where the user names no other folder.
+
+    Torch's own choice is a folder in /tmp whose name everybody knows, gone after a restart. Without a private folder
+    that choice stands.
+    """
+    os.environ.setdefault("TORCHINDUCTOR_FX_GRAPH_CACHE", "1")  # the default since torch 2.6
+    if "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
+        with suppress(CannotMeasure):
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(cache_folder("kernels"))
 
 
 def compile_every_size(torch: Any) -> None:
@@ -237,6 +277,12 @@ def compile_every_size(torch: Any) -> None:
     for setting in ("fail_on_recompile_limit_hit", "fail_on_cache_limit_hit"):
         if hasattr(config, setting):
             setattr(config, setting, True)
+
+
+def _reason(error: Exception) -> str:
+    """The line that says why: the first, or what a compiler raised inside."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return lines[1] if lines[0].endswith("raised:") and len(lines) > 1 else lines[0]
 
 
 def _padded(run: Run, buffer: Any) -> Run:

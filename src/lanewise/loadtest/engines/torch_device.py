@@ -23,7 +23,6 @@ class TorchDevice(ABC):
     """
 
     name: str
-    mode: str
 
     @abstractmethod
     def enter(self, entered: ExitStack) -> None:
@@ -63,7 +62,7 @@ class TorchDevice(ABC):
 class Cpu(TorchDevice):
     """Host memory and the cores."""
 
-    name, mode = "cpu", "eager"
+    name = "cpu"
 
     def __init__(self, torch: Any, threads: int) -> None:
         self.torch, self._threads = torch, threads
@@ -93,8 +92,6 @@ class Cpu(TorchDevice):
 
 class Cuda(TorchDevice):
     """The GPU that CUDA counts as `index`; CannotMeasure where torch has no CUDA or no such GPU."""
-
-    mode = "graphs"
 
     def __init__(self, torch: Any, index: int) -> None:
         if not torch.cuda.is_available():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lanewise.errors import CannotMeasure, InputError
+from lanewise.loadtest.cache import cache_folder
 from lanewise.loadtest.models import Model
 from lanewise.loadtest.models.ops import Conv, Dense, Heads
 from lanewise.loadtest.models.weights import Weights, pixel_scale
@@ -27,7 +27,7 @@ def onnx_file(model: Model, folder: Path | None = None, seed: int = 1, precision
     """The model's file in `folder`, else in the user's cache; one written before is taken again if it is whole."""
     if precision not in FLOATS:
         raise InputError(f"ONNX models are not written in {precision}", hint=f"choose {' or '.join(FLOATS)}")
-    home = folder or user_cache()
+    home = folder or cache_folder("models")
     layout = "" if len(model.spec.below) else f"-{'hwc' if model.spec.shape[-1] == 3 else 'chw'}"
     path = home / f"{model.name}{layout}-{precision}-seed{seed}-v{LAYOUT}.onnx"
     digest = path.with_suffix(".sha256")
@@ -50,24 +50,6 @@ def onnx_file(model: Model, folder: Path | None = None, seed: int = 1, precision
         hint = "make room, or set XDG_CACHE_HOME to a folder with room"
         raise CannotMeasure(f"{path} cannot be written: {why}", hint=hint) from error
     return path
-
-
-def user_cache() -> Path:
-    """The folder for models in the user's cache, made if it is missing; CannotMeasure if others may write to it."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    folder = (Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()) / "lanewise"
-    for home in (folder, folder / "models"):
-        try:
-            home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            status = home.lstat()
-        except OSError as error:
-            hint = "set XDG_CACHE_HOME to a folder that you may write to"
-            raise CannotMeasure(f"no folder {home} for models: {error.strerror}", hint=hint) from None
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
-            cause = f"{home}, where models are kept, is not a folder that only you may write to"
-            hint = f"remove it, or: chown $USER {home} && chmod 700 {home}; or set XDG_CACHE_HOME to another folder"
-            raise CannotMeasure(cause, hint=hint)
-    return folder / "models"
 
 
 def _is_whole(path: Path, digest: Path) -> bool:
