@@ -5,9 +5,10 @@
 Each process gets one SIGINT, SIGTERM or SIGHUP after a random part of the time that the verb takes by itself. It should
 end with `interrupted` and 128 + the signal's number, or finish as ever. Until Python has read a line of Lanewise the
 signal is Python's own: it kills the process, or Ctrl-C shows a traceback of Python's start (its `site` module, and what
-that loads), which is counted apart. So is a signal that kills the process while Python ends, when all is shown and
+that loads), which is counted apart if the traceback names that module or the script that imports Lanewise and no file
+of Lanewise; the record keeps it whole. So is a signal that kills the process while Python ends, when all is shown and
 written. Finished and lost would be a sample in the file of --samples that is not in the run of -o, a study that was
-followed by another and is not in the run, a load test with LoadGen's verdict and without a run.
+followed by another and is not in the run, a load test with LoadGen's verdict and without a run or its JSON.
 """
 
 from __future__ import annotations
@@ -30,13 +31,16 @@ VERBS = (
     "study run storage-fabric hop-budget --json {folder}/run.json -o {folder}/run.html",
     "measure host --what copy,read --threads 1 --bytes 16MiB --samples {folder}/samples.jsonl -o {folder}/run.json",
     "loadtest run --engine synthetic --qps 200 --seconds 0.5 --queries 10 --bound 1s --results {folder}/logs"
-    " -o {folder}/run.json",
+    " -o {folder}/run.json --json {folder}/result.json",
     "check -o {folder}/run.json --json {folder}/check.json",
 )
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LATER = 1.05  # of the time that a verb took: some signals come when all is written
-EXPECTED = ("matrix.json", "run.json", "run.html", "samples.jsonl", "check.json", "logs")
+EXPECTED = ("matrix.json", "run.json", "run.html", "samples.jsonl", "check.json", "result.json", "logs")
 TRACEBACK = ("Traceback", "Exception ignored")
+OURS = "/src/lanewise/"  # in the path of each file of Lanewise
+START = ('File "<frozen site>"', f'File "{BINARY}"')  # Python's own start, and the script that imports Lanewise
+STARTING = "traceback of Python's start"
 
 
 def run(
@@ -59,7 +63,7 @@ def run(
 def outcome(done: subprocess.CompletedProcess[str], number: signal.Signals) -> str:
     """How a process ended, in a word."""
     if any(word in done.stderr for word in TRACEBACK):
-        return "traceback" if "/src/lanewise/" in done.stderr else "traceback of Python's start"
+        return "traceback" if OURS in done.stderr or not any(file in done.stderr for file in START) else STARTING
     if done.returncode == 128 + number and done.stderr.endswith("interrupted\n"):
         return "interrupted"
     if done.returncode == -number:
@@ -81,7 +85,7 @@ def lost(folder: Path, stderr: str) -> str:
     if named and saved < len(named) - 1:
         return f"{len(named) - 1 - saved} studies"
     judged = any("result_validity" in log.read_text() for log in folder.glob("logs/logs/*/mlperf_log_detail.txt"))
-    return "a load test" if judged and not run.exists() else ""
+    return "a load test" if judged and not (run.exists() and (folder / "result.json").exists()) else ""
 
 
 def left_over(folder: Path) -> list[str]:
@@ -114,7 +118,7 @@ def fire(count: int, seed: int) -> list[kept.Record]:
             rows.append({
                 "verb": verb.format(folder="FOLDER"), "signal": number.name, "delay_s": delay, "of_s": took[verb],
                 "outcome": outcome(done, number), "lost": lost(folder, done.stderr), "left_over": left_over(folder),
-                "stderr": done.stderr[-400:],
+                "stderr": done.stderr if any(word in done.stderr for word in TRACEBACK) else done.stderr[-400:],
             })  # fmt: skip
     return rows
 

@@ -178,7 +178,6 @@ class SignalDeferral:
     """
 
     def __init__(self) -> None:
-        self.entered = False
         self._defers = False
         self._handlers: dict[int, Any] = {}
         self._received: list[int] = []
@@ -192,7 +191,6 @@ class SignalDeferral:
                     self._handlers[number] = handler
                     signal.signal(number, self._receive)
             self._defers = True
-        self.entered = True
         return self
 
     def __exit__(self, *failure: object) -> None:

@@ -44,6 +44,12 @@ MOMENTS = {
     "write": "NAME = ''; Path.write_bytes = halved",
     "write the run": "NAME = 'run.json'; Path.write_bytes = halved",
     "rename": "before(Path, 'replace')",
+    "return the run": "import lanewise.loadtest.result as r; before(r, 'run_data')",
+    "return the peak": "import lanewise.loadtest.result as r; before(r, 'peak_data')",
+    "write the result": "NAME = 'result.json'; Path.write_bytes = halved",
+    "record a run": "import lanewise.loadtest.state as s; before(s, 'line')",
+    "record statistics": "import lanewise.loadtest.state as s; before(s, 'statistics_line')",
+    "end the search": "import lanewise.loadtest.peak as p; before(p._Finder, '_result')",
 }
 QUICK_CHECK = """
 from lanewise.api import checking, measure
@@ -55,6 +61,12 @@ LOADTEST = (
     "loadtest", "run", "--engine", "synthetic", "--qps", "200", "--seconds", "0.2", "--queries", "10",
     "--bound", "10s", "--results", "logs",
 )  # fmt: skip
+# Its bound is one that a busy machine keeps as well.
+PEAK = (
+    "loadtest", "peak", "--engine", "synthetic", "--service", "1 ms", "--sample-bytes", "512 B", "--library", "32",
+    "--bound", "500 ms", "--seconds", "1", "--most-runs", "2", "--results", "logs",
+)  # fmt: skip
+needs_loadgen = pytest.mark.skipif(bool(loadgen_missing()) or sys.platform != "linux", reason="built without LoadGen")
 
 
 def saved(
@@ -114,11 +126,52 @@ def test_a_study_keeps_its_run_and_its_page(moment, number, tmp_path, clean_env)
     assert "storage-fabric" in done.stdout
 
 
-@pytest.mark.skipif(bool(loadgen_missing()) or sys.platform != "linux", reason="built without LoadGen")
+@needs_loadgen
 @pytest.mark.parametrize(("moment", "number"), [("read the log", "SIGHUP"), ("encode", "SIGINT"), ("write", "SIGTERM")])
 def test_a_load_test_keeps_its_run(moment, number, tmp_path, clean_env):
     saved(MOMENTS[moment], number, tmp_path, clean_env, *LOADTEST, "-o", "run.json")
     assert json.loads((tmp_path / "run.json").read_text())["rows"]
+
+
+@needs_loadgen
+@pytest.mark.parametrize(
+    ("moment", "number"), [("read the log", "SIGINT"), ("return the run", "SIGTERM"), ("write the result", "SIGHUP")]
+)
+def test_a_load_test_keeps_its_json_and_shows_its_answer(moment, number, tmp_path, clean_env):
+    done = saved(MOMENTS[moment], number, tmp_path, clean_env, *LOADTEST, "--json", "result.json")
+    assert json.loads((tmp_path / "result.json").read_text())["queries"] >= 10
+    assert "queries" in done.stdout
+
+
+@needs_loadgen
+@pytest.mark.parametrize(
+    ("moment", "number"), [("end the search", "SIGTERM"), ("return the peak", "SIGINT"), ("write the result", "SIGHUP")]
+)
+def test_a_search_keeps_its_json_and_shows_its_answer(moment, number, tmp_path, clean_env):
+    done = saved(MOMENTS[moment], number, tmp_path, clean_env, *PEAK, "--json", "result.json")
+    assert json.loads((tmp_path / "result.json").read_text())["runs"]
+    assert done.stdout
+
+
+@needs_loadgen
+@pytest.mark.parametrize(
+    ("moment", "number"), [("read the log", "SIGINT"), ("record a run", "SIGTERM"), ("record statistics", "SIGHUP")]
+)
+def test_a_search_that_resumes_repeats_no_finished_run(moment, number, tmp_path, clean_env):
+    """The signal comes after the first run's end and before it is recorded."""
+    saved(MOMENTS[moment], number, tmp_path, clean_env, *PEAK)
+    recorded = (tmp_path / "logs" / "search.jsonl").read_text().splitlines()[1:]
+    statistics = (tmp_path / "logs" / "accounts.jsonl").read_text().splitlines()
+    assert len(recorded) == len(statistics) == len(list((tmp_path / "logs" / "logs").iterdir())) == 1
+
+
+@needs_loadgen
+def test_a_signal_while_the_generator_alone_is_tried_ends_the_program(tmp_path, clean_env):
+    """The run keeps its file, with a note; the generator is tried for rates as high as this."""
+    moment = "import lanewise.loadtest.selftest as t; before(t, 'holds')"
+    words = [*LOADTEST, "--qps", "30000", "--seconds", "0.05", "-o", "run.json"]
+    saved(moment, "SIGTERM", tmp_path, clean_env, *words)
+    assert "interrupted before the generator's own ceiling was known" in (tmp_path / "run.json").read_text()
 
 
 def test_a_comparison_is_whole_or_not_there(tmp_path, clean_env, lanewise):

@@ -403,11 +403,12 @@ THIRD_RUN = """
 import signal
 from lanewise import _loadgen
 run, runs = _loadgen.run_load, []
-def interrupted(system, settings, tick=None):
+def interrupted(system, settings, tick):
     runs.append(settings)
     def signalled(issued, answered, late):
         if issued and len(runs) == 3:
             signal.raise_signal(signal.SIGINT)
+        tick(issued, answered, late)
     return run(system, settings, signalled)
 _loadgen.run_load = interrupted
 """

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from lanewise.api.search_state import result_folder, search_state
 from lanewise.errors import CannotMeasure, InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -41,11 +42,12 @@ def loadtest_peak(
     warn: Say = lambda _: None,
     on_progress: Callable[[SearchProgress], None] = lambda _: None,
     on_run: Callable[[LoadGenResult], None] = lambda _: None,
+    on_result: Callable[[PeakResult], None] = lambda _: None,
 ) -> PeakResult:
     """The largest rate (queries/s) that MLPerf LoadGen calls VALID on this machine, found by search.
 
     A search that was interrupted resumes with the same options and the same `options.results`. `say` and `warn` are
-    called with text, `on_progress` before and `on_run` after each run.
+    called with text, `on_progress` before and `on_run` after each run, `on_result` with the result while signals wait.
 
     Raises CannotMeasure if no rate can be measured, MissingDependency without LoadGen or a piece that the system under
     test needs, and InputError for options that do not fit.
@@ -57,18 +59,20 @@ def loadtest_peak(
     from lanewise.loadtest import state
     from lanewise.loadtest.peak import find
     from lanewise.loadtest.session import open_session
-    from lanewise.loadtest.system import NO_STATISTICS
     from lanewise.serving.durations import check_positive
 
     check_positive("latency bound", options.bound)  # before anything is loaded
-    with ExitStack() as saving, _folder(options.results, options.trace, options.output) as folder, ExitStack() as stack:
+    deferral, saving = files.SignalDeferral(), ExitStack()
+    with saving, result_folder(options.results, options.trace, options.output) as folder, ExitStack() as stack:
         path = folder / "accounts.jsonl"
         statistics_of = state.read_statistics(files.read_file(path)) if path.exists() else {}
         options = _same_copy(options, statistics_of.values())
         batches = 0 if options.trace is None else TRACED
-        session = stack.enter_context(open_session(options, folder / "logs", trace=batches, say=say, warn=warn))
+        session = stack.enter_context(
+            open_session(options, folder / "logs", trace=batches, tick=lambda *_: deferral.act(), say=say, warn=warn)
+        )
         predicted = _predicted(folder, session, options, say)
-        earlier, save = stack.enter_context(_state(folder, options, predicted["qps"], session))
+        earlier, save = stack.enter_context(search_state(folder, options, predicted["qps"], session))
         lines = files.Lines(path, more=True)
         stack.callback(lines.close)
 
@@ -78,25 +82,45 @@ def loadtest_peak(
             lines.write(state.statistics_line(run, statistics))
             on_run(run)
 
-        result = find(session.runner, options, predicted["qps"], on_progress, earlier, record)
-        deferral = saving.enter_context(files.SignalDeferral())
-        last = result.best or next(reversed(result.search_runs), None)
-        statistics = statistics_of.get((last.role, last.load.seed), NO_STATISTICS) if last else NO_STATISTICS
+        def before_run(progress: SearchProgress) -> None:
+            deferral.act()
+            on_progress(progress)
+
+        # Signals act before a run and at LoadGen's ticks alone: a run that has ended by itself is recorded.
+        saving.enter_context(deferral)
+        result = find(session.runner, options, predicted["qps"], before_run, earlier, record)
+        statistics = _statistics_of(result, statistics_of)
         setup = {**session.setup, **statistics.about_copies(options.devices), "prediction": predicted["note"]}
         doubts, interrupt = _doubts(deferral, folder, result.best.load, say) if result.best is not None else ((), None)
         result = replace(result, statistics=statistics, setup=setup, folder=folder, notes=(*result.notes, *doubts))
-        if options.trace is not None:
-            files.write_file(options.trace, session.trace())
-        if options.output is not None:
-            from lanewise.api.runs import as_measured_run, save_run
-            from lanewise.loadtest.result import peak_samples, prediction_of
-
-            samples = tuple(peak_samples(result))
-            rows = (prediction_of(samples[0], result.prediction),) if result.prediction is not None else ()
-            save_run(as_measured_run(samples, rows=rows), options.output)
+        _save_peak(result, options, session)
+        on_result(result)
         if interrupt is not None:
             raise interrupt
     return result
+
+
+def _statistics_of(result: PeakResult, statistics_of: Mapping[tuple[str, int], SystemStatistics]) -> SystemStatistics:
+    """Where the time of the run at the peak went; without a peak, of the last run."""
+    from lanewise.loadtest.system import NO_STATISTICS
+
+    last = result.best or next(reversed(result.search_runs), None)
+    return statistics_of.get((last.role, last.load.seed), NO_STATISTICS) if last else NO_STATISTICS
+
+
+def _save_peak(result: PeakResult, options: PeakOptions, session: LoadTestSession) -> None:
+    """Writes the trace and the run where `options` name files."""
+    from lanewise import files
+
+    if options.trace is not None:
+        files.write_file(options.trace, session.trace())
+    if options.output is not None:
+        from lanewise.api.runs import as_measured_run, save_run
+        from lanewise.loadtest.result import peak_samples, prediction_of
+
+        samples = tuple(peak_samples(result))
+        rows = (prediction_of(samples[0], result.prediction),) if result.prediction is not None else ()
+        save_run(as_measured_run(samples, rows=rows), options.output)
 
 
 def _doubts(
@@ -149,12 +173,18 @@ def _predicted(folder: Path, session: LoadTestSession, options: PeakOptions, say
 
 
 def loadtest_run(
-    options: RunOptions, *, say: Say = lambda _: None, warn: Say = lambda _: None, tick: Tick | None = None
+    options: RunOptions,
+    *,
+    say: Say = lambda _: None,
+    warn: Say = lambda _: None,
+    tick: Tick | None = None,
+    on_result: Callable[[SingleRun], None] = lambda _: None,
 ) -> SingleRun:
     """One run of LoadGen with its verdict and latencies, and Top-1 or an audit if `options` ask for it.
 
     Settings of mlperf.conf and user.conf override those of the options, except for rate, mode and seed. `say` and
-    `warn` are called with text, `tick` about 20 times a second with the queries issued, answered and late.
+    `warn` are called with text, `tick` about 20 times a second with the queries issued, answered and late, `on_result`
+    with the result while signals wait.
 
     Raises CannotMeasure, MissingDependency and InputError as loadtest_peak does.
 
@@ -175,23 +205,20 @@ def loadtest_run(
     interrupt, deferral, saving = None, files.SignalDeferral(), ExitStack()
 
     def watch(issued: int, answered: int, late: int) -> None:
-        # From LoadGen's first tick on signals act at its ticks alone: a run that has ended by itself is saved.
-        if not deferral.entered:
-            saving.enter_context(deferral)
         deferral.act()
         if tick is not None:
             tick(issued, answered, late)
 
     with (
         saving,
-        _folder(options.results, options.trace, options.output) as folder,
+        result_folder(options.results, options.trace, options.output) as folder,
         open_session(
             options, folder / "logs", answer=answer, trace=batches, tick=watch, runner_setup=setup, say=say, warn=warn
         ) as session,
     ):
+        spec = single_run.with_rate(session, spec, say)
+        saving.enter_context(deferral)  # signals act at LoadGen's ticks alone: a run that has ended by itself is saved
         result = single_run.measure(session, spec, options.audit, folder, say)
-        if not deferral.entered:
-            saving.enter_context(deferral)
         if spec.scenario == SERVER and not spec.accuracy and spec.qps >= MUCH:
             load = replace(spec, bound=bound_of(result.run) or spec.bound)
             doubts, interrupt = _doubts(deferral, folder, load, say)
@@ -202,6 +229,7 @@ def loadtest_run(
             from lanewise.api.runs import as_measured_run, save_run
 
             save_run(as_measured_run(run_samples(result, session.options.sample_bytes)), options.output)
+        on_result(result)
         if interrupt is not None:
             raise interrupt
     return result
@@ -353,49 +381,3 @@ def loadtest_training(options: TrainingOptions) -> Training:
 
         save_run(as_measured_run(as_samples(training, options.log.name)), options.output)
     return training
-
-
-@contextmanager
-def _state(
-    folder: Path, options: PeakOptions, prediction: float | None, session: LoadTestSession
-) -> Iterator[tuple[Sequence[LoadGenResult], Callable[[LoadGenResult], None]]]:
-    """The runs that an earlier search has finished, and a function that records another."""
-    from lanewise import files
-    from lanewise.loadtest import state
-
-    path = folder / "search.jsonl"
-    setup = ", ".join(f"{name} {value}" for name, value in session.setup.items())
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    earlier = state.read(text, str(path), options, prediction, setup)
-    if text != (merged := state.text_of(options, prediction, earlier, setup)):
-        files.write_file(path, merged)  # whole or not at all: what is finished stays
-    lines = files.Lines(path, more=True)
-    try:
-        yield earlier, lambda run: lines.write(state.line(run))
-    finally:
-        lines.close()
-
-
-@contextmanager
-def _folder(results: str | Path | None, *written: str | Path | None) -> Iterator[Path]:
-    """The folder of --results, else a new one named by the time; removed again if it stays empty.
-
-    InputError where it or one of the files `written` later cannot be.
-    """
-    from lanewise import files
-
-    for path in written:
-        if path is not None:
-            files.check_writable(path)
-    folder = Path(results) if results is not None else Path(f"loadtest-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
-    new = [parent for parent in (folder, *folder.parents) if not parent.exists()]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"no folder {folder}: {error.strerror}", hint="name another one with --results") from None
-    try:
-        yield folder
-    finally:
-        with suppress(OSError):  # a folder that is not empty is needed
-            for parent in new:
-                parent.rmdir()

@@ -16,8 +16,9 @@ from lanewise.options.loadtest import PeakOptions, RunOptions, SelftestOptions, 
 
 if TYPE_CHECKING:  # numpy comes with them
     from lanewise.loadtest.load_run import LoadGenResult
-    from lanewise.loadtest.peak import SearchProgress
+    from lanewise.loadtest.peak import PeakResult, SearchProgress
     from lanewise.loadtest.selftest import GeneratorCeiling
+    from lanewise.loadtest.single_run import SingleRun
     from lanewise.loadtest.sweep import SweepResult
 
 
@@ -43,16 +44,14 @@ def peak(options: PeakOptions, json: Json = None) -> None:
     Exit code 1 if no rate is VALID.
     """
     from lanewise.api.loadtest import loadtest_peak
-    from lanewise.loadtest.result import peak_data
-    from lanewise.report.text.loadtest import render_peak
 
     try:
         result = loadtest_peak(
-            options, say=terminal.status, warn=terminal.note, on_progress=_show_progress, on_run=_show_run
-        )
+            options, say=terminal.status, warn=terminal.note, on_progress=_show_progress, on_run=_show_run,
+            on_result=lambda result: _show_peak(result, json),
+        )  # fmt: skip
     finally:
         terminal.done()
-    _show("peak", peak_data(result), json, render_peak)
     if result.best is None:
         raise typer.Exit(1)
 
@@ -65,16 +64,14 @@ def run(options: RunOptions, json: Json = None) -> None:
     Exit code 1 if LoadGen calls the run INVALID, if it ended early, or if an audit failed.
     """
     from lanewise.api.loadtest import loadtest_run
-    from lanewise.loadtest.result import run_data
-    from lanewise.report.text.loadtest import render_run
 
     try:
         result = loadtest_run(
-            options, say=terminal.status, warn=terminal.note, tick=_show_tick if terminal.overwrites() else None
-        )
+            options, say=terminal.status, warn=terminal.note, tick=_show_tick if terminal.overwrites() else None,
+            on_result=lambda result: _show_single(result, json),
+        )  # fmt: skip
     finally:
         terminal.done()
-    _show("run", run_data(result), json, render_run)
     if not result.passed:
         raise typer.Exit(1)
 
@@ -134,9 +131,24 @@ def training(options: TrainingOptions, json: Json = None) -> None:
     _show("training", loadtest_training(options).data(), json, render_training)
 
 
+def _show_peak(result: PeakResult, json: str | None) -> None:
+    from lanewise.loadtest.result import peak_data
+    from lanewise.report.text.loadtest import render_peak
+
+    _show("peak", peak_data(result), json, render_peak)
+
+
+def _show_single(result: SingleRun, json: str | None) -> None:
+    from lanewise.loadtest.result import run_data
+    from lanewise.report.text.loadtest import render_run
+
+    _show("run", run_data(result), json, render_run)
+
+
 def _show(verb: str, data: Mapping[str, Any], json: str | None, render: Any) -> None:
     from lanewise.report.json import document
 
+    terminal.done()
     terminal.show(json, lambda: document(f"loadtest-{verb}", data), lambda screen: render(data, screen))
 
 

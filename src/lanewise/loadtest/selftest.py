@@ -68,9 +68,8 @@ def doubts(folder: Path, load: LoadSpec, say: Callable[[str], object]) -> tuple[
         short = _load(twice, SelftestOptions(bound=load.bound), load.percentile, load.coalesce)
         if holds(null_runner(folder / "generator"), short):
             return ()
-    except (CannotMeasure, KeyboardInterrupt) as error:  # the result is there: it is not lost for this
-        why = error.cause if isinstance(error, CannotMeasure) else "interrupted"
-        return (f"whether the generator holds twice this rate was not tried: {why}",)
+    except CannotMeasure as error:  # the result is there: it is not lost for this
+        return (f"whether the generator holds twice this rate was not tried: {error.cause}",)
     return (
         f"the generator alone does not hold twice this rate here ({twice:,.0f} queries/s within the bound): above half "
         "of its own ceiling a result tells of the generator too",

@@ -97,11 +97,16 @@ def loadgen_files(model: str, mlperf: Path | None, user: Path | None) -> RunnerS
     return RunnerSetup(configs=(*own, *map(str, files)), model=name)
 
 
+def with_rate(session: LoadTestSession, load: LoadSpec, say: Say = lambda _: None) -> LoadSpec:
+    """`load`, in the Offline scenario with the rate of batches timed now unless it has one."""
+    if load.scenario != OFFLINE or load.qps:
+        return load
+    say("timing a batch")
+    return replace(load, qps=_offline(session))
+
+
 def measure(session: LoadTestSession, load: LoadSpec, audit: str, folder: Path, say: Say = lambda _: None) -> SingleRun:
     """Runs `load`, and what the audit needs; the logs stay below `folder`. CannotMeasure where the system fails."""
-    if load.scenario == OFFLINE and not load.qps:
-        say("timing a batch")
-        load = replace(load, qps=_offline(session))
     say(_words(load))
     run, statistics = session.runner.run(load), session.statistics()
     setup = {**session.setup, **statistics.about_copies(session.options.devices)}
