@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <future>
 #include <utility>
 
 #include "host/failure.hpp"
@@ -42,6 +43,15 @@ void log_error(const std::string& text) {
 void check_folder(const std::string& folder) {
   std::ofstream log(folder + "/mlperf_log_detail.txt");
   if (!log.good()) throw host::Failure("LoadGen cannot write its logs to " + folder, "name a folder that exists");
+}
+
+// Waits until LoadGen's logger has read what this thread has logged. LoadGen 6.0.17 logs the loaded samples by
+// reference to a list that goes right after they are unloaded, and after a short run its logger may not have read it by
+// then.
+void await_logger() {
+  std::promise<void> read;
+  mlperf::logging::Log([&read](mlperf::logging::AsyncLog&) { read.set_value(); });
+  read.get_future().wait();
 }
 
 const char* explanation(End end) {
@@ -101,7 +111,10 @@ void LoadGenRun::LoadSamplesToRam(const std::vector<mlperf::QuerySampleIndex>& s
   }
 }
 
-void LoadGenRun::UnloadSamplesFromRam(const std::vector<mlperf::QuerySampleIndex>&) { release(); }
+void LoadGenRun::UnloadSamplesFromRam(const std::vector<mlperf::QuerySampleIndex>&) {
+  await_logger();
+  release();
+}
 
 void LoadGenRun::release() {
   try {
