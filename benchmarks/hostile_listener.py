@@ -25,13 +25,15 @@ from pathlib import Path
 
 import kept
 
+from lanewise.control.stream import PROTOCOL
 from lanewise.options.measure_network import NetworkSideOptions
+from lanewise.probes.network.messages import SERVICE
 from lanewise.probes.network.session import connect_session
 
 LANEWISE = str(Path(sys.executable).with_name("lanewise"))
 ROUNDS, TARGET_S = 5, 2.0
 SECRET = "the secret of a benchmark"
-HELLO = json.dumps({"lanewise": 2, "nonce": "0" * 64}).encode() + b"\n"
+HELLO = json.dumps({"lanewise": PROTOCOL, "nonce": "0" * 64, "service": SERVICE.name}).encode() + b"\n"
 HOSTILE = (
     b"", b'{"lanew', b"GET / HTTP/1.1\r\n\r\n", HELLO, HELLO + b'{"proof": "' + b"0" * 64 + b'"}\n', b"[" * 100_000,
     b'{"lanewise": 1}\n{"do": "open"}\n',

@@ -138,7 +138,7 @@ def test_another_version_of_the_protocol_is_refused_by_name():
         client = start(f"127.0.0.1:{other.getsockname()[1]}", *QUICK)
         _, stderr = finish(client)
         thread.join()
-    assert "speaks version 99 of the protocol, this side 2" in stderr
+    assert "speaks version 99 of the protocol, this side 3" in stderr
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ Nothing here waits for a time to pass: events order the steps, and a clock of it
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import resource
@@ -14,38 +13,22 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-from typing import cast
 
 import pytest
-from network.network_commands import HANGS, QUICK, listener, start
-from network.peers import (
-    CELL,
-    SECRET,
-    alive,
-    come,
-    fake_listener,
-    friend,
-    greeted,
-    line_of,
-    proven_but_unanswered,
-    server,
-    talk,
-    unproven,
-)
+from control.peers import HANGS, SECRET, hello, line_of, talk, unproven
+from network.network_commands import QUICK, listener, start
+from network.peers import CELL, alive, fake_listener, friend, server
 
 from lanewise.errors import CannotMeasure, InputError
 from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes import machine
 from lanewise.probes.network import listener as listening
 from lanewise.probes.network import messages
-from lanewise.probes.network.handshake import Handshake, new_nonce, read_secret
-from lanewise.probes.network.messages import NetworkMeasurement, Request
+from lanewise.probes.network.messages import SERVICE, NetworkMeasurement, Request
 from lanewise.probes.network.probe import _rates
-from lanewise.probes.network.reception import GREETING_S, DataConnection, ProvenClient, Reception
 from lanewise.probes.network.session import NetworkRun, connect_session
 
-HELLO = line_of({"lanewise": 2, "nonce": "0" * 64})
+HELLO = line_of(hello(SERVICE))
 HOSTILE = {
     "silent": b"",
     "slow": b'{"lanew',
@@ -87,7 +70,7 @@ def test_a_friend_measures_among_sixty_hostile_connections():
 
 
 def test_a_friend_measures_when_every_place_for_strangers_is_occupied(monkeypatch):
-    monkeypatch.setattr("lanewise.probes.network.reception.MOST_STRANGERS", 4)
+    monkeypatch.setattr("lanewise.control.reception.MOST_STRANGERS", 4)
     with server() as running, strangers(running.address, 30), friend(running.address) as session:
         measure(session, NetworkMeasurement("tcp", "bandwidth", 5000, 2))
 
@@ -97,207 +80,9 @@ def test_a_stranger_gets_nothing_but_a_refusal(said):
     with server() as running:
         for line in talk(unproven(running.address), said).splitlines():
             answer = json.loads(line)
-            assert set(answer) <= {"error", "hint", "crowded", "lanewise", "nonce"}
+            assert set(answer) <= {"error", "hint", "crowded", "lanewise", "nonce", "service"}
         assert alive(running.address)
         assert not [line for line in running.said if "came" in line and "proof" not in line][1:]
-
-
-# --- the reception, step by step ---
-
-
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
-@contextlib.contextmanager
-def reception(**options):
-    clock = Clock()
-    with socket.create_server(("127.0.0.1", 0)) as opened, Reception(opened, SECRET, clock=clock, **options) as there:
-        yield there, opened.getsockname(), clock
-
-
-def settle(there, reached):
-    """Poll until something is reached; what came through meanwhile."""
-    through = []
-    while not reached():
-        through += there.poll(0.05)
-    return through
-
-
-def ended(connection):
-    """Whether the listener has closed this connection; its refusal is taken."""
-    with contextlib.suppress(ConnectionError):
-        while connection.recv(4096):
-            pass
-    return True
-
-
-def test_a_stranger_that_says_a_byte_at_a_time_has_one_deadline_in_all():
-    with reception() as (there, address, clock), socket.create_connection(address, timeout=HANGS) as slow:
-        settle(there, lambda: there.strangers == 1)
-        for byte in b'{"lan':
-            slow.sendall(bytes([byte]))
-            clock.now += GREETING_S / 6
-            there.poll(0)
-        assert there.strangers == 1
-        clock.now += GREETING_S / 6
-        there.poll(0)
-        assert there.strangers == 0
-        assert ended(slow)
-
-
-def test_a_greeting_without_end_is_refused_after_its_few_bytes():
-    with reception() as (there, address, _), socket.create_connection(address, timeout=HANGS) as endless:
-        endless.sendall(b"x" * 511)
-        settle(there, lambda: any(len(each.line) == 511 for each in there._strangers.values()))
-        endless.sendall(b"x")
-        for _ in range(100):
-            if not there.strangers:
-                break
-            there.poll(0.05)
-        assert there.strangers == 0
-        assert b"is no lanewise" in endless.recv(4096)
-
-
-def test_the_oldest_stranger_goes_for_the_newest_and_hears_why():
-    with reception(most=2) as (there, address, _), contextlib.ExitStack() as stack:
-        first, *_ = [stack.enter_context(socket.create_connection(address, timeout=HANGS)) for _ in range(3)]
-        settle(there, lambda: come(first))
-        refusal = json.loads(first.makefile("rb").readline())
-        assert refusal["crowded"] is True
-        assert there.strangers == 2
-
-
-def test_a_client_that_was_crowded_out_tries_again():
-    attempts = []
-    with socket.create_server(("127.0.0.1", 0)) as opened:
-
-        def serve():
-            for _ in range(2):
-                connection, _ = opened.accept()
-                with connection, connection.makefile("rwb") as lines:
-                    nonce = json.loads(lines.readline())["nonce"]
-                    attempts.append(nonce)
-                    if len(attempts) == 1:
-                        lines.write(line_of({"error": "too many connections at once", "hint": "", "crowded": True}))
-                        continue
-                    handshake = Handshake(SECRET, nonce, new_nonce())
-                    lines.write(line_of({"lanewise": 2, "nonce": handshake.listener_nonce}))
-                    lines.flush()
-                    lines.readline()
-                    lines.write(line_of({"proof": handshake.listener_proof}))
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        with friend(opened.getsockname()):
-            pass
-        thread.join(HANGS)
-    assert len(set(attempts)) == 2
-
-
-class Exhausted:
-    """A listening socket that has no descriptor for another connection while `full`."""
-
-    def __init__(self, opened):
-        self.opened, self.full, self.accepts = opened, True, 0
-
-    def accept(self):
-        self.accepts += 1
-        if self.full:
-            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-        return self.opened.accept()
-
-    def fileno(self):
-        return self.opened.fileno()
-
-    def setblocking(self, on):
-        self.opened.setblocking(on)
-
-
-def test_without_descriptors_accepting_pauses_and_goes_on_later():
-    said: list[str] = []
-    clock = Clock()
-    with socket.create_server(("127.0.0.1", 0)) as opened:
-        exhausted = Exhausted(opened)
-        there = Reception(cast(socket.socket, exhausted), SECRET, say=said.append, clock=clock)
-        with there, socket.create_connection(opened.getsockname(), timeout=HANGS):
-            settle(there, lambda: exhausted.accepts)
-            for _ in range(50):
-                there.poll(0)
-            assert exhausted.accepts == 1  # it does not spin
-            assert "Too many open files" in said[0]
-            exhausted.full = False
-            clock.now += 1
-            settle(there, lambda: there.strangers == 1)
-
-
-def test_a_connection_that_cannot_be_watched_is_closed_and_the_next_is_greeted_later():
-    with reception() as (there, address, clock), contextlib.ExitStack() as stack:
-        register = there._selector.register
-
-        def refuse(connection, events):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        there._selector.register = refuse
-        first = stack.enter_context(socket.create_connection(address, timeout=HANGS))
-        there.poll()
-        assert ended(first)
-        there._selector.register = register
-        clock.now += 1
-        stack.enter_context(socket.create_connection(address, timeout=HANGS))
-        settle(there, lambda: there.strangers == 1)
-
-
-@pytest.mark.parametrize(("files", "places"), [(resource.RLIM_INFINITY, 256), (20, 5), (2, 1), (1 << 20, 256)])
-def test_places_for_strangers_leave_most_files_to_sessions(monkeypatch, files, places):
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
-    with reception() as (there, address, _), contextlib.ExitStack() as stack:
-        assert there._most == places
-        stack.enter_context(socket.create_connection(address, timeout=HANGS))
-        settle(there, lambda: there.strangers == 1)
-
-
-def test_refusals_of_a_flood_are_few_lines():
-    said: list[str] = []
-    with reception(say=said.append, most=1) as (there, address, _), contextlib.ExitStack() as stack:
-        flood = [stack.enter_context(socket.create_connection(address, timeout=HANGS)) for _ in range(40)]
-        last = flood[-1].getsockname()
-        settle(there, lambda: any(key.getpeername() == last for key in there._strangers))
-        assert len(said) == 6  # the 1st, 2nd, 4th, 8th, 16th and 32nd of 39
-        assert said[-1].endswith("(32 so far)")
-
-
-def test_only_the_right_proof_comes_through_and_each_nonce_serves_once():
-    with reception() as (there, address, _), socket.create_connection(address, timeout=HANGS) as honest:
-        honest.sendall(HELLO)
-        settle(there, lambda: come(honest))
-        nonce = json.loads(honest.recv(4096))["nonce"]
-        proof = line_of({"proof": Handshake(SECRET, "0" * 64, nonce).client_proof})
-        honest.sendall(proof)
-        through: list[ProvenClient | DataConnection] = []
-        while not through:
-            through = there.poll()
-        assert isinstance(through[0], ProvenClient)
-        through[0].connection.close()
-        with socket.create_connection(address, timeout=HANGS) as replay:  # what was overheard
-            replay.sendall(HELLO + proof)
-            settle(there, lambda: b"error" in come(replay))
-            assert b"another secret" in replay.recv(4096)
-
-
-def test_a_data_connection_is_handed_on_for_the_session_to_judge():
-    with reception() as (there, address, _), socket.create_connection(address, timeout=HANGS) as data:
-        data.sendall(line_of({"data": "f" * 64, "index": 3}))
-        through: list[ProvenClient | DataConnection] = []
-        while not through:
-            through = there.poll()
-        assert isinstance(through[0], DataConnection)
-        assert through[0].hello.index == 3
-        through[0].connection.close()
 
 
 # --- sessions ---
@@ -310,98 +95,16 @@ def test_a_second_friend_hears_that_the_listener_is_busy_and_the_first_goes_on()
         measure(first, NetworkMeasurement("tcp", "bandwidth", 100, 1))
 
 
-def test_a_friend_that_comes_while_the_last_session_ends_waits_for_it(monkeypatch):
-    closing, may_close = threading.Event(), threading.Event()
-    close = listening._ClientSession._close
-
-    def slow_close(session):
-        closing.set()
-        assert may_close.wait(HANGS)
-        close(session)
-
-    monkeypatch.setattr(listening._ClientSession, "_close", slow_close)
-    with server() as running:
-        greeted(running.address)[0].close()
-        assert closing.wait(HANGS)
-        waiting = proven_but_unanswered(running.address)
-        second = proven_but_unanswered(running.address)
-        assert b"serving another client" in second[1].readline()  # one waits at most
-        may_close.set()
-        assert json.loads(waiting[1].readline()) == {"proof": waiting[2].listener_proof}
-        for connection, lines, _ in (waiting, second):
-            lines.close()
-            connection.close()
-
-
-def test_a_friend_does_not_wait_for_ever_for_a_session_that_does_not_end(monkeypatch):
-    closing, may_close = threading.Event(), threading.Event()
-    close = listening._ClientSession._close
-    clock, added, add = Clock(), threading.Semaphore(0), listening._Sessions.add
-
-    def slow_close(session):
-        closing.set()
-        assert may_close.wait(HANGS)
-        close(session)
-
-    def counted_add(sessions, arrival):
-        add(sessions, arrival)
-        added.release()
-
-    monkeypatch.setattr(listening._Sessions, "add", counted_add)
-    monkeypatch.setattr(listening._ClientSession, "_close", slow_close)
-    with server(clock=clock) as running:
-        greeted(running.address)[0].close()
-        assert closing.wait(HANGS)
-        connection, lines, _ = proven_but_unanswered(running.address)
-        assert added.acquire(timeout=HANGS)  # the first client
-        assert added.acquire(timeout=HANGS)
-        clock.now += listening.WAITING_S + 1
-        other = proven_but_unanswered(running.address)  # its arrival makes the listener look at the clock
-        assert b"serving another client" in lines.readline()
-        may_close.set()
-        for each in (connection, lines, *other[:2]):
-            each.close()
-
-
-def test_a_data_connection_without_the_token_is_closed_and_does_not_count():
+def test_a_measurement_that_runs_cannot_begin_again():
     with server() as running, friend(running.address) as session:
         nonce = session.stream.request(Request(do="open", cell=NetworkMeasurement(**CELL)), messages.DataEnds).nonce
-        token = session.handshake.data_token(nonce, 0)
-        for said in ({"data": "0" * 64, "index": 0}, {"data": token, "index": 1}, {"data": token, "index": 511}):
-            with unproven(running.address, line_of(said)) as stranger:
-                assert ended(stranger)
-        with unproven(running.address, line_of({"data": token, "index": 0})):
-            answer = session.stream.request(Request(do="begin"), messages.EndpointFacts)
-            assert len(answer.about) == 1
-            with unproven(running.address, line_of({"data": token, "index": 0})) as again:
-                assert ended(again)
-            request = Request(do="begin")
+        assert nonce is not None
+        (data,) = session.control.open_data(nonce, 1, HANGS)
+        with data:
+            begin = Request(do="begin")
+            assert len(session.stream.request(begin, messages.EndpointFacts).about) == 1
             with pytest.raises(CannotMeasure, match="a measurement that runs cannot begin"):
-                session.stream.request(request, messages.EndpointFacts)
-
-
-@pytest.mark.parametrize("secret", ["another secret, not ours", SECRET + " "])
-def test_a_client_with_another_secret_is_refused(secret):
-    with server() as running:
-        client = connect_session(running.address, NetworkSideOptions(), secret)
-        with pytest.raises(CannotMeasure, match="has another secret") as raised, client:
-            pass
-        assert "--secret-file" in raised.value.hint
-        assert alive(running.address)
-
-
-def test_a_client_without_a_secret_says_where_to_get_one():
-    with server() as running:
-        client = connect_session(running.address, NetworkSideOptions(), "")
-        with pytest.raises(InputError, match="asks for its secret") as raised, client:
-            pass
-    assert "LANEWISE_SECRET" in raised.value.hint
-
-
-def test_a_listener_that_does_not_know_the_secret_is_not_believed():
-    impostor = fake_listener(lambda request: b"{}\n", secret="a secret it made up itself")
-    with impostor as fake, pytest.raises(CannotMeasure, match="does not know the secret"), friend(fake):
-        pass
+                session.stream.request(begin, messages.EndpointFacts)
 
 
 def test_memory_beyond_what_is_free_is_refused_before_any_is_taken(monkeypatch):
@@ -613,29 +316,3 @@ def test_a_listener_makes_a_secret_and_shows_it_once(tmp_path):
     stdout, stderr = process.communicate(timeout=HANGS)
     assert process.returncode == 0
     assert secret not in stdout + stderr
-
-
-@pytest.mark.parametrize(
-    ("content", "mode", "says"),
-    [(b"a fine long secret\n", 0o644, "every user of this machine can read"), (b"short\n", 0o600, "has 5 characters"),
-     (b"x" * 2000, 0o600, "characters"), (b"\xff" * 20, 0o600, "is no text"), (None, 0, "No such file")],
-)  # fmt: skip
-def test_a_secret_file_that_is_not_safe_is_refused(tmp_path, content, mode, says):
-    file = tmp_path / "secret"
-    if content is not None:
-        file.write_bytes(content)
-        file.chmod(mode)
-    with pytest.raises(InputError, match=says):
-        read_secret(NetworkSideOptions(secret_file=file))
-
-
-def test_a_secret_comes_from_the_file_before_the_environment(tmp_path, monkeypatch):
-    file = tmp_path / "secret"
-    file.write_text("the secret of the file\n")
-    file.chmod(0o600)
-    monkeypatch.setenv("LANEWISE_SECRET", "the secret of the environment")
-    assert read_secret(NetworkSideOptions(secret_file=file)) == "the secret of the file"
-    assert read_secret(NetworkSideOptions()) == "the secret of the environment"
-    monkeypatch.setenv("LANEWISE_SECRET", "short")
-    with pytest.raises(InputError, match="LANEWISE_SECRET has 5 characters"):
-        read_secret(NetworkSideOptions())

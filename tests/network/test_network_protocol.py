@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Generator
 from contextlib import closing
 from typing import Any, cast
 
 import pytest
+from control.peers import SECRET, line_of, talk, unproven
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from network.peers import CELL, SECRET, alive, fake_listener, friend, greeted, line_of, server, talk, unproven
+from network.peers import CELL, alive, fake_listener, friend, greeted, server
 
-from lanewise.errors import CannotMeasure, InputError, LanewiseError
+from lanewise.control.stream import LONGEST, encode, parse
+from lanewise.errors import CannotMeasure, LanewiseError
 from lanewise.options.measure_network import MeasureNetworkOptions
 from lanewise.options.sampling import SamplingRule
 from lanewise.probes.network import listener, messages
@@ -52,7 +53,7 @@ def address():
 @example(b'{"data": "x"}\n')
 def test_rubbish_is_answered_and_the_next_client_is_served(address, rubbish):
     for line in talk(unproven(address), rubbish).splitlines():
-        assert set(json.loads(line)) <= {"error", "hint", "crowded", "lanewise", "nonce"}
+        assert set(json.loads(line)) <= {"error", "hint", "crowded", "lanewise", "nonce", "service"}
     assert alive(address)
 
 
@@ -68,17 +69,11 @@ def test_requests_in_any_order_are_answered_each_by_one_object(address, requests
 
 def test_a_client_whose_data_connections_never_come_is_told_and_the_next_one_served(address, monkeypatch):
     with monkeypatch.context() as short:
-        short.setattr(listener, "DATA_S", 0.0)
+        short.setattr("lanewise.control.session.DATA_S", 0.0)
         connection, _ = greeted(address)
         last = talk(connection, line_of({"do": "open", "cell": CELL}), line_of({"do": "begin"})).splitlines()[-1]
     assert json.loads(last)["error"] == "only 0 of 1 data connections came"
     assert alive(address)
-
-
-def test_a_client_of_the_first_version_is_told_what_differs(address):
-    first, second = (json.loads(line) for line in talk(unproven(address), b'{"lanewise": 1}\n').splitlines())
-    assert first["lanewise"] == messages.PROTOCOL == 2
-    assert "speaks version 1 of the protocol, this side 2" in second["error"]
 
 
 def test_the_same_bytes_are_sent_and_received_over_the_whole_protocol(address):
@@ -121,33 +116,11 @@ def test_what_a_listener_refuses_is_told_in_its_own_words():
         run.close()
 
 
-@given(st.text(max_size=40))
-@example("[::1]:80")
-@example("[::1")
-@example("host:²")
-def test_any_address_is_read_or_refused(text):
-    try:
-        host, port = messages.parse_address(text)
-    except InputError:
-        return
-    assert host
-    assert 0 <= port <= 65535
-
-
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [("", ("127.0.0.1", 7531)), ("a", ("a", 7531)), (":9", ("127.0.0.1", 9)), ("a:9", ("a", 9)),
-     ("::1", ("::1", 7531)), ("[::1]:9", ("::1", 9))],
-)  # fmt: skip
-def test_addresses_are_read_as_users_write_them(text, address):
-    assert messages.parse_address(text) == address
-
-
 @given(st.dictionaries(st.sampled_from(["transport", "kind", "bytes", "connections", "depth", "events"]), JSON))
 def test_a_measurement_from_outside_is_sound_or_refused(given_fields):
     line = line_of({"do": "open", "cell": {**CELL, **given_fields}})
     try:
-        measurement = messages.parse(Request, line, "a client").cell
+        measurement = parse(Request, line, "a client").cell
     except LanewiseError:
         return
     assert measurement is not None
@@ -162,12 +135,12 @@ def test_an_address_of_queue_pairs_travels_unchanged_and_within_limits():
         "pairs": [2**24 - 1] * 256,
     }  # fmt: skip
     request = Request(do="open", cell=NetworkMeasurement("verbs", "bandwidth", 64, 256), ends=[address, address])
-    line = messages.encode(request)
-    assert len(line) < messages.LONGEST
-    assert messages.parse(Request, line, "a client").ends == [address, address]
+    line = encode(request)
+    assert len(line) < LONGEST
+    assert parse(Request, line, "a client").ends == [address, address]
     for key, value in (("memory", 2**64), ("psn", -1), ("lid", True), ("gid", "f" * 65), ("pairs", [1] * 257)):
         with pytest.raises(LanewiseError, match="ends"):
-            messages.parse(Request, line_of({"do": "open", "ends": [{**address, key: value}]}), "a client")
+            parse(Request, line_of({"do": "open", "ends": [{**address, key: value}]}), "a client")
 
 
 class QueuePairs:
@@ -216,26 +189,3 @@ def test_queue_pairs_are_connected_on_both_sides_before_either_begins(address, m
         assert run.stop() == ([(1.0, [9, 9, 9])] * 2,) * 2
         assert run.facts == [{"card": "none", "card there": "none"}] * 2
         run.close()
-
-
-class Dripping:
-    """A connection over which a byte comes each second."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def settimeout(self, seconds):
-        assert seconds > 0
-
-    def recv(self, count, flags=0):
-        self.now += 0 if flags else 1
-        return b"x"
-
-
-def test_a_side_that_says_a_byte_a_second_has_its_seconds_in_all(monkeypatch):
-    connection = Dripping()
-    monkeypatch.setattr(messages.time, "monotonic", lambda: connection.now)
-    stream = messages.MessageStream(cast(socket.socket, connection), "the other side")
-    with pytest.raises(CannotMeasure, match="no answer from the other side in 10 s"):
-        stream.receive(messages.Proof)
-    assert connection.now == 10

@@ -144,19 +144,21 @@ def listen_network(
     Loopback unless another address is named. Only clients that know the secret are served: that of `side.secret_file`
     or LANEWISE_SECRET, else a new one, which `show_secret` gets.
     """
+    from lanewise.control.handshake import new_secret, read_secret
+    from lanewise.control.listener import open_listener
     from lanewise.options.measure_network import NetworkSideOptions
     from lanewise.probes.network import numa
-    from lanewise.probes.network.handshake import new_secret, read_secret
-    from lanewise.probes.network.listener import open_listener, serve
+    from lanewise.probes.network.listener import serve_measurements
+    from lanewise.probes.network.messages import SERVICE
 
     side = side or NetworkSideOptions()
     numa.check(side)
-    secret = read_secret(side)
-    with open_listener(address) as listener:
+    secret = read_secret(side.secret_file)
+    with open_listener(address, SERVICE) as listener:
         host, port = listener.getsockname()[:2]
         say(f"listening on {host} port {port}; Ctrl-C ends it")
         if not secret:
             secret = new_secret()
             say("clients need this secret, in LANEWISE_SECRET or a --secret-file:")
             show_secret(secret)
-        serve(listener, side, secret, once=once, say=say)
+        serve_measurements(listener, side, secret, once=once, say=say)

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lanewise import _native, units
+from lanewise.control.stream import SAME_VERSION
 from lanewise.errors import CannotMeasure, InputError
 from lanewise.options.measure_network import READ, SEND, VERBS, NetworkSideOptions
 from lanewise.probes import machine
 from lanewise.probes.machine import native_errors, numa_nodes
 from lanewise.probes.network import numa
-from lanewise.probes.network.messages import SAME_VERSION, ByteCounters, NetworkMeasurement
+from lanewise.probes.network.messages import ByteCounters, NetworkMeasurement
 
 NativeEndpoint = _native.TcpStream | _native.TcpPing | _native.VerbsEnd
 _WORK = _native.VerbsWork

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lanewise import _native
+from lanewise.control.handshake import read_secret
+from lanewise.control.service import parse_address
 from lanewise.errors import CannotMeasure
 from lanewise.options.measure_network import MeasureNetworkOptions
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import numa
-from lanewise.probes.network.handshake import read_secret
 from lanewise.probes.network.listener import listener_process
-from lanewise.probes.network.messages import NetworkMeasurement, parse_address
+from lanewise.probes.network.messages import SERVICE, NetworkMeasurement
 from lanewise.probes.network.session import Counters, NetworkRun, connect_session
 from lanewise.probes.sampling import sample_until
 from lanewise.results.sample import Sample
@@ -64,7 +65,7 @@ class NetworkProbe:
 def _listener(options: MeasureNetworkOptions) -> Iterator[tuple[tuple[str, int], str]]:
     """The address and the secret of the listener that the options name, or of one in a process of its own."""
     if options.address is not None:
-        yield parse_address(options.address), read_secret(options)
+        yield parse_address(options.address, SERVICE.port), read_secret(options.secret_file)
         return
     with listener_process(options) as address_and_secret:
         yield address_and_secret

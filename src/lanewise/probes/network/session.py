@@ -2,111 +2,44 @@
 
 from __future__ import annotations
 
-import errno
-import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from lanewise.errors import CannotMeasure, InputError
+from lanewise.control.client import ControlConnection, connect
+from lanewise.control.stream import PEER_LOST_HINT, SAME_VERSION, MessageStream, PeerLost
+from lanewise.errors import CannotMeasure
 from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import messages
 from lanewise.probes.network.endpoints import Endpoint, check_memory, stop_endpoints, tcp_endpoint, verbs_endpoint
-from lanewise.probes.network.handshake import SECRET_HINT, Handshake, new_nonce, same
-from lanewise.probes.network.messages import SAME_VERSION, ByteCounters, MessageStream, NetworkMeasurement, Request
+from lanewise.probes.network.messages import SERVICE, ByteCounters, NetworkMeasurement, Request
 
-CONNECT_S, READY_S, DONE_S, CLOSE_S = 5.0, 20.0, 10.0, 2.0
+READY_S, DONE_S, CLOSE_S = 20.0, 10.0, 2.0
 STEP_S = 0.1  # a Ctrl-C, and a listener that has left, are noticed this often
-_ATTEMPTS = 20  # at a listener that is crowded by strangers
 Counters = tuple[float, list[int]]  # seconds of the counting machine's clock, bytes of each connection
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class NetworkSession:
-    """A listener that knows the secret: its address, the control connection to it, and the settings of this side."""
+    """A listener that knows the secret, and the settings of this side."""
 
-    address: tuple[str, int]
-    stream: MessageStream
+    control: ControlConnection
     side: NetworkSideOptions
-    handshake: Handshake
+
+    @property
+    def stream(self) -> MessageStream:
+        """The messages to and from the listener."""
+        return self.control.stream
 
 
 @contextmanager
 def connect_session(address: tuple[str, int], side: NetworkSideOptions, secret: str) -> Iterator[NetworkSession]:
-    """A control connection to the listener at HOST, PORT, after each side has proven that it knows the `secret`.
-
-    CannotMeasure where nothing listens, something else does, it has another secret or serves another client.
-    """
-    stream, handshake = _greet_crowded(address, secret)
-    try:
-        yield NetworkSession(address, stream, side, handshake)
-    finally:
-        stream.close()
-
-
-def _greet_crowded(address: tuple[str, int], secret: str) -> tuple[MessageStream, Handshake]:
-    """Greet a listener; again at once where strangers crowd it. The first failure is the one that counts."""
-    failure: CannotMeasure | None = None
-    for attempt in range(_ATTEMPTS):
-        stream = MessageStream(_connect(address), f"{address[0]} port {address[1]}")
-        try:
-            return stream, _greet(stream, secret)
-        except (messages.PeerCrowded, messages.PeerReset) as error:
-            failure = failure or error
-            stream.close()
-        except BaseException as error:
-            stream.close()
-            if failure is not None and isinstance(error, CannotMeasure):
-                break
-            raise
-        time.sleep(0.005 * attempt)
-    assert failure is not None
-    raise failure
-
-
-def _greet(stream: MessageStream, secret: str) -> Handshake:
-    stream.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    nonce = new_nonce()
-    try:
-        stream.send(messages.Hello(nonce=nonce))
-        line = stream.line(messages.ANSWER_S, messages.LONGEST_GREETING)
-    except messages.PeerReset:
-        raise
-    except messages.PeerLost:
-        cause = f"{stream.name} closed the connection at once: it is no lanewise"
-        raise CannotMeasure(cause, hint=messages.LISTEN_HINT) from None
-    hello = messages.parse_hello(line, stream.name)
-    if not secret:
-        raise InputError(f"{stream.name} asks for its secret", hint=f"{SECRET_HINT}; a listener shows it at its start")
-    handshake = Handshake(secret, nonce, hello.nonce)
-    stream.send(messages.Proof(proof=handshake.client_proof))
-    if not same(stream.receive(messages.Proof, longest=messages.LONGEST_GREETING).proof, handshake.listener_proof):
-        raise CannotMeasure(f"{stream.name} does not know the secret: do not trust it", hint=SECRET_HINT)
-    return handshake
-
-
-def _connect(address: tuple[str, int], patience: float = CONNECT_S) -> socket.socket:
-    host, port = address
-    try:
-        return socket.create_connection(address, timeout=patience)
-    except (socket.gaierror, UnicodeError):
-        raise CannotMeasure(f"there is no host {host}", hint="check the name, or give its address") from None
-    except TimeoutError:
-        hint = "check the address, and that no firewall drops it"
-        raise CannotMeasure(f"{host} port {port} does not answer in {patience:g} s", hint=hint) from None
-    except ConnectionRefusedError:
-        raise CannotMeasure(
-            f"nothing listens at {host} port {port}",
-            hint=f"start it there: lanewise measure network --listen {host}:{port}",
-        ) from None
-    except OSError as error:
-        hint = "check the address and the route: ip route get"
-        if error.errno in (errno.EMFILE, errno.ENFILE):
-            hint = "ulimit -n raises the number of open files"
-        raise CannotMeasure(f"{host} port {port} cannot be reached: {error.strerror}", hint=hint) from None
+    """A session with the listener at HOST, PORT; errors as of `lanewise.control.client.connect`."""
+    with connect(address, secret, SERVICE) as control:
+        yield NetworkSession(control, side)
 
 
 class NetworkRun:
@@ -146,7 +79,7 @@ class NetworkRun:
         end = time.monotonic() + seconds
         while (remaining := end - time.monotonic()) > 0:
             if self.session.stream.closed():
-                raise messages.PeerLost(f"{self.session.stream.name} has left", hint=messages.PEER_LOST_HINT)
+                raise PeerLost(f"{self.session.stream.name} has left", hint=PEER_LOST_HINT)
             with native_errors():
                 for endpoint in self.endpoints:
                     endpoint.native.ready()
@@ -184,16 +117,9 @@ class NetworkRun:
         nonce = self._request(Request(do="open", cell=self.measurement), messages.DataEnds).nonce
         if nonce is None:
             raise CannotMeasure(f"{self.session.stream.name} takes no data connections", hint=SAME_VERSION)
-        sockets: list[socket.socket] = []
         n, directions = self.measurement.connections, self.measurement.directions
-        end = time.monotonic() + READY_S
+        sockets = self.session.control.open_data(nonce, n * len(directions), READY_S)
         try:
-            for index in range(n * len(directions)):
-                connection = _connect(self.session.address, max(0.001, min(CONNECT_S, end - time.monotonic())))
-                sockets.append(connection)
-                token = self.session.handshake.data_token(nonce, index)
-                stream = MessageStream(connection, self.session.stream.name)
-                stream.send(messages.DataHello(data=token, index=index))
             answer = self._request(Request(do="begin"), messages.EndpointFacts)
         except BaseException:
             for connection in sockets:

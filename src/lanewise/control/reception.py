@@ -18,9 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from lanewise.errors import CannotMeasure, LanewiseError
-from lanewise.probes.network.handshake import SECRET_HINT, Handshake, new_nonce, same
-from lanewise.probes.network.messages import (
+from lanewise.control.handshake import SECRET_HINT, Handshake, new_nonce, same
+from lanewise.control.service import ControlService
+from lanewise.control.stream import (
     LONGEST_GREETING,
     SAME_VERSION,
     DataHello,
@@ -32,6 +32,7 @@ from lanewise.probes.network.messages import (
     parse_hello,
     send_now,
 )
+from lanewise.errors import CannotMeasure, LanewiseError
 
 GREETING_S = 5.0  # from the first moment of a connection until it has proven itself
 MOST_STRANGERS = 256
@@ -75,12 +76,14 @@ class Reception:
         self,
         listener: socket.socket,
         secret: str,
+        service: ControlService,
         *,
         say: Callable[[str], None] = lambda _: None,
         most: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._listener, self._secret, self._say, self._clock = listener, secret, say, clock
+        self._listener, self._secret, self._service = listener, secret, service
+        self._say, self._clock = say, clock
         self._most = most or _places()
         self._strangers: dict[socket.socket, _Stranger] = {}  # the oldest first
         self._notes: Counter[str] = Counter()
@@ -211,14 +214,14 @@ class Reception:
         if line.startswith(b'{"data"'):
             hello = parse(DataHello, line, stranger.name)
             return DataConnection(self._release(stranger), hello)
-        nonce = new_nonce()
+        greeting = Hello(nonce=new_nonce(), service=self._service.name)
         try:
-            hello_of_client = parse_hello(line, stranger.name)
+            client_nonce = parse_hello(line, stranger.name, self._service).nonce
         except LanewiseError:
-            send_now(stranger.connection, Hello(nonce=nonce))  # lets the other side say what differs
+            send_now(stranger.connection, greeting)  # lets the other side say what differs
             raise
-        stranger.handshake = Handshake(self._secret, hello_of_client.nonce, nonce)
-        send_now(stranger.connection, Hello(nonce=nonce))
+        stranger.handshake = Handshake(self._secret, self._service.name, client_nonce, greeting.nonce)
+        send_now(stranger.connection, greeting)
         return None
 
     def _refuse_oldest(self) -> None:

@@ -1,14 +1,15 @@
 """The secret that both sides share, how each proves to the other that it knows it, and the tokens of data connections.
 
     client                                          listener
-    {"lanewise": 2, "nonce": C}             ->
-                                            <-      {"lanewise": 2, "nonce": L}
-    {"proof": HMAC(secret, client, C, L)}   ->
-                                            <-      {"proof": HMAC(secret, listener, C, L)}
+    {"lanewise": 3, "nonce": C, "service": S}  ->
+                                               <-   {"lanewise": 3, "nonce": L, "service": S}
+    {"proof": HMAC(secret, client, S, C, L)}   ->
+                                               <-   {"proof": HMAC(secret, listener, S, C, L)}
 
-HMAC is that of RFC 2104 with SHA-256. The client goes first, so a stranger gets nothing from a listener that he could
-try secrets on. Both nonces are new each time, so nothing that was overheard opens another session. What follows is
-neither encrypted nor signed: who can change packets on the way can still disturb a session.
+HMAC is that of RFC 2104 with SHA-256. S is the name of the service, so that a proof for one service opens no other. The
+client goes first, so a stranger gets nothing from a listener that he could try secrets on. Both nonces are new each
+time, so nothing that was overheard opens another session. What follows is neither encrypted nor signed: who can change
+packets on the way can still disturb a session.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanewise.errors import InputError
-from lanewise.options.measure_network import NetworkSideOptions
 
 VARIABLE = "LANEWISE_SECRET"
 SECRET_HINT = f"give both sides the same secret: --secret-file FILE, or {VARIABLE}"
@@ -39,10 +39,10 @@ def new_nonce() -> str:
     return secrets.token_hex(_NONCE_BYTES)
 
 
-def read_secret(side: NetworkSideOptions) -> str:
-    """The secret in the side's file, else of the environment, else ''; InputError for one that is not safe."""
-    if side.secret_file is not None:
-        return _checked(_text(side.secret_file), str(side.secret_file))
+def read_secret(file: Path | None) -> str:
+    """The secret in the file, if one is named, else of the environment, else ''; InputError if it is not safe."""
+    if file is not None:
+        return _checked(_text(file), str(file))
     given = os.environ.get(VARIABLE, "")
     return _checked(given, VARIABLE) if given else ""
 
@@ -72,9 +72,10 @@ def _checked(text: str, source: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """One greeting between a client and a listener: the secret and both nonces."""
+    """One greeting between a client and a listener: the secret, the name of the service and both nonces."""
 
     secret: str
+    service: str
     client_nonce: str
     listener_nonce: str
 
@@ -88,13 +89,13 @@ class Handshake:
         """What only a listener that knows the secret can say to these nonces."""
         return self._digest("listener").hex()
 
-    def data_token(self, measurement_nonce: str, index: int) -> str:
-        """What the `index`-th data connection of a measurement says to show that it belongs to this session."""
-        text = f"data {measurement_nonce} {index}"
+    def data_token(self, nonce: str, index: int) -> str:
+        """What the `index`-th data connection to this `nonce` says to show that it belongs to this session."""
+        text = f"data {nonce} {index}"
         return hmac.digest(self._digest("session"), text.encode(), "sha256").hex()
 
     def _digest(self, role: str) -> bytes:
-        text = f"lanewise {role} {self.client_nonce} {self.listener_nonce}"
+        text = f"lanewise {role} {self.service} {self.client_nonce} {self.listener_nonce}"
         return hmac.digest(self.secret.encode(), text.encode(), "sha256")
 
 

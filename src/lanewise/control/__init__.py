@@ -1,0 +1,1 @@
+"""Control channels: how two Lanewise processes on a network find, greet, trust and talk to each other."""
