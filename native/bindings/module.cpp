@@ -6,6 +6,7 @@ void bind_serve(nanobind::module_& m);
 void bind_sim(nanobind::module_& m);
 #ifdef __linux__
 void bind_cuda(nanobind::module_& m);
+void bind_dispatch(nanobind::module_& m);
 void bind_host(nanobind::module_& m);
 void bind_network(nanobind::module_& m);
 void bind_storage(nanobind::module_& m);
@@ -23,5 +24,6 @@ NB_MODULE(_native, m) {
   lanewise::bindings::bind_network(m);
   lanewise::bindings::bind_cuda(m);
   lanewise::bindings::bind_systems(m);
+  lanewise::bindings::bind_dispatch(m);
 #endif
 }

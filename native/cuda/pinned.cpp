@@ -1,6 +1,7 @@
 #include "cuda/pinned.hpp"
 
 #include <cstdint>
+#include <utility>
 
 namespace lanewise::cuda {
 
@@ -21,7 +22,19 @@ std::byte* start_of(const host::Memory& memory, std::size_t bytes) {
 }  // namespace
 
 Pinned::Pinned(std::shared_ptr<const Context> context, std::size_t bytes, int node)
-    : context_(std::move(context)), memory_(with_slack(bytes), node), data_(start_of(memory_, bytes)), node_(node) {
+    : context_(std::move(context)),
+      memory_(std::in_place, with_slack(bytes), node),
+      data_(start_of(*memory_, bytes)),
+      node_(node) {
+  register_pages(bytes);
+}
+
+Pinned::Pinned(std::shared_ptr<const Context> context, std::byte* data, std::size_t bytes, int node)
+    : context_(std::move(context)), data_(data), node_(node) {
+  register_pages(bytes);
+}
+
+void Pinned::register_pages(std::size_t bytes) {
   const Current current(*context_);
   const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
   const CUresult result = context_->calls().cuMemHostRegister(data_, whole, kRegisterPortable | kRegisterDeviceMap);

@@ -28,8 +28,11 @@ std::size_t page_size() {
   return size;
 }
 
+}  // namespace
+
 // Containers may forbid it; then pages come to lie where they are first touched, which is done on that node as well.
-void bind_to(std::byte* data, std::size_t bytes, int node) {
+void bind_pages(std::byte* data, std::size_t bytes, int node) {
+  if (node == kAnyNode) return;
   std::vector<unsigned long> mask(static_cast<std::size_t>(node) / kBitsOfWord + 1, 0);
   mask[static_cast<std::size_t>(node) / kBitsOfWord] = 1UL << (static_cast<std::size_t>(node) % kBitsOfWord);
   // The kernel reads one bit less than it is told.
@@ -39,8 +42,6 @@ void bind_to(std::byte* data, std::size_t bytes, int node) {
                          "choose a node that has memory and that this process may use (numactl --show)");
   }
 }
-
-}  // namespace
 
 Memory::Memory(std::size_t bytes) {
   const std::size_t pages = (bytes + page_size() - 1) / page_size();
@@ -55,7 +56,7 @@ Memory::Memory(std::size_t bytes) {
 // Whatever throws below, the mapping is whole, and the destructor gives it back.
 Memory::Memory(std::size_t bytes, int node) : Memory(bytes) {
   madvise(data_, size_, MADV_HUGEPAGE);  // as far as the kernel can: fewer TLB misses
-  if (node != kAnyNode) bind_to(data_, size_, node);
+  bind_pages(data_, size_, node);
   in_parts(size_, node, [this](std::size_t begin, std::size_t end) {
     for (std::size_t at = begin; at < end; at += page_size()) data_[at] = std::byte{1};
   });

@@ -34,6 +34,9 @@ class Memory {
   std::size_t size_ = 0;
 };
 
+// Binds pages that nobody has touched yet to a node, as far as this process may (kAnyNode: leaves them as they are).
+void bind_pages(std::byte* data, std::size_t bytes, int node);
+
 // Keeps the calling thread on these CPUs; none: leaves it as it is.
 void pin_thread(const std::vector<int>& cpus);
 

@@ -2,12 +2,14 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 
+#include "dispatch/shared_memory.hpp"
 #include "loadtest/batching_system.hpp"
 #include "loadtest/cpu_copier_and_engine.hpp"
 #include "loadtest/crc32.hpp"
@@ -79,9 +81,24 @@ MakeQueueParts parts_of(const nb::object& options, const Device& device, const s
   };
 }
 
+// Samples that the system reads itself, or the slots that a node's Frontend fills.
+SampleLibrary make_library(std::size_t samples, std::size_t resident, std::size_t bytes, const Fill& fill,
+                           const dispatch::SharedMemoryPointer& slots, const std::shared_ptr<cuda::Engine>& driver,
+                           int gpu) {
+  if (slots == nullptr) {
+    return {samples, resident, bytes, gpu == kCpu ? host_memory() : pinned_by(driver, gpu), fill};
+  }
+  if (slots->size() < samples * SampleLibrary::stride_of(bytes)) {
+    throw host::Failure("the slots are smaller than " + std::to_string(samples) + " samples", "please report this");
+  }
+  const Block block{slots->data(), slots};
+  const Allocate there = [block](std::size_t, int) { return block; };
+  return SampleLibrary::of_slots(samples, bytes, gpu == kCpu ? there : pinned_by(driver, gpu, block));
+}
+
 void make_system(BoundBatchingSystem* at, const nb::object& options, const std::vector<Device>& devices,
                  std::size_t samples, const nb::object& read_sample, bool checksum, std::size_t traced,
-                 const std::string& driver_library) {
+                 const std::string& driver_library, const dispatch::SharedMemoryPointer& slots) {
   const QueueOptions queue_options{.batch = field<std::size_t>(options, "batch"),
                                    .timeout = to_ns(field<double>(options, "timeout")),
                                    .streams = field<std::size_t>(options, "streams"),
@@ -100,8 +117,7 @@ void make_system(BoundBatchingSystem* at, const nb::object& options, const std::
     const nb::gil_scoped_acquire python;
     for (const Device& device : devices) queues.push_back(parts_of(options, device, driver));
   }
-  SampleLibrary library(samples, resident, sample_bytes, first == kCpu ? host_memory() : pinned_by(driver, first),
-                        fill);
+  SampleLibrary library = make_library(samples, resident, sample_bytes, fill, slots, driver, first);
   new (at) BoundBatchingSystem(queue_options, round_robin ? Balance::kRoundRobin : Balance::kLeastOutstanding,
                                std::make_unique<QueueContext>(std::move(library), traced, queue_options.batch), queues);
 }
@@ -212,7 +228,7 @@ void bind_systems(nb::module_& m) {
   nb::class_<BoundBatchingSystem, SystemUnderTest>(m, "BatchingSystem",
                                                    "Queues, batches, copies, an engine, answers: a queue a device.")
       .def("__init__", make_system, "options"_a, "devices"_a, "samples"_a, "fill"_a.none(), "checksum"_a, "trace"_a,
-           "driver"_a)
+           "driver"_a, "slots"_a.none() = nb::none())
       .def("limit_batch", &BoundBatchingSystem::limit_batch, "batch"_a)
       .def("statistics", statistics_of)
       .def("trace", trace_of)

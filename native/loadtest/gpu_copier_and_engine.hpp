@@ -11,6 +11,8 @@ namespace lanewise::loadtest {
 
 // Memory for a library that the GPUs of that driver read.
 Allocate pinned_by(const std::shared_ptr<cuda::Engine>& driver, int ordinal);
+// The same of memory that is there already, for one copy of the library.
+Allocate pinned_by(const std::shared_ptr<cuda::Engine>& driver, int ordinal, Block memory);
 
 class GpuCopier : public SampleCopier {
  public:

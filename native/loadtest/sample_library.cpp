@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "cuda/pattern.hpp"
@@ -28,6 +29,13 @@ SampleLibrary::SampleLibrary(std::size_t samples, std::size_t resident, std::siz
   if (resident >= kNotLoaded) throw host::Failure("a library of too many samples", "take less than 2^32 - 1");
   free_.reserve(resident);
   for (std::size_t slot = resident; slot-- > 0;) free_.push_back(static_cast<std::uint32_t>(slot));
+}
+
+SampleLibrary SampleLibrary::of_slots(std::size_t slots, std::size_t bytes, Allocate allocate) {
+  SampleLibrary library(slots, slots, bytes, std::move(allocate), [](std::uint64_t, std::span<std::byte>) {});
+  std::iota(library.slots_.begin(), library.slots_.end(), 0U);
+  library.free_.clear();
+  return library;
 }
 
 const std::byte* SampleLibrary::on(int node) {

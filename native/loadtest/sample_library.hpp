@@ -29,10 +29,13 @@ class SampleLibrary {
 
   // Of a data set of `samples`, `resident` are in memory at once, `bytes` each.
   SampleLibrary(std::size_t samples, std::size_t resident, std::size_t bytes, Allocate allocate, Fill fill);
+  // Memory that somebody else fills: sample i is what lies in its slot i, always loaded.
+  static SampleLibrary of_slots(std::size_t slots, std::size_t bytes, Allocate allocate);
 
   std::size_t bytes() const { return bytes_; }
   // From one sample to the next, in memory and in a device's buffer: kernels read 16 bytes at once.
-  std::size_t stride() const { return (bytes_ + 15) / 16 * 16; }
+  static std::size_t stride_of(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+  std::size_t stride() const { return stride_of(bytes_); }
   std::size_t resident() const { return resident_; }
   std::size_t samples() const { return slots_.size(); }
 

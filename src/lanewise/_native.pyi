@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -529,6 +529,109 @@ class SystemUnderTest:
     def load(self, samples: Sequence[int]) -> None: ...
     def unload(self, samples: Sequence[int]) -> None: ...
 
+class ConnectionShape(Protocol):
+    """What both sides of a connection agree on: transactions in flight, and the bytes of a sample and of an answer."""
+
+    @property
+    def slots(self) -> int: ...
+    @property
+    def sample_bytes(self) -> int: ...
+    @property
+    def answer_bytes(self) -> int: ...
+
+class SharedMemory:
+    """Memory (bytes) on a NUMA node (-1: any) that another process may map by its descriptor `fd`."""
+
+    def __init__(self, bytes: int, node: int = -1) -> None: ...
+    @staticmethod
+    def map(fd: int, bytes: int) -> SharedMemory:
+        """What another process has made; ProbeFailure where it is smaller than `bytes`, or may shrink."""
+    @property
+    def fd(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+
+def shm_bytes(shape: ConnectionShape) -> int:
+    """Bytes of the memory of a connection within one host."""
+
+class NetworkSystem(SystemUnderTest):
+    """The Frontend: sends every query to a node. `fill` gives a sample's bytes (None: synthetic); the first `trace`
+    queries of a run are kept. `name` costs a round trip to every node, and names each."""
+
+    def __init__(
+        self,
+        samples: int,
+        resident: int,
+        sample_bytes: int,
+        fill: Callable[[int], Any] | None = None,
+        trace: int = 0,
+    ) -> None: ...
+    def add_shm(
+        self,
+        node: int,
+        shape: ConnectionShape,
+        memory: SharedMemory,
+        samples: SharedMemory,
+        first_slot: int,
+        distance: int = 0,
+        cpus: Sequence[int] = (),
+    ) -> None:
+        """A connection within one host: its `memory`, and the node's slots, of which it has those from `first_slot`."""
+    def add_tcp(
+        self,
+        node: int,
+        shape: ConnectionShape,
+        fd: int,
+        zero_copy: bool = False,
+        distance: int = 0,
+        cpus: Sequence[int] = (),
+    ) -> None:
+        """A connection over a connected socket, which is the system's from now on."""
+    def lose(self, node: int, reason: str) -> None:
+        """From any thread: the node is gone; its queries get empty answers, the others go on."""
+    def forget(self, node: int) -> None:
+        """Between two runs: lets the node's connections go, so that new ones can take their place."""
+    def counters(self) -> list[dict[str, Any]]:
+        """Of each connection: node, posted, completed, bytes_out, bytes_in, doorbells, wakeups, outstanding, lost,
+        stale, reason ('' while it is not lost)."""
+    def latencies(self) -> dict[str, dict[str, float]]:
+        """Since the last start, s: dispatch, fabric (there and back), node, total; each as in statistics()."""
+    def trace(self) -> list[tuple[int, int, int, int, int]]:
+        """Between runs, of the first queries: connection, issued, posted, answered (ns), time at the node (ns)."""
+    @property
+    def stalled(self) -> float:
+        """Seconds that issuing waited for credits in the last run."""
+
+class NodeSession:
+    """A Frontend's session with this Accelerator node, whose queries go to `system`."""
+
+    def __init__(self, system: SystemUnderTest, name: str) -> None: ...
+    def add_shm(
+        self,
+        shape: ConnectionShape,
+        memory: SharedMemory,
+        samples: SharedMemory,
+        first_slot: int,
+        cpus: Sequence[int] = (),
+    ) -> None: ...
+    def add_tcp(
+        self, shape: ConnectionShape, fd: int, samples: SharedMemory, first_slot: int, cpus: Sequence[int] = ()
+    ) -> None: ...
+    @property
+    def reason(self) -> str:
+        """Why it ended; '' while it goes on."""
+    @property
+    def received(self) -> int: ...
+    @property
+    def answered(self) -> int: ...
+    def close(self) -> None:
+        """Ends it: a run that goes on is given up."""
+
+class ChecksumSystem(SystemUnderTest):
+    """Answers at once with the CRC-32 (little endian) of what lies in a query's slot: for tests and benchmarks."""
+
+    def __init__(self, slots: SharedMemory, bytes: int) -> None: ...
+
 class NullSystem(SystemUnderTest):
     """Answers at once, or from a thread in batches."""
 
@@ -543,7 +646,7 @@ class BatchingSystem(SystemUnderTest):
     """Queues, batches, copies, an engine, answers: a queue a device. ProbeFailure where it cannot be made.
 
     A device is a GPU's ordinal (-1: the CPU), the NUMA node of the library that it reads, and its engine (None: the
-    synthetic one); `driver` is CUDA's library.
+    synthetic one); `driver` is CUDA's library. With `slots`, sample i is what a Frontend puts into slot i of them.
     """
 
     def __init__(
@@ -555,6 +658,7 @@ class BatchingSystem(SystemUnderTest):
         checksum: bool,
         trace: int,
         driver: str,
+        slots: SharedMemory | None = None,
     ) -> None: ...
     def limit_batch(self, batch: int) -> None:
         """Between runs: the most queries of a batch, up to the options'."""

@@ -1,0 +1,252 @@
+// Both sides of the query dispatch in one process: what is posted arrives whole and once, a peer that is gone or that
+// sends what has no meaning harms nobody, and transactions end once.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dispatch/checksum_system.hpp"
+#include "dispatch/network_system.hpp"
+#include "dispatch/node.hpp"
+#include "dispatch/shm_channel.hpp"
+#include "dispatch/tcp_channel.hpp"
+#include "host/failure.hpp"
+#include "loadtest/clock.hpp"
+#include "loadtest/cpu_copier_and_engine.hpp"
+#include "loadtest/replay.hpp"
+
+namespace lanewise::dispatch {
+namespace {
+
+constexpr std::int64_t kSoon = 50'000'000;  // ns
+constexpr std::uint32_t kSlots = 32;
+constexpr std::size_t kSampleBytes = 5000, kAnswerBytes = 8;
+
+std::size_t stride() { return loadtest::SampleLibrary::stride_of(kSampleBytes); }
+
+// One connection: the Frontend's side, and the node's.
+struct Pair {
+  std::unique_ptr<Channel> frontend, node;
+};
+
+Pair shm_pair(const SharedMemoryPointer& slots) {
+  const ShmLayout layout{kSlots, kSampleBytes, kAnswerBytes};
+  const auto memory = std::make_shared<SharedMemory>(layout.total(), host::kAnyNode);
+  return {std::make_unique<ShmChannel>(ShmChannel::Side::kFrontend, layout,
+                                       SharedMemory::map(memory->fd(), layout.total()), slots, 0, stride()),
+          std::make_unique<ShmChannel>(ShmChannel::Side::kNode, layout, memory, slots, 0, stride())};
+}
+
+Slots answers_in(std::vector<std::byte>* memory) {
+  return {.data = memory == nullptr ? nullptr : memory->data(),
+          .count = kSlots,
+          .bytes = kAnswerBytes,
+          .stride = kAnswerBytes,
+          .text = memory == nullptr ? nullptr : memory->data() + kSlots * kAnswerBytes};
+}
+
+Pair tcp_pair(const SharedMemoryPointer& slots) {
+  std::array<int, 2> sockets{};
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()), 0);
+  const Slots samples{.data = slots->data(), .count = kSlots, .bytes = kSampleBytes, .stride = stride()};
+  const auto answers = std::make_shared<std::vector<std::byte>>(kSlots * kAnswerBytes + kTextBytes);
+  return {std::make_unique<TcpChannel>(sockets[0], answers_in(answers.get()), samples, answers, false),
+          std::make_unique<TcpChannel>(sockets[1], samples, answers_in(nullptr), slots, false)};
+}
+
+SharedMemoryPointer sample_memory() { return std::make_shared<SharedMemory>(kSlots * stride(), host::kAnyNode); }
+
+class EveryTransport : public testing::TestWithParam<Pair (*)(const SharedMemoryPointer&)> {};
+INSTANTIATE_TEST_SUITE_P(Transports, EveryTransport, testing::Values(&shm_pair, &tcp_pair));
+
+TEST_P(EveryTransport, DataIsInItsSlotWhenTheMessageComes) {
+  const auto slots = sample_memory();
+  const Pair pair = GetParam()(slots);
+  std::vector<std::byte> sample(kSampleBytes, std::byte{7});
+  pair.frontend->post({.slot = 3, .tag = 9, .bytes = kSampleBytes, .kind = MessageKind::kQuery}, sample.data());
+  std::array<Message, 4> messages;
+  EXPECT_EQ(pair.node->receive(messages, 0), 0U);  // before the doorbell
+  pair.frontend->ring();
+  std::size_t got = 0;
+  while (got == 0) got = pair.node->receive(messages, kSoon);
+  ASSERT_EQ(got, 1U);
+  EXPECT_EQ(messages[0].slot, 3U);
+  EXPECT_EQ(messages[0].tag, 9U);
+  EXPECT_EQ(pair.node->slots().at(3)[kSampleBytes - 1], std::byte{7});
+}
+
+TEST_P(EveryTransport, RefusesMessagesThatFitNoSlot) {
+  const auto slots = sample_memory();
+  const Pair pair = GetParam()(slots);
+  const std::vector<std::byte> data(kTextBytes + 1);
+  EXPECT_THROW(pair.node->post({.slot = 0, .bytes = kAnswerBytes + 1}, data.data()), host::Failure);
+  EXPECT_THROW(pair.node->post({.slot = kSlots, .bytes = kTextBytes + 1}, data.data()), host::Failure);
+}
+
+TEST_P(EveryTransport, CloseEndsAWaitingReceiver) {
+  const auto slots = sample_memory();
+  const Pair pair = GetParam()(slots);
+  std::atomic<bool> ended = false;
+  std::jthread receiver([&] {
+    std::array<Message, 4> messages;
+    try {
+      while (pair.node->receive(messages, 1'000'000) > 0) {
+      }
+    } catch (const host::Failure&) {
+    }
+    ended = true;
+  });
+  pair.node->close();
+  receiver.join();
+  EXPECT_TRUE(ended);
+}
+
+TEST(ShmChannel, RefusesARingThatCountsNonsense) {
+  const auto slots = sample_memory();
+  const ShmLayout layout{kSlots, kSampleBytes, kAnswerBytes};
+  const auto memory = std::make_shared<SharedMemory>(layout.total(), host::kAnyNode);
+  ShmChannel node(ShmChannel::Side::kNode, layout, memory, slots, 0, stride());
+  auto& ring = *reinterpret_cast<MessageRing*>(memory->data());
+  ring.posted.ring(layout.capacity() + 1);
+  std::array<Message, 4> messages;
+  EXPECT_THROW(node.receive(messages, 0), host::Failure);
+  ring.items[0] = {.slot = kSlots, .bytes = 1};  // no slot there is text for
+  ring.posted.ring(1);
+  EXPECT_THROW(node.receive(messages, 0), host::Failure);
+}
+
+TEST(SharedMemory, RefusesAFileThatMayShrinkOrIsTooSmall) {
+  const SharedMemory memory(4096, host::kAnyNode);
+  EXPECT_THROW(SharedMemory::map(memory.fd(), 8192), host::Failure);
+  const int file = memfd_create("unsealed", 0);
+  ASSERT_EQ(ftruncate(file, 8192), 0);
+  EXPECT_THROW(SharedMemory::map(file, 4096), host::Failure);
+  close(file);
+}
+
+TEST(Transactions, EndOnceAndInTheirOwnGeneration) {
+  Transactions transactions(2);
+  const auto first = transactions.take(), second = transactions.take();
+  EXPECT_FALSE(transactions.has_credit());
+  transactions.open(first, {.query = 11});
+  transactions.open(second, {.query = 12});
+  EXPECT_EQ(transactions.outstanding(), 2U);
+  EXPECT_EQ(transactions.end(first.slot, first.tag + 1), nullptr);
+  EXPECT_EQ(transactions.end(7, 1), nullptr);
+  ASSERT_NE(transactions.end(first.slot, first.tag), nullptr);
+  EXPECT_EQ(transactions.end(first.slot, first.tag), nullptr);  // not twice
+  transactions.give_back(first.slot);
+  const auto again = transactions.take();
+  EXPECT_EQ(again.slot, first.slot);
+  EXPECT_NE(again.tag, first.tag);
+  std::vector<std::uint64_t> left;
+  transactions.open(again, {.query = 13});
+  transactions.end_all([&](const Transaction& transaction) { left.push_back(transaction.query); });
+  EXPECT_EQ(left.size(), 2U);
+  EXPECT_EQ(transactions.outstanding(), 0U);
+}
+
+// A Frontend of some samples with one connection to each node, every node with a system that sums what arrives.
+struct Fabric {
+  Fabric(Pair (*pair)(const SharedMemoryPointer&), std::size_t nodes)
+      : frontend(loadtest::SampleLibrary(64, 64, kSampleBytes, loadtest::host_memory(), loadtest::fill_synthetic), 10) {
+    for (std::size_t i = 0; i < nodes; ++i) {
+      const auto slots = sample_memory();
+      systems.push_back(std::make_unique<ChecksumSystem>(slots, kSampleBytes, stride()));
+      sessions.push_back(std::make_unique<NodeSession>(*systems.back(), "node" + std::to_string(i)));
+      Pair both = pair(slots);
+      sessions.back()->add(std::move(both.node), kAnswerBytes, {});
+      frontend.add(i, std::move(both.frontend), 0, {});
+    }
+    for (std::uint64_t i = 0; i < 64; ++i) samples.push_back(i);
+    frontend.load(samples);
+  }
+
+  loadtest::ReplayResult run(std::size_t queries) {
+    std::vector<std::uint64_t> indices;
+    for (std::size_t i = 0; i < queries; ++i) indices.push_back(i % samples.size());
+    return loadtest::replay(frontend, std::vector<std::int64_t>(queries, 0), indices,
+                            {.coalesce = true, .flush = true, .keep = true, .limit = 60}, [] {});
+  }
+
+  std::vector<std::uint64_t> samples;
+  std::vector<std::unique_ptr<ChecksumSystem>> systems;
+  std::vector<std::unique_ptr<NodeSession>> sessions;
+  NetworkSystem frontend;  // last: it says goodbye to the nodes' side first
+};
+
+std::string checksum(std::uint64_t sample) {
+  std::vector<std::byte> bytes(kSampleBytes);
+  loadtest::fill_synthetic(sample, bytes);
+  const std::uint32_t sum = loadtest::crc32(bytes.data(), bytes.size());
+  return {reinterpret_cast<const char*>(&sum), sizeof sum};
+}
+
+TEST_P(EveryTransport, EveryQueryHasOneAnswerOfItsOwnSample) {
+  Fabric fabric(GetParam(), 2);
+  EXPECT_EQ(fabric.frontend.name(), "Network SUT: node0, node1");
+  for (int run = 0; run < 2; ++run) {
+    const auto result = fabric.run(3000);
+    EXPECT_EQ(result.failure, "");
+    for (std::size_t i = 0; i < 3000; ++i) {
+      ASSERT_EQ(result.answers[i], 1U);
+      ASSERT_EQ(result.data[i], checksum(i % 64));
+    }
+  }
+  for (const ConnectionCounters& counters : fabric.frontend.counters()) {
+    EXPECT_GT(counters.completed, 0U);
+    EXPECT_EQ(counters.stale, 0U);
+    EXPECT_EQ(counters.outstanding, 0U);
+  }
+}
+
+TEST_P(EveryTransport, ALostNodeCostsItsQueriesAlone) {
+  Fabric fabric(GetParam(), 2);
+  std::atomic<bool> lost = false;
+  std::jthread killer([&] {
+    while (fabric.sessions[0]->received() < 100) std::this_thread::yield();
+    fabric.frontend.lose(0, "node0 was killed");
+    lost = true;
+  });
+  const auto result = fabric.run(20000);
+  killer.join();
+  ASSERT_TRUE(lost);
+  std::size_t empty = 0;
+  for (std::size_t i = 0; i < result.answers.size(); ++i) {
+    ASSERT_EQ(result.answers[i], 1U);
+    if (result.data[i].empty()) {
+      ++empty;
+    } else {
+      ASSERT_EQ(result.data[i], checksum(i % 64));
+    }
+  }
+  const auto counters = fabric.frontend.counters();
+  EXPECT_EQ(counters[0].lost, empty);
+  EXPECT_EQ(counters[0].reason, "node0 was killed");
+  EXPECT_EQ(counters[1].reason, "");
+  EXPECT_THROW(fabric.frontend.start([](auto) {}), host::Failure);  // until it is connected anew
+  fabric.frontend.forget(0);
+  EXPECT_EQ(fabric.run(100).failure, "");
+}
+
+TEST_P(EveryTransport, WithoutAnyNodeQueriesGetEmptyAnswersAndTheRunFails) {
+  Fabric fabric(GetParam(), 1);
+  std::jthread killer([&] {
+    while (fabric.sessions[0]->received() < 100) std::this_thread::yield();
+    fabric.frontend.lose(0, "node0 was killed");
+  });
+  const auto result = fabric.run(20000);
+  for (const std::uint32_t answers : result.answers) ASSERT_EQ(answers, 1U);
+  EXPECT_NE(result.failure.find("node0 was killed"), std::string::npos);
+  EXPECT_TRUE(fabric.frontend.failed());
+}
+
+}  // namespace
+}  // namespace lanewise::dispatch
