@@ -3,6 +3,7 @@
 # make examples  run every example
 # make wheel     an sdist and a wheel in dist/, for glibc 2.17 and later
 # make sanitize  unit tests of the native core under AddressSanitizer and UndefinedBehaviorSanitizer (make tsan: ThreadSanitizer)
+# make tidy      clang-tidy over the native core, minutes; FILES="native/network/*.cpp" for some
 # make fuzz      read mutated files for SECONDS=60; SEED=N for the same ones again
 # make accuracy  write docs/accuracy.md and the errors that predict shows from a fresh run
 # make man       write docs/man/lanewise.1 from the verbs and options
@@ -18,7 +19,7 @@ NATIVE := $(shell find native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name
 MODULES := $(shell find src -name '*.py' | LC_ALL=C sort | cksum | tr -d ' ')
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: study test examples accuracy man api wheel sanitize tsan fuzz bench clean distclean install dev
+.PHONY: study test examples accuracy man api wheel sanitize tsan tidy fuzz bench clean distclean install dev
 .DELETE_ON_ERROR:
 
 study: install
@@ -63,6 +64,13 @@ build/sanitize-%/passed: $(NATIVE)
 	@cmake --build $(@D) -j 2
 	@ctest --test-dir $(@D) --output-on-failure
 	@touch $@
+
+# Needs GoogleTest, as the tests' build names the commands.
+FILES ?= $(filter-out native/bindings/% native/loadgen/% native/tests/%,$(filter %.cpp,$(NATIVE)))
+tidy: $(VENV)/.dev
+	@$(PIP) install clang-tidy==19.1.0
+	@$(BIN)/cmake -S native/tests -B build/tidy -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
+	@echo $(FILES) | xargs -n 1 -P 2 $(BIN)/clang-tidy -p build/tidy --quiet
 
 # Inputs that fail are kept, as small as found, in tests/fuzz/failures; mended ones go to tests/fuzz/corpus.
 SECONDS ?= 60

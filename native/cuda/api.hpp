@@ -113,6 +113,7 @@ struct CUmemcpyAttributes {
 
 // The driver's functions. Those of newer drivers are null where the driver is older.
 struct Calls {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
 #define LANEWISE_CUDA_FIELD(name, symbol, parameters) CUresult(*name) parameters = nullptr;
   LANEWISE_CUDA_CALLS(LANEWISE_CUDA_FIELD)
 #undef LANEWISE_CUDA_FIELD

@@ -20,7 +20,7 @@ void check_copies(const std::string& name, int copies) {
 }
 
 // Says what is wrong with a flow before anything is set up for it.
-const Flow& checked(const Flow& flow) {
+Flow checked(const Flow& flow) {
   const auto refuse = [&flow](const std::string& why, const std::string& hint) {
     throw host::Failure(flow.name() + ": " + why, hint);
   };

@@ -19,7 +19,7 @@ int attribute(const Driver& driver, CUdevice device, int id, int unknown) {
 
 // The driver's word since CUDA 12.2, before that the kernel's.
 int numa_node(const Driver& driver, CUdevice device, const std::string& pci) {
-  int node = attribute(driver, device, kHostNumaId, -1);
+  const int node = attribute(driver, device, kHostNumaId, -1);
   if (node >= 0) return node;
   const std::string line = host::first_line("/sys/bus/pci/devices/" + pci + "/numa_node");
   return line.empty() ? node : static_cast<int>(std::strtol(line.c_str(), nullptr, 10));

@@ -27,7 +27,7 @@ Module load(const std::shared_ptr<const Context>& context) {
   const Current current(*context);
   std::array<char, 4096> log{};
   std::array<int, 2> options{kJitErrorLog, kJitErrorLogBytes};
-  std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size())};  // the size goes in as a value
+  std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size())};  // NOLINT: the size goes in as a value
   CUmodule handle = nullptr;
   const CUresult result =
       context->calls().cuModuleLoadDataEx(&handle, kKernelsPtx, options.size(), options.data(), values.data());
@@ -98,7 +98,8 @@ void Gpu::copy_both(CUstream stream, CUdeviceptr to, CUdeviceptr from, CUdevicep
 void Gpu::gather(CUstream stream, CUdeviceptr to, CUdeviceptr library, CUdeviceptr picks, std::size_t bytes,
                  unsigned batch) const {
   const std::size_t vectors = bytes / kVector;
-  const auto blocks = static_cast<unsigned>((vectors + 4 * kGatherThreads - 1) / (4 * kGatherThreads));
+  constexpr std::size_t kVectorsPerBlock = std::size_t{4} * kGatherThreads;
+  const auto blocks = static_cast<unsigned>((vectors + kVectorsPerBlock - 1) / kVectorsPerBlock);
   launch("gather", gather_, {.x = blocks, .threads = kGatherThreads, .y = batch}, stream, to, library, picks,
          static_cast<unsigned long long>(vectors));
 }

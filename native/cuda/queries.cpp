@@ -12,7 +12,7 @@ namespace lanewise::cuda {
 
 namespace {
 
-const Queries& checked(const Queries& queries) {
+Queries checked(const Queries& queries) {
   const auto refuse = [](const std::string& why, const std::string& hint) { throw host::Failure(why, hint); };
   if (queries.bytes == 0 || queries.bytes % 16 != 0) {
     refuse("samples of " + std::to_string(queries.bytes) + " bytes", "take a multiple of 16: kernels read 16 at once");

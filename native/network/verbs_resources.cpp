@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <iterator>
+#include <string_view>
 
 namespace lanewise::network {
 namespace {
@@ -63,11 +63,11 @@ void check_limits(const VerbsSetup& setup, const ibv_device_attr& limits) {
 }
 
 std::string hexadecimal(const ibv_gid& gid) {
+  constexpr std::string_view digits = "0123456789abcdef";
   std::string out;
   for (const std::uint8_t byte : gid.raw) {
-    char two[3];
-    std::snprintf(two, sizeof two, "%02x", byte);
-    out += two;
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
   }
   return out;
 }
