@@ -61,10 +61,12 @@ def measure(asked: argparse.Namespace) -> dict[str, dict[str, Any]]:
 def measure_one(asked: argparse.Namespace, case: tuple[str, str, str], values: dict[str, Any]) -> None:
     """A round of one engine, into its `values`."""
     name, model, mode = case
+    begun = time.perf_counter()
     engine = open_engine(name, model, asked.device, asked.precision, EngineOptions(mode=mode), max(asked.batches))
     try:
-        values["what"] = engine.describe()
+        values["what"] = engine.describe() | ({"notes": engine.notes} if engine.notes else {})
         engine.warm(asked.batches)
+        values.setdefault("start", []).append(time.perf_counter() - begun)
         for batch, seconds in engine.service_times(asked.batches).items():
             values["seconds"].setdefault(str(batch), []).append(seconds)
         if asked.device != "cpu":
@@ -131,10 +133,15 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--engines", default=",".join(ENGINES), help="comma-separated")
-    parser.add_argument("--modes", default="", help="of torch, comma-separated; empty: eager on a CPU, graphs on a GPU")
+    parser.add_argument("--modes", default="", help="of torch, comma-separated; empty: the engine's own choice")
     parser.add_argument("--models", default="small-cnn,resnet50")
+    parser.add_argument("--per-size", action="store_true", help="compile each batch size, none with an open batch")
     parser.add_argument("--batches", type=sizes, default=[1, 2, 4, 8, 16])
     asked = parser.parse_args()
+    if asked.per_size:
+        import torch
+
+        torch._dynamo.maybe_mark_dynamic = lambda tensor, index: None
     record = kept.begin(asked)
     record["engines"] = measure(asked)
     if not any(engine["seconds"] for engine in record["engines"].values()):

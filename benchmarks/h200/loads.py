@@ -116,7 +116,7 @@ def main() -> int:
     ran: list[Ran] = []
     for step in chosen:
         left = asked.seconds - (time.monotonic() - begun)
-        ran.append(_run(step, out, min(step.limit, left), _queries(ran)))
+        ran.append(run_step(step, out, min(step.limit, left), _queries(ran)))
         last = ran[-1]
         print(f"{last.name}: exit {last.code}, {last.seconds:.1f} s", file=sys.stderr, flush=True)
         if last.code:
@@ -137,7 +137,8 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _run(step: Step, out: Path, limit: float, queries: float) -> Ran:
+def run_step(step: Step, out: Path, limit: float, queries: float) -> Ran:
+    """The step within `limit` seconds, its output below `out`; `queries` is the host-to-device rate."""
     words = step.words.replace("{h2d}", f"{H2D * queries:.0f}").replace("{out}", str(out))
     words = words.replace("{raw}", str(out / "raw"))
     head = ["-m", "lanewise.cli.main"] if step.program == "lanewise" else [step.program]

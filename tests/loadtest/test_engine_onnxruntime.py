@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +167,7 @@ def test_a_provider_that_is_absent_is_named():
     with pytest.raises(CannotMeasure, match="no CUDAExecutionProvider"):
         open_engine("onnxruntime", "small-cnn", device="cuda")
     with pytest.raises(CannotMeasure, match="no TensorrtExecutionProvider"):
-        open_engine("onnxruntime", "small-cnn", device="cuda:0", options=EngineOptions(provider="tensorrt"))
+        open_engine("onnxruntime", "small-cnn", device="cuda:0", options=EngineOptions(mode="tensorrt"))
 
 
 def test_what_does_not_go_together_is_refused(tmp_path: Path):
@@ -174,8 +176,8 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path):
         {"device": "gpu"},
         {"device": "cpu:1"},
         {"device": "cuda:x"},
-        {"options": EngineOptions(provider="cuda")},
-        {"options": EngineOptions(provider="openvino")},
+        {"options": EngineOptions(mode="cuda")},
+        {"options": EngineOptions(mode="openvino")},
         {"precision": "fp16"},
         {"precision": "int4"},
         {"max_batch": 0},
@@ -218,14 +220,17 @@ def test_half_precision_is_close_to_single(small: Engine, tmp_path: Path):
     assert np.allclose(half.infer(batch), small.infer(batch), atol=0.05)
 
 
+bindings: list[tuple[str, int, list[int]]] = []  # what sessions on a GPU were bound to
+
+
 class OnGpu:
     """A session whose bindings name a GPU, run by the CPU's where the address is host memory."""
 
-    def __init__(self, session: Any, bound: list[tuple[str, int, list[int]]]) -> None:
-        self.session, self.bound = session, bound
+    def __init__(self, session: Any, bound: list[tuple[str, int, list[int]]], providers: list[str]) -> None:
+        self.session, self.bound, self.providers = session, bound, providers
 
     def get_providers(self) -> list[str]:
-        return ["CUDAExecutionProvider", "CPUExecutionProvider"]
+        return self.providers
 
     def io_binding(self) -> OnGpu:
         return self
@@ -249,21 +254,77 @@ class OnGpu:
 
 
 @pytest.fixture
-def on_gpu(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, list[int]]]:
-    """What an engine binds that was opened on a GPU."""
-    bound: list[tuple[str, int, list[int]]] = []
+def offered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The GPU providers that start, in place of what this onnxruntime has."""
+    names = ["CUDAExecutionProvider"]
+    monkeypatch.setattr(OnnxRuntime, "_refuse_absent", lambda own, provider: None)
+    return names
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, offered: list[str]) -> list[Any]:
+    """The providers that sessions on a GPU were asked for; a session has those of them that start."""
+    requests: list[Any] = []
     start = OnnxRuntime._start
 
-    def started(own: OnnxRuntime, providers: list[object]) -> object:
+    def started(own: OnnxRuntime, providers: list[Any]) -> object:
         if providers == ["CPUExecutionProvider"]:
             return start(own, providers)
-        asked = {"device_id": "1", "cudnn_conv_algo_search": "HEURISTIC"}
-        assert providers == [("CUDAExecutionProvider", asked), "CPUExecutionProvider"]
-        return OnGpu(start(own, ["CPUExecutionProvider"]), bound)
+        requests.append(providers)
+        names = [each if isinstance(each, str) else each[0] for each in providers]
+        present = [name for name in names if name in (*offered, "CPUExecutionProvider")]
+        return OnGpu(start(own, ["CPUExecutionProvider"]), bindings, present)
 
+    bindings.clear()
     monkeypatch.setattr(OnnxRuntime, "_start", started)
-    monkeypatch.setattr(OnnxRuntime, "_refuse_absent", lambda own, provider: None)
-    return bound
+    return requests
+
+
+@pytest.fixture
+def on_gpu(asked: list[Any]) -> list[tuple[str, int, list[int]]]:
+    """What an engine binds that was opened on a GPU."""
+    return bindings
+
+
+def test_on_a_gpu_tensorrt_comes_before_cuda_and_keeps_its_engine_by_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[Any], offered: list[str]
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    offered.append("TensorrtExecutionProvider")
+    folders = set()
+    for name, batch in (("one", 8), ("same", 8), ("same", 4)):
+        path = means(tmp_path / f"{name}.onnx")
+        engine = open_engine("onnxruntime", str(path), "cuda:1", max_batch=batch)
+        assert (engine.mode, engine.notes) == ("tensorrt", [])
+        assert engine.describe()["provider"] == "TensorrtExecutionProvider"
+        (provider, options), (fallback, _), _ = asked[-1]
+        assert (provider, fallback) == ("TensorrtExecutionProvider", "CUDAExecutionProvider")
+        assert options["trt_profile_max_shapes"] == f"images:{batch}x3x8x8"
+        assert (options["device_id"], options["trt_engine_cache_enable"]) == ("1", "True")
+        folders.add(options["trt_engine_cache_path"])
+    assert len(folders) == 2  # by content and largest batch, not by name
+    for folder in folders:
+        assert Path(folder).parent == tmp_path / "cache" / "lanewise" / "tensorrt"
+        assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
+
+
+def test_without_tensorrt_it_is_cuda_with_the_reason_and_a_named_provider_never_gives_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[Any], offered: list[str]
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    file = str(means(tmp_path / "means.onnx"))
+    engine = open_engine("onnxruntime", file, "cuda:1")
+    assert (engine.mode, engine.describe()["failed_providers"]) == ("cuda", ["tensorrt"])
+    assert engine.notes[0].startswith("tensorrt failed: onnxruntime lists TensorrtExecutionProvider but could not")
+    with pytest.raises(CannotMeasure, match="lists TensorrtExecutionProvider"):
+        open_engine("onnxruntime", file, "cuda:1", options=EngineOptions(mode="tensorrt"))
+    asked.clear()
+    assert open_engine("onnxruntime", file, "cuda:1", options=EngineOptions(mode="cuda")).notes == []
+    cuda = {"device_id": "1", "cudnn_conv_algo_search": "HEURISTIC"}
+    assert asked == [[("CUDAExecutionProvider", cuda), "CPUExecutionProvider"]]
+    offered.clear()
+    with pytest.raises(CannotMeasure, match="lists CUDAExecutionProvider"):
+        open_engine("onnxruntime", file, "cuda:1")
 
 
 def test_on_a_gpu_samples_are_read_in_place_and_padded_by_what_lies_behind(

@@ -33,14 +33,13 @@ SMALL = 8  # prepared batch sizes are powers of two up to here, and so many step
 class EngineOptions:
     """How an engine runs; each engine refuses what it does not know.
 
-    `provider` is onnxruntime's (cpu, cuda, tensorrt; empty is the device's own), `threads` its threads inside an
-    operator (0 is one a core), `output` which output answers (empty is the first). `mode` is torch's: eager, compiled,
-    graphs, compiled-graphs; empty is eager on a CPU, on a GPU the fastest that works. `layout` and `seed` are of models
-    that Lanewise builds, kept in `folder`. `image`: a file that takes normalised float images (n, 3, height, width) is
+    `threads` are onnxruntime's inside an operator (0 is one a core), `output` which output answers (empty is the
+    first). `mode` is torch's (eager, compiled, graphs, compiled-graphs) or onnxruntime's provider (cpu, cuda,
+    tensorrt); empty is the first that works on the device. `layout` and `seed` are of models that Lanewise builds, kept
+    in `folder`. `image`: a file that takes normalised float images (n, 3, height, width) is
     given uint8 pixels in `layout`, normalised inside.
     """
 
-    provider: str = ""
     threads: int = 0
     output: str = ""
     mode: str = ""

@@ -10,6 +10,7 @@ import numpy as np
 
 from lanewise.errors import CannotMeasure, FormatError, InputError, Location
 from lanewise.loadtest.audits import checksums
+from lanewise.loadtest.cache import cache_folder
 from lanewise.loadtest.engines.base import (
     CPU,
     Engine,
@@ -27,6 +28,7 @@ from lanewise.loadtest.models.onnx_model import onnx_file
 from lanewise.loadtest.spec import Array, SampleSpec, batch_of, in_memory, need
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
+GPU_PROVIDERS = ("tensorrt", "cuda")  # without --mode, the first that works
 
 
 class OnnxRuntime(Engine):
@@ -46,16 +48,17 @@ class OnnxRuntime(Engine):
             self._path = onnx_file(source, options.folder, options.seed, precision)
         else:
             self._path = _readable(source)
-            if precision != "fp32" and options.provider != "tensorrt":
+            if precision != "fp32" and options.mode != "tensorrt":
                 raise InputError(
                     f"an ONNX file is run in its own precision, not in {precision}", hint="convert the file first"
                 )
         pixels = options.image and self._model is None
         self._content: bytes | None = with_pixels(self._path, options.layout) if pixels else None
-        self._provider = "cpu"
+        self.mode = "cpu"
         self._session: Any = self._start(["CPUExecutionProvider"])
         self._model_spec: ModelSpec = model_spec(self._session, options.output, self._path)
         self._held: dict[int, Any] = {}
+        self._failed: list[str] = []
 
     @property
     def name(self) -> str:
@@ -81,7 +84,9 @@ class OnnxRuntime(Engine):
             digest = hashlib.sha256(self._path.read_bytes()).hexdigest()
             setup |= {"model": self._path.name, "weights": "file", "sha256": digest, "precision": "the file's"}
             setup |= {"normalised": "in the graph"} if self._content else {}
-        setup |= {"sample": str(self.spec), "device": self._device, "provider": PROVIDERS[self._provider]}
+        setup |= {"sample": str(self.spec), "device": self._device, "provider": PROVIDERS[self.mode]}
+        if self._failed:
+            setup["failed_providers"] = list(self._failed)
         return setup | {"threads": self._options.threads or "one a core", "batch_sizes": list(self.sizes)}
 
     def infer_at(self, address: int, n: int, stride: int = 0) -> Array:
@@ -94,13 +99,27 @@ class OnnxRuntime(Engine):
         return classes_of(self.infer_at(address, n, stride))
 
     def _open(self, index: int | None) -> None:
-        provider = self._options.provider or ("cpu" if index is None else "cuda")
+        """With the provider of the options, else with the first that works; without any on a GPU it is an error."""
+        providers = (self._options.mode,) if self._options.mode else ("cpu",) if index is None else GPU_PROVIDERS
+        self.notes, self._failed = [], []
+        for provider in providers:
+            try:
+                self.mode = provider
+                self._open_provider(provider, index)
+                break
+            except CannotMeasure as error:
+                if provider == providers[-1]:
+                    raise
+                self.notes.append(f"{provider} failed: {error.cause}")
+                self._failed.append(provider)
+
+    def _open_provider(self, provider: str, index: int | None) -> None:
         if provider not in PROVIDERS:
             raise InputError(f"there is no provider '{provider}'", hint=f"choose one of {', '.join(PROVIDERS)}")
         if (provider == "cpu") != (index is None):
             raise InputError(f"the provider {provider} does not run on {self._device}", hint="--device cpu or cuda:N")
         self._refuse_absent(provider)
-        self._provider, self.sizes = provider, self._prepared(index)
+        self.sizes = self._prepared(index)
         self._session = None  # before the new one, so that not both are in memory
         self._session = self._start(self._provider_options(provider, index))
         if PROVIDERS[provider] not in self._session.get_providers():
@@ -219,9 +238,23 @@ class OnnxRuntime(Engine):
         shape = "x".join(map(str, self.spec.shape))
         sizes = {"min": 1, "opt": self._max_batch, "max": self._max_batch}
         profiles = {f"trt_profile_{what}_shapes": f"{self._model_spec.input}:{n}x{shape}" for what, n in sizes.items()}
-        options = own | {"trt_fp16_enable": str(self._precision == "fp16")}
+        options = own | {"trt_fp16_enable": str(self._precision == "fp16")} | self._kept_engines()
         options |= profiles if self._model_spec.fixed is None else {}
         return [(PROVIDERS["tensorrt"], options), cuda, PROVIDERS["cpu"]]
+
+    def _kept_engines(self) -> dict[str, str]:
+        """Where TensorRT keeps the engine it built, which takes minutes: a folder for this model, precision and batch.
+
+        onnxruntime's own names of engines tell neither weights nor the largest batch apart.
+        """
+        content = self._content or self._path.read_bytes()
+        key = f"{hashlib.sha256(content).hexdigest()[:32]}-{self._precision}-{self._max_batch}"
+        folder = cache_folder("tensorrt") / key
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return {
+            "trt_engine_cache_enable": "True", "trt_engine_cache_path": str(folder),
+            "trt_timing_cache_enable": "True", "trt_timing_cache_path": str(folder),
+        }  # fmt: skip
 
     def _start(self, providers: list[Any]) -> Any:
         chosen = self._ort.SessionOptions()
