@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 from lanewise.errors import CannotMeasure
@@ -25,3 +26,20 @@ def cache_folder(name: str) -> Path:
             hint = f"remove it, or: chown $USER {home} && chmod 700 {home}; or set XDG_CACHE_HOME to another folder"
             raise CannotMeasure(cause, hint=hint)
     return folder / name
+
+
+def write_cached(path: Path, content: bytes) -> None:
+    """Writes the file beside its place and renames it, so that nobody reads half of it; CannotMeasure if it fails."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as out:
+            try:
+                out.write(content)
+                out.flush()
+                os.replace(out.name, path)
+            except BaseException:
+                os.unlink(out.name)
+                raise
+    except OSError as error:
+        hint = "make room, or set XDG_CACHE_HOME to a folder with room"
+        raise CannotMeasure(f"{path} cannot be written: {error.strerror or error}", hint=hint) from error

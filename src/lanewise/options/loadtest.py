@@ -12,7 +12,7 @@ from lanewise.options.option import Options, argument, option, settings, whole_n
 
 CPU = "cpu"
 SYNTHETIC = "synthetic"
-ENGINES = ("onnxruntime", "torch", SYNTHETIC)
+ENGINES = ("onnxruntime", "torch", "tensorrt", SYNTHETIC)
 COPIES = ("auto", "batch", "kernel", "staged", "calls")
 BALANCES = ("least-outstanding", "round-robin")
 
@@ -74,7 +74,7 @@ class LoadTestOptions(BatchingOptions):
 
     engine: str = option(
         "", "Inference engine; synthetic runs no model and occupies the device for --service.",
-        metavar="onnxruntime|torch|synthetic", choices=ENGINES, default_text="the first that is installed",
+        metavar="onnxruntime|torch|tensorrt|synthetic", choices=ENGINES, default_text="the first that is installed",
     )  # fmt: skip
     model: str = option(
         "small-cnn", "Model: small-cnn, resnet50, bert, bert-large, or an ONNX file.", metavar="NAME|FILE.onnx"
@@ -82,8 +82,9 @@ class LoadTestOptions(BatchingOptions):
     precision: str = option("fp32", "Number format of the model.", metavar="fp32|fp16|bf16")
     threads: int = option(0, "CPU threads of onnxruntime.", metavar="N", minimum=0, default_text="all cores but one")
     mode: str = option(
-        "", "How torch runs the model.", metavar="eager|compiled|graphs|compiled-graphs",
-        default_text="eager on a CPU; on a GPU the first that works of compiled-graphs, graphs, eager",
+        "", "How the engine runs the model. torch: eager, compiled, graphs, compiled-graphs; tensorrt: eager, graphs; "
+        "onnxruntime's provider: cpu, cuda, tensorrt.", metavar="MODE",
+        default_text="on a GPU the fastest that works; on a CPU eager, or cpu",
     )  # fmt: skip
     images: Path | None = option(None, "Folder of labelled images to send instead of synthetic samples.",
                                  metavar="FOLDER")  # fmt: skip

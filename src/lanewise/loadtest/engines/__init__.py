@@ -8,9 +8,10 @@ from lanewise.errors import InputError, UnknownName, unknown_name
 from lanewise.loadtest.engines.base import Engine, EngineOptions
 from lanewise.loadtest.engines.ort import OnnxRuntime
 from lanewise.loadtest.engines.pytorch import PyTorch
+from lanewise.loadtest.engines.tensorrt import TensorRt
 from lanewise.loadtest.models import MODELS, Model, model
 
-ENGINES = ("onnxruntime", "torch")
+ENGINES = ("onnxruntime", "torch", "tensorrt")
 PRECISIONS = ("fp32", "fp16", "bf16")
 
 
@@ -37,9 +38,9 @@ def open_engine(
     if name == "onnxruntime":
         engine = OnnxRuntime(model_source, precision, engine_options)
     elif isinstance(model_source, Path):
-        raise InputError("the torch engine does not read ONNX files", hint="use the onnxruntime engine")
+        raise InputError(f"the {name} engine does not read ONNX files", hint="use the onnxruntime engine")
     else:
-        engine = PyTorch(model_source, precision, engine_options)
+        engine = (TensorRt if name == "tensorrt" else PyTorch)(model_source, precision, engine_options)
     engine.load(device, max_batch)
     return engine
 

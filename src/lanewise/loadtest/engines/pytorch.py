@@ -63,10 +63,13 @@ class PyTorch(Engine):
     is open in the batch: three compilations in place of up to twelve.
     """
 
+    library = "torch"
+    modes: tuple[str, ...] = MODES
+
     def __init__(self, model: Model, precision: str = "fp32", options: EngineOptions = EngineOptions()) -> None:  # noqa: B008
         super().__init__()
-        if options.mode and options.mode not in MODES:
-            raise unknown_name("mode", options.mode, MODES)
+        if options.mode and options.mode not in self.modes:
+            raise unknown_name("mode", options.mode, self.modes)
         self._torch = need("torch", "the torch engine")
         self._model, self._precision, self._options = model, precision, options
         self._place: TorchDevice | None = None
@@ -79,7 +82,7 @@ class PyTorch(Engine):
     @property
     def name(self) -> str:
         """Engine and model."""
-        return f"torch {self._model.name}"
+        return f"{self.library} {self._model.name}"
 
     @property
     def spec(self) -> SampleSpec:
@@ -93,7 +96,7 @@ class PyTorch(Engine):
 
     def describe(self) -> dict[str, object]:
         """What runs, and what a service time is of."""
-        setup: dict[str, object] = {"engine": "torch", "version": self._torch.__version__}
+        setup: dict[str, object] = {"engine": self.library, "version": self._version()}
         setup |= about_model(self._model, self._options.seed, self._precision)
         setup |= {"device": self._device, "mode": self.mode, "batch_sizes": list(self.sizes)}
         if self._failed:
@@ -101,6 +104,9 @@ class PyTorch(Engine):
         if self._device != CPU:
             setup["service_times"] = "samples on the GPU, answers back in host memory"
         return setup | (self._place.describe() if self._place is not None else {})
+
+    def _version(self) -> str:
+        return str(self._torch.__version__)
 
     def infer_at(self, address: int, n: int, stride: int = 0) -> Array:
         """See Engine."""
@@ -176,7 +182,7 @@ class PyTorch(Engine):
 
     def _open(self, index: int | None) -> None:
         """In the mode of the options, else in the first that works."""
-        modes = (self._options.mode,) if self._options.mode else CPU_MODES if index is None else GPU_MODES
+        modes = (self._options.mode,) if self._options.mode else self._defaults(index)
         self.notes, self._failed = [], []
         for mode in modes:
             try:
@@ -194,23 +200,32 @@ class PyTorch(Engine):
             self._let_go()  # outside the handler, whose traceback holds the model
 
     def _open_mode(self, mode: str, index: int | None) -> None:
-        torch, spec = self._torch, self.spec
+        torch = self._torch
         device = self._place = device_of(torch, index, self._options.threads)
         if index is None and "graphs" in mode:
             raise InputError(f"the mode {mode} needs a GPU", hint="--device cuda, or the mode eager or compiled")
         self._entered.enter_context(torch.inference_mode())
         device.enter(self._entered)
-        module = torch_module(self._model, self._options.seed)
-        module = module.to(device=device.name, dtype=getattr(torch, DTYPES[self._precision]))
-        if not spec.below:  # images, whose convolutions are fastest so
-            module = module.to(memory_format=torch.channels_last)
-        if "compiled" in mode:
-            keep_compiled()
-            compile_every_size(torch)
-            module = torch.compile(module, dynamic=False)
-        self._whole = self._with_classes(module)
+        self._whole = self._with_classes(self._module(device, mode))
         if index is not None or mode != "eager":
             self._prepare(device, self._whole)
+
+    def _defaults(self, index: int | None) -> tuple[str, ...]:
+        """Modes without --mode, the fastest first."""
+        return CPU_MODES if index is None else GPU_MODES
+
+    def _module(self, device: TorchDevice, mode: str) -> Run:
+        """What gives the outputs of samples (n, *shape) on the device."""
+        torch = self._torch
+        module = torch_module(self._model, self._options.seed)
+        module = module.to(device=device.name, dtype=getattr(torch, DTYPES[self._precision]))
+        if not self.spec.below:  # images, whose convolutions are fastest so
+            module = module.to(memory_format=torch.channels_last)
+        if "compiled" not in mode:
+            return module  # type: ignore[no-any-return]
+        keep_compiled()
+        compile_every_size(torch)
+        return torch.compile(module, dynamic=False)  # type: ignore[no-any-return]
 
     def _with_classes(self, run: Run) -> Run:
         """Outputs and classes; without scores of classes the outputs twice."""

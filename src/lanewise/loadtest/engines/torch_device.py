@@ -28,6 +28,10 @@ class TorchDevice(ABC):
     def enter(self, entered: ExitStack) -> None:
         """Makes it the thread's own, until `entered` is closed."""
 
+    def stream(self) -> int:
+        """The handle of the stream that the engine's thread queues on; 0 where nothing is queued."""
+        return 0
+
     @abstractmethod
     def bytes_at(self, address: int, rows: int, stride: int) -> Any:
         """Memory of the device as a tensor of uint8 (rows, stride), which nobody reads by that."""
@@ -110,6 +114,10 @@ class Cuda(TorchDevice):
         entered.enter_context(torch.cuda.device(self._index))
         self._stream = torch.cuda.Stream(self._index)
         entered.enter_context(torch.cuda.stream(self._stream))
+
+    def stream(self) -> int:
+        """See TorchDevice; a graph is captured on the same stream."""
+        return int(self._stream.cuda_stream)
 
     def bytes_at(self, address: int, rows: int, stride: int) -> Any:
         """See TorchDevice."""

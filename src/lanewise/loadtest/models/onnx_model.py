@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lanewise.errors import CannotMeasure, InputError
-from lanewise.loadtest.cache import cache_folder
+from lanewise.errors import InputError
+from lanewise.loadtest.cache import cache_folder, write_cached
 from lanewise.loadtest.models import Model
 from lanewise.loadtest.models.ops import Conv, Dense, Heads
 from lanewise.loadtest.models.weights import Weights, pixel_scale
@@ -34,21 +32,8 @@ def onnx_file(model: Model, folder: Path | None = None, seed: int = 1, precision
     if _is_whole(path, digest):
         return path
     content = onnx_bytes(model, seed, precision)
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for target, data in ((path, content), (digest, hashlib.sha256(content).hexdigest().encode())):
-            with tempfile.NamedTemporaryFile(dir=home, suffix=".part", delete=False) as out:
-                try:
-                    out.write(data)
-                    out.flush()
-                    os.replace(out.name, target)
-                except BaseException:
-                    os.unlink(out.name)
-                    raise
-    except OSError as error:
-        why = error.strerror or error
-        hint = "make room, or set XDG_CACHE_HOME to a folder with room"
-        raise CannotMeasure(f"{path} cannot be written: {why}", hint=hint) from error
+    write_cached(path, content)
+    write_cached(digest, hashlib.sha256(content).hexdigest().encode())
     return path
 
 
