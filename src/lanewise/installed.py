@@ -89,15 +89,23 @@ def _nvml() -> str:
 def _onnxruntime() -> str:
     import onnxruntime
 
-    providers = (name.removesuffix("ExecutionProvider") for name in onnxruntime.get_available_providers())
-    return f"{onnxruntime.__version__}: {', '.join(providers)}"
+    providers = [name.removesuffix("ExecutionProvider") for name in onnxruntime.get_available_providers()]
+    gpu = ", untested on GPUs" if {"CUDA", "Tensorrt"} & set(providers) else ""
+    return f"{onnxruntime.__version__}: {', '.join(providers)}{gpu}"
+
+
+def _tensorrt() -> str:
+    return f"{_module('tensorrt')}, untested on GPUs"
 
 
 def _torch() -> str:
+    from importlib.util import find_spec
+
     import torch
 
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    return f"{torch.__version__}: {f'CUDA, {gpus} GPUs' if gpus else 'no CUDA here'}"
+    compiler = "" if find_spec("triton") else ", no Triton: --mode graphs, not compiled-graphs"
+    return f"{torch.__version__}: {f'CUDA, {gpus} GPUs{compiler}' if gpus else 'no CUDA here'}"
 
 
 def _nvidia_fs() -> str:
@@ -161,6 +169,7 @@ _LOOKS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("onnxruntime", _onnxruntime, "loadtest has no onnxruntime engine: pip install onnxruntime"),
     ("onnx", lambda: _module("onnx"), "loadtest builds no models of its own for onnxruntime: pip install onnx"),
     ("torch", _torch, "loadtest has no torch engine: pip install torch"),
+    ("tensorrt", _tensorrt, "loadtest has no tensorrt engine: pip install tensorrt torch onnx"),
     ("pillow", lambda: _module("pillow", "PIL.Image"), "loadtest reads no folders of images: pip install pillow"),
     ("SimGrid", _simgrid, "the benchmark against SimGrid is skipped; no verb needs it"),
 )
