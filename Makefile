@@ -1,4 +1,4 @@
-# make study     install into .venv, run the ready studies, write out/report.html
+# make study     install into .venv (with the extra report), run the ready studies, write out/report.html
 # make test      linters, types, layers, tests
 # make examples  run every example
 # make wheel     an sdist and a wheel in dist/, for glibc 2.17 and later
@@ -36,7 +36,7 @@ test: dev
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=ci
 
-examples: install
+examples: install $(VENV)/.requires-plan
 	@for program in examples/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done
 	@for program in examples/*.sh; do echo "== $$program"; PATH="$(CURDIR)/$(BIN):$$PATH" sh $$program || exit 1; done
 
@@ -81,30 +81,35 @@ bench: dev
 	$(BIN)/python benchmarks/flow_simulation.py
 	$(BIN)/python benchmarks/studies.py
 
-install: $(VENV)/.installed
-dev: $(VENV)/.dev
+install: $(VENV)/.requires-report $(VENV)/.installed
+dev: $(VENV)/.requires-dev $(VENV)/.installed
 
 # Sources are used in place. A change of the project file, of C++ or of the list of modules (which the editable install
-# has written down) installs again.
+# has written down) builds again.
 $(VENV)/.installed: $(VENV)/.tools pyproject.toml CMakeLists.txt $(NATIVE) $(VENV)/.modules-$(MODULES)
-	@echo "installing lanewise into $(VENV)"
-	@$(PIP) install --no-build-isolation --config-settings=editable.mode=redirect -e .
+	@echo "building lanewise into $(VENV)"
+	@$(PIP) install --no-build-isolation --no-deps --config-settings=editable.mode=redirect -e .
 	@touch $@
 
 $(VENV)/.modules-%: | $(BIN)/python
 	@rm -f $(VENV)/.modules-*
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.installed
-	@echo "installing what tests need"
-	@$(PIP) install --no-build-isolation --config-settings=editable.mode=redirect -e '.[dev]'
+# The requirements of Lanewise and of an extra. Modules are compiled when they are first imported: most of them never are.
+$(VENV)/.requires-%: pyproject.toml packaging/requirements.py | $(BIN)/python
+	@echo "installing what lanewise[$*] requires"
+	@$(BIN)/python packaging/requirements.py $* > $(VENV)/requires-$*.txt
+	@$(PIP) install --no-compile -r $(VENV)/requires-$*.txt
 	@touch $@
 
-# Build requirements live in the venv, so that a second build reuses the first one's objects.
+# Build requirements live in the venv, so that a second build reuses the first one's objects; scikit-build-core says
+# whether cmake and ninja are among them.
 $(VENV)/.tools: pyproject.toml | $(BIN)/python
 	@c++ --version >/dev/null 2>&1 || $${CXX:-c++} --version >/dev/null || { echo "error: no C++ compiler; install g++ 11 or clang 14 or newer, or set CXX" >&2; exit 1; }
 	@$(BIN)/python -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"]))' > $(VENV)/build-requires.txt
-	@$(PIP) install -r $(VENV)/build-requires.txt
+	@$(PIP) install --no-compile -r $(VENV)/build-requires.txt
+	@$(BIN)/python -c 'from scikit_build_core.build import get_requires_for_build_editable as requires; print("\n".join(requires({})))' >> $(VENV)/build-requires.txt
+	@$(PIP) install --no-compile -r $(VENV)/build-requires.txt
 	@touch $@
 
 # Debian splits venv from python3; then virtualenv, or pip of the system, fills the new environment.
@@ -117,7 +122,7 @@ $(BIN)/python:
 
 clean:
 	rm -rf build out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .benchmarks
-	rm -f src/lanewise/_native.*.so $(VENV)/.installed $(VENV)/.dev
+	rm -f src/lanewise/_native.*.so $(VENV)/.installed $(VENV)/.requires-*
 
 distclean: clean
 	rm -rf $(VENV)

@@ -13,10 +13,8 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
-namespace lanewise::bindings {
+namespace lanewise::network {
 namespace {
-
-using namespace network;
 using Free = nb::call_guard<nb::gil_scoped_release>;
 
 // What is destroyed waits for its threads, at most a tenth of a second or two: others may run meanwhile.
@@ -125,8 +123,12 @@ void bind_verbs(nb::module_& m) {
 }
 
 }  // namespace
+}  // namespace lanewise::network
+
+namespace lanewise::bindings {
 
 void bind_network(nb::module_& m) {
+  using namespace network;
   nb::class_<Setup>(m, "EndSetup", "Message bytes, NUMA node of the buffers (-1: any), CPUs of the threads, seed.")
       .def(
           "__init__",

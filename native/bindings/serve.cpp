@@ -11,10 +11,8 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
-namespace lanewise::bindings {
+namespace lanewise::serve {
 namespace {
-
-using namespace serve;
 
 // Ctrl-C is looked for this often; a turn takes about a millisecond.
 constexpr int kTurnsPerLook = 32;
@@ -129,8 +127,12 @@ void bind_outcome(nb::module_& m) {
 }
 
 }  // namespace
+}  // namespace lanewise::serve
+
+namespace lanewise::bindings {
 
 void bind_serve(nb::module_& m) {
+  using namespace serve;
   bind_scenario(m);
   bind_outcome(m);
   m.def("simulate", &simulate, "network"_a, "scenario"_a,

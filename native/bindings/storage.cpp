@@ -11,10 +11,8 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
-namespace lanewise::bindings {
+namespace lanewise::storage {
 namespace {
-
-using namespace storage;
 
 nb::ndarray<nb::numpy, float, nb::ndim<1>> to_numpy(std::vector<float>&& values) {
   auto* owned = new std::vector<float>(std::move(values));
@@ -88,8 +86,12 @@ void bind_task(nb::module_& m) {
 }
 
 }  // namespace
+}  // namespace lanewise::storage
+
+namespace lanewise::bindings {
 
 void bind_storage(nb::module_& m) {
+  using namespace storage;
   bind_job(m);
   bind_task(m);
   nb::class_<Runner>(m, "StorageRunner", "Buffers, threads and files of one job; ProbeFailure says what went wrong.")

@@ -23,11 +23,10 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
-namespace lanewise::bindings {
+namespace lanewise::loadtest {
 
 namespace {
 
-using namespace loadtest;
 using Free = nb::call_guard<nb::gil_scoped_release>;
 
 constexpr int kCpu = -1;  // in place of a GPU's ordinal
@@ -136,7 +135,7 @@ nb::dict statistics_of(BoundBatchingSystem& system) {
     statistics = system.statistics();
   }
   nb::dict stages;
-  for (std::size_t i = 0; i < kStageCount; ++i) stages[kStageNames[i]] = latency_dict(statistics.stages[i]);
+  for (std::size_t i = 0; i < kStageCount; ++i) stages[kStageNames[i]] = bindings::latency_dict(statistics.stages[i]);
   nb::dict values;
   values["stages"] = stages;
   values["sizes"] = array_of(std::move(statistics.sizes));
@@ -213,8 +212,12 @@ void make_law(LawSystem* at, double service, bool exponential, std::size_t serve
 }
 
 }  // namespace
+}  // namespace lanewise::loadtest
+
+namespace lanewise::bindings {
 
 void bind_systems(nb::module_& m) {
+  using namespace loadtest;
   nb::class_<CudaArray>(m, "CudaArray", "A batch in a GPU's memory, valid during the engine's call.")
       .def_prop_ro("__cuda_array_interface__", interface_of);
   nb::class_<SystemUnderTest>(m, "SystemUnderTest", "What a load generator sends queries to.")

@@ -7,7 +7,7 @@ namespace lanewise::loadtest {
 
 namespace {
 
-constexpr std::int64_t kSpin = 20'000;  // ns at the end of a service time: sleep ends late
+constexpr std::int64_t kServiceSpin = 20'000;  // ns at the end of a service time: sleep ends late
 
 }  // namespace
 
@@ -45,7 +45,7 @@ void SyntheticCpuEngine::infer(const Batch& batch, std::span<Answer>) {
     const std::scoped_lock lock(mutex_);
     end = free_at_ = std::max(now_ns(), free_at_) + service;
   }
-  sleep_until(end, kSpin);
+  sleep_until(end, kServiceSpin);
 }
 
 }  // namespace lanewise::loadtest

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kMostMtu = 5;  // IBV_MTU_4096
 constexpr int kMostLid = 0xFFFF;
-constexpr int kMostReads = 255;               // what a queue pair's attribute holds
+constexpr int kMostReadsOfPeer = 255;         // what a queue pair's attribute holds
 constexpr std::uint32_t kMostPsn = 0xFFFFFF;  // 24 bits, as queue pair numbers
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -34,7 +34,7 @@ void check_address(const VerbsAddress& address, std::size_t pairs) {
   gid_bytes(address.gid);
   if (address.lid < 0 || address.lid > kMostLid) refuse("LID " + std::to_string(address.lid));
   if (address.mtu < 1 || address.mtu > kMostMtu) refuse("MTU " + std::to_string(address.mtu));
-  if (address.reads < 0 || address.reads > kMostReads) refuse(std::to_string(address.reads) + " reads at once");
+  if (address.reads < 0 || address.reads > kMostReadsOfPeer) refuse(std::to_string(address.reads) + " reads at once");
   if (address.psn > kMostPsn) refuse("packet sequence number " + std::to_string(address.psn));
   if (address.pairs.size() != pairs) {
     refuse(std::to_string(address.pairs.size()) + " queue pairs, not " + std::to_string(pairs));

@@ -3,13 +3,11 @@
 #include <limits>
 
 #include "serve/simulator.hpp"
+#include "sim/numbers.hpp"
 
 namespace lanewise::serve {
-namespace {
 
-std::size_t place(std::int32_t index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
+using sim::at;
 
 // Begins transfers of arriving samples while the connection has a free slot; those that wait leave together.
 void Simulator::send(std::size_t p) {
@@ -17,8 +15,8 @@ void Simulator::send(std::size_t p) {
   PoolState& pool = pools_[p];
   while (!pool.arriving.empty() && pool.transfers < leg.slots) {
     const std::int32_t index = take_group(static_cast<std::int32_t>(p));
-    Group& group = groups_[place(index)];
-    while (!pool.arriving.empty() && group.samples.size() < place(leg.most)) {
+    Group& group = groups_[at(index)];
+    while (!pool.arriving.empty() && group.samples.size() < at(leg.most)) {
       group.samples.push_back(pool.arriving.pop());
       group.samples.back().began = now_;
     }
@@ -28,8 +26,8 @@ void Simulator::send(std::size_t p) {
 }
 
 void Simulator::landed(std::int32_t index) {
-  Group& group = groups_[place(index)];
-  const std::size_t p = place(group.owner);
+  Group& group = groups_[at(index)];
+  const std::size_t p = at(group.owner);
   for (Sample& sample : group.samples) {
     sample.landed = now_;
     pools_[p].waiting.push(sample);
@@ -41,10 +39,10 @@ void Simulator::landed(std::int32_t index) {
 // Forms batches while a worker is free and samples wait that fill one or have waited long enough.
 void Simulator::form(std::size_t p) {
   PoolState& pool = pools_[p];
-  const Service& service = scenario_.services[place(scenario_.pools[p].service)];
+  const Service& service = scenario_.services[at(scenario_.pools[p].service)];
   while (pool.open > 0 && !pool.waiting.empty()) {
     const double due = pool.waiting.front().landed + service.timeout;
-    if (pool.waiting.size() < place(service.batch) && due > now_) {
+    if (pool.waiting.size() < at(service.batch) && due > now_) {
       if (pool.timer > due) {
         pool.timer = due;
         later(due, kTimeout, static_cast<std::int64_t>(p));
@@ -53,9 +51,9 @@ void Simulator::form(std::size_t p) {
     }
     const std::size_t w = pick_worker(pool);
     const std::int32_t index = take_group(static_cast<std::int32_t>(w));
-    Group& group = groups_[place(index)];
+    Group& group = groups_[at(index)];
     group.formed = now_;
-    while (!pool.waiting.empty() && group.samples.size() < place(service.batch))
+    while (!pool.waiting.empty() && group.samples.size() < at(service.batch))
       group.samples.push_back(pool.waiting.pop());
     ++workers_[w].copies;
     ++workers_[w].held;
@@ -72,13 +70,13 @@ std::size_t Simulator::pick_worker(PoolState& pool) {
   std::size_t best = count, least = std::numeric_limits<std::size_t>::max();
   for (std::size_t i = 0; i < count && least > 0; ++i) {
     const std::size_t next = (pool.turn + i) % count;
-    const WorkerState& worker = workers_[place(pool.workers[next])];
-    if (!worker.open || place(worker.held) >= least) continue;
-    least = place(worker.held);
+    const WorkerState& worker = workers_[at(pool.workers[next])];
+    if (!worker.open || at(worker.held) >= least) continue;
+    least = at(worker.held);
     best = next;
   }
   pool.turn = best + 1;
-  return place(pool.workers[best]);
+  return at(pool.workers[best]);
 }
 
 void Simulator::update(std::size_t w) {
@@ -87,23 +85,23 @@ void Simulator::update(std::size_t w) {
   const bool open = state.copies < worker.copy.slots && state.held < worker.buffers;
   if (open == state.open) return;
   state.open = open;
-  pools_[place(worker.pool)].open += open ? 1 : -1;
+  pools_[at(worker.pool)].open += open ? 1 : -1;
 }
 
 const Leg& Simulator::leg(Move move, std::int32_t owner) const {
-  if (move == kArriving) return scenario_.pools[place(owner)].arrive;
-  const Worker& worker = scenario_.workers[place(owner)];
+  if (move == kArriving) return scenario_.pools[at(owner)].arrive;
+  const Worker& worker = scenario_.workers[at(owner)];
   return move == kCopying ? worker.copy : worker.back;
 }
 
 void Simulator::set_off(Move move, std::int32_t group) {
-  const double setup = leg(move, groups_[place(group)].owner).setup;
+  const double setup = leg(move, groups_[at(group)].owner).setup;
   if (setup > 0.0) return later(now_ + setup, kBegins + move, group);
   begin_move(move, group);
 }
 
 void Simulator::begin_move(Move move, std::int32_t index) {
-  const Group& group = groups_[place(index)];
+  const Group& group = groups_[at(index)];
   const Leg& transfer = leg(move, group.owner);
   if (transfer.flow_class == kNoFlow || transfer.bytes == 0.0) return last_byte(move, index);
   if (engine_.now() < now_) engine_.advance_to(now_);  // which shares all rates anew
@@ -118,20 +116,20 @@ void Simulator::flow_ended(std::int64_t id) {
 
 // The slot is free again; the data arrives one latency later, but before what the free slot lets begin.
 void Simulator::last_byte(Move move, std::int32_t index) {
-  const std::int32_t owner = groups_[place(index)].owner;
+  const std::int32_t owner = groups_[at(index)].owner;
   const double latency = leg(move, owner).latency;
-  if (move == kArriving) --pools_[place(owner)].transfers;
+  if (move == kArriving) --pools_[at(owner)].transfers;
   if (move == kCopying) {
-    --workers_[place(owner)].copies;
-    update(place(owner));
+    --workers_[at(owner)].copies;
+    update(at(owner));
   }
   if (latency > 0.0) {
     later(now_ + latency, kEnds + move, index);
   } else {
     end_move(move, index);
   }
-  if (move == kArriving) send(place(owner));
-  if (move == kCopying) form(place(scenario_.workers[place(owner)].pool));
+  if (move == kArriving) send(at(owner));
+  if (move == kCopying) form(at(scenario_.workers[at(owner)].pool));
 }
 
 void Simulator::end_move(Move move, std::int32_t group) {
@@ -141,9 +139,9 @@ void Simulator::end_move(Move move, std::int32_t group) {
 }
 
 void Simulator::copied(std::int32_t index) {
-  Group& group = groups_[place(index)];
+  Group& group = groups_[at(index)];
   group.copied = now_;
-  const std::size_t gpu = place(scenario_.workers[place(group.owner)].gpu);
+  const std::size_t gpu = at(scenario_.workers[at(group.owner)].gpu);
   gpus_[gpu].ready.push(index);
   start_gpu(gpu);
 }
@@ -152,9 +150,9 @@ void Simulator::start_gpu(std::size_t g) {
   GpuState& gpu = gpus_[g];
   if (gpu.running || gpu.ready.empty()) return;
   const std::int32_t index = gpu.ready.pop();
-  Group& group = groups_[place(index)];
-  const Worker& worker = scenario_.workers[place(group.owner)];
-  const std::size_t s = place(scenario_.pools[place(worker.pool)].service);
+  Group& group = groups_[at(index)];
+  const Worker& worker = scenario_.workers[at(group.owner)];
+  const std::size_t s = at(scenario_.pools[at(worker.pool)].service);
   const double stated = worker.times[group.samples.size() - 1];
   const bool random = scenario_.services[s].law == Law::kExponential;
   gpu.running = true;
@@ -163,23 +161,23 @@ void Simulator::start_gpu(std::size_t g) {
 }
 
 void Simulator::served(std::int32_t index) {
-  Group& group = groups_[place(index)];
+  Group& group = groups_[at(index)];
   group.served = now_;
-  const std::size_t w = place(group.owner);
-  const std::size_t g = place(scenario_.workers[w].gpu);
+  const std::size_t w = at(group.owner);
+  const std::size_t g = at(scenario_.workers[w].gpu);
   out_.busy[g] += now_ - gpus_[g].since;
   gpus_[g].running = false;
   start_gpu(g);
   --workers_[w].held;
   update(w);
-  form(place(scenario_.workers[w].pool));
+  form(at(scenario_.workers[w].pool));
   set_off(kReturning, index);
 }
 
 void Simulator::done(std::int32_t index) {
-  const Group& group = groups_[place(index)];
-  const Worker& worker = scenario_.workers[place(group.owner)];
-  const std::size_t s = place(scenario_.pools[place(worker.pool)].service);
+  const Group& group = groups_[at(index)];
+  const Worker& worker = scenario_.workers[at(group.owner)];
+  const std::size_t s = at(scenario_.pools[at(worker.pool)].service);
   ServiceState& service = services_[s];
   ServiceOutcome& out = out_.services[s];
   const auto samples = static_cast<std::int64_t>(group.samples.size());
@@ -187,7 +185,7 @@ void Simulator::done(std::int32_t index) {
   out.samples += samples;
   out.last_answer = now_;
   in_flight_ -= samples;
-  service.pool_loads.answered(place(places_[place(worker.pool)]), samples);
+  service.pool_loads.answered(at(places_[at(worker.pool)]), samples);
   keep_trace(group);
   count(group, s);
   free_groups_.push_back(index);
@@ -195,15 +193,15 @@ void Simulator::done(std::int32_t index) {
 
 // Latencies and stages of the queries that a batch answers; the next query where one follows the other.
 void Simulator::count(const Group& group, std::size_t s) {
-  const Worker& worker = scenario_.workers[place(group.owner)];
-  const Leg& arrive = scenario_.pools[place(worker.pool)].arrive;
+  const Worker& worker = scenario_.workers[at(group.owner)];
+  const Leg& arrive = scenario_.pools[at(worker.pool)].arrive;
   ServiceOutcome& out = out_.services[s];
   const Service& service = scenario_.services[s];
   const double copy = std::min(alone(worker.copy, group.samples.size()), group.copied - group.formed);
   const bool moves = arrive.flow_class != kNoFlow;
   std::int32_t following = 0;
   for (const Sample& sample : group.samples) {
-    if (sample.query >= 0 && --queries_[place(sample.query)].left > 0) continue;
+    if (sample.query >= 0 && --queries_[at(sample.query)].left > 0) continue;
     if (sample.query >= 0) free_queries_.push_back(sample.query);
     ++out.answered;
     following += service.arrivals == Arrivals::kOneByOne && now_ < scenario_.duration;

@@ -6,13 +6,15 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sim/numbers.hpp"
+
 namespace lanewise::serve {
+
+using sim::at, sim::kInfinity;
+
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kIndex = (std::int64_t{1} << 48) - 1;
-
-std::size_t place(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 bool is_nothing(const Leg& leg) { return leg.flow_class == kNoFlow && leg.setup == 0.0 && leg.latency == 0.0; }
 
@@ -24,7 +26,7 @@ Simulator::Simulator(std::shared_ptr<const sim::Network> network, Scenario scena
       classes_(network->classes().size()) {
   pools_.resize(scenario_.pools.size());
   workers_.resize(scenario_.workers.size());
-  gpus_.resize(place(scenario_.gpus));
+  gpus_.resize(at(scenario_.gpus));
   for (std::size_t s = 0; s < scenario_.services.size(); ++s) {
     const auto stream = [&](std::uint64_t use) { return Random(scenario_.seed, 3 * s + use); };
     services_.push_back({stream(0), stream(1), stream(2), {}, {}});
@@ -32,12 +34,12 @@ Simulator::Simulator(std::shared_ptr<const sim::Network> network, Scenario scena
   }
   for (std::size_t p = 0; p < pools_.size(); ++p) {
     pools_[p].timer = kInfinity;
-    auto& pools = services_[place(scenario_.pools[p].service)].pools;
+    auto& pools = services_[at(scenario_.pools[p].service)].pools;
     places_.push_back(static_cast<std::int32_t>(pools.size()));
     pools.push_back(static_cast<std::int32_t>(p));
   }
   for (std::size_t w = 0; w < workers_.size(); ++w) {
-    PoolState& pool = pools_[place(scenario_.workers[w].pool)];
+    PoolState& pool = pools_[at(scenario_.workers[w].pool)];
     pool.workers.push_back(static_cast<std::int32_t>(w));
     ++pool.open;
   }
@@ -60,8 +62,8 @@ void Simulator::begin() {
     if (service.arrivals == Arrivals::kOneByOne) issue(s, 0.0);
     if (service.arrivals != Arrivals::kAtOnce) continue;
     for (const std::int32_t p : services_[s].pools) {
-      supply(place(p));
-      form(place(p));
+      supply(at(p));
+      form(at(p));
     }
   }
 }
@@ -123,12 +125,12 @@ void Simulator::issue(std::size_t s, double scheduled) {
     }
     query = free_queries_.back();
     free_queries_.pop_back();
-    queries_[place(query)] = {scheduled, samples};
+    queries_[at(query)] = {scheduled, samples};
   }
   if (samples == 1) return move_on(add_sample(s, {scheduled, scheduled, scheduled, query}));
   // All samples of a query are there at once, so they may share a batch.
   for (std::int32_t i = 0; i < samples; ++i) add_sample(s, {scheduled, scheduled, scheduled, query});
-  for (const std::int32_t p : services_[s].pools) move_on(place(p));
+  for (const std::int32_t p : services_[s].pools) move_on(at(p));
 }
 
 // Queues a sample in the pool that it is sent to, which is returned.
@@ -136,7 +138,7 @@ std::size_t Simulator::add_sample(std::size_t s, const Sample& sample) {
   out_.most_in_flight = std::max(out_.most_in_flight, ++in_flight_);
   const std::size_t chosen = choose_pool(s);
   services_[s].pool_loads.sent(chosen);
-  const std::size_t p = place(services_[s].pools[chosen]);
+  const std::size_t p = at(services_[s].pools[chosen]);
   (is_nothing(scenario_.pools[p].arrive) ? pools_[p].waiting : pools_[p].arriving).push(sample);
   return p;
 }
@@ -164,14 +166,14 @@ std::size_t Simulator::choose_pool(std::size_t s) {
 // Offline: hands over as many samples as keep the pool's workers supplied; the rest wait at the source.
 void Simulator::supply(std::size_t p) {
   PoolState& pool = pools_[p];
-  const std::size_t s = place(scenario_.pools[p].service);
+  const std::size_t s = at(scenario_.pools[p].service);
   ServiceState& service = services_[s];
   const auto workers = static_cast<std::int64_t>(pool.workers.size());
   const std::int64_t wanted = 2 * workers * scenario_.services[s].batch;
   while (service.left > 0 && static_cast<std::int64_t>(pool.waiting.size() + pool.arriving.size()) < wanted) {
     --service.left;
     ++out_.services[s].issued;
-    service.pool_loads.sent(place(places_[p]));
+    service.pool_loads.sent(at(places_[p]));
     out_.most_in_flight = std::max(out_.most_in_flight, ++in_flight_);
     (is_nothing(scenario_.pools[p].arrive) ? pool.waiting : pool.arriving).push({0.0, 0.0, 0.0, -1});
   }
@@ -233,8 +235,8 @@ std::int32_t Simulator::take_group(std::int32_t owner) {
   }
   const std::int32_t index = free_groups_.back();
   free_groups_.pop_back();
-  groups_[place(index)].owner = owner;
-  groups_[place(index)].samples.clear();
+  groups_[at(index)].owner = owner;
+  groups_[at(index)].samples.clear();
   return index;
 }
 

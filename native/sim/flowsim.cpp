@@ -1,14 +1,13 @@
 #include "sim/flowsim.hpp"
 
-#include <limits>
 #include <numeric>
 #include <string>
+
+#include "sim/numbers.hpp"
 
 namespace lanewise::sim {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLargest = 1e60;
 // A clock's origin moves after this many ends, or four times its flows if that is more: so the reading stays within
 // a few thousand sizes of zero and keeps its digits, at a constant cost per end.
 constexpr std::size_t kEndsPerOrigin = 4096;

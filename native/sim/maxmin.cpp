@@ -1,13 +1,13 @@
 #include "sim/maxmin.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
+
+#include "sim/numbers.hpp"
 
 namespace lanewise::sim {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Levels this close are one level: what is solved anew must not hang on rounding.
 constexpr double kTie = 1.0 + 1e-12;
 // Two limits as close to binding as this are both met: which one is named must not hang on rounding.
@@ -19,8 +19,6 @@ constexpr double kResum = 0.1;
 constexpr std::int32_t kChanges = 256, kChangesPerUser = 4;
 // So often only those who must are solved as well; then all who share a full resource, lest rounds become many.
 constexpr int kPatience = 4;
-
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 template <typename T>
 std::int32_t size_of(const std::vector<T>& list) {

@@ -4,12 +4,11 @@
 #include <cmath>
 #include <sstream>
 
+#include "sim/numbers.hpp"
+
 namespace lanewise::sim {
 namespace {
 
-// Products of three such figures stay inside a double, so no later step can overflow or make a NaN.
-constexpr double kSmallest = 1e-60;
-constexpr double kLargest = 1e60;
 constexpr const char* kRangeHint = "give SI units, between 1e-60 and 1e60";
 
 bool in_range(double value) { return value >= kSmallest && value <= kLargest; }  // false for NaN

@@ -3,14 +3,13 @@
 #include <string>
 
 #include "sim/maxmin.hpp"
+#include "sim/numbers.hpp"
 
 namespace lanewise::sim {
 namespace {
 
 // Flows per class: beyond 2^53 a double no longer counts.
 constexpr double kMostFlows = 9007199254740992.0;
-
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 

@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
 
 EXIT_BAD_INPUT = 2
 # C0 but tab and line feed, DEL, C1, other ends of lines, bidirectional controls, halves of a letter, no letters.
@@ -88,6 +90,14 @@ class Unreachable(LanewiseError):
 
 class MissingDependency(LanewiseError):
     """An optional piece that is not installed."""
+
+
+def import_extra(module: str, extra: str, cause: str) -> Any:
+    """A module that `pip install 'lanewise[extra]'` brings; MissingDependency with that hint where it is absent."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingDependency(cause, hint=f"pip install 'lanewise[{extra}]'") from None
 
 
 class CannotMeasure(LanewiseError):

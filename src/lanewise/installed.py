@@ -150,7 +150,12 @@ def _loadgen() -> str:
 _LOOKS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("native core", _native, "predict, study, calibrate and measure do not run: reinstall Lanewise"),
     ("scipy", lambda: _module("scipy"), "no fits: calibrate and studies that fit do not run"),
-    ("matplotlib", lambda: _module("matplotlib"), "no charts: report does not run"),
+    (
+        "matplotlib",
+        lambda: _module("matplotlib"),
+        "no charts: report, study run -o and loadtest sweep --chart do not run: pip install 'lanewise[report]'",
+    ),
+    ("OR-tools", lambda: _module("ortools"), "no placements: plan ranks systems only: pip install 'lanewise[plan]'"),
     (
         "CUDA driver",
         lambda: _library(cuda_driver()),

@@ -106,7 +106,10 @@ def sweep(options: SweepOptions, json: Json = None) -> None:
     finished points; to resume, repeat the command with the same --results.
     """
     from lanewise.api.loadtest import loadtest_sweep
+    from lanewise.report.figure import import_charts
 
+    if options.chart is not None:
+        import_charts()
     results: list[SweepResult] = []
     with files.SignalDeferral() as deferral:
         points = loadtest_sweep(options, say=terminal.status, warn=terminal.note, on_progress=_show_progress)

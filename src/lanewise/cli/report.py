@@ -12,6 +12,8 @@ from lanewise.options.study import ReportOptions
 def report(options: ReportOptions) -> None:
     """Write the report of a saved run as one HTML page that needs no other file."""
     from lanewise import api
+    from lanewise.report.figure import import_charts
 
+    import_charts()
     files.check_writable(options.output)
     terminal.write(options.output, api.render_report(api.load_run(options.run)))

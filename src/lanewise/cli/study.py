@@ -104,10 +104,13 @@ def accuracy(options: AccuracyOptions) -> None:
 def _names(options: StudyOptions, json: str | None) -> list[str]:
     """The studies to run; an error in the last of them, or a file that cannot be written, shows before the first."""
     from lanewise import api
+    from lanewise.report.figure import import_charts
 
     for path in (options.output, None if json == "-" else json):
         if path is not None:
             files.check_writable(path)
+    if options.output is not None:
+        import_charts()
     expanded = [study for name in options.names for study in (api.ready_studies() if name == "all" else [name])]
     names = list(dict.fromkeys(expanded))
     for name in names:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lanewise.errors import MissingDependency
+from lanewise.errors import import_extra
 
 STEPS = 20_000  # the largest rate of a group in whole steps
 FULL = 10**11  # a full resource in whole parts
@@ -277,11 +277,7 @@ class SolverModel:
 
 
 def _cp_model() -> Any:
-    try:
-        from ortools.sat.python import cp_model
-    except ImportError:
-        raise MissingDependency("planning needs OR-tools", hint="pip install ortools") from None
-    return cp_model
+    return import_extra("ortools.sat.python.cp_model", "plan", "planning needs OR-tools")
 
 
 @dataclass(frozen=True, slots=True)

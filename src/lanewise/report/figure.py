@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from lanewise.errors import MissingDependency
+from lanewise.errors import import_extra
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, without yellow (too pale) and black.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#6b6b6b")
@@ -52,17 +52,20 @@ def _parts(colour: str) -> tuple[int, ...]:
     return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
 
 
+def import_charts() -> Any:
+    """The module matplotlib; MissingDependency where it is not installed."""
+    return import_extra("matplotlib", "report", "charts need matplotlib")
+
+
 def painted(size: tuple[float, float], label: str, salt: str, paint: Callable[[Any], None]) -> str:
     """What `paint` draws on a figure of `size` inches, as an <svg> element that is read out as `label`.
 
     `salt` keeps the ids of several charts on a page apart. MissingDependency if matplotlib is not installed.
     """
-    try:
-        import matplotlib
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingDependency("charts need matplotlib", hint="pip install matplotlib") from None
+    matplotlib = import_charts()
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
     settings: Any = {
         "svg.fonttype": "none", "svg.hashsalt": salt, "font.family": "DejaVu Sans", "font.size": 9.0,
         "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": SOFT, "xtick.color": SOFT,
