@@ -20,11 +20,10 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
-namespace lanewise::bindings {
+namespace lanewise::dispatch {
 
 namespace {
 
-using namespace dispatch;
 using Free = nb::call_guard<nb::gil_scoped_release>;
 using Cpus = std::vector<int>;
 
@@ -112,7 +111,7 @@ nb::dict latencies_of(const NetworkSystem& system) {
   const FrontendLatencies latencies = system.latencies();
   nb::dict stages;
   for (std::size_t i = 0; i < kFrontendStages; ++i) {
-    stages[kFrontendStageNames[i]] = latencies[i].count() == 0 ? nb::dict() : latency_dict(latencies[i]);
+    stages[kFrontendStageNames[i]] = latencies[i].count() == 0 ? nb::dict() : bindings::latency_dict(latencies[i]);
   }
   return stages;
 }
@@ -197,8 +196,12 @@ void bind_node(nb::module_& m) {
 }
 
 }  // namespace
+}  // namespace lanewise::dispatch
+
+namespace lanewise::bindings {
 
 void bind_dispatch(nb::module_& m) {
+  using namespace dispatch;
   nb::class_<SharedMemory>(m, "SharedMemory", "Memory that another process may map by its descriptor.")
       .def(nb::init<std::size_t, int>(), "bytes"_a, "node"_a = -1, Free())
       .def_static("map", &SharedMemory::map, "fd"_a, "bytes"_a)

@@ -12,6 +12,9 @@
 
 namespace lanewise::dispatch {
 
+inline constexpr std::size_t kMessages = 256;           // taken from a channel at once
+inline constexpr std::int64_t kPatience = 100'000'000;  // ns between two looks whether to end
+
 // The slots of one side that its peer fills.
 struct Slots {
   std::byte* data = nullptr;

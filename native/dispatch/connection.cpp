@@ -15,8 +15,6 @@ namespace {
 
 using loadtest::now_ns;
 
-constexpr std::size_t kMessages = 256;           // taken at once
-constexpr std::int64_t kPatience = 100'000'000;  // ns between two looks whether to end
 constexpr std::chrono::seconds kReplyLimit{60};  // for a node to begin or end a run
 
 double seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }

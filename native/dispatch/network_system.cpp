@@ -17,7 +17,7 @@ using loadtest::Query;
 
 // So many share a doorbell at most: the first of many is on its way while the others are posted.
 constexpr std::size_t kGroup = 16;
-constexpr std::int64_t kPatience = 10'000'000;  // ns between two looks whether the run was given up
+constexpr std::int64_t kCreditPatience = 10'000'000;  // ns between two looks whether the run was given up
 
 host::Failure lost_node(const Connection& connection) {
   return {connection.reason(), "start it again; a load test that is run again connects anew"};
@@ -149,7 +149,7 @@ bool NetworkSystem::wait_for_credit() {
   while (!came && alive() && !cancelled_.load()) {
     const std::uint32_t seen = inbox_.credits.count.load(std::memory_order_seq_cst);
     came = usable();
-    if (!came) inbox_.credits.sleep(seen, kPatience);
+    if (!came) inbox_.credits.sleep(seen, kCreditPatience);
   }
   stalled_.fetch_add(now_ns() - since, std::memory_order_relaxed);
   return came;

@@ -12,15 +12,8 @@
 
 namespace lanewise::dispatch {
 
-namespace {
-
 using loadtest::Answer;
 using loadtest::now_ns;
-
-constexpr std::size_t kMessages = 256;           // taken at once
-constexpr std::int64_t kPatience = 100'000'000;  // ns between two looks whether to end
-
-}  // namespace
 
 void NodeSession::add(std::unique_ptr<Channel> channel, std::size_t answer_bytes, std::vector<int> cpus) {
   Link& link = *links_.emplace_back(std::make_unique<Link>());
