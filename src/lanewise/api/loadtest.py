@@ -335,12 +335,14 @@ def sweep_data(options: SweepOptions, results: Sequence[SweepResult]) -> dict[st
     """A sweep as plain data for JSON or a chart: for each point queries/s, B/s and speed-up over the baseline, in SI
     units.
 
-    `options` are those that loadtest_sweep had. Raises InputError for options that do not sweep exactly one thing.
+    `options` are those that loadtest_sweep had. Raises InputError for options that do not sweep exactly one thing, and
+    UnknownName for a baseline that is no point of the sweep.
 
     >>> lanewise.sweep_data(options, results)["rows"][0]["qps"]  # of loadtest_sweep's example  # doctest: +SKIP
     """
-    from lanewise.loadtest.sweep import as_data, axis_of, doubts, table
+    from lanewise.loadtest.sweep import as_data, axis_of, check_baseline, doubts, points_of, table
 
+    check_baseline(options.baseline, points_of(options))
     rows = table(results, options.baseline, options.link, options.extrapolate)
     return as_data(axis_of(options)[0], rows, options.baseline, options.link, doubts(results))
 
