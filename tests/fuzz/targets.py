@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import random
-import socket
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,6 +14,7 @@ from pathlib import Path
 
 import zstandard
 
+from fuzz.peers import read_session, sessions
 from lanewise import api
 from lanewise.catalog import builtin, read_parts
 from lanewise.cli import terminal
@@ -24,26 +23,6 @@ from lanewise.discovery.capture import Capture, read_tar
 from lanewise.discovery.dumps import read_capture, read_dump
 from lanewise.loadtest import detail_log, training
 from lanewise.planning.answer import read_plan
-from lanewise.probes.network.handshake import Handshake, same
-from lanewise.probes.network.messages import (
-    LONGEST_GREETING,
-    Acknowledgement,
-    ByteCounters,
-    DataEnds,
-    DataHello,
-    EndpointFacts,
-    Hello,
-    Marks,
-    Message,
-    MessageStream,
-    NetworkMeasurement,
-    Proof,
-    Readiness,
-    Refusal,
-    Request,
-    encode,
-    parse_hello,
-)  # fmt: skip
 from lanewise.readers.kinds import read_results
 from lanewise.report.html import report_html
 from lanewise.report.text.check import render_checkup
@@ -185,63 +164,6 @@ def _logs() -> Iterator[bytes]:
     yield "".join(texts).encode()
 
 
-# Each kind of line that a side reads, by the name that stands before it in an input of the family.
-PEER_KINDS = {
-    kind.__name__.encode(): kind
-    for kind in (Proof, DataHello, Request, Acknowledgement, DataEnds, EndpointFacts, Readiness, Marks)
-}
-LISTENER = Handshake("a secret of the fuzzer", "c" * 64, "1" * 64)
-
-
-def _read_session(data: bytes) -> object:
-    """What one side of a network measurement sends, read from a socket as the other side reads it.
-
-    `KIND LINE` by line; the first is the greeting, then each line has the kind that its reader expects there.
-    """
-    pieces = [line.partition(b" ") for line in data.split(b"\n")]
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        theirs.setblocking(False)
-        with contextlib.suppress(BlockingIOError):  # more than the socket holds: cut off, as by a peer that left
-            theirs.send(b"\n".join(text for _, _, text in pieces))
-        theirs.shutdown(socket.SHUT_WR)
-        stream = MessageStream(ours, "f")
-        read: list[object] = [parse_hello(stream.line(1.0, LONGEST_GREETING), "f")]
-        for kind, _, _ in pieces[1:]:
-            read.append(_used(stream.receive(PEER_KINDS.get(kind, Request), 1.0)))
-    return read
-
-
-def _used(message: Message) -> object:
-    """What a reader makes of a message first."""
-    if isinstance(message, Proof):
-        return same(message.proof, LISTENER.client_proof), same(message.proof, LISTENER.listener_proof)
-    if isinstance(message, DataHello):
-        return same(message.data, LISTENER.data_token("n" * 64, message.index))
-    if isinstance(message, Request) and message.cell is not None:
-        return message.cell.directions, message.cell.memory, message.cell.counted_at_sender
-    return encode(message)
-
-
-def _sessions() -> Iterator[bytes]:
-    """A client's lines and a listener's, of TCP and of verbs, and one that refuses."""
-    tcp = NetworkMeasurement("tcp", "bandwidth", 1 << 20, 4, "both")
-    verbs = NetworkMeasurement("verbs", "latency", 64, 1, operation="send", depth=1, events=True)
-    address: dict[str, int | str | list[int]] = {"gid": "fe80::1", "lid": 1, "qpns": [17, 18], "rkey": 2**32 - 1}
-    marks = Marks(marks=[ByteCounters(seconds=1.5, bytes=[10**12, 0])])
-    greeting, proof = Hello(nonce="c" * 64), Proof(proof=LISTENER.client_proof)
-    sessions: tuple[tuple[Message, ...], ...] = (
-        (greeting, proof, Request(do="open", cell=tcp), Request(do="begin", all=True), Request(do="close")),
-        (greeting, proof, Request(do="open", cell=verbs), Request(do="ready", ends=[address])),
-        (Hello(nonce="1" * 64), Proof(proof=LISTENER.listener_proof), DataEnds(nonce="e" * 64, ends=[address]),
-         EndpointFacts(about=[{"node": "0"}]), Acknowledgement(), Readiness(reached=True), marks),
-        (greeting, DataHello(data=LISTENER.data_token("n" * 64, 3), index=3)),
-        (greeting, Refusal(error="no memory", hint="free some", crowded=True)),
-    )  # fmt: skip
-    for session in sessions:
-        yield b"".join(type(message).__name__.encode() + b" " + encode(message) for message in session)[:-1]
-
-
 TARGETS = {
     "results": Target(_read_results, lambda: _files("readers/data")),
     "dumps": Target(_read_dump, lambda: (data for data in _files("discovery/data") if not data.startswith(b"\x28"))),
@@ -252,7 +174,7 @@ TARGETS = {
     "pages": Target(_read_shown, _runs),
     "checks": Target(_read_checked, lambda: (data for data in _files("readers/data", "discovery/data"))),
     "logs": Target(_read_log, _logs),
-    "peers": Target(_read_session, _sessions),
+    "peers": Target(read_session, sessions),
 }
 
 

@@ -214,7 +214,9 @@ def _check_devices(devices: Mapping[str, str], system: System | None) -> None:
     """UnknownName for a device that the system, if it is known, lacks."""
     from lanewise.routes.endpoints import endpoint
 
-    for device in devices.values() if system is not None else ():
+    if system is None:
+        return
+    for device in devices.values():
         if device not in system.volumes:
             endpoint(system, device)
 
