@@ -54,6 +54,7 @@ void NodeSession::deal_with(Link& link, std::span<const Message> messages) {
   link.queries.clear();
   const auto issue = [&] {
     if (!link.queries.empty()) system_.issue(link.queries);
+    received_.fetch_add(link.queries.size(), std::memory_order_relaxed);
     link.queries.clear();
   };
   for (const Message& message : messages) {
@@ -156,6 +157,7 @@ void NodeSession::post_answers(Link& link, std::span<const Answer> answers) {
                         .time = now_ns() - link.arrived[slot]},
                        at);
   }
+  answered_.fetch_add(answers.size(), std::memory_order_relaxed);
   link.channel->ring();
 }
 
@@ -184,18 +186,6 @@ void NodeSession::close() noexcept {
         stop();
       },
       [](const host::Failure&) {});
-}
-
-std::uint64_t NodeSession::received() const {
-  std::uint64_t sum = 0;
-  for (const auto& link : links_) sum += link->channel->counters().received.load();
-  return sum;
-}
-
-std::uint64_t NodeSession::answered() const {
-  std::uint64_t sum = 0;
-  for (const auto& link : links_) sum += link->channel->counters().posted.load();
-  return sum;
 }
 
 }  // namespace lanewise::dispatch

@@ -31,8 +31,9 @@ class NodeSession {
   // Ends it: a run that goes on is given up.
   void close() noexcept;
 
-  std::uint64_t received() const;
-  std::uint64_t answered() const;
+  // Queries so far.
+  std::uint64_t received() const noexcept { return received_.load(); }
+  std::uint64_t answered() const noexcept { return answered_.load(); }
 
  private:
   struct Link {
@@ -64,6 +65,7 @@ class NodeSession {
   std::mutex running_mutex_;
   bool running_ = false;
   std::atomic<bool> closing_ = false;
+  std::atomic<std::uint64_t> received_ = 0, answered_ = 0;
   mutable std::mutex mutex_;
   std::string reason_;
 };
