@@ -99,6 +99,7 @@ OPTIONS = {
         "SelftestOptions",
         "TrainingOptions",
     ),
+    "lanewise.options.serve": ("ServeOptions",),
 }
 
 

@@ -18,6 +18,7 @@ OF_THE_SEARCH = ("copies tried", "prediction")
 SCORED = 600.0  # s, the shortest run of a score by MLPerf's rules
 NO_REVIEW = "made by MLPerf's rules, but no MLPerf submission: nobody reviewed it"
 NO_SUBMISSION = "made by MLPerf's rules, but no MLPerf submission: runs are shorter than 600 s and nobody reviewed them"
+NO_FABRIC = "queries to a node on the Frontend's own host cross no fabric, as the Network division wants"
 SERVER_AUDIT = "both runs of a Server audit complete what is asked of them: below the peak they can hardly differ"
 
 
@@ -106,7 +107,8 @@ def latencies(run: LoadGenResult) -> Iterator[tuple[str, float]]:
 def notes(setup: Mapping[str, object]) -> list[str]:
     """What every reader of such a number has to know."""
     weights = str(setup.get("weights", ""))
-    return [NO_SUBMISSION, *([f"weights: {weights}"] if weights.startswith(("random", "none")) else [])]
+    within = [NO_FABRIC] if "one host" in str(setup.get("transport", "")) else []
+    return [NO_SUBMISSION, *within, *([f"weights: {weights}"] if weights.startswith(("random", "none")) else [])]
 
 
 def run_data(single: SingleRun) -> dict[str, Any]:
