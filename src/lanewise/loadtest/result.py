@@ -10,6 +10,7 @@ from typing import Any
 from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult
 from lanewise.loadtest.peak import PeakResult
 from lanewise.loadtest.single_run import SingleRun
+from lanewise.results.match import service_path
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.sample import Sample, summarise
 
@@ -47,7 +48,8 @@ def peak_samples(result: PeakResult) -> Iterator[Sample]:
     sample_bytes = size if isinstance(size, int) else 0
     scenario = f"Server {result.options.bound * 1e3:g} ms"
     how = {name: str(value) for name, value in setup.items()}
-    how.pop("devices", None)  # the flow
+    if "/" not in how.get("devices", ""):
+        how.pop("devices", None)  # the flow says them; of nodes it leaves out which node has them
     of_peak = {name: how.pop(name) for name in list(how) if name.startswith(OF_THE_SEARCH)}
     of_peak |= {"seeds": ", ".join(str(run.load.seed) for run in result.search_runs), "limit": limit(result)}
     sample = _sampler(scenario, setup, sample_bytes, how, "; ".join([*result.notes, *notes(setup)]))
@@ -162,10 +164,15 @@ def bound_of(run: LoadGenResult) -> float | None:
 def _sampler(
     scenario: str, setup: Mapping[str, object], sample_bytes: int, how: Mapping[str, str], note: str
 ) -> Callable[[str, float | None, str], Sample]:
-    """Makes samples of one result, given a metric, its value and its unit."""
-    flow = ", ".join(f"host0->{device}" for device in str(setup.get("devices", "")).split(", "))
+    """Makes samples of one result, given a metric, its value and its unit.
+
+    A row of the Network division has the flow and settings of the Closed one: devices as their nodes name them.
+    """
+    devices = [device.rpartition("/")[2] for device in str(setup.get("devices", "")).split(", ")]
+    flow = ", ".join(f"host0->{device}" for device in devices)
+    path = service_path(str(setup.get("division", "")))
     return lambda metric, value, unit: Sample(
-        scenario, flow, metric, value, unit, {"bytes": sample_bytes}, how, "service", note
+        scenario, flow, metric, value, unit, {"bytes": sample_bytes}, how, path, note
     )
 
 

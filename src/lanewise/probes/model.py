@@ -10,6 +10,7 @@ from lanewise.errors import unknown_name
 from lanewise.perf.latency import latency
 from lanewise.perf.predict import Prediction, predict
 from lanewise.perf.resources import weakest
+from lanewise.results.match import service_path
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.plan import SIMULATION, STEADY, Copies, Plan, Service
 from lanewise.results.service_result import ServiceResult
@@ -140,7 +141,7 @@ def _service(plan: Plan, service: Service) -> Observation:
         value = result.qps / steady_rate(plan.system, replace(load, frontend=None)).qps
     return _observation(
         plan, f"{len(result.prediction.rates)} GPUs", value, limit=result.limit, basis=result.basis,
-        rests_on=result.rests_on, use=_busiest(result.prediction), path=f"service, {service.division}",
+        rests_on=result.rests_on, use=_busiest(result.prediction), path=service_path(service.division),
     )  # fmt: skip
 
 
