@@ -8,6 +8,7 @@
 
 #include "network/tcp_ping.hpp"
 #include "network/tcp_stream.hpp"
+#include "network/verbs_address_dict.hpp"
 #include "network/verbs_end.hpp"
 
 namespace nb = nanobind;
@@ -47,40 +48,6 @@ void bind_tcp(nb::module_& m) {
       .def("nodes", &TcpPing::nodes);
 }
 
-nb::dict to_dict(const VerbsAddress& address) {
-  nb::dict out;
-  out["gid"] = address.gid;
-  out["lid"] = address.lid;
-  out["mtu"] = address.mtu;
-  out["reads"] = address.reads;
-  out["psn"] = address.psn;
-  out["memory"] = address.memory;
-  out["key"] = address.key;
-  out["pairs"] = address.pairs;
-  return out;
-}
-
-// A value of the other side's address; host::Failure where it is missing, of another type or too large.
-template <typename T>
-void read(const nb::dict& address, const char* key, T& value) {
-  if (address.contains(key) && nb::try_cast<T>(address[key], value, false)) return;
-  throw host::Failure(std::string("the other side's RDMA address has no readable ") + key,
-                      "use the same version of Lanewise on both");
-}
-
-VerbsAddress to_address(const nb::dict& address) {
-  VerbsAddress out;
-  read(address, "gid", out.gid);
-  read(address, "lid", out.lid);
-  read(address, "mtu", out.mtu);
-  read(address, "reads", out.reads);
-  read(address, "psn", out.psn);
-  read(address, "memory", out.memory);
-  read(address, "key", out.key);
-  read(address, "pairs", out.pairs);
-  return out;
-}
-
 void bind_verbs(nb::module_& m) {
   nb::enum_<Work>(m, "VerbsWork")
       .value("WRITE", Work::kWrite)
@@ -96,9 +63,15 @@ void bind_verbs(nb::module_& m) {
       .def(
           "__init__", [](VerbsSetup* self, const Setup& common) { new (self) VerbsSetup{.common = common}; },
           "common"_a)
-      .def_rw("device", &VerbsSetup::device)
-      .def_rw("port", &VerbsSetup::port)
-      .def_rw("gid_index", &VerbsSetup::gid_index)
+      .def_prop_rw(
+          "device", [](const VerbsSetup& self) { return self.port.device; },
+          [](VerbsSetup& self, std::string name) { self.port.device = std::move(name); })
+      .def_prop_rw(
+          "port", [](const VerbsSetup& self) { return self.port.port; },
+          [](VerbsSetup& self, int number) { self.port.port = number; })
+      .def_prop_rw(
+          "gid_index", [](const VerbsSetup& self) { return self.port.gid_index; },
+          [](VerbsSetup& self, int index) { self.port.gid_index = index; })
       .def_rw("work", &VerbsSetup::work)
       .def_rw("is_source", &VerbsSetup::is_source)
       .def_rw("pairs", &VerbsSetup::pairs)

@@ -9,6 +9,13 @@
 
 namespace lanewise::network {
 
+// A port of an RDMA device, as its user names it.
+struct VerbsPort {
+  std::string device;  // as in /sys/class/infiniband
+  int port = 1;
+  int gid_index = 0;
+};
+
 struct VerbsAddress {
   std::string gid;  // 32 hexadecimal digits
   int lid = 0;

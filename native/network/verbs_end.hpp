@@ -16,9 +16,7 @@ enum class Work { kWrite, kRead, kSend, kReceive, kNothing, kAskWrite, kAnswerWr
 
 struct VerbsSetup {
   Setup common;
-  std::string device;  // as in /sys/class/infiniband
-  int port = 1;
-  int gid_index = 0;
+  VerbsPort port{};
   Work work = Work::kNothing;
   bool is_source = false;  // the data comes from here
   int pairs = 1;

@@ -1,11 +1,10 @@
-// Device, memory, completion queue and queue pairs of one side, each freed in the reverse order.
+// Memory, completion queue and queue pairs of one side of a measurement, each freed in the reverse order.
 #pragma once
 
-#include "network/verbs_library.hpp"
+#include "network/verbs_device.hpp"
 
 #ifdef LANEWISE_VERBS
-#include <functional>
-#include <memory>
+#include <vector>
 
 #include "host/memory.hpp"
 #include "network/verbs_end.hpp"
@@ -31,28 +30,17 @@ class VerbsResources {
   int completions(ibv_wc* out, int most);
 
  private:
-  template <typename T>
-  using Owned = std::unique_ptr<T, std::function<void(T*)>>;
-
   void make_pairs(const VerbsSetup& setup);
 
-  const VerbsLibrary& ibv_;
-  int port_, gid_index_;
-  bool events_;
+  VerbsDevice device_;
   int inline_bytes_ = 0;
   std::size_t stride_;
   host::Memory memory_;
-  ibv_port_attr attributes_{};
-  ibv_device_attr limits_{};
-  ibv_gid gid_{};
-  std::uint32_t psn_;
   VerbsAddress peer_;
-  Owned<ibv_context> context_;
-  Owned<ibv_pd> domain_;
-  Owned<ibv_mr> region_;
-  Owned<ibv_comp_channel> channel_;
-  Owned<ibv_cq> queue_;
-  std::vector<Owned<ibv_qp>> pairs_;
+  VerbsOwned<ibv_mr> region_;
+  VerbsOwned<ibv_comp_channel> channel_;  // null: it looks without pause
+  VerbsOwned<ibv_cq> queue_;
+  std::vector<VerbsOwned<ibv_qp>> pairs_;
 };
 
 }  // namespace lanewise::network
