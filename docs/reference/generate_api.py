@@ -54,7 +54,6 @@ TYPES = {
     "lanewise.serving.load": ("ServiceLoad",),
     "lanewise.serving.steady": ("ServiceRate",),
     "lanewise.serving.peak": ("SearchOptions",),
-    "lanewise.results.network_share": ("NetworkShare",),
     "lanewise.results.service_result": ("ServiceResult", "Stage", "ResourceUtilization", "SearchRun"),
     "lanewise.api.services": ("ServicePrediction",),
     "lanewise.planning.place": ("Placement", "Candidate"),
@@ -99,7 +98,6 @@ OPTIONS = {
         "SelftestOptions",
         "TrainingOptions",
     ),
-    "lanewise.options.serve": ("ServeOptions",),
 }
 
 

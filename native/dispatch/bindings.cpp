@@ -12,10 +12,12 @@
 #include "dispatch/node.hpp"
 #include "dispatch/shm_channel.hpp"
 #include "dispatch/tcp_channel.hpp"
+#include "dispatch/verbs_channel.hpp"
 #include "host/failure.hpp"
 #include "loadtest/cpu_copier_and_engine.hpp"
 #include "loadtest/latency_dict.hpp"
 #include "loadtest/python_engine.hpp"
+#include "network/verbs_address_dict.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -53,27 +55,107 @@ Slots sample_slots(const ConnectionShape& shape, std::byte* data) {
 }
 
 Slots answer_slots(const ConnectionShape& shape, std::byte* data) {
-  return {.data = data,
-          .count = shape.slots,
-          .bytes = shape.answer_bytes,
-          .stride = shape.answer_bytes,
-          .text = data == nullptr ? nullptr : data + shape.slots * shape.answer_bytes};
+  return {
+      .data = data, .count = shape.slots, .bytes = shape.answer_bytes, .stride = shape.answer_bytes, .has_text = true};
+}
+
+// New slots of a Frontend, with what keeps them.
+struct AnswerMemory {
+  Slots slots;
+  std::shared_ptr<const void> keeper;
+};
+
+AnswerMemory answer_memory(const ConnectionShape& shape) {
+  const auto memory = std::make_shared<std::vector<std::byte>>(shape.slots * shape.answer_bytes + kTextBytes);
+  return {answer_slots(shape, memory->data()), memory};
+}
+
+// A connection's slots in the memory of a node.
+Slots slots_of_node(const ConnectionShape& shape, const SharedMemory& samples, std::size_t first_slot) {
+  const std::size_t stride = loadtest::SampleLibrary::stride_of(shape.sample_bytes);
+  if ((first_slot + shape.slots) * stride > samples.size()) {
+    throw host::Failure("a connection has more slots than memory", "please report this");
+  }
+  return sample_slots(shape, samples.data() + first_slot * stride);
 }
 
 std::unique_ptr<Channel> tcp_at_frontend(int fd, const ConnectionShape& shape, bool zero_copy) {
-  const auto answers = std::make_shared<std::vector<std::byte>>(shape.slots * shape.answer_bytes + kTextBytes);
-  return std::make_unique<TcpChannel>(fd, answer_slots(shape, answers->data()), sample_slots(shape, nullptr), answers,
-                                      zero_copy);
+  const AnswerMemory answers = answer_memory(shape);
+  return std::make_unique<TcpChannel>(fd, answers.slots, sample_slots(shape, nullptr), answers.keeper, zero_copy);
 }
 
 std::unique_ptr<Channel> tcp_at_node(int fd, const ConnectionShape& shape, const SharedMemoryPointer& samples,
                                      std::size_t first_slot) {
-  const std::size_t stride = loadtest::SampleLibrary::stride_of(shape.sample_bytes);
-  if ((first_slot + shape.slots) * stride > samples->size()) {
-    throw host::Failure("a connection has more slots than memory", "please report this");
+  return std::make_unique<TcpChannel>(fd, slots_of_node(shape, *samples, first_slot), answer_slots(shape, nullptr),
+                                      samples, false);
+}
+
+// One side's queue pair, until its Frontend or its session takes it.
+class VerbsEndpoint {
+ public:
+  VerbsEndpoint(const ConnectionShape& shape, VerbsChannelSetup setup)
+      : shape_(shape), channel_(make_verbs_channel(std::move(setup))) {}
+
+  nb::dict address() const {
+    const VerbsChannelAddress address = channel().address();
+    nb::dict out = network::to_dict(address.queue_pair);
+    out["ring"] = address.ring;
+    out["ring_key"] = address.ring_key;
+    return out;
   }
-  return std::make_unique<TcpChannel>(fd, sample_slots(shape, samples->data() + first_slot * stride),
-                                      answer_slots(shape, nullptr), samples, false);
+  void connect(const nb::dict& peer) {
+    VerbsChannelAddress address{.queue_pair = network::to_address(peer)};
+    network::read_value(peer, "ring", address.ring);
+    network::read_value(peer, "ring_key", address.ring_key);
+    channel().connect(address);
+    connected_ = true;
+  }
+  std::unique_ptr<Channel> take() {
+    channel();
+    if (!connected_) throw host::Failure("a queue pair is not connected", "call connect(address of the other side)");
+    return std::move(channel_);
+  }
+  const ConnectionShape& shape() const { return shape_; }
+
+ private:
+  VerbsChannel& channel() const {
+    if (!channel_) throw host::Failure("a queue pair has its connection already", "make one for each");
+    return *channel_;
+  }
+
+  ConnectionShape shape_;
+  std::unique_ptr<VerbsChannel> channel_;
+  bool connected_ = false;
+};
+
+void bind_verbs_endpoint(nb::module_& m) {
+  nb::class_<VerbsEndpoint>(m, "VerbsEndpoint", "One side's RC queue pair, until it is added to a Frontend or a node.")
+      .def_static(
+          "of_frontend",
+          [](const nb::object& shape, std::string device, int port, int gid_index, int node) {
+            const ConnectionShape agreed = shape_of(shape);
+            const AnswerMemory answers = answer_memory(agreed);
+            return new VerbsEndpoint(agreed, {.port = {std::move(device), port, gid_index},
+                                              .node = node,
+                                              .mine = answers.slots,
+                                              .peers = sample_slots(agreed, nullptr),
+                                              .keeper = answers.keeper});
+          },
+          "shape"_a, "device"_a, "port"_a = 1, "gid_index"_a = 0, "node"_a = -1)
+      .def_static(
+          "of_node",
+          [](const nb::object& shape, const SharedMemoryPointer& samples, std::size_t first_slot, std::string device,
+             int port, int gid_index, int node) {
+            const ConnectionShape agreed = shape_of(shape);
+            return new VerbsEndpoint(agreed, {.port = {std::move(device), port, gid_index},
+                                              .node = node,
+                                              .mine = slots_of_node(agreed, *samples, first_slot),
+                                              .peers = answer_slots(agreed, nullptr),
+                                              .keeper = samples});
+          },
+          "shape"_a, "samples"_a, "first_slot"_a, "device"_a, "port"_a = 1, "gid_index"_a = 0, "node"_a = -1)
+      .def("address", &VerbsEndpoint::address)
+      .def("connect", &VerbsEndpoint::connect, "peer"_a);
 }
 
 // Ends its threads without the interpreter's lock, which an engine may be waiting for.
@@ -152,6 +234,12 @@ void bind_frontend(nb::module_& m) {
             system.add(node, tcp_at_frontend(fd, shape_of(shape), zero_copy), distance, std::move(cpus));
           },
           "node"_a, "shape"_a, "fd"_a, "zero_copy"_a = false, "distance"_a = 0, "cpus"_a = Cpus())
+      .def(
+          "add_verbs",
+          [](NetworkSystem& system, std::size_t node, VerbsEndpoint& endpoint, int distance, Cpus cpus) {
+            system.add(node, endpoint.take(), distance, std::move(cpus));
+          },
+          "node"_a, "endpoint"_a, "distance"_a = 0, "cpus"_a = Cpus())
       .def("lose", &NetworkSystem::lose, "node"_a, "reason"_a, Free())
       .def("forget", &NetworkSystem::forget, "node"_a, Free())
       .def("counters", counters_of)
@@ -189,9 +277,17 @@ void bind_node(nb::module_& m) {
             session.add(tcp_at_node(fd, agreed, samples, first_slot), agreed.answer_bytes, std::move(cpus));
           },
           "shape"_a, "fd"_a, "samples"_a, "first_slot"_a, "cpus"_a = Cpus())
+      .def(
+          "add_verbs",
+          [](BoundNodeSession& session, VerbsEndpoint& endpoint, Cpus cpus) {
+            session.add(endpoint.take(), endpoint.shape().answer_bytes, std::move(cpus));
+          },
+          "endpoint"_a, "cpus"_a = Cpus())
       .def_prop_ro("reason", &BoundNodeSession::reason)
-      .def_prop_ro("received", &BoundNodeSession::received)
-      .def_prop_ro("answered", &BoundNodeSession::answered)
+      .def_prop_ro("received", [](const BoundNodeSession& self) { return self.sum(&ChannelCounters::received); })
+      .def_prop_ro("answered", [](const BoundNodeSession& self) { return self.sum(&ChannelCounters::posted); })
+      .def_prop_ro("doorbells", [](const BoundNodeSession& self) { return self.sum(&ChannelCounters::doorbells); })
+      .def_prop_ro("wakeups", [](const BoundNodeSession& self) { return self.sum(&ChannelCounters::wakeups); })
       .def("close", &BoundNodeSession::close, Free());
 }
 
@@ -214,6 +310,7 @@ void bind_dispatch(nb::module_& m) {
         return ShmLayout{agreed.slots, agreed.sample_bytes, agreed.answer_bytes}.total();
       },
       "shape"_a, "Bytes of the memory of a connection within one host.");
+  bind_verbs_endpoint(m);
   bind_frontend(m);
   bind_node(m);
 }

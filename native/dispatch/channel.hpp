@@ -9,6 +9,7 @@
 #include <span>
 
 #include "dispatch/message.hpp"
+#include "host/failure.hpp"
 
 namespace lanewise::dispatch {
 
@@ -19,16 +20,17 @@ inline constexpr std::int64_t kPatience = 100'000'000;  // ns between two looks 
 struct Slots {
   std::byte* data = nullptr;
   std::uint32_t count = 0;
-  std::size_t bytes = 0;      // of data at most
-  std::size_t stride = 0;     // from one slot to the next
-  std::byte* text = nullptr;  // kTextBytes for replies, as slot number `count`; null where none come
+  std::size_t bytes = 0;   // of data at most
+  std::size_t stride = 0;  // from one slot to the next
+  bool has_text = false;   // behind the last: kTextBytes for replies, as slot number `count`
 
-  std::byte* at(std::uint32_t slot) const { return slot == count ? text : data + slot * stride; }
+  std::byte* at(std::uint32_t slot) const { return data + slot * stride; }
+  std::size_t extent() const { return count * stride + (has_text ? kTextBytes : 0); }  // bytes
   bool holds(const Message& message) const {
-    if (message.bytes == 0) return true;
-    if (message.slot < count) return message.bytes <= bytes;
-    return text != nullptr && message.slot == count && message.bytes <= kTextBytes;
+    return message.bytes <= (message.slot < count ? bytes : has_text && message.slot == count ? kTextBytes : 0);
   }
+  // What the peer sent is not trusted.
+  bool accepts(const Message& message) const { return message.kind <= MessageKind::kLast && holds(message); }
 };
 
 // What a side has sent and received; read while it goes on.
@@ -45,9 +47,13 @@ class Channel {
  public:
   virtual ~Channel() = default;
 
+  // Where the data of messages will lie, before the first is posted: a NIC reads only what was registered.
+  // host::Failure where that cannot be done.
+  virtual void register_source(std::span<const std::byte>) {}
   // One thread at a time posts. The data stays as it is until the peer has dealt with the message.
   virtual void post(const Message& message, const std::byte* data) = 0;
-  // Rings the doorbell: the peer sees all that was posted. Never waits for the peer. host::Failure where it is gone.
+  // Rings the doorbell: the peer sees all that was posted. Never waits until the peer reads it. host::Failure where it
+  // is gone.
   virtual void ring() = 0;
 
   // One thread receives: messages that came, after at most `patience` ns; 0: none came. Their slots hold their data.
@@ -61,6 +67,11 @@ class Channel {
   const ChannelCounters& counters() const { return counters_; }
 
  protected:
+  // The other side does not keep to the protocol.
+  static host::Failure senseless();
+  // Takes the messages of a ring from number `first` on, and counts them; host::Failure for one without meaning.
+  void take(std::span<Message> into, std::span<const Message> ring, std::uint32_t first);
+
   ChannelCounters counters_;
 };
 

@@ -32,6 +32,9 @@ struct Message {
 static_assert(sizeof(Message) == 24 && std::is_trivially_copyable_v<Message>);
 static_assert(std::endian::native == std::endian::little);
 
+// Messages in a ring: room for one of every slot, twice, and for some of a run's own: never full with an honest peer.
+constexpr std::uint32_t ring_capacity(std::uint32_t slots) { return std::bit_ceil(2 * slots + 64); }
+
 // The slot that holds the text of a reply, behind those of answers.
 constexpr std::size_t kTextBytes = 1024;
 

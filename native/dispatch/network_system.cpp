@@ -40,6 +40,7 @@ NetworkSystem::~NetworkSystem() { routes_.clear(); }
 
 void NetworkSystem::add(std::size_t node, std::unique_ptr<Channel> channel, int distance, std::vector<int> cpus) {
   if (running_.load()) throw host::Failure("a connection cannot join a run", "connect before it");
+  channel->register_source(memory_);
   routes_.push_back(
       {std::make_unique<Connection>(routes_.size(), node, std::move(channel), inbox_, std::move(cpus)), distance});
 }

@@ -25,6 +25,7 @@ void NodeSession::add(std::unique_ptr<Channel> channel, std::size_t answer_bytes
   link.channel = std::move(channel);
   link.answer_bytes = answer_bytes;
   link.answers.resize(count * answer_bytes + kTextBytes);
+  link.channel->register_source(link.answers);
   link.tags.resize(count);
   link.arrived.resize(count);
   link.queries.reserve(kMessages);
@@ -54,7 +55,6 @@ void NodeSession::deal_with(Link& link, std::span<const Message> messages) {
   link.queries.clear();
   const auto issue = [&] {
     if (!link.queries.empty()) system_.issue(link.queries);
-    received_.fetch_add(link.queries.size(), std::memory_order_relaxed);
     link.queries.clear();
   };
   for (const Message& message : messages) {
@@ -157,7 +157,6 @@ void NodeSession::post_answers(Link& link, std::span<const Answer> answers) {
                         .time = now_ns() - link.arrived[slot]},
                        at);
   }
-  answered_.fetch_add(answers.size(), std::memory_order_relaxed);
   link.channel->ring();
 }
 
@@ -186,6 +185,12 @@ void NodeSession::close() noexcept {
         stop();
       },
       [](const host::Failure&) {});
+}
+
+std::uint64_t NodeSession::sum(std::atomic<std::uint64_t> ChannelCounters::* counter) const {
+  std::uint64_t sum = 0;
+  for (const auto& link : links_) sum += (link->channel->counters().*counter).load();
+  return sum;
 }
 
 }  // namespace lanewise::dispatch

@@ -31,15 +31,14 @@ class NodeSession {
   // Ends it: a run that goes on is given up.
   void close() noexcept;
 
-  // Queries so far.
-  std::uint64_t received() const noexcept { return received_.load(); }
-  std::uint64_t answered() const noexcept { return answered_.load(); }
+  // A counter of its channels' over all of them.
+  std::uint64_t sum(std::atomic<std::uint64_t> ChannelCounters::* counter) const;
 
  private:
   struct Link {
-    std::unique_ptr<Channel> channel;
-    std::uint32_t first = 0;         // its first slot, in the count over all connections
-    std::vector<std::byte> answers;  // of each slot, until the next query has it; then room for the text of a reply
+    std::vector<std::byte> answers;    // of each slot, until the next query has it; then room for the text of a reply
+    std::unique_ptr<Channel> channel;  // behind what it may have registered
+    std::uint32_t first = 0;           // its first slot, in the count over all connections
     std::size_t answer_bytes = 0;
     std::vector<std::uint32_t> tags;    // of each slot
     std::vector<std::int64_t> arrived;  // ns
@@ -65,7 +64,6 @@ class NodeSession {
   std::mutex running_mutex_;
   bool running_ = false;
   std::atomic<bool> closing_ = false;
-  std::atomic<std::uint64_t> received_ = 0, answered_ = 0;
   mutable std::mutex mutex_;
   std::string reason_;
 };

@@ -12,11 +12,6 @@ namespace {
 
 using loadtest::now_ns;
 
-host::Failure senseless(const char* what) {
-  return {std::string("the other side of a shared-memory connection ") + what,
-          "use the same version of Lanewise on both sides"};
-}
-
 void pause() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -46,7 +41,7 @@ ShmChannel::ShmChannel(Side side, const ShmLayout& layout, std::shared_ptr<Share
                           .count = layout.slots,
                           .bytes = layout.answer_bytes,
                           .stride = layout.answer_stride(),
-                          .text = answers + layout.slots * layout.answer_stride()};
+                          .has_text = true};
   mine_ = side == Side::kFrontend ? at_frontend : at_node;
   peers_ = side == Side::kFrontend ? at_node : at_frontend;
 }
@@ -54,7 +49,7 @@ ShmChannel::ShmChannel(Side side, const ShmLayout& layout, std::shared_ptr<Share
 void ShmChannel::post(const Message& message, const std::byte* data) {
   if (!peers_.holds(message)) throw host::Failure("a message is larger than its slot", "please report this");
   if (posted_ - out_.consumed.load(std::memory_order_acquire) >= capacity_)
-    throw senseless("does not read its messages");
+    throw host::Failure("the other side of a connection does not read its messages", "look whether it still runs");
   if (message.bytes > 0) std::memcpy(peers_.at(message.slot), data, message.bytes);
   out_.items[posted_ & (capacity_ - 1)] = message;
   ++posted_;
@@ -86,18 +81,11 @@ bool ShmChannel::wait(std::int64_t patience) noexcept {
 std::size_t ShmChannel::receive(std::span<Message> into, std::int64_t patience) {
   if (!wait(patience)) return 0;
   const std::uint32_t count = in_.posted.count.load(std::memory_order_acquire) - consumed_;
-  if (count > capacity_) throw senseless("counts messages that cannot be");
+  if (count > capacity_) throw senseless();
   const std::size_t taken = std::min<std::size_t>(count, into.size());
-  std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < taken; ++i) {
-    into[i] = in_.items[(consumed_ + i) & (capacity_ - 1)];  // a copy: the peer could change it after the check
-    if (into[i].kind > MessageKind::kLast || !mine_.holds(into[i])) throw senseless("sent a message without meaning");
-    bytes += into[i].bytes;
-  }
+  take(into.first(taken), {in_.items, capacity_}, consumed_);
   consumed_ += static_cast<std::uint32_t>(taken);
   in_.consumed.store(consumed_, std::memory_order_release);
-  counters_.received.fetch_add(taken, std::memory_order_relaxed);
-  counters_.bytes_in.fetch_add(bytes, std::memory_order_relaxed);
   return taken;
 }
 

@@ -25,8 +25,7 @@ struct ShmLayout {
   std::size_t sample_bytes;  // of a slot at the node
   std::size_t answer_bytes;  // of a slot at the Frontend
 
-  // Room for a message of every slot, twice, and for some of a run's own: never full with an honest peer.
-  std::uint32_t capacity() const { return std::bit_ceil(2 * slots + 64); }
+  std::uint32_t capacity() const { return ring_capacity(slots); }
   std::size_t answer_stride() const { return (answer_bytes + 63) / 64 * 64; }
   std::size_t ring_bytes() const { return (MessageRing::bytes(capacity()) + 63) / 64 * 64; }
   std::size_t answers_at() const { return 2 * ring_bytes(); }

@@ -2,7 +2,6 @@
 // sends what has no meaning harms nobody, and transactions end once.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,8 +14,7 @@
 #include "dispatch/checksum_system.hpp"
 #include "dispatch/network_system.hpp"
 #include "dispatch/node.hpp"
-#include "dispatch/shm_channel.hpp"
-#include "dispatch/tcp_channel.hpp"
+#include "dispatch_pairs.hpp"
 #include "host/failure.hpp"
 #include "loadtest/clock.hpp"
 #include "loadtest/cpu_copier_and_engine.hpp"
@@ -25,51 +23,17 @@
 namespace lanewise::dispatch {
 namespace {
 
-constexpr std::int64_t kSoon = 50'000'000;  // ns
-constexpr std::uint32_t kSlots = 32;
-constexpr std::size_t kSampleBytes = 5000, kAnswerBytes = 8;
-
-std::size_t stride() { return loadtest::SampleLibrary::stride_of(kSampleBytes); }
-
-// One connection: the Frontend's side, and the node's.
-struct Pair {
-  std::unique_ptr<Channel> frontend, node;
-};
-
-Pair shm_pair(const SharedMemoryPointer& slots) {
-  const ShmLayout layout{kSlots, kSampleBytes, kAnswerBytes};
-  const auto memory = std::make_shared<SharedMemory>(layout.total(), host::kAnyNode);
-  return {std::make_unique<ShmChannel>(ShmChannel::Side::kFrontend, layout,
-                                       SharedMemory::map(memory->fd(), layout.total()), slots, 0, stride()),
-          std::make_unique<ShmChannel>(ShmChannel::Side::kNode, layout, memory, slots, 0, stride())};
-}
-
-Slots answers_in(std::vector<std::byte>* memory) {
-  return {.data = memory == nullptr ? nullptr : memory->data(),
-          .count = kSlots,
-          .bytes = kAnswerBytes,
-          .stride = kAnswerBytes,
-          .text = memory == nullptr ? nullptr : memory->data() + kSlots * kAnswerBytes};
-}
-
-Pair tcp_pair(const SharedMemoryPointer& slots) {
-  std::array<int, 2> sockets{};
-  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()), 0);
-  const Slots samples{.data = slots->data(), .count = kSlots, .bytes = kSampleBytes, .stride = stride()};
-  const auto answers = std::make_shared<std::vector<std::byte>>(kSlots * kAnswerBytes + kTextBytes);
-  return {std::make_unique<TcpChannel>(sockets[0], answers_in(answers.get()), samples, answers, false),
-          std::make_unique<TcpChannel>(sockets[1], samples, answers_in(nullptr), slots, false)};
-}
-
-SharedMemoryPointer sample_memory() { return std::make_shared<SharedMemory>(kSlots * stride(), host::kAnyNode); }
-
 class EveryTransport : public testing::TestWithParam<Pair (*)(const SharedMemoryPointer&)> {};
 INSTANTIATE_TEST_SUITE_P(Transports, EveryTransport, testing::Values(&shm_pair, &tcp_pair));
+#ifdef LANEWISE_VERBS
+INSTANTIATE_TEST_SUITE_P(Verbs, EveryTransport, testing::Values(&verbs_pair));
+#endif
 
 TEST_P(EveryTransport, DataIsInItsSlotWhenTheMessageComes) {
   const auto slots = sample_memory();
   const Pair pair = GetParam()(slots);
   std::vector<std::byte> sample(kSampleBytes, std::byte{7});
+  pair.frontend->register_source(sample);
   pair.frontend->post({.slot = 3, .tag = 9, .bytes = kSampleBytes, .kind = MessageKind::kQuery}, sample.data());
   std::array<Message, 4> messages;
   EXPECT_EQ(pair.node->receive(messages, 0), 0U);  // before the doorbell
@@ -211,7 +175,7 @@ TEST_P(EveryTransport, ALostNodeCostsItsQueriesAlone) {
   Fabric fabric(GetParam(), 2);
   std::atomic<bool> lost = false;
   std::jthread killer([&] {
-    while (fabric.sessions[0]->received() < 100) std::this_thread::yield();
+    while (fabric.sessions[0]->sum(&ChannelCounters::received) < 100) std::this_thread::yield();
     fabric.frontend.lose(0, "node0 was killed");
     lost = true;
   });
@@ -239,7 +203,7 @@ TEST_P(EveryTransport, ALostNodeCostsItsQueriesAlone) {
 TEST_P(EveryTransport, WithoutAnyNodeQueriesGetEmptyAnswersAndTheRunFails) {
   Fabric fabric(GetParam(), 1);
   std::jthread killer([&] {
-    while (fabric.sessions[0]->received() < 100) std::this_thread::yield();
+    while (fabric.sessions[0]->sum(&ChannelCounters::received) < 100) std::this_thread::yield();
     fabric.frontend.lose(0, "node0 was killed");
   });
   const auto result = fabric.run(20000);

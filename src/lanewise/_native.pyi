@@ -554,6 +554,30 @@ class SharedMemory:
 def shm_bytes(shape: ConnectionShape) -> int:
     """Bytes of the memory of a connection within one host."""
 
+class VerbsEndpoint:
+    """One side's RC queue pair over an RDMA device, until it is added to a Frontend or a node. Both sides make one,
+    pass each other its address and connect. ProbeFailure without verbs, or for an address that is not valid."""
+
+    @staticmethod
+    def of_frontend(
+        shape: ConnectionShape, device: str, port: int = 1, gid_index: int = 0, node: int = -1
+    ) -> VerbsEndpoint:
+        """With new memory for answers; `node`: NUMA node of its message rings (-1: any)."""
+    @staticmethod
+    def of_node(
+        shape: ConnectionShape,
+        samples: SharedMemory,
+        first_slot: int,
+        device: str,
+        port: int = 1,
+        gid_index: int = 0,
+        node: int = -1,
+    ) -> VerbsEndpoint:
+        """With the node's slots from `first_slot` on."""
+    def address(self) -> dict[str, Any]:
+        """What the other side's connect() takes, as JSON carries it."""
+    def connect(self, peer: dict[str, Any]) -> None: ...
+
 class NetworkSystem(SystemUnderTest):
     """The Frontend: sends every query to a node. `fill` gives a sample's bytes (None: synthetic); the first `trace`
     queries of a run are kept. `name` costs a round trip to every node, and names each."""
@@ -587,6 +611,8 @@ class NetworkSystem(SystemUnderTest):
         cpus: Sequence[int] = (),
     ) -> None:
         """A connection over a connected socket, which is the system's from now on."""
+    def add_verbs(self, node: int, endpoint: VerbsEndpoint, distance: int = 0, cpus: Sequence[int] = ()) -> None:
+        """A connection over a connected queue pair, which is the system's from now on."""
     def lose(self, node: int, reason: str) -> None:
         """From any thread: the node is gone; its queries get empty answers, the others go on."""
     def forget(self, node: int) -> None:
@@ -617,6 +643,8 @@ class NodeSession:
     def add_tcp(
         self, shape: ConnectionShape, fd: int, samples: SharedMemory, first_slot: int, cpus: Sequence[int] = ()
     ) -> None: ...
+    def add_verbs(self, endpoint: VerbsEndpoint, cpus: Sequence[int] = ()) -> None:
+        """A connected queue pair, which is the session's from now on."""
     @property
     def reason(self) -> str:
         """Why it ended; '' while it goes on."""
@@ -624,6 +652,12 @@ class NodeSession:
     def received(self) -> int: ...
     @property
     def answered(self) -> int: ...
+    @property
+    def doorbells(self) -> int:
+        """Groups of messages that were posted together."""
+    @property
+    def wakeups(self) -> int:
+        """Times that a receiving thread had slept."""
     def close(self) -> None:
         """Ends it: a run that goes on is given up."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from lanewise.topology.model import Link, LinkKind
+from lanewise.topology.model import Link
 
 
 class Via(StrEnum):
@@ -25,7 +25,6 @@ class LinkDirection(NamedTuple):
     start: str
     end: str
     port: str
-    kind: LinkKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Hop:
     @property
     def direction(self) -> LinkDirection:
         """What two routes share when they share this link in this direction."""
-        return LinkDirection(self.start, self.end, self.link.port, self.link.kind)
+        return LinkDirection(self.start, self.end, self.link.port)
 
     @property
     def reverse(self) -> Hop:

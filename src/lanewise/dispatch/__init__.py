@@ -1,1 +1,0 @@
-"""Query dispatch: a Frontend sends the queries of a load generator to Accelerator nodes."""
