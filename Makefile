@@ -67,9 +67,9 @@ build/sanitize-%/passed: $(NATIVE)
 
 # Needs GoogleTest, as the tests' build names the commands.
 FILES ?= $(filter-out native/bindings/% native/loadgen/% native/tests/%,$(filter %.cpp,$(NATIVE)))
-tidy: $(VENV)/.dev
+tidy: dev
 	@$(PIP) install clang-tidy==19.1.0
-	@$(BIN)/cmake -S native/tests -B build/tidy -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S native/tests -B build/tidy -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
 	@echo $(FILES) | xargs -n 1 -P 2 $(BIN)/clang-tidy -p build/tidy --quiet
 
 # Inputs that fail are kept, as small as found, in tests/fuzz/failures; mended ones go to tests/fuzz/corpus.

@@ -24,6 +24,7 @@ from pathlib import Path
 import kept
 
 from lanewise import _loadgen, _native
+from lanewise.dispatch.host import available_memory
 from lanewise.errors import CannotMeasure
 from lanewise.loadtest import detail_log, load_run
 from lanewise.loadtest.load_run import LoadGenResult, LoadRunner, LoadSpec
@@ -53,7 +54,7 @@ class Bare:
 
     def run(self, load: LoadSpec) -> LoadGenResult:
         """CannotMeasure where the memory is short or the program failed."""
-        load_run.check_memory(load, load_run.available_memory())
+        load_run.check_memory(load, available_memory())
         mode = "coalesced" if load.coalesce else "plain"
         numbers = (load.qps, load.seconds, load.queries, load.bound, load.percentile, load.seed)
         command = [str(self.program), *map(str, numbers), mode, self.way, str(self.folder)]

@@ -89,3 +89,45 @@ def test_the_storage_probe_has_the_words_of_the_page(asked, tmp_path):
 def test_the_network_probe_has_the_words_of_the_page(asked):
     rows = lanewise.measure_network(sizes=(4096,), connections=(2,), seconds=0.02, rule=ONCE, **asked)
     assert unlisted(rows) == set()
+
+
+def test_peaks_of_load_tests_have_the_words_of_the_page_in_both_divisions():
+    from loadtest.test_loadtest_results import ABOUT, peak, run
+
+    from lanewise.loadtest.result import peak_samples
+
+    for about in ({}, {"division": "Network", "devices": "a:7000/cpu, b:7000/cpu"}):
+        rows = list(peak_samples(peak(run(900.0), setup={**ABOUT, **about})))
+        metrics, paths = listed("metric of a load test"), listed("path")
+        assert {row.path for row in rows} <= set(paths)
+        assert {f"`{row.display_unit}`" in metrics[row.metric] for row in rows} == {True}
+        assert {key for row in rows for key in row.settings} == {"bytes"}
+
+
+def test_a_network_row_differs_from_the_closed_one_in_its_path_alone():
+    from loadtest.test_loadtest_results import ABOUT, peak, run
+
+    from lanewise.loadtest.result import peak_samples
+    from lanewise.results.match import identity
+
+    def rows(**about: object) -> list[Sample]:
+        return list(peak_samples(peak(run(900.0), setup={**ABOUT, **about})))
+
+    closed, network = rows(), rows(division="Network", devices="a:7000/cpu, b:7000/cpu")
+    for one, other in zip(closed, network, strict=True):
+        assert identity(one) != identity(other)
+        assert identity(one, ignore=("path",)) == identity(other, ignore=("path",))
+        assert (one.path, other.path) == ("service", "service, network")
+    assert {row.how["devices"] for row in network} == {"a:7000/cpu, b:7000/cpu"}
+
+
+def test_predicted_services_have_the_paths_of_measured_ones():
+    from lanewise.probes.model import ModelProbe
+    from lanewise.results.plan import Plan, Service
+
+    system = lanewise.load_system("dgx-a100-network")
+    for division, path in (("closed", "service"), ("network", "service, network")):
+        service = Service("resnet50", "server", division, "accelerator")
+        (row,) = ModelProbe().run(Plan(system, service, "qps", "QPS"))
+        assert row.path == path
+        assert path in listed("path")

@@ -54,6 +54,7 @@ TYPES = {
     "lanewise.serving.load": ("ServiceLoad",),
     "lanewise.serving.steady": ("ServiceRate",),
     "lanewise.serving.peak": ("SearchOptions",),
+    "lanewise.results.network_share": ("NetworkShare",),
     "lanewise.results.service_result": ("ServiceResult", "Stage", "ResourceUtilization", "SearchRun"),
     "lanewise.api.services": ("ServicePrediction",),
     "lanewise.planning.place": ("Placement", "Candidate"),
@@ -98,6 +99,7 @@ OPTIONS = {
         "SelftestOptions",
         "TrainingOptions",
     ),
+    "lanewise.options.serve": ("ServeOptions",),
 }
 
 

@@ -284,8 +284,8 @@ void bind_node(nb::module_& m) {
           },
           "endpoint"_a, "cpus"_a = Cpus())
       .def_prop_ro("reason", &BoundNodeSession::reason)
-      .def_prop_ro("received", [](const BoundNodeSession& self) { return self.sum(&ChannelCounters::received); })
-      .def_prop_ro("answered", [](const BoundNodeSession& self) { return self.sum(&ChannelCounters::posted); })
+      .def_prop_ro("received", &BoundNodeSession::received)
+      .def_prop_ro("answered", &BoundNodeSession::answered)
       .def_prop_ro("doorbells", [](const BoundNodeSession& self) { return self.sum(&ChannelCounters::doorbells); })
       .def_prop_ro("wakeups", [](const BoundNodeSession& self) { return self.sum(&ChannelCounters::wakeups); })
       .def("close", &BoundNodeSession::close, Free());

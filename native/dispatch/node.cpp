@@ -55,6 +55,7 @@ void NodeSession::deal_with(Link& link, std::span<const Message> messages) {
   link.queries.clear();
   const auto issue = [&] {
     if (!link.queries.empty()) system_.issue(link.queries);
+    received_.fetch_add(link.queries.size(), std::memory_order_relaxed);
     link.queries.clear();
   };
   for (const Message& message : messages) {
@@ -157,6 +158,7 @@ void NodeSession::post_answers(Link& link, std::span<const Answer> answers) {
                         .time = now_ns() - link.arrived[slot]},
                        at);
   }
+  answered_.fetch_add(answers.size(), std::memory_order_relaxed);
   link.channel->ring();
 }
 

@@ -31,6 +31,9 @@ class NodeSession {
   // Ends it: a run that goes on is given up.
   void close() noexcept;
 
+  // Queries so far.
+  std::uint64_t received() const noexcept { return received_.load(); }
+  std::uint64_t answered() const noexcept { return answered_.load(); }
   // A counter of its channels' over all of them.
   std::uint64_t sum(std::atomic<std::uint64_t> ChannelCounters::* counter) const;
 
@@ -64,6 +67,7 @@ class NodeSession {
   std::mutex running_mutex_;
   bool running_ = false;
   std::atomic<bool> closing_ = false;
+  std::atomic<std::uint64_t> received_ = 0, answered_ = 0;
   mutable std::mutex mutex_;
   std::string reason_;
 };

@@ -17,9 +17,9 @@ void QueryRing::wake() noexcept {
 
 void QueryRing::sleep(std::uint32_t wakes, std::int64_t deadline) const noexcept {
   static_assert(sizeof wakes_ == sizeof(std::uint32_t));
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  const timespec until{.tv_sec = static_cast<time_t>(deadline / kSecond),
-                       .tv_nsec = static_cast<long>(deadline % kSecond)};
+  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+  const timespec until{.tv_sec = static_cast<time_t>(deadline / kNsPerSecond),
+                       .tv_nsec = static_cast<long>(deadline % kNsPerSecond)};
   syscall(SYS_futex, reinterpret_cast<const std::uint32_t*>(&wakes_), FUTEX_WAIT_BITSET_PRIVATE, wakes,
           deadline == kNever ? nullptr : &until, nullptr, FUTEX_BITSET_MATCH_ANY);
 }

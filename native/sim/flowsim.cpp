@@ -16,7 +16,16 @@ constexpr std::size_t kEndsPerOrigin = 4096;
 
 FlowEngine::FlowEngine(std::shared_ptr<const Network> network)
     : network_(std::move(network)), solver_(*network_), clocks_(network_->classes().size()) {
-  due_.resize(clocks_.size());
+  const Aggregates& aggregates = solver_.aggregates();
+  aggregates_.resize(aggregates.size());
+  for (std::size_t a = 0; a < aggregates_.size(); ++a) {
+    const auto& members = aggregates.classes(a);
+    aggregates_[a].due.resize(members.size());
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      clocks_[static_cast<std::size_t>(members[i])].place = static_cast<std::int32_t>(i);
+    }
+  }
+  due_.resize(clocks_.size() + aggregates_.size());
 }
 
 void FlowEngine::add(std::int32_t flow_class, double bytes, std::int64_t id) {
@@ -54,7 +63,9 @@ std::span<const std::int64_t> FlowEngine::advance() {
   ended_.swap(instant_);
   ending_.clear();
   due_.find(now_, ending_);
-  for (const std::size_t where : ending_) end_flows(where);
+  for (const std::size_t where : ending_) {
+    where < clocks_.size() ? end_flows(where) : end_members(where - clocks_.size());
+  }
   active_ -= ended_.size();
   if (ended_.size() > 1) std::sort(ended_.begin(), ended_.end());
   return ended_;
@@ -73,7 +84,8 @@ void FlowEngine::advance_to(double time) {
 
 double FlowEngine::rate(std::int32_t flow_class) {
   settle();
-  return clocks_.at(static_cast<std::size_t>(flow_class)).rate;
+  const auto where = static_cast<std::size_t>(flow_class);
+  return clocks_.at(where).aggregate < 0 ? clocks_[where].rate : solver_.rate(where);
 }
 
 std::int32_t FlowEngine::limit(std::int32_t flow_class) {
@@ -87,17 +99,26 @@ double FlowEngine::moved(std::int32_t flow_class) const {
   return clock.moved + (reading(clock) - clock.served) * static_cast<double>(clock.flows.size());
 }
 
+double FlowEngine::reading(const AggregateClock& clock) const {
+  // Here as below, rounding must not carry the clock past an end that has not happened.
+  return std::min(clock.served + clock.level * (now_ - clock.since), clock.due.least());
+}
+
+// What the virtual clock of a class runs on: time, or the clock of its aggregate.
+double FlowEngine::base(const ClassClock& clock) const {
+  return clock.aggregate < 0 ? now_ : reading(aggregates_[static_cast<std::size_t>(clock.aggregate)]);
+}
+
 // The virtual clock of a class at now().
 double FlowEngine::reading(const ClassClock& clock) const {
   if (clock.flows.empty()) return clock.served;
-  // Rounding must not carry the clock past an end that has not happened.
-  return std::min(clock.served + clock.rate * (now_ - clock.since), clock.flows.top().tag);
+  return std::min(clock.served + clock.rate * (base(clock) - clock.since), clock.flows.top().tag);
 }
 
 void FlowEngine::turn_clock(ClassClock& clock, double reading) const {
   clock.moved += (reading - clock.served) * static_cast<double>(clock.flows.size());
   clock.served = reading;
-  clock.since = now_;
+  clock.since = base(clock);
 }
 
 // Takes the flows of a class whose end has come, with all that have the same tag.
@@ -120,10 +141,29 @@ void FlowEngine::end_flows(std::size_t where) {
   touch(where);
 }
 
+// Ends the flows of those members that are next.
+void FlowEngine::end_members(std::size_t a) {
+  AggregateClock& clock = aggregates_[a];
+  clock.served = clock.due.least();
+  clock.since = now_;
+  places_.clear();
+  clock.due.find(clock.served, places_);
+  for (const std::size_t place : places_) {
+    end_flows(static_cast<std::size_t>(solver_.aggregates().classes(a)[place]));
+    ++clock.ends;
+  }
+}
+
 void FlowEngine::touch(std::size_t where) {
   if (clocks_[where].touched) return;
   clocks_[where].touched = true;
   touched_.push_back(where);
+}
+
+void FlowEngine::touch_aggregate(std::size_t a) {
+  if (aggregates_[a].touched) return;
+  aggregates_[a].touched = true;
+  touched_aggregates_.push_back(a);
 }
 
 // Brings rates and due times up to date after flows came or went.
@@ -132,19 +172,27 @@ void FlowEngine::settle() {
   for (const std::size_t where : touched_) {
     solver_.set_count(where, static_cast<double>(clocks_[where].flows.size()));
   }
-  for (const std::int32_t where : solver_.solve()) set_rate(static_cast<std::size_t>(where));
+  const auto solved = solver_.solve();
+  for (const std::int32_t where : solver_.switched()) change_clock(static_cast<std::size_t>(where));
+  for (const std::int32_t index : solved) {
+    const auto where = static_cast<std::size_t>(index);
+    where < clocks_.size() ? set_rate(where) : set_level(where - clocks_.size());
+  }
   for (const std::size_t where : touched_) {
     set_rate(where);
     set_due(where);
     clocks_[where].touched = false;
   }
   touched_.clear();
+  for (const std::size_t a : touched_aggregates_) set_aggregate_due(a);
+  touched_aggregates_.clear();
   due_.update();
   if (changed_) record();
 }
 
 void FlowEngine::set_rate(std::size_t where) {
   ClassClock& clock = clocks_[where];
+  if (clock.aggregate >= 0) return;
   const double rate = solver_.rate(where);
   if (clock.rate == rate) return;
   turn_clock(clock, reading(clock));
@@ -153,10 +201,69 @@ void FlowEngine::set_rate(std::size_t where) {
   if (!clock.touched) set_due(where);
 }
 
+void FlowEngine::set_level(std::size_t a) {
+  AggregateClock& clock = aggregates_[a];
+  const double level = solver_.level(a);
+  if (clock.level == level) return;
+  clock.served = reading(clock);
+  clock.since = now_;
+  clock.level = level;
+  changed_ = true;
+  touch_aggregate(a);
+}
+
+// The class became a member of its aggregate, or is so no longer.
+void FlowEngine::change_clock(std::size_t where) {
+  ClassClock& clock = clocks_[where];
+  const std::int32_t aggregate = solver_.aggregate(where);
+  if (aggregate == clock.aggregate) return;
+  turn_clock(clock, reading(clock));
+  set_due(where, kInfinity);
+  const double level = clock.aggregate < 0 ? 1.0 : aggregates_[static_cast<std::size_t>(clock.aggregate)].level;
+  changed_ = changed_ || clock.rate * level != solver_.rate(where);
+  clock.aggregate = aggregate;
+  clock.since = base(clock);
+  clock.rate = aggregate < 0 ? solver_.rate(where) : network_->classes()[where].weight;
+  if (!clock.touched) set_due(where);
+}
+
 void FlowEngine::set_due(std::size_t where) {
   const ClassClock& clock = clocks_[where];
   const bool waits = clock.flows.empty() || clock.rate == 0.0;
-  due_.set(where, waits ? kInfinity : clock.since + (clock.flows.top().tag - clock.served) / clock.rate);
+  set_due(where, waits ? kInfinity : clock.since + (clock.flows.top().tag - clock.served) / clock.rate);
+}
+
+void FlowEngine::set_due(std::size_t where, double when) {
+  const ClassClock& clock = clocks_[where];
+  if (clock.aggregate < 0) return due_.set(where, when);
+  const auto a = static_cast<std::size_t>(clock.aggregate);
+  aggregates_[a].due.set(static_cast<std::size_t>(clock.place), when);
+  touch_aggregate(a);
+}
+
+void FlowEngine::set_aggregate_due(std::size_t a) {
+  AggregateClock& clock = aggregates_[a];
+  clock.due.update();
+  if (clock.ends >= std::max(kEndsPerOrigin, 4 * solver_.aggregates().classes(a).size())) move_origin(a);
+  const bool waits = clock.due.least() == kInfinity || clock.level == 0.0;
+  clock.touched = false;
+  due_.set(clocks_.size() + a, waits ? kInfinity : clock.since + (clock.due.least() - clock.served) / clock.level);
+}
+
+// Moves the origin of an aggregate's clock to what it reads now.
+void FlowEngine::move_origin(std::size_t a) {
+  AggregateClock& clock = aggregates_[a];
+  const double origin = reading(clock);
+  for (const std::int32_t where : solver_.aggregates().classes(a)) {
+    ClassClock& member = clocks_[static_cast<std::size_t>(where)];
+    if (member.aggregate < 0) continue;
+    member.since -= origin;
+    set_due(static_cast<std::size_t>(where));
+  }
+  clock.served = 0.0;
+  clock.since = now_;
+  clock.ends = 0;
+  clock.due.update();
 }
 
 void FlowEngine::record() {
@@ -168,7 +275,9 @@ void FlowEngine::record() {
     return;
   }
   if (!replaces) changes_.push_back({now_, std::vector<double>(clocks_.size())});
-  for (std::size_t k = 0; k < clocks_.size(); ++k) changes_.back().rates[k] = clocks_[k].rate;
+  for (std::size_t k = 0; k < clocks_.size(); ++k) {
+    changes_.back().rates[k] = clocks_[k].aggregate < 0 ? clocks_[k].rate : solver_.rate(k);
+  }
 }
 
 namespace {

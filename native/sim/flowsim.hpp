@@ -3,6 +3,10 @@
 // heap of the clock readings at which its flows end; an event solves the rates of those classes that it can change,
 // however many flows overlap. The virtual clock is that of fair queueing: Demers, Keshav and Shenker, SIGCOMM 1989,
 // section 2.
+// The members of an aggregate (aggregates.hpp) run at their weights times its level, which most events change. So the
+// aggregate keeps such a clock as well, V = the integral of its level over time (bytes per weight), and its members'
+// clocks run on V in place of time: at a speed that never changes, the weight. The V at which the next flow of a member
+// ends stays what it is as well, and an event costs the same however many members there are.
 #pragma once
 
 #include <memory>
@@ -58,31 +62,52 @@ class FlowEngine {
   bool rates_complete() const noexcept { return complete_; }
 
  private:
-  struct ClassClock {     // one class
-    double served = 0.0;  // virtual clock at time `since`: bytes
-    double since = 0.0;
-    double rate = 0.0;
-    double moved = 0.0;    // by all its flows up to `since`
-    std::size_t ends = 0;  // since the clock's origin was last moved
-    bool touched = false;  // in touched_
+  struct ClassClock {             // one class
+    double served = 0.0;          // virtual clock at `since`: bytes
+    double since = 0.0;           // a time; of a member: a reading of its aggregate's clock
+    double rate = 0.0;            // per unit of that: of a member its weight
+    double moved = 0.0;           // by all its flows up to `since`
+    std::size_t ends = 0;         // since the clock's origin was last moved
+    std::int32_t aggregate = -1;  // whose member it is
+    std::int32_t place = 0;       // in the aggregate that it may be a member of
+    bool touched = false;         // in touched_
     TagHeap flows;
+  };
+  struct AggregateClock {
+    double served = 0.0;  // V at time `since`
+    double since = 0.0;
+    double level = 0.0;
+    std::size_t ends = 0;  // since the clock's origin was last moved
+    bool touched = false;  // in touched_aggregates_
+    Tournament due;        // V when the next flow of each member ends
   };
 
   void touch(std::size_t flow_class);
+  void touch_aggregate(std::size_t aggregate);
   void settle();
   void set_rate(std::size_t flow_class);
+  void set_level(std::size_t aggregate);
   void set_due(std::size_t flow_class);
+  void set_due(std::size_t flow_class, double when);
+  void set_aggregate_due(std::size_t aggregate);
+  void change_clock(std::size_t flow_class);
+  double reading(const AggregateClock& clock) const;
   double reading(const ClassClock& clock) const;
+  double base(const ClassClock& clock) const;
   void turn_clock(ClassClock& clock, double reading) const;
   void end_flows(std::size_t flow_class);
+  void end_members(std::size_t aggregate);
+  void move_origin(std::size_t aggregate);
   void record();
 
   std::shared_ptr<const Network> network_;
   MaxMin solver_;
-  std::vector<ClassClock> clocks_;    // by class
-  Tournament due_;                    // when the next flow of each class ends
+  std::vector<ClassClock> clocks_;  // by class
+  std::vector<AggregateClock> aggregates_;
+  Tournament due_;                    // when the next flow of each class ends that is no member; then of each aggregate
   std::vector<std::size_t> touched_;  // classes whose flows changed since the last settle()
-  std::vector<std::size_t> ending_;   // scratch of advance()
+  std::vector<std::size_t> touched_aggregates_;  // whose members' ends, or whose levels, changed
+  std::vector<std::size_t> ending_, places_;     // scratch of advance()
   std::vector<std::int64_t> ended_;
   std::vector<std::int64_t> instant_;  // flows of no bytes, waiting for advance()
   std::vector<RateChange> changes_;

@@ -8,10 +8,6 @@
 namespace lanewise::sim {
 namespace {
 
-// Levels this close are one level: what is solved anew must not hang on rounding.
-constexpr double kTie = 1.0 + 1e-12;
-// Two limits as close to binding as this are both met: which one is named must not hang on rounding.
-constexpr double kSame = 1e-11;
 // Demand is summed anew once subtraction has left this part of it: that bounds the digits it loses.
 constexpr double kResum = 0.1;
 // What is left of a resource is summed anew after so many changes, or so many for each user if that is more: so its
@@ -27,9 +23,9 @@ std::int32_t size_of(const std::vector<T>& list) {
 
 }  // namespace
 
-MaxMin::MaxMin(const Network& network) : network_(network) {
+MaxMin::MaxMin(const Network& network)
+    : network_(network), dominated_(find_dominated(network)), aggregates_(network, dominated()) {
   for (const double capacity : network.capacities()) resources_.push_back({.left = capacity, .capacity = capacity});
-  find_dominated();
   for (const FlowClass& flow : network.classes()) {
     const std::int32_t first = size_of(loads_);
     double most = kInfinity;
@@ -42,6 +38,7 @@ MaxMin::MaxMin(const Network& network) : network_(network) {
     }
     classes_.push_back({.weight = flow.weight, .cap = flow.cap, .most = most, .first = first, .last = size_of(loads_)});
   }
+  add_aggregates();
   users_.resize(loads_.size());
   levels_.resize(resources_.size());
   std::int32_t first = 0;
@@ -51,11 +48,26 @@ MaxMin::MaxMin(const Network& network) : network_(network) {
   }
 }
 
+void MaxMin::add_aggregates() {
+  sums_.resize(aggregates_.size());
+  for (std::size_t a = 0; a < sums_.size(); ++a) {
+    const std::int32_t first = size_of(loads_);
+    sums_[a].peaks.resize(aggregates_.hubs(a).size());
+    for (const auto r : aggregates_.hubs(a)) {
+      resources_[at(r)].hub = true;
+      ++resources_[at(r)].users;
+      loads_.push_back({.resource = r, .user = 0, .coefficient = 0.0});
+    }
+    classes_.push_back({.weight = 1.0, .cap = kInfinity, .most = kInfinity, .first = first, .last = size_of(loads_)});
+  }
+}
+
 // Finds the resources that need no solving: all who use one also use another that every byte of theirs fills at least
 // as much. Links in a row are the common case. Of two alike the one of lower index stays.
-void MaxMin::find_dominated() {
-  const auto& flows = network_.classes();
-  std::vector<std::vector<Taker>> takers(resources_.size());
+std::vector<std::vector<MaxMin::Taker>> MaxMin::find_dominated(const Network& network) {
+  const auto& flows = network.classes();
+  const auto& capacities = network.capacities();
+  std::vector<std::vector<Taker>> takers(capacities.size());
   for (std::size_t k = 0; k < flows.size(); ++k) {
     for (const Use& use : flows[k].uses) {
       takers[at(use.resource)].push_back({.flow_class = static_cast<std::int32_t>(k), .coefficient = use.coefficient});
@@ -63,7 +75,7 @@ void MaxMin::find_dominated() {
   }
   const auto share = [&](const Taker& taker, std::int32_t r) {
     for (const Use& use : flows[at(taker.flow_class)].uses) {
-      if (use.resource == r) return use.coefficient / resources_[at(r)].capacity;
+      if (use.resource == r) return use.coefficient / capacities[at(r)];
     }
     return 0.0;
   };
@@ -71,20 +83,27 @@ void MaxMin::find_dominated() {
     if (other == r) return false;
     bool alike = takers[at(other)].size() == takers[at(r)].size();
     for (const Taker& taker : takers[at(r)]) {
-      const double here = taker.coefficient / resources_[at(r)].capacity, there = share(taker, other);
+      const double here = taker.coefficient / capacities[at(r)], there = share(taker, other);
       if (there < here) return false;
       alike = alike && there == here;
     }
     return !alike || other < r;
   };
-  dominated_.resize(resources_.size());
-  for (std::int32_t r = 0; r < size_of(resources_); ++r) {
+  std::vector<std::vector<Taker>> found(capacities.size());
+  for (std::int32_t r = 0; r < size_of(capacities); ++r) {
     if (takers[at(r)].empty()) continue;
     const auto& others = flows[at(takers[at(r)].front().flow_class)].uses;
     const bool dominated =
         std::any_of(others.begin(), others.end(), [&](const Use& use) { return covers(use.resource, r); });
-    if (dominated) dominated_[at(r)] = takers[at(r)];
+    if (dominated) found[at(r)] = takers[at(r)];
   }
+  return found;
+}
+
+std::vector<bool> MaxMin::dominated() const {
+  std::vector<bool> out;
+  for (const auto& takers : dominated_) out.push_back(!takers.empty());
+  return out;
 }
 
 void MaxMin::set_count(std::size_t k, double count) {
@@ -100,8 +119,9 @@ std::span<const std::int32_t> MaxMin::solve() {
   for (const auto k : free_) classes_[at(k)].free = false;
   free_.clear();
   reached_.clear();
+  switched_.clear();
   if (!find_free()) return free_;
-  int round = 0;
+  int round = 0, raises = 0;
   do {
     rising_ = 0;
     bounds_.clear();
@@ -110,7 +130,8 @@ std::span<const std::int32_t> MaxMin::solve() {
     for (; rising_ < free_.size(); ++rising_) restart(free_[rising_]);  // this frees more
     open();
     fill();
-  } while (widen(round++));
+  } while (raise_ceilings(raises++) || widen(round++));
+  plan_ceilings();
   return free_;
 }
 
@@ -147,17 +168,35 @@ bool MaxMin::find_free() {
   for (const auto k : changed_) {
     Class& flow = classes_[at(k)];
     flow.listed = false;
-    if (flow.count == flow.solved) continue;  // one flow ended and a like one began: the rates still hold
-    if (flow.solved == 0.0) enter(k);
-    if (flow.count == 0.0) leave(k);
-    flow.bound = std::min(flow.cap, flow.most / flow.count);
-    flow.bound_level = flow.bound / flow.weight;
-    changed_[kept++] = k;
+    if (flow.count != flow.solved) changed_[kept++] = k;  // else one flow ended and a like one began: the rates hold
   }
   changed_.resize(kept);
+  if (kept == 0) return false;
+  if (!sums_.empty()) introduce();
+  for (const auto k : changed_) present(k);
+  free_changed();
+  return true;
+}
+
+// Brings a changed class up to date among the users of its resources.
+void MaxMin::present(std::int32_t k) {
+  Class& flow = classes_[at(k)];
+  flow.listed = false;
+  if (!sums_.empty() && present_member(k)) return;
+  if (flow.count == flow.solved) return;
+  if (flow.solved == 0.0) enter(k);
+  if (flow.count == 0.0) leave(k);
+  flow.bound = std::min(flow.cap, flow.most / flow.count);
+  flow.bound_level = flow.bound / flow.weight;
+}
+
+// Frees the changed classes that have flows, and those whom the resources of the others hold: also of members, for what
+// one of them uses may just have become slack.
+void MaxMin::free_changed() {
+  if (!sums_.empty()) present_sums();
   for (const auto k : changed_) {
     const Class& flow = classes_[at(k)];
-    if (flow.count > 0.0) {
+    if (flow.count > 0.0 && !flow.member) {
       release(k);
       continue;
     }
@@ -167,7 +206,6 @@ bool MaxMin::find_free() {
     }
   }
   changed_.clear();
-  return kept > 0;
 }
 
 void MaxMin::release(std::int32_t k) {
@@ -338,44 +376,15 @@ bool MaxMin::widen(int round) {
     }
   }
   if (free_.size() == before) return false;
+  begin_again();
+  return true;
+}
+
+void MaxMin::begin_again() {
   for (const auto r : reached_) {
     Resource& resource = resources_[at(r)];
     resource.demand = resource.pressure = 0.0;
     resource.rising = 0;
-  }
-  return true;
-}
-
-std::int32_t MaxMin::limit(std::size_t k) {
-  const Class& flow = classes_[k];
-  if (flow.rate * kTie >= flow.cap) return kOwnCap;
-  const auto& uses = network_.classes()[k].uses;
-  double least = kInfinity;
-  for (const Use& use : uses) least = std::min(least, shortfall(use.resource, flow.level));
-  auto use = uses.begin();
-  while (shortfall(use->resource, flow.level) > least + kSame) ++use;
-  return use->resource;
-}
-
-// How far a resource is from holding a class of this level: it is full, and nobody's level is higher.
-double MaxMin::shortfall(std::int32_t r, double level) {
-  if (levels_[at(r)].found != solves_) look_at(r);
-  return std::max(levels_[at(r)].spare, 1.0 - level / levels_[at(r)].top);
-}
-
-void MaxMin::look_at(std::int32_t r) {
-  const Resource& resource = resources_[at(r)];
-  Level& known = levels_[at(r)];
-  known.found = solves_;
-  known.top = 0.0;
-  known.spare = resource.left / resource.capacity;
-  for (auto i = resource.first; i < resource.first + resource.users; ++i) {
-    known.top = std::max(known.top, classes_[at(users_[at(i)].flow_class)].level);
-  }
-  for (const Taker& taker : dominated_[at(r)]) {
-    const Class& flow = classes_[at(taker.flow_class)];
-    known.spare -= flow.count * flow.rate * taker.coefficient / resource.capacity;
-    known.top = std::max(known.top, flow.level);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <random>
 
 #include "sim/flowsim.hpp"
@@ -89,6 +90,91 @@ TEST(MaxMin, EveryFlowHasABottleneckHoweverCountsChange) {
   }
 }
 
+// Links of classes' own, some shared by two or three; four ports; one fabric: from ample to far too small.
+Network hub_network(std::mt19937_64& bits) {
+  const auto uniform = [&](double low, double high) { return std::uniform_real_distribution(low, high)(bits); };
+  const auto whole = [&](int low, int high) { return std::uniform_int_distribution(low, high)(bits); };
+  const int links = whole(20, 60), classes = 3 * links;
+  std::vector<double> capacities;
+  for (int r = 0; r < links; ++r) capacities.push_back(uniform(5.0, 50.0));
+  for (int port = 0; port < 4; ++port) capacities.push_back(uniform(5.0, 200.0));
+  capacities.push_back(uniform(1.0, 20.0) * links);
+  const bool alike = whole(0, 1) == 0, capped = whole(0, 1) == 0;
+  std::vector<FlowClass> flows(static_cast<std::size_t>(classes));
+  for (int k = 0; k < classes; ++k) {
+    FlowClass& flow = flows[static_cast<std::size_t>(k)];
+    const auto some = [&] { return alike ? 1.0 : uniform(0.2, 3.0); };
+    flow.uses = {{k % links, some()}, {links + 4, some()}};
+    if (k < links) flow.uses.push_back({links + k % 2, some()});
+    if (k >= links) flow.uses.push_back({(7 * k + 1) % links, some()});
+    if (whole(0, 9) == 0) flow.uses.pop_back();
+    flow.weight = some();
+    flow.cap = capped && whole(0, 5) == 0 ? uniform(0.5, 20.0) : kInfinity;
+  }
+  return Network(capacities, flows);
+}
+
+TEST(MaxMin, AggregatesGiveTheRatesOfASolutionFromScratch) {
+  std::mt19937_64 bits(23);
+  std::size_t members = 0, apart = 0, joins = 0, leaves = 0;
+  std::int64_t ceilings = 0;
+  for (int round = 0; round < 20; ++round) {
+    const Network network = hub_network(bits);
+    MaxMin solver(network);
+    std::vector<double> counts(network.classes().size(), 0.0);
+    for (std::size_t change = 0; change < 8 * counts.size(); ++change) {
+      // Many flows, then few, then many; sometimes two classes change at once.
+      const std::uint64_t most = change / counts.size() % 4 == 2 ? 2 : 9;
+      for (std::size_t both = bits() % 8 == 0 ? 2 : 1; both > 0; --both) {
+        const std::size_t k = bits() % counts.size();
+        counts[k] = static_cast<double>(bits() % most);
+        solver.set_count(k, counts[k]);
+      }
+      solver.solve();
+      for (const auto k : solver.switched()) ++(solver.aggregate(static_cast<std::size_t>(k)) < 0 ? leaves : joins);
+      if (change % 5 != 0) continue;
+      MaxMin anew(network);
+      for (std::size_t k = 0; k < counts.size(); ++k) anew.set_count(k, counts[k]);
+      anew.solve();
+      for (std::size_t k = 0; k < counts.size(); ++k) {
+        ASSERT_NEAR(solver.rate(k), anew.rate(k), kNear * anew.rate(k)) << "class " << k;
+        if (counts[k] > 0.0) ++(solver.aggregate(k) < 0 ? apart : members);
+      }
+      expect_max_min(network, counts, solver);
+    }
+    ceilings += solver.ceilings_set();
+  }
+  // Each of these is common, or the test tests nothing.
+  EXPECT_GT(members, apart / 10);
+  EXPECT_GT(apart, members / 10);
+  EXPECT_GT(joins, 1000U);
+  EXPECT_GT(leaves, 1000U);
+  EXPECT_GT(ceilings, 20 * 4);
+}
+
+TEST(MaxMin, AnAggregateKeepsItsDigitsAsHeavyMembersLeave) {
+  constexpr std::size_t kClasses = 120;
+  std::vector<FlowClass> flows;
+  for (std::size_t k = 0; k < kClasses; ++k) {
+    flows.push_back({{{0, 1.0}}, std::pow(1.25, static_cast<double>(k)), kInfinity});
+  }
+  const Network network({1.0}, flows);
+  MaxMin solver(network);
+  for (std::size_t k = 0; k < kClasses; ++k) {
+    solver.set_count(k, 1.0);
+    solver.solve();
+  }
+  EXPECT_EQ(solver.aggregate(0), 0);
+  // What is left halves again and again: of the first sum nine digits would be gone.
+  double sum = std::accumulate(flows.begin(), flows.end() - 100, 0.0, [](double x, auto& k) { return x + k.weight; });
+  for (std::size_t k = kClasses; k-- > kClasses - 100;) {
+    solver.set_count(k, 0.0);
+    solver.solve();
+  }
+  EXPECT_EQ(solver.aggregate(0), 0);
+  EXPECT_NEAR(solver.rate(0) * sum, 1.0, 1e-12);
+}
+
 TEST(MaxMin, TwoFlowsShareAsTheirWeights) {
   const Network network({30.0}, {{{{0, 1.0}}, 1.0, kInfinity}, {{{0, 1.0}}, 2.0, kInfinity}});
   MaxMin solver(network);
@@ -145,6 +231,43 @@ TEST(FlowEngine, MovesAllBytesOfRandomTransfers) {
     for (std::size_t k = 0; k < bytes.size(); ++k) {
       EXPECT_NEAR(engine.moved(static_cast<std::int32_t>(k)), bytes[k], 1e-6 * (1.0 + bytes[k]));
     }
+  }
+}
+
+// The classes' bytes between two events are the integral of their rates, and all flows end; for so long that the
+// origins of clocks move, while the load of the hubs goes up and down.
+TEST(FlowEngine, ClocksOfAggregatesMoveAsTheRatesSay) {
+  std::mt19937_64 bits(29);
+  for (int round = 0; round < 4; ++round) {
+    const auto network = std::make_shared<const Network>(hub_network(bits));
+    const std::size_t classes = network->classes().size(), begun = 12'000;
+    FlowEngine engine(network);
+    std::vector<double> bytes(classes, 0.0), counts(classes, 0.0), moved(classes, 0.0), before(classes, 0.0);
+    std::vector<std::size_t> of(begun);
+    for (std::size_t i = 0, ended = 0; ended < begun;) {
+      const std::size_t most = i % 4000 < 2000 ? 2 * classes : classes / 8;
+      if (i < begun && engine.active() < most) {
+        of[i] = bits() % classes;
+        const auto size = static_cast<double>(bits() % 1000 + 1);
+        bytes[of[i]] += size;
+        ++counts[of[i]];
+        engine.add(static_cast<std::int32_t>(of[i]), size, static_cast<std::int64_t>(i));
+        ++i;
+        continue;
+      }
+      const double from = engine.now(), time = engine.next_event_time();
+      for (std::size_t k = 0; k < classes; ++k) before[k] = counts[k] * engine.rate(static_cast<std::int32_t>(k));
+      if (bits() % 4 == 0) engine.advance_to(from + (time - from) / 3);
+      const auto ends = bits() % 4 == 0 ? std::span<const std::int64_t>{} : engine.advance();
+      for (std::size_t k = 0; k < classes; ++k) {
+        const double now = engine.moved(static_cast<std::int32_t>(k));
+        ASSERT_NEAR(now - moved[k], before[k] * (engine.now() - from), kNear * (1.0 + now)) << "class " << k;
+        moved[k] = now;
+      }
+      for (const auto id : ends) --counts[of[static_cast<std::size_t>(id)]];
+      ended += ends.size();
+    }
+    for (std::size_t k = 0; k < classes; ++k) EXPECT_NEAR(moved[k], bytes[k], kNear * bytes[k]);
   }
 }
 

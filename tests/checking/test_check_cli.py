@@ -17,7 +17,7 @@ from in_display_units import sample
 
 from lanewise import api
 from lanewise.checking.checkup import Checkup, check
-from lanewise.errors import InputError
+from lanewise.errors import InputError, UnknownName
 from lanewise.report.check_json import check_json
 from lanewise.results.observation import Observation
 from lanewise.results.run import Run
@@ -50,6 +50,21 @@ def save(rows: list[Observation], path: Path) -> Path:
 @pytest.fixture
 def system() -> System:
     return api.load_system("dgx-a100")
+
+
+@pytest.mark.parametrize("tolerance", [-0.1, 1.5, float("nan")])
+def test_a_tolerance_out_of_range_is_refused_in_python_as_on_the_command_line(tolerance: float, tmp_path: Path):
+    (tmp_path / "p2p.txt").write_text(P2P)
+    with pytest.raises(InputError, match=f"--tolerance is {tolerance:g}"):
+        api.check([tmp_path / "p2p.txt"], "falcon-4010-xeon", tolerance=tolerance)
+
+
+def test_a_word_for_a_device_that_the_system_lacks_is_refused(lanewise: Lanewise, tmp_path: Path):
+    (tmp_path / "p2p.txt").write_text(P2P)
+    with pytest.raises(UnknownName, match="unknown device of falcon-4010-xeon 'gpu99'"):
+        api.check([tmp_path / "p2p.txt"], "falcon-4010-xeon", devices={"card": "gpu99"})
+    done = lanewise("check", "--from", "p2p.txt", "--system", "falcon-4010-xeon", "--as", "card=gpu99")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: unknown device of falcon-4010-xeon 'gpu99'")
 
 
 def test_a_pasted_dump_gets_a_verdict(lanewise: Lanewise, tmp_path: Path):

@@ -112,6 +112,24 @@ def test_over_the_network_queries_come_from_the_frontend(lanewise):
     assert {"network", "connection wait"} <= {stage["name"] for stage in found["stages"]}
 
 
+def test_text_json_and_sweeps_name_share_ingress_and_what_is_not_known(lanewise):
+    ask = ("predict", "dgx-a100-network", "--service", "resnet50", "--division", "network")
+    text = lanewise(*ask).stdout
+    assert "at most 100.0 % of Closed (300,030 QPS)" in text
+    assert "ingress  45.16 GB/s" in text
+    assert "software cost of a query: not known, taken as 0; the share is an upper bound" in text
+    assert "hint     state it as software.resnet50" in text
+    network = loaded(lanewise(*ask, "--json"))["network"]
+    assert network["share"] == pytest.approx(1.0)
+    assert network["note"] == "software cost of a query: not known, taken as 0; the share is an upper bound"
+    swept = lanewise(*ask, "--sweep", "nics=1,8").stdout
+    assert "share of Closed" in swept
+    assert swept.count("software cost of a query: not known") == 1
+    assert "54.79" in swept
+    under_load = lanewise(*ask, "--mode", "offline", "--seconds", "0.1").stdout
+    assert "share       at most" in under_load
+
+
 def test_one_query_at_a_time_and_all_at_once(lanewise):
     one = loaded(lanewise("predict", "dgx-a100", "--service", "resnet50", "--mode", "single-stream", "--json"))
     assert one["percentile"] == 0.9

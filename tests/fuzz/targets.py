@@ -14,6 +14,7 @@ from pathlib import Path
 
 import zstandard
 
+from fuzz.peers import read_session, sessions
 from lanewise import api
 from lanewise.catalog import builtin, read_parts
 from lanewise.cli import terminal
@@ -173,6 +174,7 @@ TARGETS = {
     "pages": Target(_read_shown, _runs),
     "checks": Target(_read_checked, lambda: (data for data in _files("readers/data", "discovery/data"))),
     "logs": Target(_read_log, _logs),
+    "peers": Target(read_session, sessions),
 }
 
 

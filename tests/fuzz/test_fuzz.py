@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fuzz.fuzzer import failure, inputs
-from fuzz.targets import TARGETS, corpus
+from fuzz.targets import CORPUS, TARGETS, corpus
 
 ROUNDS = {"results": 1500, "dumps": 700, "tars": 600, "captures": 150, "yaml": 250, "runs": 600}
-ROUNDS |= {"pages": 100, "checks": 400, "logs": 600}
+ROUNDS |= {"pages": 100, "checks": 400, "logs": 600, "peers": 3000}
 
 
 @pytest.mark.parametrize("family", TARGETS)
@@ -22,6 +22,11 @@ def test_no_input_leaves_with_another_error_than_ours(family):
     done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{family}: {ROUNDS[family]} inputs" in done.stdout
+
+
+@pytest.mark.parametrize("path", sorted(CORPUS.glob("*/*")), ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_what_once_failed_is_read_or_refused(path):
+    assert failure(path.parent.name, path.read_bytes()) == ""
 
 
 def test_a_seed_makes_the_same_inputs_and_another_seed_others():

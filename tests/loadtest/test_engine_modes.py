@@ -166,7 +166,7 @@ def test_engines_of_a_kind_run_in_one_mode_and_the_reason_is_said_once(monkeypat
     gpus = {"gpu0": type("Gpu", (), {"ordinal": 1}), "gpu1": type("Gpu", (), {"ordinal": 0})}
     monkeypatch.setattr(session, "gpus", lambda devices: gpus)
     monkeypatch.setattr(session, "open_engine", fake)
-    session._engines(LoadTestOptions(("gpu0", "gpu1", "cpu"), engine="torch"), said.append)
+    session.open_engines(LoadTestOptions(("gpu0", "gpu1", "cpu"), engine="torch"), said.append)
     assert given == ["", "graphs", ""]
     assert said[0] == "note: torch small runs on gpu0 in mode graphs: compiled-graphs failed: no compiler"
     assert len(said) == 2

@@ -28,7 +28,7 @@ from lanewise.loadtest.datasets import NativeSamples
 from lanewise.loadtest.engines import open_engine
 from lanewise.loadtest.engines.callback import CHECKSUMS, CLASSES
 from lanewise.loadtest.load_run import OFFLINE, LoadSpec
-from lanewise.loadtest.session import LoadTestSession, open_session
+from lanewise.loadtest.session import LoadTestSession, LocalSession, open_session
 from lanewise.options.loadtest import LoadTestOptions
 
 SYNTHETIC = LoadTestOptions(
@@ -76,6 +76,7 @@ def test_a_data_set_larger_than_memory_is_sent_whole_in_an_accuracy_run(tmp_path
 
 def test_service_times_of_the_synthetic_engine_are_its_law(tmp_path: Path):
     with open_session(replace(SYNTHETIC, batch=6, service=(0.001, 2e-5)), tmp_path) as session:
+        assert isinstance(session, LocalSession)
         assert session.service_times() == pytest.approx({n: 0.001 + n * 2e-5 for n in (1, 2, 4, 6)})
 
 
@@ -162,5 +163,5 @@ def test_an_engine_is_opened_on_the_gpu_that_cuda_counts_so_and_warmed_at_every_
         return SimpleNamespace(sizes=sizes, mode="", notes=[], warm=lambda batches: asked.append((device, batches)))
 
     monkeypatch.setattr(session_module, "open_engine", open_one)
-    session_module._engines(replace(SYNTHETIC, engine="torch", devices=("gpu0", "cpu", "gpu1")))
+    session_module.open_engines(replace(SYNTHETIC, engine="torch", devices=("gpu0", "cpu", "gpu1")))
     assert asked == [("cuda:3", [1, 2, 4]), ("cpu", [1, 4]), ("cuda:1", [1, 2, 4])]

@@ -139,6 +139,13 @@ def test_a_note_is_told_once_and_names_its_points_unless_it_is_of_all() -> None:
     assert sweep.doubts(told) == ["of all", "1: late"]
 
 
+def test_the_data_of_a_sweep_refuse_a_baseline_that_is_no_point() -> None:
+    options = SweepOptions(gpus=("1", "2", "4"), devices=("gpu0", "gpu1", "gpu2", "gpu3"), baseline="3")
+    with pytest.raises(UnknownName, match="unknown point of this sweep '3'"):
+        api.sweep_data(options, swept(100.0, 190.0, 350.0))
+    assert api.sweep_data(replace(options, baseline="2"), swept(100.0, None, None))["baseline"] == "2"
+
+
 def test_a_baseline_or_an_extrapolation_that_makes_no_sense_is_refused() -> None:
     points = sweep.points(sweep.GPUS, ["1", "4"], FOUR)
     with pytest.raises(UnknownName, match="3"):

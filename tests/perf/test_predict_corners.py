@@ -8,7 +8,10 @@ import lanewise
 from lanewise.catalog import Figure, builtin, read_parts
 from lanewise.errors import InputError, UnknownName
 from lanewise.perf.latency import latency
-from lanewise.topology.model import System
+from lanewise.probes.model import _link_share
+from lanewise.results.outline import outline
+from lanewise.routes.model import LinkDirection
+from lanewise.topology.model import LinkKind, System
 from lanewise.topology.read import read_system
 
 FABRIC = """
@@ -88,8 +91,9 @@ links:
 volumes: {v10: {raid: 10, drives: "ssd[0-3]"}}
 """
     found = lanewise.predict(read_system(text, "m.yaml"), "cpu0->v10")
-    assert found.loads["sw0", "ssd0"] == pytest.approx(found.total / 2)
-    assert found.loads["cpu0", "sw0"] == pytest.approx(2 * found.total)
+    loads = {(link.start, link.end): load for link, load in found.loads.items()}
+    assert loads["sw0", "ssd0"] == pytest.approx(found.total / 2)
+    assert loads["cpu0", "sw0"] == pytest.approx(2 * found.total)
 
 
 def test_a_volume_of_one_drive_is_written_as_its_drive_is() -> None:
@@ -175,3 +179,24 @@ def test_a_payload_that_a_cpu_splits_is_what_the_rate_rests_on() -> None:
     assert specification == "PCIe base specification"
     assert payload.startswith("64 B packets from cpu0 on: ")
     assert "peer.payload = 64 B" in payload
+
+
+def test_two_links_between_the_same_devices_have_loads_of_their_own() -> None:
+    text = """
+lanewise: 1
+system: bonded
+devices:
+  cpu0: {cpu: genoa}
+  gpu0: {gpu: a100-sxm-80gb}
+links:
+  - {from: cpu0, to: gpu0, pcie: gen4 x16}
+  - {from: cpu0, to: gpu0, nvlink: 4}
+"""
+    system = read_system(text, "m.yaml")
+    found = lanewise.predict(system, "cpu0->gpu0")
+    nvlink = LinkDirection("cpu0", "gpu0", "", LinkKind.NVLINK)
+    assert found.loads == found.raw == {nvlink: pytest.approx(found.total)}
+    assert found.link_utilization == {nvlink: pytest.approx(1.0)}
+    drawn = {line.kind: line.load_ab for line in outline(system, found.loads, found.link_utilization).lines}
+    assert drawn == {"nvlink": pytest.approx(found.total), "pcie": None}
+    assert _link_share(found) == 0.0  # of PCIe links, and none of them carries data

@@ -17,6 +17,7 @@ from lanewise.report.layout import prepare
 from lanewise.report.shapes import BoxShape, Canvas, LineShape, Shape, TextShape
 from lanewise.results.outline import Outline, outline
 from lanewise.routes.find import route
+from lanewise.routes.model import Hop, LinkDirection
 from lanewise.topology.model import Device, Kind, Link, LinkKind, System, Volume
 
 
@@ -123,7 +124,7 @@ def storage() -> System:
 
 def loaded(one: System) -> Outline:
     """Both directions of every link loaded, which is the most text a drawing can hold."""
-    keys = [(link.a, link.b) for link in one.links] + [(link.b, link.a) for link in one.links]
+    keys = [Hop(link, down).direction for link in one.links for down in (True, False)]
     return outline(one, dict.fromkeys(keys, 123.4e9), dict.fromkeys(keys, 0.8))
 
 
@@ -152,9 +153,10 @@ def routed(one: System) -> Outline:
 def between_gpus(one: System) -> Outline:
     """With the routes from the first GPU to up to six others highlighted, as `system draw --flows` does."""
     first, *others = one.of_kind(Kind.GPU) or [""]
-    found = [(f"{first}->{other}", route(one, first, other).nodes) for other in others if bound(one, first, other)]
-    keys = [step for _, nodes in found[-6:] for step in pairwise(nodes)]
-    return outline(one, dict.fromkeys(keys, 123.4e9), dict.fromkeys(keys, 0.8), routes=found[-6:])
+    routes = [route(one, first, other) for other in others if bound(one, first, other)][-6:]
+    keys = [hop.direction for each in routes for hop in each.hops]
+    labelled = [(f"{first}->{each.dst}", each.nodes) for each in routes]
+    return outline(one, dict.fromkeys(keys, 123.4e9), dict.fromkeys(keys, 0.8), routes=labelled)
 
 
 def bound(one: System, *names: str) -> bool:
@@ -352,7 +354,8 @@ def test_links_are_level_or_upright(drawing: Canvas) -> None:
 
 
 def test_identical_nvswitches_become_one_box_and_loads_add_up() -> None:
-    drawn = outline(dgx(), {("gpu0", f"nvswitch{i}"): 1e9 for i in range(6)}, {("gpu0", "nvswitch3"): 0.7})
+    links = [LinkDirection("gpu0", f"nvswitch{i}", "", LinkKind.NVLINK) for i in range(6)]
+    drawn = outline(dgx(), dict.fromkeys(links, 1e9), {links[3]: 0.7})
     line = next(one for one in drawn.lines if {one.a, one.b} == {"gpu0", "nvswitch0"})
     assert (line.label, line.load_ab, line.use_ab) == ("12x NVLink", 6e9, 0.7)
     assert sum(one.kind == "nvlink" for one in drawn.lines) == 8
@@ -380,13 +383,13 @@ def test_unbound_devices_are_told_apart_and_bound_ones_say_for_whom() -> None:
 
 
 def test_a_load_is_printed_in_gigabytes_a_second_beside_its_link() -> None:
-    shapes = prepare(outline(chain(), {("cpu0", "sw0"): 24.1e9}))
+    shapes = prepare(outline(chain(), {LinkDirection("cpu0", "sw0", "", LinkKind.PCIE): 24.1e9}))
     assert "↓ 24.1 GB/s" in {text.text for text in texts_of(shapes)}
 
 
 def test_a_load_on_a_device_that_is_not_there_names_the_nearest() -> None:
     with pytest.raises(UnknownName, match="gpu9"):
-        outline(chain(), {("sw3", "gpu9"): 1.0})
+        outline(chain(), {LinkDirection("sw3", "gpu9", "", LinkKind.PCIE): 1.0})
 
 
 def test_a_system_of_no_devices_can_be_drawn() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from routes.route_systems import build, way
 
 from lanewise.api.loading import load_system, ready_systems
+from lanewise.errors import InputError, UnknownName
 from lanewise.routes.classify import class_of
 from lanewise.routes.find import route, routes, sharers
 from lanewise.routes.matrix import class_matrix
@@ -214,3 +215,26 @@ def test_systems_on_another_catalogue_know_their_own_peer_scopes():
     assert route(system, "gpu0", "gpu1").via is Via.PCIE
     assert route(system.with_catalog(Other()), "gpu0", "gpu1").via is Via.STAGED
     assert route(system, "gpu0", "gpu1").via is Via.PCIE
+
+
+def test_an_unknown_end_of_a_route_is_not_reported_at_the_line_of_the_other() -> None:
+    text = """\
+lanewise: 1
+system: small
+devices:
+  cpu0: {cpu: genoa}
+  sw0: {switch: pex88096}
+  gpu0: {gpu: t4}
+links:
+  - {from: cpu0, to: sw0, pcie: gen4 x16}
+  - {from: sw0, to: gpu0, pcie: gen3 x16}
+"""
+    system = read_system(text, "small.yaml")
+    for ends in (("gpu0", "gpu9"), ("gpu9", "gpu0")):
+        with pytest.raises(UnknownName, match="unknown device of small 'gpu9'") as raised:
+            route(system, *ends)
+        assert raised.value.location is None
+    with pytest.raises(InputError, match="no data starts or ends at sw0") as refused:
+        route(system, "gpu0", "sw0")
+    assert refused.value.location is not None
+    assert refused.value.location.line == 5

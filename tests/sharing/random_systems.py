@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from fractions import Fraction
 
 from hypothesis import strategies as st
@@ -47,6 +48,23 @@ def wide_systems(draw):
         pull = ((i, load), (links + i % ports, 1.0), (links + ports, 1.0))
         pass_on = ((i, 1.0), ((i + step) % links, load), (links + ports, 1.0))
         classes += [SolverFlow(uses, weights[i % len(weights)], draw(_caps)) for uses in (pull, pass_on)]
+    return capacities, classes
+
+
+@st.composite
+def hub_systems(draw):
+    """(capacities, classes): like `wide_systems`, 48 to 72 classes on one fabric: many of them are solved as one."""
+    links, like, rng = draw(st.integers(16, 24)), draw(st.booleans()), random.Random(draw(st.integers(0, 2**32)))
+    factor = (lambda: 1.0) if like else (lambda: rng.choice([0.5, 1.0, rng.uniform(0.2, 3.0)]))
+    fabric = links * draw(st.sampled_from([2e9, 8e9, 24e9, 48e9]))
+    capacities = [rng.choice([12e9, 24e9]) for _ in range(links)] + [draw(st.sampled_from([30e9, 100e9])), fabric]
+    classes = []
+    for k in range(3 * links):
+        path = [(k % links, factor()), (links + 1, factor())]
+        path += [(links, factor())] if k < links else [((7 * k + 1) % links, factor())] if k % 10 else []
+        capped = not like and rng.random() < 0.1
+        merged = {r: sum(c for s, c in path if s == r) for r, _ in path}
+        classes.append(SolverFlow(tuple(merged.items()), factor(), rng.uniform(1e8, 1e10) if capped else math.inf))
     return capacities, classes
 
 

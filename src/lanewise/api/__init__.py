@@ -43,6 +43,7 @@ from lanewise.api.runs import (
     render_report,
     save_run,
 )
+from lanewise.api.serve import serve_node
 from lanewise.api.services import peak, predict_service, serve, simulate, trace
 from lanewise.api.studies import calibrate, new_study, run_studies
 from lanewise.api.systems import (
@@ -112,6 +113,7 @@ __all__ = [
     "run_studies",
     "save_run",
     "serve",
+    "serve_node",
     "simulate",
     "sweep_data",
     "system_of_options",

@@ -12,7 +12,7 @@ from lanewise.api.loading import load_system, run_of
 from lanewise.api.provenance import new_run, now, version
 from lanewise.errors import CannotMeasure, FormatError, InputError, LanewiseError, Location, MissingDependency
 from lanewise.files import read_file
-from lanewise.options.check import MODEL
+from lanewise.options.check import MODEL, CheckOptions
 
 if TYPE_CHECKING:
     from lanewise.catalog import Catalog
@@ -52,8 +52,9 @@ def check(
     machine should be. `expect` is "model", an earlier run, or three and more runs of one class of machine. `tolerance`
     (share, 0 to 1) replaces those of the bases. `devices` maps device names in the results to those of the system.
 
-    Raises InputError for a file that cannot be read or a run without measured rows, FormatError for one that is neither
-    results nor a dump, and UnknownName for a system that does not exist.
+    Raises InputError for a file that cannot be read, a run without measured rows or a tolerance out of range,
+    FormatError for a file that is neither results nor a dump, and UnknownName for a system or device that does not
+    exist.
 
     >>> result = lanewise.check(["copies.txt"], "falcon-4010-epyc").results[0]
     >>> str(result.verdict), round(result.ratio, 2)
@@ -64,6 +65,7 @@ def check(
     from lanewise.results.conditions import PeerState
     from lanewise.results.sample import summarise
 
+    CheckOptions(tolerance=tolerance)  # refuses one out of range
     rows: list[Observation] = []
     dumps: list[DumpFacts] = []
     lost: list[PeerState] = []
@@ -81,10 +83,13 @@ def check(
         discovered = _discover_this_machine(catalog, every_note)
     names = discovered.dump_names if discovered is not None else {}
     device_of_word = {word: name for name, dump_names in names.items() for word in dump_names}
+    machine = _machine_state(discovered, lost)
+    target = load_system(system, None, catalog) if isinstance(system, (str, Path)) else system
+    _check_devices(devices or {}, target or machine.system)
     return checkup.check(
         rows,
-        machine=_machine_state(discovered, lost),
-        target=load_system(system, None, catalog) if isinstance(system, (str, Path)) else system,
+        machine=machine,
+        target=target,
         earlier=_earlier_rows(expect),
         tolerance=tolerance,
         device_of_word={**device_of_word, **(devices or {})},
@@ -203,6 +208,17 @@ def _discover_this_machine(catalog: Catalog | None, notes: list[str]) -> Discove
     except (InputError, MissingDependency) as error:
         notes.append(f"this machine is not known: {error}")
         return None
+
+
+def _check_devices(devices: Mapping[str, str], system: System | None) -> None:
+    """UnknownName for a device that the system, if it is known, lacks."""
+    from lanewise.routes.endpoints import endpoint
+
+    if system is None:
+        return
+    for device in devices.values():
+        if device not in system.volumes:
+            endpoint(system, device)
 
 
 def _machine_state(discovered: Discovery | None, lost: Sequence[PeerState]) -> MachineState:

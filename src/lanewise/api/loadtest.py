@@ -66,7 +66,8 @@ def loadtest_peak(
     with saving, result_folder(options.results, options.trace, options.output) as folder, ExitStack() as stack:
         path = folder / "accounts.jsonl"
         statistics_of = state.read_statistics(files.read_file(path)) if path.exists() else {}
-        options = _same_copy(options, statistics_of.values())
+        if not options.nodes:
+            options = _same_copy(options, statistics_of.values())
         batches = 0 if options.trace is None else TRACED
         session = stack.enter_context(
             open_session(options, folder / "logs", trace=batches, tick=lambda *_: deferral.act(), say=say, warn=warn)
@@ -90,7 +91,7 @@ def loadtest_peak(
         saving.enter_context(deferral)
         result = find(session.runner, options, predicted["qps"], before_run, earlier, record)
         statistics = _statistics_of(result, statistics_of)
-        setup = {**session.setup, **statistics.about_copies(options.devices), "prediction": predicted["note"]}
+        setup = {**session.setup_of(result.best, statistics), "prediction": predicted["note"]}
         doubts, interrupt = _doubts(deferral, folder, result.best.load, say) if result.best is not None else ((), None)
         result = replace(result, statistics=statistics, setup=setup, folder=folder, notes=(*result.notes, *doubts))
         _save_peak(result, options, session)
@@ -148,10 +149,13 @@ def _predicted(folder: Path, session: LoadTestSession, options: PeakOptions, say
     """
     from lanewise import files
     from lanewise.loadtest import prediction
+    from lanewise.loadtest.session import LocalSession
 
     path = folder / "prediction.json"
     if path.exists():
         return dict(json.loads(files.read_file(path)))
+    if not isinstance(session, LocalSession):
+        return {"qps": None, "note": "none: nodes answer; the search begins at their Offline rate"}
     say("timing batches")
     times, intervals = session.service_times(), session.batch_intervals()
     model = prediction.DeviceModel(
@@ -335,12 +339,14 @@ def sweep_data(options: SweepOptions, results: Sequence[SweepResult]) -> dict[st
     """A sweep as plain data for JSON or a chart: for each point queries/s, B/s and speed-up over the baseline, in SI
     units.
 
-    `options` are those that loadtest_sweep had. Raises InputError for options that do not sweep exactly one thing.
+    `options` are those that loadtest_sweep had. Raises InputError for options that do not sweep exactly one thing, and
+    UnknownName for a baseline that is no point of the sweep.
 
     >>> lanewise.sweep_data(options, results)["rows"][0]["qps"]  # of loadtest_sweep's example  # doctest: +SKIP
     """
-    from lanewise.loadtest.sweep import as_data, axis_of, doubts, table
+    from lanewise.loadtest.sweep import as_data, axis_of, check_baseline, doubts, points_of, table
 
+    check_baseline(options.baseline, points_of(options))
     rows = table(results, options.baseline, options.link, options.extrapolate)
     return as_data(axis_of(options)[0], rows, options.baseline, options.link, doubts(results))
 

@@ -50,7 +50,8 @@ def predict_service(
     """A service's latency percentiles at `options.qps` queries/s, or with `options.peak` its largest rate within the
     latency bound, by event simulation.
 
-    `on_run` is called after each run of the search. The result's trace() needs `options.trace` to be set.
+    In the Network division the Closed one is predicted too, and the result's `network` has the share. `on_run` is
+    called after each run of the searches. The result's trace() needs `options.trace` to be set.
 
     Raises UnknownName for a name that does not exist, InputError or Contradiction for options that contradict each
     other or the system, and FormatError for text that is not a service or a list of flows.
@@ -62,6 +63,7 @@ def predict_service(
     """
     from lanewise.perf.flow import parse_flows
     from lanewise.serving.load import check_run
+    from lanewise.serving.network_share import simulated_share
     from lanewise.serving.peak import SearchOptions, simulate_peak
     from lanewise.serving.peak import simulate as run
 
@@ -73,8 +75,14 @@ def predict_service(
     search = SearchOptions(options.precision, options.seed, on_run=on_run)
     check_run(options.seconds, options.seed, search.most_runs if options.peak else 1)
     if options.peak:
-        return ServicePrediction(*simulate_peak(loaded, load, others, background, search, traced))
-    return ServicePrediction(*run(loaded, [load, *others], background, options.seconds, options.seed, traced))
+        results, simulation, outcome = simulate_peak(loaded, load, others, background, search, traced)
+    else:
+        results, simulation, outcome = run(loaded, [load, *others], background, options.seconds, options.seed, traced)
+    if load.networked:
+        compared = search if options.peak else None
+        share = simulated_share(loaded, load, others, background, results[0], compared, options.seconds)
+        results = (replace(results[0], network=share), *results[1:])
+    return ServicePrediction(results, simulation, outcome)
 
 
 def _load(system: System, workload: str | Path | Workload, options: ServiceOptions) -> ServiceLoad:
@@ -119,7 +127,8 @@ def serve(
     """An inference service's rate (queries/s) in steady state, without queueing or a latency bound, and what limits it.
 
     `mode` is "server" or "offline". Queries come from the GPUs' own host ("closed" `division`) or over the network from
-    the host `frontend` ("network"). `host` restricts the service to one host's GPUs.
+    the host `frontend` ("network"); the result's `network` then has the share of Closed. `host` restricts the service
+    to one host's GPUs.
 
     Raises UnknownName for a workload, mode, division or host that does not exist, and InputError where no GPU serves or
     the GPU's service rate is unknown.
@@ -128,11 +137,14 @@ def serve(
     175383
     """
     from lanewise.serving.load import load_of
+    from lanewise.serving.network_share import steady_share
     from lanewise.serving.steady import steady_rate
 
     if division not in DIVISIONS:
         raise unknown_name("division", division, DIVISIONS)
-    return steady_rate(as_system(system), load_of(_workload(workload), mode, division, host))
+    loaded, load = as_system(system), load_of(_workload(workload), mode, division, host)
+    rate = steady_rate(loaded, load)
+    return replace(rate, network=steady_share(loaded, load, rate)) if load.networked else rate
 
 
 def simulate(

@@ -23,6 +23,7 @@ VERBS = {
     "measure": "Measure copies, peers, storage and network.",
     "check": "Judge whether each path delivers what it should.",
     "loadtest": "Load-test this machine with MLPerf LoadGen.",
+    "serve": "Serve queries as an Accelerator node of load tests.",
     "study": "Run studies: published tables compared with predictions.",
     "calibrate": "Fit unknown figures of parts to rows of studies.",
     "report": "Write a saved run as one HTML page.",

@@ -42,6 +42,10 @@ class ClientSession(ABC):
     def release(self) -> None:
         """Free what the session holds, whatever ended it."""
 
+    def summary(self) -> str:
+        """How the session ended, as said after the client's name, when all is released."""
+        return "is done"
+
     def expect_data(self, count: int) -> str:
         """Let `count` data connections join; the nonce of their tokens. Those of an earlier nonce no longer join."""
         assert count <= MOST_DATA_CONNECTIONS
@@ -112,13 +116,13 @@ class ClientSession(ABC):
             self.stream.connection.shutdown(socket.SHUT_RDWR)
 
     def _run(self, say: Callable[[str], None], on_end: Callable[[], None]) -> None:
+        failure = ""
         try:
             say(f"{self.stream.name} came")
             self.stream.send(Proof(proof=self._handshake.listener_proof))
             self.answer()
-            say(f"{self.stream.name} is done")
         except LanewiseError as error:
-            say(str(error))
+            failure = str(error)
             if not isinstance(error, PeerLost):
                 with suppress(LanewiseError):
                     self.stream.send(Refusal(error=error.cause, hint=error.hint))
@@ -128,5 +132,6 @@ class ClientSession(ABC):
             finally:
                 self.close_data()
                 self.stream.close()
+                say(failure or f"{self.stream.name} {self.summary()}")
                 self.ended = True
                 on_end()

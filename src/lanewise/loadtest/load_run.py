@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,7 +52,7 @@ class LoadGenResult:
     become valid. `folder` holds LoadGen's logs; `settings` what LoadGen says it used. `interference` is the share of
     the CPU time that other processes and the hypervisor took meanwhile, 0 where a quarter and more was idle; `still`
     how long the machine stood still in all, in pieces of 4 ms and more, as a thread sees it that only sleeps. `role` in
-    a peak search: warm-up, offline or search.
+    a peak search: warm-up, offline or search. `losses`: of queries sent to nodes, each node lost in the run.
     """
 
     load: LoadSpec
@@ -72,6 +71,7 @@ class LoadGenResult:
     interference: float | None = None
     still: float = 0.0
     role: str = SEARCH
+    losses: tuple[str, ...] = ()
 
     def latency_at(self, percentile: float) -> float:
         """The latency in s at that percentile (0..1), NaN if the run has none."""
@@ -87,9 +87,12 @@ class LoadGenResult:
 
     @property
     def disturbed(self) -> bool:
-        """Whether it may have been refused because other work took the machine's time, or the machine stood still."""
+        """Whether it may have been refused because a node was lost, other work took the machine's time, or the machine
+        stood still."""
         if self.valid:
             return False
+        if self.losses:
+            return True
         shared = self.interference is not None and self.interference > DISTURBED
         return shared or 0 < self.late <= KNOCK_ON * self.load.qps * self.still
 
@@ -124,16 +127,6 @@ def memory_needed(load: LoadSpec) -> int:
     return per_query * math.ceil(max(load.queries, 2.0 * due))
 
 
-def available_memory(root: Path = Path("/")) -> int | None:
-    """Bytes to be had without swapping, of the machine or of this control group if that is less; None if unknown."""
-    free = re.search(r"MemAvailable:\s*(\d+) kB", _text(root / "proc/meminfo"))
-    limits = [int(free[1]) * 1024] if free else []
-    most, used = (_text(root / f"sys/fs/cgroup/memory.{name}").strip() for name in ("max", "current"))
-    if most.isdigit() and used.isdigit():
-        limits.append(max(0, int(most) - int(used)))
-    return min(limits, default=None)
-
-
 def check_memory(load: LoadSpec, free: int | None) -> None:
     """CannotMeasure with what is needed and what is `free` where a run does not fit."""
     need = memory_needed(load)
@@ -151,10 +144,3 @@ def check_memory(load: LoadSpec, free: int | None) -> None:
 
 def _gb(count: int) -> str:
     return f"{count / 1e9:.3g} GB"
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return ""

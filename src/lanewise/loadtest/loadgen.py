@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lanewise import units
+from lanewise.dispatch.host import available_memory
 from lanewise.errors import CannotMeasure, InputError, LanewiseError, MissingDependency
 from lanewise.installed import loadgen_missing
 from lanewise.loadtest import detail_log, interference
@@ -20,7 +22,6 @@ from lanewise.loadtest.load_run import (
     SINGLE_STREAM,
     LoadGenResult,
     LoadSpec,
-    available_memory,
     check_memory,
 )  # fmt: skip
 
@@ -89,6 +90,12 @@ class LoadGenRunner:
         after = interference.cpu_usage()
         result = outcome(load, read_logs(folder, load.accuracy), counts, folder)
         return replace(result, interference=after.interference_since(before) if before and after else None)
+
+    def with_setup(self, setup: RunnerSetup, folder: Path) -> LoadGenRunner:
+        """The same runner with another setup, and another folder for its logs."""
+        other = copy(self)
+        other.setup, other._folder = setup, folder
+        return other
 
     def _drive(self, settings: Settings) -> LoadGenRun:
         from lanewise import _loadgen

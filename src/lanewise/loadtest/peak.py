@@ -191,7 +191,10 @@ def _generator_lag(options: PeakOptions, run: LoadGenResult) -> float | None:
 
 
 def _disturbances(runs: Sequence[LoadGenResult]) -> Iterator[str]:
-    disturbed = [run for run in runs if run.disturbed]
+    losses = [loss for run in runs for loss in run.losses]
+    if losses:
+        yield f"nodes were lost, and their runs count little: {'; '.join(losses)}"
+    disturbed = [run for run in runs if run.disturbed and not run.losses]
     if disturbed:
         taken, still = max(run.interference or 0.0 for run in disturbed), max(run.still for run in disturbed)
         yield (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,41 +12,81 @@ from pathlib import Path
 from typing import Any
 
 from lanewise import _native, units
+from lanewise.dispatch.host import available_memory
 from lanewise.errors import CannotMeasure, InputError, LanewiseError
 from lanewise.installed import cuda_driver
 from lanewise.loadtest.datasets import Dataset, ImageFolder, Synthetic
 from lanewise.loadtest.engines import Engine, EngineOptions, open_engine
 from lanewise.loadtest.engines.callback import BRIEF, CHECKSUMS, CLASSES, BatchCall, batch_call
-from lanewise.loadtest.load_run import available_memory
+from lanewise.loadtest.load_run import LoadGenResult
 from lanewise.loadtest.loadgen import LoadGenRunner, RunnerSetup, Tick, needs_loadgen
 from lanewise.loadtest.prediction import intervals
 from lanewise.loadtest.spec import agree
 from lanewise.loadtest.system import SystemStatistics, cannot, gpus, native_part, perfetto, statistics
-from lanewise.options.loadtest import CPU, SYNTHETIC, BatchingOptions, LoadTestOptions
+from lanewise.options.loadtest import CPU, SYNTHETIC, BatchingOptions, LoadOptions, LoadTestOptions, ModelOptions
 
 Say = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
-class LoadTestSession:
+class LoadTestSession(ABC):
     """An open load test: `options` with the library and the samples' size that they come to; `setup` names what runs,
-    with versions, the same each time; `dataset` gives labels; `checksum`: the native system sums what arrives."""
+    with versions, the same each time; `dataset` gives labels; `checksum`: answers to audits are CRC-32 sums."""
 
     options: LoadTestOptions
     runner: LoadGenRunner
-    system: _native.BatchingSystem
-    engines: tuple[Engine, ...]
     dataset: Dataset | None
     checksum: bool
     setup: dict[str, object]
 
+    @abstractmethod
     def statistics(self) -> SystemStatistics:
         """Where the last run's time went."""
+
+    @abstractmethod
+    def trace(self) -> str:
+        """The last run's first batches, or queries, for Perfetto."""
+
+    @abstractmethod
+    def offline_rate(self) -> float:
+        """Samples/s without any bound, timed now for a moment; CannotMeasure."""
+
+    @property
+    @abstractmethod
+    def devices(self) -> tuple[str, ...]:
+        """The devices by name."""
+
+    def setup_of(self, run: LoadGenResult | None, statistics: SystemStatistics) -> dict[str, object]:
+        """The setup with what a run says: how samples were copied, and over nodes the name that LoadGen was told."""
+        setup = {**self.setup, **statistics.about_copies(self.devices)}
+        name = run.settings.get("sut_name") if run is not None else None
+        return {**setup, "SUT name": name} if name and "division" in setup else setup
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSession(LoadTestSession):
+    """A load test of this machine's devices."""
+
+    system: _native.BatchingSystem
+    engines: tuple[Engine, ...]
+
+    def statistics(self) -> SystemStatistics:
+        """See LoadTestSession."""
         return statistics(self.system)
 
     def trace(self) -> str:
-        """The last run's first batches for Perfetto."""
+        """See LoadTestSession."""
         return perfetto(self.system, self.options.devices)
+
+    def offline_rate(self) -> float:
+        """See LoadTestSession."""
+        largest = self.options.batch
+        return len(self.options.devices) * largest / self.batch_intervals([largest])[largest]
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """See LoadTestSession."""
+        return self.options.devices
 
     def service_times(self) -> dict[int, float]:
         """Seconds that the engine alone takes for batches of `sizes`, one after the other; stated ones of none."""
@@ -77,17 +118,28 @@ def open_session(
     tick: Tick | None = None, runner_setup: RunnerSetup | None = None, say: Say = lambda _: None,
     warn: Say = lambda _: None,
 ) -> Iterator[LoadTestSession]:  # fmt: skip
-    """A session whose runs keep LoadGen's logs below `folder`; what it holds is let go at the end.
+    """A session whose runs keep LoadGen's logs below `folder`, with this machine's devices or the nodes of `options`;
+    what it holds is let go at the end.
 
     `samples` are in the data set (0: all images, of synthetic ones the library); the first `trace` batches of a run are
     kept. CannotMeasure, InputError, FormatError or MissingDependency where something is missing, wrong or too small.
     """
     needs_loadgen()
+    runner_setup = runner_setup or RunnerSetup()
+    if isinstance(options, LoadOptions) and options.nodes:
+        from lanewise.loadtest.frontend_session import open_frontend_session
+
+        with open_frontend_session(
+            options, folder, answer=answer, samples=samples, trace=trace, tick=tick, runner_setup=runner_setup, say=say,
+            warn=warn,
+        ) as network:  # fmt: skip
+            yield network
+        return
     options = replace(options, engine=options.engine or first_engine(options.devices, warn))
     say("loading")
     if options.engine == SYNTHETIC and answer == CLASSES:
         raise InputError("the synthetic engine names no classes", hint="choose onnxruntime or torch for accuracy")
-    engines = _engines(options, warn) if options.engine != SYNTHETIC else ()
+    engines = open_engines(options, warn) if options.engine != SYNTHETIC else ()
     failures: list[LanewiseError] = []
     try:
         dataset = _dataset(options, samples, engines)
@@ -96,16 +148,15 @@ def open_session(
             options, library=min(options.library, count),
             sample_bytes=options.sample_bytes if dataset is None else dataset.spec.bytes,
         )  # fmt: skip
-        # What arrived on a GPU is read back and summed natively; on a CPU the engine sums what it was given.
-        checksum = answer == CHECKSUMS and (not engines or any(device != CPU for device in options.devices))
+        checksum = answer == CHECKSUMS and sums_natively(options, engines)
         system = open_system(
             options, [_recording(batch_call(engine, answer), failures) for engine in engines], samples=count,
             fill=None if dataset is None else _recording(dataset.sample, failures), checksum=checksum, trace=trace,
         )  # fmt: skip
-        runner_setup = replace(runner_setup or RunnerSetup(), samples=count, resident=options.library)
+        runner_setup = replace(runner_setup, samples=count, resident=options.library)
         runner = LoadGenRunner(system, folder, runner_setup, tick)
         setup = _setup(options, engines, dataset)
-        yield LoadTestSession(options, runner, system, engines, dataset, checksum, setup)
+        yield LocalSession(options, runner, dataset, checksum, setup, system, engines)
     except LanewiseError:
         if not failures:
             raise
@@ -137,7 +188,7 @@ def first_engine(devices: Sequence[str], warn: Say = lambda _: None) -> str:
     return SYNTHETIC
 
 
-def _engines(options: LoadTestOptions, warn: Say = lambda _: None) -> tuple[Engine, ...]:
+def open_engines(options: ModelOptions, warn: Say = lambda _: None) -> tuple[Engine, ...]:
     """An engine for each device; those of a kind, CPU or GPU, run in the mode that the first of them came to."""
     known_gpus = gpus(options.devices)
     threads = options.threads or max(1, (os.cpu_count() or 2) - 1)  # the generator needs a core
@@ -162,6 +213,11 @@ def _engines(options: LoadTestOptions, warn: Say = lambda _: None) -> tuple[Engi
     return tuple(engines)
 
 
+def sums_natively(options: BatchingOptions, engines: Sequence[Engine]) -> bool:
+    """Whether checksums are CRC-32 sums of what was read back: on a GPU; on a CPU the engine sums what it was given."""
+    return not engines or any(device != CPU for device in options.devices)
+
+
 def _dataset(options: LoadTestOptions, samples: int, engines: tuple[Engine, ...]) -> Dataset | None:
     """The samples; None without an engine, whose system makes its own."""
     if options.images is not None:
@@ -178,12 +234,14 @@ def _dataset(options: LoadTestOptions, samples: int, engines: tuple[Engine, ...]
 def open_system(
     options: BatchingOptions, engines: Sequence[BatchCall] = (), *, samples: int = 0,
     fill: Callable[[int], Any] | None = None, checksum: bool = False, trace: int = 0,
+    slots: _native.SharedMemory | None = None,
 ) -> _native.BatchingSystem:  # fmt: skip
     """The native system, ready to load samples; CannotMeasure where memory, a GPU or the native part is missing.
 
     `engines` has one for each device; without, they are synthetic. `samples` are in the data set (0: as many as the
     library), and `fill` gives a sample's bytes (None: synthetic). `checksum` answers each query with the CRC-32
-    (zlib's, little endian) of what arrived on the device. The first `trace` batches of a run are kept.
+    (zlib's, little endian) of what arrived on the device. The first `trace` batches of a run are kept. With `slots`,
+    sample i is what lies in slot i of them.
     """
     if engines and len(engines) != len(options.devices):
         raise InputError(f"{len(engines)} engines for {len(options.devices)} devices", hint="give each its own")
@@ -197,7 +255,7 @@ def open_system(
             devices.append((ordinal, options.node if options.node >= 0 else node, engine))
         _check_memory(options, len({node for _, node, _ in devices}))
         system: _native.BatchingSystem = native.BatchingSystem(
-            options, devices, samples or options.library, fill, checksum, trace, cuda_driver()
+            options, devices, samples or options.library, fill, checksum, trace, cuda_driver(), slots
         )
     except native.ProbeFailure as failure:
         raise cannot(failure) from None
@@ -232,15 +290,29 @@ def _recording(call: Callable[..., Any], failures: list[LanewiseError]) -> Calla
 
 
 def _setup(options: LoadTestOptions, engines: tuple[Engine, ...], dataset: Dataset | None) -> dict[str, object]:
-    setup: dict[str, object] = {"engine": options.engine, "devices": ", ".join(options.devices)}
-    if engines:
-        setup |= engines[0].describe()
-    else:
-        setup["weights"] = "none: no model runs, a device is held for a stated time"
+    setup = about_engine(options, engines)
     setup |= dataset.describe() if dataset is not None else {"dataset": "synthetic"}
-    wait = units.readable(options.timeout, "s")
-    setup |= {"batch": options.batch, "time-out": wait, "streams": options.streams, "library": options.library}
-    if not engines:
-        per_batch, per_query = (units.readable(time, "s") for time in options.service)
-        setup["service"] = f"{per_batch} a batch + {per_query} a query"
+    setup |= {**about_batches(options), "library": options.library, **about_service(options, engines)}
     return {**setup, "sample bytes": options.sample_bytes}
+
+
+def about_engine(options: ModelOptions, engines: Sequence[Engine]) -> dict[str, object]:
+    """Engine, devices, model and versions."""
+    setup: dict[str, object] = {"engine": options.engine, "devices": ", ".join(options.devices)}
+    weights = {"weights": "none: no model runs, a device is held for a stated time"}
+    return {**setup, **(engines[0].describe() if engines else weights)}
+
+
+def about_batches(options: BatchingOptions) -> dict[str, object]:
+    """How batches are formed."""
+    return {
+        "batch": options.batch,
+        "time-out": units.readable(options.timeout, "s"),
+        "streams": options.streams,
+    }
+
+
+def about_service(options: BatchingOptions, engines: Sequence[Engine]) -> dict[str, object]:
+    """The synthetic engine's stated times."""
+    per_batch, per_query = (units.readable(time, "s") for time in options.service)
+    return {} if engines else {"service": f"{per_batch} a batch + {per_query} a query"}

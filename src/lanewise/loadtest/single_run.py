@@ -98,19 +98,19 @@ def loadgen_files(model: str, mlperf: Path | None, user: Path | None) -> RunnerS
 
 
 def with_rate(session: LoadTestSession, load: LoadSpec, say: Say = lambda _: None) -> LoadSpec:
-    """`load`, in the Offline scenario with the rate of batches timed now unless it has one."""
+    """`load`, in the Offline scenario, unless it has a rate, with the one timed now and a little more: a run that ends
+    early is not VALID."""
     if load.scenario != OFFLINE or load.qps:
         return load
     say("timing a batch")
-    return replace(load, qps=_offline(session))
+    return replace(load, qps=ABOVE * session.offline_rate())
 
 
 def measure(session: LoadTestSession, load: LoadSpec, audit: str, folder: Path, say: Say = lambda _: None) -> SingleRun:
     """Runs `load`, and what the audit needs; the logs stay below `folder`. CannotMeasure where the system fails."""
     say(_words(load))
     run, statistics = session.runner.run(load), session.statistics()
-    setup = {**session.setup, **statistics.about_copies(session.options.devices)}
-    single = SingleRun(run, statistics, setup, folder)
+    single = SingleRun(run, statistics, session.setup_of(run, statistics), folder)
     if audit == SAME_SAMPLE:
         say(f"{_words(load)}, the same sample each time")
         same = _one_sample(session, folder).run(load)
@@ -131,17 +131,11 @@ def _words(load: LoadSpec) -> str:
     return f"{load.scenario}{rate} for {load.seconds:g} s"
 
 
-def _offline(session: LoadTestSession) -> float:
-    """Samples a second that full batches on all devices make, and a little more: a run that ends early is not VALID."""
-    largest = session.options.batch
-    return ABOVE * len(session.options.devices) * largest / session.batch_intervals([largest])[largest]
-
-
 def _one_sample(session: LoadTestSession, folder: Path) -> LoadGenRunner:
     """A runner of the same system, to which LoadGen sends one sample alone."""
     runner, config = session.runner, folder / "audit.config"
     config.write_text(ONE_SAMPLE, encoding="utf-8")
-    return LoadGenRunner(session.system, folder / "logs", replace(runner.setup, audit=str(config)), runner.tick)
+    return runner.with_setup(replace(runner.setup, audit=str(config)), folder / "logs")
 
 
 def _samples(session: LoadTestSession) -> Dataset:

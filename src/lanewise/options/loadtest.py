@@ -15,6 +15,7 @@ SYNTHETIC = "synthetic"
 ENGINES = ("onnxruntime", "torch", "tensorrt", SYNTHETIC)
 COPIES = ("auto", "batch", "kernel", "staged", "calls")
 BALANCES = ("least-outstanding", "round-robin")
+TRANSPORTS = (AUTO, SHM, TCP) = ("auto", "shm", "tcp")
 
 
 def service_time(text: str) -> tuple[float, float]:
@@ -69,8 +70,8 @@ class BatchingOptions(Options):
 
 
 @dataclass(frozen=True, slots=True)
-class LoadTestOptions(BatchingOptions):
-    """What is tested: the system, its engine and model, the samples."""
+class ModelOptions(BatchingOptions):
+    """The system under test with its engine and model: of a load test on this machine, or of an Accelerator node."""
 
     engine: str = option(
         "", "Inference engine; synthetic runs no model and occupies the device for --service.",
@@ -86,6 +87,12 @@ class LoadTestOptions(BatchingOptions):
         "onnxruntime's provider: cpu, cuda, tensorrt.", metavar="MODE",
         default_text="on a GPU the fastest that works; on a CPU eager, or cpu",
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTestOptions(ModelOptions):
+    """What is tested: the system, its engine and model, the samples."""
+
     images: Path | None = option(None, "Folder of labelled images to send instead of synthetic samples.",
                                  metavar="FOLDER")  # fmt: skip
 
@@ -103,6 +110,21 @@ class LoadOptions(LoadTestOptions):
         None, "Folder for LoadGen's logs and the state to resume from.", metavar="FOLDER", default_text="a new folder"
     )
     output: Path | None = option(None, "Write the run, for report and compare.", "-o --output", metavar="RUN.json")
+    nodes: tuple[str, ...] = option(
+        (), "Send the queries to these Accelerator nodes (lanewise serve) instead of this machine's devices.",
+        metavar="HOST:PORT,...", parse=words,
+    )  # fmt: skip
+    transport: str = option(
+        AUTO, "What carries queries to the nodes; auto is shm within a host, else tcp.", metavar="|".join(TRANSPORTS),
+        choices=TRANSPORTS,
+    )  # fmt: skip
+    connections: int = option(4, "Connections to each node.", metavar="N", minimum=1, maximum=64)
+    depth: int = option(
+        0, "Largest number of queries in flight on a connection.", metavar="N", minimum=0, maximum=65536,
+        default_text="1024, or what a quarter of the node's free memory holds",
+    )  # fmt: skip
+    secret_file: Path | None = option(None, "File with the secret that you share with the nodes.", metavar="FILE",
+                                      default_text="LANEWISE_SECRET")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +184,12 @@ class SweepOptions(PeakOptions):
     extrapolate: tuple[int, ...] = option((), "Extrapolate linearly to these numbers of GPUs.", metavar="8,16",
                                           parse=whole_numbers)  # fmt: skip
     chart: Path | None = option(None, "Draw QPS and GB/s at each point.", metavar="FILE.svg")
+    # Not on the command line: a sweep is of this machine.
+    nodes: tuple[str, ...] = ()
+    transport: str = AUTO
+    connections: int = 4
+    depth: int = 0
+    secret_file: Path | None = None
     settings: dict[str, int] = option(
         dict, "Label all rows with a setting, so that a study finds them: path=3; repeatable.", "--set",
         metavar="NAME=NUMBER", repeat=True, parse=settings,

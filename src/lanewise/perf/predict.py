@@ -10,7 +10,7 @@ from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, flow_demands, limit_source, solver_input
 from lanewise.perf.resources import Resource
 from lanewise.perf.sharing import share
-from lanewise.routes.model import Route
+from lanewise.routes.model import LinkDirection, Route
 from lanewise.topology.model import System
 
 
@@ -36,18 +36,18 @@ class FlowRate:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Prediction:
-    """All flows together: their `rates`, and by link direction (from, to) `loads` (goodput) and `raw` rate in B/s.
+    """All flows together: their `rates`, and by direction of a link `loads` (goodput) and `raw` rate in B/s.
 
-    Parallel links between the same two devices add up in `loads` and `raw`; `link_utilization` is that of one of them.
-    `utilization` is what is taken of each shared resource (wire bytes, of a link) / its capacity.
+    `utilization` is what is taken of each shared resource (wire bytes, of a link) / its capacity, `link_utilization`
+    that of the links.
     """
 
     system: System
     rates: tuple[FlowRate, ...]
     utilization: Mapping[str, float]
-    loads: Mapping[tuple[str, str], float]
-    raw: Mapping[tuple[str, str], float]
-    link_utilization: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    loads: Mapping[LinkDirection, float]
+    raw: Mapping[LinkDirection, float]
+    link_utilization: Mapping[LinkDirection, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         rates = ", ".join(f"{rate.flow.name} {rate.rate / 1e9:.4g} GB/s" for rate in self.rates)
@@ -75,12 +75,12 @@ def predict(system: System, flows: Sequence[Flow]) -> Prediction:
         _flow_rate(system, demand, flow_cases, limit)
         for demand, flow_cases, limit in zip(demands, zip(*cases, strict=True), limits, strict=True)
     )
-    loads: dict[tuple[str, str], float] = defaultdict(float)
-    raw: dict[tuple[str, str], float] = defaultdict(float)
+    loads: dict[LinkDirection, float] = defaultdict(float)
+    raw: dict[LinkDirection, float] = defaultdict(float)
     for demand, goodput in zip(demands, (rate.rate for rate in rates), strict=True):
         for route, portion in zip(demand.routes, demand.portions, strict=True):
             for hop in route.hops:
-                loads[hop.start, hop.end] += goodput * portion
+                loads[hop.direction] += goodput * portion
         for resource, amount in demand.per_byte.items():
             if resource.link is not None:
                 raw[resource.link] += goodput * amount

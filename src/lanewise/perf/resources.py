@@ -9,7 +9,7 @@ from functools import lru_cache
 from lanewise.catalog import Figure, Part, builtin
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.perf import packets
-from lanewise.routes.model import Hop
+from lanewise.routes.model import Hop, LinkDirection
 from lanewise.topology.model import Kind, Link, LinkKind, System
 from lanewise.units import readable, show
 
@@ -42,7 +42,7 @@ _ENGINE_FIGURES = {"p2p_write": ("p2p_write", "d2h"), "p2p_read": ("p2p_read", "
 class Resource:
     """A capacity that flows share: `capacity` in B/s, or in B for a window (then a byte's demand is in s).
 
-    `kind` (a code: "link", "h2d", "memory", ...) and `place` (a device; the ends and port of a link) make two of them
+    `kind` (a code: "link", "h2d", "memory", ...) and `place` (a device; the direction of a link) make two of them
     the same one; `name` is what is printed.
     `basis` is physics, calibrated or fitted; `rests_on` says what the capacity comes from; `doubt` is what a reader
     must know before trusting it.
@@ -57,9 +57,9 @@ class Resource:
     doubt: str = field(default="", compare=False)
 
     @property
-    def link(self) -> tuple[str, str] | None:
-        """Where data leaves and enters if this is one direction of a link."""
-        return (self.place[0], self.place[1]) if self.kind == "link" else None
+    def link(self) -> LinkDirection | None:
+        """The direction of a link that this is the capacity of, if it is one."""
+        return self.place if isinstance(self.place, LinkDirection) and self.kind == "link" else None
 
     @property
     def is_engine(self) -> bool:
@@ -159,7 +159,7 @@ def _network(system: System, hop: Hop) -> Resource | None:
 
 def _on_link(hop: Hop, label: str, capacity: float, basis: str, rests_on: str, doubt: str = "") -> Resource:
     return Resource(
-        kind="link", place=(*hop.direction, hop.link.kind.value), name=f"link {hop.start}->{hop.end} ({label})",
+        kind="link", place=hop.direction, name=f"link {hop.start}->{hop.end} ({label})",
         capacity=capacity, basis=basis, rests_on=rests_on, doubt=doubt,
     )  # fmt: skip
 

@@ -104,11 +104,11 @@ def payloads(system: System, segment: Segment) -> dict[LinkDirection, Payload]:
     return by_direction
 
 
-def payload_source(system: System, route: Route, peer_read: bool, link: tuple[str, str]) -> tuple[str, str] | None:
+def payload_source(system: System, route: Route, peer_read: bool, link: LinkDirection) -> tuple[str, str] | None:
     """Basis and source of the payload of a route's packets on a link direction; None if they have the default one."""
     for segment in segments(system, route, peer_read):
         for direction, payload in payloads(system, segment).items():
-            if (direction.start, direction.end) == link and payload.rests_on:
+            if direction == link and payload.rests_on:
                 return payload.basis, payload.rests_on
     return None
 

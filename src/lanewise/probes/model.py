@@ -10,10 +10,11 @@ from lanewise.errors import unknown_name
 from lanewise.perf.latency import latency
 from lanewise.perf.predict import Prediction, predict
 from lanewise.perf.resources import weakest
+from lanewise.results.match import service_path
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.plan import SIMULATION, STEADY, Copies, Plan, Service
 from lanewise.results.service_result import ServiceResult
-from lanewise.routes.model import Route, Via
+from lanewise.routes.model import Hop, Route, Via
 from lanewise.serving.load import load_of
 from lanewise.serving.peak import under_load
 from lanewise.serving.steady import steady_rate
@@ -123,7 +124,8 @@ def _copy_value(metric: str, prediction: Prediction) -> tuple[float, float | Non
         return _link_share(prediction), None, None
     if metric == "root_ports":
         cpus = set(prediction.system.of_kind(Kind.CPU))
-        return max((load for ends, load in prediction.loads.items() if cpus & set(ends)), default=0.0), None, None
+        loads = (load for link, load in prediction.loads.items() if cpus & {link.start, link.end})
+        return max(loads, default=0.0), None, None
     busiest = max(prediction.raw, key=lambda link: prediction.raw[link])
     raw = prediction.raw[busiest]
     return (raw if metric == "raw" else raw / prediction.loads[busiest]), None, None
@@ -139,7 +141,7 @@ def _service(plan: Plan, service: Service) -> Observation:
         value = result.qps / steady_rate(plan.system, replace(load, frontend=None)).qps
     return _observation(
         plan, f"{len(result.prediction.rates)} GPUs", value, limit=result.limit, basis=result.basis,
-        rests_on=result.rests_on, use=_busiest(result.prediction), path=f"service, {service.division}",
+        rests_on=result.rests_on, use=_busiest(result.prediction), path=service_path(service.division),
     )  # fmt: skip
 
 
@@ -164,7 +166,7 @@ def _link_share(prediction: Prediction) -> float:
     shares = [0.0]
     for link in prediction.system.links:
         if link.gen and link.lanes:
-            goodput = max(prediction.loads.get((link.a, link.b), 0.0), prediction.loads.get((link.b, link.a), 0.0))
+            goodput = max(prediction.loads.get(Hop(link, down).direction, 0.0) for down in (True, False))
             shares.append(goodput / raw_rate(link.gen, link.lanes))
     return max(shares)
 

@@ -10,6 +10,7 @@ from itertools import repeat
 from lanewise import units
 from lanewise.report.table import Column, Table, TableCell, number_columns
 from lanewise.report.words import MINUS, NONE, shortened
+from lanewise.results.network_share import NetworkShare
 from lanewise.results.service_result import Advice, ResourceUtilization, SearchRun, ServiceResult
 
 BUSIEST = 10
@@ -140,12 +141,35 @@ def facts(loaded: ServiceResult) -> list[tuple[str, str]]:
         ("queries", f"{loaded.queries:,}, {loaded.late:,} late{share}" if loaded.queries else ""),
         ("mean batch", units.show(loaded.batch, "1", 3) if loaded.batch else ""),
         ("goodput", units.readable(loaded.goodput, "B/s") if loaded.goodput else ""),
+        *network_facts(loaded.network),
         ("length", scale(loaded.duration).short(loaded.duration) if loaded.duration else ""),
         ("seed", str(loaded.seed) if loaded.queries else ""),
         ("limit", f"{loaded.limit}; {basis}" if loaded.limit and basis else loaded.limit),
         ("note", loaded.note),
     ]
     return [(name, text) for name, text in found if text]
+
+
+def network_facts(network: NetworkShare | None) -> list[tuple[str, str]]:
+    """Share of Closed, ingress and software cost of a service in the Network division, as name and text."""
+    if network is None:
+        return []
+    cost = "" if network.software is None else f"{units.readable(network.software, 's')} a query on the hosts"
+    return [
+        ("share", share_text(network) if network.share is not None else ""),
+        ("ingress", f"{units.readable(network.ingress, 'B/s')}, queries/s times the bytes of a query"),
+        ("software", cost),
+        ("assumed", network.note),
+        ("hint", network.hint),
+    ]
+
+
+def share_text(network: NetworkShare) -> str:
+    """'99.9 % of Closed (301,504 QPS), 99.3 to 100.4 %', 'at most ...' where a cost is not known."""
+    most = "at most " if network.software is None else ""
+    ends = [f"{100 * end:.1f}" for end in network.interval or ()]
+    between = f", {' to '.join(dict.fromkeys(ends))} %" if ends else ""
+    return f"{most}{100 * (network.share or 0.0):.1f} % of Closed ({rate(network.closed or 0.0)}){between}"
 
 
 def system(loaded: ServiceResult) -> str:

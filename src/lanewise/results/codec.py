@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, TypeVar, Union, cast
 
 from lanewise.errors import FormatError, InputError, Location
+from lanewise.results.network_share import NetworkShare
 from lanewise.results.observation import Observation, Source
 from lanewise.results.outline import Outline
 from lanewise.results.run import Run
@@ -31,7 +32,9 @@ DERIVED = {
 }
 T = TypeVar("T")
 
-_NAMES = {kind.__name__: kind for kind in (Mapping, Observation, Outline, SearchRun, ServiceResult, Source)}
+_NAMES = {
+    kind.__name__: kind for kind in (Mapping, NetworkShare, Observation, Outline, SearchRun, ServiceResult, Source)
+}
 _PLAIN: dict[Any, tuple[Any, str]] = {
     float: ((int, float), "a number"),
     int: (int, "a whole number"),

@@ -30,6 +30,9 @@ CONTEXT = ("study", "system", "table")
 _SHARE = re.compile(r" \(\d+ %\)")
 
 
+# Path of a service in the Closed division, whose queries come from the memory of the accelerators' own host.
+SERVICE = "service"
+
 # What two rows share if they are the same row: the values of FIELDS, settings as sorted (name, number), then (key of
 # METHOD, text) of the keys that the row states; one that the caller ignores is empty. The unit does not count, as a
 # metric has one dimension. Nor do source, value and note.
@@ -43,6 +46,15 @@ class Join:
     pairs: tuple[tuple[Observation, Observation], ...]
     only_left: tuple[Observation, ...]
     only_right: tuple[Observation, ...]
+
+
+def service_path(division: str) -> str:
+    """The `path` of a row of a service: 'service' in the Closed division, 'service, network' in the Network division.
+
+    Nothing else tells a Network row from the Closed row of the same accelerators.
+    """
+    division = division.lower() or "closed"
+    return SERVICE if division == "closed" else f"{SERVICE}, {division}"
 
 
 def identity(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from lanewise.results.nesting import Nest, nest
+from lanewise.routes.model import Hop, LinkDirection
 from lanewise.topology.model import Link, System, Volume
 
 CONTAINERS = ("host", "numa", "pool")
@@ -100,16 +101,17 @@ class Outline:
 
 def outline(
     system: System,
-    loads: Mapping[tuple[str, str], float] | None = None,
-    use: Mapping[tuple[str, str], float] | None = None,
+    loads: Mapping[LinkDirection, float] | None = None,
+    use: Mapping[LinkDirection, float] | None = None,
     routes: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> Outline:
-    """The outline of `system` with goodput (B/s) and use (0..1) by (start, end) of a link, and routes.
+    """The outline of `system` with goodput (B/s) and use (0..1) by direction of a link, and routes.
 
     UnknownName if a load or a route names a device that the system lacks.
     """
     loads, use = loads or {}, use or {}
-    for name in {end for key in (*loads, *use) for end in key} | {n for _, nodes in routes for n in nodes}:
+    ends = {end for link in (*loads, *use) for end in (link.start, link.end)}
+    for name in ends | {name for _, nodes in routes for name in nodes}:
         if name not in system.volumes:
             system.device(name)
     plan = nest(system)
@@ -176,11 +178,11 @@ def _part_title(system: System, name: str) -> str:
 def _lines(
     system: System,
     plan: Nest,
-    loads: Mapping[tuple[str, str], float],
-    use: Mapping[tuple[str, str], float],
+    loads: Mapping[LinkDirection, float],
+    use: Mapping[LinkDirection, float],
 ) -> tuple[OutlineLine, ...]:
     members: dict[tuple[str, str, str], list[Link]] = defaultdict(list)
-    pairs: dict[tuple[str, str, str], dict[tuple[str, str], None]] = defaultdict(dict)
+    hops: dict[tuple[str, str, str], list[Hop]] = defaultdict(list)
     for link in system.links:
         if plan.hidden(link):
             continue
@@ -188,12 +190,13 @@ def _lines(
         flipped = (b, a, link.kind.value) in members or plan.parent.get(a) == b
         key = (b, a, link.kind.value) if flipped else (a, b, link.kind.value)
         members[key].append(link)
-        pairs[key][(link.b, link.a) if flipped else (link.a, link.b)] = None
+        hops[key].append(Hop(link, down=not flipped))
     lines = []
     for key, links in members.items():
-        forth, back = list(pairs[key]), [(end, start) for start, end in pairs[key]]
-        load_ab, load_ba = ([loads[pair] for pair in ends if pair in loads] for ends in (forth, back))
-        use_ab, use_ba = (max((use[pair] for pair in ends if pair in use), default=None) for ends in (forth, back))
+        forth = dict.fromkeys(hop.direction for hop in hops[key])
+        back = dict.fromkeys(hop.reverse.direction for hop in hops[key])
+        load_ab, load_ba = ([loads[link] for link in links if link in loads] for links in (forth, back))
+        use_ab, use_ba = (max((use[link] for link in links if link in use), default=None) for links in (forth, back))
         lines.append(
             OutlineLine(
                 *key, _link_label(links), plan.parent.get(key[1]) == key[0], sum(load_ab) if load_ab else None,

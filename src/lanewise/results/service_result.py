@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lanewise.errors import InputError
+from lanewise.results.network_share import NetworkShare
 from lanewise.results.observation import Source
 
 
@@ -83,7 +84,7 @@ class ServiceResult:
     time of the run. `percentiles` are (share 0..1, latency s), ascending; `series_step` is the width in s of the
     intervals of each ResourceUtilization.series. `peak` is the interval in QPS in which the largest valid rate lies,
     with the `search_runs` that found it; both are empty where a single rate was asked. `steady` is the rate in QPS that
-    GPUs and paths allow without any bound.
+    GPUs and paths allow without any bound. `network` compares a service in the Network division with Closed.
     """
 
     name: str
@@ -118,3 +119,4 @@ class ServiceResult:
     settings: Mapping[str, int] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
     note: str = ""
+    network: NetworkShare | None = None

@@ -41,12 +41,12 @@ def ends(system: System, src: str, dst: str) -> tuple[str, str]:
     """The devices of two names; UnknownName, or InputError for one that only passes data on."""
     a, b = endpoint(system, src, dst), endpoint(system, dst, src)
     for name in (a, b):
-        kind = system.device(name).kind
-        if kind in _PASSED:
+        device = system.device(name)
+        if device.kind in _PASSED:
             raise InputError(
-                f"no data starts or ends at {name}, {_PASSED[kind]}",
+                f"no data starts or ends at {name}, {_PASSED[device.kind]}", location=device.location,
                 hint="name a GPU, drive, network card, CPU or host",
-            )
+            )  # fmt: skip
     return a, b
 
 

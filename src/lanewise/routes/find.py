@@ -35,10 +35,10 @@ MOST_PAIRS = 2500  # of ends whose routes are looked at for the links that they 
 def route(system: System, src: str, dst: str, p2p: bool = True) -> Route:
     """The route that data takes by default from `src` to `dst`; without `p2p` devices go through memory.
 
-    UnknownName or InputError for a name that is no end, Unreachable with the line of `src` if nothing joins the two.
+    UnknownName for a name that is no end, InputError with its line for a device that only passes data on, Unreachable
+    with the line of `src` if nothing joins the two.
     """
-    with error_location(system.devices[src].location if src in system.devices else None):
-        a, b = ends(system, src, dst)
+    a, b = ends(system, src, dst)
     with error_location(system.device(a).location):
         return _route(system, a, b, p2p)
 

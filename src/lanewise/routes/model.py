@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from lanewise.topology.model import Link
+from lanewise.topology.model import Link, LinkKind
 
 
 class Via(StrEnum):
@@ -25,6 +25,7 @@ class LinkDirection(NamedTuple):
     start: str
     end: str
     port: str
+    kind: LinkKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Hop:
     @property
     def direction(self) -> LinkDirection:
         """What two routes share when they share this link in this direction."""
-        return LinkDirection(self.start, self.end, self.link.port)
+        return LinkDirection(self.start, self.end, self.link.port, self.link.kind)
 
     @property
     def reverse(self) -> Hop:

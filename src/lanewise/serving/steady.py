@@ -12,6 +12,7 @@ from lanewise.errors import unknown_name
 from lanewise.perf.flow import Flow
 from lanewise.perf.predict import Prediction, predict
 from lanewise.perf.resources import weakest
+from lanewise.results.network_share import NetworkShare
 from lanewise.serving.load import ServiceLoad, check_frontend, gpus_of
 from lanewise.serving.times import gpu_part, service_times, software_cost, stated_rate
 from lanewise.serving.workload import Workload
@@ -22,7 +23,10 @@ MODES = ("server", "offline")
 
 @dataclass(frozen=True, slots=True)
 class ServiceRate:
-    """A service's `qps` (queries/s), its `goodput` (B/s of input), the limit of the slowest GPU and its basis."""
+    """A service's `qps` (queries/s), its `goodput` (B/s of input), the limit of the slowest GPU and its basis.
+
+    `network` compares it with the Closed division, where that was asked for.
+    """
 
     workload: Workload
     qps: float
@@ -31,6 +35,7 @@ class ServiceRate:
     basis: str
     rests_on: tuple[str, ...]
     prediction: Prediction
+    network: NetworkShare | None = None
 
 
 def steady_rate(system: System, load: ServiceLoad) -> ServiceRate:

@@ -122,14 +122,21 @@ def software_cost(part: Part, work: Workload) -> tuple[float, str, str]:
 
     0 and no source where neither states any.
     """
+    cost = stated_software(part, work)
+    if not cost:
+        return 0.0, "physics", ""
     key = f"software.{work.name}"
     figure = part.figure(key)
-    if isinstance(figure.value, float):
-        return figure.value, figure.basis, cite(part, key, figure) if figure.value else ""
-    if not work.software:
-        return 0.0, "physics", ""
-    source = f"workload {work.name}: software = {readable(work.software, 's')} ({work.source_of('software')})"
-    return work.software, "calibrated", source
+    if figure.known:
+        return cost, figure.basis, cite(part, key, figure)
+    source = f"workload {work.name}: software = {readable(cost, 's')} ({work.source_of('software')})"
+    return cost, "calibrated", source
+
+
+def stated_software(part: Part, work: Workload) -> float | None:
+    """Seconds that the host adds to a query over the network, as GPU or workload states; None where neither does."""
+    value = part.figure(f"software.{work.name}").value
+    return value if isinstance(value, float) else work.software
 
 
 def unknown_rate(part: Part, name: str, mode: str) -> InputError:

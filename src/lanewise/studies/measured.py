@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from lanewise import units
 from lanewise.errors import FormatError, InputError
 from lanewise.perf.flow import Flow, parse_flows
-from lanewise.results.match import CONTEXT, METHOD, Identity, group, identity
+from lanewise.results.match import CONTEXT, METHOD, Identity, group, identity, service_path
 from lanewise.results.observation import Observation, Source
 from lanewise.results.plan import Service
 from lanewise.results.sample import Sample
@@ -26,6 +26,7 @@ _NODE = re.compile(r"(?<=\d):\d+$")
 # A study names neither the engine nor the memory: of several rows the best is chosen. Settings need only not differ.
 _IGNORED = (*CONTEXT, "scenario", "path", "settings", *(key for key in METHOD if key not in ("flows", "p2p")))
 _LOAD_IGNORED = (*CONTEXT, "flow", "method")
+_ACCELERATOR = ("model", "precision", "engine")
 Ends = frozenset[tuple[tuple[str, str, bool], int]]
 
 
@@ -42,6 +43,9 @@ class MeasuredRun:
         """The rows that have a value, by what a row of a study states: flows, metric and P2P."""
         known = (row for row in self.rows if row.source is Source.MEASURED and row.value is not None)
         return group(known, _IGNORED, _REDUCED)
+
+
+Peak = tuple[Observation, MeasuredRun]
 
 
 def check_measured(form: StudyForm, runs: Iterable[MeasuredRun]) -> None:
@@ -82,23 +86,34 @@ def find(row: RowForm, runs: Sequence[MeasuredRun]) -> Observation | None:
 
 
 def _load_tested(row: RowForm, scenario: Service, runs: Sequence[MeasuredRun]) -> Observation | None:
-    """The peak of a load test for a row about a service; of several that fit the last run's highest.
+    """The peak of a load test for a row about a service; of several that fit the last run's highest."""
+    if scenario.mode != "server":
+        return None
+    if row.metric == "share":
+        return _share(row, scenario, runs) if scenario.division != "closed" else None
+    fitting = _peaks(row, scenario, row.metric, runs) if row.metric in ("qps", "goodput") else []
+    if not fitting:
+        return None
+    best, last = _highest(fitting)
+    return replace(best, note=_note(best, last, fitting))
+
+
+def _peaks(row: RowForm, scenario: Service, metric: str, runs: Sequence[MeasuredRun]) -> list[Peak]:
+    """Peaks of load tests in the division of the scenario, each with its run.
 
     Its queries must have the service's bytes and bound, and it must name every setting of the row with the same value:
     a peak without its path, or on another number of GPUs, is no answer.
     """
-    if scenario.mode != "server" or scenario.division != "closed" or row.metric not in ("qps", "goodput"):
-        return None
     served = workload(scenario.workload)
     settings = {**row.settings, "bytes": round(served.bytes_in)}
     name = f"Server {served.bound * 1e3:g} ms"
-    peak = Sample(name, "", row.metric, None, row.unit, settings, path="service")
+    peak = Sample(name, "", metric, None, row.unit, settings, path=service_path(scenario.division))
 
     def stated(sample: Observation | Sample) -> tuple[tuple[str, int | None], ...]:
         return tuple((name, sample.settings.get(name)) for name in settings)
 
     wanted = identity(peak, _LOAD_IGNORED, {"settings": stated})
-    fitting = [
+    return [
         (sample, run)
         for run in runs
         for sample in run.rows
@@ -106,11 +121,43 @@ def _load_tested(row: RowForm, scenario: Service, runs: Sequence[MeasuredRun]) -
         and sample.value is not None
         and identity(sample, _LOAD_IGNORED, {"settings": stated}) == wanted
     ]
-    if not fitting:
-        return None
+
+
+def _highest(fitting: Sequence[Peak]) -> Peak:
+    """The highest peak of the last run."""
     last = fitting[-1][1]
     best = max((sample for sample, run in fitting if run is last), key=lambda sample: sample.value or 0.0)
-    return replace(best, note=_note(best, last, fitting))
+    return best, last
+
+
+def _share(row: RowForm, scenario: Service, runs: Sequence[MeasuredRun]) -> Observation | None:
+    """The measured Network peak over the Closed one of the same devices and model; None unless both were measured.
+
+    The Closed peak is one of the same run, else of the last run that has one.
+    """
+    networks = _peaks(row, scenario, "qps", runs)
+    if not networks:
+        return None
+    network, run = _highest(networks)
+    closed_peaks = [
+        (sample, its_run)
+        for sample, its_run in _peaks(row, replace(scenario, division="closed"), "qps", runs)
+        if _same_accelerators(sample, network)
+    ]
+    if not closed_peaks:
+        return None
+    closed, closed_run = _highest([peak for peak in closed_peaks if peak[1] is run] or closed_peaks)
+    note = f"{_note(network, run, networks)}; over the Closed peak of {_note(closed, closed_run, closed_peaks)}"
+    ratio = (network.value or 0.0) / (closed.value or math.inf)
+    return replace(network, metric="share", value=ratio, display_unit=row.unit, low=None, high=None, samples=(),
+                   note=note)  # fmt: skip
+
+
+def _same_accelerators(one: Observation, other: Observation) -> bool:
+    """Whether two peaks are of the same devices, by number and name, with the same settings, model and precision."""
+    devices = [sorted(peak.flow.split(", ")) for peak in (one, other)]
+    same = all(one.how.get(key) == other.how.get(key) for key in _ACCELERATOR if key in one.how and key in other.how)
+    return devices[0] == devices[1] and one.settings == other.settings and same
 
 
 def _agrees(sample: Observation, row: RowForm, flows: Sequence[Flow]) -> bool:

@@ -65,7 +65,10 @@ def duplex_flows(flows: Sequence[Flow], copy_plans: Sequence[CopyPlan]) -> set[i
 
 
 def copies(test: GpuTest, gpus: Gpus, options: MeasureGpuOptions) -> Iterator[Sample]:
-    """Samples of every flow until the rule has enough; rows without a value and a reason where it fails."""
+    """Samples of every flow until the rule has enough; rows without a value and a reason where a copy fails.
+
+    ProbeFailure where the copies cannot be prepared, as for want of memory: that ends the probe.
+    """
     series = _CopySeries(test, gpus, options)
     reason = gpus.unreachable(test.flows)
     if not reason:

@@ -11,7 +11,8 @@ from lanewise.perf.transfers import FinishedTransfer
 from lanewise.report import services
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Footnotes, Table, TableCell, number_columns, render_matrix, render_table
-from lanewise.report.words import basis_note, clock, heading, plural
+from lanewise.report.words import NONE, basis_note, clock, heading, plural
+from lanewise.results.network_share import NetworkShare
 from lanewise.results.service_result import ServiceResult
 from lanewise.serving.steady import ServiceRate
 from lanewise.topology.model import System
@@ -111,6 +112,7 @@ def render_steady_service(system: System, rate: ServiceRate, mode: str, division
     facts = [
         ("queries", units.show(rate.qps, "QPS", 6)),
         ("goodput", units.show(rate.goodput, "GB/s")),
+        *services.network_facts(rate.network),
         ("limit", rate.limit),
         ("basis", basis_note([rate.basis]) or rate.basis),
         *(("source", text) for text in rate.rests_on),
@@ -146,26 +148,54 @@ def render_flow_sweep(parameter: str, predictions: Mapping[int, Prediction], scr
 
 def render_steady_sweep(parameter: str, rates: Mapping[int, ServiceRate], screen: Screen = PLAIN) -> str:
     """A service in steady state, one row a value of the parameter."""
-    table = Table([Column(parameter, number=True), *number_columns("GPUs", drop_order=2),
-    *number_columns("QPS", "GB/s"),
-                   Column("limit", wrap=True), Column("basis", drop_order=1)])  # fmt: skip
+    networks = [rate.network for rate in rates.values()]
+    share = _share_columns(networks)
+    columns = [
+        Column(parameter, number=True), *number_columns("GPUs", drop_order=2), *number_columns("QPS", "GB/s"),
+        *share, Column("limit", wrap=True), Column("basis", drop_order=1),
+    ]  # fmt: skip
+    table = Table(columns)
     for value, rate in rates.items():
         table.add(str(value), str(len(rate.prediction.rates)), f"{rate.qps:,.0f}", units.number(rate.goodput / 1e9),
-                  rate.limit, rate.basis)  # fmt: skip
+                  *_share_cell(rate.network, share), rate.limit, rate.basis)  # fmt: skip
     first = next(iter(rates.values()))
     title = f"{first.prediction.system.name}: {first.workload.name} in steady state"
-    accuracy = basis_note(rate.basis for rate in rates.values())
-    return "\n".join(filter(None, [title, render_table(table, screen), screen.wrap(accuracy, indent=2)]))
+    notes = [basis_note(rate.basis for rate in rates.values()), *_assumed(networks)]
+    return "\n".join([title, render_table(table, screen), *(screen.wrap(note, indent=2) for note in notes if note)])
 
 
 def render_service_sweep(parameter: str, results: Mapping[int, ServiceResult], screen: Screen = PLAIN) -> str:
     """A simulated service, one row a value of the parameter."""
-    table = Table([Column(parameter, number=True), *number_columns("QPS"), Column("verdict"), Column("latency"),
-                   *number_columns("largest valid rate", unit="QPS"),
-                   Column("limit", wrap=True, drop_order=1)])  # fmt: skip
+    networks = [result.network for result in results.values()]
+    share = _share_columns(networks)
+    columns = [
+        Column(parameter, number=True), *number_columns("QPS"), Column("verdict"), Column("latency"),
+        *number_columns("largest valid rate", unit="QPS"), *share,
+        Column("limit", wrap=True, drop_order=1),
+    ]  # fmt: skip
+    table = Table(columns)
     for value, result in results.items():
         verdict = TableCell(services.verdict(result), "good" if result.valid else "bad")
         table.add(str(value), f"{result.qps:,.0f}", verdict, services.latency_of_bound(result),
-                  services.peak_interval(result), result.limit)  # fmt: skip
+                  services.peak_interval(result), *_share_cell(result.network, share), result.limit)  # fmt: skip
     first = next(iter(results.values()))
-    return f"{first.system}: {first.name}\n{render_table(table, screen)}"
+    notes = [screen.wrap(note, indent=2) for note in _assumed(networks)]
+    return "\n".join([f"{first.system}: {first.name}", render_table(table, screen), *notes])
+
+
+def _share_columns(networks: Sequence[NetworkShare | None]) -> list[Column]:
+    """A column for the share of Closed, where any service has one."""
+    known = any(network is not None and network.share is not None for network in networks)
+    return number_columns("share of Closed", unit="%") if known else []
+
+
+def _share_cell(network: NetworkShare | None, columns: Sequence[Column]) -> list[str]:
+    """The share of Closed where the table has its column."""
+    share = network.share if network is not None else None
+    return [units.number(100 * share) if share is not None else NONE] * len(columns)
+
+
+def _assumed(networks: Sequence[NetworkShare | None]) -> list[str]:
+    """What was assumed of the software cost of a query, once, with its hint."""
+    notes = (f"{network.note} (hint: {network.hint})" for network in networks if network is not None and network.note)
+    return list(dict.fromkeys(notes))

@@ -1,0 +1,52 @@
+"""An Accelerator node of load tests over a network: it serves the queries of Frontends."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lanewise.options.serve import ServeOptions
+
+
+def serve_node(
+    options: ServeOptions | None = None,
+    *,
+    say: Callable[[str], None] = lambda _: None,
+    show_secret: Callable[[str], None] = print,
+) -> None:
+    """Answer the queries of one Frontend after the other (`lanewise loadtest run --nodes`) until interrupted.
+
+    The engines are loaded once. Loopback unless `options.listen` names another address. Only Frontends that know the
+    secret are served: that of `options.secret_file` or LANEWISE_SECRET, else a new one, which `show_secret` gets. `say`
+    gets lines about the node and its sessions.
+
+    Raises CannotMeasure if the address or a device cannot be used, InputError and MissingDependency for what the engine
+    lacks.
+
+    >>> from lanewise.options.serve import ServeOptions
+    >>> lanewise.serve_node(ServeOptions(engine="synthetic"))  # runs until it is interrupted  # doctest: +SKIP
+    """
+    from lanewise.control.handshake import new_secret, read_secret
+    from lanewise.control.listener import open_listener
+    from lanewise.dispatch.messages import SERVICE
+    from lanewise.dispatch.node import serve_queries
+    from lanewise.loadtest.accelerator import Accelerator
+    from lanewise.options.serve import ServeOptions
+
+    options = options or ServeOptions()
+    secret = read_secret(options.secret_file)
+    with open_listener(options.listen, SERVICE) as listener:
+        host, port = listener.getsockname()[:2]
+        name = options.name or f"{socket.gethostname()}:{port}"
+        with closing(Accelerator(options, name, say)) as accelerator:
+            about = "; ".join(f"{key} {value}" for key, value in accelerator.setup.items() if value not in ("", None))
+            say(f"{name}: {about}")
+            say(f"listening on {host} port {port}; Ctrl-C ends it")
+            if not secret:
+                secret = new_secret()
+                say("Frontends need this secret, in LANEWISE_SECRET or a --secret-file:")
+                show_secret(secret)
+            serve_queries(listener, secret, accelerator, once=options.once, say=say)

@@ -1,0 +1,1 @@
+"""Query dispatch: a Frontend sends the queries of a load generator to Accelerator nodes."""

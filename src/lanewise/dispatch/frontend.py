@@ -1,0 +1,251 @@
+"""The Frontend's side of a session with several Accelerator nodes: connects them, watches them, connects them again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from lanewise.control.stream import PeerLost
+from lanewise.dispatch import messages
+from lanewise.dispatch.host import boot_id
+from lanewise.dispatch.link import NodeLink, NodeWatch
+from lanewise.dispatch.messages import (
+    AnswerKind,
+    ConnectionShape,
+    NodeFacts,
+    NodeRequest,
+    NodeStatistics,
+    OpenReply,
+    OpenRequest,
+)
+from lanewise.dispatch.shm import ShmAtFrontend, reach
+from lanewise.dispatch.tcp import TcpAtFrontend
+from lanewise.dispatch.transport import JOIN_S, FrontendTransport
+from lanewise.errors import CannotMeasure, Contradiction, InputError
+from lanewise.options.loadtest import SHM, TCP, LoadOptions
+
+if TYPE_CHECKING:
+    from lanewise._native import NetworkSystem
+
+DEPTH = 1024  # queries in flight on a connection, where the node has the memory
+SHARE = 4  # of the free memory of a node slots take so much at most, unless --depth says more
+
+
+@dataclass(slots=True)
+class FrontendNode:
+    """A node as the Frontend has it: its address, what it is, and of its open session the transport and the shape.
+
+    `within_host`: its queries cross no fabric.
+    """
+
+    number: int
+    link: NodeLink
+    facts: NodeFacts
+    transport: str = ""
+    within_host: bool = False
+    shape: ConnectionShape | None = None
+    reply: OpenReply | None = None
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT as the user wrote it."""
+        return self.link.address
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLoss:
+    """A node that was lost: how, and how many queries it left unanswered."""
+
+    number: int
+    reason: str
+    queries: int
+
+    def __str__(self) -> str:
+        return f"{self.reason}; {self.queries:,} queries unanswered"
+
+
+class Frontend:
+    """Sessions with all nodes; as a context it closes them.
+
+    First `connect`, then `attach` the native system that the queries go to.
+    """
+
+    def __init__(self, options: LoadOptions, secret: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.nodes: list[FrontendNode] = []
+        self.system: NetworkSystem | None = None
+        self._options, self._secret, self._clock = options, secret, clock
+        self._answer: AnswerKind = ""
+        self._changing = threading.Lock()  # the system's connections
+        self._watch = NodeWatch(self._lost, self._look)
+
+    def __enter__(self) -> Frontend:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave all nodes; they free what they hold for this Frontend."""
+        self._watch.close()
+        if self.system is not None:
+            for node in self.nodes:
+                with suppress(RuntimeError), self._changing:
+                    self.system.forget(node.number)
+
+    def connect(self, addresses: Sequence[str]) -> None:
+        """Greet each node and have it describe itself; CannotMeasure, or InputError for addresses that do not fit."""
+        if len(set(addresses)) < len(addresses):
+            raise InputError("--nodes names a node twice", hint="name each once")
+        for number, address in enumerate(addresses):
+            self.nodes.append(FrontendNode(number, *self._describe(address)))
+        names = [node.facts.name for node in self.nodes]
+        for node in self.nodes:
+            if names.count(node.facts.name) > 1:
+                raise InputError(f"two nodes have the name {node.facts.name}", hint="lanewise serve --name NAME")
+
+    def attach(self, system: NetworkSystem, sample_bytes: int, answer: AnswerKind) -> None:
+        """Open the nodes' sessions and give their connections to the system.
+
+        `sample_bytes` is what the Frontend sends, `answer` what the nodes shall answer. CannotMeasure, Contradiction.
+        """
+        self.system, self._answer = system, answer
+        for node in self.nodes:
+            self._open(node, sample_bytes)
+        sums = {node.reply.checksum for node in self.nodes if node.reply is not None}
+        if answer == "checksums" and len(sums) > 1:
+            hint = "audit the nodes with GPUs, then those without"
+            raise Contradiction("nodes with a GPU and nodes without sum samples differently", hint=hint)
+
+    def restore(self) -> None:
+        """Connect lost nodes again, before a run; CannotMeasure where one does not come back as it was."""
+        for node in self.nodes:
+            if not node.link.reason:
+                continue
+            assert self.system is not None
+            assert node.shape is not None
+            before, lost = node.facts, node.link.reason
+            with self._changing:
+                self.system.forget(node.number)
+            try:
+                link, facts = self._describe(node.address)
+            except CannotMeasure as error:
+                cause = f"node {node.address} was lost ({lost}) and cannot be connected again: {error}"
+                raise CannotMeasure(cause, hint=error.hint) from None
+            node.link, node.facts = link, facts
+            if (facts.setup, facts.sample, facts.devices) != (before.setup, before.sample, before.devices):
+                raise Contradiction(f"node {node.address} came back as another one",
+                                    hint="serve the same model in the same way, or begin a new load test")  # fmt: skip
+            self._open(node, node.shape.sample_bytes)
+
+    def losses(self) -> list[NodeLoss]:
+        """The nodes that were lost since the last `restore`."""
+        if self.system is None:
+            return []
+        self._look()
+        queries = dict.fromkeys(range(len(self.nodes)), 0)
+        for connection in self.counters():
+            queries[connection["node"]] += connection["lost"]
+        return [
+            NodeLoss(node.number, self._reason(node), queries[node.number]) for node in self.nodes if node.link.reason
+        ]
+
+    def statistics(self) -> list[NodeStatistics]:
+        """What each node that is there did in its last run."""
+        every = []
+        for node in self.nodes:
+            with suppress(PeerLost):
+                if not node.link.reason:
+                    every.append(node.link.request(NodeRequest(do="statistics"), NodeStatistics))
+        return every
+
+    def counters(self) -> list[dict[str, Any]]:
+        """What each connection has sent and received, with the number of its node; see the system's counters()."""
+        if self.system is None:
+            return []
+        with self._changing:
+            return self.system.counters()
+
+    def _describe(self, address: str) -> tuple[NodeLink, NodeFacts]:
+        link = NodeLink(address, self._secret, self._clock)
+        self._watch.add(link)
+        try:
+            return link, link.describe()
+        except BaseException:
+            self._watch.remove(link)
+            raise
+
+    def _open(self, node: FrontendNode, sample_bytes: int) -> None:
+        assert self.system is not None
+        messages.check_samples(f"node {node.address}", node.facts.sample.bytes, sample_bytes)
+        transport = self._transport(node)
+        try:
+            connections = self._options.connections
+            request = OpenRequest(
+                answer=self._answer, transport=transport.name, connections=connections,
+                slots=self.depth(node), sample_bytes=sample_bytes,
+            )  # fmt: skip
+            reply = node.link.open(request)
+            shape = ConnectionShape(request.slots, sample_bytes, reply.answer_bytes)
+            transport.offer(reply.nonce, connections)
+            node.link.request(NodeRequest(do="begin"), messages.BeginReply, 2 * JOIN_S)
+            with self._changing:
+                transport.join(self.system, node.number, shape)
+        finally:
+            transport.close()
+        node.transport, node.within_host, node.shape, node.reply = transport.name, transport.within_host, shape, reply
+
+    def depth(self, node: FrontendNode) -> int:
+        """Queries in flight on each connection of a node."""
+        memory, asked = node.facts.host.memory, self._options.depth
+        if asked or memory is None:
+            return asked or DEPTH
+        stride = ConnectionShape(1, node.facts.sample.bytes, 1).stride
+        return max(1, min(DEPTH, memory // SHARE // (self._options.connections * stride)))
+
+    def _transport(self, node: FrontendNode) -> FrontendTransport:
+        control, choice = node.link.control, self._options.transport
+        if choice != TCP and (node.facts.host.boot == boot_id() or choice == SHM):
+            connection = reach(node.facts.socket)
+            if connection is not None:
+                return ShmAtFrontend(connection, control.handshake)
+            if choice == SHM:
+                raise CannotMeasure(
+                    f"node {node.address} shares no memory with this process",
+                    hint="shm is for one host, one network namespace and one user; choose --transport tcp",
+                )
+        return TcpAtFrontend(control)
+
+    def _reason(self, node: FrontendNode) -> str:
+        reason = node.link.reason
+        return reason if reason.startswith("node ") else f"node {node.address} was lost: {reason}"
+
+    def _lost(self, link: NodeLink) -> None:
+        for node in self.nodes:
+            if node.link is link and self.system is not None:
+                with self._changing:
+                    self.system.lose(node.number, self._reason(node))
+
+    def _look(self) -> None:
+        """A node of which a connection ended is lost as a whole."""
+        for connection in self.counters():
+            node = self.nodes[connection["node"]]
+            if connection["reason"] and not node.link.reason:
+                node.link.lose(connection["reason"])
+                self._watch.remove(node.link)
+                self._lost(node.link)
+
+
+def connect(options: LoadOptions, secret: str, clock: Callable[[], float] = time.monotonic) -> Frontend:
+    """A Frontend that has greeted the nodes of `options`; CannotMeasure where one is not there, InputError."""
+    frontend = Frontend(options, secret, clock)
+    try:
+        frontend.connect(options.nodes)
+    except BaseException:
+        frontend.close()
+        raise
+    return frontend

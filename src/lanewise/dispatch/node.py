@@ -1,0 +1,167 @@
+"""An Accelerator node: serves one Frontend after the other with the same system, which stays loaded between them."""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from lanewise.control.listener import serve
+from lanewise.control.reception import ProvenClient
+from lanewise.control.session import ClientSession
+from lanewise.control.stream import SAME_VERSION, Message, PeerLost
+from lanewise.dispatch import messages
+from lanewise.dispatch.host import available_memory, check_slots
+from lanewise.dispatch.messages import DISPATCH, SERVICE, ConnectionShape, NodeFacts, NodeRequest, OpenRequest
+from lanewise.dispatch.pulse import DEADLINE_S, INTERVAL_S, Pulse
+from lanewise.dispatch.shm import DescriptorSocket, ShmAtNode
+from lanewise.dispatch.tcp import TcpAtNode
+from lanewise.dispatch.transport import NodeTransport, native_failures
+from lanewise.errors import CannotMeasure, InputError
+from lanewise.options.loadtest import SHM
+
+if TYPE_CHECKING:
+    from lanewise._native import NodeSession, SharedMemory, SystemUnderTest
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotSystem:
+    """A system whose samples lie in slots, and what says how its last run was."""
+
+    system: SystemUnderTest
+    statistics: Callable[[], messages.NodeStatistics]
+
+
+class AcceleratorSystems(Protocol):
+    """Makes the systems of a node's sessions, on engines that stay loaded."""
+
+    def facts(self) -> NodeFacts:
+        """What the node is, without its socket."""
+
+    def answer_form(self, answer: messages.AnswerKind) -> tuple[int, messages.ChecksumKind]:
+        """Bytes of such an answer at most, and how checksums are made; InputError where there is no such answer."""
+
+    def open(self, answer: str, slots: SharedMemory, count: int) -> SlotSystem:
+        """A system on `count` slots; CannotMeasure where it cannot be made."""
+
+
+def serve_queries(
+    listener: socket.socket, secret: str, systems: AcceleratorSystems, *, once: bool = False, say: Say = lambda _: None,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:  # fmt: skip
+    """Serve Frontends that know the secret, one at a time, until interrupted; with `once` a single one."""
+    serve(
+        listener, secret, SERVICE, lambda client: DispatchSession(client, systems, clock), once=once, say=say,
+        clock=clock,
+    )  # fmt: skip
+
+
+class DispatchSession(ClientSession):
+    """One Frontend's session: its slots, its connections, and the system that answers its queries."""
+
+    def __init__(
+        self, client: ProvenClient, systems: AcceleratorSystems, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__(client)
+        self._systems = systems
+        self._pulse = Pulse(clock)
+        self._descriptors = DescriptorSocket()
+        self._shape: ConnectionShape | None = None
+        self._slots: SharedMemory | None = None
+        self._transport: NodeTransport | None = None
+        self._system: SlotSystem | None = None
+        self._session: NodeSession | None = None
+        self._end, self._about, self._queries = "left", "", 0
+
+    def answer(self) -> None:
+        """Answer the Frontend's requests until it leaves, or its heartbeat stops."""
+        handlers: dict[str, Callable[[NodeRequest], Message]] = {
+            "describe": self._describe, "open": self._open, "begin": self._begin, "statistics": self._statistics,
+            "beat": lambda _: messages.BeatReply(),
+        }  # fmt: skip
+        try:
+            while self._wait():
+                request = self.stream.receive(NodeRequest)
+                self._pulse.heard()
+                with native_failures():
+                    answer = handlers[request.do](request)
+                self.stream.send(answer)
+        except PeerLost as error:
+            self._end = "left" if str(error).endswith("has left") else "was lost"
+
+    def summary(self) -> str:
+        """How many queries came, and how it ended."""
+        return f"{self._end} after {self._queries:,} queries{self._about}"
+
+    def release(self) -> None:
+        """End the Frontend's connections and free its slots; the engines stay loaded."""
+        if self._session is not None:
+            self._session.close()
+            self._queries = self._session.received
+        if self._transport is not None:
+            self._transport.close()
+        self._session = self._system = self._transport = self._slots = None
+        self._descriptors.close()
+
+    def _wait(self) -> bool:
+        """Wait for a request; False where the Frontend is silent for too long. CannotMeasure if a connection failed."""
+        poll = select.poll()
+        poll.register(self.stream.connection, select.POLLIN)
+        while not poll.poll(1e3 * INTERVAL_S):
+            if self._session is not None and self._session.reason:
+                raise CannotMeasure(self._session.reason, hint="start the load test again")
+            if self._pulse.look():
+                self._end = f"was silent for {DEADLINE_S:g} s"
+                return False
+        return True
+
+    def _describe(self, request: NodeRequest) -> NodeFacts:
+        if request.dispatch != DISPATCH:
+            raise InputError(
+                f"this node speaks version {DISPATCH} of query dispatch, the Frontend {request.dispatch}",
+                hint="install the same version of Lanewise on both sides",
+            )
+        return self._systems.facts().model_copy(update={"socket": self._descriptors.name})
+
+    def _open(self, request: NodeRequest) -> messages.OpenReply:
+        asked = request.open
+        if asked is None or self._shape is not None:
+            raise InputError("a session is opened once, with its connections", hint=SAME_VERSION)
+        facts = self._systems.facts()
+        messages.check_samples(f"node {facts.name}", facts.sample.bytes, asked.sample_bytes)
+        answer_bytes, checksum = self._systems.answer_form(asked.answer)
+        shape = ConnectionShape(asked.slots, asked.sample_bytes, answer_bytes)
+        count = asked.connections * asked.slots
+        check_slots(count * (shape.stride + 2 * answer_bytes), available_memory())
+        self._allocate(asked, shape, count)
+        self._about = f" over {asked.connections} connections ({asked.transport})"
+        assert self._transport is not None
+        return messages.OpenReply(answer_bytes=answer_bytes, checksum=checksum, nonce=self._transport.nonce)
+
+    def _allocate(self, asked: OpenRequest, shape: ConnectionShape, count: int) -> None:
+        from lanewise import _native as native
+
+        self._shape = shape
+        self._slots = native.SharedMemory(count * shape.stride)
+        self._system = self._systems.open(asked.answer, self._slots, count)
+        self._session = native.NodeSession(self._system.system, self._systems.facts().name)
+        if asked.transport == SHM:
+            self._transport = ShmAtNode(self._descriptors, self._handshake, asked.connections)
+        else:
+            self._transport = TcpAtNode(self, asked.connections)
+
+    def _begin(self, request: NodeRequest) -> messages.BeginReply:
+        if self._session is None or self._transport is None or self._shape is None or self._slots is None:
+            raise InputError("nothing is open", hint=SAME_VERSION)
+        self._transport.join(self._session, self._shape, self._slots)
+        return messages.BeginReply()
+
+    def _statistics(self, request: NodeRequest) -> messages.NodeStatistics:
+        if self._system is None:
+            raise InputError("nothing is open", hint=SAME_VERSION)
+        return self._system.statistics()

@@ -1,0 +1,62 @@
+"""Queries over TCP: data connections that join a session by token, and then belong to the native part."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import TYPE_CHECKING
+
+from lanewise.control.client import ControlConnection
+from lanewise.control.session import ClientSession
+from lanewise.dispatch.messages import ConnectionShape
+from lanewise.dispatch.transport import JOIN_S, FrontendTransport, NodeTransport, native_failures
+
+if TYPE_CHECKING:
+    from lanewise._native import NetworkSystem, NodeSession, SharedMemory
+
+
+class TcpAtNode(NodeTransport):
+    """Waits for the session's data connections."""
+
+    def __init__(self, session: ClientSession, connections: int) -> None:
+        self._session = session
+        self.nonce = session.expect_data(connections)
+
+    def join(self, session: NodeSession, shape: ConnectionShape, slots: SharedMemory) -> None:
+        """See NodeTransport."""
+        for index, connection in enumerate(self._session.data()):
+            with native_failures():
+                session.add_tcp(shape, connection.detach(), slots, index * shape.slots)
+
+
+class TcpAtFrontend(FrontendTransport):
+    """Opens data connections to the port of the control connection."""
+
+    name = "tcp"
+
+    def __init__(self, control: ControlConnection) -> None:
+        self._control = control
+        self._connections: list[socket.socket] = []
+
+    def offer(self, nonce: str, connections: int) -> None:
+        """See FrontendTransport."""
+        self._connections = self._control.open_data(nonce, connections, JOIN_S)
+
+    def join(self, system: NetworkSystem, node: int, shape: ConnectionShape) -> None:
+        """See FrontendTransport."""
+        for connection in self._connections:
+            self.within_host = _is_loopback(connection)  # where the kernel copies whatever it was told
+            with native_failures():
+                system.add_tcp(node, shape, connection.detach(), zero_copy=not self.within_host)
+        self._connections = []
+
+    def close(self) -> None:
+        """See FrontendTransport."""
+        for connection in self._connections:
+            connection.close()
+        self._connections = []
+
+
+def _is_loopback(connection: socket.socket) -> bool:
+    address = str(connection.getpeername()[0]).partition("%")[0]
+    return ipaddress.ip_address(address.removeprefix("::ffff:")).is_loopback

@@ -1,0 +1,23 @@
+"""Options of `lanewise serve`: what an Accelerator node runs, and where it listens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lanewise.options.loadtest import ModelOptions
+from lanewise.options.option import option
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions(ModelOptions):
+    """An Accelerator node. Samples come from its Frontend, so the library is none of its options."""
+
+    library: int = 1
+    listen: str = option("", "Where to listen.", metavar="[ADDRESS][:PORT]", default_text="127.0.0.1:7000")
+    name: str = option("", "Name of this node in results.", metavar="NAME", default_text="the host's name and port")
+    once: bool = option(False, "End after one Frontend.")
+    secret_file: Path | None = option(
+        None, "File with the secret that Frontends share.", metavar="FILE",
+        default_text="LANEWISE_SECRET; else a new one is shown",
+    )  # fmt: skip

@@ -1,0 +1,171 @@
+"""Load tests over Accelerator nodes that are processes of their own: answers, audits, what a lost node costs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lanewise.installed import loadgen_missing
+
+if sys.platform != "linux":
+    pytest.skip("load tests are for Linux", allow_module_level=True)
+if missing := loadgen_missing():
+    pytest.skip(f"built without LoadGen: {missing}", allow_module_level=True)
+
+from dispatch.nodes import HANGS, QUICK, SPOILS, NodeProcess, nodes, over
+
+import lanewise
+from lanewise.errors import CannotMeasure, Contradiction, InputError
+from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
+from lanewise.loadtest.loadgen import Tick
+from lanewise.loadtest.session import LoadTestSession, open_session
+
+SERVER = LoadSpec(qps=500.0, seconds=0.2, queries=100, bound=60.0, percentile=0.9)
+
+
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
+def test_the_payload_audit_finds_every_sample_unchanged(tmp_path: Path, transport: str) -> None:
+    with nodes(tmp_path, "a", "b") as started:
+        result = lanewise.loadtest_run(over(started, tmp_path, transport=transport, audit="payload"))
+        lines = [node.line(" queries over ") for node in started]
+    assert result.audit is not None
+    assert result.audit.figures == {"checked": 32.0, "wrong": 0.0}
+    assert result.setup["SUT name"] == "Network SUT: a, b"
+    assert result.setup["transport"] == f"{transport} (one host)"
+    assert all("client 127.0.0.1 left after" in line for line in lines)
+
+
+def test_the_payload_audit_finds_a_byte_that_changed_at_a_node(tmp_path: Path) -> None:
+    with nodes(tmp_path, "a", patch=SPOILS) as started:
+        result = lanewise.loadtest_run(over(started, tmp_path, audit="payload", qps=1000.0))
+    assert result.audit is not None
+    assert not result.audit.passed
+    assert result.audit.figures["wrong"] >= 1
+
+
+def test_a_run_says_where_its_time_went_and_traces_its_queries(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    with nodes(tmp_path, "a") as started:
+        result = lanewise.loadtest_run(over(started, tmp_path, qps=500.0, percentile=0.9, trace=trace))
+    assert result.run.valid, result.run.reasons
+    assert list(result.statistics.stages) == ["dispatch", "fabric", "node", "queue", "copy", "infer", "answer", "total"]
+    assert result.statistics.answered == result.run.queries
+    assert trace.read_text().count('"name":"dispatch"') == 2 * result.run.queries
+
+
+def killed_in_run(node: NodeProcess) -> Tick:
+    """A tick that kills a node once, when queries were answered."""
+    killed: list[bool] = []
+
+    def tick(issued: int, answered: int, late: int) -> None:
+        if answered and not killed:
+            node.kill()
+            killed.append(True)
+
+    return tick
+
+
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
+def test_a_killed_node_makes_the_run_invalid_and_comes_back_before_the_next(tmp_path: Path, transport: str) -> None:
+    with nodes(tmp_path, "a", "b") as (a, b):
+        options = over([a, b], tmp_path, transport=transport)
+        with open_session(options, tmp_path / "logs", tick=killed_in_run(b)) as session:
+            lost = session.runner.run(LoadSpec(qps=500.0, seconds=2.0, queries=1000, bound=60.0, percentile=0.9))
+            again = NodeProcess(tmp_path, "b", port=b.port)
+            try:
+                whole = session.runner.run(SERVER)
+            finally:
+                again.kill()
+    assert not lost.valid
+    assert lost.reasons[0].startswith(f"node {b.address} was lost: ")
+    assert lost.reasons[0].endswith(" queries unanswered")
+    assert lost.queries >= 1000  # the other went on
+    assert whole.valid, whole.reasons
+    assert not whole.losses
+
+
+def test_a_node_that_does_not_come_back_ends_the_load_test(tmp_path: Path) -> None:
+    with nodes(tmp_path, "a", "b") as (a, b), open_session(over([a, b], tmp_path), tmp_path / "logs") as session:
+        b.kill()
+        with pytest.raises(CannotMeasure, match=f"node {b.address} was lost .* cannot be connected again: nothing"):
+            runs_until_lost(session)
+
+
+def runs_until_lost(session: LoadTestSession) -> LoadGenResult:
+    """Runs: the first may still begin before the loss is seen."""
+    for _ in range(3):
+        result = session.runner.run(SERVER)
+    return result
+
+
+def test_a_run_whose_nodes_are_all_lost_ends_with_the_reason(tmp_path: Path) -> None:
+    with nodes(tmp_path, "a") as (a,):
+        options = over([a], tmp_path)
+        with (
+            open_session(options, tmp_path / "logs", tick=killed_in_run(a)) as session,
+            pytest.raises(CannotMeasure, match=f"node {a.address} was lost: .* queries unanswered"),
+        ):
+            session.runner.run(LoadSpec(qps=500.0, seconds=HANGS, queries=1000, bound=60.0))
+
+
+def test_a_killed_frontend_costs_a_node_its_session_only(tmp_path: Path) -> None:
+    with nodes(tmp_path, "a") as (a,):
+        words = ["loadtest", "run", "--nodes", a.address, "--secret-file", str(tmp_path / "secret"), "--qps", "500",
+                 "--depth", "16", "--seconds", str(HANGS), "--results", str(tmp_path / "killed")]  # fmt: skip
+        code = "import sys; from lanewise.cli.main import main; sys.exit(main())"
+        frontend = subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE, text=True)
+        a.line("came")
+        assert frontend.stderr is not None
+        while "Server" not in frontend.stderr.readline():
+            pass
+        frontend.kill()
+        frontend.communicate()
+        assert "after" in a.line("client 127.0.0.1")
+        before = len(a.descriptors())
+        result = lanewise.loadtest_run(over([a], tmp_path, qps=500.0, percentile=0.9))
+        a.line("left after")
+        assert result.run.valid, result.run.reasons
+        assert not any("memfd" in name for name in a.descriptors())
+        assert len(a.descriptors()) == before
+
+
+def test_a_second_frontend_hears_that_the_node_is_busy(tmp_path: Path) -> None:
+    with (
+        nodes(tmp_path, "a") as started,
+        open_session(over(started, tmp_path), tmp_path / "logs"),
+        pytest.raises(CannotMeasure, match="is serving another client"),
+    ):
+        lanewise.loadtest_run(over(started, tmp_path, qps=500.0))
+
+
+def test_nodes_that_differ_are_named(tmp_path: Path) -> None:
+    with (
+        nodes(tmp_path, "a") as (a,),
+        nodes(tmp_path, "b", options=(*QUICK[:-1], "1 KiB")) as (b,),
+        pytest.raises(Contradiction, match=rf"node {a.address} takes samples of .*512 B, node {b.address} of .*1024 B"),
+    ):
+        lanewise.loadtest_run(over([a, b], tmp_path, qps=500.0))
+
+
+def test_another_secret_is_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.touch(mode=0o600)
+    other.write_text("another secret of the tests")
+    with nodes(tmp_path, "a") as started, pytest.raises(CannotMeasure, match="another secret"):
+        lanewise.loadtest_run(over(started, tmp_path, qps=500.0, secret_file=other))
+
+
+def test_options_of_nodes_have_no_effect_at_the_frontend_and_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--batch is an option of the nodes"):
+        lanewise.loadtest_run(over([], tmp_path, nodes=("localhost",), batch=4, qps=500.0))
+
+
+def test_ctrl_c_ends_a_node_cleanly_and_leaves_nothing(tmp_path: Path) -> None:
+    before = set(os.listdir("/dev/shm"))
+    with nodes(tmp_path, "a") as started, open_session(over(started, tmp_path), tmp_path / "logs"):
+        assert started[0].interrupt() == 130
+    assert set(os.listdir("/dev/shm")) == before

@@ -1,0 +1,80 @@
+"""The study of the Network division takes the user's measured peaks in place of ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lanewise import api, load_study
+from lanewise.results.match import service_path
+from lanewise.results.observation import Observation
+from lanewise.results.run import Run
+from lanewise.results.sample import Sample, summarise
+from lanewise.studies.measured import MeasuredRun, find
+
+BYTES = 150_528
+SERVER = "ResNet-50 Server"
+GPUS = "host0->gpu0, host0->gpu1"
+
+
+def peak(division: str, qps: float, flow: str = GPUS, **how: str) -> tuple[Observation, ...]:
+    """The rows of one peak: rate and ingress, as `lanewise loadtest peak` writes them."""
+    samples = [
+        Sample("Server 15 ms", flow, metric, value, unit, {"bytes": BYTES}, {"model": "resnet50"} | how,
+               service_path(division))
+        for metric, value, unit in (("qps", qps, "1/s"), ("goodput", qps * BYTES, "GB/s"))
+    ]  # fmt: skip
+    return summarise(samples)
+
+
+def measured(*runs: tuple[Observation, ...]) -> dict[tuple[str, str], float | None]:
+    """What the rows of the ready study find in these runs, in the unit of their table."""
+    named = [MeasuredRun(f"run{number}.json", rows) for number, rows in enumerate(runs)]
+    answers = {(row.table, row.label): find(row, named) for row in load_study("network-division").rows}
+    return {key: row.display(row.value) for key, row in answers.items() if row is not None}
+
+
+def test_closed_and_network_peaks_of_one_run_answer_rates_ingress_and_share(tmp_path: Path) -> None:
+    rows = peak("closed", 50_000.0) + peak("network", 49_000.0)
+    api.save_run(Run((), "2026-11-23T08:00:00+00:00", "0", rows=rows), tmp_path / "run.json")
+    study = api.run_studies(["network-division"], measured=[tmp_path / "run.json"]).studies[0]
+    answered = {(row.table, row.scenario): row.measured for row in study.rows if row.measured}
+    assert {key: row.display(row.value) for key, row in answered.items()} == {
+        ("rates", "Closed"): 50_000.0, ("rates", "Network"): 49_000.0, ("shares", SERVER): pytest.approx(98.0),
+        ("ingress", "Network"): pytest.approx(49_000 * BYTES / 1e9),
+    }  # fmt: skip
+    share = answered["shares", SERVER]
+    assert (share.metric, share.path) == ("share", "service, network")
+    assert "over the Closed peak of run.json" in share.note
+    assert any("measured values" in conclusion.shown for conclusion in study.conclusions)
+
+
+def test_the_closed_peak_may_be_of_a_run_of_its_own() -> None:
+    assert measured(peak("closed", 50_000.0), peak("network", 45_000.0))["shares", SERVER] == pytest.approx(90.0)
+
+
+def test_the_closed_peak_of_the_same_run_goes_before_another_ones() -> None:
+    found = measured(peak("closed", 50_000.0) + peak("network", 45_000.0), peak("closed", 60_000.0))
+    assert found["shares", SERVER] == pytest.approx(90.0)
+
+
+@pytest.mark.parametrize(
+    "closed",
+    [
+        peak("closed", 50_000.0, "host0->gpu0"),
+        peak("closed", 50_000.0, precision="fp32"),
+        peak("closed", 50_000.0, model="bert"),
+        peak("network", 50_000.0),
+    ],
+    ids=["one device", "precision", "model", "no Closed at all"],
+)
+def test_a_peak_of_other_accelerators_is_no_base_of_a_share(closed: tuple[Observation, ...]) -> None:
+    found = measured(closed, peak("network", 45_000.0, precision="fp16"))
+    assert ("shares", SERVER) not in found
+    assert found["rates", "Network"] == 45_000.0
+
+
+def test_a_network_peak_is_no_closed_one() -> None:
+    assert ("rates", "Closed") not in measured(peak("network", 45_000.0))
+    assert ("rates", "Network") not in measured(peak("closed", 45_000.0))
