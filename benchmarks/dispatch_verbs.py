@@ -58,7 +58,7 @@ def main() -> None:
     made = kept.begin(asked)
     command = [str(RUN), sys.executable, str(GUEST), *map(json.dumps, RUNS)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ, cwd=kept.ROOT).stdout
-    made["rows"] = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+    made["rows"] = [json.loads(line) for line in printed.splitlines() if line.startswith('{"nodes"')]
     kept.keep(made, page, asked.out)
 
 

@@ -133,8 +133,10 @@ TEST_F(Verbs, APosterWaitsUntilTheSendQueueHasRoom) {
 
 TEST_F(Verbs, CloseEndsAWaitingPoster) {
   fake_verbs::hold_completions(true);
+  const std::uint64_t before = fake_verbs::counts().waits;
   std::jthread poster([this] { post_many(); });
   expect_tags(0, kFitting);
+  while (fake_verbs::counts().waits == before) std::this_thread::yield();
   pair_.frontend->close();
   poster.join();
   EXPECT_EQ(reason_, "the connection was closed");

@@ -196,6 +196,7 @@ int poll_cq(ibv_cq* which, int most, ibv_wc* out) {
 
 int req_notify_cq(ibv_cq* which, int solicited_only) {
   const std::scoped_lock lock(mutex);
+  total.waits += solicited_only == 0 ? 1 : 0;
   static_cast<Queue*>(which)->armed = solicited_only != 0 ? Armed::kSolicited : Armed::kAny;
   return 0;
 }
@@ -248,7 +249,6 @@ const char* ibv_get_device_name(ibv_device* which) { return which->name; }
 
 ibv_context* ibv_open_device(ibv_device* which) {
   auto* const context = new ibv_context{};
-  context->device = which;
   context->ops.post_send = post_send;
   context->ops.post_recv = post_recv;
   context->ops.poll_cq = poll_cq;

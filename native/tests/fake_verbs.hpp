@@ -24,6 +24,7 @@ struct Counts {
   std::uint64_t inlined = 0;        // of them
   std::uint64_t completions = 0;    // of what was sent
   std::uint64_t events = 0;         // raised
+  std::uint64_t waits = 0;          // for an event of any completion
 };
 Counts counts();
 

@@ -29,13 +29,13 @@ def rows() -> list[dict[str, Any]]:
     script = Path(__file__).with_name("verbs_guest.py")
     printed = run_in_guest(sys.executable, script, *map(json.dumps, RUNS))
     found = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
-    assert len(found) == len(RUNS), printed
+    assert len(found) == 1 + len(RUNS), printed
     return found
 
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_every_query_has_the_answer_to_its_own_sample(rows: list[dict[str, Any]], which: int) -> None:
-    row = rows[which]
+    row = rows[1 + which]
     assert row["name"] == "Network SUT: " + ", ".join(["node"] * row["nodes"])
     assert row["failure"] == ["", ""]
     assert (row["answered_once"], row["empty"], row["corrupt"]) == (1000, 0, 0)
@@ -45,7 +45,7 @@ def test_every_query_has_the_answer_to_its_own_sample(rows: list[dict[str, Any]]
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_no_group_of_messages_raises_more_than_one_event(rows: list[dict[str, Any]], which: int) -> None:
-    row = rows[which]
+    row = rows[1 + which]
     for number, node in enumerate(row["node"]):
         connections = [each for each in row["frontend"] if each["node"] == number]
         assert 0 < node["wakeups"] <= sum(each["doorbells"] for each in connections)
@@ -54,13 +54,22 @@ def test_no_group_of_messages_raises_more_than_one_event(rows: list[dict[str, An
 
 
 def test_a_killed_node_costs_its_queries_alone(rows: list[dict[str, Any]]) -> None:
-    row = rows[2]
+    row = rows[3]
     assert row["failure"] == ["", ""]
     assert (row["answered_once"], row["corrupt"]) == (3000, 0)
     lost = {number: [each for each in row["frontend"] if each["node"] == number] for number in range(2)}
     assert {each["reason"] for each in lost[0]} == {"killed"}
     assert {each["reason"] for each in lost[1]} == {""}
     assert row["empty"] == sum(each["lost"] for each in lost[0])
+
+
+def test_an_address_without_sense_is_refused_by_name(rows: list[dict[str, Any]]) -> None:
+    said = rows[0]
+    for name in ("ring", "ring_key", "key"):
+        assert said.pop(name) == f"the other side's RDMA address has no readable {name}"
+    assert "2 queue pairs, not 1" in said.pop("pairs")
+    assert "GID is not hexadecimal" in said.pop("gid")
+    assert said == {"unconnected": "a queue pair is not connected"}
 
 
 def test_a_device_that_is_not_there_is_named() -> None:

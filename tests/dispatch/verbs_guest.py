@@ -1,7 +1,7 @@
 """A Frontend and its nodes over RDMA, each a process: what tests and benchmarks run in a guest that has rxe0.
 
-python verbs_guest.py '{"nodes": 2, "connections": 4, "queries": 1000, ...}' prints one line of JSON. Addresses of queue
-pairs travel over pipes.
+python verbs_guest.py '{"nodes": 2, "connections": 4, "queries": 1000, ...}' prints a line of JSON for each argument,
+behind one of refused addresses. Addresses of queue pairs travel over pipes.
 """
 
 from __future__ import annotations
@@ -139,8 +139,27 @@ def run_frontend(run: GuestRun) -> dict[str, Any]:
     return row
 
 
+def refusals() -> dict[str, str]:
+    """What connect() says to addresses that no node of ours sends."""
+    run = GuestRun()
+    endpoint = native.VerbsEndpoint.of_frontend(run, run.device, gid_index=run.gid_index)
+    good, said = endpoint.address(), {}
+    for name, value in {"ring": "7", "ring_key": 2**32, "key": -1, "pairs": [1, 2], "gid": "z" * 32}.items():
+        try:
+            endpoint.connect({**good, name: value})
+        except native.ProbeFailure as failure:
+            said[name] = failure.args[0]
+    try:
+        native.NetworkSystem(1, 1, 16).add_verbs(0, endpoint)
+    except native.ProbeFailure as failure:
+        said["unconnected"] = failure.args[0]
+    return said
+
+
 if __name__ == "__main__":
     if len(sys.argv) == 1:
         serve()
+    else:
+        tell(sys.stdout, refusals())
     for argument in sys.argv[1:]:
         tell(sys.stdout, run_frontend(GuestRun(**json.loads(argument))))
