@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lanewise.installed import loadgen_missing
@@ -17,12 +19,14 @@ if missing := loadgen_missing():
     pytest.skip(f"built without LoadGen: {missing}", allow_module_level=True)
 
 from dispatch.nodes import HANGS, QUICK, SPOILS, NodeProcess, nodes, over
+from loadtest.needs import models
 
 import lanewise
 from lanewise.errors import CannotMeasure, Contradiction, InputError
 from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
 from lanewise.loadtest.loadgen import Tick
 from lanewise.loadtest.session import LoadTestSession, open_session
+from lanewise.options.loadtest import PeakOptions
 
 SERVER = LoadSpec(qps=500.0, seconds=0.2, queries=100, bound=60.0, percentile=0.9)
 
@@ -45,6 +49,55 @@ def test_the_payload_audit_finds_a_byte_that_changed_at_a_node(tmp_path: Path) -
     assert result.audit is not None
     assert not result.audit.passed
     assert result.audit.figures["wrong"] >= 1
+
+
+@models
+def test_accuracy_and_payloads_of_a_model_are_those_of_one_machine(tmp_path: Path) -> None:
+    from loadtest.onnx_files import colours
+    from PIL import Image
+
+    images = tmp_path / "images"
+    for place, colour in enumerate(("a-red", "b-green", "c-blue")):
+        (images / colour).mkdir(parents=True)
+        for number in range(3):
+            pixels = np.zeros((240, 260, 3), np.uint8)
+            pixels[..., place] = 200 + number
+            Image.fromarray(pixels).save(images / colour / f"{number}.png")
+    (images / "a-red" / "0.png").rename(images / "c-blue" / "wrong.png")  # red, labelled blue
+    onnx = ("--engine", "onnxruntime", "--threads", "1", "--model", str(colours(tmp_path / "m.onnx")))
+    with nodes(tmp_path, "a", "b", options=onnx) as started:
+        result = lanewise.loadtest_run(over(started, tmp_path, images=images, accuracy=True, transport="tcp"))
+        audit = lanewise.loadtest_run(over(started, tmp_path, images=images, audit="payload")).audit
+    assert result.accuracy is not None
+    assert (result.accuracy.correct, result.accuracy.counted) == (8, 9)
+    assert result.setup["sha256"]
+    assert audit is not None
+    assert audit.figures == {"checked": 9.0, "wrong": 0.0}
+
+
+def test_the_same_sample_audit_runs_over_nodes(tmp_path: Path) -> None:
+    with nodes(tmp_path, "a") as started:
+        result = lanewise.loadtest_run(over(started, tmp_path, audit="same-sample", qps=1000.0))
+    assert result.same_sample is not None
+    assert result.same_sample.settings["sut_name"] == "Network SUT: a"
+    assert result.audit is not None
+
+
+def test_a_peak_is_searched_for_from_the_offline_rate_of_the_nodes(tmp_path: Path) -> None:
+    slow = ("--engine", "synthetic", "--service", "1 ms", "--sample-bytes", "512 B")
+    with nodes(tmp_path, "a", "b", options=slow) as started:
+        run = over(started, tmp_path)
+        options = PeakOptions(
+            nodes=run.nodes, secret_file=run.secret_file, library=32, depth=16, connections=2, bound=0.5, seconds=1.0,
+            results=tmp_path / "peak", output=tmp_path / "peak.json",
+        )  # fmt: skip
+        result = lanewise.loadtest_peak(options)
+    assert result.prediction is None
+    assert str(result.setup["prediction"]).startswith("none: nodes answer")
+    assert result.offline > 500.0
+    rows = json.loads((tmp_path / "peak.json").read_text())["rows"]
+    assert {row["how"]["division"] for row in rows} == {"Network"}
+    assert {row["how"]["nodes"].count(" (") for row in rows} == {2}
 
 
 def test_a_run_says_where_its_time_went_and_traces_its_queries(tmp_path: Path) -> None:

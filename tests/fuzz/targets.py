@@ -14,6 +14,7 @@ from pathlib import Path
 
 import zstandard
 
+from fuzz.nodes import node_messages, read_message
 from fuzz.peers import read_session, sessions
 from lanewise import api
 from lanewise.catalog import builtin, read_parts
@@ -175,6 +176,7 @@ TARGETS = {
     "checks": Target(_read_checked, lambda: (data for data in _files("readers/data", "discovery/data"))),
     "logs": Target(_read_log, _logs),
     "peers": Target(read_session, sessions),
+    "nodes": Target(read_message, node_messages),
 }
 
 

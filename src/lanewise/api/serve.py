@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Callable
 from contextlib import closing
@@ -40,7 +41,7 @@ def serve_node(
     secret = read_secret(options.secret_file)
     with open_listener(options.listen, SERVICE) as listener:
         host, port = listener.getsockname()[:2]
-        name = options.name or f"{socket.gethostname()}:{port}"
+        name = options.name or f"{re.sub('[^A-Za-z0-9._-]', '-', socket.gethostname())[:50]}:{port}"
         with closing(Accelerator(options, name, say)) as accelerator:
             about = "; ".join(f"{key} {value}" for key, value in accelerator.setup.items() if value not in ("", None))
             say(f"{name}: {about}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise.control.stream import PeerLost
 from lanewise.dispatch import messages
-from lanewise.dispatch.host import boot_id
+from lanewise.dispatch.host import available_memory, boot_id, check_slots
 from lanewise.dispatch.link import NodeLink, NodeWatch
 from lanewise.dispatch.messages import (
     AnswerKind,
@@ -191,10 +191,15 @@ class Frontend:
             )  # fmt: skip
             reply = node.link.open(request)
             shape = ConnectionShape(request.slots, sample_bytes, reply.answer_bytes)
+            check_slots(connections * request.slots * reply.answer_bytes, available_memory())
             transport.offer(reply.nonce, connections)
             node.link.request(NodeRequest(do="begin"), messages.BeginReply, 2 * JOIN_S)
             with self._changing:
                 transport.join(self.system, node.number, shape)
+        except BaseException:
+            self._watch.remove(node.link)
+            node.link.lose("it could not be connected")
+            raise
         finally:
             transport.close()
         node.transport, node.within_host, node.shape, node.reply = transport.name, transport.within_host, shape, reply

@@ -56,12 +56,14 @@ class NodeLink:
             self.requesting = False
             self.pulse.heard()
         if line is None:
-            raise PeerLost(f"node {self.address} was lost: {self.reason}", hint="look what it says, then start again")
+            raise self._lost()
         return parse(kind, line, f"node {self.address}")
 
     def send(self, message: Message) -> None:
         """Send a message; PeerLost where nobody takes it."""
         with self._sending:
+            if self.reason:  # then it may be closed
+                raise self._lost()
             self.control.stream.send(message)
 
     def take(self) -> None:
@@ -82,7 +84,11 @@ class NodeLink:
     def close(self) -> None:
         """Leave the node."""
         with self._sending:
+            self.reason = self.reason or "the Frontend left it"
             self.control.close()
+
+    def _lost(self) -> PeerLost:
+        return PeerLost(f"node {self.address} was lost: {self.reason}", hint="look what it says, then start again")
 
 
 class NodeWatch:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, TypeVar
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from lanewise.control.service import ControlService
-from lanewise.control.stream import Digest, Message
-from lanewise.errors import Contradiction, printable
+from lanewise.control.stream import Digest, Message, Words
+from lanewise.errors import Contradiction
 
 SERVICE = ControlService("query dispatch", port=7000, listen_command="lanewise serve --listen")
 DISPATCH: Final = 1  # version of these messages, and of those that the native part sends over data connections
@@ -20,8 +20,9 @@ MOST_SIZES = 1024  # sizes of batches that statistics tell apart
 
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 Seconds = Annotated[float, Field(ge=0.0, lt=1e9, allow_inf_nan=False)]
-Text = Annotated[str, Field(max_length=300), AfterValidator(printable)]
-Name = Annotated[str, Field(max_length=64), AfterValidator(printable)]
+Name = Annotated[Words, Field(max_length=64)]
+NodeName = Annotated[str, Field(pattern="^[A-Za-z0-9._:-]{1,64}$")]  # it is part of a list, of paths and of flows
+Limit = Annotated[int, Field(ge=1, lt=1 << 63)]
 _Item = TypeVar("_Item")
 AnswerKind = Literal["", "outputs", "classes", "checksums"]  # as of lanewise.loadtest.engines.callback
 TransportKind = Literal["shm", "tcp"]
@@ -48,7 +49,7 @@ class SampleForm(Message):
 
     shape: Annotated[list[Annotated[int, Field(ge=1, le=MOST_SAMPLE_BYTES)]], Field(min_length=1, max_length=8)]
     dtype: Annotated[str, Field(pattern="^(u?int(8|16|32|64)|float(16|32|64))$")]
-    below: Few[Count] = Field(default_factory=list)
+    below: Few[Limit] = Field(default_factory=list)
     bytes: Annotated[int, Field(ge=1, le=MOST_SAMPLE_BYTES)]
 
 
@@ -77,13 +78,13 @@ class NodeFacts(Message):
     `socket` is the abstract Unix socket over which it passes shared memory.
     """
 
-    name: Name
+    name: NodeName
     host: HostFacts
-    devices: Few[Name]
+    devices: Annotated[list[Annotated[str, Field(pattern="^(cpu|gpu[0-9]{1,4})$")]], Field(min_length=1, max_length=64)]
     batch: Annotated[int, Field(ge=1, le=65535)]
     synthetic: bool
     sample: SampleForm
-    setup: Annotated[dict[Name, Text], Field(max_length=64)]
+    setup: Annotated[dict[Name, Words], Field(max_length=64)]
     socket: Name = ""
 
 

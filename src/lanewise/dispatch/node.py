@@ -16,7 +16,7 @@ from lanewise.control.stream import SAME_VERSION, Message, PeerLost
 from lanewise.dispatch import messages
 from lanewise.dispatch.host import available_memory, check_slots
 from lanewise.dispatch.messages import DISPATCH, SERVICE, ConnectionShape, NodeFacts, NodeRequest, OpenRequest
-from lanewise.dispatch.pulse import DEADLINE_S, INTERVAL_S, Pulse
+from lanewise.dispatch.pulse import DEADLINE_S, Pulse
 from lanewise.dispatch.shm import DescriptorSocket, ShmAtNode
 from lanewise.dispatch.tcp import TcpAtNode
 from lanewise.dispatch.transport import NodeTransport, native_failures
@@ -82,7 +82,7 @@ class DispatchSession(ClientSession):
         """Answer the Frontend's requests until it leaves, or its heartbeat stops."""
         handlers: dict[str, Callable[[NodeRequest], Message]] = {
             "describe": self._describe, "open": self._open, "begin": self._begin, "statistics": self._statistics,
-            "beat": lambda _: messages.BeatReply(),
+            "beat": self._beat,
         }  # fmt: skip
         try:
             while self._wait():
@@ -109,12 +109,12 @@ class DispatchSession(ClientSession):
         self._descriptors.close()
 
     def _wait(self) -> bool:
-        """Wait for a request; False where the Frontend is silent for too long. CannotMeasure if a connection failed."""
+        """Wait for a request; False where the Frontend is silent for too long."""
         poll = select.poll()
         poll.register(self.stream.connection, select.POLLIN)
-        while not poll.poll(1e3 * INTERVAL_S):
-            if self._session is not None and self._session.reason:
-                raise CannotMeasure(self._session.reason, hint="start the load test again")
+        while not poll.poll(1e3 * self._pulse.wait()):
+            if not self._pulse.due():
+                continue
             if self._pulse.look():
                 self._end = f"was silent for {DEADLINE_S:g} s"
                 return False
@@ -158,8 +158,18 @@ class DispatchSession(ClientSession):
     def _begin(self, request: NodeRequest) -> messages.BeginReply:
         if self._session is None or self._transport is None or self._shape is None or self._slots is None:
             raise InputError("nothing is open", hint=SAME_VERSION)
-        self._transport.join(self._session, self._shape, self._slots)
+        transport, self._transport = self._transport, None  # it joins once
+        try:
+            transport.join(self._session, self._shape, self._slots)
+        finally:
+            transport.close()
         return messages.BeginReply()
+
+    def _beat(self, request: NodeRequest) -> messages.BeatReply:
+        """A beat for a beat; CannotMeasure where a connection failed, which only this side may have noticed."""
+        if self._session is not None and self._session.reason:
+            raise CannotMeasure(self._session.reason, hint="start the load test again")
+        return messages.BeatReply()
 
     def _statistics(self, request: NodeRequest) -> messages.NodeStatistics:
         if self._system is None:

@@ -119,7 +119,7 @@ def open_frontend_session(
         frontend.attach(system, size, kind)
         _warn_of_depth(options, frontend.nodes, warn)
         runner = NetworkRunner(
-            system, folder, replace(runner_setup, samples=count, resident=options.library, direct=False), tick
+            system, folder, replace(runner_setup, samples=count, resident=options.library), tick
         )
         runner.frontend = frontend
         checksum = answer == CHECKSUMS and frontend.nodes[0].reply.checksum == "crc32"  # type: ignore[union-attr]
@@ -140,8 +140,8 @@ def agreed(nodes: Sequence[FrontendNode]) -> SampleForm:
     for other in nodes[1:]:
         if (first.facts.sample, first.facts.synthetic) != (other.facts.sample, other.facts.synthetic):
             raise Contradiction(
-                f"node {first.address} takes samples of {_spec(first.facts.sample)}, node {other.address} of "
-                f"{_spec(other.facts.sample)}",
+                f"node {first.address} takes samples of {sample_spec(first.facts.sample)}, node {other.address} of "
+                f"{sample_spec(other.facts.sample)}",
                 hint="serve the same model, or the same --sample-bytes, at all nodes",
             )
         for key in SAME:
@@ -176,7 +176,7 @@ def about(options: LoadOptions, nodes: Sequence[FrontendNode], dataset: Dataset 
 
 
 def _dataset(options: LoadOptions, samples: int, form: SampleForm, synthetic: bool) -> Dataset | None:
-    spec = _spec(form)
+    spec = sample_spec(form)
     if options.images is not None:
         images = ImageFolder(options.images, samples, "chw" if not synthetic and spec.shape[0] == 3 else "hwc")
         if not synthetic:
@@ -185,9 +185,14 @@ def _dataset(options: LoadOptions, samples: int, form: SampleForm, synthetic: bo
     return None if synthetic else Synthetic(spec, samples or options.library)
 
 
-def _spec(form: SampleForm) -> SampleSpec:
+def sample_spec(form: SampleForm) -> SampleSpec:
+    """A node's samples; CannotMeasure where what it says of them contradicts itself."""
     spec = SampleSpec(tuple(form.shape), form.dtype, tuple(form.below))
-    if spec.bytes != form.bytes or len(spec.below) not in (0, spec.shape[0]):
+    fits = not spec.below or (
+        spec.dtype.lstrip("u").startswith("int") and len(spec.below) == spec.shape[0]
+        and max(spec.below) <= np.iinfo(spec.dtype).max + 1
+    )  # fmt: skip
+    if spec.bytes != form.bytes or not fits:
         raise CannotMeasure(f"a node describes samples of {spec} as {form.bytes} B", hint="use the same version there")
     return spec
 

@@ -19,7 +19,7 @@ OF_THE_SEARCH = ("copies tried", "prediction")
 SCORED = 600.0  # s, the shortest run of a score by MLPerf's rules
 NO_REVIEW = "made by MLPerf's rules, but no MLPerf submission: nobody reviewed it"
 NO_SUBMISSION = "made by MLPerf's rules, but no MLPerf submission: runs are shorter than 600 s and nobody reviewed them"
-NO_FABRIC = "queries to a node on the Frontend's own host cross no fabric, as the Network division wants"
+NO_FABRIC = "a node runs on the Frontend's own host: its queries cross no fabric, which the Network division requires"
 SERVER_AUDIT = "both runs of a Server audit complete what is asked of them: below the peak they can hardly differ"
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from lanewise.errors import InputError
 from lanewise.options.loadtest import ModelOptions
 from lanewise.options.option import option
 
@@ -21,3 +23,8 @@ class ServeOptions(ModelOptions):
         None, "File with the secret that Frontends share.", metavar="FILE",
         default_text="LANEWISE_SECRET; else a new one is shown",
     )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        ModelOptions.__post_init__(self)
+        if self.name and not re.fullmatch(r"[A-Za-z0-9._:-]{1,64}", self.name):
+            raise InputError(f"--name is '{self.name}'", hint="take up to 64 letters, digits and . _ : -")
