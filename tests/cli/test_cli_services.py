@@ -118,7 +118,7 @@ def test_text_json_and_sweeps_name_share_ingress_and_what_is_not_known(lanewise)
     assert "at most 100.0 % of Closed (300,030 QPS)" in text
     assert "ingress  45.16 GB/s" in text
     assert "software cost of a query: not known, taken as 0; the share is an upper bound" in text
-    assert "hint     state it as software.resnet50" in text
+    assert "hint     measure it (lanewise loadtest peak --division both)" in text
     network = loaded(lanewise(*ask, "--json"))["network"]
     assert network["share"] == pytest.approx(1.0)
     assert network["note"] == "software cost of a query: not known, taken as 0; the share is an upper bound"

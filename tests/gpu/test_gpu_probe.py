@@ -144,7 +144,7 @@ def test_a_sweep_fits_the_latency_and_bandwidth_that_made_its_times(setup: float
     assert SWEEP[-1] == GIB
 
 
-def test_host_memory_is_the_gpus_own_node_unless_asked_otherwise() -> None:
+def test_host_memory_is_the_gpus_child_node_unless_asked_otherwise() -> None:
     (near,) = rows(Cuda(), cases=("host_to_device_memcpy_ce",), devices="0")
     assert (near.flow, near.how["NUMA node"], near.note) == ("host0->gpu0", "0", "")
     (far,) = rows(Cuda(), cases=("host_to_device_memcpy_ce",), devices="0", node=1)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from lanewise.api.checking import as_checked_run, check, check_data, check_metrics, read_results
 from lanewise.api.discovery import capture, discover
+from lanewise.api.divisions import loadtest_divisions
 from lanewise.api.loading import (
     load_catalog,
     load_run,
@@ -88,6 +89,7 @@ __all__ = [
     "load_study",
     "load_system",
     "load_workload",
+    "loadtest_divisions",
     "loadtest_peak",
     "loadtest_run",
     "loadtest_selftest",

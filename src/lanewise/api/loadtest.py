@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from lanewise.api.peak_prediction import predicted_peak
 from lanewise.api.search_state import result_folder, search_state
 from lanewise.errors import CannotMeasure, InputError, unknown_name
 
@@ -46,7 +46,8 @@ def loadtest_peak(
 ) -> PeakResult:
     """The largest rate (queries/s) that MLPerf LoadGen calls VALID on this machine, found by search.
 
-    A search that was interrupted resumes with the same options and the same `options.results`. `say` and `warn` are
+    With `options.nodes` Accelerator nodes answer; for both divisions see loadtest_divisions. A search that was
+    interrupted resumes with the same options and the same `options.results`. `say` and `warn` are
     called with text, `on_progress` before and `on_run` after each run, `on_result` with the result while signals wait.
 
     Raises CannotMeasure if no rate can be measured, MissingDependency without LoadGen or a piece that the system under
@@ -57,10 +58,12 @@ def loadtest_peak(
     """
     from lanewise import files
     from lanewise.loadtest import state
+    from lanewise.loadtest.divisions import check_division
     from lanewise.loadtest.peak import find
     from lanewise.loadtest.session import open_session
     from lanewise.serving.durations import check_positive
 
+    check_division(options)
     check_positive("latency bound", options.bound)  # before anything is loaded
     deferral, saving = files.SignalDeferral(), ExitStack()
     with saving, result_folder(options.results, options.trace, options.output) as folder, ExitStack() as stack:
@@ -72,7 +75,7 @@ def loadtest_peak(
         session = stack.enter_context(
             open_session(options, folder / "logs", trace=batches, tick=lambda *_: deferral.act(), say=say, warn=warn)
         )
-        predicted = _predicted(folder, session, options, say)
+        predicted = predicted_peak(folder, session, options, say)
         earlier, save = stack.enter_context(search_state(folder, options, predicted["qps"], session))
         lines = files.Lines(path, more=True)
         stack.callback(lines.close)
@@ -140,40 +143,6 @@ def _same_copy(options: PeakOptions, statistics: Iterable[SystemStatistics]) -> 
     """With the copy method that the interrupted search had found fastest: one search uses one method."""
     methods = {method for run in statistics for method, seconds in run.copies if seconds}
     return replace(options, copy=methods.pop()) if options.copy == "auto" and len(methods) == 1 else options
-
-
-def _predicted(folder: Path, session: LoadTestSession, options: PeakOptions, say: Say) -> dict[str, Any]:
-    """The peak predicted before the search from batches just timed, or what an earlier search here predicted.
-
-    The engine's own times are written as a part file, for `--parts` and later predictions.
-    """
-    from lanewise import files
-    from lanewise.loadtest import prediction
-    from lanewise.loadtest.session import LocalSession
-
-    path = folder / "prediction.json"
-    if path.exists():
-        return dict(json.loads(files.read_file(path)))
-    if not isinstance(session, LocalSession):
-        return {"qps": None, "note": "none: nodes answer; the search begins at their Offline rate"}
-    say("timing batches")
-    times, intervals = session.service_times(), session.batch_intervals()
-    model = prediction.DeviceModel(
-        options.bound, options.percentile, len(options.devices), options.timeout, options.streams, session.steps
-    )
-    try:
-        peak = prediction.predict_peak(intervals, model)
-        sizes = ", ".join(map(str, intervals))
-        note = f"from batches of {sizes}, timed in the system at work before the search"
-        data: dict[str, Any] = {"qps": peak.rate, "interval": peak.interval, "ceiling": peak.ceiling, "note": note}
-    except InputError as error:
-        data = {"qps": None, "note": f"none: {error.cause}"}
-    data |= {"busy": intervals, "engine": times}
-    if session.engines:
-        source = f"measured on this machine, {datetime.now().astimezone():%Y-%m-%d %H:%M}"
-        files.write_file(folder / "service-times.yaml", prediction.part_file(times, source))
-    files.write_file(path, json.dumps(data, indent=1) + "\n")
-    return data
 
 
 def loadtest_run(

@@ -17,12 +17,13 @@ def serve_node(
     *,
     say: Callable[[str], None] = lambda _: None,
     show_secret: Callable[[str], None] = print,
+    on_ready: Callable[[int], None] = lambda _: None,
 ) -> None:
     """Answer the queries of one Frontend after the other (`lanewise loadtest run --nodes`) until interrupted.
 
     The engines are loaded once. Loopback unless `options.listen` names another address. Only Frontends that know the
     secret are served: that of `options.secret_file` or LANEWISE_SECRET, else a new one, which `show_secret` gets. `say`
-    gets lines about the node and its sessions.
+    gets lines about the node and its sessions; `on_ready` (a whole number) is called with its port when it listens.
 
     Raises CannotMeasure if the address or a device cannot be used, InputError and MissingDependency for what the engine
     lacks.
@@ -50,4 +51,5 @@ def serve_node(
                 secret = new_secret()
                 say("Frontends need this secret, in LANEWISE_SECRET or a --secret-file:")
                 show_secret(secret)
+            on_ready(port)
             serve_queries(listener, secret, accelerator, once=options.once, say=say)

@@ -12,9 +12,10 @@ import typer
 from lanewise import files
 from lanewise.cli import terminal
 from lanewise.cli.command import Command, Json, QuickGroup, option_group
-from lanewise.options.loadtest import PeakOptions, RunOptions, SelftestOptions, SweepOptions, TrainingOptions
+from lanewise.options.loadtest import BOTH, PeakOptions, RunOptions, SelftestOptions, SweepOptions, TrainingOptions
 
 if TYPE_CHECKING:  # numpy comes with them
+    from lanewise.loadtest.divisions import DivisionsResult
     from lanewise.loadtest.load_run import LoadGenResult
     from lanewise.loadtest.peak import PeakResult, SearchProgress
     from lanewise.loadtest.selftest import GeneratorCeiling
@@ -39,12 +40,15 @@ app = typer.Typer(cls=PeakByDefault, help="Load tests of this machine with MLPer
 def peak(options: PeakOptions, json: Json = None) -> None:
     """Find the largest rate of MLPerf's Server scenario that LoadGen calls VALID on this machine.
 
-    The peak is predicted first, then searched for. Ctrl-C keeps the finished runs; to resume, repeat the command with
-    the same --results.
+    The peak is predicted first, then searched for. With --nodes or --division network, Accelerator nodes answer; with
+    --division both, first this machine's devices, then nodes: Network as a share of Closed. Ctrl-C keeps the finished
+    runs; to resume, repeat the command with the same --results.
     Exit code 1 if no rate is VALID.
     """
     from lanewise.api.loadtest import loadtest_peak
 
+    if options.division == BOTH:
+        return _both(options, json)
     try:
         result = loadtest_peak(
             options, say=terminal.status, warn=terminal.note, on_progress=_show_progress, on_run=_show_run,
@@ -53,6 +57,21 @@ def peak(options: PeakOptions, json: Json = None) -> None:
     finally:
         terminal.done()
     if result.best is None:
+        raise typer.Exit(1)
+    return None
+
+
+def _both(options: PeakOptions, json: str | None) -> None:
+    from lanewise.api.divisions import loadtest_divisions
+
+    try:
+        result = loadtest_divisions(
+            options, say=terminal.status, warn=terminal.note, on_progress=_show_progress, on_run=_show_run,
+            on_result=lambda result: _show_divisions(result, json),
+        )  # fmt: skip
+    finally:
+        terminal.done()
+    if result.share.share is None:
         raise typer.Exit(1)
 
 
@@ -139,6 +158,13 @@ def _show_peak(result: PeakResult, json: str | None) -> None:
     from lanewise.report.text.loadtest import render_peak
 
     _show("peak", peak_data(result), json, render_peak)
+
+
+def _show_divisions(result: DivisionsResult, json: str | None) -> None:
+    from lanewise.loadtest.divisions import divisions_data
+    from lanewise.report.text.loadtest import render_divisions
+
+    _show("divisions", divisions_data(result), json, render_divisions)
 
 
 def _show_single(result: SingleRun, json: str | None) -> None:

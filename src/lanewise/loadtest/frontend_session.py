@@ -159,8 +159,9 @@ def device_names(nodes: Sequence[FrontendNode]) -> tuple[str, ...]:
 
 def about(options: LoadOptions, nodes: Sequence[FrontendNode], dataset: Dataset | None) -> dict[str, object]:
     """What is tested: division, nodes, fabric, then what the nodes run; a value that differs is said of each."""
+    names = ", ".join(f"{node.address} ({_host(node)})" for node in nodes)
     setup: dict[str, object] = {
-        "division": "Network", "nodes": ", ".join(f"{node.address} ({_host(node)})" for node in nodes),
+        "division": "Network", "nodes": "a process of this load test's own" if options.child_node else names,
         "transport": _each(nodes, [f"{node.transport}{' (one host)' * node.within_host}" for node in nodes]),
         "connections": f"{options.connections} a node",
         "depth": _each(nodes, [f"{node.shape.slots:,}" if node.shape else "" for node in nodes]),

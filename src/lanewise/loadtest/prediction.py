@@ -118,6 +118,15 @@ def predict_peak(times: Mapping[int, float], model: DeviceModel, seed: int = 1) 
     return PredictedPeak(estimate.rate, estimate.interval, most)
 
 
+def full_load_cost(intervals: Mapping[int, float], model: DeviceModel, rate: float) -> float:
+    """Seconds that each query adds to its device's time, if devices with these intervals answer `rate` queries/s in all
+    at full load; 0 where they are as fast. InputError for a rate that is not positive."""
+    if not 0.0 < rate < math.inf:
+        raise InputError(f"{rate} queries/s at full load", hint="measure a rate above 0")
+    fastest = min(seconds / size for size, seconds in check_times(intervals).items())
+    return max(0.0, model.servers / rate - fastest)
+
+
 def _batch_time(time_of: Mapping[int, float], batch: int, steps: bool) -> float:
     if steps:
         return time_of[min(size for size in time_of if size >= batch)]
@@ -139,14 +148,21 @@ def _simulated(times: Sequence[float], model: DeviceModel, rate: float, seed: in
     return SearchRun(rate, seed, not reason, out.percentile(model.percentile), out.counted, reason, seconds)
 
 
-def part_file(times: Mapping[int, float], source: str) -> str:
-    """Service times by batch (s) as a part file for --parts and `lanewise calibrate`."""
+def part_file(times: Mapping[int, float], source: str, software: float | None = None, condition: str = "") -> str:
+    """Service times by batch (s) as a part file for --parts and `lanewise calibrate`.
+
+    `software` (s) is what a query costs over the network, measured under that `condition`.
+    """
     time_of = check_times(times)
     figures = "\n".join(
         f"          {time_key(SERVICE, size)}: {seconds * 1e6:.6g} us" for size, seconds in time_of.items()
     )
+    cost = "" if software is None else (
+        f"      - source: {json.dumps(source)}\n        basis: calibrated\n        condition: {json.dumps(condition)}\n"
+        f"        figures:\n          software.{SERVICE}: {software * 1e6:.6g} us\n"
+    )  # fmt: skip
     return (
         f"parts:\n  - part: {PART}\n    kind: gpu\n    title: a device as measured\n    from:\n"
         f"      - source: {json.dumps(source)}\n        basis: calibrated\n"
-        f"        condition: one batch after the other, nothing beside it\n        figures:\n{figures}\n"
+        f"        condition: one batch after the other, nothing beside it\n        figures:\n{figures}\n{cost}"
     )

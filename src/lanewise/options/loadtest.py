@@ -15,6 +15,7 @@ SYNTHETIC = "synthetic"
 ENGINES = ("onnxruntime", "torch", "tensorrt", SYNTHETIC)
 COPIES = ("auto", "batch", "kernel", "staged", "calls")
 BALANCES = ("least-outstanding", "round-robin")
+DIVISIONS = (CLOSED, NETWORK, BOTH) = ("closed", "network", "both")
 TRANSPORTS = (AUTO, SHM, TCP) = ("auto", "shm", "tcp")
 
 
@@ -125,6 +126,7 @@ class LoadOptions(LoadTestOptions):
     )  # fmt: skip
     secret_file: Path | None = option(None, "File with the secret that you share with the nodes.", metavar="FILE",
                                       default_text="LANEWISE_SECRET")  # fmt: skip
+    child_node: bool = False  # the node is a child of this process, whose port is another one each time
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,11 @@ class PeakOptions(LoadOptions):
                             metavar="SECONDS", minimum=1.0)  # fmt: skip
     most_runs: int = option(12, "Largest number of Server runs of a search.", metavar="N", minimum=1)
     trace: Path | None = option(None, "Write the last run as a trace for ui.perfetto.dev.", metavar="FILE")
+    division: str = option(
+        "", "MLPerf division: this machine's devices, the nodes, or one after the other and their ratio. Without "
+        "--nodes, both starts a node on this machine.", metavar="|".join(DIVISIONS), choices=DIVISIONS,
+        default_text="closed; with --nodes network",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +192,13 @@ class SweepOptions(PeakOptions):
                                           parse=whole_numbers)  # fmt: skip
     chart: Path | None = option(None, "Draw QPS and GB/s at each point.", metavar="FILE.svg")
     # Not on the command line: a sweep is of this machine.
+    division: str = ""
     nodes: tuple[str, ...] = ()
     transport: str = AUTO
     connections: int = 4
     depth: int = 0
     secret_file: Path | None = None
+    child_node: bool = False
     settings: dict[str, int] = option(
         dict, "Label all rows with a setting, so that a study finds them: path=3; repeatable.", "--set",
         metavar="NAME=NUMBER", repeat=True, parse=settings,

@@ -58,7 +58,7 @@ def _share(system: System, load: ServiceLoad, qps: float, closed: float | None) 
     if software is None:
         note = f"{UNKNOWN}; {UPPER_BOUND}" if share is not None else UNKNOWN
         hint = (
-            f"state it as software.{work.name} of the GPU in a part file (--parts FILE), or as 'software:' in a "
-            "workload file"
+            f"measure it (lanewise loadtest peak --division both) and state it as software.{work.name} of the GPU in a "
+            "part file (--parts FILE), or as 'software:' in a workload file"
         )
     return NetworkShare(qps * work.bytes_in, software, closed, share, note=note, hint=hint)

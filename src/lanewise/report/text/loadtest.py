@@ -21,6 +21,41 @@ def render_peak(data: Mapping[str, Any], screen: Screen = PLAIN) -> str:
     ]))  # fmt: skip
 
 
+def render_divisions(data: Mapping[str, Any], screen: Screen = PLAIN) -> str:
+    """Network as a share of Closed: the answer, then both searches."""
+    facts = [(name, _peak_in_short(data[name.lower()])) for name in ("Closed", "Network")]
+    if data["share"] is not None:
+        ends = " to ".join(f"{100 * end:.1f}" for end in data["interval"] or ())
+        facts += [
+            ("share", f"{100 * data['share']:.1f} % of Closed"),
+            ("interval", f"{ends} % ({data['chance']})" if ends else "unknown: no rate was refused"),
+            ("software", _software(data)),
+            ("ingress", f"{units.readable(data['ingress'], 'B/s')}, queries/s times the bytes of a query"),
+        ]  # fmt: skip
+    if data["predicted"]:
+        off = f", {100 * (data['predicted'] / data['share'] - 1):+.1f} % off" if data["share"] else ""
+        facts.append(("predicted", f"{100 * data['predicted']:.1f} % of Closed{off}"))
+    facts.append(("note", data["note"]))
+    parts = [screen.facts(facts, 0, 10)]
+    for name in ("Closed", "Network"):
+        parts += [screen.style(f"{name} division", "bold"), render_peak(data[name.lower()], screen)]
+    return "\n\n".join(parts)
+
+
+def _software(data: Mapping[str, Any]) -> str:
+    if not data["software"]:
+        return "no cost of a query to be seen: Network is no slower"
+    doubt = "; not told apart from none" if data["interval"] and data["interval"][1] >= 1.0 else ""
+    return f"{units.readable(data['software'], 's', 2)} a query on the hosts{doubt}"
+
+
+def _peak_in_short(data: Mapping[str, Any]) -> str:
+    if not data["valid"]:
+        return f"no rate was VALID: {data.get('reason', '')}"
+    low, high = (f"{value:,.0f}" if value else "unknown" for value in data["interval"])
+    return f"{data['qps']:,.0f} queries/s, {low} to {high} (90 %)"
+
+
 def _peak(data: Mapping[str, Any], screen: Screen) -> str:
     bound = f"p{100 * data['percentile']:g} within {units.readable(data['bound'], 's')}"
     facts = []
