@@ -1,6 +1,7 @@
 // Binds both sides of the query dispatch library. Python connects sockets and passes shared memory; no query and no
 // answer meets Python.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -189,8 +190,8 @@ nb::list counters_of(const NetworkSystem& system) {
   return all;
 }
 
-nb::dict latencies_of(const NetworkSystem& system) {
-  const FrontendLatencies latencies = system.latencies();
+nb::dict latencies_of(const NetworkSystem& system, std::optional<std::size_t> node) {
+  const FrontendLatencies latencies = system.latencies(node);
   nb::dict stages;
   for (std::size_t i = 0; i < kFrontendStages; ++i) {
     stages[kFrontendStageNames[i]] = latencies[i].count() == 0 ? nb::dict() : bindings::latency_dict(latencies[i]);
@@ -243,7 +244,7 @@ void bind_frontend(nb::module_& m) {
       .def("lose", &NetworkSystem::lose, "node"_a, "reason"_a, Free())
       .def("forget", &NetworkSystem::forget, "node"_a, Free())
       .def("counters", counters_of)
-      .def("latencies", latencies_of)
+      .def("latencies", latencies_of, "node"_a.none() = nb::none())
       .def("trace", trace_of)
       .def_prop_ro("stalled", &NetworkSystem::stalled);
 }

@@ -60,6 +60,8 @@ bool Connection::enter() noexcept {
 bool Connection::post(const loadtest::Query& query, std::span<const std::byte> sample, std::int64_t issued) {
   if (!enter()) return false;
   const auto taken = transactions_.take();
+  // Before post(): a thread that sends what a full socket held back may send this at once, and its answer may come.
+  transactions_.open(taken, {.query = query.id, .issued = issued, .posted = now_ns()});
   host::guarded(
       [&] {
         channel_->post({.slot = taken.slot,
@@ -70,7 +72,6 @@ bool Connection::post(const loadtest::Query& query, std::span<const std::byte> s
       },
       [this](const host::Failure& failure) { lose(failure.what()); });
   // If that failed, the query is answered with the others of this connection.
-  transactions_.open(taken, {.query = query.id, .issued = issued, .posted = now_ns()});
   leave();
   return true;
 }

@@ -224,9 +224,10 @@ std::vector<ConnectionCounters> NetworkSystem::counters() const {
   return all;
 }
 
-FrontendLatencies NetworkSystem::latencies() const {
+FrontendLatencies NetworkSystem::latencies(std::optional<std::size_t> node) const {
   FrontendLatencies sum;
   for (const Route& route : routes_) {
+    if (node.has_value() && route.connection->node() != *node) continue;
     const FrontendLatencies of_one = route.connection->latencies();
     for (std::size_t i = 0; i < kFrontendStages; ++i) sum[i].add(of_one[i]);
   }

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,7 @@ class NetworkSystem : public loadtest::SystemUnderTest {
   // Where samples lie: what transports register. Of one NUMA node, as all connections read it.
   std::span<const std::byte> memory() const { return memory_; }
   std::vector<ConnectionCounters> counters() const;
-  FrontendLatencies latencies() const;
+  FrontendLatencies latencies(std::optional<std::size_t> node = {}) const;  // of one, or of all together
   std::vector<QueryTimes> trace() const;
   double stalled() const { return static_cast<double>(stalled_.load()) * 1e-9; }  // s that issue() waited for credits
 

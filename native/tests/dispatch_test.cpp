@@ -6,9 +6,12 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "dispatch/checksum_system.hpp"
@@ -22,6 +25,57 @@
 
 namespace lanewise::dispatch {
 namespace {
+
+// A node that answers each query before post() returns, as when another thread sends what a full socket held back.
+class PromptChannel : public Channel {
+ public:
+  void post(const Message& message, const std::byte*) override {
+    if (message.kind == MessageKind::kFlush) return;
+    std::unique_lock lock(mutex_);
+    answer_ = {.slot = message.slot, .tag = message.tag, .kind = MessageKind::kAnswer};
+    if (message.kind != MessageKind::kQuery) answer_ = {.slot = kSlots, .kind = MessageKind::kReply};
+    has_answer_ = true;
+    change_.notify_all();
+    if (message.kind == MessageKind::kQuery) change_.wait(lock, [this] { return !has_answer_ && receiving_; });
+  }
+  void ring() override {}
+  std::size_t receive(std::span<Message> into, std::int64_t) override {
+    std::unique_lock lock(mutex_);
+    receiving_ = true;  // what it took before is dealt with
+    change_.notify_all();
+    change_.wait(lock, [this] { return has_answer_ || closed_; });
+    receiving_ = false;
+    if (!std::exchange(has_answer_, false)) return 0;
+    into[0] = answer_;
+    return 1;
+  }
+  void close() noexcept override {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+    change_.notify_all();
+  }
+  const Slots& slots() const override { return slots_; }
+
+ private:
+  std::vector<std::byte> memory_ = std::vector<std::byte>(kSlots * kAnswerBytes + kTextBytes);
+  Slots slots_ = answers_in(&memory_);
+  std::mutex mutex_;
+  std::condition_variable change_;
+  Message answer_;
+  bool has_answer_ = false, receiving_ = false, closed_ = false;
+};
+
+TEST(NetworkSystem, AnAnswerMayComeBeforePostReturns) {
+  NetworkSystem frontend(loadtest::SampleLibrary(1, 1, kSampleBytes, loadtest::host_memory(), loadtest::fill_synthetic),
+                         0);
+  frontend.add(0, std::make_unique<PromptChannel>(), 0, {});
+  frontend.load(std::vector<std::uint64_t>{0});
+  const auto result =
+      loadtest::replay(frontend, std::vector<std::int64_t>(kSlots, 0), std::vector<std::uint64_t>(kSlots, 0),
+                       {.coalesce = true, .flush = true, .keep = false, .limit = 20}, [] {});
+  for (const std::uint32_t answers : result.answers) ASSERT_EQ(answers, 1U);
+  EXPECT_EQ(frontend.counters().at(0).stale, 0U);
+}
 
 class EveryTransport : public testing::TestWithParam<Pair (*)(const SharedMemoryPointer&)> {};
 INSTANTIATE_TEST_SUITE_P(Transports, EveryTransport, testing::Values(&shm_pair, &tcp_pair));

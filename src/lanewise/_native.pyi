@@ -620,8 +620,9 @@ class NetworkSystem(SystemUnderTest):
     def counters(self) -> list[dict[str, Any]]:
         """Of each connection: node, posted, completed, bytes_out, bytes_in, doorbells, wakeups, outstanding, lost,
         stale, reason ('' while it is not lost)."""
-    def latencies(self) -> dict[str, dict[str, float]]:
-        """Since the last start, s: dispatch, fabric (there and back), node, total; each as in statistics()."""
+    def latencies(self, node: int | None = None) -> dict[str, dict[str, float]]:
+        """Since the last start, s: dispatch, fabric (there and back), node, total; each as in statistics(); of a node,
+        or of all together."""
     def trace(self) -> list[tuple[int, int, int, int, int]]:
         """Between runs, of the first queries: connection, issued, posted, answered (ns), time at the node (ns)."""
     @property

@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lanewise.options.loadtest import RunOptions
@@ -15,6 +16,7 @@ from lanewise.options.loadtest import RunOptions
 SECRET = "a secret of the tests"
 HANGS = 300.0  # s; a wait that takes longer hangs, on a busy machine too
 QUICK = ("--engine", "synthetic", "--service", "50 us", "--sample-bytes", "512 B")
+MAIN = "import sys\nfrom lanewise.cli.main import main\nsys.exit(main())"
 # A node whose systems change a byte of the first slot of each batch, as a broken NIC would.
 SPOILS = """
 from lanewise.loadtest import accelerator
@@ -27,38 +29,63 @@ accelerator.open_system = lambda options, calls, **more: own(options, [spoil], *
 """
 
 
+def secret_in(folder: Path) -> Path:
+    """The file of the secret that all share."""
+    secret = folder / "secret"
+    secret.touch(mode=0o600)
+    secret.write_text(SECRET)
+    return secret
+
+
 class NodeProcess:
-    """`lanewise serve` in a process: its address, what it said so far."""
+    """`lanewise serve` in a process: its address, what it said so far. `prefix` runs it, `patch` is run first."""
 
     def __init__(
-        self, folder: Path, name: str, options: tuple[str, ...] = QUICK, port: int = 0, patch: str = ""
-    ) -> None:
+        self, folder: Path, name: str, options: tuple[str, ...] = QUICK, port: int = 0, patch: str = "",
+        host: str = "127.0.0.1", prefix: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
         self.name = name
-        secret = folder / "secret"
-        secret.touch(mode=0o600)
-        secret.write_text(SECRET)
-        words = ["serve", *options, "--name", name, "--listen", f":{port}", "--secret-file", str(secret)]
-        code = f"{patch}\nimport sys\nfrom lanewise.cli.main import main\nsys.exit(main())"
+        words = ["serve", *options, "--name", name, "--listen", f"{host}:{port}"]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [*prefix, sys.executable, "-c", f"{patch}\n{MAIN}", *words, "--secret-file", str(secret_in(folder))],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.said: list[str] = []
+        self._seen, self._ended = 0, False
+        self._change = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         self.port = int(self.line("listening").split()[4].rstrip(";"))
-        self.address = f"127.0.0.1:{self.port}"
+        self.address = f"{host}:{self.port}"
 
     def line(self, word: str) -> str:
         """The next line on stderr that holds a word."""
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.said.append(line)
-            if word in line:
-                return line
-        raise AssertionError(f"the node ended without '{word}': {''.join(self.said)}")
+        with self._change:
+            while True:
+                for line in self.said[self._seen :]:
+                    self._seen += 1
+                    if word in line:
+                        return line
+                assert not self._ended, f"the node ended without '{word}': {''.join(self.said)}"
+                assert self._change.wait(HANGS), f"no '{word}' in {HANGS:g} s: {''.join(self.said)}"
+
+    def wait(self, condition: Callable[[list[str]], bool]) -> None:
+        """Until what it said on stderr fulfils a condition."""
+        with self._change:
+            assert self._change.wait_for(lambda: condition(self.said), HANGS), "".join(self.said)
 
     def kill(self) -> None:
         """End it as nothing can that it could handle."""
         self.process.kill()
         self.process.wait(HANGS)
+
+    def close(self) -> None:
+        """Kill it, and let its streams go."""
+        self.kill()
+        self._reader.join(HANGS)
+        for stream in (self.process.stdout, self.process.stderr):
+            assert stream is not None
+            stream.close()
 
     def interrupt(self, number: int = signal.SIGINT) -> int:
         """Its exit code after a signal."""
@@ -67,12 +94,26 @@ class NodeProcess:
 
     def descriptors(self) -> list[str]:
         """What its open descriptors are."""
-        folder = Path(f"/proc/{self.process.pid}/fd")
-        links = []
-        for path in folder.iterdir():
-            with contextlib.suppress(OSError):
-                links.append(os.readlink(path))
-        return links
+        return descriptors(self.process.pid)
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            with self._change:
+                self.said.append(line)
+                self._change.notify_all()
+        with self._change:
+            self._ended = True
+            self._change.notify_all()
+
+
+def descriptors(process: int) -> list[str]:
+    """What the open descriptors of a process are."""
+    links = []
+    for path in Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            links.append(os.readlink(path))
+    return links
 
 
 @contextlib.contextmanager
@@ -84,10 +125,7 @@ def nodes(folder: Path, *names: str, options: tuple[str, ...] = QUICK, patch: st
         yield started
     finally:
         for node in started:
-            node.kill()
-            for stream in (node.process.stdout, node.process.stderr):
-                assert stream is not None
-                stream.close()
+            node.close()
 
 
 def over(started: list[NodeProcess], folder: Path, **more: object) -> RunOptions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,8 +26,10 @@ import lanewise
 from lanewise.errors import CannotMeasure, Contradiction, InputError
 from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
 from lanewise.loadtest.loadgen import Tick
+from lanewise.loadtest.result import run_data
 from lanewise.loadtest.session import LoadTestSession, open_session
 from lanewise.options.loadtest import PeakOptions
+from lanewise.report.text.loadtest import render_run
 
 SERVER = LoadSpec(qps=500.0, seconds=0.2, queries=100, bound=60.0, percentile=0.9)
 
@@ -110,6 +113,19 @@ def test_a_run_says_where_its_time_went_and_traces_its_queries(tmp_path: Path) -
     assert trace.read_text().count('"name":"dispatch"') == 2 * result.run.queries
 
 
+def test_a_slow_node_gets_fewer_queries_and_is_named(tmp_path: Path) -> None:
+    slow = ("--engine", "synthetic", "--service", "20 ms", "--sample-bytes", "512 B", "--batch", "1")
+    with nodes(tmp_path, "quick") as (quick,), nodes(tmp_path, "lame", options=slow) as (lame,):
+        result = lanewise.loadtest_run(over([quick, lame], tmp_path, qps=400.0, seconds=0.5, percentile=0.9))
+    by_name = {node.name: node for node in result.statistics.nodes}
+    assert by_name["lame"].address == lame.address
+    assert by_name["quick"].answered + by_name["lame"].answered == result.run.queries
+    assert by_name["lame"].answered < by_name["quick"].answered / 2  # it can answer 50 a second
+    assert by_name["lame"].stages["infer"]["mean"] >= 0.02
+    text = render_run(run_data(result))
+    assert re.search(r"node lame is slow: its (queue|infer) takes \S+ \S+ on average, that of quick ", text), text
+
+
 def killed_in_run(node: NodeProcess) -> Tick:
     """A tick that kills a node once, when queries were answered."""
     killed: list[bool] = []
@@ -132,7 +148,7 @@ def test_a_killed_node_makes_the_run_invalid_and_comes_back_before_the_next(tmp_
             try:
                 whole = session.runner.run(SERVER)
             finally:
-                again.kill()
+                again.close()
     assert not lost.valid
     assert lost.reasons[0].startswith(f"node {b.address} was lost: ")
     assert lost.reasons[0].endswith(" queries unanswered")

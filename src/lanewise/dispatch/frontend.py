@@ -154,13 +154,13 @@ class Frontend:
             NodeLoss(node.number, self._reason(node), queries[node.number]) for node in self.nodes if node.link.reason
         ]
 
-    def statistics(self) -> list[NodeStatistics]:
+    def statistics(self) -> list[tuple[FrontendNode, NodeStatistics]]:
         """What each node that is there did in its last run."""
         every = []
         for node in self.nodes:
             with suppress(PeerLost):
                 if not node.link.reason:
-                    every.append(node.link.request(NodeRequest(do="statistics"), NodeStatistics))
+                    every.append((node, node.link.request(NodeRequest(do="statistics"), NodeStatistics)))
         return every
 
     def counters(self) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 from lanewise import _native
 from lanewise.dispatch.frontend import Frontend
 from lanewise.dispatch.messages import NodeStatistics
-from lanewise.loadtest.system import SystemStatistics
+from lanewise.loadtest.system import NodeTimes, SystemStatistics
 
 LAST, NODE = "total", "node"
 
@@ -20,18 +20,32 @@ def merged(system: _native.NetworkSystem, frontend: Frontend) -> SystemStatistic
 
     Of several nodes a stage has the mean over all queries, and percentiles and largest value of the slowest node.
     """
-    stages = {name: dict(values) for name, values in system.latencies().items() if values}
-    nodes, total = frontend.statistics(), stages.pop(LAST, None)
-    stages |= {name: values for name, values in combined(nodes).items() if name != LAST}
+    every = frontend.statistics()
+    nodes = [statistics for _, statistics in every]
+    times = tuple(
+        NodeTimes(node.facts.name, node.address, its.answered, _stages(system.latencies(node.number), [its]))
+        for node, its in every
+    )
+    stages = _stages(system.latencies(), nodes)
     sizes: dict[int, int] = {}
     for size, count in (pair for node in nodes for pair in node.sizes):
         sizes[size] = sizes.get(size, 0) + count
     counters = frontend.counters()
     return SystemStatistics(
-        {**stages, **({} if total is None else {LAST: total})}, sizes, sum(node.bytes for node in nodes),
+        stages, sizes, sum(node.bytes for node in nodes),
         sum(node.answered for node in nodes), sum(each["lost"] for each in counters) + sum(n.failed for n in nodes),
-        system.stalled, tuple(copy for node in nodes for copy in node.copies),
+        system.stalled, tuple(copy for node in nodes for copy in node.copies), times,
     )  # fmt: skip
+
+
+def _stages(
+    of_frontend: Mapping[str, Mapping[str, float]], nodes: Sequence[NodeStatistics]
+) -> dict[str, dict[str, float]]:
+    """The Frontend's stages, those of the nodes, the total."""
+    stages = {name: dict(values) for name, values in of_frontend.items() if values}
+    total = stages.pop(LAST, None)
+    stages |= {name: values for name, values in combined(nodes).items() if name != LAST}
+    return stages if total is None else {**stages, LAST: total}
 
 
 def combined(nodes: Sequence[NodeStatistics]) -> dict[str, dict[str, float]]:

@@ -36,6 +36,7 @@ def peak_data(result: PeakResult) -> dict[str, Any]:
         "residual_pct": 100.0 * (prediction / result.qps - 1.0) if prediction and result.qps else None,
         "limit": limit(result), "mean_batch": statistics.mean_batch,
         "stages": {name: dict(values) for name, values in statistics.stages.items()},
+        "nodes": [asdict(node) for node in statistics.nodes],
         "runs": [_search_run(run) for run in result.runs], "seconds": result.seconds, "reason": result.reason,
         "notes": [*result.notes, *notes(result.setup)], "about": dict(result.setup), "folder": str(result.folder),
     }  # fmt: skip
@@ -124,6 +125,7 @@ def run_data(single: SingleRun) -> dict[str, Any]:
         "same_sample": None if single.same_sample is None else _run(single.same_sample),
         "mean_batch": statistics.mean_batch,
         "stages": {name: dict(values) for name, values in statistics.stages.items()},
+        "nodes": [asdict(node) for node in statistics.nodes],
         "notes": _run_notes(single), "about": dict(single.setup), "folder": str(single.folder),
     }  # fmt: skip
 

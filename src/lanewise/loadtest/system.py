@@ -20,6 +20,16 @@ def cannot(failure: Exception) -> CannotMeasure:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeTimes:
+    """Where the time of one Accelerator node's queries went; `stages` as of SystemStatistics, `answered` queries."""
+
+    name: str
+    address: str
+    answered: int
+    stages: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
 class SystemStatistics:
     """What a system says of its last run. Times in s.
 
@@ -27,7 +37,7 @@ class SystemStatistics:
     its queries, exact to 0.4 %; total ends when an answer is handed over, before LoadGen is told: its latency is
     longer. `sizes` counts batches by size, `bytes` what was moved to devices. `failed` queries got an empty answer as
     the system had failed. `stalled`: how long issuing waited for room in the queues. `copies` names each device's way
-    to copy, with the seconds that each way tried took for a full batch.
+    to copy, with the seconds that each way tried took for a full batch. `nodes`: the Accelerator nodes, if any.
     """
 
     stages: Mapping[str, Mapping[str, float]]
@@ -37,6 +47,7 @@ class SystemStatistics:
     failed: int
     stalled: float
     copies: tuple[tuple[str, Mapping[str, float]], ...]
+    nodes: tuple[NodeTimes, ...] = ()
 
     def about_copies(self, devices: Sequence[str]) -> dict[str, object]:
         """In words how samples came to the devices, and a batch's share of the time that each way tried took."""

@@ -10,6 +10,7 @@ from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
 
 _EXTRAPOLATED = "extrapolated"
+_SLOW = 1.5  # times the mean latency of the fastest node, above which the slowest is named
 
 
 def render_peak(data: Mapping[str, Any], screen: Screen = PLAIN) -> str:
@@ -112,7 +113,32 @@ def render_stages(data: Mapping[str, Any], run: str = "this run", screen: Screen
     table = Table([Column("stage"), Column("p50"), Column("p99"), Column("max")])
     for name, values in data["stages"].items():
         table.add(name, *(units.readable(values.get(key), "s", 3) for key in ("p50", "p99", "max")))
-    return f"of {run}, batches of {data['mean_batch']:.1f} on average\n{render_table(table, screen)}"
+    text = f"of {run}, batches of {data['mean_batch']:.1f} on average\n{render_table(table, screen)}"
+    return f"{text}\n\n{_nodes(data['nodes'], screen)}" if len(data["nodes"]) > 1 else text
+
+
+def _nodes(nodes: Sequence[Mapping[str, Any]], screen: Screen) -> str:
+    """Each node's share of the queries and the time that they took there, and which node is the slowest."""
+    table = Table([Column("node"), *number_columns("answered", "share"), *map(Column, ("fabric", "queue", "infer")),
+                   Column("node p99"), Column("p99")])  # fmt: skip
+    answered = sum(node["answered"] for node in nodes) or 1
+
+    def time(node: Mapping[str, Any], stage: str, key: str = "mean") -> float:
+        return float(node["stages"].get(stage, {}).get(key, 0.0))
+
+    for node in nodes:
+        times = [time(node, stage) for stage in ("fabric", "queue", "infer")]
+        times += [time(node, stage, "p99") for stage in ("node", "total")]
+        table.add(node["name"], f"{node['answered']:,}", f"{node['answered'] / answered:.0%}",
+                  *(units.readable(seconds, "s", 3) for seconds in times))  # fmt: skip
+    text = render_table(table, screen)
+    slow, fast = (choose(nodes, key=lambda node: time(node, "total")) for choose in (max, min))
+    if time(slow, "total") < _SLOW * time(fast, "total"):
+        return text
+    stage = max(("fabric", "queue", "copy", "infer"), key=lambda name: time(slow, name) - time(fast, name))
+    each = (units.readable(time(node, stage), "s", 3) for node in (slow, fast))
+    note = f"node {slow['name']} is slow: its {stage} takes {{}} on average, that of {fast['name']} {{}}".format(*each)
+    return f"{text}\n{screen.wrap(note)}"
 
 
 def render_notes(notes: Sequence[str], logs: Sequence[str], screen: Screen = PLAIN) -> str:
