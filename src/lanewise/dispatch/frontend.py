@@ -205,12 +205,13 @@ class Frontend:
         node.transport, node.within_host, node.shape, node.reply = transport.name, transport.within_host, shape, reply
 
     def depth(self, node: FrontendNode) -> int:
-        """Queries in flight on each connection of a node."""
+        """Queries in flight on each connection of a node; of its memory a power of two, so that a search resumes."""
         memory, asked = node.facts.host.memory, self._options.depth
         if asked or memory is None:
             return asked or DEPTH
         stride = ConnectionShape(1, node.facts.sample.bytes, 1).stride
-        return max(1, min(DEPTH, memory // SHARE // (self._options.connections * stride)))
+        fitting = memory // SHARE // (self._options.connections * stride)
+        return min(DEPTH, 1 << max(0, fitting.bit_length() - 1))
 
     def _transport(self, node: FrontendNode) -> FrontendTransport:
         control, choice = node.link.control, self._options.transport
