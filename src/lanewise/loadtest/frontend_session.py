@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lanewise import _native
 from lanewise.control.handshake import read_secret
@@ -76,25 +77,33 @@ class FrontendSession(LoadTestSession):
         try:
             while seconds < SECONDS:
                 count = max(2 * count, int(1.2 * SECONDS * count / seconds) if seconds > 0.1 * SECONDS else 0)
-                seconds = self._replay(count)
+                times = self._replay(count)
+                seconds = float(times[-1])
         finally:
             self.system.unload(resident)
-        return count / seconds
+        return steady_rate(times)
 
-    def _replay(self, count: int) -> float:
-        """Seconds that so many samples take at once."""
+    def _replay(self, count: int) -> NDArray[np.float64]:
+        """When each of so many samples, sent at once, was answered: ascending, s from the first that was sent."""
         samples = np.arange(count, dtype=np.uint64) * 7919 % self.options.library
         result = _native.replay(self.system, np.zeros(count), samples, coalesce=True)
         losses = "; ".join(map(str, self.frontend.losses()))
         cause, hint = result["failure"]
         if losses or cause:
             raise CannotMeasure(losses or cause, hint=hint or "start the node again")
-        return float(result["answered"].max() - result["issued"].min()) * 1e-9
+        times: NDArray[np.float64] = np.sort(result["answered"] - result["issued"].min()) * 1e-9
+        return times
 
     @property
     def devices(self) -> tuple[str, ...]:
         """See LoadTestSession."""
         return device_names(self.frontend.nodes)
+
+
+def steady_rate(times: NDArray[np.float64]) -> float:
+    """Answers/s of those after the first half: until then queues and slots of the nodes fill."""
+    half = len(times) // 2
+    return (len(times) - 1 - half) / float(times[-1] - times[half])
 
 
 @contextmanager
