@@ -104,6 +104,26 @@ def test_peaks_of_load_tests_have_the_words_of_the_page_in_both_divisions():
         assert {key for row in rows for key in row.settings} == {"bytes"}
 
 
+def test_what_connections_did_has_the_words_of_the_page():
+    from dataclasses import replace
+
+    from loadtest.test_loadtest_results import ABOUT, peak, run, statistics
+
+    from lanewise.dispatch.counters import ConnectionCounters
+    from lanewise.loadtest.result import peak_samples
+
+    names = ("dispatch", "fabric", "node", "queue", "copy", "infer", "answer", "total")
+    stages = {name: {"mean": 1e-3} for name in names}
+    tally = replace(statistics(), stages=stages, connections=(ConnectionCounters("a", 1, "eth0", bytes_out=10**9),))
+    rows = list(peak_samples(peak(run(900.0), setup={**ABOUT, "division": "Network"}, tally=tally)))
+    metrics = listed("metric of a load test")
+    assert {f"`{row.display_unit}`" in metrics[row.metric] for row in rows} == {True}
+    assert {key for row in rows for key in row.settings} <= set(listed("setting"))
+    (sent,) = (row for row in rows if row.metric == "connection_goodput")
+    assert sent.value == 10**9 / 8.0  # of a run of 8 s
+    assert {"node", "NIC", "queries", "lost"} <= set(listed("key of `how`")) & set(sent.how)
+
+
 def test_a_network_row_differs_from_the_closed_one_in_its_path_alone():
     from loadtest.test_loadtest_results import ABOUT, peak, run
 

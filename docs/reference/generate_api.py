@@ -73,6 +73,7 @@ TYPES = {
     "lanewise.checking.verdict": ("PathResult",),
     "lanewise.checking.cause": ("Cause",),
     "lanewise.probes.storage.session": ("StorageProgress",),
+    "lanewise.dispatch.counters": ("DispatchRates", "ConnectionCounters"),
     "lanewise.loadtest.divisions": ("DivisionsResult",),
     "lanewise.loadtest.peak": ("PeakResult", "SearchProgress"),
     "lanewise.loadtest.load_run": ("LoadGenResult",),

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from lanewise.control.interfaces import interface_of
 from lanewise.errors import CannotMeasure
 from lanewise.probes import machine
 from lanewise.probes.network import numa
@@ -65,6 +66,6 @@ def test_cpus_of_a_node_are_those_this_process_may_use():
 
 
 def test_loopback_has_no_card():
-    assert numa.interface_of("127.0.0.1") == "lo"
-    assert numa.interface_of("::ffff:127.0.0.1") == "lo"
-    assert numa.interface_of("192.0.2.77") == ""
+    assert interface_of("127.0.0.1") == "lo"
+    assert interface_of("::ffff:127.0.0.1") == "lo"
+    assert interface_of("192.0.2.77") == ""

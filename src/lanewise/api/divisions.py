@@ -14,6 +14,7 @@ from lanewise.api.peak_prediction import PARTS, PREDICTION, closed_basis, source
 from lanewise.api.search_state import result_folder
 
 if TYPE_CHECKING:
+    from lanewise.dispatch.counters import DispatchRates
     from lanewise.loadtest.divisions import DivisionsResult
     from lanewise.loadtest.load_run import LoadGenResult
     from lanewise.loadtest.peak import PeakResult, SearchProgress
@@ -31,6 +32,7 @@ def loadtest_divisions(
     on_progress: Callable[[SearchProgress], None] = lambda _: None,
     on_run: Callable[[LoadGenResult], None] = lambda _: None,
     on_result: Callable[[DivisionsResult], None] = lambda _: None,
+    on_counters: Callable[[DispatchRates], object] = lambda _: None,
 ) -> DivisionsResult:
     """The Closed peak of this machine's devices, then the Network peak of the same, and Network as a share of Closed.
 
@@ -68,7 +70,7 @@ def loadtest_divisions(
             on_result(result)
 
         loadtest_peak(networked, say=_prefixed(say, "Network: "), warn=warn, on_progress=on_progress, on_run=on_run,
-                      on_result=finish)  # fmt: skip
+                      on_result=finish, on_counters=on_counters)  # fmt: skip
     return results[0]
 
 

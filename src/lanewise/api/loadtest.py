@@ -10,11 +10,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from lanewise.api.dispatch_watch import DispatchWatch
 from lanewise.api.peak_prediction import predicted_peak
 from lanewise.api.search_state import result_folder, search_state
 from lanewise.errors import CannotMeasure, InputError, unknown_name
 
 if TYPE_CHECKING:
+    from lanewise.dispatch.counters import DispatchRates
     from lanewise.files import SignalDeferral
     from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
     from lanewise.loadtest.loadgen import Tick
@@ -43,12 +45,14 @@ def loadtest_peak(
     on_progress: Callable[[SearchProgress], None] = lambda _: None,
     on_run: Callable[[LoadGenResult], None] = lambda _: None,
     on_result: Callable[[PeakResult], None] = lambda _: None,
+    on_counters: Callable[[DispatchRates], object] = lambda _: None,
 ) -> PeakResult:
     """The largest rate (queries/s) that MLPerf LoadGen calls VALID on this machine, found by search.
 
     With `options.nodes` Accelerator nodes answer; for both divisions see loadtest_divisions. A search that was
-    interrupted resumes with the same options and the same `options.results`. `say` and `warn` are
-    called with text, `on_progress` before and `on_run` after each run, `on_result` with the result while signals wait.
+    interrupted resumes with the same options and the same `options.results`. `say` and `warn` are called with text,
+    `on_progress` before and `on_run` after each run, `on_result` with the result while signals wait, and over nodes
+    `on_counters` about once a second with what their connections do.
 
     Raises CannotMeasure if no rate can be measured, MissingDependency without LoadGen or a piece that the system under
     test needs, and InputError for options that do not fit.
@@ -66,15 +70,22 @@ def loadtest_peak(
     check_division(options)
     check_positive("latency bound", options.bound)  # before anything is loaded
     deferral, saving = files.SignalDeferral(), ExitStack()
-    with saving, result_folder(options.results, options.trace, options.output) as folder, ExitStack() as stack:
+    watch = DispatchWatch(options.prometheus, on_counters)
+
+    def tick(*_: int) -> None:
+        deferral.act()
+        watch.tick()
+
+    with saving, result_folder(options.results, *_written(options)) as folder, ExitStack() as stack:
         path = folder / "accounts.jsonl"
         statistics_of = state.read_statistics(files.read_file(path)) if path.exists() else {}
         if not options.nodes:
             options = _same_copy(options, statistics_of.values())
         batches = 0 if options.trace is None else TRACED
         session = stack.enter_context(
-            open_session(options, folder / "logs", trace=batches, tick=lambda *_: deferral.act(), say=say, warn=warn)
+            open_session(options, folder / "logs", trace=batches, tick=tick, say=say, warn=warn)
         )
+        watch.watch(session)
         predicted = predicted_peak(folder, session, options, say)
         earlier, save = stack.enter_context(search_state(folder, options, predicted["qps"], session))
         lines = files.Lines(path, more=True)
@@ -84,6 +95,7 @@ def loadtest_peak(
             save(run)
             statistics = statistics_of[run.role, run.load.seed] = session.statistics()
             lines.write(state.statistics_line(run, statistics))
+            watch.look()
             on_run(run)
 
         def before_run(progress: SearchProgress) -> None:
@@ -102,6 +114,13 @@ def loadtest_peak(
         if interrupt is not None:
             raise interrupt
     return result
+
+
+def _written(options: PeakOptions | RunOptions) -> tuple[Path | None, ...]:
+    """The files that are written; InputError where counters have no nodes."""
+    if options.prometheus is not None and not options.nodes:
+        raise InputError("--prometheus has no effect without nodes", hint="--nodes HOST:PORT")
+    return options.trace, options.output, options.prometheus
 
 
 def _statistics_of(result: PeakResult, statistics_of: Mapping[tuple[str, int], SystemStatistics]) -> SystemStatistics:
@@ -152,6 +171,7 @@ def loadtest_run(
     warn: Say = lambda _: None,
     tick: Tick | None = None,
     on_result: Callable[[SingleRun], None] = lambda _: None,
+    on_counters: Callable[[DispatchRates], object] = lambda _: None,
 ) -> SingleRun:
     """One run of LoadGen with its verdict and latencies, and Top-1 or an audit if `options` ask for it.
 
@@ -177,21 +197,33 @@ def loadtest_run(
     batches = 0 if options.trace is None else TRACED
     interrupt, deferral, saving = None, files.SignalDeferral(), ExitStack()
 
-    def watch(issued: int, answered: int, late: int) -> None:
+    watch = DispatchWatch(options.prometheus, on_counters)
+
+    def tick_all(issued: int, answered: int, late: int) -> None:
         deferral.act()
+        watch.tick()
         if tick is not None:
             tick(issued, answered, late)
 
     with (
         saving,
-        result_folder(options.results, options.trace, options.output) as folder,
+        result_folder(options.results, *_written(options)) as folder,
         open_session(
-            options, folder / "logs", answer=answer, trace=batches, tick=watch, runner_setup=setup, say=say, warn=warn
+            options,
+            folder / "logs",
+            answer=answer,
+            trace=batches,
+            tick=tick_all,
+            runner_setup=setup,
+            say=say,
+            warn=warn,
         ) as session,
     ):
+        watch.watch(session)
         spec = single_run.with_rate(session, spec, say)
         saving.enter_context(deferral)  # signals act at LoadGen's ticks alone: a run that has ended by itself is saved
         result = single_run.measure(session, spec, options.audit, folder, say)
+        watch.look()
         if spec.scenario == SERVER and not spec.accuracy and spec.qps >= MUCH:
             load = replace(spec, bound=bound_of(result.run) or spec.bound)
             doubts, interrupt = _doubts(deferral, folder, load, say)

@@ -15,6 +15,7 @@ from lanewise.cli.command import Command, Json, QuickGroup, option_group
 from lanewise.options.loadtest import BOTH, PeakOptions, RunOptions, SelftestOptions, SweepOptions, TrainingOptions
 
 if TYPE_CHECKING:  # numpy comes with them
+    from lanewise.dispatch.counters import DispatchRates
     from lanewise.loadtest.divisions import DivisionsResult
     from lanewise.loadtest.load_run import LoadGenResult
     from lanewise.loadtest.peak import PeakResult, SearchProgress
@@ -52,7 +53,7 @@ def peak(options: PeakOptions, json: Json = None) -> None:
     try:
         result = loadtest_peak(
             options, say=terminal.status, warn=terminal.note, on_progress=_show_progress, on_run=_show_run,
-            on_result=lambda result: _show_peak(result, json),
+            on_result=lambda result: _show_peak(result, json), on_counters=_show_counters,
         )  # fmt: skip
     finally:
         terminal.done()
@@ -67,7 +68,7 @@ def _both(options: PeakOptions, json: str | None) -> None:
     try:
         result = loadtest_divisions(
             options, say=terminal.status, warn=terminal.note, on_progress=_show_progress, on_run=_show_run,
-            on_result=lambda result: _show_divisions(result, json),
+            on_result=lambda result: _show_divisions(result, json), on_counters=_show_counters,
         )  # fmt: skip
     finally:
         terminal.done()
@@ -86,8 +87,9 @@ def run(options: RunOptions, json: Json = None) -> None:
 
     try:
         result = loadtest_run(
-            options, say=terminal.status, warn=terminal.note, tick=_show_tick if terminal.overwrites() else None,
-            on_result=lambda result: _show_single(result, json),
+            options, say=terminal.status, warn=terminal.note,
+            tick=_show_tick if terminal.overwrites() and not options.nodes else None,
+            on_result=lambda result: _show_single(result, json), on_counters=_show_counters,
         )  # fmt: skip
     finally:
         terminal.done()
@@ -196,6 +198,14 @@ def _show_run(run: LoadGenResult) -> None:
 
 def _show_tick(issued: int, answered: int, late: int) -> None:
     terminal.status(f"{issued:,} issued, {answered:,} answered, {late:,} late")
+
+
+def _show_counters(rates: DispatchRates) -> None:
+    """What the connections to the nodes do, on a terminal."""
+    if terminal.overwrites():
+        from lanewise.report.dispatch import progress
+
+        terminal.status(progress(rates))
 
 
 def _warn(ceilings: list[GeneratorCeiling]) -> None:

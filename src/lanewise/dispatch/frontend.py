@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from lanewise.control.interfaces import interface_of
 from lanewise.control.stream import PeerLost
 from lanewise.dispatch import messages
+from lanewise.dispatch.counters import ADDED, ConnectionCounters
 from lanewise.dispatch.host import available_memory, boot_id, check_slots
 from lanewise.dispatch.link import NodeLink, NodeWatch
 from lanewise.dispatch.messages import (
@@ -40,7 +43,8 @@ SHARE = 4  # of the free memory of a node slots take so much at most, unless --d
 class FrontendNode:
     """A node as the Frontend has it: its address, what it is, and of its open session the transport and the shape.
 
-    `within_host`: its queries cross no fabric.
+    `within_host`: its queries cross no fabric. `nic` is the interface of this host whose address its connections come
+    from; within a host the transport.
     """
 
     number: int
@@ -50,6 +54,7 @@ class FrontendNode:
     within_host: bool = False
     shape: ConnectionShape | None = None
     reply: OpenReply | None = None
+    nic: str = ""
 
     @property
     def address(self) -> str:
@@ -170,6 +175,17 @@ class Frontend:
         with self._changing:
             return self.system.counters()
 
+    def connection_counters(self) -> tuple[ConnectionCounters, ...]:
+        """The same with the names of node and NIC, connections numbered from 1 at each node."""
+        numbers: Counter[int] = Counter()
+        every = []
+        for values in self.counters():
+            node = self.nodes[values["node"]]
+            numbers[node.number] += 1
+            counts = {name: values[name] for name in (*ADDED, "outstanding")}
+            every.append(ConnectionCounters(node.facts.name, numbers[node.number], node.nic, **counts))
+        return tuple(every)
+
     def _describe(self, address: str) -> tuple[NodeLink, NodeFacts]:
         link = NodeLink(address, self._secret, self._clock)
         self._watch.add(link)
@@ -203,6 +219,8 @@ class Frontend:
         finally:
             transport.close()
         node.transport, node.within_host, node.shape, node.reply = transport.name, transport.within_host, shape, reply
+        own = node.link.control.stream.connection.getsockname()[0]
+        node.nic = SHM if node.transport == SHM else interface_of(own) or node.transport
 
     def depth(self, node: FrontendNode) -> int:
         """Queries in flight on each connection of a node; of its memory a power of two, so that a search resumes."""

@@ -80,7 +80,9 @@ def check_division(options: PeakOptions) -> None:
 
 def closed_options(options: PeakOptions, folder: Path) -> PeakOptions:
     """The search on this machine's devices."""
-    return replace(options, division=CLOSED, nodes=(), secret_file=None, results=folder, output=None, trace=None)
+    return replace(
+        options, division=CLOSED, nodes=(), secret_file=None, results=folder, output=None, trace=None, prometheus=None
+    )
 
 
 def network_options(options: PeakOptions, folder: Path) -> PeakOptions:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lanewise import _native
 from lanewise.control.handshake import read_secret
+from lanewise.dispatch.counters import ConnectionCounters
 from lanewise.dispatch.frontend import DEPTH, Frontend, FrontendNode, connect
 from lanewise.dispatch.messages import AnswerKind, SampleForm
 from lanewise.dispatch.transport import native_failures
@@ -37,10 +38,12 @@ class NetworkRunner(LoadGenRunner):
     """Connects lost nodes again before a run; a run in which one is lost is not valid."""
 
     frontend: Frontend
+    before: tuple[ConnectionCounters, ...] = ()
 
     def run(self, load: LoadSpec) -> LoadGenResult:
         """See LoadGenRunner; CannotMeasure where all nodes are lost, or one does not come back before the run."""
         self.frontend.restore()
+        self.before = self.frontend.connection_counters()
         try:
             result = super().run(load)
         except CannotMeasure as error:
@@ -63,7 +66,8 @@ class FrontendSession(LoadTestSession):
 
     def statistics(self) -> SystemStatistics:
         """See LoadTestSession."""
-        return merged(self.system, self.frontend)
+        assert isinstance(self.runner, NetworkRunner)
+        return merged(self.system, self.frontend, self.runner.before)
 
     def trace(self) -> str:
         """See LoadTestSession."""
@@ -127,9 +131,7 @@ def open_frontend_session(
         kind: AnswerKind = answer  # type: ignore[assignment]
         frontend.attach(system, size, kind)
         _warn_of_depth(options, frontend.nodes, warn)
-        runner = NetworkRunner(
-            system, folder, replace(runner_setup, samples=count, resident=options.library), tick
-        )
+        runner = NetworkRunner(system, folder, replace(runner_setup, samples=count, resident=options.library), tick)
         runner.frontend = frontend
         checksum = answer == CHECKSUMS and frontend.nodes[0].reply.checksum == "crc32"  # type: ignore[union-attr]
         setup = about(options, frontend.nodes, dataset)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lanewise import _native
+from lanewise.dispatch.counters import ConnectionCounters, since
 from lanewise.dispatch.frontend import Frontend
 from lanewise.dispatch.messages import NodeStatistics
 from lanewise.loadtest.system import NodeTimes, SystemStatistics
@@ -14,11 +15,14 @@ from lanewise.loadtest.system import NodeTimes, SystemStatistics
 LAST, NODE = "total", "node"
 
 
-def merged(system: _native.NetworkSystem, frontend: Frontend) -> SystemStatistics:
+def merged(
+    system: _native.NetworkSystem, frontend: Frontend, before: Sequence[ConnectionCounters] = ()
+) -> SystemStatistics:
     """The last run's stages: dispatch (until a query is posted), fabric (there and back), node, and of the nodes queue,
     copy, infer, answer; total.
 
-    Of several nodes a stage has the mean over all queries, and percentiles and largest value of the slowest node.
+    `before` is what the connections had done when it began. Of several nodes a stage has the mean over all queries, and
+    percentiles and largest value of the slowest node.
     """
     every = frontend.statistics()
     nodes = [statistics for _, statistics in every]
@@ -30,11 +34,11 @@ def merged(system: _native.NetworkSystem, frontend: Frontend) -> SystemStatistic
     sizes: dict[int, int] = {}
     for size, count in (pair for node in nodes for pair in node.sizes):
         sizes[size] = sizes.get(size, 0) + count
-    counters = frontend.counters()
+    connections = since(before, frontend.connection_counters())
     return SystemStatistics(
         stages, sizes, sum(node.bytes for node in nodes),
-        sum(node.answered for node in nodes), sum(each["lost"] for each in counters) + sum(n.failed for n in nodes),
-        system.stalled, tuple(copy for node in nodes for copy in node.copies), times,
+        sum(node.answered for node in nodes), sum(one.lost for one in connections) + sum(n.failed for n in nodes),
+        system.stalled, tuple(copy for node in nodes for copy in node.copies), times, connections,
     )  # fmt: skip
 
 

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from lanewise.dispatch.counters import by_nic
 from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult
 from lanewise.loadtest.peak import PeakResult
 from lanewise.loadtest.single_run import SingleRun
+from lanewise.loadtest.system import SystemStatistics
 from lanewise.results.match import service_path
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.sample import Sample, summarise
@@ -37,6 +39,7 @@ def peak_data(result: PeakResult) -> dict[str, Any]:
         "limit": limit(result), "mean_batch": statistics.mean_batch,
         "stages": {name: dict(values) for name, values in statistics.stages.items()},
         "nodes": [asdict(node) for node in statistics.nodes],
+        **_connections(statistics, best.seconds if best else None),
         "runs": [_search_run(run) for run in result.runs], "seconds": result.seconds, "reason": result.reason,
         "notes": [*result.notes, *notes(result.setup)], "about": dict(result.setup), "folder": str(result.folder),
     }  # fmt: skip
@@ -62,6 +65,31 @@ def peak_samples(result: PeakResult) -> Iterator[Sample]:
     yield sample("completed", best.qps, "1/s")
     yield sample("offline", result.offline, "1/s")
     yield from (sample(name, seconds, "ms") for name, seconds in latencies(best))
+    yield from dispatch_samples(result.statistics, best.seconds, sample)
+
+
+def _connections(statistics: SystemStatistics, seconds: float | None) -> dict[str, Any]:
+    """Of a run over nodes that took so long its connections, and their sums by NIC."""
+    connections = statistics.connections
+    if not connections:
+        return {}
+    nics = {nic: asdict(total) for nic, total in by_nic(connections).items()}
+    return {"connections": [asdict(one) for one in connections], "nics": nics, "run_seconds": seconds}
+
+
+def dispatch_samples(
+    statistics: SystemStatistics, seconds: float, sample: Callable[[str, float | None, str], Sample]
+) -> Iterator[Sample]:
+    """Of a run over nodes: the mean time of a query in each stage, and what each connection sent a second."""
+    if not statistics.connections:
+        return
+    for name, values in statistics.stages.items():
+        if "mean" in values:
+            yield sample(f"{name}_mean", values["mean"], "us")
+    for number, one in enumerate(statistics.connections, 1):
+        row = sample("connection_goodput", one.bytes_out / seconds if seconds else None, "GB/s")
+        how = {"node": one.node, "NIC": one.nic, "queries": str(one.completed), "lost": str(one.lost)}
+        yield replace(row, settings={**row.settings, "connection": number}, how={**row.how, **how})
 
 
 def prediction_of(peak: Sample, qps: float) -> Observation:
@@ -126,6 +154,7 @@ def run_data(single: SingleRun) -> dict[str, Any]:
         "mean_batch": statistics.mean_batch,
         "stages": {name: dict(values) for name, values in statistics.stages.items()},
         "nodes": [asdict(node) for node in statistics.nodes],
+        **_connections(statistics, single.run.seconds),
         "notes": _run_notes(single), "about": dict(single.setup), "folder": str(single.folder),
     }  # fmt: skip
 
@@ -144,6 +173,7 @@ def run_samples(single: SingleRun, sample_bytes: int) -> Iterator[Sample]:
     yield sample("goodput", run.qps * sample_bytes, "GB/s")
     yield sample("completed", run.qps, "1/s")
     yield from (sample(name, seconds, "ms") for name, seconds in latencies(run))
+    yield from dispatch_samples(single.statistics, run.seconds, sample)
 
 
 def verdict(run: LoadGenResult) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanewise import _native, units
+from lanewise.dispatch.counters import ConnectionCounters
 from lanewise.errors import CannotMeasure, unknown_name
 from lanewise.installed import cuda_driver
 from lanewise.options.loadtest import CPU
@@ -37,7 +38,8 @@ class SystemStatistics:
     its queries, exact to 0.4 %; total ends when an answer is handed over, before LoadGen is told: its latency is
     longer. `sizes` counts batches by size, `bytes` what was moved to devices. `failed` queries got an empty answer as
     the system had failed. `stalled`: how long issuing waited for room in the queues. `copies` names each device's way
-    to copy, with the seconds that each way tried took for a full batch. `nodes`: the Accelerator nodes, if any.
+    to copy, with the seconds that each way tried took for a full batch. `nodes`: the Accelerator nodes, if any,
+    and `connections` those of the Frontend to them with what they did in the run.
     """
 
     stages: Mapping[str, Mapping[str, float]]
@@ -48,6 +50,7 @@ class SystemStatistics:
     stalled: float
     copies: tuple[tuple[str, Mapping[str, float]], ...]
     nodes: tuple[NodeTimes, ...] = ()
+    connections: tuple[ConnectionCounters, ...] = ()
 
     def about_copies(self, devices: Sequence[str]) -> dict[str, object]:
         """In words how samples came to the devices, and a batch's share of the time that each way tried took."""

@@ -126,6 +126,10 @@ class LoadOptions(LoadTestOptions):
     )  # fmt: skip
     secret_file: Path | None = option(None, "File with the secret that you share with the nodes.", metavar="FILE",
                                       default_text="LANEWISE_SECRET")  # fmt: skip
+    prometheus: Path | None = option(
+        None, "Write the counters of the nodes' connections for node_exporter's textfile collector, once a second.",
+        metavar="FILE",
+    )  # fmt: skip
     child_node: bool = False  # the node is a child of this process, whose port is another one each time
 
 
@@ -198,6 +202,7 @@ class SweepOptions(PeakOptions):
     connections: int = 4
     depth: int = 0
     secret_file: Path | None = None
+    prometheus: Path | None = None
     child_node: bool = False
     settings: dict[str, int] = option(
         dict, "Label all rows with a setting, so that a study finds them: path=3; repeatable.", "--set",

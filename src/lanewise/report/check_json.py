@@ -10,6 +10,7 @@ from typing import Any
 from lanewise.checking.checkup import Checkup, Finding
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.report.json import json_document
+from lanewise.report.prometheus import family
 
 _METRICS = {"B/s": "goodput_bytes_per_second", "s": "latency_seconds"}
 _HELP = {
@@ -81,7 +82,7 @@ def prometheus(checkup: Checkup, when: float, name: str = "") -> str:
     series["lanewise_check_faults"].append((own, checkup.exit_1_findings))
     series["lanewise_check_exit_code"].append((own, checkup.exit_code))
     series["lanewise_check_timestamp_seconds"].append((own, when))
-    return "".join(_family(metric, values) for metric, values in series.items() if values)
+    return "".join(family(metric, _HELP[metric], values) for metric, values in series.items() if values)
 
 
 def _labels(results: Sequence[PathResult], name: str) -> Iterable[dict[str, str]]:
@@ -94,15 +95,3 @@ def _labels(results: Sequence[PathResult], name: str) -> Iterable[dict[str, str]
         names = json.dumps(labels, sort_keys=True)
         repeats[names] += 1
         yield {**labels, "repeat": str(repeats[names])} if repeats[names] > 1 else labels
-
-
-def _family(metric: str, values: list[tuple[dict[str, str], float]]) -> str:
-    lines = [f"# HELP {metric} {_HELP[metric]}", f"# TYPE {metric} gauge"]
-    for labels, value in values:
-        label_text = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        lines.append(f"{metric}{{{label_text}}} {value!r}" if label_text else f"{metric} {value!r}")
-    return "\n".join(lines) + "\n"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

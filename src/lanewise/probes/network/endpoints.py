@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lanewise import _native, units
+from lanewise.control.interfaces import interface_of
 from lanewise.control.stream import SAME_VERSION
 from lanewise.errors import CannotMeasure, InputError
 from lanewise.options.measure_network import READ, SEND, VERBS, NetworkSideOptions
@@ -104,7 +105,7 @@ def tcp_endpoint(
     side: NetworkSideOptions,
 ) -> Endpoint:
     """An endpoint over connected sockets; its threads begin with the pattern at once."""
-    card = numa.interface_of(sockets[0].getsockname()[0])  # that carries the route; loopback has none
+    card = interface_of(sockets[0].getsockname()[0])  # that carries the route; loopback has none
     placement = numa.placement_near(card, numa.node_of_interface(card), side)
     setup = _setup(measurement, placement, direction)
     for connection in sockets:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import socket
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from lanewise.control.interfaces import NET
 from lanewise.errors import CannotMeasure, InputError
 from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes import machine
 from lanewise.probes.machine import text
 
-NET = Path("/sys/class/net")
 RDMA = Path("/sys/class/infiniband")
-_SIOCGIFADDR = 0x8915
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,34 +31,6 @@ def placement_near(card: str, card_node: int | None, side: NetworkSideOptions) -
     if side.no_bind or node is None:
         return NumaPlacement(card, card_node)
     return NumaPlacement(card, card_node, node, cpus_of(node))
-
-
-def interface_of(address: str) -> str:
-    """The interface with a local address, '' if none has it."""
-    address = address.partition("%")[0]
-    if ":" in address and not address.startswith("::ffff:"):
-        return _interface_of_v6(address)
-    packed = socket.inet_aton(address.removeprefix("::ffff:"))
-    if packed[0] == 127:
-        return "lo"
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        for name in sorted(os.listdir(NET)) if NET.is_dir() else ():
-            try:
-                answer = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
-            except OSError:
-                continue
-            if answer[20:24] == packed:
-                return name
-    return ""
-
-
-def _interface_of_v6(address: str) -> str:
-    packed = socket.inet_pton(socket.AF_INET6, address).hex()
-    try:
-        table = Path("/proc/net/if_inet6").read_text(encoding="ascii")
-    except OSError:
-        return ""
-    return next((line.split()[-1] for line in table.splitlines() if line.startswith(packed)), "")
 
 
 def node_of_interface(name: str) -> int | None:

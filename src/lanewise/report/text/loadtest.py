@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lanewise import units
+from lanewise.report.dispatch import connections_table
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
 
 _EXTRAPOLATED = "extrapolated"
 _SLOW = 1.5  # times the mean latency of the fastest node, above which the slowest is named
+_OF_NODE = ("queue", "copy", "infer", "answer")  # stages of the time that a query is at its node
 
 
 def render_peak(data: Mapping[str, Any], screen: Screen = PLAIN) -> str:
@@ -18,6 +20,7 @@ def render_peak(data: Mapping[str, Any], screen: Screen = PLAIN) -> str:
     run = "the run at the peak" if data["valid"] else "the last run"
     return "\n\n".join(filter(None, [
         _peak(data, screen), _runs(data["runs"], screen), render_stages(data, run, screen),
+        render_connections(data, run, screen),
         render_notes(data["notes"], [data["folder"]], screen),
     ]))  # fmt: skip
 
@@ -110,9 +113,17 @@ def render_stages(data: Mapping[str, Any], run: str = "this run", screen: Screen
     """Where the queries of a run spent their time; nothing where that was not recorded."""
     if not data["mean_batch"]:
         return ""
-    table = Table([Column("stage"), Column("p50"), Column("p99"), Column("max")])
+    over_nodes = "connections" in data
+    means = number_columns("mean") + number_columns("share", unit="%") if over_nodes else []
+    table = Table([Column("stage"), *means, Column("p50"), Column("p99"), Column("max")])
+    total = data["stages"].get("total", {}).get("mean")
     for name, values in data["stages"].items():
-        table.add(name, *(units.readable(values.get(key), "s", 3) for key in ("p50", "p99", "max")))
+        mean = values.get("mean")
+        share = f"{100 * mean / total:.0f}" if mean is not None and total else ""
+        of_node = "  " if over_nodes and name in _OF_NODE else ""
+        cells = [units.readable(mean, "s", 3), share] if over_nodes else []
+        cells += [units.readable(values.get(key), "s", 3) for key in ("p50", "p99", "max")]
+        table.add(f"{of_node}{name}", *cells)
     text = f"of {run}, batches of {data['mean_batch']:.1f} on average\n{render_table(table, screen)}"
     return f"{text}\n\n{_nodes(data['nodes'], screen)}" if len(data["nodes"]) > 1 else text
 
@@ -139,6 +150,18 @@ def _nodes(nodes: Sequence[Mapping[str, Any]], screen: Screen) -> str:
     each = (units.readable(time(node, stage), "s", 3) for node in (slow, fast))
     note = f"node {slow['name']} is slow: its {stage} takes {{}} on average, that of {fast['name']} {{}}".format(*each)
     return f"{text}\n{screen.wrap(note)}"
+
+
+def render_connections(data: Mapping[str, Any], run: str = "this run", screen: Screen = PLAIN) -> str:
+    """Of a run over nodes what each connection did, and the sums by NIC where there are several."""
+    if "connections" not in data:
+        return ""
+    seconds = data.get("run_seconds")
+    lines = [f"connections in {run}", render_table(connections_table(data["connections"], seconds), screen)]
+    if len(data["nics"]) > 1:
+        totals = [{**total, "node": "all", "connection": ""} for total in data["nics"].values()]
+        lines += ["by NIC", render_table(connections_table(totals, seconds), screen)]
+    return "\n".join(lines)
 
 
 def render_notes(notes: Sequence[str], logs: Sequence[str], screen: Screen = PLAIN) -> str:
@@ -220,7 +243,8 @@ def render_run(data: Mapping[str, Any], screen: Screen = PLAIN) -> str:
     logs = [data["logs"] or data["folder"]]
     logs += [f"{data['same_sample']['logs']} (one sample)"] if data["same_sample"] else []
     return "\n\n".join(filter(None, [
-        _answer(data, screen), render_stages(data, screen=screen), render_notes(data["notes"], logs, screen),
+        _answer(data, screen), render_stages(data, screen=screen), render_connections(data, screen=screen),
+        render_notes(data["notes"], logs, screen),
     ]))  # fmt: skip
 
 
