@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from lanewise.options.loadtest import RunOptions
 
@@ -135,3 +137,30 @@ def over(started: list[NodeProcess], folder: Path, **more: object) -> RunOptions
         "depth": 16, "connections": 2, "results": folder / "logs", "seconds": 0.2, "queries": 100, "bound": 60.0,
     }  # fmt: skip
     return RunOptions(**{**values, **more})  # type: ignore[arg-type]
+
+
+def load_test(
+    folder: Path, started: Sequence[NodeProcess], words: Sequence[str], prefix: tuple[str, ...] = (), patch: str = "",
+    name: str = "frontend",
+) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:  # fmt: skip
+    """`lanewise loadtest` over these nodes in a process of its own, run by `prefix`: how it ended, and its JSON."""
+    process, path = start_load_test(folder, started, words, prefix, patch, name)
+    stdout, stderr = process.communicate(timeout=HANGS)
+    result = json.loads(path.read_text()) if path.exists() else {}
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr), result
+
+
+def start_load_test(
+    folder: Path, started: Sequence[NodeProcess], words: Sequence[str], prefix: tuple[str, ...] = (), patch: str = "",
+    name: str = "frontend",
+) -> tuple[subprocess.Popen[str], Path]:  # fmt: skip
+    """The process, which may be killed, and where its JSON will be."""
+    path = folder / f"{name}.json"
+    addresses = ",".join(node.address for node in started)
+    command = ["loadtest", *words, "--nodes", addresses, "--secret-file", str(secret_in(folder)),
+               "--results", str(folder / name), "--json", str(path)]  # fmt: skip
+    process = subprocess.Popen(
+        [*prefix, sys.executable, "-c", f"{patch}\n{MAIN}", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    return process, path

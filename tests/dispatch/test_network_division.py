@@ -19,7 +19,8 @@ if sys.platform != "linux":
 if missing := loadgen_missing():
     pytest.skip(f"built without LoadGen: {missing}", allow_module_level=True)
 
-from dispatch.nodes import HANGS, QUICK, SPOILS, NodeProcess, nodes, over
+from dispatch.nodes import HANGS, QUICK, SPOILS, NodeProcess, descriptors, nodes, over
+from dispatch.wire import flipping_wire
 from loadtest.needs import models
 
 import lanewise
@@ -103,6 +104,17 @@ def test_a_peak_is_searched_for_from_the_offline_rate_of_the_nodes(tmp_path: Pat
     assert {row["how"]["nodes"].count(" (") for row in rows} == {2}
 
 
+def test_the_payload_audit_finds_a_byte_that_changed_on_its_way(tmp_path: Path) -> None:
+    with nodes(tmp_path, "a") as (a,), flipping_wire(a.port) as wire:
+        result = lanewise.loadtest_run(
+            over([a], tmp_path, nodes=(wire.address,), audit="payload", transport="tcp", qps=1000.0)
+        )
+    assert wire.flipped
+    assert result.audit is not None
+    assert not result.audit.passed
+    assert re.match(r"1 of 32 samples arrived changed: \d+$", result.audit.cause)
+
+
 def test_a_run_says_where_its_time_went_and_traces_its_queries(tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
     with nodes(tmp_path, "a") as started:
@@ -155,6 +167,7 @@ def test_a_killed_node_makes_the_run_invalid_and_comes_back_before_the_next(tmp_
     assert lost.queries >= 1000  # the other went on
     assert whole.valid, whole.reasons
     assert not whole.losses
+    assert not any("memfd:lanewise" in name for name in descriptors(os.getpid()))
 
 
 def test_a_node_that_does_not_come_back_ends_the_load_test(tmp_path: Path) -> None:

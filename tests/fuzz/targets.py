@@ -14,6 +14,7 @@ from pathlib import Path
 
 import zstandard
 
+from fuzz.frontends import frontend_sessions, read_frontend
 from fuzz.nodes import node_messages, read_message
 from fuzz.peers import read_session, sessions
 from lanewise import api
@@ -177,6 +178,7 @@ TARGETS = {
     "logs": Target(_read_log, _logs),
     "peers": Target(read_session, sessions),
     "nodes": Target(read_message, node_messages),
+    "frontends": Target(read_frontend, frontend_sessions),
 }
 
 

@@ -12,7 +12,7 @@ from fuzz.fuzzer import failure, inputs
 from fuzz.targets import CORPUS, TARGETS, corpus
 
 ROUNDS = {"results": 1500, "dumps": 700, "tars": 600, "captures": 150, "yaml": 250, "runs": 600}
-ROUNDS |= {"pages": 100, "checks": 400, "logs": 600, "peers": 3000, "nodes": 3000}
+ROUNDS |= {"pages": 100, "checks": 400, "logs": 600, "peers": 3000, "nodes": 3000, "frontends": 2000}
 
 
 @pytest.mark.parametrize("family", TARGETS)

@@ -95,3 +95,13 @@ def test_answers_of_other_samples_or_lengths_are_wrong_and_none_is_no_audit():
     assert audit.figures == {"checked": 4.0, "wrong": 3.0}
     with pytest.raises(CannotMeasure, match="no answer"):
         payload({}, dataset)
+
+
+def test_an_empty_answer_is_no_answer_and_no_changed_sample():
+    dataset = Synthetic(SampleSpec((100,), "uint8"), 2)
+    good = checksum(dataset.sample(0)).to_bytes(8, "little")
+    audit = payload({0: good, 1: b""}, dataset)
+    assert not audit.passed
+    assert audit.cause == "1 samples arrived unchanged; 1 were not answered"
+    assert audit.figures == {"checked": 1.0, "wrong": 0.0, "unanswered": 1.0}
+    assert payload({0: good[:4], 1: b""}, dataset).cause == "1 of 1 samples arrived changed: 0; 1 were not answered"

@@ -219,6 +219,15 @@ def test_rows_of_a_single_run_are_its_rates_and_of_accuracy_top1_alone():
     assert (row.metric, row.value, row.unit) == ("top1", 0.75, "1")
 
 
+def test_an_audit_in_which_a_node_is_lost_has_not_passed():
+    audit = Audit("same-sample", True, "one sample repeated: 50 queries/s, all samples: 50", {})
+    whole = single(LoadSpec(OFFLINE, 50.0), audit=audit)
+    lost = replace(whole.run, losses=("node b was lost",))
+    assert replace(whole, same_sample=whole.run).passed
+    assert not replace(whole, run=lost, same_sample=whole.run).passed
+    assert not replace(whole, same_sample=lost).passed
+
+
 def test_a_single_run_is_told_with_its_audit():
     audit = Audit("payload", False, "1 of 9 samples arrived changed: 3", {"checked": 9.0, "wrong": 1.0})
     data = result.run_data(single(LoadSpec(OFFLINE, 50.0, accuracy=True), audit=audit))

@@ -89,16 +89,21 @@ def summed(sample: bytes) -> bytes:
 def payload(answer_of: Mapping[int, bytes], dataset: Dataset, of: Callable[[bytes], bytes] = summed) -> Audit:
     """Whether answers that are checksums of what the engine received are the dataset's; `of` sums a sample.
 
-    CannotMeasure where there is no answer.
+    An empty answer is none: its sample is not answered, and nothing is known of it. CannotMeasure without any answer.
     """
     if not answer_of:
         raise CannotMeasure("no answer to check", hint="run the payload audit in accuracy mode")
-    wrong = sorted(index for index, data in answer_of.items() if not _right(index, data, dataset, of))
-    figures = {"checked": float(len(answer_of)), "wrong": float(len(wrong))}
-    if not wrong:
-        return Audit(PAYLOAD, True, f"{len(answer_of)} samples arrived unchanged", figures)
-    named = ", ".join(map(str, wrong[:SHOWN])) + (", ..." if len(wrong) > SHOWN else "")
-    return Audit(PAYLOAD, False, f"{len(wrong)} of {len(answer_of)} samples arrived changed: {named}", figures)
+    answered = {index: data for index, data in answer_of.items() if data}
+    wrong = sorted(index for index, data in answered.items() if not _right(index, data, dataset, of))
+    figures = {"checked": float(len(answered)), "wrong": float(len(wrong))}
+    causes = [f"{len(answered)} samples arrived unchanged"]
+    if wrong:
+        named = ", ".join(map(str, wrong[:SHOWN])) + (", ..." if len(wrong) > SHOWN else "")
+        causes = [f"{len(wrong)} of {len(answered)} samples arrived changed: {named}"]
+    if unanswered := len(answer_of) - len(answered):
+        figures["unanswered"] = float(unanswered)
+        causes.append(f"{unanswered} were not answered")
+    return Audit(PAYLOAD, not wrong and not unanswered, "; ".join(causes), figures)
 
 
 def as_answers(sums: NDArray[np.uint64]) -> NDArray[np.uint8]:

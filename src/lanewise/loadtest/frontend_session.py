@@ -38,6 +38,7 @@ class NetworkRunner(LoadGenRunner):
     """Connects lost nodes again before a run; a run in which one is lost is not valid."""
 
     frontend: Frontend
+    warn: Callable[[str], object]
     before: tuple[ConnectionCounters, ...] = ()
 
     def run(self, load: LoadSpec) -> LoadGenResult:
@@ -51,6 +52,8 @@ class NetworkRunner(LoadGenRunner):
                 raise
             raise CannotMeasure("; ".join(losses), hint=error.hint) from None
         losses = self._losses()
+        for loss in losses:
+            self.warn(loss)
         return replace(result, valid=False, reasons=(*losses, *result.reasons), losses=losses) if losses else result
 
     def _losses(self) -> tuple[str, ...]:
@@ -132,7 +135,7 @@ def open_frontend_session(
         frontend.attach(system, size, kind)
         _warn_of_depth(options, frontend.nodes, warn)
         runner = NetworkRunner(system, folder, replace(runner_setup, samples=count, resident=options.library), tick)
-        runner.frontend = frontend
+        runner.frontend, runner.warn = frontend, warn
         checksum = answer == CHECKSUMS and frontend.nodes[0].reply.checksum == "crc32"  # type: ignore[union-attr]
         setup = about(options, frontend.nodes, dataset)
         yield FrontendSession(options, runner, dataset, checksum, setup, system, frontend)

@@ -48,7 +48,10 @@ class SingleRun:
 
     @property
     def passed(self) -> bool:
-        """Whether the audit passed; of a run without one, whether it is VALID and did not end early."""
+        """Whether the audit passed; of a run without one, whether it is VALID and did not end early. Not if a node was
+        lost."""
+        if self.run.losses or (self.same_sample is not None and self.same_sample.losses):
+            return False
         return self.audit.passed if self.audit is not None else self.run.valid and not self.run.ended_early
 
 
