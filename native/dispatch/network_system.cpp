@@ -28,7 +28,9 @@ host::Failure lost_node(const Connection& connection) {
 NetworkSystem::NetworkSystem(loadtest::SampleLibrary library, std::size_t traced)
     : library_(std::move(library)), trace_(traced) {
   memory_ = {library_.on(host::kAnyNode), library_.resident() * library_.stride()};
-  inbox_.failed = [this](std::size_t) { failed_.store(true); };
+  inbox_.failed = [this](std::size_t) {
+    if (!cancelled_.load()) failed_.store(true);  // a system that is to give up answers in the same way
+  };
   if (traced == 0) return;
   inbox_.trace = [this](const QueryTimes& times) {
     const std::size_t index = traced_.fetch_add(1, std::memory_order_relaxed);
@@ -191,6 +193,7 @@ void NetworkSystem::cancel() {
 
 void NetworkSystem::stop() {
   running_.store(false);
+  const bool failed = failed_.exchange(false);  // of this run alone: who runs the next one may ask before it starts
   std::string problem;
   for (Connection* const connection : one_of_each_node()) {
     try {
@@ -201,7 +204,7 @@ void NetworkSystem::stop() {
   }
   if (!problem.empty()) throw host::Failure(problem, "look what the node says");
   const auto alive = std::ranges::find_if(routes_, [](const Route& route) { return !route.connection->lost(); });
-  if (failed_.load() && !routes_.empty() && alive == routes_.end()) throw lost_node(*routes_.front().connection);
+  if (failed && !routes_.empty() && alive == routes_.end()) throw lost_node(*routes_.front().connection);
 }
 
 std::vector<ConnectionCounters> NetworkSystem::counters() const {
