@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 _CUFILE = "libcufile.so.0"
 
@@ -124,8 +125,14 @@ def _io_uring() -> str:
 def _verbs() -> str:
     from lanewise import _native as core
 
-    devices = core.verbs_devices()
-    return ", ".join(devices) if devices else "no RDMA device"
+    if not (devices := core.verbs_devices()):
+        return "no RDMA device"
+    return ", ".join(f"{device} ({'active' if _has_active_port(device) else 'no active port'})" for device in devices)
+
+
+def _has_active_port(device: str) -> bool:
+    ports = Path("/sys/class/infiniband", device, "ports")
+    return any("ACTIVE" in state.read_text(encoding="ascii") for state in ports.glob("*/state"))
 
 
 def loadgen_missing() -> str:
@@ -165,7 +172,7 @@ _LOOKS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("cuFile", lambda: _library(cufile()), "storage reaches GPU memory by way of the host: pip install nvidia-cufile"),
     ("nvidia-fs", _nvidia_fs, "cuFile reads by way of host memory, in its compat mode: modprobe nvidia-fs"),
     ("io_uring", _io_uring, "measure storage reads with threads that call pread, one I/O each"),
-    ("libibverbs", _verbs, "measure network runs over TCP only: install rdma-core"),
+    ("libibverbs", _verbs, "measure network and loadtest --nodes run without RDMA: install rdma-core"),
     (
         "LoadGen",
         _loadgen,

@@ -120,8 +120,8 @@ def test_auto_is_tcp_where_the_nodes_socket_is_out_of_reach(monkeypatch: pytest.
 
 def test_another_version_hears_both_versions() -> None:
     with node() as server, connect(server.address, SECRET, SERVICE) as control:
-        with pytest.raises(CannotMeasure, match=f"this node speaks version {DISPATCH} .* the Frontend 2"):
-            control.stream.request(NodeRequest(do="describe", dispatch=2), NodeFacts)
+        with pytest.raises(CannotMeasure, match=f"this node speaks version {DISPATCH} .* the Frontend {DISPATCH + 1}"):
+            control.stream.request(NodeRequest(do="describe", dispatch=DISPATCH + 1), NodeFacts)
         with pytest.raises(PeerLost):
             control.stream.line(HANGS, 100)
 

@@ -110,7 +110,7 @@ def frontend_sessions() -> Iterator[bytes]:
     describe, begin = NodeRequest(do="describe", dispatch=DISPATCH), NodeRequest(do="begin")
 
     def opening(transport: Any, connections: int, slots: int) -> NodeRequest:
-        shape = {"connections": connections, "slots": slots, "sample_bytes": SAMPLE}
+        shape: dict[str, Any] = {"connections": connections, "slots": slots, "sample_bytes": SAMPLE}
         return NodeRequest(do="open", open=OpenRequest(answer="checksums", transport=transport, **shape))
 
     beat, statistics = NodeRequest(do="beat"), NodeRequest(do="statistics")

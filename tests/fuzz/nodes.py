@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lanewise.control.rdma import RdmaPort
 from lanewise.control.stream import Message, encode, parse
 from lanewise.dispatch import messages
 from lanewise.dispatch.frontend import FrontendNode
@@ -38,7 +39,8 @@ def read_message(data: bytes) -> object:
 
 def node_messages() -> Iterator[bytes]:
     """One of each kind."""
-    host = messages.HostFacts(name="h", boot="b", memory=1 << 33, nodes=2, rdma=["mlx5_0"],
+    port = RdmaPort("mlx5_0", 1, 3, 20 * "0" + "ffff0a090001", "RoCE v2 IPv4", 1)
+    host = messages.HostFacts(name="h", boot="b", memory=1 << 33, nodes=2, rdma=[port],
                               cards=[messages.NetworkCard(name="eth0", rate=10**11, node=1)])  # fmt: skip
     sample = messages.SampleForm(shape=[2, 8], dtype="int64", below=[30522, 2], bytes=128)
     times = {"p50": 0.001, "p99": 0.002, "mean": 0.0011}

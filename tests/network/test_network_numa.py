@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from lanewise.control import rdma
 from lanewise.control.interfaces import interface_of
 from lanewise.errors import CannotMeasure
 from lanewise.probes import machine
@@ -35,7 +36,7 @@ def sys_tree(tmp_path, monkeypatch):
     node.mkdir(parents=True)
     (node / "cpulist").write_text("0-4095\n")
     monkeypatch.setattr(numa, "NET", tmp_path / "net")
-    monkeypatch.setattr(numa, "RDMA", tmp_path / "ib")
+    monkeypatch.setattr(rdma, "RDMA", tmp_path / "ib")
     monkeypatch.setattr(machine, "SYS", tmp_path)
 
 
@@ -50,11 +51,11 @@ def test_the_node_of_an_interface_is_that_of_the_card_below_it(interface, node):
 
 @pytest.mark.usefixtures("sys_tree")
 def test_the_first_active_device_and_its_roce_v2_ipv4_gid_are_found():
-    assert numa.rdma_device(None) == "mlx5_1"
-    assert numa.rdma_device("mlx5_0") == "mlx5_0"
-    assert numa.gid_of("mlx5_1") == 3
+    assert rdma.rdma_device(None) == "mlx5_1"
+    assert rdma.rdma_device("mlx5_0") == "mlx5_0"
+    assert rdma.gid_of("mlx5_1") == 3
     with pytest.raises(CannotMeasure, match="there is no RDMA device mlx4_0") as error:
-        numa.rdma_device("mlx4_0")
+        rdma.rdma_device("mlx4_0")
     assert error.value.hint == "found: mlx5_0, mlx5_1"
 
 

@@ -33,6 +33,7 @@ def serve_node(
     """
     from lanewise.control.handshake import new_secret, read_secret
     from lanewise.control.listener import open_listener
+    from lanewise.control.rdma import usable_ports
     from lanewise.dispatch.messages import SERVICE
     from lanewise.dispatch.node import serve_queries
     from lanewise.loadtest.accelerator import Accelerator
@@ -40,10 +41,12 @@ def serve_node(
 
     options = options or ServeOptions()
     secret = read_secret(options.secret_file)
+    if options.device is not None or options.gid_index is not None:
+        usable_ports(options.device, options.gid_index)
     with open_listener(options.listen, SERVICE) as listener:
         host, port = listener.getsockname()[:2]
         name = options.name or f"{re.sub('[^A-Za-z0-9._-]', '-', socket.gethostname())[:50]}:{port}"
-        with closing(Accelerator(options, name, say)) as accelerator:
+        with closing(Accelerator(options, name, say, options.device, options.gid_index)) as accelerator:
             about = "; ".join(f"{key} {value}" for key, value in accelerator.setup.items() if value not in ("", None))
             say(f"{name}: {about}")
             say(f"listening on {host} port {port}; Ctrl-C ends it")

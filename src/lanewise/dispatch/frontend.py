@@ -7,15 +7,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from lanewise.control.interfaces import interface_of
+from lanewise.control.rdma import usable_ports
 from lanewise.control.stream import PeerLost
 from lanewise.dispatch import messages
 from lanewise.dispatch.counters import ADDED, ConnectionCounters
-from lanewise.dispatch.host import available_memory, boot_id, check_slots
+from lanewise.dispatch.host import available_memory, boot_id, check_slots, lockable_memory
 from lanewise.dispatch.link import NodeLink, NodeWatch
 from lanewise.dispatch.messages import (
     AnswerKind,
@@ -29,8 +30,9 @@ from lanewise.dispatch.messages import (
 from lanewise.dispatch.shm import ShmAtFrontend, reach
 from lanewise.dispatch.tcp import TcpAtFrontend
 from lanewise.dispatch.transport import JOIN_S, FrontendTransport
+from lanewise.dispatch.verbs import VerbsAtFrontend, check_locked, choose_ports
 from lanewise.errors import CannotMeasure, Contradiction, InputError
-from lanewise.options.loadtest import SHM, TCP, LoadOptions
+from lanewise.options.loadtest import AUTO, SHM, VERBS, LoadOptions
 
 if TYPE_CHECKING:
     from lanewise._native import NetworkSystem
@@ -44,7 +46,8 @@ class FrontendNode:
     """A node as the Frontend has it: its address, what it is, and of its open session the transport and the shape.
 
     `within_host`: its queries cross no fabric. `nic` is the interface of this host whose address its connections come
-    from; within a host the transport.
+    from; within a host the transport. Over verbs `rdma` are the devices of its connections. `refused`: why --transport
+    auto did not take a faster transport.
     """
 
     number: int
@@ -55,6 +58,8 @@ class FrontendNode:
     shape: ConnectionShape | None = None
     reply: OpenReply | None = None
     nic: str = ""
+    rdma: Sequence[str] = ()
+    refused: dict[str, str] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
@@ -183,7 +188,9 @@ class Frontend:
             node = self.nodes[values["node"]]
             numbers[node.number] += 1
             counts = {name: values[name] for name in (*ADDED, "outstanding")}
-            every.append(ConnectionCounters(node.facts.name, numbers[node.number], node.nic, **counts))
+            number = numbers[node.number]
+            nic = node.rdma[number - 1] if number <= len(node.rdma) else node.nic
+            every.append(ConnectionCounters(node.facts.name, number, nic, **counts))
         return tuple(every)
 
     def _describe(self, address: str) -> tuple[NodeLink, NodeFacts]:
@@ -198,18 +205,18 @@ class Frontend:
     def _open(self, node: FrontendNode, sample_bytes: int) -> None:
         assert self.system is not None
         messages.check_samples(f"node {node.address}", node.facts.sample.bytes, sample_bytes)
-        transport = self._transport(node)
+        transport = self._transport(node, sample_bytes)
         try:
             connections = self._options.connections
             request = OpenRequest(
                 answer=self._answer, transport=transport.name, connections=connections,
-                slots=self.depth(node), sample_bytes=sample_bytes,
+                slots=self.depth(node), sample_bytes=sample_bytes, ports=list(transport.node_ports),
             )  # fmt: skip
             reply = node.link.open(request)
             shape = ConnectionShape(request.slots, sample_bytes, reply.answer_bytes)
             check_slots(connections * request.slots * reply.answer_bytes, available_memory())
-            transport.offer(reply.nonce, connections)
-            node.link.request(NodeRequest(do="begin"), messages.BeginReply, 2 * JOIN_S)
+            begin = NodeRequest(do="begin", addresses=transport.offer(reply, shape))
+            node.link.request(begin, messages.BeginReply, 2 * JOIN_S)
             with self._changing:
                 transport.join(self.system, node.number, shape)
         except BaseException:
@@ -219,6 +226,7 @@ class Frontend:
         finally:
             transport.close()
         node.transport, node.within_host, node.shape, node.reply = transport.name, transport.within_host, shape, reply
+        node.rdma = transport.devices
         own = node.link.control.stream.connection.getsockname()[0]
         node.nic = SHM if node.transport == SHM else interface_of(own) or node.transport
 
@@ -231,18 +239,40 @@ class Frontend:
         fitting = memory // SHARE // (self._options.connections * stride)
         return min(DEPTH, 1 << max(0, fitting.bit_length() - 1))
 
-    def _transport(self, node: FrontendNode) -> FrontendTransport:
-        control, choice = node.link.control, self._options.transport
-        if choice != TCP and (node.facts.host.boot == boot_id() or choice == SHM):
-            connection = reach(node.facts.socket)
-            if connection is not None:
-                return ShmAtFrontend(connection, control.handshake)
-            if choice == SHM:
-                raise CannotMeasure(
-                    f"node {node.address} shares no memory with this process",
-                    hint="shm is for one host, one network namespace and one user; choose --transport tcp",
-                )
-        return TcpAtFrontend(control)
+    def _transport(self, node: FrontendNode, sample_bytes: int) -> FrontendTransport:
+        choice, node.refused = self._options.transport, {}
+        for kind in (SHM, VERBS) if choice == AUTO else (choice,):
+            try:
+                if kind == SHM:
+                    return self._shm(node)
+                if kind == VERBS:
+                    return self._verbs(node, sample_bytes)
+            except CannotMeasure as error:
+                if choice != AUTO:
+                    raise
+                node.refused[kind] = str(error)
+        return TcpAtFrontend(node.link.control, self._options.connections)
+
+    def _shm(self, node: FrontendNode) -> ShmAtFrontend:
+        asked = self._options.transport == SHM
+        connection = reach(node.facts.socket) if asked or node.facts.host.boot == boot_id() else None
+        if connection is None:
+            raise CannotMeasure(
+                f"node {node.address} shares no memory with this process",
+                hint="shm is for one host, one network namespace and one user; choose --transport tcp",
+            )
+        return ShmAtFrontend(connection, node.link.control.handshake, self._options.connections)
+
+    def _verbs(self, node: FrontendNode, sample_bytes: int) -> VerbsAtFrontend:
+        options, host = self._options, node.facts.host
+        if not host.rdma:
+            raise CannotMeasure(f"node {node.address}: {host.no_rdma}", hint="use --transport tcp")
+        local = usable_ports(options.device, options.gid_index)
+        ports = choose_ports(node.address, local, host.rdma, options.connections)
+        slots = ConnectionShape(self.depth(node), sample_bytes, 1)
+        check_locked("this side", options.connections * options.library * sample_bytes, lockable_memory())
+        check_locked(f"node {node.address}", options.connections * slots.slots * slots.stride, host.lockable)
+        return VerbsAtFrontend(ports, within_host=host.boot == boot_id())
 
     def _reason(self, node: FrontendNode) -> str:
         reason = node.link.reason

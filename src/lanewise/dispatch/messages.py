@@ -7,12 +7,13 @@ from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import Field
 
+from lanewise.control.rdma import RdmaAddress, RdmaPort
 from lanewise.control.service import ControlService
 from lanewise.control.stream import Digest, Message, Words
 from lanewise.errors import Contradiction
 
 SERVICE = ControlService("query dispatch", port=7000, listen_command="lanewise serve --listen")
-DISPATCH: Final = 1  # version of these messages, and of those that the native part sends over data connections
+DISPATCH: Final = 2  # version of these messages, and of those that the native part sends over data connections
 MOST_SAMPLE_BYTES, MOST_ANSWER_BYTES = 1 << 28, 1 << 24
 MOST_CONNECTIONS, MOST_SLOTS = 64, 1 << 16
 MOST_STRIDE = 16  # slots begin at multiples of it
@@ -25,7 +26,7 @@ NodeName = Annotated[str, Field(pattern="^[A-Za-z0-9._:-]{1,64}$")]  # it is par
 Limit = Annotated[int, Field(ge=1, lt=1 << 63)]
 _Item = TypeVar("_Item")
 AnswerKind = Literal["", "outputs", "classes", "checksums"]  # as of lanewise.loadtest.engines.callback
-TransportKind = Literal["shm", "tcp"]
+TransportKind = Literal["shm", "verbs", "tcp"]
 ChecksumKind = Literal["crc32", "sum64"]  # zlib's of what was read back, or the sum of lanewise.loadtest.audits
 Few = Annotated[list[_Item], Field(max_length=64)]
 
@@ -62,14 +63,19 @@ class NetworkCard(Message):
 
 
 class HostFacts(Message):
-    """The host of a node. `boot` tells whether two processes run on one; `memory` is free, in bytes."""
+    """The host of a node. `boot` tells whether two processes run on one; `memory` is free, in bytes.
+
+    `rdma`: the ports that verbs may use, or `no_rdma`, why there is none; `lockable`: bytes for them (None: no limit).
+    """
 
     name: Name
     boot: Name
     memory: Count | None
     nodes: Annotated[int, Field(ge=1, le=1024)]
     cards: Few[NetworkCard]
-    rdma: Few[Name]
+    rdma: Few[RdmaPort]
+    no_rdma: Words = ""
+    lockable: Count | None = None
 
 
 class NodeFacts(Message):
@@ -89,29 +95,41 @@ class NodeFacts(Message):
 
 
 class OpenRequest(Message):
-    """What the Frontend wants: how answers are made, and its connections, each with `slots` queries in flight."""
+    """What the Frontend wants: how answers are made, and its connections, each with `slots` queries in flight.
+
+    `ports`: of verbs, for each connection the index of a port of `HostFacts.rdma`.
+    """
 
     answer: AnswerKind
     transport: TransportKind
     connections: Annotated[int, Field(ge=1, le=MOST_CONNECTIONS)]
     slots: Annotated[int, Field(ge=1, le=MOST_SLOTS)]
     sample_bytes: Annotated[int, Field(ge=1, le=MOST_SAMPLE_BYTES)]
+    ports: Few[Annotated[int, Field(ge=0, lt=64)]] = Field(default_factory=list)
 
 
 class NodeRequest(Message):
-    """One request of the Frontend: describe, open, begin (its connections are there), beat, statistics."""
+    """One request of the Frontend: describe, open, begin (its connections are there), beat, statistics.
+
+    `addresses`: with begin over verbs, those of the Frontend's queue pairs.
+    """
 
     do: Literal["describe", "open", "begin", "beat", "statistics"]
     dispatch: int | None = None
     open: OpenRequest | None = None
+    addresses: Few[RdmaAddress] = Field(default_factory=list)
 
 
 class OpenReply(Message):
-    """What an opened session is: room for an answer, how checksums are made, the nonce of its connections' tokens."""
+    """What an opened session is: room for an answer, how checksums are made, the nonce of its connections' tokens.
+
+    `addresses`: over verbs those of the node's queue pairs.
+    """
 
     answer_bytes: Annotated[int, Field(ge=1, le=MOST_ANSWER_BYTES)]
     checksum: ChecksumKind
     nonce: Digest
+    addresses: Few[RdmaAddress] = Field(default_factory=list)
 
 
 class BeginReply(Message):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lanewise.control.listener import serve
+from lanewise.control.rdma import RdmaPort
 from lanewise.control.reception import ProvenClient
 from lanewise.control.session import ClientSession
 from lanewise.control.stream import SAME_VERSION, Message, PeerLost
@@ -20,8 +21,9 @@ from lanewise.dispatch.pulse import DEADLINE_S, Pulse
 from lanewise.dispatch.shm import DescriptorSocket, ShmAtNode
 from lanewise.dispatch.tcp import TcpAtNode
 from lanewise.dispatch.transport import NodeTransport, native_failures
+from lanewise.dispatch.verbs import VerbsAtNode, common_node
 from lanewise.errors import CannotMeasure, InputError
-from lanewise.options.loadtest import SHM
+from lanewise.options.loadtest import SHM, VERBS
 
 if TYPE_CHECKING:
     from lanewise._native import NodeSession, SharedMemory, SystemUnderTest
@@ -70,6 +72,7 @@ class DispatchSession(ClientSession):
         super().__init__(client)
         self._systems = systems
         self._pulse = Pulse(clock)
+        self._facts: NodeFacts | None = None
         self._descriptors = DescriptorSocket()
         self._shape: ConnectionShape | None = None
         self._slots: SharedMemory | None = None
@@ -126,32 +129,40 @@ class DispatchSession(ClientSession):
                 f"this node speaks version {DISPATCH} of query dispatch, the Frontend {request.dispatch}",
                 hint="install the same version of Lanewise on both sides",
             )
-        return self._systems.facts().model_copy(update={"socket": self._descriptors.name})
+        self._facts = self._systems.facts().model_copy(update={"socket": self._descriptors.name})
+        return self._facts
 
     def _open(self, request: NodeRequest) -> messages.OpenReply:
         asked = request.open
         if asked is None or self._shape is not None:
             raise InputError("a session is opened once, with its connections", hint=SAME_VERSION)
-        facts = self._systems.facts()
+        facts = self._facts or self._systems.facts()
         messages.check_samples(f"node {facts.name}", facts.sample.bytes, asked.sample_bytes)
         answer_bytes, checksum = self._systems.answer_form(asked.answer)
         shape = ConnectionShape(asked.slots, asked.sample_bytes, answer_bytes)
         count = asked.connections * asked.slots
         check_slots(count * (shape.stride + 2 * answer_bytes), available_memory())
-        self._allocate(asked, shape, count)
+        if any(index >= len(facts.host.rdma) for index in asked.ports):
+            raise InputError("this node has no such RDMA port", hint=SAME_VERSION)
+        self._allocate(asked, shape, count, [facts.host.rdma[index] for index in asked.ports])
         self._about = f" over {asked.connections} connections ({asked.transport})"
         assert self._transport is not None
-        return messages.OpenReply(answer_bytes=answer_bytes, checksum=checksum, nonce=self._transport.nonce)
+        return messages.OpenReply(answer_bytes=answer_bytes, checksum=checksum, nonce=self._transport.nonce,
+                                  addresses=self._transport.addresses())  # fmt: skip
 
-    def _allocate(self, asked: OpenRequest, shape: ConnectionShape, count: int) -> None:
+    def _allocate(self, asked: OpenRequest, shape: ConnectionShape, count: int, ports: list[RdmaPort]) -> None:
         from lanewise import _native as native
 
         self._shape = shape
-        self._slots = native.SharedMemory(count * shape.stride)
+        self._slots = native.SharedMemory(count * shape.stride, common_node(ports))
         self._system = self._systems.open(asked.answer, self._slots, count)
         self._session = native.NodeSession(self._system.system, self._systems.facts().name)
         if asked.transport == SHM:
             self._transport = ShmAtNode(self._descriptors, self._handshake, asked.connections)
+        elif asked.transport == VERBS:
+            if len(ports) != asked.connections:
+                raise InputError("verbs need an RDMA port for each connection", hint=SAME_VERSION)
+            self._transport = VerbsAtNode(ports, shape, self._slots)
         else:
             self._transport = TcpAtNode(self, asked.connections)
 
@@ -160,7 +171,7 @@ class DispatchSession(ClientSession):
             raise InputError("nothing is open", hint=SAME_VERSION)
         transport, self._transport = self._transport, None  # it joins once
         try:
-            transport.join(self._session, self._shape, self._slots)
+            transport.join(self._session, self._shape, self._slots, request.addresses)
         finally:
             transport.close()
         return messages.BeginReply()

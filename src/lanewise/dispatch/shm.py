@@ -10,12 +10,13 @@ import secrets
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lanewise.control.handshake import Handshake, new_nonce, same
-from lanewise.dispatch.messages import ConnectionShape
+from lanewise.control.rdma import RdmaAddress
+from lanewise.dispatch.messages import ConnectionShape, OpenReply
 from lanewise.dispatch.transport import JOIN_S, FrontendTransport, NodeTransport, native_failures
 from lanewise.errors import CannotMeasure
 
@@ -85,7 +86,9 @@ class ShmAtNode(NodeTransport):
         self.nonce = new_nonce()
         self._token = handshake.data_token(self.nonce, 0)
 
-    def join(self, session: NodeSession, shape: ConnectionShape, slots: SharedMemory) -> None:
+    def join(
+        self, session: NodeSession, shape: ConnectionShape, slots: SharedMemory, peers: Sequence[RdmaAddress]
+    ) -> None:
         """See NodeTransport."""
         from lanewise import _native as native
 
@@ -102,15 +105,15 @@ class ShmAtFrontend(FrontendTransport):
     name = "shm"
     within_host = True
 
-    def __init__(self, connection: socket.socket, handshake: Handshake) -> None:
+    def __init__(self, connection: socket.socket, handshake: Handshake, connections: int) -> None:
         self._connection, self._handshake = connection, handshake
-        self._count = 0
-
-    def offer(self, nonce: str, connections: int) -> None:
-        """See FrontendTransport."""
         self._count = connections
+
+    def offer(self, reply: OpenReply, shape: ConnectionShape) -> list[RdmaAddress]:
+        """See FrontendTransport."""
         with native_failures():
-            self._connection.sendall(self._handshake.data_token(nonce, 0).encode())
+            self._connection.sendall(self._handshake.data_token(reply.nonce, 0).encode())
+        return []
 
     def join(self, system: NetworkSystem, node: int, shape: ConnectionShape) -> None:
         """See FrontendTransport."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lanewise.control.client import ControlConnection
+from lanewise.control.rdma import RdmaAddress
 from lanewise.control.session import ClientSession
-from lanewise.dispatch.messages import ConnectionShape
+from lanewise.dispatch.messages import ConnectionShape, OpenReply
 from lanewise.dispatch.transport import JOIN_S, FrontendTransport, NodeTransport, native_failures
 
 if TYPE_CHECKING:
@@ -22,7 +24,9 @@ class TcpAtNode(NodeTransport):
         self._session = session
         self.nonce = session.expect_data(connections)
 
-    def join(self, session: NodeSession, shape: ConnectionShape, slots: SharedMemory) -> None:
+    def join(
+        self, session: NodeSession, shape: ConnectionShape, slots: SharedMemory, peers: Sequence[RdmaAddress]
+    ) -> None:
         """See NodeTransport."""
         for index, connection in enumerate(self._session.data()):
             with native_failures():
@@ -34,13 +38,14 @@ class TcpAtFrontend(FrontendTransport):
 
     name = "tcp"
 
-    def __init__(self, control: ControlConnection) -> None:
-        self._control = control
+    def __init__(self, control: ControlConnection, connections: int) -> None:
+        self._control, self._count = control, connections
         self._connections: list[socket.socket] = []
 
-    def offer(self, nonce: str, connections: int) -> None:
+    def offer(self, reply: OpenReply, shape: ConnectionShape) -> list[RdmaAddress]:
         """See FrontendTransport."""
-        self._connections = self._control.open_data(nonce, connections, JOIN_S)
+        self._connections = self._control.open_data(reply.nonce, self._count, JOIN_S)
+        return []
 
     def join(self, system: NetworkSystem, node: int, shape: ConnectionShape) -> None:
         """See FrontendTransport."""

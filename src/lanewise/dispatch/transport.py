@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lanewise.dispatch.messages import ConnectionShape, TransportKind
+from lanewise.control.rdma import RdmaAddress
+from lanewise.dispatch.messages import ConnectionShape, OpenReply, TransportKind
 from lanewise.errors import CannotMeasure
 
 if TYPE_CHECKING:
@@ -21,9 +22,18 @@ class NodeTransport(ABC):
 
     nonce: str
 
+    def addresses(self) -> list[RdmaAddress]:
+        """Of queue pairs, where it has some."""
+        return []
+
     @abstractmethod
-    def join(self, session: NodeSession, shape: ConnectionShape, slots: SharedMemory) -> None:
-        """Give the session its connections, whose samples go to `slots` one after the other; CannotMeasure."""
+    def join(
+        self, session: NodeSession, shape: ConnectionShape, slots: SharedMemory, peers: Sequence[RdmaAddress]
+    ) -> None:
+        """Give the session its connections, whose samples go to `slots` one after the other; CannotMeasure.
+
+        `peers`: addresses of the Frontend's queue pairs.
+        """
 
     def close(self) -> None:
         """Free what no connection holds."""
@@ -33,15 +43,18 @@ class NodeTransport(ABC):
 class FrontendTransport(ABC):
     """The Frontend's side: first `offer`, then the node joins, then `join`. `name` is that of --transport.
 
-    `within_host`: after `join`, whether queries stay within one host.
+    `within_host`: after `join`, whether queries stay within one host. `devices`: RDMA devices of its connections,
+    `node_ports`: indices of the node's ports for them.
     """
 
     name: TransportKind
     within_host = False
+    devices: Sequence[str] = ()
+    node_ports: Sequence[int] = ()
 
     @abstractmethod
-    def offer(self, nonce: str, connections: int) -> None:
-        """Show the node where its connections are; CannotMeasure where that fails."""
+    def offer(self, reply: OpenReply, shape: ConnectionShape) -> list[RdmaAddress]:
+        """Show the node where its connections are, and return the addresses of queue pairs; CannotMeasure."""
 
     @abstractmethod
     def join(self, system: NetworkSystem, node: int, shape: ConnectionShape) -> None:

@@ -30,8 +30,12 @@ _LEAST_ANSWER = 8  # bytes, which a checksum has
 class Accelerator:
     """The engines of a node; see lanewise.dispatch.node.AcceleratorSystems."""
 
-    def __init__(self, options: ModelOptions, name: str, warn: Callable[[str], object] = lambda _: None) -> None:
-        """Loads them; errors as of `open_engines`."""
+    def __init__(
+        self, options: ModelOptions, name: str, warn: Callable[[str], object] = lambda _: None,
+        device: str | None = None, gid_index: int | None = None,
+    ) -> None:  # fmt: skip
+        """Loads them; errors as of `open_engines`. `device` and `gid_index`: of RDMA, None for all."""
+        self._device, self._gid_index = device, gid_index
         self.options = replace(options, engine=options.engine or first_engine(options.devices, warn))
         self.name = name
         self.engines = open_engines(self.options, warn) if self.options.engine != SYNTHETIC else ()
@@ -57,7 +61,8 @@ class Accelerator:
             sample = SampleForm(shape=list(spec.shape), dtype=spec.dtype, below=list(spec.below), bytes=size)
         setup = {name[:64]: str(value)[:300] for name, value in self.setup.items()}
         return NodeFacts(
-            name=self.name[:64], host=host_facts(), devices=list(self.options.devices), batch=self.options.batch,
+            name=self.name[:64], host=host_facts(device=self._device, gid_index=self._gid_index),
+            devices=list(self.options.devices), batch=self.options.batch,
             synthetic=not self.engines, sample=sample, setup=setup,
         )  # fmt: skip
 

@@ -180,6 +180,8 @@ def about(options: LoadOptions, nodes: Sequence[FrontendNode], dataset: Dataset 
         "connections": f"{options.connections} a node",
         "depth": _each(nodes, [f"{node.shape.slots:,}" if node.shape else "" for node in nodes]),
     }  # fmt: skip
+    for kind in dict.fromkeys(kind for node in nodes for kind in node.refused):
+        setup[f"why not {kind}"] = _each(nodes, [node.refused.get(kind, "") for node in nodes])
     cards = [_cards(node) for node in nodes]
     if any(cards):
         setup["NICs"] = _each(nodes, cards)

@@ -16,7 +16,7 @@ ENGINES = ("onnxruntime", "torch", "tensorrt", SYNTHETIC)
 COPIES = ("auto", "batch", "kernel", "staged", "calls")
 BALANCES = ("least-outstanding", "round-robin")
 DIVISIONS = (CLOSED, NETWORK, BOTH) = ("closed", "network", "both")
-TRANSPORTS = (AUTO, SHM, TCP) = ("auto", "shm", "tcp")
+TRANSPORTS = (AUTO, SHM, VERBS, TCP) = ("auto", "shm", "verbs", "tcp")
 
 
 def service_time(text: str) -> tuple[float, float]:
@@ -116,14 +116,16 @@ class LoadOptions(LoadTestOptions):
         metavar="HOST:PORT,...", parse=words,
     )  # fmt: skip
     transport: str = option(
-        AUTO, "What carries queries to the nodes; auto is shm within a host, else tcp.", metavar="|".join(TRANSPORTS),
-        choices=TRANSPORTS,
+        AUTO, "What carries queries to the nodes; auto is the first that works of shm, verbs, tcp.",
+        metavar="|".join(TRANSPORTS), choices=TRANSPORTS,
     )  # fmt: skip
     connections: int = option(4, "Connections to each node.", metavar="N", minimum=1, maximum=64)
     depth: int = option(
         0, "Largest number of queries in flight on a connection.", metavar="N", minimum=0, maximum=65536,
         default_text="1024, or what a quarter of the node's free memory holds",
     )  # fmt: skip
+    device: str | None = option(None, "verbs only: this side's RDMA device.", metavar="NAME", default_text="all")
+    gid_index: int | None = option(None, "verbs only: this side's GID.", metavar="N", minimum=0, maximum=255)
     secret_file: Path | None = option(None, "File with the secret that you share with the nodes.", metavar="FILE",
                                       default_text="LANEWISE_SECRET")  # fmt: skip
     prometheus: Path | None = option(
@@ -201,6 +203,8 @@ class SweepOptions(PeakOptions):
     transport: str = AUTO
     connections: int = 4
     depth: int = 0
+    device: str | None = None
+    gid_index: int | None = None
     secret_file: Path | None = None
     prometheus: Path | None = None
     child_node: bool = False

@@ -18,6 +18,8 @@ class ServeOptions(ModelOptions):
     library: int = 1
     listen: str = option("", "Where to listen.", metavar="[ADDRESS][:PORT]", default_text="127.0.0.1:7000")
     name: str = option("", "Name of this node in results.", metavar="NAME", default_text="the host's name and port")
+    device: str | None = option(None, "verbs only: this node's RDMA device.", metavar="NAME", default_text="all")
+    gid_index: int | None = option(None, "verbs only: this node's GID.", metavar="N", minimum=0, maximum=255)
     once: bool = option(False, "End after one Frontend.")
     secret_file: Path | None = option(
         None, "File with the secret that Frontends share.", metavar="FILE",

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from lanewise.control.sysfs import cpus as cpus
+from lanewise.control.sysfs import cpus_of as cpus_of
+from lanewise.control.sysfs import text as text
 from lanewise.errors import CannotMeasure, MissingDependency
 from lanewise.topology.speeds import generation
 
@@ -39,25 +42,6 @@ def native_errors() -> Iterator[None]:
     except (RuntimeError, MemoryError) as error:
         hint = "ask for fewer threads, connections or bytes"
         raise CannotMeasure(f"this machine cannot go on: {error}", hint=hint) from None
-
-
-def text(path: Path) -> str:
-    """A file's text without the white space around it, '' where it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
-def cpus(cpulist: str) -> set[int]:
-    """'0-3,8' as numbers."""
-    ranges = re.findall(r"(\d+)(?:-(\d+))?", cpulist)
-    return {cpu for first, last in ranges for cpu in range(int(first), int(last or first) + 1)}
-
-
-def cpus_of(node: int, sys: Path = SYS) -> set[int]:
-    """The CPUs of a NUMA node; empty if there is no such node."""
-    return cpus(text(sys / f"devices/system/node/node{node}/cpulist"))
 
 
 def link(folder: Path, state: str = "current") -> str:

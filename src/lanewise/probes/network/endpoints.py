@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lanewise import _native, units
+from lanewise.control import rdma
 from lanewise.control.interfaces import interface_of
-from lanewise.control.stream import SAME_VERSION
-from lanewise.errors import CannotMeasure, InputError
+from lanewise.control.sysfs import node_in
+from lanewise.errors import CannotMeasure
 from lanewise.options.measure_network import READ, SEND, VERBS, NetworkSideOptions
 from lanewise.probes import machine
 from lanewise.probes.machine import native_errors, numa_nodes
@@ -58,13 +59,7 @@ class Endpoint:
 
     def connect(self, address: Mapping[str, object]) -> None:
         """Connect the queue pairs to those at the other side's `address`; InputError if it is none."""
-        try:
-            self.queue_pairs.connect(dict(address))
-        except _native.ProbeFailure as failure:
-            cause, hint = failure.args
-            raise CannotMeasure(cause, hint=hint) from None
-        except (KeyError, TypeError, ValueError, RuntimeError):
-            raise InputError("an address of queue pairs is none", hint=SAME_VERSION) from None
+        rdma.connect_pairs(self.queue_pairs, dict(address))
 
     def close(self) -> None:
         """Threads end, sockets close."""
@@ -122,11 +117,11 @@ def tcp_endpoint(
 
 def verbs_endpoint(measurement: NetworkMeasurement, direction: int, sends: bool, side: NetworkSideOptions) -> Endpoint:
     """An endpoint over queue pairs, not connected yet; `sends` says whether the data comes from here."""
-    device = numa.rdma_device(side.device)
-    placement = numa.placement_near(device, numa.node_in(numa.RDMA / device), side)
+    device = rdma.rdma_device(side.device)
+    placement = numa.placement_near(device, node_in(rdma.RDMA / device), side)
     setup = _native.VerbsSetup(_setup(measurement, placement, direction))
     setup.device = device
-    setup.gid_index = side.gid_index if side.gid_index is not None else numa.gid_of(device)
+    setup.gid_index = side.gid_index if side.gid_index is not None else rdma.gid_of(device)
     setup.is_source = sends
     setup.pairs, setup.depth = measurement.connections, measurement.depth
     setup.inline_bytes, setup.events = measurement.inline_bytes, measurement.events

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
+from lanewise.control.rdma import RdmaAddress
 from lanewise.control.service import ControlService
 from lanewise.control.stream import MOST_DATA_CONNECTIONS, Digest, Message, Words
 from lanewise.errors import InputError
@@ -78,10 +79,6 @@ def _check_range(name: str, value: int, low: int, high: int) -> None:
 
 
 _Count = Annotated[int, Field(ge=0, lt=1 << 63)]
-_Number = Annotated[int, Field(ge=0, lt=1 << 64)]
-_QueuePairs = Annotated[list[_Number], Field(max_length=MOST_CONNECTIONS)]
-# Of queue pairs: the native side checks each field's range and that none is missing.
-_RdmaAddress = Annotated[dict[str, _Number | Annotated[str, Field(max_length=64)] | _QueuePairs], Field(max_length=16)]
 
 
 class Request(Message):
@@ -89,7 +86,7 @@ class Request(Message):
 
     do: Literal["open", "begin", "ready", "check", "go", "mark", "stop", "done", "close"]
     cell: NetworkMeasurement | None = None
-    ends: Annotated[list[_RdmaAddress], Field(max_length=2)] | None = None
+    ends: Annotated[list[RdmaAddress], Field(max_length=2)] | None = None
     all: bool = False
 
 
@@ -101,7 +98,7 @@ class DataEnds(Message):
     """Where the data goes: a nonce for the tokens of TCP connections, or the addresses of queue pairs."""
 
     nonce: Digest | None = None
-    ends: list[_RdmaAddress] = Field(default_factory=list, max_length=2)
+    ends: list[RdmaAddress] = Field(default_factory=list, max_length=2)
 
 
 class EndpointFacts(Message):

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from lanewise.control.interfaces import NET
+from lanewise.control.sysfs import node_in
 from lanewise.errors import CannotMeasure, InputError
 from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes import machine
-from lanewise.probes.machine import text
-
-RDMA = Path("/sys/class/infiniband")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,46 +51,9 @@ def cpus_of(node: int) -> tuple[int, ...]:
     return usable
 
 
-def rdma_device(name: str | None) -> str:
-    """The RDMA device of that name, or the first whose port is up; CannotMeasure if there is none."""
-    devices = sorted(path.name for path in RDMA.iterdir()) if RDMA.is_dir() else []
-    if name is not None:
-        if name not in devices:
-            hint = f"found: {', '.join(devices)}" if devices else "this machine has no RDMA device at all"
-            raise CannotMeasure(f"there is no RDMA device {name[:40]}", hint=hint)
-        return name
-    active = [device for device in devices if "ACTIVE" in text(RDMA / device / "ports" / "1" / "state")]
-    if not active:
-        hint = "bring its link up, or use --transport tcp" if devices else "use --transport tcp"
-        raise CannotMeasure("no RDMA device with an active port", hint=hint)
-    return active[0]
-
-
-def gid_of(device: str) -> int:
-    """The index of the GID to use: RoCE v2 with an IPv4 address before any other RoCE v2, else 0."""
-    port = RDMA / device / "ports" / "1"
-    first = None
-    for index in range(256):
-        gid = text(port / "gids" / str(index))
-        if not gid:
-            break
-        if "v2" not in text(port / "gid_attrs" / "types" / str(index)):
-            continue
-        if gid.startswith("0000:0000:0000:0000:0000:ffff:"):
-            return index
-        first = index if first is None else first
-    return first or 0
-
-
 def check(side: NetworkSideOptions) -> None:
     """InputError or CannotMeasure for a NUMA node that this side cannot be bound to, before anything starts."""
     if side.node is not None and side.no_bind:
         raise InputError("--node and --no-bind contradict each other", hint="choose one")
     if side.node is not None:
         cpus_of(side.node)
-
-
-def node_in(folder: Path) -> int | None:
-    """The NUMA node of the device in a folder of /sys; None if it has none."""
-    node = text(folder / "device" / "numa_node")
-    return int(node) if node.isdecimal() else None
