@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from loadtest.known_runner import KnownRunner
 
+from lanewise.api.divisions import save_divisions
+from lanewise.api.peak_prediction import PREDICTION
 from lanewise.catalog import read_parts
 from lanewise.errors import InputError
 from lanewise.loadtest import divisions
@@ -90,8 +92,31 @@ def test_text_and_data_say_both_peaks_the_share_and_how_sure_it_is(result: Divis
     text = render_divisions(data)
     assert f"share      {100 * data['share']:.1f} % of Closed" in text
     assert "at least 80 %" in text
-    assert "predicted  83.0 % of Closed" in text
+    off = 100 * (0.83 / data["share"] - 1)
+    assert f"predicted  83.0 % of Closed, {abs(off):.1f} % too {'high' if off > 0 else 'low'}" in text
+    assert "above 100 %" not in text
     assert text.index("Closed division") < text.index("Network division")
+
+
+def test_a_share_above_1_says_why_it_can_be_and_how_far_a_prediction_was_below_it(result: DivisionsResult) -> None:
+    data = {**divisions_data(result), "share": 1.046, "predicted": 0.731}
+    text = render_divisions(data)
+    assert "share      104.6 % of Closed; above 100 %, as each peak is known to its interval only" in text
+    assert "predicted  73.1 % of Closed, 30.1 % too low" in text
+
+
+@pytest.mark.parametrize("cost", [0.0, COST])
+def test_the_part_file_of_both_divisions_has_a_software_cost_only_if_one_was_seen(
+    cost: float, result: DivisionsResult, tmp_path: Path
+) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed" / PREDICTION).write_text(json.dumps({"engine": {"1": SERVICE_S}}))
+    network = peak(SERVICE_S + cost, 1, **NETWORK) if cost else replace(result.closed, setup={**ABOUT, **NETWORK})
+    both = DivisionsResult(result.closed, network, folder=tmp_path)
+    save_divisions(both, PeakOptions())
+    text = (tmp_path / "service-times.yaml").read_text()
+    assert "service_time.measured.1: 1000 us" in text
+    assert ("software.measured" in text) == bool(cost)
 
 
 def test_without_a_valid_rate_there_is_no_share(result: DivisionsResult) -> None:

@@ -10,6 +10,8 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ from lanewise import _native
 from lanewise.errors import CannotMeasure, InputError
 from lanewise.loadtest import detail_log, load_run
 from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
-from lanewise.loadtest.loadgen import CARRIED, LoadGenRunner, RunnerSetup
+from lanewise.loadtest.loadgen import CARRIED, LoadGenRunner, RunnerSetup, outcome
 
 SMALL = RunnerSetup(samples=16, resident=16)
 NEVER = 600.0  # s; no query is as late as this, on any machine
@@ -65,6 +67,14 @@ def test_exponential_service_varies_and_waits_longer_than_constant_service(serve
     assert logged(constant, "result_min_latency_ns") >= service * 1e9 > logged(exponential, "result_min_latency_ns")
     assert exponential.latency["max"] > 5.0 * service
     assert exponential.latency["mean"] > 3.5e-3  # M/D/1 has 3 ms, M/M/1 has 4 ms
+
+
+@pytest.mark.parametrize("accuracy", [False, True])
+def test_a_run_without_a_verdict_is_an_error_and_no_evidence(tmp_path, accuracy):
+    counts: Any = SimpleNamespace(hopeless=False, late=0, issued=3, answered=0, seconds=0.0)
+    log = detail_log.DetailLog({}, (f"{detail_log.ENDED_EARLY}: the system under test failed",))
+    with pytest.raises(CannotMeasure, match=r"no verdict after 0 queries: .*the system under test failed"):
+        outcome(replace(SOUND, accuracy=accuracy), log, counts, tmp_path)
 
 
 def test_the_outcome_is_loadgen_s_own_and_its_logs_stay(server, tmp_path):
@@ -256,6 +266,8 @@ def test_a_forked_process_says_that_it_cannot(loadgen, tmp_path):
     code = f"""
 import os, sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from lanewise import _native
 from lanewise.loadtest.loadgen import LoadGenRunner
 from lanewise.loadtest.load_run import LoadSpec

@@ -159,7 +159,7 @@ peak       700 queries/s, 0.000693 GB/s, p99 within 15 ms: VALID
 interval   630 to 770 queries/s (90 %)
 latency    p50 2 ms, p99 12 ms, p99.9 14.4 ms, max 20 ms
 issue lag  p99 100 us
-predicted  735 queries/s, +5.0 % off
+predicted  735 queries/s, 5.0 % too high
 Offline    1,000 samples/s
 limit      the engine: a batch of 2.0 takes 1 ms; 70 % of the Offline rate, the bound leaves the rest
 system     engine synthetic; devices cpu, cpu; weights none; sample bytes 1,000
@@ -168,7 +168,7 @@ run        target/s  seconds  seed  verdict      p99         late
 offline       1,000      8.0     1               12 ms         12
 search   12,345,678      8.0     9  ended early  123 s  1,234,567
 search          700   1234.5    10  VALID        12 ms         12
-search          900      8.0    11  not valid                   0
+search          900      8.0    11  INVALID                     0
 
 of the run at the peak, batches of 2.0 on average
 stage  p50     p99    max

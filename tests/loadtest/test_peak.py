@@ -20,7 +20,7 @@ from lanewise.options.loadtest import PeakOptions
 from lanewise.results.service_result import SearchRun
 from lanewise.serving.durations import Durations
 from lanewise.serving.queues import md1_peak
-from lanewise.serving.search import find_peak
+from lanewise.serving.search import find_peak, known_within
 
 BOUND = 0.015
 PEAK = md1_peak(0.001, BOUND)
@@ -92,6 +92,18 @@ def test_a_prediction_above_the_offline_rate_begins_there_whatever_its_digits() 
     for rate in rates[:3]:
         found = find(Lying(factor=rate / 1000.0), QUICK, 1e6)
         assert found.bracket[0] == found.bracket[1] == found.offline
+
+
+def test_a_valid_run_above_the_peak_is_named_with_the_rule_that_chose_the_peak() -> None:
+    found = [find(KnownRunner(stream=stream), QUICK) for stream in range(30)]
+    above = [any(run.valid and run.load.qps > each.qps for run in each.search_runs) for each in found]
+    assert 0 < sum(above) < len(above)
+    assert [any("was VALID too" in note for note in each.notes) for each in found] == above
+
+
+@pytest.mark.parametrize(("share", "text"), [(1.9, "190 %"), (0.15, "15 %"), (0.0996, "10 %"), (0.0031, "0.31 %")])
+def test_how_well_a_peak_is_known_has_no_exponent(share: float, text: str) -> None:
+    assert known_within(share) == f"known within {text}"
 
 
 def test_a_first_run_refused_beside_other_work_is_tried_again_before_the_rate_is_lowered() -> None:

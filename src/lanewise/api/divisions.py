@@ -66,7 +66,7 @@ def loadtest_divisions(
             data = json.loads((folder / "network" / PREDICTION).read_text(encoding="utf-8"))
             result = DivisionsResult(closed, network, data.get("share"), folder)
             results.append(result)
-            _save(result, options)
+            save_divisions(result, options)
             on_result(result)
 
         loadtest_peak(networked, say=_prefixed(say, "Network: "), warn=warn, on_progress=on_progress, on_run=on_run,
@@ -92,7 +92,7 @@ def _served(options: PeakOptions, secret: Path) -> ServeOptions:
     return ServeOptions(**{**of_model, "library": 1}, listen="127.0.0.1:0", name=NAME, once=True, secret_file=secret)
 
 
-def _save(result: DivisionsResult, options: PeakOptions) -> None:
+def save_divisions(result: DivisionsResult, options: PeakOptions) -> None:
     """Writes the part file with the software cost, and the rows of both peaks where `options` name a file."""
     from lanewise import files
     from lanewise.loadtest.divisions import divisions_samples
@@ -101,13 +101,14 @@ def _save(result: DivisionsResult, options: PeakOptions) -> None:
 
     times = json.loads((result.folder / "closed" / PREDICTION).read_text(encoding="utf-8"))["engine"]
     times = {int(size): float(seconds) for size, seconds in times.items()}
-    if result.share.software is not None:
-        network = result.network.setup
-        condition = (
-            f"from the peaks of both divisions: {network.get('transport')}, {network.get('connections')}, "
-            f"engine {network.get('engine')}"
-        )
-        files.write_file(result.folder / PARTS, part_file(times, source(), result.share.software, condition))
+    network = result.network.setup
+    unsure = "; not told apart from none" if (result.share.interval or (0.0, 1.0))[1] >= 1.0 else ""
+    condition = (
+        f"from the peaks of both divisions: {network.get('transport')}, {network.get('connections')}, "
+        f"engine {network.get('engine')}{unsure}"
+    )
+    # Where Network is as fast, no cost was seen that a prediction could take.
+    files.write_file(result.folder / PARTS, part_file(times, source(), result.share.software or None, condition))
     if options.output is not None:
         from lanewise.api.runs import as_measured_run, save_run
 

@@ -192,7 +192,7 @@ def _show_progress(progress: SearchProgress) -> None:
 
 def _show_run(run: LoadGenResult) -> None:
     if run.role == "search" and not terminal.overwrites():
-        verdict = "VALID" if run.valid else "not valid"
+        verdict = "VALID" if run.valid else "INVALID"
         terminal.status(f"{run.load.qps:,.0f} queries/s {verdict}")
 
 

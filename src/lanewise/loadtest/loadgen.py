@@ -194,13 +194,17 @@ def _free_bytes(folder: Path) -> int:
 
 
 def outcome(load: LoadSpec, log: detail_log.DetailLog, counts: LoadGenRun, folder: Path) -> LoadGenResult:
-    """What LoadGen's log says; of a run without a verdict, what was counted beside it."""
+    """What LoadGen's log says; of a run that was ended early, what was counted beside it. CannotMeasure for one without
+    a verdict: the system failed."""
     reasons, notes = list(log.reasons), []
     early = counts.hopeless and not log.judged
+    cut = not log.judged and (not load.accuracy or any(error.startswith(detail_log.ENDED_EARLY) for error in reasons))
+    if cut and not early:  # its rate and latency say nothing about the system
+        why = "; ".join(reasons) or "it wrote no reason"
+        cause = f"LoadGen gave no verdict after {counts.answered:,} queries: {why}"
+        raise CannotMeasure(cause, hint=f"try again; logs: {folder}")
     if early:
         reasons = [f"ended early: {counts.late} of {counts.issued} queries were late, more than a valid run can have"]
-    if not log.judged and not early and not load.accuracy:
-        reasons.append("LoadGen gave no verdict")
     seconds = counts.seconds
     counted = counts.answered / seconds if seconds > 0.0 else 0.0
     if load.coalesce:

@@ -26,7 +26,7 @@ from lanewise.options.loadtest import PeakOptions
 from lanewise.results.service_result import SearchRun
 from lanewise.serving.durations import Durations, check_positive
 from lanewise.serving.load import check_rate
-from lanewise.serving.search import PeakEstimate, find_peak
+from lanewise.serving.search import PeakEstimate, find_peak, known_within
 
 LAG_SHARE = 0.1  # of the bound: a generator later than this at the percentile is itself the limit
 WARM = 0.02  # share of all seconds for each warm-up, and for the Offline run
@@ -177,7 +177,7 @@ class _Finder:
     def _result(self, estimate: PeakEstimate, bracket: tuple[float, float], offline: float) -> PeakResult:
         runs = self._of(SEARCH)
         best = next((run for run in reversed(runs) if run.load.qps == estimate.rate and run.valid), None)
-        notes = (*_notes(self.options, best, estimate, offline), *_disturbances(runs))
+        notes = (*_notes(self.options, best, estimate, offline), *_above(best, runs), *_disturbances(runs))
         return PeakResult(
             self.options, self.prediction, 0.0 if best is None else estimate.rate, best,
             estimate.confirmed and best is not None, estimate.interval, bracket, offline, tuple(self.runs),
@@ -188,6 +188,17 @@ class _Finder:
 def _generator_lag(options: PeakOptions, run: LoadGenResult) -> float | None:
     lag = run.lag.get(f"p{100 * options.percentile:g}", 0.0)
     return lag if lag > LAG_SHARE * options.bound else None
+
+
+def _above(best: LoadGenResult | None, runs: Sequence[LoadGenResult]) -> Iterator[str]:
+    """That a run above the peak was VALID, and why the peak is not its rate."""
+    above = [run for run in runs if best is not None and run.valid and run.load.qps > best.load.qps]
+    if best is not None and above:
+        run = max(above, key=lambda run: run.load.qps)
+        yield (
+            f"a run of {run.seconds:.1f} s at {run.load.qps:,.0f} queries/s was VALID too: the peak is the rate of the "
+            f"last confirmation ({best.seconds:.1f} s), chosen by all runs, and the interval holds what is likely"
+        )
 
 
 def _disturbances(runs: Sequence[LoadGenResult]) -> Iterator[str]:
@@ -219,5 +230,5 @@ def _notes(options: PeakOptions, best: LoadGenResult | None, estimate: PeakEstim
     if width == math.inf:
         notes.append("no rate was refused: the peak may lie higher; allow more runs")
     elif width > 1.5 * options.within:
-        notes.append(f"known within {100 * width:.2g} % only: more time would tell it better")
+        notes.append(f"{known_within(width)} only: more time would tell it better")
     return tuple(notes)

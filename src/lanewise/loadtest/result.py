@@ -179,10 +179,10 @@ def run_samples(single: SingleRun, sample_bytes: int) -> Iterator[Sample]:
 def verdict(run: LoadGenResult) -> str:
     """In a word: LoadGen's, or why there is none."""
     if run.load.accuracy:
-        return "accuracy mode: LoadGen gives no verdict" if run.valid else "not valid"
+        return "accuracy mode: LoadGen gives no verdict" if run.valid else "INVALID"
     if run.ended_early:
         return "ended early"
-    return "VALID" if run.valid else "not valid"
+    return "VALID" if run.valid else "INVALID"
 
 
 def bound_of(run: LoadGenResult) -> float | None:

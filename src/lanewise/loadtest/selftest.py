@@ -1,6 +1,6 @@
 """The generator's own ceiling on this host: the largest rate that is VALID on a system that answers at once.
 
-Rates are doubled until one is not valid, then the gap is halved. A load test at more than half of this ceiling measures
+Rates are doubled until one is INVALID, then the gap is halved. A load test at more than half of this ceiling measures
 the generator as well.
 """
 
@@ -88,7 +88,7 @@ def _search(runner: LoadRunner, options: SelftestOptions, mode: str, say: Callab
             note = f"not tried further: {error.cause}"
             break
         runs += attempts
-        say(f"{mode}: {rate:,.0f} queries/s {'VALID' if run.valid else 'not valid'}")
+        say(f"{mode}: {rate:,.0f} queries/s {'VALID' if run.valid else 'INVALID'}")
         low, high, best = (rate, high, run) if run.valid else (low, rate, best)
         if high < 1.0:
             break

@@ -155,7 +155,7 @@ class _Search:
 
     def confirmed_peak(self, runs: Sequence[SearchRun]) -> PeakEstimate:
         """The rate of the last run, which confirmed it."""
-        return self.peak(runs, runs[-1].rate, f"known within {100.0 * self.half_width(runs):.2g} %", True)
+        return self.peak(runs, runs[-1].rate, known_within(self.half_width(runs)), True)
 
     def _near(self, runs: Sequence[SearchRun]) -> bool:
         """Whether the latency of any run is near enough to the bound to locate the peak."""
@@ -215,7 +215,7 @@ class _Search:
         seconds = plan.confirmation(spent)
         runs_left, best = self.most_runs - len(runs), self._best_confirmed(runs, plan)
         if (runs_left == 1 or plan.over(spent)) and best > 0.0:
-            return self.peak(runs, best, f"known within {100.0 * share:.2g} %", True)
+            return self.peak(runs, best, known_within(share), True)
         rate = middle * (1.0 - confirmation_below(runs_left, plan.over(spent)) * self.precision)
         if runs_left == 1:
             certain = posterior.rate(CERTAIN, max(1, round(middle * seconds)))
@@ -288,6 +288,12 @@ class _Search:
             top = self._quantiles(runs, 0.5)[0]
         best = max((rate for rate in accepted if rate <= top), default=min(accepted))
         return self.peak(runs, best, reason, False)
+
+
+def known_within(share: float) -> str:
+    """'known within 1.5 %' of a share of the rate; with two digits below 10 %."""
+    percent = 100.0 * share
+    return f"known within {percent:.2g} %" if percent < 9.95 else f"known within {percent:.0f} %"
 
 
 def _growth(runs: Sequence[SearchRun]) -> float:
