@@ -1,6 +1,6 @@
 """SIGKILL at random moments of load tests over two Accelerator nodes, either side, over shared memory and TCP.
 
-    python benchmarks/dispatch_kills.py [--kills 50] [--seed 1]
+    python benchmarks/dispatch_kills.py [--kills 50] [--seed 1] [--moments 0 1.05]
 
 Each load test sends every sample once and audits the payload; a node or the Frontend gets a SIGKILL after a random part
 of the time that such a test takes by itself. A fault is: a corrupt answer, a count of lost queries that is not the
@@ -26,10 +26,10 @@ from dispatch.kills import SAMPLES, SIDES, Killing
 TRANSPORTS = ("shm", "tcp")
 
 
-def kills(count: int, seed: int) -> list[kept.Record]:
+def kills(count: int, seed: int, moments: tuple[float, float]) -> list[kept.Record]:
     """Kills in turn of both sides over both transports."""
     turns = itertools.islice(itertools.cycle(itertools.product(SIDES, TRANSPORTS)), count)
-    with tempfile.TemporaryDirectory() as folder, Killing(Path(folder), seed) as killing:
+    with tempfile.TemporaryDirectory() as folder, Killing(Path(folder), seed, moments=moments) as killing:
         return [dataclasses.asdict(killing.round(side, transport)) for side, transport in turns]
 
 
@@ -54,9 +54,10 @@ def main() -> None:
     parser = kept.options(__doc__, "dispatch-kills")
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--moments", type=float, nargs=2, default=(0.0, 1.05), help="shares of a load test's time")
     asked = parser.parse_args()
     record = kept.begin(asked)
-    record["rows"] = kills(asked.kills, asked.seed)
+    record["rows"] = kills(asked.kills, asked.seed, tuple(asked.moments))
     kept.keep(record, page, asked.out)
 
 

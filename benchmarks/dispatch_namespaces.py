@@ -89,7 +89,7 @@ def measure(rates: list[str], seconds: float) -> list[kept.Record]:
         nodes = started(stack, links, folder, rates)
         for number, (name, words, patch) in enumerate(tests):
             done, result = load_test(folder, nodes, (*words, *TEST), links.inside(), patch, f"frontend{number}")
-            rows.append(row(name, done.returncode, result, done.stderr))
+            rows.append(row(name, done.returncode, result, done.stderr.replace(str(folder), "FOLDER")))
             if name == LOSSES[0]:
                 nodes[1].line("was silent")
                 links.link(1, "up")
@@ -113,7 +113,9 @@ def page(record: kept.Record) -> str:
     shares_of = " and ".join(f"{bits(rate) / whole:.0%}" for rate in record["rates"])
     most = whole / (8 * SAMPLE_BYTES)
     about = (f"Links of {rates}, {shares_of} of their sum, which carries {most:,.0f} samples/s of {SAMPLE_BYTES:,} B "
-             "without headers.")  # fmt: skip
+             "without headers. A query goes to the connection with the fewest in flight, so shares come near those of "
+             "the links only once both links are full, as Offline; before that the slow link has more than its share "
+             "and bounds the Server rate.")  # fmt: skip
     reasons = [f"* `{each['test']}`: {each['reasons'][0]}" for each in record["rows"] if each["test"] in LOSSES]
     return "\n".join([*kept.heading("Query dispatch over links of unequal rates", record), about, "", *lines, "",
                       "The link to b, once queries were answered:", "", *reasons, ""])  # fmt: skip

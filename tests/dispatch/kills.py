@@ -38,12 +38,19 @@ class KillRound:
 
 
 class Killing:
-    """Two nodes and one Frontend after the other; a killed node is started again at its address."""
+    """Two nodes and one Frontend after the other; a killed node is started again at its address.
 
-    def __init__(self, folder: Path, seed: int, took: dict[str, float] | None = None) -> None:
-        self._folder, self._chance = folder, random.Random(seed)
+    `took`: the seconds of a load test that nobody kills, by transport. `moments`: the first and the last moment of a
+    kill, as shares of that.
+    """
+
+    def __init__(
+        self, folder: Path, seed: int, took: dict[str, float] | None = None,
+        moments: tuple[float, float] = (0.0, 1.05),
+    ) -> None:  # fmt: skip
+        self._folder, self._chance, self._moments = folder, random.Random(seed), moments
         self._nodes: list[NodeProcess] = []
-        self._took = {} if took is None else took  # s of a load test that nobody kills, by transport
+        self._took = {} if took is None else took
         self._count = 0
 
     def __enter__(self) -> Killing:
@@ -55,12 +62,12 @@ class Killing:
             node.close()
 
     def round(self, side: str, transport: str) -> KillRound:
-        """One kill, at a moment between the Frontend's start and a little after its end, then a run that is whole."""
+        """One kill, at a random moment after the Frontend's start, then a run that is whole."""
         if transport not in self._took:
             began = time.monotonic()
             self._whole(LOAD, transport, [])
             self._took[transport] = time.monotonic() - began
-        kill = KillRound(side, transport, self._chance.uniform(0.0, 1.05 * self._took[transport]))
+        kill = KillRound(side, transport, self._moment(transport))
         memory = sorted(os.listdir("/dev/shm"))
         process, path = start_load_test(self._folder, self._nodes, self._with(LOAD, transport), name=self._name())
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -83,8 +90,13 @@ class Killing:
             kill.faults.append("/dev/shm is not as before")
         return kill
 
+    def _moment(self, transport: str) -> float:
+        first, last = (share * self._took[transport] for share in self._moments)
+        return self._chance.uniform(first, last)
+
     def _judge_frontend(self, kill: KillRound, code: int, stderr: str, path: Path, victim: NodeProcess) -> None:
-        kill.last_line = next((line for line in reversed(stderr.splitlines()) if line), "")
+        last = next((line for line in reversed(stderr.splitlines()) if line), "")
+        kill.last_line = last.replace(str(self._folder), "FOLDER")
         if "Traceback" in stderr:
             kill.faults.append(stderr)
         if code not in (0, 1, 2):
