@@ -139,6 +139,18 @@ def test_samples_of_another_size_are_refused_with_both_sizes() -> None:
         frontend.attach(native.NetworkSystem(1, 1, 301), 301, "")
 
 
+@pytest.mark.parametrize(
+    ("ports", "said"), [([63], "this node has no such RDMA port"), ([], "verbs need an RDMA port for each connection")]
+)
+def test_ports_that_a_node_does_not_have_end_the_session_and_the_next_is_served(ports: list[int], said: str) -> None:
+    wrong = OPEN.model_copy(update={"transport": "verbs", "ports": ports})
+    with node() as server:
+        with connect(server.address, SECRET, SERVICE) as control, pytest.raises(CannotMeasure, match=said):
+            control.stream.request(NodeRequest(do="open", open=wrong), OpenReply)
+        with attached(options(server.address)) as frontend:
+            assert len(answered(frontend)) == SAMPLES
+
+
 def test_memory_is_checked_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lanewise.dispatch.node.available_memory", lambda: 1 << 20)
     monkeypatch.setattr(native, "SharedMemory", lambda *_: pytest.fail("memory was taken"))

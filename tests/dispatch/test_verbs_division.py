@@ -50,6 +50,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 def test_the_payload_audit_passes_over_verbs(runs: list[dict[str, Any]]) -> None:
     assert runs[0]["audit"] == {"checked": 300.0, "wrong": 0.0}
     assert runs[0]["setup"]["transport"] == "verbs (one host)"
+    assert runs[0]["nics"] == ["rxe0"]
     assert "left after" in runs[0]["session"]
     assert "queries over 2 connections (verbs)" in runs[0]["session"]
 

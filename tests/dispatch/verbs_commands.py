@@ -28,7 +28,8 @@ def row(node: NodeProcess, folder: Path, **more: object) -> dict[str, Any]:
         return {"error": str(error), "hint": error.hint}
     setup = {key: value for key, value in result.setup.items() if isinstance(value, str)}
     audit = dict(result.audit.figures) if result.audit else None
-    return {"setup": setup, "audit": audit, "reasons": result.run.reasons, "queries": result.run.queries}
+    return {"setup": setup, "audit": audit, "reasons": result.run.reasons, "queries": result.run.queries,
+            "nics": sorted({one.nic for one in result.statistics.connections})}  # fmt: skip
 
 
 def main(folder: Path) -> None:
