@@ -105,7 +105,7 @@ def page(record: kept.Record) -> str:
         shares = [f"{count:,} ({count / sum(answered):.0%})" for count in answered] + ["lost"] * (2 - len(answered))
         audit = each["audit"]["figures"] if each.get("audit") else None
         verified = f"{audit['checked'] - audit['wrong']:g} of {AUDITED}" if audit else ""
-        verdict = each.get("verdict") or ("VALID" if each["valid"] else "not valid")
+        verdict = each.get("verdict") or ("VALID" if each["valid"] else "INVALID")
         p99 = 1e3 * each["latency"].get("p99", 0.0)
         figures = f"{each['qps'] or 0:,.0f} | {p99:.1f} | {shares[0]} | {shares[1]} | {verified}"
         lines.append(f"| {each['test']} | {verdict} | {figures} |")

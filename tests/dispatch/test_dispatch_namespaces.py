@@ -96,7 +96,7 @@ def test_a_node_whose_nic_is_gone_is_named_and_serves_again_once_it_is_back(
     done, result = load_test(tmp_path, pair, words, prefix=two_links.inside(), patch=LINK_DOWN)
     assert done.returncode == 1, done.stderr
     assert result, done.stderr
-    assert result["verdict"] == "not valid"
+    assert result["verdict"] == "INVALID"
     reason = result["reasons"][0]
     assert reason.startswith(f"node {lost.address} was lost: it was silent for 5 s; "), reason
     assert reason.endswith(" queries unanswered")
