@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,12 +21,14 @@ if sys.platform != "linux":
 if missing := loadgen_missing():
     pytest.skip(f"built without LoadGen: {missing}", allow_module_level=True)
 
-from dispatch.nodes import HANGS, QUICK, SPOILS, NodeProcess, descriptors, nodes, over
+from dispatch.nodes import HANGS, QUICK, SPOILS, NodeProcess, descriptors, nodes, over, secret_in
 from dispatch.wire import flipping_wire
 from loadtest.needs import models
 
 import lanewise
+from lanewise.dispatch.messages import SampleForm
 from lanewise.errors import CannotMeasure, Contradiction, InputError
+from lanewise.loadtest.frontend_session import agreed
 from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
 from lanewise.loadtest.loadgen import Tick
 from lanewise.loadtest.result import run_data
@@ -206,7 +210,8 @@ def test_a_killed_frontend_costs_a_node_its_session_only(tmp_path: Path) -> None
             pass
         frontend.kill()
         frontend.communicate()
-        assert "after" in a.line("client 127.0.0.1")
+        line = a.line("client 127.0.0.1")
+        assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d a: client 127.0.0.1 .*after", line), line
         before = len(a.descriptors())
         result = lanewise.loadtest_run(over([a], tmp_path, qps=500.0, percentile=0.9))
         a.line("left after")
@@ -233,6 +238,44 @@ def test_nodes_that_differ_are_named(tmp_path: Path) -> None:
         lanewise.loadtest_run(over([a, b], tmp_path, qps=500.0))
 
 
+def test_a_node_named_twice_is_refused_whatever_way_its_port_is_written(tmp_path: Path) -> None:
+    secret_in(tmp_path)
+    twice = ("127.0.0.1", "127.0.0.1:7000")
+    with pytest.raises(InputError, match=r"--nodes names 127\.0\.0\.1:7000 twice"):
+        lanewise.loadtest_run(over([], tmp_path, nodes=twice, qps=500.0))
+
+
+def test_samples_of_one_size_but_another_form_have_a_hint_that_helps(tmp_path: Path) -> None:
+    def node(address: str, synthetic: bool, dtype: str, shape: list[int]) -> Any:
+        sample = SampleForm(shape=shape, dtype=dtype, bytes=512)
+        return SimpleNamespace(address=address, facts=SimpleNamespace(sample=sample, synthetic=synthetic, setup={}))
+
+    with pytest.raises(Contradiction) as refused:
+        agreed([node("a", True, "uint8", [512]), node("b", False, "float32", [128])])
+    assert refused.value.hint == "serve the same engine and model at all nodes"
+    with pytest.raises(Contradiction, match=r"node b of .* \(synthetic\)"):
+        agreed([node("a", False, "uint8", [512]), node("b", True, "uint8", [512])])
+
+
+def test_a_search_whose_node_is_gone_names_the_folder_to_resume_from(tmp_path: Path) -> None:
+    gone: list[NodeProcess] = []
+    with nodes(tmp_path, "a") as (a,):
+        run = over([a], tmp_path)
+        options = PeakOptions(
+            nodes=run.nodes, secret_file=run.secret_file, library=32, depth=16, connections=2, bound=60.0, seconds=1.0,
+            results=tmp_path / "peak",
+        )  # fmt: skip
+
+        def kill(_: object) -> None:
+            if not gone:
+                gone.append(a)
+                a.kill()
+
+        with pytest.raises(CannotMeasure, match="was lost") as lost:
+            lanewise.loadtest_peak(options, on_run=kill)
+    assert lost.value.hint.endswith(f"resume with --results {tmp_path / 'peak'}")
+
+
 def test_another_secret_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.touch(mode=0o600)
@@ -249,5 +292,6 @@ def test_options_of_nodes_have_no_effect_at_the_frontend_and_are_refused(tmp_pat
 def test_ctrl_c_ends_a_node_cleanly_and_leaves_nothing(tmp_path: Path) -> None:
     before = set(os.listdir("/dev/shm"))
     with nodes(tmp_path, "a") as started, open_session(over(started, tmp_path), tmp_path / "logs"):
-        assert started[0].interrupt() == 130
+        assert started[0].interrupt() == 0
+        started[0].line("ended")
     assert set(os.listdir("/dev/shm")) == before

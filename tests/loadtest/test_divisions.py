@@ -140,6 +140,10 @@ def test_another_model_or_engine_at_the_nodes_is_said(result: DivisionsResult) -
     [
         (PeakOptions(division="closed", nodes=("a:7000",)), "--nodes has no effect with --division closed"),
         (PeakOptions(division="network"), "--division network needs nodes"),
+        (PeakOptions(connections=2), "--connections has no effect without nodes"),
+        (PeakOptions(division="closed", depth=8), "--depth has no effect without nodes"),
+        (PeakOptions(transport="tcp"), "--transport has no effect without nodes"),
+        (PeakOptions(secret_file=Path("s")), "--secret-file has no effect without nodes"),
         (PeakOptions(division="both"), "both divisions have no single peak"),
     ],
 )
@@ -152,5 +156,6 @@ def test_the_frontend_has_no_options_of_the_nodes() -> None:
     asked = PeakOptions(division="both", engine="synthetic", batch=32, library=7, seconds=9.0, nodes=("a:1",))
     network = divisions.network_options(asked, Path("n"))
     assert (network.batch, network.engine, network.library, network.seconds) == (8, "", 7, 9.0)
-    closed = divisions.closed_options(asked, Path("c"))
+    closed = divisions.closed_options(replace(asked, connections=2, depth=16, transport="tcp"), Path("c"))
+    check_division(closed)
     assert (closed.batch, closed.nodes, closed.seconds) == (32, (), 9.0)

@@ -117,9 +117,7 @@ def loadtest_peak(
 
 
 def _written(options: PeakOptions | RunOptions) -> tuple[Path | None, ...]:
-    """The files that are written; InputError where counters have no nodes."""
-    if options.prometheus is not None and not options.nodes:
-        raise InputError("--prometheus has no effect without nodes", hint="--nodes HOST:PORT")
+    """The files that are written."""
     return options.trace, options.output, options.prometheus
 
 
@@ -188,10 +186,12 @@ def loadtest_run(
     """
     from lanewise import files
     from lanewise.loadtest import single_run
+    from lanewise.loadtest.divisions import check_network_options
     from lanewise.loadtest.load_run import SERVER
     from lanewise.loadtest.result import bound_of, run_samples
     from lanewise.loadtest.session import open_session
 
+    check_network_options(options)
     spec, answer = single_run.plan(options)
     setup = single_run.loadgen_files(options.model, options.mlperf_conf, options.user_conf)
     batches = 0 if options.trace is None else TRACED

@@ -8,12 +8,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lanewise.errors import InputError
+from lanewise.errors import CannotMeasure, InputError
 
 if TYPE_CHECKING:
     from lanewise.loadtest.load_run import LoadGenResult
     from lanewise.loadtest.session import LoadTestSession
     from lanewise.options.loadtest import PeakOptions
+
+SEARCH = "search.jsonl"
 
 
 @contextmanager
@@ -24,7 +26,7 @@ def search_state(
     from lanewise import files
     from lanewise.loadtest import state
 
-    path = folder / "search.jsonl"
+    path = folder / SEARCH
     setup = ", ".join(f"{name} {value}" for name, value in session.setup.items())
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     earlier = state.read(text, str(path), options, prediction, setup)
@@ -56,6 +58,10 @@ def result_folder(results: str | Path | None, *written: str | Path | None) -> It
         raise InputError(f"no folder {folder}: {error.strerror}", hint="name another one with --results") from None
     try:
         yield folder
+    except CannotMeasure as error:
+        if (folder / SEARCH).exists():  # finished runs, which a search with the same options takes up
+            error.hint = "; ".join(filter(None, [error.hint, f"resume with --results {folder}"]))
+        raise
     finally:
         with suppress(OSError):  # a folder that is not empty is needed
             for parent in new:

@@ -6,6 +6,7 @@ import re
 import socket
 from collections.abc import Callable
 from contextlib import closing
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,12 +48,21 @@ def serve_node(
         host, port = listener.getsockname()[:2]
         name = options.name or f"{re.sub('[^A-Za-z0-9._-]', '-', socket.gethostname())[:50]}:{port}"
         with closing(Accelerator(options, name, say, options.device, options.gid_index)) as accelerator:
+            end = "" if options.once else "; Ctrl-C ends it"
             about = "; ".join(f"{key} {value}" for key, value in accelerator.setup.items() if value not in ("", None))
             say(f"{name}: {about}")
-            say(f"listening on {host} port {port}; Ctrl-C ends it")
+            say(f"listening on {host} port {port}{end}")
             if not secret:
                 secret = new_secret()
                 say("Frontends need this secret, in LANEWISE_SECRET or a --secret-file:")
                 show_secret(secret)
             on_ready(port)
-            serve_queries(listener, secret, accelerator, once=options.once, say=say)
+
+            def of_session(text: str) -> None:
+                say(f"{_now()} {name}: {text}")
+
+            serve_queries(listener, secret, accelerator, once=options.once, say=of_session)
+
+
+def _now() -> str:
+    return f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"

@@ -108,6 +108,12 @@ def note(text: str) -> None:
     _tell(f"{printable(text)}\n")
 
 
+def always(text: str) -> None:
+    """A line on stderr that is needed while the program goes on, with --quiet too."""
+    _clear_status()
+    _tell(f"{printable(text)}\n")
+
+
 def print_error(text: str) -> None:
     """The text of an error, its first word marked on a terminal."""
     _clear_status()

@@ -145,6 +145,7 @@ class _Sessions:
         return None
 
     def _refuse(self, client: ProvenClient, cause: str = "this listener is serving another client") -> None:
+        self._say(f"{client.name} was refused: {cause}")
         with suppress(OSError):
             send_now(client.connection, Refusal(error=cause, hint="try again when it is done"))
         client.connection.close()

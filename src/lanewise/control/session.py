@@ -12,7 +12,7 @@ from contextlib import suppress
 from lanewise.control.handshake import new_nonce, same
 from lanewise.control.reception import DataConnection, ProvenClient
 from lanewise.control.stream import MOST_DATA_CONNECTIONS, MessageStream, PeerLost, Proof, Refusal
-from lanewise.errors import CannotMeasure, LanewiseError
+from lanewise.errors import CannotMeasure, InputError, LanewiseError
 
 DATA_S = 5.0
 
@@ -122,7 +122,8 @@ class ClientSession(ABC):
             self.stream.send(Proof(proof=self._handshake.listener_proof))
             self.answer()
         except LanewiseError as error:
-            failure = str(error)
+            refused = "was refused: " if isinstance(error, InputError) else ""
+            failure = f"{self.stream.name} {refused}{error}" if refused else str(error)
             if not isinstance(error, PeerLost):
                 with suppress(LanewiseError):
                     self.stream.send(Refusal(error=error.cause, hint=error.hint))

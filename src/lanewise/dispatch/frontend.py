@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanewise.control.interfaces import interface_of
 from lanewise.control.rdma import usable_ports
+from lanewise.control.service import parse_address
 from lanewise.control.stream import PeerLost
 from lanewise.dispatch import messages
 from lanewise.dispatch.counters import ADDED, ConnectionCounters
@@ -109,8 +110,10 @@ class Frontend:
 
     def connect(self, addresses: Sequence[str]) -> None:
         """Greet each node and have it describe itself; CannotMeasure, or InputError for addresses that do not fit."""
-        if len(set(addresses)) < len(addresses):
-            raise InputError("--nodes names a node twice", hint="name each once")
+        places = [parse_address(address, messages.SERVICE.port) for address in addresses]
+        for host, port in places:
+            if places.count((host, port)) > 1:
+                raise InputError(f"--nodes names {host}:{port} twice", hint="name each node once")
         for number, address in enumerate(addresses):
             self.nodes.append(FrontendNode(number, *self._describe(address)))
         names = [node.facts.name for node in self.nodes]
@@ -145,7 +148,7 @@ class Frontend:
                 link, facts = self._describe(node.address)
             except CannotMeasure as error:
                 cause = f"node {node.address} was lost ({lost}) and cannot be connected again: {error}"
-                raise CannotMeasure(cause, hint=error.hint) from None
+                raise CannotMeasure(cause, hint="start the node again with the same options") from None
             node.link, node.facts = link, facts
             if (facts.setup, facts.sample, facts.devices) != (before.setup, before.sample, before.devices):
                 raise Contradiction(f"node {node.address} came back as another one",

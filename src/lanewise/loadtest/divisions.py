@@ -15,7 +15,7 @@ from lanewise.errors import InputError
 from lanewise.loadtest.frontend_session import SAME
 from lanewise.loadtest.peak import PeakResult
 from lanewise.loadtest.result import peak_data, peak_samples
-from lanewise.options.loadtest import BOTH, CLOSED, NETWORK, ModelOptions, PeakOptions
+from lanewise.options.loadtest import BOTH, CLOSED, NETWORK, LoadOptions, ModelOptions, PeakOptions
 from lanewise.options.option import options_of
 from lanewise.results.network_share import NetworkShare, share_interval
 from lanewise.results.sample import Sample
@@ -23,6 +23,7 @@ from lanewise.serving.queues import md1_service
 
 # Two intervals, each with 90 % chance: both hold with 80 % or more, whatever their errors have to do with each other.
 CHANCE = "at least 80 %: lowest Network over highest Closed rate, each of a 90 % interval, to highest over lowest"
+NETWORK_OPTIONS = ("transport", "connections", "depth", "device", "gid_index", "secret_file", "prometheus")
 COMPARED = (*SAME, "engine", "batch")
 
 
@@ -68,8 +69,19 @@ def software_cost(closed: PeakResult, network: PeakResult) -> float:
     return max(0.0, over - own)
 
 
+def check_network_options(options: LoadOptions) -> None:
+    """InputError for an option of the connections to nodes where there are none."""
+    if options.nodes:
+        return
+    for member, entry in options_of(LoadOptions):
+        if member.name in NETWORK_OPTIONS and getattr(options, member.name) != member.default:
+            raise InputError(f"{entry.flag} has no effect without nodes", hint="--nodes HOST:PORT (lanewise serve)")
+
+
 def check_division(options: PeakOptions) -> None:
     """InputError for a division that these options, or a search of one peak, cannot have."""
+    if options.division != BOTH:
+        check_network_options(options)
     if options.division == CLOSED and options.nodes:
         raise InputError("--nodes has no effect with --division closed", hint="leave one of them out, or write both")
     if options.division == NETWORK and not options.nodes:
@@ -80,9 +92,10 @@ def check_division(options: PeakOptions) -> None:
 
 def closed_options(options: PeakOptions, folder: Path) -> PeakOptions:
     """The search on this machine's devices."""
-    return replace(
-        options, division=CLOSED, nodes=(), secret_file=None, results=folder, output=None, trace=None, prometheus=None
-    )
+    defaults: dict[str, Any] = {
+        member.name: member.default for member, _ in options_of(LoadOptions) if member.name in NETWORK_OPTIONS
+    }
+    return replace(options, division=CLOSED, nodes=(), results=folder, output=None, trace=None, **defaults)
 
 
 def network_options(options: PeakOptions, folder: Path) -> PeakOptions:

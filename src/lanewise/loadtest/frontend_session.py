@@ -153,10 +153,15 @@ def agreed(nodes: Sequence[FrontendNode]) -> SampleForm:
     first = nodes[0]
     for other in nodes[1:]:
         if (first.facts.sample, first.facts.synthetic) != (other.facts.sample, other.facts.synthetic):
+            mixed = first.facts.synthetic != other.facts.synthetic
+            one_form, other_form = (
+                f"{sample_spec(node.facts.sample)}{' (synthetic)' * (mixed and node.facts.synthetic)}"
+                for node in (first, other)
+            )
+            same = "--sample-bytes" if first.facts.synthetic and other.facts.synthetic else "engine and model"
             raise Contradiction(
-                f"node {first.address} takes samples of {sample_spec(first.facts.sample)}, node {other.address} of "
-                f"{sample_spec(other.facts.sample)}",
-                hint="serve the same model, or the same --sample-bytes, at all nodes",
+                f"node {first.address} takes samples of {one_form}, node {other.address} of {other_form}",
+                hint=f"serve the same {same} at all nodes",
             )
         for key in SAME:
             one, another = first.facts.setup.get(key), other.facts.setup.get(key)
