@@ -28,6 +28,7 @@ from loadtest.needs import models
 import lanewise
 from lanewise.dispatch.messages import SampleForm
 from lanewise.errors import CannotMeasure, Contradiction, InputError
+from lanewise.loadtest import detail_log
 from lanewise.loadtest.frontend_session import agreed
 from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
 from lanewise.loadtest.loadgen import Tick
@@ -168,7 +169,10 @@ def test_a_killed_node_makes_the_run_invalid_and_comes_back_before_the_next(tmp_
     assert not lost.valid
     assert lost.reasons[0].startswith(f"node {b.address} was lost: ")
     assert lost.reasons[0].endswith(" queries unanswered")
-    assert lost.queries >= 1000  # the other went on
+    unanswered = int(lost.reasons[0].split()[-3].replace(",", ""))
+    assert lost.folder is not None
+    log = detail_log.parse((lost.folder / detail_log.NAME).read_text())
+    assert lost.queries + unanswered == log.queries >= 1000  # the other went on
     assert whole.valid, whole.reasons
     assert not whole.losses
     assert not any("memfd:lanewise" in name for name in descriptors(os.getpid()))

@@ -17,9 +17,14 @@ from lanewise.loadtest import divisions
 from lanewise.loadtest.divisions import DivisionsResult, check_division, divisions_data, divisions_samples
 from lanewise.loadtest.peak import PeakResult, find
 from lanewise.loadtest.prediction import PART, SERVICE, DeviceModel, full_load_cost, part_file, predict_peak
+from lanewise.loadtest.result import peak_samples
 from lanewise.options.loadtest import PeakOptions
+from lanewise.report.text.compare import render_comparison
 from lanewise.report.text.loadtest import render_divisions
+from lanewise.results.compare import compare_runs
 from lanewise.results.match import identity
+from lanewise.results.run import Run
+from lanewise.results.sample import summarise
 from lanewise.serving.queues import md1_peak
 
 BOUND, SERVICE_S, COST = 0.015, 0.001, 0.0002
@@ -84,6 +89,34 @@ def test_the_rows_of_both_peaks_differ_in_their_path_alone_and_the_network_one_s
     assert network.how["share of Closed"] == f"{100 * (result.share.share or 0):.2f} %"
     assert " to " in network.how["share interval"]
     assert network.how["predicted share"] == "83.00 %"
+
+
+def test_compare_gives_network_as_a_share_of_closed_from_two_files(result: DivisionsResult) -> None:
+    closed, network = (
+        Run((), "", "", rows=summarise(peak_samples(each))) for each in (result.closed, result.network)
+    )
+    for comparison in (compare_runs(closed, network), compare_runs(network, closed)):
+        assert comparison.share is not None
+        assert comparison.share.share == pytest.approx(result.share.share)
+        assert comparison.share.interval == pytest.approx(result.share.interval, rel=1e-4)
+        text = render_comparison(comparison)
+        assert f"Network is {100 * (result.share.share or 0):.1f} % of Closed (" in text
+        assert "Closed / Network" in text or "Network / Closed" in text
+    assert compare_runs(closed, closed).share is None
+
+
+@pytest.mark.parametrize(
+    ("setup", "says"),
+    [({"devices": "node/cpu, node/cpu"}, "devices differ: Closed host0->cpu, Network host0->cpu, host0->cpu"),
+     ({"sample bytes": 7}, "bytes of a sample differ: Closed 1000, Network 7")],
+)  # fmt: skip
+def test_peaks_of_other_devices_or_samples_have_no_share_and_the_error_says_what_differs(
+    setup: dict[str, object], says: str, result: DivisionsResult
+) -> None:
+    other = replace(result.network, setup={**result.network.setup, **setup})
+    closed, network = (Run((), "", "", rows=summarise(peak_samples(each))) for each in (result.closed, other))
+    with pytest.raises(InputError, match=f"Network has no share of Closed: {says}"):
+        compare_runs(closed, network)
 
 
 def test_text_and_data_say_both_peaks_the_share_and_how_sure_it_is(result: DivisionsResult) -> None:

@@ -250,3 +250,14 @@ note: made by MLPerf's rules, but no MLPerf submission: runs are shorter than 60
 note: weights: none
 logs: logs/0001\
 """)
+
+
+def test_of_several_nodes_the_tables_say_their_rules_and_nodes_have_lines_of_their_own():
+    times = {"mean": 1e-3, "p50": 1e-3, "p99": 2e-3, "max": 3e-3}
+    stages = dict.fromkeys(("dispatch", "fabric", "node", "queue", "infer", "total"), times)
+    nodes = [{"name": name, "answered": 5, "stages": stages} for name in "ab"]
+    data = {**result.peak_data(peak(run(700.0))), "stages": stages, "nodes": nodes, "connections": [], "nics": {}}
+    text = loadtest.render_peak({**data, "about": {"nodes": "a:7000 (a), b:7000 (b)", "engine": "torch"}})
+    assert "nodes      a:7000 (a)\n           b:7000 (b)\nsystem     engine torch\n" in text
+    assert "means are over all queries; p50, p99 and max of queue, copy, infer and answer are the slowest" in text
+    assert "fabric mean  queue mean  infer mean  node p99  total p99" in text

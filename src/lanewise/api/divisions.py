@@ -54,7 +54,7 @@ def loadtest_divisions(
         folder = stack.enter_context(result_folder(options.results, options.trace, options.output))
         closed = loadtest_peak(
             closed_options(options, folder / "closed"), say=_prefixed(say, "Closed: "), warn=warn,
-            on_progress=on_progress, on_run=on_run,
+            on_progress=lambda progress: on_progress(replace(progress, division="Closed")), on_run=on_run,
         )  # fmt: skip
         networked = network_options(options, folder / "network")
         (folder / "network").mkdir(exist_ok=True)
@@ -69,7 +69,8 @@ def loadtest_divisions(
             save_divisions(result, options)
             on_result(result)
 
-        loadtest_peak(networked, say=_prefixed(say, "Network: "), warn=warn, on_progress=on_progress, on_run=on_run,
+        loadtest_peak(networked, say=_prefixed(say, "Network: "), warn=warn,
+                      on_progress=lambda progress: on_progress(replace(progress, division="Network")), on_run=on_run,
                       on_result=finish, on_counters=on_counters)  # fmt: skip
     return results[0]
 

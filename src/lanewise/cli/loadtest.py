@@ -65,10 +65,17 @@ def peak(options: PeakOptions, json: Json = None) -> None:
 def _both(options: PeakOptions, json: str | None) -> None:
     from lanewise.api.divisions import loadtest_divisions
 
+    before = [""]  # the division whose run is under way
+
+    def show_progress(progress: SearchProgress) -> None:
+        before[0] = f"{progress.division}: "
+        _show_progress(progress, before[0])
+
     try:
         result = loadtest_divisions(
-            options, say=terminal.status, warn=terminal.note, on_progress=_show_progress, on_run=_show_run,
-            on_result=lambda result: _show_divisions(result, json), on_counters=_show_counters,
+            options, say=terminal.status, warn=terminal.note, on_progress=show_progress,
+            on_run=lambda run: _show_run(run, before[0]), on_result=lambda result: _show_divisions(result, json),
+            on_counters=_show_counters,
         )  # fmt: skip
     finally:
         terminal.done()
@@ -183,17 +190,19 @@ def _show(verb: str, data: Mapping[str, Any], json: str | None, render: Any) -> 
     terminal.show(json, lambda: document(f"loadtest-{verb}", data), lambda screen: render(data, screen))
 
 
-def _show_progress(progress: SearchProgress) -> None:
+def _show_progress(progress: SearchProgress, before: str = "") -> None:
     """The run of a search that is about to begin."""
     load = f"{progress.load.qps:,.0f} queries/s" if progress.role == "search" else progress.role
     time = f"about {progress.remaining:.0f} s left of this search"
-    terminal.status(f"run {progress.number}: {load} for {progress.load.seconds:.1f} s; {time}")
+    spec = progress.load  # LoadGen runs until both are reached
+    seconds = max(spec.seconds, spec.queries / spec.qps) if progress.role == "search" else spec.seconds
+    terminal.status(f"{before}run {progress.number}: {load} for {seconds:.1f} s; {time}")
 
 
-def _show_run(run: LoadGenResult) -> None:
+def _show_run(run: LoadGenResult, before: str = "") -> None:
     if run.role == "search" and not terminal.overwrites():
         verdict = "VALID" if run.valid else "INVALID"
-        terminal.status(f"{run.load.qps:,.0f} queries/s {verdict}")
+        terminal.status(f"{before}{run.load.qps:,.0f} queries/s {verdict}")
 
 
 def _show_tick(issued: int, answered: int, late: int) -> None:

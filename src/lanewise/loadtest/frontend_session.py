@@ -51,10 +51,15 @@ class NetworkRunner(LoadGenRunner):
             if not (losses := self._losses()):
                 raise
             raise CannotMeasure("; ".join(losses), hint=error.hint) from None
-        losses = self._losses()
+        if not (lost := self.frontend.losses()):
+            return result
+        losses = tuple(map(str, lost))
         for loss in losses:
             self.warn(loss)
-        return replace(result, valid=False, reasons=(*losses, *result.reasons), losses=losses) if losses else result
+        # LoadGen has an empty answer for each query that a lost node owes: those are not completed.
+        queries = max(0, result.queries - sum(loss.queries for loss in lost))
+        return replace(result, valid=False, reasons=(*losses, *result.reasons), losses=losses, queries=queries,
+                       qps=result.qps * queries / max(1, result.queries))  # fmt: skip
 
     def _losses(self) -> tuple[str, ...]:
         return tuple(map(str, self.frontend.losses()))

@@ -46,6 +46,7 @@ class SearchProgress:
     remaining: float
     at_most: float
     role: str = SEARCH
+    division: str = ""  # Closed or Network, where both are searched
 
 
 @dataclass(frozen=True, slots=True)

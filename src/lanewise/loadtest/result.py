@@ -13,6 +13,7 @@ from lanewise.loadtest.peak import PeakResult
 from lanewise.loadtest.single_run import SingleRun
 from lanewise.loadtest.system import SystemStatistics
 from lanewise.results.match import service_path
+from lanewise.results.network_share import INTERVAL
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.sample import Sample, summarise
 
@@ -55,6 +56,8 @@ def peak_samples(result: PeakResult) -> Iterator[Sample]:
     if "/" not in how.get("devices", ""):
         how.pop("devices", None)  # the flow says them; of nodes it leaves out which node has them
     of_peak = {name: how.pop(name) for name in list(how) if name.startswith(OF_THE_SEARCH)}
+    if all(0.0 < end < math.inf for end in result.interval):
+        of_peak["interval"] = INTERVAL.format(*result.interval)
     of_peak |= {"seeds": ", ".join(str(run.load.seed) for run in result.search_runs), "limit": limit(result)}
     sample = _sampler(scenario, setup, sample_bytes, how, "; ".join([*result.notes, *notes(setup)]))
     peak = sample("qps", result.qps or None, "1/s")

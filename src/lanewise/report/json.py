@@ -159,6 +159,7 @@ def comparison(result: Comparison) -> dict[str, Any]:
     return {
         "left": result.left_name, "right": result.right_name, "pairs": pairs, "only_left": result.only_left,
         "only_right": result.only_right, **(whole if result.verdicts else {}),
+        **({"share": result.share.share, "share_interval": result.share.interval} if result.share else {}),
     }  # fmt: skip
 
 

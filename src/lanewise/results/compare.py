@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from lanewise.results.estimate import median_interval
 from lanewise.results.match import identity, join
+from lanewise.results.network_share import NetworkShare, measured_share
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.run import Run
 from lanewise.results.service_result import ServiceResult
@@ -97,7 +98,10 @@ def interval(row: Observation) -> tuple[float, float] | None:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What matches, in the order of the left side, and what stands on one side only."""
+    """What matches, in the order of the left side, and what stands on one side only.
+
+    `share`: of a Closed and a Network peak, Network as a share of Closed.
+    """
 
     left_name: str
     right_name: str
@@ -105,6 +109,7 @@ class Comparison:
     only_left: tuple[Observation, ...]
     only_right: tuple[Observation, ...]
     conditions: tuple[tuple[str, str, str], ...] = ()
+    share: NetworkShare | None = None
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -145,6 +150,7 @@ def compare_runs(left: Run, right: Run, names: tuple[str, str] = ("left", "right
         only_left=tuple(row for part in parts for row in part.only_left),
         only_right=tuple(row for part in parts for row in part.only_right),
         conditions=tuple(side for side in sides if side[1] != side[2]),
+        share=measured_share(rows_of(left, Source.MEASURED), rows_of(right, Source.MEASURED)),
     )
 
 

@@ -9,6 +9,8 @@ from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, TableCell, render_table
 from lanewise.report.words import grade
 from lanewise.results.compare import Comparison, RowPair
+from lanewise.results.match import SERVICE
+from lanewise.results.observation import Source
 
 
 def render_comparison(comparison: Comparison, screen: Screen = PLAIN) -> str:
@@ -30,11 +32,20 @@ def render_comparison(comparison: Comparison, screen: Screen = PLAIN) -> str:
     if known:
         rms = (sum(value * value for value in known) / len(known)) ** 0.5
         lines.append(f"{len(known)} pairs: rms difference {rms:.1f} %, largest {max(known, key=abs):+.1f} %")
-    lines += _measured(comparison)
+    lines += [*_share(comparison), *_measured(comparison)]
     for name, unmatched in zip(names, (comparison.only_left, comparison.only_right), strict=True):
         if unmatched:
             lines.append(f"{len(unmatched)} rows of {name} have no counterpart on the other side")
     return "\n".join(screen.wrap(line, indent=2) if number else line for number, line in enumerate(lines))
+
+
+def _share(comparison: Comparison) -> list[str]:
+    """Network as a share of Closed, with its interval."""
+    if comparison.share is None or comparison.share.share is None:
+        return []
+    ends = " to ".join(f"{100 * end:.1f}" for end in comparison.share.interval or ())
+    known = f"{ends} %, from the 90 % intervals of both peaks" if ends else "its interval is unknown"
+    return [f"Network is {100 * comparison.share.share:.1f} % of Closed ({known})"]
 
 
 def _measured(comparison: Comparison) -> list[str]:
@@ -65,6 +76,11 @@ def _row(pair: RowPair) -> tuple[str | TableCell, ...]:
     difference = TableCell(
         pair.note if pair.difference_pct is None else f"{pair.difference_pct:+.1f} %", grade(pair.difference_pct)
     )
+    divisions = dict.fromkeys("Network" if "network" in row.path else "Closed" for row in (left, right)
+                              if row.path.startswith(SERVICE))  # fmt: skip
+    label = f"{label} {' / '.join(divisions)}".strip()
+    if left.source is Source.PREDICTED and divisions:
+        label = f"{label}, predicted"
     limits = " / ".join(dict.fromkeys(row.limit for row in (left, right) if row.limit))
     flow = left.flow if pair.measured and left.flow != left.scenario else ""
     conditions = "; ".join(f"{name}: {_sides(*sides)}" for name, sides in pair.differs.items())

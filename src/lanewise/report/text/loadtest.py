@@ -12,6 +12,7 @@ from lanewise.report.table import Column, Table, TableCell, number_columns, rend
 
 _EXTRAPOLATED = "extrapolated"
 _SLOW = 1.5  # times the mean latency of the fastest node, above which the slowest is named
+_NODE_COLUMNS = ("fabric mean", "queue mean", "infer mean", "node p99", "total p99")
 _OF_NODE = ("queue", "copy", "infer", "answer")  # stages of the time that a query is at its node
 
 
@@ -85,10 +86,17 @@ def _peak(data: Mapping[str, Any], screen: Screen) -> str:
         residual = _off(1 + data["residual_pct"] / 100) if data["residual_pct"] is not None else ""
         facts.append(("predicted", f"{data['predicted']:,.0f} queries/s{residual}"))
     facts += [("Offline", f"{data['offline']:,.0f} samples/s"), ("limit", data["limit"]),
-              ("system", system_facts(data["about"]))]  # fmt: skip
+              *_system(data["about"])]  # fmt: skip
     text = screen.facts(facts, 0, 10)
     failure = screen.wrap(f"no rate was VALID with {bound}: {data.get('reason', '')}", indent=2)
     return text if data["valid"] else f"{failure}\n{text}"
+
+
+def _system(about: Mapping[str, object]) -> list[tuple[str, str]]:
+    """The system under test, nodes on a line each."""
+    nodes = [text for text in str(about.get("nodes", "")).split(", ") if text]
+    rest = {name: value for name, value in about.items() if name != "nodes"}
+    return [*(("" if number else "nodes", text) for number, text in enumerate(nodes)), ("system", system_facts(rest))]
 
 
 def system_facts(about: Mapping[str, object]) -> str:
@@ -135,13 +143,15 @@ def render_stages(data: Mapping[str, Any], run: str = "this run", screen: Screen
         cells += [units.readable(values.get(key), "s", 3) for key in ("p50", "p99", "max")]
         table.add(f"{of_node}{name}", *cells)
     text = f"of {run}, batches of {data['mean_batch']:.1f} on average\n{render_table(table, screen)}"
+    if len(data["nodes"]) > 1:
+        rule = "means are over all queries; p50, p99 and max of queue, copy, infer and answer are the slowest node's"
+        text = f"{text}\n{screen.wrap(rule)}"
     return f"{text}\n\n{_nodes(data['nodes'], screen)}" if len(data["nodes"]) > 1 else text
 
 
 def _nodes(nodes: Sequence[Mapping[str, Any]], screen: Screen) -> str:
     """Each node's share of the queries and the time that they took there, and which node is the slowest."""
-    table = Table([Column("node"), *number_columns("answered", "share"), *map(Column, ("fabric", "queue", "infer")),
-                   Column("node p99"), Column("p99")])  # fmt: skip
+    table = Table([Column("node"), *number_columns("answered", "share"), *map(Column, _NODE_COLUMNS)])  # fmt: skip
     answered = sum(node["answered"] for node in nodes) or 1
 
     def time(node: Mapping[str, Any], stage: str, key: str = "mean") -> float:
@@ -270,7 +280,7 @@ def _answer(data: Mapping[str, Any], screen: Screen) -> str:
         ("completed", f"{data['queries']:,} in {data['seconds']:.1f} s, {data['qps']:,.0f}/s"),
         ("latency", percentiles(data["latency"])),
         ("issue lag", percentiles(data["lag"])),
-        ("system", system_facts(data["about"])),
+        *_system(data["about"]),
     ]
     head = screen.wrap(f"{data['scenario']}{target}{bound}: {data['verdict']}", indent=2)
     return f"{head}\n{screen.facts(facts, 0, 10)}"
