@@ -141,7 +141,7 @@ def signature(name: str, function: Callable[..., Any]) -> str:
             parts.append("*")
             keywords_only = True
         star = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
-        default = "..." if inspect.isfunction(parameter.default) else repr(parameter.default)
+        default = "..." if inspect.isroutine(parameter.default) else repr(parameter.default)
         given = "" if parameter.default is parameter.empty else f" = {default.replace(chr(39), chr(34))}"
         parts.append(f"{star}{parameter.name}: {annotation(parameter.annotation, function)}{given}")
     result = annotation(called.return_annotation, function)

@@ -115,8 +115,9 @@ sys.exit(main())
 PREDICT = ("predict", "rack-16gpu", "--service", "resnet50", "--qps", "1000")
 
 
-def _default_sigint() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # what runs tests in the background may ignore it
+def _default_signals() -> None:
+    for each in (signal.SIGINT, signal.SIGHUP):  # what runs tests in the background may ignore them
+        signal.signal(each, signal.SIG_DFL)
 
 
 def _signalled(
@@ -124,7 +125,7 @@ def _signalled(
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [BINARY.with_name("python"), "-c", code, *map(str, words)],
-        cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=120, preexec_fn=_default_sigint,
+        cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=120, preexec_fn=_default_signals,
     )  # fmt: skip
 
 

@@ -39,6 +39,11 @@ def secret_in(folder: Path) -> Path:
     return secret
 
 
+def default_sigint() -> None:
+    """Ctrl-C as in a terminal: what runs tests in the background may ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class NodeProcess:
     """`lanewise serve` in a process: its address, what it said so far. `prefix` runs it, `patch` is run first."""
 
@@ -50,7 +55,7 @@ class NodeProcess:
         words = ["serve", *options, "--name", name, "--listen", f"{host}:{port}"]
         self.process = subprocess.Popen(
             [*prefix, sys.executable, "-c", f"{patch}\n{MAIN}", *words, "--secret-file", str(secret_in(folder))],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=default_sigint,
         )  # fmt: skip
         self.said: list[str] = []
         self._seen, self._ended = 0, False
@@ -161,6 +166,6 @@ def start_load_test(
                "--results", str(folder / name), "--json", str(path)]  # fmt: skip
     process = subprocess.Popen(
         [*prefix, sys.executable, "-c", f"{patch}\n{MAIN}", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True,
+        text=True, preexec_fn=default_sigint,
     )  # fmt: skip
     return process, path
