@@ -208,5 +208,20 @@ TEST(BatchingSystem, AFailureIsToldAtOnceAndQueriesAreStillAnswered) {
   EXPECT_THROW(another->stop(), host::Failure);
 }
 
+TEST(Crc32, IsTheSameByFoldingAndByteForByte) {
+  std::vector<std::byte> data(1000);
+  fill_synthetic(3, data);
+  for (std::size_t begin = 0; begin < 3; ++begin) {
+    for (std::size_t size = 0; size + begin <= data.size(); ++size) {
+      std::uint32_t crc = 0xFFFFFFFF;  // bit by bit, as its definition has it
+      for (std::size_t i = 0; i < size; ++i) {
+        crc ^= std::to_integer<std::uint32_t>(data[begin + i]);
+        for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0xEDB88320U : 0U);
+      }
+      ASSERT_EQ(crc32(data.data() + begin, size), ~crc) << size;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lanewise::loadtest
