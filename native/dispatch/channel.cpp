@@ -14,8 +14,8 @@ void Channel::take(std::span<Message> into, std::span<const Message> ring, std::
     if (!slots().accepts(into[i])) throw senseless();
     bytes += into[i].bytes;
   }
-  counters_.received.fetch_add(into.size(), std::memory_order_relaxed);
-  counters_.bytes_in.fetch_add(bytes, std::memory_order_relaxed);
+  ChannelCounters::add(counters_.received, into.size());
+  ChannelCounters::add(counters_.bytes_in, bytes);
 }
 
 }  // namespace lanewise::dispatch

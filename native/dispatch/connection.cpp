@@ -77,9 +77,8 @@ bool Connection::post(const loadtest::Query& query, std::span<const std::byte> s
 }
 
 void Connection::ring() {
-  if (!enter()) return;
+  if (lost_.load(std::memory_order_relaxed)) return;
   host::guarded([this] { channel_->ring(); }, [this](const host::Failure& failure) { lose(failure.what()); });
-  leave();
 }
 
 void Connection::tell(MessageKind kind) {
@@ -122,35 +121,40 @@ void Connection::deal_with(std::span<const Message> messages) {
   answers_.clear();
   ended_.clear();
   bool failed = false;
-  {
-    const std::scoped_lock lock(mutex_);
-    for (const Message& message : messages) {
-      if (message.kind != MessageKind::kAnswer && message.kind != MessageKind::kFailed) continue;
-      const Transaction* const transaction = transactions_.end(message.slot, message.tag);
-      if (transaction == nullptr) {
-        stale_.fetch_add(1);
-        continue;
-      }
-      failed = failed || message.kind == MessageKind::kFailed;
-      const bool empty = message.bytes == 0;
-      answers_.push_back({transaction->query, empty ? nullptr : slots.at(message.slot), message.bytes});
-      ended_.push_back(message.slot);
-      const std::int64_t whole = now - transaction->issued, dispatch = transaction->posted - transaction->issued;
-      latencies_[kDispatched].add(seconds(dispatch));
-      latencies_[kFabric].add(seconds(std::max<std::int64_t>(0, whole - dispatch - message.time)));
-      latencies_[kAtNode].add(seconds(message.time));
-      latencies_[kAll].add(seconds(whole));
-      if (inbox_.trace) inbox_.trace({number_, transaction->issued, transaction->posted, now, message.time});
+  for (const Message& message : messages) {
+    if (message.kind != MessageKind::kAnswer && message.kind != MessageKind::kFailed) continue;
+    const Transaction* const transaction = transactions_.end(message.slot, message.tag);
+    if (transaction == nullptr) {
+      stale_.fetch_add(1);
+      continue;
     }
+    failed = failed || message.kind == MessageKind::kFailed;
+    const bool empty = message.bytes == 0;
+    answers_.push_back({transaction->query, empty ? nullptr : slots.at(message.slot), message.bytes});
+    ended_.push_back({message.slot, {number_, transaction->issued, transaction->posted, now, message.time}});
   }
   if (failed) inbox_.failed(number_);
   if (!answers_.empty()) {
     inbox_.answer(answers_);
-    for (const std::uint32_t slot : ended_) transactions_.give_back(slot);
+    note_times();
+    for (const Ended& ended : ended_) transactions_.give_back(ended.slot);
     inbox_.credits.ring();
   }
   for (const Message& message : messages) {
     if (message.kind == MessageKind::kReply) take_reply(message);
+  }
+}
+
+// After the answers are on their way: nobody waits for these.
+void Connection::note_times() {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [slot, times] : ended_) {
+    const std::int64_t whole = times.answered - times.issued, dispatch = times.posted - times.issued;
+    latencies_[kDispatched].add(seconds(dispatch));
+    latencies_[kFabric].add(seconds(std::max<std::int64_t>(0, whole - dispatch - times.at_node)));
+    latencies_[kAtNode].add(seconds(times.at_node));
+    latencies_[kAll].add(seconds(whole));
+    if (inbox_.trace) inbox_.trace(times);
   }
 }
 

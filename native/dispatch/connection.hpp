@@ -68,12 +68,18 @@ class Connection {
   void clear_statistics();
 
  private:
+  struct Ended {  // a transaction whose answer came
+    std::uint32_t slot;
+    QueryTimes times;
+  };
+
   void receive_answers();
   void deal_with(std::span<const Message> messages);
+  void note_times();
   void take_reply(const Message& message);
   void answer_lost();
   bool enter() noexcept;
-  void leave() noexcept { posting_.store(false, std::memory_order_seq_cst); }
+  void leave() noexcept { posting_.store(false, std::memory_order_release); }
 
   std::size_t number_, node_;
   std::unique_ptr<Channel> channel_;
@@ -87,7 +93,7 @@ class Connection {
   // Of the receiving thread.
   std::vector<Message> messages_;
   std::vector<loadtest::Answer> answers_;
-  std::vector<std::uint32_t> ended_;
+  std::vector<Ended> ended_;
 
   mutable std::mutex mutex_;  // what follows
   std::condition_variable replied_;

@@ -19,6 +19,9 @@ struct Doorbell {
   void wake() noexcept;
   // Sleeps until the count is not `seen`, until wake(), or for `patience` ns; may return for no reason.
   void sleep(std::uint32_t seen, std::int64_t patience) noexcept;
+
+ private:
+  void wake_sleeper() noexcept;
 };
 
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
@@ -27,13 +30,15 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 // awake; so it looks where that was worth it the last times, and tries again now and then.
 class Patience {
  public:
+  // `look`: ns, about twice what falling asleep and waking costs, or a round trip if that is longer.
+  explicit Patience(std::int64_t look) : look_(look) {}
   // ns to look before sleeping.
   std::int64_t look() noexcept;
   void tell(bool came) noexcept;  // whether a message came while it looked
 
  private:
-  static constexpr std::int64_t kLook = 30'000;  // about twice what falling asleep and waking costs
   static constexpr int kTryAgain = 64;
+  std::int64_t look_;
   int misses_ = 0;
   int skipped_ = 0;
 };

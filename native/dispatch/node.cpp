@@ -141,6 +141,7 @@ void NodeSession::answer(std::span<const Answer> answers) {
 void NodeSession::post_answers(Link& link, std::span<const Answer> answers) {
   if (closing_.load(std::memory_order_relaxed)) return;
   const auto kind = system_.failed() ? MessageKind::kFailed : MessageKind::kAnswer;
+  const std::int64_t now = now_ns();
   const std::scoped_lock lock(link.posting);
   for (const Answer& each : answers) {
     const auto slot = static_cast<std::uint32_t>(each.id - link.first);
@@ -155,7 +156,7 @@ void NodeSession::post_answers(Link& link, std::span<const Answer> answers) {
                         .tag = link.tags[slot],
                         .bytes = static_cast<std::uint32_t>(each.bytes),
                         .kind = kind,
-                        .time = now_ns() - link.arrived[slot]},
+                        .time = now - link.arrived[slot]},
                        at);
   }
   answered_.fetch_add(answers.size(), std::memory_order_relaxed);

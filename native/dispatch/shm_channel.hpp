@@ -1,7 +1,10 @@
 // A connection within one host: both sides map the same memory. Who posts copies the data into the peer's slot, as a
-// NIC would by RDMA write, and its message into a ring; the ring's count is the doorbell.
+// NIC would by RDMA write, and its message into a ring. A message is numbered when its doorbell is rung; who looks for
+// it looks at the number, so that it comes with the message, and sleeps on the ring's count. Data that fits into the
+// rest of a cache line travels there too; the receiver puts it into the slot.
 #pragma once
 
+#include <array>
 #include <memory>
 
 #include "dispatch/channel.hpp"
@@ -14,9 +17,14 @@ namespace lanewise::dispatch {
 struct MessageRing {
   alignas(64) Doorbell posted;  // messages so far, modulo 2^32
   alignas(64) std::atomic<std::uint32_t> consumed = 0;
-  alignas(64) Message items[1];  // as many as there is room for
+  struct alignas(64) Item {
+    Message message;
+    std::atomic<std::uint32_t> number;  // of the message that lies here, counted from 1
+    std::array<std::byte, 36> data;
+  };
+  Item items[1];  // as many as there is room for
 
-  static std::size_t bytes(std::uint32_t capacity) { return sizeof(MessageRing) + capacity * sizeof(Message); }
+  static std::size_t bytes(std::uint32_t capacity) { return sizeof(MessageRing) + capacity * sizeof(Item); }
 };
 
 // What a connection consists of; both sides compute the same from the same figures.
@@ -48,17 +56,18 @@ class ShmChannel : public Channel {
   const Slots& slots() const override { return mine_; }
 
  private:
-  MessageRing& ring_at(std::size_t index) const;
-  bool wait(std::int64_t patience) noexcept;
+  bool came(std::uint32_t before) const noexcept;
+  bool wait(std::int64_t patience);
 
   std::shared_ptr<SharedMemory> memory_, samples_;
   std::uint32_t capacity_;
   Slots mine_, peers_;
   MessageRing& out_;
   MessageRing& in_;
-  std::uint32_t posted_ = 0;    // of out_, in front of its count until ring()
+  // Of out_: in front of its count until ring(); its count; consumed by the peer at least.
+  std::uint32_t posted_ = 0, rung_ = 0, freed_ = 0;
   std::uint32_t consumed_ = 0;  // of in_
-  Patience patience_;
+  Patience patience_{30'000};
   std::atomic<bool> closed_ = false;
 };
 

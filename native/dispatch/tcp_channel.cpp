@@ -13,12 +13,14 @@
 #include <cstring>
 #include <utility>
 
+#include "loadtest/clock.hpp"
 #include "network/tcp_socket.hpp"
 
 namespace lanewise::dispatch {
 
 namespace {
 
+using loadtest::now_ns;
 using network::broken;
 using network::is_pause;
 
@@ -56,13 +58,13 @@ void TcpChannel::post(const Message& message, const std::byte* data) {
   if (!peers_.holds(message)) throw host::Failure("a message is larger than its slot", "please report this");
   const std::scoped_lock lock(sending_);
   outgoing_.push_back({message, data});
-  counters_.posted.fetch_add(1, std::memory_order_relaxed);
-  counters_.bytes_out.fetch_add(message.bytes, std::memory_order_relaxed);
+  ChannelCounters::add(counters_.posted, 1);
+  ChannelCounters::add(counters_.bytes_out, message.bytes);
 }
 
 void TcpChannel::ring() {
-  counters_.doorbells.fetch_add(1, std::memory_order_relaxed);
   const std::scoped_lock lock(sending_);
+  ChannelCounters::add(counters_.doorbells, 1);
   if (full_.load(std::memory_order_relaxed) || send_some()) return;
   full_.store(true);
   const std::uint64_t one = 1;
@@ -132,9 +134,16 @@ void TcpChannel::drop_notes() noexcept {
 
 std::size_t TcpChannel::receive(std::span<Message> into, std::int64_t patience) {
   std::size_t got = parse(into);
-  if (got > 0) return got;
-  if (!wait(patience) || closed_.load()) return 0;
-  while (got < into.size() && read_some()) got += parse(into.subspan(got));
+  // What came is returned at once, so that its data is dealt with while it is in the caches. Reads without a look
+  // first: at a busy connection there is something.
+  for (bool may_wait = true; got == 0 && !closed_.load(std::memory_order_relaxed);) {
+    if (!full_.load(std::memory_order_relaxed) && read_some()) {
+      got = parse(into);
+      continue;
+    }
+    if (!std::exchange(may_wait, false) || !wait(patience)) break;
+    if (full_.load(std::memory_order_relaxed) && read_some()) got = parse(into);
+  }
   return got;
 }
 
@@ -143,9 +152,15 @@ bool TcpChannel::wait(std::int64_t patience) {
   std::array<pollfd, 2> waits{{{fd_, POLLIN, 0}, {waker_, POLLIN, 0}}};
   if (full_.load()) waits[0].events |= POLLOUT;
   const timespec limit{patience / 1'000'000'000, patience % 1'000'000'000};
-  const int ready = poll(waits.data(), waits.size(), 0);
+  int ready = poll(waits.data(), waits.size(), 0);
+  // Not where it also waits for room: then both sides are busy.
+  if (const std::int64_t look = ready == 0 && !full_.load() ? std::min(patience_.look(), patience) : 0; look > 0) {
+    const std::int64_t end = now_ns() + look;
+    while (ready == 0 && now_ns() < end) ready = poll(waits.data(), waits.size(), 0);
+    patience_.tell(ready > 0);
+  }
   if (ready == 0) {
-    counters_.wakeups.fetch_add(1, std::memory_order_relaxed);
+    ChannelCounters::add(counters_.wakeups, 1);
     if (ppoll(waits.data(), waits.size(), &limit, nullptr) <= 0) return false;
   }
   if ((waits[1].revents & POLLIN) != 0) {
@@ -167,8 +182,8 @@ std::size_t TcpChannel::parse(std::span<Message> into) {
     if (complete_) {
       into[got++] = current_;
       complete_ = false;
-      counters_.received.fetch_add(1, std::memory_order_relaxed);
-      counters_.bytes_in.fetch_add(current_.bytes, std::memory_order_relaxed);
+      ChannelCounters::add(counters_.received, 1);
+      ChannelCounters::add(counters_.bytes_in, current_.bytes);
     }
     if (missing_ > 0 || end_ - begin_ < sizeof(Message)) return got;
     std::memcpy(&current_, buffer_.data() + begin_, sizeof current_);

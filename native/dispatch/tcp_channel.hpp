@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dispatch/channel.hpp"
+#include "dispatch/doorbell.hpp"
 
 namespace lanewise::dispatch {
 
@@ -59,6 +60,7 @@ class TcpChannel : public Channel {
   std::size_t begin_ = 0, end_ = 0;
   Message current_;
   std::size_t missing_ = 0;
+  Patience patience_{100'000};
   bool complete_ = false;  // current_ has all its data, and was not returned yet
   std::atomic<bool> closed_ = false;
 };

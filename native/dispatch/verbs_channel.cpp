@@ -204,8 +204,8 @@ void RcChannel::post(const Message& message, const std::byte* data) {
   }
   out_[posted_ & (capacity_ - 1)] = message;
   ++posted_;
-  counters_.posted.fetch_add(1, std::memory_order_relaxed);
-  counters_.bytes_out.fetch_add(message.bytes, std::memory_order_relaxed);
+  ChannelCounters::add(counters_.posted, 1);
+  ChannelCounters::add(counters_.bytes_out, message.bytes);
 }
 
 // The messages of out_ from `first` on, which lie in one piece.
@@ -225,6 +225,7 @@ void RcChannel::ring() {
   last.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   last.imm_data = htonl(posted_);
   last.send_flags |= IBV_SEND_SIGNALED | IBV_SEND_SOLICITED;
+  ChannelCounters::add(counters_.doorbells, 1);  // before the peer can have seen it
   try {
     send_group();
   } catch (...) {
@@ -234,7 +235,6 @@ void RcChannel::ring() {
   rung_ = posted_;
   requests_.clear();
   pieces_.clear();
-  counters_.doorbells.fetch_add(1, std::memory_order_relaxed);
 }
 
 void RcChannel::send_group() {
@@ -322,7 +322,7 @@ bool RcChannel::wait(std::int64_t patience) {
   void* ours = nullptr;
   if (ibv_.get_cq_event(arrival_events_.get(), &queue, &ours) == 0) {
     armed_ = false;
-    counters_.wakeups.fetch_add(1, std::memory_order_relaxed);
+    ChannelCounters::add(counters_.wakeups, 1);
     if (++unacknowledged_ == kAcknowledged) ibv_.ack_cq_events(queue, std::exchange(unacknowledged_, 0));
   }
   return take_arrivals();

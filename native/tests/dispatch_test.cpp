@@ -100,6 +100,27 @@ TEST_P(EveryTransport, DataIsInItsSlotWhenTheMessageComes) {
   EXPECT_EQ(pair.node->slots().at(3)[kSampleBytes - 1], std::byte{7});
 }
 
+// Short data travels with its message, long data goes to its slot: both are there in the end.
+TEST_P(EveryTransport, DataOfAnySizeIsInItsSlot) {
+  constexpr std::uint32_t kMost = 200;
+  const auto slots = sample_memory();
+  const Pair pair = GetParam()(slots);
+  std::vector<std::byte> sample(kMost);
+  for (std::size_t i = 0; i < sample.size(); ++i) sample[i] = static_cast<std::byte>(i + 1);
+  pair.frontend->register_source(sample);
+  for (std::uint32_t bytes = 1; bytes <= kMost; ++bytes) {
+    const std::uint32_t slot = bytes % kSlots;
+    pair.frontend->post({.slot = slot, .bytes = bytes, .kind = MessageKind::kQuery}, sample.data());
+    pair.frontend->ring();
+    std::array<Message, 4> messages;
+    std::size_t got = 0;
+    while (got == 0) got = pair.node->receive(messages, kSoon);
+    ASSERT_EQ(got, 1U);
+    EXPECT_TRUE(std::equal(sample.begin(), sample.begin() + bytes, pair.node->slots().at(slot))) << bytes;
+    std::fill_n(pair.node->slots().at(slot), bytes, std::byte{0});
+  }
+}
+
 TEST_P(EveryTransport, RefusesMessagesThatFitNoSlot) {
   const auto slots = sample_memory();
   const Pair pair = GetParam()(slots);
@@ -135,7 +156,8 @@ TEST(ShmChannel, RefusesARingThatCountsNonsense) {
   ring.posted.ring(layout.capacity() + 1);
   std::array<Message, 4> messages;
   EXPECT_THROW(node.receive(messages, 0), host::Failure);
-  ring.items[0] = {.slot = kSlots, .bytes = 1};  // no slot there is text for
+  ring.items[0].message = {.slot = kSlots, .bytes = 1};  // no slot there is text for
+  ring.items[0].number = 1;
   ring.posted.ring(1);
   EXPECT_THROW(node.receive(messages, 0), host::Failure);
 }
