@@ -33,7 +33,7 @@ class PeakByDefault(QuickGroup):
         return super().parse_args(ctx, args if has_verb else ["peak", *args])
 
 
-app = typer.Typer(cls=PeakByDefault, help="Load tests of this machine with MLPerf LoadGen.")
+app = typer.Typer(cls=PeakByDefault, help="Load tests of this machine, or of nodes over a network, with LoadGen.")
 
 
 @app.command(cls=Command, short_help="Find the largest VALID rate of this machine (the default).")
