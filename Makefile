@@ -55,12 +55,14 @@ api: install
 wheel: $(VENV)/.tools
 	@packaging/make_wheel.sh $(abspath $(BIN))/python
 
-# Unit tests of the native core under AddressSanitizer and UndefinedBehaviorSanitizer, and under ThreadSanitizer.
-sanitize: build/sanitize-address,undefined/passed
+# Unit tests of the native core under AddressSanitizer and UndefinedBehaviorSanitizer, and under ThreadSanitizer. No comma in
+# the folder's name: the linker's -Wl,-rpath,FOLDER would end there.
+comma := ,
+sanitize: build/sanitize-address+undefined/passed
 tsan: build/sanitize-thread/passed
 build/sanitize-%/passed: $(NATIVE)
 	@command -v cmake >/dev/null && echo '#include <gtest/gtest.h>' | $${CXX:-c++} -x c++ -E - >/dev/null 2>&1 || { echo "error: cmake or GoogleTest is missing; install cmake and libgtest-dev" >&2; exit 1; }
-	@cmake -S native/tests -B $(@D) -DSANITIZE=$* >/dev/null
+	@cmake -S native/tests -B $(@D) -DSANITIZE=$(subst +,$(comma),$*) >/dev/null
 	@cmake --build $(@D) -j 2
 	@ctest --test-dir $(@D) --output-on-failure
 	@touch $@
