@@ -1,0 +1,1 @@
+"""Drivers: how the director reads a fabric and changes what is attached to which server."""
