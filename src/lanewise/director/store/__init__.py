@@ -1,0 +1,1 @@
+"""The director's database: SQLAlchemy tables, Alembic migrations, one transaction a change."""
