@@ -93,11 +93,17 @@ class MissingDependency(LanewiseError):
 
 
 def import_extra(module: str, extra: str, cause: str) -> Any:
-    """A module that `pip install 'lanewise[extra]'` brings; MissingDependency with that hint where it is absent."""
+    """A module that `pip install 'lanewise[extra]'` installs; MissingDependency as import_optional raises it."""
+    return import_optional(module, f"'lanewise[{extra}]'", cause)
+
+
+def import_optional(module: str, requirements: str, cause: str) -> Any:
+    """The module; MissingDependency, with `pip install requirements`, where it is not installed or does not load."""
     try:
         return import_module(module)
-    except ImportError:
-        raise MissingDependency(cause, hint=f"pip install 'lanewise[{extra}]'") from None
+    except ImportError as error:
+        why = "is not installed" if isinstance(error, ModuleNotFoundError) else f"does not load: {error}"
+        raise MissingDependency(f"{cause}, which {why}", hint=f"pip install {requirements}") from error
 
 
 class CannotMeasure(LanewiseError):

@@ -178,10 +178,18 @@ _LOOKS: tuple[tuple[str, Callable[[], str], str], ...] = (
         _loadgen,
         "loadtest does not run: install again where PyPI can be reached, or see LANEWISE_LOADGEN_SDIST",
     ),
-    ("onnxruntime", _onnxruntime, "loadtest has no onnxruntime engine: pip install onnxruntime"),
-    ("onnx", lambda: _module("onnx"), "loadtest builds no models of its own for onnxruntime: pip install onnx"),
-    ("torch", _torch, "loadtest has no torch engine: pip install torch"),
-    ("tensorrt", _tensorrt, "loadtest has no tensorrt engine: pip install tensorrt torch onnx"),
-    ("pillow", lambda: _module("pillow", "PIL.Image"), "loadtest reads no folders of images: pip install pillow"),
+    ("onnxruntime", _onnxruntime, "loadtest has no onnxruntime engine: pip install 'lanewise[loadtest]'"),
+    (
+        "onnx",
+        lambda: _module("onnx"),
+        "loadtest builds no models of its own for onnxruntime: pip install 'lanewise[loadtest]'",
+    ),
+    ("torch", _torch, "loadtest has no torch engine: pip install 'lanewise[torch]'"),
+    ("tensorrt", _tensorrt, "loadtest has no tensorrt engine: pip install 'tensorrt>=10' 'lanewise[torch,loadtest]'"),
+    (
+        "pillow",
+        lambda: _module("pillow", "PIL.Image"),
+        "loadtest reads no folders of images: pip install 'lanewise[images]'",
+    ),
     ("SimGrid", _simgrid, "the benchmark against SimGrid is skipped; no verb needs it"),
 )

@@ -9,8 +9,17 @@ from importlib.abc import MetaPathFinder
 import pytest
 
 from lanewise.cli import verbs
+from lanewise.errors import MissingDependency, import_extra
+from lanewise.loadtest.datasets import ImageFolder
 
-PACKAGES = {"ortools": "lanewise[plan]", "matplotlib": "lanewise[report]"}
+PACKAGES = {
+    "ortools": "lanewise[plan]",
+    "matplotlib": "lanewise[report]",
+    "onnxruntime": "lanewise[loadtest]",
+    "onnx": "lanewise[loadtest]",
+    "torch": "lanewise[torch]",
+    "PIL": "lanewise[images]",
+}
 PLACEMENT = ["plan", "dgx-a100-network", "--pin", "nic"]
 WITHOUT_EXTRAS = [
     ["system", "list"],
@@ -48,7 +57,8 @@ def test_other_verbs_do_without(no_extras, capsys, arguments):
 
 def test_a_placement_needs_the_extra_plan(no_extras, capsys):
     assert verbs.run(PLACEMENT) == 2
-    assert capsys.readouterr().err == "error: planning needs OR-tools\nhint:  pip install 'lanewise[plan]'\n"
+    cause = "planning needs OR-tools, which is not installed"
+    assert capsys.readouterr().err == f"error: {cause}\nhint:  pip install 'lanewise[plan]'\n"
 
 
 @pytest.mark.parametrize(
@@ -64,15 +74,32 @@ def test_charts_need_the_extra_report_before_anything_runs(no_extras, capsys, ar
     assert verbs.run(arguments) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err == "error: charts need matplotlib\nhint:  pip install 'lanewise[report]'\n"
+    assert said.err == "error: charts need matplotlib, which is not installed\nhint:  pip install 'lanewise[report]'\n"
     assert not list(no_extras.iterdir())
+
+
+def test_a_folder_of_images_needs_the_extra_images(no_extras):
+    with pytest.raises(MissingDependency, match="needs pillow, which is not installed") as raised:
+        ImageFolder(no_extras)
+    assert raised.value.hint == "pip install 'lanewise[images]'"
+
+
+def test_a_package_that_does_not_load_says_why(monkeypatch, tmp_path):
+    (tmp_path / "broken_package.py").write_text("raise ImportError('libomp.so.5: cannot open shared object file')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(MissingDependency) as raised:
+        import_extra("broken_package", "torch", "the torch engine needs torch")
+    assert raised.value.show().splitlines() == [
+        "error: the torch engine needs torch, which does not load: libomp.so.5: cannot open shared object file",
+        "hint:  pip install 'lanewise[torch]'",
+    ]
 
 
 def test_doctor_names_the_extras(no_extras, capsys):
     assert verbs.run(["doctor"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "pip install 'lanewise[plan]'" in out
-    assert "pip install 'lanewise[report]'" in out
+    for extra in PACKAGES.values():
+        assert f"pip install '{extra}'" in out
 
 
 def test_the_requirements_of_an_extra_include_those_of_extras_it_names():

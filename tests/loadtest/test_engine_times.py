@@ -40,11 +40,14 @@ def test_short_batches_are_repeated_more_often(each: float, runs: int):
     assert abs(machine.runs - 2 - runs) <= 1
 
 
-@pytest.mark.parametrize(("engine", "library"), [("onnxruntime", "onnxruntime"), ("torch", "torch")])
+@pytest.mark.parametrize(
+    ("engine", "requirement"),
+    [("onnxruntime", "lanewise[loadtest]"), ("torch", "lanewise[torch]"), ("tensorrt", "tensorrt>=10")],
+)
 def test_an_absent_library_is_an_error_with_the_command_that_installs_it(
-    engine: str, library: str, monkeypatch: pytest.MonkeyPatch
+    engine: str, requirement: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MissingDependency, match=f"needs {library}, which is not installed") as raised:
+    monkeypatch.setitem(sys.modules, engine, None)
+    with pytest.raises(MissingDependency, match=f"needs {engine}, which is not installed") as raised:
         open_engine(engine, "small-cnn")
-    assert raised.value.hint == f"pip install {library}"
+    assert raised.value.hint == f"pip install '{requirement}'"

@@ -218,9 +218,9 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(ask: Ask, tmp_path: Path, 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("devices", "install"), [("cpu", "onnxruntime onnx"), ("gpu4711", "torch")])
+@pytest.mark.parametrize(("devices", "extra"), [("cpu", "loadtest"), ("gpu4711", "torch")])
 def test_where_no_engine_is_installed_it_says_that_no_model_runs(
-    ask: Ask, monkeypatch: pytest.MonkeyPatch, devices: str, install: str
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, devices: str, extra: str
 ):
     find = importlib.util.find_spec
     gone = ("onnxruntime", "torch")
@@ -230,7 +230,7 @@ def test_where_no_engine_is_installed_it_says_that_no_model_runs(
     code, out, err = ask(*words)
     first, second, *_ = err.splitlines()
     assert first.startswith("note: neither onnxruntime nor torch is installed: the synthetic engine measures path")
-    assert second == f"hint: pip install {install}"
+    assert second == f"hint: pip install 'lanewise[{extra}]'"
     if devices == "cpu":
         assert code == 0, err
         assert "engine synthetic" in out

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from lanewise.errors import CannotMeasure, FormatError, InputError, Location
+from lanewise.errors import CannotMeasure, FormatError, InputError, Location, import_extra
 from lanewise.loadtest.models.networks import SIDE, Pixels
-from lanewise.loadtest.spec import SampleSpec, need
+from lanewise.loadtest.spec import SampleSpec
 
 ENDINGS = (".jpeg", ".jpg", ".png", ".bmp", ".webp")
 SHORT_SIDE = 256  # of the image before its centre of 224x224 is cut out
@@ -106,7 +106,7 @@ class ImageFolder(Dataset):
     """
 
     def __init__(self, folder: Path, limit: int = 0, layout: str = "hwc") -> None:
-        self._pillow: Any = need("PIL.Image", "a folder of images")
+        self._pillow: Any = import_extra("PIL.Image", "images", "a folder of images needs pillow")
         self.folder = folder
         self.layout = layout
         self.spec = Pixels(layout).spec

@@ -179,11 +179,11 @@ def first_engine(devices: Sequence[str], warn: Say = lambda _: None) -> str:
     for name in order:
         if find_spec(name) is not None:
             return name
-    packages = {"torch": "torch", "onnxruntime": "onnxruntime onnx"}[order[0]]
+    extra = {"torch": "torch", "onnxruntime": "loadtest"}[order[0]]
     # Its rate is easily taken for that of a model.
     warn(
         "note: neither onnxruntime nor torch is installed: the synthetic engine measures path and queueing with the "
-        f"service time that --service states; no model runs\nhint: pip install {packages}"
+        f"service time that --service states; no model runs\nhint: pip install 'lanewise[{extra}]'"
     )
     return SYNTHETIC
 

@@ -1,16 +1,15 @@
-"""What datasets, models and engines share: what one sample is (shape, type, bytes), and how they open libraries."""
+"""What datasets, models and engines share: what one sample is (shape, type, bytes), and batches of samples."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanewise.errors import Contradiction, MissingDependency
+from lanewise.errors import Contradiction
 
 Array = NDArray[Any]
 
@@ -70,13 +69,3 @@ def agree(dataset: SampleSpec, engine: SampleSpec, name: str) -> None:
             f"{name} takes samples of {engine}, the dataset has {dataset}",
             hint="choose the dataset's layout (hwc or chw) for the model, or let the model take uint8 pixels",
         )
-
-
-def need(module: str, for_what: str) -> Any:
-    """The module; MissingDependency, with the pip command, where it is absent or does not load."""
-    package = "pillow" if module.startswith("PIL") else module.partition(".")[0]
-    try:
-        return import_module(module)
-    except ImportError as error:
-        why = "is not installed" if isinstance(error, ModuleNotFoundError) else f"does not load: {error}"
-        raise MissingDependency(f"{for_what} needs {package}, which {why}", hint=f"pip install {package}") from error

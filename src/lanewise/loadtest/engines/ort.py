@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lanewise.errors import CannotMeasure, FormatError, InputError, Location
+from lanewise.errors import CannotMeasure, FormatError, InputError, Location, import_extra
 from lanewise.loadtest.audits import checksums
 from lanewise.loadtest.cache import cache_folder
 from lanewise.loadtest.engines.base import (
@@ -25,7 +25,7 @@ from lanewise.loadtest.engines.base import (
 from lanewise.loadtest.models import Model
 from lanewise.loadtest.models.onnx_file import ModelSpec, model_spec, with_pixels
 from lanewise.loadtest.models.onnx_model import onnx_file
-from lanewise.loadtest.spec import Array, SampleSpec, batch_of, in_memory, need
+from lanewise.loadtest.spec import Array, SampleSpec, batch_of, in_memory
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
 GPU_PROVIDERS = ("tensorrt", "cuda")  # without --mode, the first that works
@@ -39,7 +39,7 @@ class OnnxRuntime(Engine):
 
     def __init__(self, source: Model | Path, precision: str = "fp32", options: EngineOptions = EngineOptions()) -> None:  # noqa: B008
         super().__init__()
-        self._ort = need("onnxruntime", "the onnxruntime engine")
+        self._ort = import_extra("onnxruntime", "loadtest", "the onnxruntime engine needs onnxruntime")
         self._options, self._precision = options, precision
         self._quiet = self._ort.RunOptions()
         self._quiet.log_severity_level = 4  # what goes wrong in a run is raised as well

@@ -7,7 +7,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from lanewise.errors import CannotMeasure, InputError, LanewiseError, unknown_name
+from lanewise.errors import CannotMeasure, InputError, LanewiseError, import_extra, unknown_name
 from lanewise.loadtest.audits import WORD
 from lanewise.loadtest.cache import cache_folder
 from lanewise.loadtest.engines.base import (
@@ -23,7 +23,7 @@ from lanewise.loadtest.engines.base import (
 from lanewise.loadtest.engines.torch_device import Run, TorchDevice, device_of
 from lanewise.loadtest.models import Model
 from lanewise.loadtest.models.torch_model import torch_module
-from lanewise.loadtest.spec import Array, SampleSpec, batch_of, need
+from lanewise.loadtest.spec import Array, SampleSpec, batch_of
 
 MODES = ("eager", "compiled", "graphs", "compiled-graphs")
 CPU_MODES, GPU_MODES = ("eager",), ("compiled-graphs", "graphs", "eager")  # without --mode, the first that works
@@ -70,7 +70,7 @@ class PyTorch(Engine):
         super().__init__()
         if options.mode and options.mode not in self.modes:
             raise unknown_name("mode", options.mode, self.modes)
-        self._torch = need("torch", "the torch engine")
+        self._torch = import_extra("torch", "torch", "the torch engine needs torch")
         self._model, self._precision, self._options = model, precision, options
         self._place: TorchDevice | None = None
         self._entered = ExitStack()

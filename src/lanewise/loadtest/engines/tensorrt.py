@@ -6,16 +6,16 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from lanewise.errors import CannotMeasure, InputError, MissingDependency
+from lanewise.errors import CannotMeasure, InputError, MissingDependency, import_optional
 from lanewise.loadtest.cache import cache_folder, write_cached
 from lanewise.loadtest.engines.base import EngineOptions
 from lanewise.loadtest.engines.pytorch import PyTorch
 from lanewise.loadtest.engines.torch_device import Run, TorchDevice
 from lanewise.loadtest.models import Model, model
 from lanewise.loadtest.models.onnx_model import FLOATS, INPUT, OUTPUT, onnx_bytes
-from lanewise.loadtest.spec import need
 
 LEAST_VERSION = 10  # the first with strongly typed networks, which keep the precision of the file
+REQUIREMENT = f"'tensorrt>={LEAST_VERSION}'"
 
 
 class TensorRt(PyTorch):
@@ -28,10 +28,10 @@ class TensorRt(PyTorch):
     library, modes = "tensorrt", ("graphs", "eager")
 
     def __init__(self, model: Model, precision: str = "fp32", options: EngineOptions = EngineOptions()) -> None:  # noqa: B008
-        self._trt = need("tensorrt", "the tensorrt engine")
+        self._trt = import_optional("tensorrt", REQUIREMENT, "the tensorrt engine needs tensorrt")
         if int(self._version().partition(".")[0]) < LEAST_VERSION:
             cause = f"the tensorrt engine needs tensorrt {LEAST_VERSION} or later, this is {self._version()}"
-            raise MissingDependency(cause, hint=f"pip install 'tensorrt>={LEAST_VERSION}'")
+            raise MissingDependency(cause, hint=f"pip install {REQUIREMENT}")
         super().__init__(model, precision, options)
         if precision not in FLOATS:
             raise InputError(f"ONNX models are not written in {precision}", hint=f"choose {' or '.join(FLOATS)}")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lanewise.errors import FormatError, InputError, Location, unknown_name
+from lanewise.errors import FormatError, InputError, Location, import_extra, unknown_name
 from lanewise.loadtest.models.weights import pixel_scale
-from lanewise.loadtest.spec import ITEM_BYTES, SampleSpec, need
+from lanewise.loadtest.spec import ITEM_BYTES, SampleSpec
 
 # onnxruntime's names of types that differ from numpy's.
 TYPES = {"float": "float32", "double": "float64"}
@@ -66,7 +66,7 @@ def _type(value: Any, location: Location) -> str:
 def with_pixels(path: Path, layout: str) -> bytes:
     """The ONNX file's content with an input of uint8 images in `layout` hwc or chw, normalised as ImageNet's are, in
     place of its own of normalised floats (n, 3, height, width)."""
-    onnx = need("onnx", "giving a model uint8 pixels")
+    onnx = import_extra("onnx", "loadtest", "giving a model uint8 pixels needs onnx")
     try:
         model = onnx.load(path)
     except Exception as error:  # protobuf's own errors share no base

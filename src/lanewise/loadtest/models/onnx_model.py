@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from lanewise.errors import InputError
+from lanewise.errors import InputError, import_extra
 from lanewise.loadtest.cache import cache_folder, write_cached
 from lanewise.loadtest.models import Model
 from lanewise.loadtest.models.ops import Conv, Dense, Heads
 from lanewise.loadtest.models.weights import Weights, pixel_scale
-from lanewise.loadtest.spec import need
 
 OPSET, IR = 17, 8  # what onnxruntime 1.17 reads
 LAYOUT = 1  # of what this file writes; a higher number makes cached files anew
@@ -48,7 +47,7 @@ def _is_whole(path: Path, digest: Path) -> bool:
 
 def onnx_bytes(model: Model, seed: int = 1, precision: str = "fp32") -> bytes:
     """The model as the content of an ONNX file: input `samples` (n, ...), output `scores` of float32."""
-    onnx = need("onnx", "writing a model as ONNX")
+    onnx = import_extra("onnx", "loadtest", "writing a model as ONNX needs onnx")
     graph = _Graph(onnx, Weights(seed), FLOATS[precision])
     scores = graph.node("Cast", model.network.run(graph, INPUT), to=onnx.TensorProto.FLOAT)
     graph.nodes.append(onnx.helper.make_node("Identity", [scores], [OUTPUT]))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lanewise.errors import import_extra
 from lanewise.loadtest.models import Model
 from lanewise.loadtest.models.ops import Conv, Dense, Heads
 from lanewise.loadtest.models.weights import Weights, pixel_scale
-from lanewise.loadtest.spec import need
 
 
 def torch_module(model: Model, seed: int = 1) -> Any:
     """A torch.nn.Module on the CPU in float32: samples (n, ...) in, scores of float32 out."""
-    torch = need("torch", "a torch model")
+    torch = import_extra("torch", "torch", "a torch model needs torch")
 
     base: Any = torch.nn.Module
 
