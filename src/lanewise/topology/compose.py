@@ -35,9 +35,9 @@ def attach(system: System, device: str, host: str, at: str | None = None) -> Sys
     if not paths:
         raise _blocked(moved, device, host)
     domains, root = _join(moved, device, host, paths)
-    numa = HostReach(moved.devices, moved.links).numa(device, host, root, moved.devices)
+    numa = _cabling(moved).hosts.numa(device, host, root, moved.devices)
     bound = replace(moved.devices[device], host=host, numa=numa)
-    return replace(moved, devices={**moved.devices, device: bound}, domains=domains)
+    return _same_cabling(moved, replace(moved, devices={**moved.devices, device: bound}, domains=domains))
 
 
 def detach(system: System, device: str) -> System:
@@ -54,7 +54,37 @@ def detach(system: System, device: str) -> System:
         for domain in system.domains
     )
     free = replace(target, host=None, numa=None)
-    return replace(system, devices={**system.devices, device: free}, domains=domains)
+    return _same_cabling(system, replace(system, devices={**system.devices, device: free}, domains=domains))
+
+
+class Cabling:
+    """What follows from the links alone, whoever is bound to whom: the paths from each CPU, the CPUs of each device."""
+
+    def __init__(self, system: System) -> None:
+        self._graph = Graph(system.devices, system.links, PCIE_AND_FABRIC)
+        self._paths: dict[str, dict[str, tuple[str, ...]]] = {}
+        self.hosts = HostReach(system.devices, system.links)
+
+    def paths(self, cpu: str) -> dict[str, tuple[str, ...]]:
+        """Every device that a CPU reaches over PCIe and fabric, with the devices on a shortest path."""
+        if cpu not in self._paths:
+            self._paths[cpu] = self._graph.reach(cpu)
+        return self._paths[cpu]
+
+
+def _cabling(system: System) -> Cabling:
+    """The cabling of a system, computed once for it and for every system made of it by binding devices."""
+    if "cabling" not in system.__dict__:
+        system.__dict__["cabling"] = Cabling(system)
+    cabling: Cabling = system.__dict__["cabling"]
+    return cabling
+
+
+def _same_cabling(before: System, after: System) -> System:
+    """The system `after`, of which only bindings differ from `before`."""
+    if "cabling" in before.__dict__:
+        after.__dict__["cabling"] = before.__dict__["cabling"]
+    return after
 
 
 def _endpoint(system: System, name: str, verb: str) -> Device:
@@ -67,10 +97,10 @@ def _endpoint(system: System, name: str, verb: str) -> Device:
 
 def _paths(system: System, device: str, host: str) -> Paths:
     """For every CPU of the host that reaches the device over PCIe and fabric, the devices on the path."""
-    graph = Graph(system.devices, system.links, PCIE_AND_FABRIC)
+    cabling = _cabling(system)
     paths: Paths = {}
     for cpu in system.of_kind(Kind.CPU, host=host):
-        path = graph.reach(cpu).get(device)
+        path = cabling.paths(cpu).get(device)
         if path:
             paths[cpu] = path
     return paths
