@@ -250,8 +250,7 @@ class Choices:
 def parts_of(demand: FlowDemand) -> tuple[tuple[tuple[str, ...], float], ...]:
     """The part of each resource that 1 B/s of a flow takes."""
     return tuple(
-        ((resource.kind, *resource.place), amount / resource.capacity)
-        for resource, amount in demand.per_byte.items()
+        ((resource.kind, *resource.place), amount / resource.capacity) for resource, amount in demand.per_byte.items()
     )
 
 

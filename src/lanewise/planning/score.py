@@ -112,9 +112,7 @@ def _all_flows(system: System, work: Work) -> tuple[list[Flow], list[int | None]
     return flows, owners
 
 
-def _flow_line(
-    system: System, demand: FlowDemand, i: int, shares: Shares, resources: Sequence[Resource]
-) -> Allocation:
+def _flow_line(system: System, demand: FlowDemand, i: int, shares: Shares, resources: Sequence[Resource]) -> Allocation:
     index = shares.limits[i]
     if index is not None and index >= len(resources):
         limit, basis, rests = DEMAND, "physics", "the plan"
