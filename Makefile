@@ -34,7 +34,8 @@ test: dev
 	MYPYPATH=src:benchmarks:benchmarks/h200:tests $(BIN)/mypy --strict benchmarks/*.py benchmarks/h200/*.py
 	$(BIN)/mypy --config-file tests/mypy.ini
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n 2 --hypothesis-profile=ci
+	@# more workers than a small machine has cores: tests of real load wait for a third of their time
+	$(BIN)/python -m pytest -n 3 --hypothesis-profile=ci
 
 examples: install $(VENV)/.requires-plan
 	@for program in examples/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done

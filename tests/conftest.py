@@ -1,5 +1,6 @@
 """Lets every test import what lies in this folder: `from oracles import slow_maxmin`."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -14,3 +15,9 @@ CLOCKLESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow]
 settings.register_profile("fresh", CLOCKLESS)
 settings.register_profile("ci", CLOCKLESS, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "fresh")
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests live until the end: the garbage collector need not look at them again and again."""
+    gc.collect()
+    gc.freeze()

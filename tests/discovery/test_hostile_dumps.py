@@ -12,6 +12,7 @@ import zstandard
 from bounded import outcome
 
 from lanewise.catalog import builtin
+from lanewise.discovery import capture
 from lanewise.discovery.build import discover
 from lanewise.discovery.capture import Capture
 from lanewise.discovery.dumps import read_capture, read_dump
@@ -136,10 +137,10 @@ BOMBS: dict[str, tuple[Callable[[], Iterable[bytes]], str]] = {
     "12,000 wanted files of 64 KiB": (many_texts, "more than 64 MiB"),
     "names upon names": (lambda: (member("././@LongLink", b"a" * 511, kind=b"L") for _ in range(5000)), "tar"),
     "a member of 20 GB": (lambda: [member("x", size=20 << 30), *(ZEROS for _ in range(6144))], "more than 4 GiB"),
-    "600,000 members": (lambda: (member(f"x{number % 7}") for number in range(600_000)), "more than 500,000"),
-    "600,000 long names": (
-        lambda: (member("././@LongLink", b"a" * 400, kind=b"L") + member("x") for _ in range(600_000)),
-        "more than 500,000",
+    "members": (lambda: [member("x") * 12_000], "more than 10,000"),
+    "long names": (
+        lambda: [(member("././@LongLink", b"a" * 400, kind=b"L") + member("x")) * 12_000],
+        "more than 10,000",
     ),
     "digits in a pax header": (lambda: [member("x", b"1" * 16_000, kind=tarfile.XHDTYPE), member("y")] * 4000, "tar"),
     "a sparse map without end": (lambda: sparse(), "sparse"),
@@ -159,7 +160,8 @@ def sparse() -> Iterable[bytes]:
 
 
 @pytest.mark.parametrize(("pieces", "words"), BOMBS.values(), ids=BOMBS)
-def test_a_tar_is_bounded_before_it_is_read(pieces, words):
+def test_a_tar_is_bounded_before_it_is_read(pieces, words, monkeypatch):
+    monkeypatch.setattr(capture, "_MAX_MEMBERS", 10_000)  # 500,000 take a minute to make and read
     data = packed(pieces())
     assert len(data) < 8 << 20
     text = outcome(lambda: machine(data), mebibytes=512)
@@ -175,7 +177,7 @@ def test_the_limits_hold_for_gzip_too():
     assert "bytes of a name" in outcome(lambda: machine(out.getvalue()), mebibytes=512)
 
 
-def capture(texts: dict[str, bytes] | None = None, links: dict[str, str] | None = None) -> str:
+def text_of(texts: dict[str, bytes] | None = None, links: dict[str, str] | None = None) -> str:
     given = Capture("f", texts or {}, links or {}, frozenset())
     return discover(read_capture(given), builtin()).text()
 
@@ -186,37 +188,37 @@ CPU = "sys/devices/system/cpu/cpu"
 NODES = "sys/devices/system/node/node"
 SUBSYSTEM = "sys/devices/virtual/nvme-subsystem/s/nvme"
 BAD_CAPTURES: dict[str, Callable[[], str]] = {
-    "CPU lists that repeat": lambda: capture({**DEVICE, f"{NODES}0/cpulist": b"0-65535," * 8000}),
-    "a CPU list of thousands of digits": lambda: capture({**DEVICE, f"{NODES}0/cpulist": DIGITS.encode()}),
-    "a NUMA node of thousands of digits": lambda: capture({**DEVICE, f"{NODES}{DIGITS}/cpulist": b"0"}),
-    "memory of thousands of digits": lambda: capture({**DEVICE, f"{NODES}0/meminfo": b"MemTotal: %s kB" % LONG_NUMBER}),
-    "a core of a high number": lambda: capture({**DEVICE, f"{CPU}99999999999/topology/physical_package_id": b"0"}),
-    "an NVMe subsystem that leads to itself": lambda: capture(
+    "CPU lists that repeat": lambda: text_of({**DEVICE, f"{NODES}0/cpulist": b"0-65535," * 8000}),
+    "a CPU list of thousands of digits": lambda: text_of({**DEVICE, f"{NODES}0/cpulist": DIGITS.encode()}),
+    "a NUMA node of thousands of digits": lambda: text_of({**DEVICE, f"{NODES}{DIGITS}/cpulist": b"0"}),
+    "memory of thousands of digits": lambda: text_of({**DEVICE, f"{NODES}0/meminfo": b"MemTotal: %s kB" % LONG_NUMBER}),
+    "a core of a high number": lambda: text_of({**DEVICE, f"{CPU}99999999999/topology/physical_package_id": b"0"}),
+    "an NVMe subsystem that leads to itself": lambda: text_of(
         DEVICE,
         {
             "sys/block/nvme0n1": "../devices/virtual/nvme-subsystem/s/x",
             f"{SUBSYSTEM}0": "../../nvme-subsystem/s/nvme0",
         },
     ),
-    "many drives of one NVMe subsystem": lambda: capture(
+    "many drives of one NVMe subsystem": lambda: text_of(
         DEVICE,
         {f"sys/block/nvme{n}n1": "../devices/virtual/nvme-subsystem/s/x" for n in range(40_000)}
         | {f"{SUBSYSTEM}{n}": "../../x" for n in range(40_000)},
     ),
-    "many volumes": lambda: capture(
+    "many volumes": lambda: text_of(
         DEVICE | {f"sys/devices/virtual/block/md{n}/md/level": b"raid0" for n in range(40_000)},
         {f"sys/devices/virtual/block/md{n}/slaves/a": "../../x" for n in range(40_000)},
     ),
-    "a size of other digits": lambda: capture({**DEVICE, f"{FOLDER}/numa_node": "²".encode()}),
-    "a NUMA node that no machine has": lambda: capture({**DEVICE, f"{FOLDER}/numa_node": b"9" * 18}),
-    "an IOMMU group of other digits": lambda: capture(DEVICE, {f"{FOLDER}/iommu_group": "../../²"}),
-    "a record of the capture nested deeply": lambda: capture({**DEVICE, "capture.json": b"[" * 100_000}),
-    "a record of the capture with digits": lambda: capture({**DEVICE, "capture.json": b'{"made": %s}' % LONG_NUMBER}),
-    "a record of NVML nested deeply": lambda: capture({**DEVICE, "nvml.json": b"[" * 100_000}),
-    "a record of NVML with digits": lambda: capture(
+    "a size of other digits": lambda: text_of({**DEVICE, f"{FOLDER}/numa_node": "²".encode()}),
+    "a NUMA node that no machine has": lambda: text_of({**DEVICE, f"{FOLDER}/numa_node": b"9" * 18}),
+    "an IOMMU group of other digits": lambda: text_of(DEVICE, {f"{FOLDER}/iommu_group": "../../²"}),
+    "a record of the capture nested deeply": lambda: text_of({**DEVICE, "capture.json": b"[" * 100_000}),
+    "a record of the capture with digits": lambda: text_of({**DEVICE, "capture.json": b'{"made": %s}' % LONG_NUMBER}),
+    "a record of NVML nested deeply": lambda: text_of({**DEVICE, "nvml.json": b"[" * 100_000}),
+    "a record of NVML with digits": lambda: text_of(
         {**DEVICE, "nvml.json": f'{{"gpus": [{{"address": "0000:01:00.0", "lanes": {DIGITS}}}]}}'.encode()}
     ),
-    "NVML's busy beyond any number": lambda: capture(
+    "NVML's busy beyond any number": lambda: text_of(
         {**DEVICE, "nvml.json": b'{"gpus": [{"address": "0000:01:00.0", "gen": -1, "lanes": 77, "busy": 1e300}]}'}
     ),
 }  # fmt: skip

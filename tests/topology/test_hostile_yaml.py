@@ -16,8 +16,8 @@ SYSTEM = "lanewise: 1\nsystem: x\ndevices:\n  cpu[0-1]: {cpu: null}\n  gpu[0-1]:
 
 
 def test_an_honest_file_of_many_values_is_no_bomb():
-    text = "rows:\n" + "- {a: 1, b: 2}\n" * 100_000
-    assert len(yaml_positions.load(text, "f").data["rows"]) == 100_000
+    text = "rows:\n" + "- {a: 1, b: 2}\n" * 70_000
+    assert len(yaml_positions.load(text, "f").data["rows"]) == 70_000
 
 
 def test_a_file_of_more_values_than_are_read_says_the_limit():
