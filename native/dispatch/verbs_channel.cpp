@@ -36,7 +36,8 @@ using network::VerbsOwned;
 constexpr std::uint32_t kInline = 64;      // bytes handed over with a request, where the device takes them
 constexpr std::uint32_t kLeastDepth = 64;  // of the send queue
 constexpr std::size_t kRingPieces = 2;     // writes of a group's messages: two where the ring wraps
-constexpr unsigned kAcknowledged = 64;     // events at once, as each time takes a lock
+constexpr int kWrittenByPeer = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+constexpr unsigned kAcknowledged = 64;  // events at once, as each time takes a lock
 
 host::Failure no_completions() { return {"a completion queue cannot be read", "look at the kernel's log"}; }
 
@@ -77,7 +78,8 @@ class RcChannel : public VerbsChannel {
   host::Memory rings_;
   Message* in_;   // the peer writes here
   Message* out_;  // what the NIC reads
-  VerbsOwned<ibv_mr> slots_region_, in_region_, out_region_, source_region_;
+  VerbsOwned<ibv_mr> slots_region_, in_region_, out_region_;
+  std::shared_ptr<ibv_mr> source_region_;  // of a Frontend's library: that of all its connections over this device
   VerbsOwned<ibv_comp_channel> sent_events_, arrival_events_;
   VerbsOwned<ibv_cq> sent_, arrivals_;
   VerbsOwned<ibv_qp> pair_;
@@ -108,10 +110,9 @@ RcChannel::RcChannel(VerbsChannelSetup setup)
       rings_(2 * capacity_ * sizeof(Message), setup_.node),
       in_(reinterpret_cast<Message*>(rings_.data())),
       out_(in_ + capacity_),
-      slots_region_(
-          device_.region(setup_.mine.data, setup_.mine.extent(), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)),
-      in_region_(device_.region(in_, capacity_ * sizeof(Message), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)),
-      out_region_(device_.region(out_, capacity_ * sizeof(Message), IBV_ACCESS_LOCAL_WRITE)),
+      slots_region_(device_.context().region(setup_.mine.data, setup_.mine.extent(), kWrittenByPeer)),
+      in_region_(device_.context().region(in_, capacity_ * sizeof(Message), kWrittenByPeer)),
+      out_region_(device_.context().region(out_, capacity_ * sizeof(Message), IBV_ACCESS_LOCAL_WRITE)),
       sent_events_(device_.completion_channel()),
       arrival_events_(device_.completion_channel()),
       waker_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -175,7 +176,7 @@ void RcChannel::connect(const VerbsChannelAddress& peer) {
 
 void RcChannel::register_source(std::span<const std::byte> memory) {
   // As if it were to be written: the owner does so, and the pages of both must stay the same.
-  source_region_ = device_.region(memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE);
+  source_region_ = device_.context().shared_region(memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE);
 }
 
 void RcChannel::add_write(const void* from, std::size_t bytes, const ibv_mr* region, std::uint64_t to,

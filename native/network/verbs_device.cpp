@@ -17,27 +17,6 @@ namespace {
 constexpr int kMostReads = 16;
 constexpr std::uint32_t kPsn = 0x1A2B3C;
 
-ibv_context* open_device(const VerbsLibrary& ibv, const std::string& name) {
-  int count = 0;
-  ibv_device** const list = ibv.get_device_list(&count);
-  ibv_context* opened = nullptr;
-  for (int i = 0; list != nullptr && i < count; ++i) {
-    if (name == ibv.get_device_name(list[i])) opened = ibv.open_device(list[i]);
-  }
-  if (list != nullptr) ibv.free_device_list(list);
-  if (opened == nullptr) {
-    throw host::Failure("RDMA device " + name + " cannot be opened", "ibv_devices lists those there are");
-  }
-  return opened;
-}
-
-template <typename T>
-T* require(T* object, const char* what) {
-  if (object == nullptr)
-    throw host::system_failure(what, errno, "ulimit -l must allow the memory; try fewer queue pairs");
-  return object;
-}
-
 std::string hexadecimal(const ibv_gid& gid) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string out;
@@ -56,51 +35,40 @@ ibv_gid gid_of(const std::string& text) {
 
 }  // namespace
 
-void check_verbs(int error, const char* cause, const char* hint) {
-  if (error != 0) throw host::system_failure(cause, error, hint);
-}
-
-VerbsDevice::VerbsDevice(VerbsPort port) : ibv_(verbs_library()), port_(std::move(port)) {
-  context_ = {open_device(ibv_, port_.device), [&ibv = ibv_](ibv_context* object) { ibv.close_device(object); }};
+VerbsDevice::VerbsDevice(VerbsPort port) : port_(std::move(port)), context_(VerbsContext::of(port_.device)) {
   const auto number = static_cast<std::uint8_t>(port_.port);
-  check_verbs(ibv_.query_port(context_.get(), number, &attributes_), "the port cannot be queried",
+  check_verbs(ibv_.query_port(context_->handle(), number, &attributes_), "the port cannot be queried",
               "check the device's port");
   if (attributes_.state != IBV_PORT_ACTIVE) {
     throw host::Failure("port " + std::to_string(port_.port) + " of " + port_.device + " is not active",
                         "bring its link up, or choose another --device");
   }
-  check_verbs(ibv_.query_device(context_.get(), &limits_), "the device cannot be queried", "look at the kernel's log");
+  check_verbs(ibv_.query_device(context_->handle(), &limits_), "the device cannot be queried",
+              "look at the kernel's log");
   // An index within the table but without an address reads as zeros.
   const ibv_gid empty{};
-  if (ibv_.query_gid(context_.get(), number, port_.gid_index, &gid_) != 0 ||
+  if (ibv_.query_gid(context_->handle(), number, port_.gid_index, &gid_) != 0 ||
       std::equal(std::begin(gid_.raw), std::end(gid_.raw), std::begin(empty.raw))) {
     throw host::Failure(port_.device + " has no GID " + std::to_string(port_.gid_index),
                         "show_gids, or /sys/class/infiniband/*/ports/1/gids, lists them: --gid-index");
   }
-  domain_ = {require(ibv_.alloc_pd(context_.get()), "no protection domain"),
-             [&ibv = ibv_](ibv_pd* p) { ibv.dealloc_pd(p); }};
-}
-
-VerbsOwned<ibv_mr> VerbsDevice::region(const void* data, std::size_t bytes, int access) const {
-  return {require(ibv_.reg_mr(domain_.get(), const_cast<void*>(data), bytes, access), "memory cannot be registered"),
-          [&ibv = ibv_](ibv_mr* object) { ibv.dereg_mr(object); }};
 }
 
 VerbsOwned<ibv_comp_channel> VerbsDevice::completion_channel() const {
-  VerbsOwned<ibv_comp_channel> channel{require(ibv_.create_comp_channel(context_.get()), "no completion channel"),
+  VerbsOwned<ibv_comp_channel> channel{required(ibv_.create_comp_channel(context_->handle()), "no completion channel"),
                                        [&ibv = ibv_](ibv_comp_channel* object) { ibv.destroy_comp_channel(object); }};
   fcntl(channel->fd, F_SETFL, fcntl(channel->fd, F_GETFL) | O_NONBLOCK);
   return channel;
 }
 
 VerbsOwned<ibv_cq> VerbsDevice::completion_queue(int entries, ibv_comp_channel* channel) const {
-  return {require(ibv_.create_cq(context_.get(), entries, nullptr, channel, 0), "no completion queue"),
+  return {required(ibv_.create_cq(context_->handle(), entries, nullptr, channel, 0), "no completion queue"),
           [&ibv = ibv_](ibv_cq* object) { ibv.destroy_cq(object); }};
 }
 
 VerbsOwned<ibv_qp> VerbsDevice::queue_pair(ibv_qp_init_attr& attributes) const {
   attributes.qp_type = IBV_QPT_RC;
-  VerbsOwned<ibv_qp> pair{ibv_.create_qp(domain_.get(), &attributes),
+  VerbsOwned<ibv_qp> pair{ibv_.create_qp(context_->domain(), &attributes),
                           [&ibv = ibv_](ibv_qp* object) { ibv.destroy_qp(object); }};
   if (!pair) return pair;
   ibv_qp_attr state{};

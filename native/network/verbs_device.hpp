@@ -2,22 +2,12 @@
 // queue pairs. Both `measure network` and the query dispatch stand on it. Every object is freed by its owner.
 #pragma once
 
-#include "network/verbs_library.hpp"
+#include "network/verbs_context.hpp"
 
 #ifdef LANEWISE_VERBS
-#include <functional>
-#include <memory>
-#include <string>
-
 #include "network/verbs_address.hpp"
 
 namespace lanewise::network {
-
-template <typename T>
-using VerbsOwned = std::unique_ptr<T, std::function<void(T*)>>;
-
-// host::Failure with this cause and hint unless `error` is 0.
-void check_verbs(int error, const char* cause, const char* hint);
 
 class VerbsDevice {
  public:
@@ -25,11 +15,10 @@ class VerbsDevice {
   explicit VerbsDevice(VerbsPort port);
 
   const VerbsLibrary& library() const { return ibv_; }
+  VerbsContext& context() const { return *context_; }
   const std::string& name() const { return port_.device; }
   const ibv_device_attr& limits() const { return limits_; }
 
-  // host::Failure where the memory cannot be registered; it must outlive the region.
-  VerbsOwned<ibv_mr> region(const void* data, std::size_t bytes, int access) const;
   VerbsOwned<ibv_comp_channel> completion_channel() const;  // reading it never waits
   VerbsOwned<ibv_cq> completion_queue(int entries, ibv_comp_channel* channel) const;
   // An RC queue pair on this port, whose limits the attributes then hold; null where the device does not allow those
@@ -42,13 +31,12 @@ class VerbsDevice {
   void connect(ibv_qp* pair, const VerbsAddress& peer, std::uint32_t number) const;
 
  private:
-  const VerbsLibrary& ibv_;
   VerbsPort port_;
+  std::shared_ptr<VerbsContext> context_;
+  const VerbsLibrary& ibv_ = context_->library();
   ibv_port_attr attributes_{};
   ibv_device_attr limits_{};
   ibv_gid gid_{};
-  VerbsOwned<ibv_context> context_;
-  VerbsOwned<ibv_pd> domain_;
 };
 
 }  // namespace lanewise::network

@@ -40,8 +40,8 @@ VerbsResources::VerbsResources(const VerbsSetup& setup)
       stride_(stride_of(setup.common.bytes)),
       memory_(stride_ * std::max(kSlotsOfPing, static_cast<std::size_t>(setup.pairs)), setup.common.node) {
   check_limits(setup, device_.limits());
-  region_ = device_.region(memory_.data(), memory_.size(),
-                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+  region_ = device_.context().region(memory_.data(), memory_.size(),
+                                     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
   if (setup.events) channel_ = device_.completion_channel();
   queue_ = device_.completion_queue(completion_entries(setup), channel_.get());
   make_pairs(setup);

@@ -58,17 +58,17 @@ struct VerbsPair {
   std::unique_ptr<VerbsChannel> frontend, node;
 };
 
-// Over the device of fake_verbs.hpp.
-inline VerbsPair unconnected_verbs_pair(const SharedMemoryPointer& slots) {
+// Over a device of fake_verbs.hpp.
+inline VerbsPair unconnected_verbs_pair(const SharedMemoryPointer& slots, const char* device = "fake0") {
   const Slots samples{.data = slots->data(), .count = kSlots, .bytes = kSampleBytes, .stride = stride()};
   const auto answers = std::make_shared<std::vector<std::byte>>(kSlots * kAnswerBytes + kTextBytes);
-  const network::VerbsPort port{.device = "fake0"};
+  const network::VerbsPort port{.device = device};
   return {make_verbs_channel({.port = port, .mine = answers_in(answers.get()), .peers = samples, .keeper = answers}),
           make_verbs_channel({.port = port, .mine = samples, .peers = answers_in(nullptr), .keeper = slots})};
 }
 
-inline VerbsPair connected_verbs_pair(const SharedMemoryPointer& slots) {
-  VerbsPair pair = unconnected_verbs_pair(slots);
+inline VerbsPair connected_verbs_pair(const SharedMemoryPointer& slots, const char* device = "fake0") {
+  VerbsPair pair = unconnected_verbs_pair(slots, device);
   pair.frontend->connect(pair.node->address());
   pair.node->connect(pair.frontend->address());
   return pair;

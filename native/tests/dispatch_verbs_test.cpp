@@ -10,10 +10,13 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "dispatch/network_system.hpp"
 #include "dispatch_pairs.hpp"
 #include "fake_verbs.hpp"
 #include "host/failure.hpp"
+#include "loadtest/cpu_copier_and_engine.hpp"
 
 namespace lanewise::dispatch {
 namespace {
@@ -203,6 +206,31 @@ TEST_F(Verbs, MessagesWithoutMeaningAreRefused) {
     fake_verbs::arrive(number_of_node(), 1);
     expect_failure([&] { pair_.node->receive(messages, 0); }, "without meaning");
   }
+}
+
+TEST_F(Verbs, TheLibraryIsRegisteredOnceForAllConnectionsOfANic) {
+  pair_ = {};
+  EXPECT_EQ(fake_verbs::counts().contexts, 0U);
+  NetworkSystem system(loadtest::SampleLibrary(4, 4, kSampleBytes, loadtest::host_memory(), loadtest::fill_synthetic),
+                       0);
+  const void* const library = system.memory().data();
+  std::vector<std::unique_ptr<VerbsChannel>> nodes;
+  const auto connect = [&](std::size_t node, const char* device) {
+    VerbsPair pair = connected_verbs_pair(slots_, device);
+    nodes.push_back(std::move(pair.node));
+    system.add(node, std::move(pair.frontend), 0, {});
+  };
+  for (const std::size_t node : {0U, 0U, 1U, 1U}) connect(node, fake_verbs::kDevice);
+  EXPECT_EQ(fake_verbs::regions_at(library), 1U);
+  EXPECT_EQ(fake_verbs::counts().contexts, 1U);
+  connect(1, fake_verbs::kOtherDevice);
+  EXPECT_EQ(fake_verbs::regions_at(library), 2U);
+  system.forget(0);
+  EXPECT_EQ(fake_verbs::regions_at(library), 2U);
+  system.forget(1);
+  EXPECT_EQ(fake_verbs::regions_at(library), 0U);
+  nodes.clear();
+  EXPECT_EQ(fake_verbs::counts().contexts, 0U);
 }
 
 TEST_F(Verbs, AnAddressThatIsNotValidIsRefused) {

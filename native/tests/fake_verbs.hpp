@@ -1,5 +1,6 @@
-// libibverbs for tests: one device, whose RC queue pairs reach each other within this process. It is strict where a NIC
-// is: keys and their ranges, the length of queues until their completions are read, what is freed before what.
+// libibverbs for tests: two devices, whose RC queue pairs reach each other within this process. It is strict where a
+// NIC is: keys, their ranges and protection domains, the length of queues until their completions are read, what is
+// freed before what.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -9,6 +10,7 @@
 namespace fake_verbs {
 
 inline constexpr const char* kDevice = "fake0";
+inline constexpr const char* kOtherDevice = "fake1";
 
 // What the device allows to whoever opens it next.
 struct Limits {
@@ -25,8 +27,11 @@ struct Counts {
   std::uint64_t completions = 0;    // of what was sent
   std::uint64_t events = 0;         // raised
   std::uint64_t waits = 0;          // for an event of any completion
+  std::uint64_t contexts = 0;       // opened and not closed
 };
 Counts counts();
+// Regions of memory that begin there, registered now.
+std::size_t regions_at(const void* data);
 
 // The next work request of anybody fails.
 void fail_next(ibv_wc_status status);

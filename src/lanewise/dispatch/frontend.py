@@ -273,7 +273,8 @@ class Frontend:
         local = usable_ports(options.device, options.gid_index)
         ports = choose_ports(node.address, local, host.rdma, options.connections)
         slots = ConnectionShape(self.depth(node), sample_bytes, 1)
-        check_locked("this side", options.connections * options.library * sample_bytes, lockable_memory())
+        devices = len({port.device for port, _ in ports})  # each registers the library once
+        check_locked("this side", devices * options.library * sample_bytes, lockable_memory())
         check_locked(f"node {node.address}", options.connections * slots.slots * slots.stride, host.lockable)
         return VerbsAtFrontend(ports, within_host=host.boot == boot_id())
 
