@@ -147,7 +147,7 @@ FlowStream::FlowStream(Engine& engine, const Flow& flow, int concurrent)
       from_(engine, flow.src, flow.bytes, flow.node, gpu()),
       to_(engine, flow.dst, flow.bytes, flow.node, gpu()) {}
 
-// A staged copy takes the driver many commands: one is held at most, the others follow while it runs.
+// A staged copy takes the driver many commands: at most one waits at the gate, the others follow while it runs.
 int FlowStream::entries() const {
   if (staged()) return engine_.holds_staged() ? kMostHeld : kMostHeld + 1;
   return flow_.sm ? 1 : per_item_;

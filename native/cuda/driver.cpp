@@ -74,8 +74,8 @@ const char* advice(CUresult result) {
 }  // namespace
 
 Driver::Driver(const std::string& library, const std::string& module_loading) : calls_(open(library)) {
-  // A GPU's streams share 8 hardware queues unless told; flows that share one would wait for each other. Read once, by
-  // cuInit; who has set it keeps his value.
+  // By default a GPU's streams share 8 hardware queues; flows that share one would wait for each other. cuInit reads
+  // the variable once; a value that the user has set stays.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   setenv("CUDA_MODULE_LOADING", module_loading.c_str(), 0);
   check(calls_.cuInit(0), "cuInit");

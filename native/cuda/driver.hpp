@@ -12,9 +12,10 @@ namespace lanewise::cuda {
 // libcuda, initialised. host::Failure if it is not there, too old, or has no GPU. Never closed: it lives until exit.
 class Driver {
  public:
-  // `module_loading` is CUDA_MODULE_LOADING for cuInit, which reads it once a process: EAGER, as what is loaded at its
-  // first use waits until the device is idle, and behind a held kernel that never comes; LAZY where nothing is held,
-  // as EAGER loads thousands of kernels of a model's library that never run. What the user has set stays.
+  // `module_loading` is CUDA_MODULE_LOADING for cuInit, which reads it once a process: EAGER, as a module that is
+  // loaded at its first use waits until the device is idle, which it never is while a kernel waits at the gate; LAZY
+  // where no gate is used, as EAGER loads thousands of kernels of a model's library that never run. What the user has
+  // set stays.
   explicit Driver(const std::string& library, const std::string& module_loading = "EAGER");
 
   const Calls& calls() const { return calls_; }

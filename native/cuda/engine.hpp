@@ -47,14 +47,14 @@ class Engine {
 
   Pool& pool() { return pool_; }
 
-  // What all that is timed is held by; made at the first use.
+  // The gate that all timed work waits at; created at the first use.
   Gate& gate(const Gpu& registrar);
 
   // What a GPU's memory has room for.
   std::size_t free_bytes(int ordinal) { return gpu(ordinal).context()->free_bytes() + pool_.free_bytes(ordinal); }
 
-  // Whether the driver queues copies that it stages through host memory behind a hold; else it waits for their turn,
-  // and they have to start as they come. Found out by the first that is held in vain.
+  // Whether the driver queues copies that it stages through host memory behind a closed gate; else it blocks until
+  // their turn, and they have to start without a gate. Known once the first of them has blocked.
   bool holds_staged() const { return holds_staged_; }
   void release_staged() { holds_staged_ = false; }
 

@@ -33,8 +33,8 @@ class Gate {
   Pinned memory_;
 };
 
-// Opens the gate and waits for the streams at the end of the scope, whatever happened in it: nothing may be freed, or
-// stay held, behind them.
+// Opens the gate and waits for the streams at the end of the scope, whatever happened in it: nothing that they
+// use may be freed before, and none may stay blocked.
 class Settled {
  public:
   Settled(Gate& gate, std::vector<std::pair<const Gpu*, CUstream>> streams)

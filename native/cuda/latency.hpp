@@ -27,7 +27,7 @@ struct Launch {
 };
 
 // Seconds a copy of 16 bytes. As p2pBandwidthLatencyTest without --sm_copy: a row of cuMemcpyPeerAsync on a stream of
-// `src` behind a held kernel, an event before and one after all; with the host at one end, the plain copy.
+// `src` behind the closed gate, an event before and one after all; with the host at one end, the plain copy.
 double launch(Engine& engine, const Launch& options);
 
 }  // namespace lanewise::cuda

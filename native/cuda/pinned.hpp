@@ -23,7 +23,7 @@ class Pinned {
   Pinned& operator=(const Pinned&) = delete;
 
   std::byte* data() const { return data_; }
-  int node() const { return node_; }  // asked for
+  int node() const { return node_; }  // as requested
   std::map<int, std::size_t> pages() const { return memory_ ? memory_->nodes() : std::map<int, std::size_t>(); }
 
   // Where a kernel of that context finds it.

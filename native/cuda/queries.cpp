@@ -188,7 +188,7 @@ class StagedStream : public QueryStream {
       : QueryStream(engine, queries),
         staging_{engine.pool().host(gpu().context(), batch() * bytes(), node()),
                  engine.pool().host(gpu().context(), batch() * bytes(), node())} {}
-  // A batch waits for the one before the last, which must not be held.
+  // A batch waits for the one before the last, which must not wait at the gate.
   int entries() const override { return kMostHeld + 1; }
   void resize(int items, int per_item) override {
     if (per_item != 1) throw host::Failure(name() + ": a timestamp for several batches", "give each batch its own");

@@ -30,12 +30,12 @@ std::size_t page_size() {
 
 }  // namespace
 
-// Containers may forbid it; then pages come to lie where they are first touched, which is done on that node as well.
+// Containers may forbid it; then pages are placed where they are first touched, which is done on that node as well.
 void bind_pages(std::byte* data, std::size_t bytes, int node) {
   if (node == kAnyNode) return;
   std::vector<unsigned long> mask(static_cast<std::size_t>(node) / kBitsOfWord + 1, 0);
   mask[static_cast<std::size_t>(node) / kBitsOfWord] = 1UL << (static_cast<std::size_t>(node) % kBitsOfWord);
-  // The kernel reads one bit less than it is told.
+  // mbind reads one bit less than `maxnode`.
   if (syscall(SYS_mbind, data, bytes, MPOL_BIND, mask.data(), mask.size() * kBitsOfWord + 1, 0) != 0 &&
       errno != EPERM && errno != ENOSYS) {
     throw system_failure("memory cannot be bound to NUMA node " + std::to_string(node), errno,

@@ -23,7 +23,7 @@ class Memory {
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
 
-  // How many pages lie on which node, as the kernel says (move_pages of at most `most` pages, evenly distributed);
+  // How many pages are on which node, as the kernel says (move_pages of at most `most` pages, evenly distributed);
   // pages it cannot place count under kAnyNode. Empty where the kernel does not answer.
   std::map<int, std::size_t> nodes(std::size_t most = 4096) const;
 

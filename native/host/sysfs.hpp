@@ -1,4 +1,4 @@
-// Reads attributes of /sys with C's stdio: a process that mixes copies of libstdc++ (a static one of its own beside
+// Reads attributes of /sys with C's stdio: a process that mixes copies of libstdc++ (its own static one and
 // another library's) crashes in the locale facets that iostreams use.
 #pragma once
 

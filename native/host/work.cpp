@@ -136,7 +136,7 @@ Window Crew::run(Work work, double seconds) {
   std::exception_ptr failure;
   try {
     for (std::size_t i = 0; i < threads_.size(); ++i) running.emplace_back(work_thread, i);
-  } catch (const std::system_error& error) {  // those that wait must be let go all the same
+  } catch (const std::system_error& error) {  // the threads that wait must be released all the same
     failure = std::make_exception_ptr(
         system_failure("a thread cannot be started", error.code().value(), "ask for fewer threads"));
   }

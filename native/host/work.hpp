@@ -58,10 +58,10 @@ class Crew {
   std::size_t block_;
 };
 
-// Words that no two lines of a piece share, so that a copy to a wrong place is seen.
+// Words that no two lines of a piece share, so that a copy to a wrong place is detected.
 void fill_pattern(Memory& memory);
 
-// Makes every page unlike anything that work leaves behind.
+// Fills every page with values that no work leaves behind.
 void spoil(Memory& memory);
 
 }  // namespace lanewise::host

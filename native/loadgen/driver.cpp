@@ -14,7 +14,7 @@ constexpr double kStill = 4e-3;  // s; what the scheduler takes of a machine wit
 
 bool goes_on(LoadGenRun& run, const Tick& tick) { return tick({run.issued(), run.answered(), run.late()}); }
 
-// Waits until the system has answered what it was asked; false if the caller does not want to.
+// Waits until the system has answered every query; false if `tick` ends the wait.
 bool drain(LoadGenRun& run, const Tick& tick) {
   run.cancel();
   while (!run.drained()) {

@@ -199,7 +199,7 @@ void LoadGenRun::give_up(End why) noexcept {
 }
 
 // LoadGen's AbortTest() ends its logging but neither the issuing of queries nor the waiting for answers, and leaves the
-// latencies behind for the next test. So: no more answers, every one told so far logged, then AbortTest, and out of
+// latencies behind for the next test. So: no more answers, all answers so far logged, then AbortTest, and out of
 // LoadGen by an exception while nothing of it runs on another thread.
 void LoadGenRun::leave() {
   answers_.close();

@@ -1,4 +1,4 @@
-// One run: a system under test as LoadGen sees it, and what is counted beside LoadGen.
+// One run: a system under test as LoadGen sees it, and our own counters of the run.
 #pragma once
 
 #include <issue_query_controller.h>
@@ -85,7 +85,7 @@ class LoadGenRun : public mlperf::SystemUnderTest, public mlperf::QuerySampleLib
   const std::string name_;
   std::int64_t bound_ns_ = std::numeric_limits<std::int64_t>::max();  // of Server; nothing is late elsewhere
   std::uint64_t most_late_ = 0;
-  std::array<loadtest::Latencies, 2> latencies_;  // seen by the issuing and by the answering thread
+  std::array<loadtest::Latencies, 2> latencies_;  // as the issuing and the answering thread measure them
   loadtest::Latencies lag_;
   AnswerQueue answers_;
 
@@ -102,7 +102,7 @@ class LoadGenRun : public mlperf::SystemUnderTest, public mlperf::QuerySampleLib
   std::exception_ptr failure_;
 
   std::atomic<End> end_{End::kNone};
-  // What each thread writes lies on lines of its own: a shared one would go to and fro with every query.
+  // Each thread writes to cache lines of its own: a shared line would move between cores with every query.
   alignas(64) std::atomic<std::uint64_t> issued_{0};
   alignas(64) std::atomic<std::uint64_t> received_{0};  // answers of the system
   alignas(64) std::atomic<std::uint64_t> reported_{0};  // those that LoadGen knows

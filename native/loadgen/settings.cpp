@@ -40,7 +40,7 @@ void set_limits(const Settings& settings, mlperf::TestSettings& test) {
   test.server_coalesce_queries = settings.coalesce;
 }
 
-// The rate and the seeds are the search's own, so they stand above the files.
+// The rate and the seeds are the search's own, so they override the files.
 void set_rate_and_seeds(const Settings& settings, mlperf::TestSettings& test) {
   if (settings.qps > 0.0) {
     test.server_target_qps = test.offline_expected_qps = settings.qps;

@@ -1,4 +1,4 @@
-// What a run of LoadGen is asked to do, and what LoadGen makes of it.
+// The settings of a LoadGen run as requested, and as LoadGen applied them.
 #pragma once
 
 #include <test_settings.h>

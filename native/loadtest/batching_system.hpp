@@ -17,7 +17,7 @@
 
 namespace lanewise::loadtest {
 
-// What is asked of every queue. Ranges and defaults are those of Python's BatchingOptions (lanewise.options.loadtest).
+// Options of every queue. Ranges and defaults are those of Python's BatchingOptions (lanewise.options.loadtest).
 struct QueueOptions {
   std::size_t batch;         // most queries of a batch
   std::int64_t timeout;      // ns that the oldest query waits for others; 2^62 at most
@@ -137,7 +137,7 @@ class BatchingSystem : public SystemUnderTest {
   bool failed() const noexcept override { return context_->fault.is_set(); }
   void stop() override;
 
-  // Between runs: the most queries of a batch, up to what was asked for at first.
+  // Between runs: the most queries of a batch, up to the `batch` of the options.
   void limit_batch(std::size_t batch);
 
   // Ends the threads of a run that nobody stopped.

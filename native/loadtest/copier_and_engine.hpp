@@ -32,7 +32,7 @@ class SampleCopier {
   // The buffer, for an engine.
   virtual std::uint64_t address(std::size_t stream) const = 0;
   virtual std::shared_ptr<const void> keeper(std::size_t stream) const = 0;
-  // What lies in the buffer, `bytes` from its begin, in host memory until the next call: to verify it.
+  // The first `bytes` of the buffer, in host memory until the next call: to verify it.
   virtual const std::byte* read_back(std::size_t stream, std::size_t bytes) = 0;
   // How it copies, with the time of each method that was tried for a full batch (seconds).
   virtual std::string method() const = 0;

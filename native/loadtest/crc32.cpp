@@ -49,7 +49,7 @@ std::uint32_t by_table(std::uint32_t crc, const std::byte* data, std::size_t byt
 #define LANEWISE_FOLDING __attribute__((target("pclmul,sse4.1")))
 constexpr std::size_t kBlock = 16, kBlocks = 4;
 
-// What x becomes that is followed by as many bits as `factors` stand for, plus what lies there.
+// x moved by as many bits as `factors` were computed for, plus the data at its new place.
 LANEWISE_FOLDING inline __m128i fold(__m128i x, __m128i factors, __m128i there) {
   const __m128i low = _mm_clmulepi64_si128(x, factors, 0x00), high = _mm_clmulepi64_si128(x, factors, 0x11);
   return _mm_xor_si128(_mm_xor_si128(low, high), there);

@@ -37,7 +37,7 @@ Allocate pinned_by(const std::shared_ptr<cuda::Engine>& driver, int ordinal) {
 }
 
 Allocate pinned_by(const std::shared_ptr<cuda::Engine>& driver, int ordinal, Block memory) {
-  using Keepers = std::pair<Block, std::shared_ptr<cuda::Pinned>>;  // let go in the reverse order
+  using Keepers = std::pair<Block, std::shared_ptr<cuda::Pinned>>;  // released in reverse order
   return [driver, ordinal, memory = std::move(memory)](std::size_t bytes, int node) {
     const auto pinned = std::make_shared<cuda::Pinned>(gpu_of(*driver, ordinal).context(), memory.data, bytes, node);
     return Block{memory.data, std::make_shared<Keepers>(memory, pinned)};

@@ -33,7 +33,7 @@ class GpuStream {
  public:
   GpuStream(const cuda::Gpu& gpu, const GpuSource& source, std::size_t batch);
 
-  // What a method needs beside the buffer; host::Failure where the driver has no such call.
+  // Prepares what a method needs in addition to the buffer; host::Failure where the driver has no such call.
   void prepare(GpuMethod method);
   // Copies, and waits for the end. Its context is current.
   void copy_samples(GpuMethod method, std::span<const std::uint32_t> slots);

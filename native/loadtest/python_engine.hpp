@@ -1,4 +1,4 @@
-// An engine that is a Python callable, and samples that one reads; the interpreter's lock is held for the calls alone.
+// An engine that is a Python callable, and samples that a Python callable reads; the GIL is taken for the calls alone.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,7 +11,7 @@
 
 namespace lanewise::loadtest {
 
-// A Python object that may be let go by any thread.
+// A Python object that any thread may release.
 class PythonObject {
  public:
   explicit PythonObject(nanobind::object object) : object_(std::move(object)) {}
@@ -24,7 +24,7 @@ class PythonObject {
   nanobind::object object_;
 };
 
-// The bytes of a Python object, read where they lie. Made with the interpreter's lock held, let go by any thread.
+// The bytes of a Python object, read in place. Constructed under the GIL, released by any thread.
 class BufferView {
  public:
   // nb::python_error for what holds no bytes in a row.
@@ -63,7 +63,7 @@ class PythonEngine : public InferenceEngine {
 
   PythonObject call_;
   bool on_gpu_;
-  // By stream: what its answers lie in. A copy would hold the lock that other queues wait for.
+  // By stream: the buffer of its answers. A copy would keep the GIL, which other queues wait for.
   std::vector<BufferViews> views_;
 };
 

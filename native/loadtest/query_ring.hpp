@@ -58,7 +58,7 @@ class QueryRing {
     return count;
   }
 
-  // Waits until the tail is at `position`, until `deadline` (ns), or until `hurry`, which is asked after every wake().
+  // Waits until the tail is at `position`, until `deadline` (ns), or until `hurry`, which is called after every wake().
   template <class Hurry>
   void wait(std::uint64_t position, std::int64_t deadline, Hurry&& hurry) noexcept {
     while (true) {

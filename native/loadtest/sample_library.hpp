@@ -29,7 +29,7 @@ class SampleLibrary {
 
   // Of a data set of `samples`, `resident` are in memory at once, `bytes` each.
   SampleLibrary(std::size_t samples, std::size_t resident, std::size_t bytes, Allocate allocate, Fill fill);
-  // Memory that somebody else fills: sample i is what lies in its slot i, always loaded.
+  // Memory that somebody else fills: sample i is the content of its slot i, always loaded.
   static SampleLibrary of_slots(std::size_t slots, std::size_t bytes, Allocate allocate);
 
   std::size_t bytes() const { return bytes_; }
@@ -45,7 +45,7 @@ class SampleLibrary {
   void load(std::span<const std::uint64_t> samples);
   void unload(std::span<const std::uint64_t> samples);
 
-  // Where a sample lies, counted in strides; kNotLoaded.
+  // The position of a sample, in strides; kNotLoaded.
   std::uint32_t slot(std::uint64_t sample) const noexcept {
     return sample < slots_.size() ? slots_[sample] : kNotLoaded;
   }

@@ -1,5 +1,5 @@
 // Where time goes in the system under test: histograms by stage, and the first batches one by one. A query's time ends
-// when its answer is handed to the load generator's side, before LoadGen is told: LoadGen's latency is longer.
+// when its answer is handed to the load generator's side, before LoadGen's completion call: its latency is longer.
 #pragma once
 
 #include <array>

@@ -48,7 +48,7 @@ class Histogram {
   std::int64_t count() const noexcept { return count_; }
   double largest() const noexcept { return largest_; }
 
-  // The latency below which `share` (0 .. 1) of all lie, spread evenly within a bucket; exact to 2^-8. 0 if empty.
+  // The latency below which `share` (0 .. 1) of all are, evenly distributed within a bucket; exact to 2^-8. 0 if empty.
   double percentile(double share) const noexcept {
     const double wanted = share * static_cast<double>(count_);
     double before = 0.0;

@@ -1,4 +1,4 @@
-// What is simulated: services, the pools and workers that answer them, and traffic beside them.
+// What is simulated: services, the pools and workers that answer them, and background traffic.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace lanewise::serve {
 inline constexpr std::int32_t kNoFlow = -1;
 
 // One transfer of a query. It holds a slot from `setup` s before its first byte to its last one, and arrives
-// `latency` s later. `alone` is the rate in B/s that it reaches with nothing beside it; `bytes` are those of a sample.
+// `latency` s later. `alone` is the rate in B/s that it reaches without other traffic; `bytes` are those of a sample.
 struct Leg {
   std::int32_t flow_class = kNoFlow;
   double bytes = 0.0;
@@ -60,7 +60,7 @@ struct Service {
   std::int64_t late_limit = -1;  // end the run once more queries are late; -1: never
 };
 
-// Traffic beside the services: `bytes` from `start` on, again every `period` s (0: once).
+// Background traffic: `bytes` from `start` on, again every `period` s (0: once).
 struct Background {
   std::int32_t flow_class = 0;
   double bytes = 0.0;

@@ -9,7 +9,7 @@
 
 namespace lanewise::sim {
 
-// A 4-ary min-heap: half the levels of a binary one, and the four children lie side by side.
+// A 4-ary min-heap: half the levels of a binary one, and the four children are adjacent in memory.
 template <typename T>
 class MinHeap {
  public:

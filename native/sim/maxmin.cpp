@@ -363,8 +363,8 @@ double MaxMin::level_of(std::int32_t r) {
   return std::max(resource.left, 0.0) / resource.demand;
 }
 
-// Frees those whom the bottleneck condition finds: they have a higher level than a full resource gives to others. All
-// else holds by itself: who is not free is held by its own bound or by a resource that no free class uses.
+// Frees the classes that violate the bottleneck condition: they have a higher level than a full resource gives to
+// others. Every class that is not free is limited by its own bound or by a resource that no free class uses.
 bool MaxMin::widen(int round) {
   const std::size_t before = free_.size();
   for (const auto r : reached_) {

@@ -178,12 +178,12 @@ class MaxMin {
   std::vector<Class> classes_;  // then aggregates
   std::vector<Load> loads_;
   std::vector<Resource> resources_;
-  std::vector<Level> levels_;  // beside resources_
+  std::vector<Level> levels_;  // by the index of resources_
   std::vector<User> users_;
   std::vector<std::int32_t> changed_;
   std::int64_t solves_ = 0;
 
-  std::vector<Sum> sums_;                       // beside aggregates_
+  std::vector<Sum> sums_;                       // by the index of aggregates_
   std::vector<std::int32_t> changed_sums_;      // aggregates whose members changed
   std::vector<std::int32_t> lower_;             // aggregates whose ceilings are to be lowered
   std::vector<std::int32_t> reached_ceilings_;  // of one solve: aggregates
@@ -197,7 +197,7 @@ class MaxMin {
   std::vector<std::int32_t> reached_;
   std::size_t rising_ = 0;
   MinHeap<Mark> fills_;       // its levels may lag behind
-  MinHeap<Mark> bounds_;      // in order once it is asked; may name classes that rise no more
+  MinHeap<Mark> bounds_;      // ordered at the first use; may name classes that rise no more
   double least_bound_ = 0.0;  // of bounds_
   bool ordered_ = false;      // bounds_
 };

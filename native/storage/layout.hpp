@@ -1,4 +1,4 @@
-// Where the bytes of an I/O lie: a volume is one or several files, striped as RAID-0 does.
+// Where the bytes of an I/O are: a volume is one or several files, striped as RAID-0 does.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Piece {
 
 struct Volume {
   std::vector<std::uint32_t> files;
-  std::uint64_t stripe = 0;  // bytes that lie together in one file; of no account for a single file
+  std::uint64_t stripe = 0;  // contiguous bytes in a file; no meaning for a single file
   std::uint64_t bytes = 0;   // of data, all files together
 
   // The pieces of `bytes` from `offset` of the volume on, in the order of the buffer.
@@ -36,7 +36,7 @@ struct Volume {
   }
 };
 
-// A bijection of 0 .. count-1 that looks like chance: each I/O is made once, whatever the order. Four rounds of a
+// A pseudo-random permutation of 0 .. count-1: each I/O is issued once, whatever the order. Four rounds of a
 // Feistel network over the next power of four; what falls outside is encrypted again until it falls inside.
 class Shuffle {
  public:

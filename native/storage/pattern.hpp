@@ -1,4 +1,4 @@
-// Data that says where it belongs, so that a byte read from the wrong place, or not at all, is seen.
+// Data that encodes its position, so that a byte read from the wrong place, or not at all, is detected.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ inline std::uint64_t key(std::uint64_t file, std::uint64_t place) {
   return x ^ (x >> 31);
 }
 
-// Every word keyed by its file and offset: what test files are made of.
+// Every word is a hash of its file and offset: the content of test files.
 inline void fill(std::byte* buffer, const Piece& piece, std::uint64_t salt) {
   for (std::uint64_t i = 0; i < piece.bytes; i += kWord) {
     const std::uint64_t word = key(piece.file + salt, piece.offset + i);

@@ -6,7 +6,7 @@ namespace lanewise::storage {
 
 namespace {
 
-constexpr std::uint64_t kMostReserved = 1U << 22;  // I/O times for which room is made before the clock runs
+constexpr std::uint64_t kMostReserved = 1U << 22;  // I/O times for which memory is reserved before the clock runs
 
 double between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -38,7 +38,7 @@ void Round::begin() {
 std::optional<std::uint64_t> Round::next(std::size_t volume) {
   if (stopped_.load(std::memory_order_relaxed)) return std::nullopt;
   if (task_.seconds > 0) {
-    // The window ends when that is seen, not at the deadline: the I/O that ended just now counts, so must its time.
+    // The window ends now, not at the deadline: the I/O that has just ended counts, so its time must count.
     if (const auto now = Clock::now(); now >= deadline_) {
       close_window(now);
       return std::nullopt;

@@ -23,7 +23,7 @@ class Round {
   void begin();  // the clock runs from here on
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
 
-  // Where in that volume the next I/O lies; nothing where none is left, time is up or someone stopped.
+  // The position of the next I/O in that volume; nothing where none is left, time is up or someone stopped.
   std::optional<std::uint64_t> next(std::size_t volume);
   // An I/O is done, its data where it should be.
   void done(unsigned worker, std::size_t volume, const std::vector<Piece>& pieces, Clock::time_point started);

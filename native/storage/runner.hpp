@@ -31,7 +31,7 @@ class Runner {
   Outcome finish();                          // waits for the threads; throws what one of them failed with
 
   std::string how() const { return workers_.front()->how(); }
-  // How many pages of the memory in which the data ends lie on which NUMA node.
+  // The number of pages of the destination memory on each NUMA node.
   std::map<int, std::size_t> nodes() const;
 
  private:
@@ -59,7 +59,7 @@ class Runner {
   std::optional<host::Failure> failure_;  // of a thread that could not get ready
 };
 
-// How much of the first `bytes` of an open file lies in the page cache, 0 .. 1; below zero where the kernel won't say.
+// The share of the first `bytes` of an open file that is in the page cache, 0 .. 1; negative where it is unknown.
 double in_page_cache(int file, std::uint64_t bytes);
 
 }  // namespace lanewise::storage

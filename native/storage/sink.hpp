@@ -11,7 +11,7 @@ class Sink {
   virtual ~Sink() = default;
   // Called once by each thread that will use it.
   virtual void enter(std::size_t) {}
-  // Copies what lies in a slot on, and returns when it is there.
+  // Copies the content of a slot to its destination, and returns when the copy is complete.
   virtual void take(std::size_t worker, std::size_t slot, const std::byte* from, std::size_t bytes) = 0;
   // Copies back what a slot's data became, to be checked.
   virtual void give(std::size_t worker, std::size_t slot, std::byte* to, std::size_t bytes) = 0;

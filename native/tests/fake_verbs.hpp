@@ -35,7 +35,7 @@ std::size_t regions_at(const void* data);
 
 // The next work request of anybody fails.
 void fail_next(ibv_wc_status status);
-// What was sent completes no more, until `held` is false.
+// While `held` is true, sends do not complete.
 void hold_completions(bool held);
 // A write with immediate arrives at a queue pair, of a peer that does as it likes.
 void arrive(std::uint32_t queue_pair, std::uint32_t immediate, ibv_wc_opcode opcode = IBV_WC_RECV_RDMA_WITH_IMM);

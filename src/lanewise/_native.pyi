@@ -453,7 +453,7 @@ class PreparedCopies:
     """
 
     def run(self) -> list[CudaTiming]:
-        """All flows queued behind a held kernel, released at once, timed by device events, in the flows' order.
+        """All flows queued behind a closed gate, released at once, timed by device events, in the flows' order.
 
         ProbeFailure if the hold timed out ("held too long"), if a copy failed, or after close().
         """
@@ -468,7 +468,7 @@ class PreparedCopies:
 class Cuda:
     """The CUDA driver, opened at run time. ProbeFailure if it is not there, has no GPU, or refuses.
 
-    The first of a process decides how kernels are loaded: EAGER, or LAZY where none is held; CUDA_MODULE_LOADING wins.
+    The first of a process decides how kernels are loaded: EAGER, or LAZY without a gate; CUDA_MODULE_LOADING wins.
     """
 
     def __init__(self, library: str = "libcuda.so.1", module_loading: str = "EAGER") -> None: ...
@@ -479,7 +479,7 @@ class Cuda:
     def devices(self) -> list[CudaDevice]: ...
     @property
     def holds_staged(self) -> bool:
-        """False once the driver was seen to wait while it queued a staged copy: such copies are then not held."""
+        """False once the driver has blocked while it queued a staged copy: no gate is closed before these then."""
     def can_peer(self, device: int, peer: int) -> bool: ...
     def prepare(self, flows: Sequence[CudaFlow]) -> PreparedCopies:
         """Buffers and all for these flows, each path used once; ProbeFailure if memory or peer access is missing."""
@@ -508,7 +508,7 @@ class Cuda:
         it weigh less.
         """
     def launch(self, src: int, dst: int, p2p: bool, repeats: int = 100, node: int = -1) -> float:
-        """Seconds a 16-byte copy of a row of `repeats` copies queued behind a held kernel.
+        """Seconds a 16-byte copy, in a row of `repeats` copies queued behind a kernel that waits at a gate.
 
         As p2pBandwidthLatencyTest does without --sm_copy: cuMemcpyPeerAsync on `src`'s stream, peer access on or off.
         """
@@ -663,7 +663,7 @@ class NodeSession:
         """Ends it: a run that goes on is given up."""
 
 class ChecksumSystem(SystemUnderTest):
-    """Answers at once with the CRC-32 (little endian) of what lies in a query's slot: for tests and benchmarks."""
+    """Answers at once with the CRC-32 (little endian) of the content of a query's slot: for tests and benchmarks."""
 
     def __init__(self, slots: SharedMemory, bytes: int) -> None: ...
 

@@ -108,7 +108,7 @@ def save_divisions(result: DivisionsResult, options: PeakOptions) -> None:
         f"from the peaks of both divisions: {network.get('transport')}, {network.get('connections')}, "
         f"engine {network.get('engine')}{unsure}"
     )
-    # Where Network is as fast, no cost was seen that a prediction could take.
+    # Where Network is as fast, there is no measured cost that a prediction could use.
     files.write_file(result.folder / PARTS, part_file(times, source(), result.share.software or None, condition))
     if options.output is not None:
         from lanewise.api.runs import as_measured_run, save_run

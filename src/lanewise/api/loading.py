@@ -171,7 +171,7 @@ def run_of(run: Run | str | Path) -> Run:
 
 
 def relative_reader(ref: str | Path) -> Callable[[str, Mapping[str, int], Catalog], System]:
-    """System files named in a study are found beside the study."""
+    """A reader of the systems that a study names; file names are relative to the study's folder."""
     folder = Path(ref).parent if Path(ref).suffix in (".yaml", ".yml") else Path()
 
     def read(name: str, settings: Mapping[str, int], catalog: Catalog) -> System:

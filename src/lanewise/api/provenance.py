@@ -44,7 +44,7 @@ def version() -> str:
 
 
 def machine(root: str | Path = "/") -> dict[str, str]:
-    """What this machine is, for the record beside results: no names, no addresses, no serial numbers, no environment.
+    """What this machine is, recorded with results: no names, no addresses, no serial numbers, no environment.
 
     Read from /proc and /sys below `root`; what they do not say is left out.
     """

@@ -28,7 +28,7 @@ TRACED = 10_000  # samples in a trace, under 1 kB each
 
 @dataclass(frozen=True, slots=True)
 class ServicePrediction:
-    """The simulated services, the one that was asked for first, with the run that a trace shows."""
+    """The simulated services, the requested one first, with the run that a trace shows."""
 
     results: tuple[ServiceResult, ...]
     simulation: Simulation

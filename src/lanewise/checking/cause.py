@@ -33,7 +33,8 @@ class Cause:
 
     @property
     def rank(self) -> int:
-        """0 the likeliest: seen, explains; 1 seen, no prediction; 2 supposed, explains; 3 seen, partial; 4 the rest."""
+        """0 (likeliest): evidence, and explains the loss; 1: evidence, no prediction; 2: explains it, no evidence;
+        3: evidence, explains a part of the loss; 4: the rest."""
         if self.explains:
             return 0 if self.evidence else 2
         if not self.evidence:

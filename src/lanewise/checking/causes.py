@@ -1,6 +1,6 @@
 """Why a row is not what it should be: each cause a small function over a symptom, judged by the model.
 
-`Cause.rank` orders the causes of a slow row. What nobody saw is looked for only where nothing that was seen explains
+`Cause.rank` orders the causes of a slow row. A cause without evidence is tried only where none with evidence explains
 the value, and only counts if it would explain it and no fine row speaks against it.
 """
 
@@ -36,7 +36,7 @@ _LINK = re.compile(r"(?:(?<![\w.:-])(?P<device>[\w.:-]++)\s++)?Gen(?P<gen>\d)\s+
 
 @dataclass(frozen=True)
 class Symptom:
-    """One row that is not fine, the model of what should be, and all that is known beside it: `results` of all rows."""
+    """One slow row, the model of what is expected, and what else is known: the machine, and `results` of all rows."""
 
     result: PathResult
     model: ExpectationModel
@@ -137,7 +137,7 @@ def _contradicted(symptom: Symptom, cause: Cause) -> bool:
     return False
 
 
-# --- seen with the row itself, or in the captures -------------------------------------------------------------------
+# --- evidence in the row itself, or in the captures -----------------------------------------------------------------
 
 
 def link_under_load(symptom: Symptom) -> Iterator[Cause]:
@@ -163,7 +163,7 @@ def idle_link(symptom: Symptom) -> Iterator[Cause]:
 
 
 def wrong_node(symptom: Symptom) -> Iterator[Cause]:
-    """The host buffer lay on another NUMA node than the one that the flow names, else than the device's."""
+    """The host buffer was on another NUMA node than the one that the flow names, else than the device's."""
     # As probes.gpu.flows.buffer_node writes it: '1', '0 (75 %), 1 (25 %)', either with ' (asked 0)'.
     pages, copy = symptom.row.how.get("NUMA node", "").partition(" (asked ")[0], symptom.host_copy()
     nodes = [int(node) for node in re.findall(r"(?:^|, )(\d+)", pages)]

@@ -27,7 +27,7 @@ Diagnosis = tuple[PathResult, tuple[Cause, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not fine: `kind` is fault (seen in the captures alone) or the verdict of its `results`.
+    """Something that is not fine: `kind` is fault (known from the captures alone) or the verdict of its `results`.
 
     The first of `causes` is the likeliest, as the model judges it for the first row; `step` is the command to type.
     """

@@ -108,7 +108,7 @@ class ExpectationModel:
         Not of copies within one device or the memory of one host, and not of the page cache.
         """
         source, _, target = row.flow.partition("->")
-        # Our own storage probe reads from the page cache on purpose, beside the other modes.
+        # Our own storage probe reads from the page cache on purpose, in addition to the other modes.
         cache = row.how.get("mode") == "cached" and "tool" not in row.how
         if source.strip() == target.strip() or row.path == HOST_MEMORY or cache:
             return False
@@ -128,7 +128,7 @@ class ExpectationModel:
 
     def flows(self, row: Observation) -> tuple[Flow, ...]:
         """All flows that ran together, between devices of the system; FormatError if the row's words are no flows."""
-        # The sample copies through memory where a pair cannot be peers: judged is what was asked for.
+        # NVIDIA's sample copies through memory where a pair cannot be peers: the requested method is judged.
         p2p = row.how.get("p2p") != "off" or "P2P=Enabled" in row.scenario
         p2p = p2p and row.how.get("mode") != "bounce"
         parsed = parse_flows(row.how.get("flows") or row.flow, p2p)

@@ -1,4 +1,4 @@
-"""What the captures say is wrong with a machine, before anything is measured: each with where it stands."""
+"""Faults of a machine that its captures show, before anything is measured: each with its place in the capture."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MachineState:
 
 
 def with_intended_policies(system: System) -> System:
-    """A system as found with the policies that it should have: no ACS redirection, no translating IOMMU."""
+    """The discovered system with the policies that it should have: no ACS redirection, no translating IOMMU."""
     iommu = "off" if system.policies.iommu == "translate" else system.policies.iommu
     return replace(system, policies=replace(system.policies, acs_redirect=frozenset(), iommu=iommu))
 

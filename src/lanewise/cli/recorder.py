@@ -1,4 +1,4 @@
-"""Records the samples of every measuring verb: shows progress, writes samples and run where asked, prints a table."""
+"""Records the samples of every measuring verb: shows progress, writes sample and run files, prints a table."""
 
 from __future__ import annotations
 

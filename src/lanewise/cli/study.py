@@ -155,7 +155,7 @@ def _count(run: Run, names: Sequence[str]) -> None:
 
 
 def _write(run: Run, html: Path | None, json: str | None) -> None:
-    """Write the report and the run where asked."""
+    """Write the report and the run file, if named."""
     from lanewise import api
 
     if html is not None:

@@ -41,7 +41,7 @@ TERMINAL_OPTIONS = [
 
 
 class Verbs(QuickGroup):
-    """The verbs in the order in which one meets them; each is loaded when it is asked for, which halves a start."""
+    """The verbs in the order in which a user meets them; each is imported when used, which halves the start time."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Their names."""
@@ -125,7 +125,7 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if not (interrupts.received() or isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)):
             raise
-        return _interrupted()  # a library made another error of the interrupt
+        return _interrupted()  # a library turned the interrupt into another error
     return code
 
 

@@ -55,7 +55,7 @@ _HARDWARE = re.compile(r"/pci[0-9a-f]{4,8}:|/virtual/block/md\d+$|/nvme-subsyste
 
 @dataclass(frozen=True)
 class Capture:
-    """Contents of files and targets of links by path from `sys/` or `proc/` on; `names` are further paths seen."""
+    """Contents of files and targets of links by path from `sys/` or `proc/` on; `names` are further paths."""
 
     file: str
     texts: Mapping[str, bytes] = field(default_factory=dict)
@@ -207,7 +207,7 @@ _PAX_HEADERS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 
 
 def write_tar(capture: Capture, suffix: str) -> bytes:
-    """The capture as a tar that says nothing of who made it, compressed as one of SUFFIXES says."""
+    """The capture as a tar without owner, group or times, compressed as one of SUFFIXES says."""
     out = io.BytesIO()
     method = suffix.rpartition(".")[2]
     mode = f"w:{method}" if method in ("gz", "xz", "bz2") else "w"

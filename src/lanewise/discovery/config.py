@@ -108,7 +108,7 @@ def clean_config(data: bytes) -> bytes:
 
 
 def _chain(out: bytearray, places: list[int]) -> None:
-    """Join the capabilities that are left; an empty one stands at the start where none of them does."""
+    """Link the remaining capabilities into a list; an empty one comes first where none is at 0x100."""
     if not places or len(out) < 260:
         return
     chain = places if places[0] == 0x100 else [0x100, *places]

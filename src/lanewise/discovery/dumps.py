@@ -21,7 +21,7 @@ _CARD = re.compile(r"\s*CA '([^']+)'")
 _PORT = re.compile(r"\s*(State|Rate|Link layer): (.+)")
 _GPU0 = re.compile(r"\s*GPU0\s")
 _ARCHIVES = (b"BZh", b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
-# What may stand before the first element of an XML: how it starts and ends.
+# What may come before the first element of an XML: how it starts and ends.
 _BEFORE_ROOT = (("<?", "?>"), ("<!DOCTYPE", ">"), ("<!--", "-->"))
 _ELEMENT = re.compile(r"<(\w{1,80})")
 # No dump of text or XML of one machine is larger.
@@ -63,7 +63,7 @@ def _root(text: str) -> str:
 
 
 def read_capture(capture: Capture) -> tuple[DumpFacts, ...]:
-    """What a captured /sys says, and the records beside it."""
+    """The facts of a captured /sys, of its NVML record and of its capture record."""
     dumps = [read_sysfs(capture)]
     if "nvml.json" in capture.texts:
         dumps.append(read_nvml(capture.text("nvml.json"), capture.file))

@@ -38,7 +38,7 @@ NVML_MOST = "at most, with this slot:"
 
 @dataclass(frozen=True, slots=True)
 class FactSource:
-    """Where a fact stands: the file, the attribute in it, the line if known."""
+    """Where a fact was read: the file, the attribute in it, the line if known."""
 
     file: str
     what: str
@@ -159,7 +159,7 @@ def merge(dumps: Sequence[DumpFacts]) -> MachineFacts:
 
 
 def _agree(first: Fact, second: Fact) -> bool:
-    """Whether two values may stand side by side: NCCL and lspci know roots and switches by other names.
+    """Whether two values do not contradict each other: NCCL and lspci know roots and switches by other names.
 
     What NVML says of a link is the most of GPU and slot together, so it may be less than the GPU's own.
     """

@@ -13,8 +13,8 @@ _COLOUR = re.compile(r"\x1b?\[[0-9;]*m")
 _NAME = re.compile(r"GPU\d+|NIC\d+|mlx\d+_\d+|[a-z]+\d*_\d+|ib\w+|roce\w+")
 _CLASS = re.compile(r"X|NV\d{1,3}|PIX|PXB|PHB|NODE|SYS|SOC")
 _STATUS = re.compile(r"X|OK|CNS|GNS|TNS|DR|NS|U")
-# The ability that the command asked for stands in no line of its output: it is looked for in what was typed, else in
-# the name of the file.
+# No line of the output names the ability that the command queried: it is looked for in the command line, else in the
+# name of the file.
 _ABILITY = re.compile(r"-?p2p[-_ ]*(rw|[rwnap])(?![a-z])")
 _ABILITIES = {
     "r": ("read",), "w": ("write",), "rw": ("read", "write"), "n": ("nvlink",), "a": ("atomics",), "p": ("pci",),

@@ -17,7 +17,7 @@ _FASTEST = 1e15
 
 
 def add_nvlinks(merged: MachineFacts, catalog: Catalog, draft: SystemDraft) -> None:
-    """Add the NVLinks to the draft; an NVSwitch stands for all where the counts need one."""
+    """Add the NVLinks to the draft; a single NVSwitch represents all where the counts need one."""
     for pair in merged.pairs:
         a, b = draft.names.get(pair.a, ""), draft.names.get(pair.b, "")
         count = int(pair.word[2:]) if pair.word.startswith("NV") else 0

@@ -1,4 +1,4 @@
-"""What NVML says of a machine's GPUs: asked of the library into a record, and read from the record into facts.
+"""A machine's GPUs as NVML reports them: queries the library and writes a record; reads the record as facts.
 
 The record (nvml.json in a capture) holds no serial number and no UUID: GPUs go by their PCI address.
 """

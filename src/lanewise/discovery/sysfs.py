@@ -155,7 +155,7 @@ def _machine(capture: Capture, nodes: dict[int, int], facts: DumpFacts) -> None:
 
 
 def _group_kinds(capture: Capture, facts: DumpFacts) -> set[str]:
-    """The types of the IOMMU groups: those of GPUs where they are told apart, since peers pass through these."""
+    """The types of the IOMMU groups: of the GPUs' groups where known, as peer copies pass through them, else of all."""
     types = {path.split("/")[3]: capture.text(path) for path in capture.texts if path.startswith(f"{GROUPS}/")}
     gpus = {fact.about for fact in facts.facts if fact.key == "class" and int(fact.value) >> 8 in _DISPLAYS}
     groups = {str(fact.value) for fact in facts.facts if fact.key == "iommu_group" and fact.about in gpus}

@@ -1,4 +1,4 @@
-"""From PCI functions to devices and links: root ports and switches found, what moves no bulk data left out."""
+"""From PCI functions to devices and links: finds root ports and switches, leaves out what moves no bulk data."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _describe(node: DraftDevice, bdf: str, merged: MachineFacts, catalog: Catalo
 def _path_to_root(bdf: str, merged: MachineFacts) -> tuple[str, list[str]]:
     """The host bridge that a function lies below, and the bridges between the two, the uppermost first.
 
-    Where the dump says no host bridge, the PCI domain stands for it.
+    Where the dump says no host bridge, the PCI domain takes its place.
     """
     chain: list[str] = []
     above = merged.word(bdf, "parent")
@@ -151,7 +151,7 @@ def _cpus(merged: MachineFacts, used: set[int], catalog: Catalog, draft: SystemD
 
 
 def _attach(bdf: str, cpus: dict[str, str], merged: MachineFacts, catalog: Catalog, draft: SystemDraft) -> None:
-    """Link a device below the last switch above it, switches made on the way; `cpus` has the CPU of a host bridge."""
+    """Link a device below the last switch above it, adding switches between; `cpus` has the CPU of a host bridge."""
     root, chain = _path_to_root(bdf, merged)
     above, port, before = cpus[root], "", ""
     for bridge in chain:

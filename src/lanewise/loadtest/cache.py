@@ -29,7 +29,7 @@ def cache_folder(name: str) -> Path:
 
 
 def write_cached(path: Path, content: bytes) -> None:
-    """Writes the file beside its place and renames it, so that nobody reads half of it; CannotMeasure if it fails."""
+    """Writes a temporary file in the same folder and renames it: nobody reads half of it. CannotMeasure if it fails."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as out:

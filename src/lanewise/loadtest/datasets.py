@@ -46,7 +46,7 @@ class Dataset(ABC):
 
 
 class Synthetic(Dataset):
-    """Random samples, the same for a seed and an index on every machine, made when they are asked for.
+    """Random samples, the same for a seed and an index on every machine, generated when they are read.
 
     `count` samples of a spec: random bytes, floats uniform in [0, 1), integers below the spec's limits.
     """

@@ -68,7 +68,7 @@ def combined(nodes: Sequence[NodeStatistics]) -> dict[str, dict[str, float]]:
 def perfetto(system: _native.NetworkSystem, frontend: Frontend) -> str:
     """The kept queries as JSON for https://ui.perfetto.dev: a process a node, a query as a span with its stages.
 
-    A query's time at the node lies in the middle of its time on the fabric, as no clock tells where.
+    A query's time at the node is drawn in the middle of its time on the fabric, as no common clock gives its place.
     """
     queries = sorted(system.trace(), key=lambda query: query[1])
     begin = queries[0][1] if queries else 0

@@ -194,8 +194,8 @@ def _free_bytes(folder: Path) -> int:
 
 
 def outcome(load: LoadSpec, log: detail_log.DetailLog, counts: LoadGenRun, folder: Path) -> LoadGenResult:
-    """What LoadGen's log says; of a run that was ended early, what was counted beside it. CannotMeasure for one without
-    a verdict: the system failed."""
+    """The result in LoadGen's log; of a run that was ended early, that of our own counters. CannotMeasure for a run
+    without a verdict: the system failed."""
     reasons, notes = list(log.reasons), []
     early = counts.hopeless and not log.judged
     cut = not log.judged and (not load.accuracy or any(error.startswith(detail_log.ENDED_EARLY) for error in reasons))

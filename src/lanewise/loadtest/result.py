@@ -1,4 +1,4 @@
-"""What a peak search or a single run found, as plain data and as samples of a run file, with limits and notes."""
+"""The result of a peak search or a single run, as plain data and as samples of a run file, with limits and notes."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def notes(setup: Mapping[str, object]) -> list[str]:
 
 
 def run_data(single: SingleRun) -> dict[str, Any]:
-    """The whole answer for other programs; SI units, None for what was not asked."""
+    """All results of a run for other programs; SI units, None for what the run did not measure."""
     accuracy, audit = single.accuracy, single.audit
     statistics = single.statistics
     return {
@@ -189,7 +189,7 @@ def verdict(run: LoadGenResult) -> str:
 
 
 def bound_of(run: LoadGenResult) -> float | None:
-    """Seconds that LoadGen held the run to, which a file may have set; of Server runs alone."""
+    """The latency bound in s that LoadGen used, perhaps from a user.conf; of Server runs alone."""
     if run.load.scenario != SERVER:
         return None
     bound = run.settings.get("target_latency_ns")

@@ -50,7 +50,7 @@ def null_runner(folder: Path, at_once: bool = False) -> LoadGenRunner:
 def ceilings(
     runner: LoadRunner, options: SelftestOptions, say: Callable[[str], object] = lambda _: None
 ) -> Iterator[GeneratorCeiling]:
-    """The ceiling of each mode, as it is found; `say` hears of every run."""
+    """The ceiling of each mode, as soon as it is known; `say` gets a line for every run."""
     for mode in options.modes:
         yield _search(runner, options, mode, say)
 

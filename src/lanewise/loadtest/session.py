@@ -30,7 +30,7 @@ Say = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class LoadTestSession(ABC):
-    """An open load test: `options` with the library and the samples' size that they come to; `setup` names what runs,
+    """An open load test: `options`, with size and samples of the library as resolved; `setup` names what runs,
     with versions, the same each time; `dataset` gives labels; `checksum`: answers to audits are CRC-32 sums."""
 
     options: LoadTestOptions
@@ -57,7 +57,7 @@ class LoadTestSession(ABC):
         """The devices by name."""
 
     def setup_of(self, run: LoadGenResult | None, statistics: SystemStatistics) -> dict[str, object]:
-        """The setup with what a run says: how samples were copied, and over nodes the name that LoadGen was told."""
+        """The setup with facts of a run: how samples were copied, and over nodes the SUT name given to LoadGen."""
         setup = {**self.setup, **statistics.about_copies(self.devices)}
         name = run.settings.get("sut_name") if run is not None else None
         return {**setup, "SUT name": name} if name and "division" in setup else setup
@@ -241,7 +241,7 @@ def open_system(
     `engines` has one for each device; without, they are synthetic. `samples` are in the data set (0: as many as the
     library), and `fill` gives a sample's bytes (None: synthetic). `checksum` answers each query with the CRC-32
     (zlib's, little endian) of what arrived on the device. The first `trace` batches of a run are kept. With `slots`,
-    sample i is what lies in slot i of them.
+    sample i is the content of slot i of them.
     """
     if engines and len(engines) != len(options.devices):
         raise InputError(f"{len(engines)} engines for {len(options.devices)} devices", hint="give each its own")

@@ -1,4 +1,4 @@
-"""Sweeps: the peak at each of several numbers of GPUs, batches, copy streams or paths, laid beside each other."""
+"""Sweeps: the peak at each of several numbers of GPUs, batches, copy streams or paths, in one table."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def point_result(point: SweepPoint, peak: PeakResult) -> SweepResult:
 
 
 def failed(point: SweepPoint, bound: float, reason: str) -> SweepResult:
-    """A point that could not be measured, with the bound in s that was asked."""
+    """A point that could not be measured, with the latency bound in s of the sweep."""
     flow = ", ".join(f"host0->{device}" for device in point.options.devices)
     sample = Sample(f"Server {bound * 1e3:g} ms", flow, "qps", None, "1/s", point.settings, {}, "service", reason)
     return SweepResult(point, (sample,), reason)
@@ -243,8 +243,8 @@ def _extrapolated(rows: Sequence[SweepRow], counts: Iterable[int]) -> list[Sweep
 
 
 def observations(results: Sequence[SweepResult], rows: Sequence[SweepRow]) -> tuple[Observation, ...]:
-    """All points for a run file: the measured ones with everything they told, what was predicted of them, and the
-    extrapolated ones, marked."""
+    """All points for a run file: the measured ones with all their samples, their predictions, and the extrapolated
+    ones, marked."""
     measured = (
         *summarise(sample for result in results for sample in result.samples),
         *(prediction_of(result.samples[0], result.predicted) for result in results if result.predicted is not None),

@@ -1,4 +1,4 @@
-"""What the system under test says of a run (time by stage, sizes of batches, a trace), and the GPUs that it can use."""
+"""The system under test: statistics of a run (time by stage, batch sizes, a trace), and the GPUs that it can use."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class NodeTimes:
 
 @dataclass(frozen=True, slots=True)
 class SystemStatistics:
-    """What a system says of its last run. Times in s.
+    """A system's statistics of its last run. Times in s.
 
     `stages` are queue (arrival to batch), copy, infer, answer, total, each with p50, p90, p99, p99.9, mean, max over
-    its queries, exact to 0.4 %; total ends when an answer is handed over, before LoadGen is told: its latency is
+    its queries, exact to 0.4 %; total ends when an answer is handed over, before LoadGen's completion: its latency is
     longer. `sizes` counts batches by size, `bytes` what was moved to devices. `failed` queries got an empty answer as
     the system had failed. `stalled`: how long issuing waited for room in the queues. `copies` names each device's way
     to copy, with the seconds that each way tried took for a full batch. `nodes`: the Accelerator nodes, if any,
@@ -128,7 +128,7 @@ def gpus(devices: Sequence[str]) -> dict[str, Any]:
         return {}
     native = native_part()
     try:
-        cuda = native.Cuda(cuda_driver(), module_loading="LAZY")  # in a load test no kernel is held
+        cuda = native.Cuda(cuda_driver(), module_loading="LAZY")  # in a load test no kernel waits at a gate
         ordered = sorted(cuda.devices, key=lambda gpu: (gpu.pci, gpu.ordinal))
     except native.ProbeFailure as failure:
         raise cannot(failure) from None

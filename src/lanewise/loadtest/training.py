@@ -114,7 +114,7 @@ def as_samples(training: Training, file: str) -> Iterator[Sample]:
 
 
 def _events(text: str, file: str) -> Iterator[_Event]:
-    """What the log says; lines of other programs, and what stands before the mark, are passed over."""
+    """What the log says; lines of other programs, and text before `:::MLLOG`, are skipped."""
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         _, mark, rest = line.partition(MARK)

@@ -34,7 +34,7 @@ _LABELS = {
     "memory": "memory", "ports_in": "network ports (in)", "ports_out": "network ports (out)",
     "peer_root_port": "peer writes through the root complex", "host_link": "reads over the host link",
 }  # fmt: skip
-# The figures engine.<name>.gen<n> of an engine; the second stands in where a part does not state the first.
+# The figures engine.<name>.gen<n> of an engine; the second is used where a part does not state the first.
 _ENGINE_FIGURES = {"p2p_write": ("p2p_write", "d2h"), "p2p_read": ("p2p_read", "h2d"), "both_ways": ("duplex",)}
 
 
@@ -193,7 +193,7 @@ def engine_demand(system: System, device: str, kind: str, link: Link) -> tuple[R
     The engine's capacity is its figure of the newest generation; a byte over a slower path holds it longer. A figure of
     another generation is scaled by the ratio of raw rates: an engine that keeps 80 % of a Gen4 link busy is taken to
     keep 80 % of a Gen3 link busy. Peer writes leave through the engine that writes to the host, and peer reads through
-    the one that reads it, so those figures stand in. None where the part states none.
+    the one that reads it, so those figures are taken. None where the part states none.
     """
     part = system.part(device)
     if part is None or part.kind != "gpu" or link.gen is None or link.lanes is None:

@@ -5,7 +5,7 @@ Items choose one option each, and flows exist under some choices.
 Flows share by max-min, which is not linear. Here they may share a full resource in any way, so the model never gives a
 placement less than it has: its best value is an upper bound of what is left to find. Rounding goes the same way (what
 a flow takes is rounded down, what it may reach is rounded up), but for flows that share a full resource: in whole steps
-they may lose most of a step each, so a sum's bound may lie below the truth by under 0.01 %.
+they may lose most of a step each, so a sum's bound may be below the truth by under 0.01 %.
 """
 
 from __future__ import annotations

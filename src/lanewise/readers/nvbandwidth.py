@@ -49,7 +49,7 @@ class _Matrices:
             self.notes.append(f"{self.file}: {case} is not read")
         for row, column, value in cells_of(cells):
             tool_value = _cell(case, part, row, column, columns)
-            # Early versions print 0.00 for a GPU with itself; pairs without a number are told by `peers`.
+            # Early versions print 0.00 for a GPU with itself; pairs without a number are in `peers`.
             missing = _is_square(case) and (row == column or value is None)
             if tool_value is not None and not missing:
                 self.rows.append(observation(self.tool, f"{case} {part}".strip(), tool_value, value, how, {}))
@@ -68,7 +68,7 @@ def is_text(lines: Sequence[str]) -> bool:
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
-    """Every matrix of the text; FormatError with the line where one is cut short or its case is not told."""
+    """Every matrix of the text; FormatError with the line where one is cut short or its case is not named."""
     version = next((match[1] for line in lines if (match := _VERSION.search(line))), "")
     matrices = _Matrices(f"nvbandwidth {version}".strip(), file)
     case = ""
@@ -100,7 +100,7 @@ def _matrix_below(lines: list[str], at: int, running: str, file: str) -> tuple[s
 
 
 def _no_matrix(lines: Sequence[str], start: int) -> str:
-    """What stands below `Running ...` where no matrix comes before the next case; nothing if one comes."""
+    """The text below `Running ...` where no matrix comes before the next case; empty if one comes."""
     text = ""
     for line in (lines[at] for at in range(start, len(lines))):
         if _TITLE.match(line.strip()):
@@ -149,7 +149,7 @@ def read_json(data: Mapping[str, Any], file: str) -> ImportedResults:
 
 
 def _parts(case: str, data: Any, file: str) -> Iterator[tuple[str, Cells]]:
-    """The matrices of one case: those of both ways and their sum stand one below the other since version 0.6."""
+    """The matrices of one case: those of both directions and their sum follow one another since version 0.6."""
     try:
         cells = [[None if cell == "N/A" else figure(cell, Location(file)) for cell in row] for row in data]
         columns = len(cells[0])
@@ -180,7 +180,7 @@ def _cell(case: str, part: str, row: int, column: int, count: int) -> ToolValue 
 
 
 def _host(case: str, _part: str, _row: int, gpu: int, count: int) -> ToolValue:
-    """Between host and one GPU, with the other way or all other GPUs beside it; the first flow is the measured one."""
+    """Between host and one GPU, alone or with the opposite direction or all other GPUs; the first flow is measured."""
     up = case.startswith(("host_to_device", "host_to_all"))
     peers = [peer for peer in range(count) if peer != gpu] if "all" in case else []
     flows = []

@@ -40,7 +40,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
         if _CONNECTED.search(line):
             cells = cells_of(matrix(lines, at + 1, file)[0])
             peers |= {(f"gpu{row}", f"gpu{column}"): value == 1 for row, column, value in cells if row != column}
-    # The sample copies by copy engine unless asked otherwise; only the command line shows that.
+    # The sample copies by copy engine without --sm_copy, which only the command line shows.
     engine = "SM" if any("--sm_copy" in line and TOOL in line for line in lines) else "copy engine"
     sample = _P2pSample(peers, engine, not any(_EARLY.match(line.strip()) for line in lines))
     rows: list[Observation] = []

@@ -57,7 +57,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
 
 
 class _Test:
-    """What stands above a table: which test, on which device, with how many queue pairs."""
+    """The header above a table: which test, on which device, with how many queue pairs."""
 
     def __init__(self, lines: Sequence[str], location: Location) -> None:
         titles = [match for line in lines if (match := _TITLE.search(line))]

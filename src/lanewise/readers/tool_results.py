@@ -54,7 +54,7 @@ def check_rows(rows: Sequence[Observation], location: Location) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ToolValue:
-    """What a number of a tool stands for: its flow, all `flows` that ran with it, metric, unit and path."""
+    """What a number of a tool is: its flow, all `flows` that ran with it, metric, unit and path."""
 
     flow: str
     flows: str

@@ -113,7 +113,7 @@ def _to_middle(polyline: LinkPolyline, bars: dict[str, lv.BarPlace], mirror: flo
 
 def _flipped(polyline: LinkPolyline, lower: Levels, mirror: float) -> LinkPolyline:
     if polyline.level:
-        # A level link keeps its height within its boxes, where there is room beside the names.
+        # A level link keeps its height within its boxes, where it does not touch the names.
         cell = lower.grid.cells[polyline.line.a]
         moved = mirror - cell.y - cell.h - cell.y
         points = [(x, y + moved) for x, y in polyline.points]

@@ -99,7 +99,7 @@ def lateral(outline: Outline, grid: Grid) -> list[OutlineLine]:
 
 
 def label_lines(line: OutlineLine, down: str = "↓", up: str = "↑") -> list[str]:
-    """The texts beside a link: what it is, then the goodput of each loaded direction in GB/s."""
+    """The label of a link, line by line: what it is, then the goodput of each loaded direction in GB/s."""
     texts = [line.label] if line.label else []
     for arrow, load in ((down, line.load_ab), (up, line.load_ba)):
         if load is not None:
@@ -265,7 +265,7 @@ def _shift(cell: GridCell, by: float) -> None:
 
 
 def inset_of(routes: int) -> float:
-    """How far a leaf's link stands from its left border: room for the routes beside it."""
+    """The distance of a leaf's link from its left border, which leaves room for the routes."""
     return 11.0 + ROUTE * routes
 
 

@@ -40,7 +40,7 @@ def prepare(outline: Outline) -> Canvas:
     groups = (
         GroupShape("title", title),
         GroupShape("containers", tuple(containers)),
-        # Bars lie under the links: a link to something further down is then seen to cross, not to end there.
+        # Bars are drawn first: a link to something further down then visibly crosses the bar.
         GroupShape("bars", tuple(_bar_shape(bar) for bar in out.bars.values())),
         GroupShape("links", tuple(shape for polyline in out.polylines for shape in _link_shapes(polyline))),
         GroupShape("devices", tuple(_box_shapes(out))),

@@ -72,7 +72,7 @@ class Tracks:
         return [link for link in self._below.get(line.a, ()) if link.tree and (link.a, link.b) == (line.a, line.b)]
 
     def below(self, cell: GridCell) -> list[OutlineLine]:
-        """The links whose label stands under a cell."""
+        """The links whose label is drawn below a cell."""
         return self._below.get(cell.box.name, [])
 
     def bottoms(self, cell: GridCell) -> list[OutlineLine]:
@@ -147,7 +147,7 @@ def detail_lines(cell: GridCell, routes: int) -> list[str]:
 
 
 def one_line(cell: GridCell, routes: int) -> bool:
-    """Whether name and part stand side by side in a wide box."""
+    """Whether name and part are on one line in a wide box."""
     return not cell.leaf and not cell.box.bound and g.one_line_width(cell.box) <= g.text_area(cell, routes)[1]
 
 
@@ -214,7 +214,7 @@ def _end_tier(out: Levels, plan: Tracks, tier: int, y: float) -> float:
             if bar.track == track:
                 bar.y = y + 2
         y += bar_height(out) + 10
-    # A pool's title stands at its foot: links come in from above.
+    # A pool's title is at its bottom: links enter from above.
     y += TITLE if tier else 4
     out.tiers[tier] = (out.tiers[tier][0], y)
     return y
@@ -339,7 +339,7 @@ def _level(
     key = frozenset((line.a, line.b))
     index = drawn[key] = drawn.get(key, -1) + 1
     h = min(left.h, right.h)
-    # With routes beside it the link keeps low, so that they pass under the names.
+    # The link of a box with routes is drawn low, so that the routes pass under the names.
     y = left.y + (h - 4 if routes else min(h - 5, h / 2 + 12 * index))
     points = [(left.x + left.w, y), (right.x, y)]
     middle = ((points[0][0] + points[1][0]) / 2, y)

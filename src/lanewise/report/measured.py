@@ -158,7 +158,7 @@ def _common_note(rows: Sequence[Observation]) -> str:
 
 
 def _less(note: str, common: str) -> str:
-    """A note without the parts that stand above its table."""
+    """A note without the parts that the text above its table already has."""
     said = common.split(BETWEEN)
     return BETWEEN.join(part for part in note.split(BETWEEN) if part not in said)
 
@@ -237,7 +237,7 @@ def settings(row: Observation) -> str:
 
 
 def relative_range(row: Observation) -> float | None:
-    """How far a row's samples lie apart, in % of their median; None with fewer than two."""
+    """The range of a row's samples in % of their median; None with fewer than two."""
     if len(row.samples) < 2 or not row.value:
         return None
     return 100 * (max(row.samples) - min(row.samples)) / abs(row.value)

@@ -188,7 +188,7 @@ def against_measured(rows: Sequence[Observation]) -> list[str]:
 
 
 def headline(run: Run) -> str:
-    """What all studies, measured rows and services come to, in a few sentences."""
+    """The results of all studies, measured rows and services in a few sentences."""
     under_load = [*run.services, *(service for study in run.studies for service in study.services)]
     texts = [_studies_headline(run)] if run.studies or not (under_load or run.rows) else []
     texts += [measured.overview(run.rows), f"{services.overview(under_load)}." if under_load else ""]

@@ -52,7 +52,7 @@ def clock(loaded: ServiceResult) -> TimeScale:
 
 
 def bound(loaded: ServiceResult) -> float:
-    """The latency bound in s that the verdict rests on; 0 where there is none: MLPerf bounds Server alone."""
+    """The latency bound in s of the verdict; 0 where there is none: MLPerf bounds Server alone."""
     return loaded.bound if loaded.scenario.lower() == "server" else 0.0
 
 
@@ -248,7 +248,7 @@ def _together(members: Sequence[ResourceUtilization]) -> UtilizationGroup:
 
 
 def grouped(loaded: ServiceResult) -> str:
-    """What is said of rows that stand for several GPUs, '' where there are none."""
+    """The note on rows that each describe several GPUs, '' where there are none."""
     several = [group for group in shown_busy(loaded) if group.count > 1]
     text = "GPUs that are alike busy as one, their mean" if several else ""
     return text + ", least and most in brackets" * any(group.spread for group in several)
@@ -301,7 +301,7 @@ def any_full(loaded: ServiceResult) -> bool:
 
 
 def rests(loaded: ServiceResult) -> list[str]:
-    """What the limit rests on, without repeating what figures of one part share."""
+    """What the limit is based on, without repeating what figures of one part share."""
     return [shortened(text) for text in loaded.rests_on]
 
 

@@ -62,7 +62,7 @@ def px(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BoxShape:
-    """A rectangle (px) that stands for the device or container `name`; `tip` is its tooltip."""
+    """A rectangle (px) that represents the device or container `name`; `tip` is its tooltip."""
 
     x: float
     y: float

@@ -26,7 +26,7 @@ _BAND = "#f4f6f8"
 
 @dataclass(frozen=True, slots=True)
 class ColourScale:
-    """The values that the colours stand for, from `low` to `high`, and how many decimals cells have."""
+    """The values that the colours represent, from `low` to `high`, and how many decimals cells have."""
 
     low: float
     high: float

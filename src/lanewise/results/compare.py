@@ -98,7 +98,7 @@ def interval(row: Observation) -> tuple[float, float] | None:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What matches, in the order of the left side, and what stands on one side only.
+    """The rows that match, in the order of the left side, and the rows of one side only.
 
     `share`: of a Closed and a Network peak, Network as a share of Closed.
     """
@@ -155,12 +155,12 @@ def compare_runs(left: Run, right: Run, names: tuple[str, str] = ("left", "right
 
 
 def compare_sources(run: Run, left: Source = Source.PUBLISHED, right: Source = Source.PREDICTED) -> Comparison:
-    """Two sources of one run laid side by side."""
+    """Two sources of one run, compared."""
     return compare(rows_of(run, left), rows_of(run, right), (left.value, right.value))
 
 
 def compare_systems(run: Run, left: str, right: str) -> Comparison:
-    """The same scenarios on two systems of one run, laid side by side.
+    """The same scenarios on two systems of one run, compared.
 
     Where rows are called after their systems, the rows of a table and metric are matched in their order.
     """

@@ -24,7 +24,7 @@ class NestGroup:
 
 @dataclass
 class Nest:
-    """The nesting: tops in order, the tree (parent, children), and which box stands for which devices."""
+    """The nesting: tops in order, the tree (parent, children), and which box represents which devices."""
 
     hosts: tuple[str, ...]
     tops: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Nest:
     barred: set[str] = field(default_factory=set)
 
     def box_of(self, name: str) -> str:
-        """The box that stands for a device; for a volume that of its controller or first drive."""
+        """The box that represents a device; for a volume that of its controller or first drive."""
         device = self.volumes.get(name, name)
         return self.representative.get(device, device)
 

@@ -19,7 +19,7 @@ class Source(StrEnum):
 
 
 class Basis(StrEnum):
-    """What a prediction rests on, weakest claim last."""
+    """What a prediction is based on, weakest claim last."""
 
     PHYSICS = "physics"
     CALIBRATED = "calibrated"

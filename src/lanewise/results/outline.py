@@ -23,7 +23,7 @@ class OutlineBox:
     """A container (kind host, numa, pool) or a device (kind as in the topology) with the boxes beneath it.
 
     `detail` is the part, `bound` the host a pooled device belongs to, `unbound` a device that no host owns;
-    `members` are the devices one box stands for (identical NVSwitches are drawn as one).
+    `members` are the devices that one box represents (identical NVSwitches are drawn as one).
     """
 
     name: str
@@ -71,7 +71,7 @@ class OutlineLine:
 
 @dataclass(frozen=True, slots=True)
 class OutlineSpan:
-    """A volume laid over several drives."""
+    """A volume that spans several drives."""
 
     label: str
     members: tuple[str, ...]
@@ -122,7 +122,7 @@ def outline(
         lines=_lines(system, plan, loads, use),
         spans=tuple(_span(volume) for volume in system.volumes.values()),
         paths=tuple(
-            # A route is drawn once through a box that stands for several devices in a row.
+            # A route is drawn once through a box that represents several devices in a row.
             OutlinePath(label, index, tuple(box for box, _ in groupby(map(plan.box_of, nodes))))
             for index, (label, nodes) in enumerate(routes)
         ),
@@ -158,7 +158,7 @@ def _device(system: System, plan: Nest, name: str) -> OutlineBox:
     members = plan.members.get(name, (name,))
     stem = name.rstrip("0123456789").rstrip("-_.:") or name
     title = name if len(members) == 1 else f"{len(members)}x {stem}"
-    # Where a device stands inside its own host, repeating the host's name would only be noise.
+    # Where a device is drawn inside its own host, repeating the host's name would only be noise.
     bound = device.host or "" if name in plan.pool and len(plan.hosts) > 1 else ""
     below = [child for child in plan.children.get(name, ()) if (child in plan.pool) == (name in plan.pool)]
     return OutlineBox(

@@ -73,7 +73,7 @@ class Chart:
     """A chart of the source redrawn: `kind` is line, bar or surface; series of one `group` share a colour.
 
     In a surface each series is a row of cells and each group a panel; `y_label` is what its cells tell, `by_label` what
-    its rows are, and `within` outlines the cells that lie that share (0..1) or less below their row's largest value.
+    its rows are, and `within` outlines the cells that are that share (0..1) or less below their row's largest value.
     """
 
     title: str

@@ -77,13 +77,13 @@ class SearchRun:
 
 @dataclass(frozen=True, slots=True)
 class ServiceResult:
-    """One service at one rate: latency percentiles, where time went, what was busy, and whether the bound held.
+    """One service at one rate: latency percentiles, time by stage, utilisation, and whether the bound was met.
 
     `qps` and `answered` are the rates (queries/s) sent and answered, `goodput` (B/s) that of the input; `latency` (s)
     is that at `percentile` (share), to be within `bound` (s); `batch` is the mean batch in samples, `duration` (s) the
     time of the run. `percentiles` are (share 0..1, latency s), ascending; `series_step` is the width in s of the
-    intervals of each ResourceUtilization.series. `peak` is the interval in QPS in which the largest valid rate lies,
-    with the `search_runs` that found it; both are empty where a single rate was asked. `steady` is the rate in QPS that
+    intervals of each ResourceUtilization.series. `peak` is the interval in QPS that contains the largest valid rate,
+    with the `search_runs` that found it; both are empty for a single rate. `steady` is the rate in QPS that
     GPUs and paths allow without any bound. `network` compares a service in the Network division with Closed.
     """
 

@@ -1,4 +1,4 @@
-"""How far predictions and measurements lie from what was published: residuals, over all rows and by group."""
+"""How far predictions and measurements are from published values: residuals, over all rows and by group."""
 
 from __future__ import annotations
 

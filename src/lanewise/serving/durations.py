@@ -16,7 +16,7 @@ from lanewise.results.service_result import SearchRun
 # come in clusters, whose length and whose sensitivity to the rate grow alike towards saturation. Simulated with M/D/1,
 # service 1 ms, p99 within 15 ms: 2.3 for runs of 10 s, 2.7 for 60 s.
 NOISE = 2.5
-# All found by simulating M/D/1, M/M/1, batched and several servers: benchmarks/peak_search.py.
+# All from simulations of M/D/1, M/M/1, batched and several servers: benchmarks/peak_search.py.
 EXPLORE = 0.25  # the largest share of the budget for one exploring run
 CONFIRM = 0.1  # and for one confirmation
 RESERVE = 1.0  # confirmations that time is kept for
@@ -64,7 +64,7 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class TimeBudget:
-    """A `budget` in s, and the seconds that a confirmation needs for the precision asked for."""
+    """A `budget` in s, and the seconds that a confirmation needs for the wanted precision."""
 
     budget: float
     need: float

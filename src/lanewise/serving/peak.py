@@ -23,7 +23,7 @@ from lanewise.topology.model import System
 STEPS = 100  # intervals for which use over time is kept
 LONGEST = 30.0  # simulated seconds of a run of a search, or more where so few queries come that it costs nothing
 CHEAP = 1e6  # queries
-MOST = 5e6  # queries of a single run unless its length is asked for, as what is late stays in memory
+MOST = 5e6  # queries of a single run whose length the user does not set, as late queries stay in memory
 TOO_MANY = 1e10  # queries of a single run that would take an hour
 PERIODS = 3  # of traffic that comes again and again
 PRECISION = 0.0025  # relative, of a peak

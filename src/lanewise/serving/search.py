@@ -3,7 +3,7 @@
 The caller runs them: an event simulation or a load test of real machines. The search keeps the chance of each possible
 peak, given all runs so far, and runs next where the peak is as likely above as below. Where verdicts are certain that
 is bisection; where they contradict each other it repeats runs around the boundary until the peak is known to the
-precision asked for (Waeber, Frazier, Henderson, "Bisection search with noisy responses", SIAM J. Control and
+wanted precision (Waeber, Frazier, Henderson, "Bisection search with noisy responses", SIAM J. Control and
 Optimization 51, 2013; Watson, Pelli, "QUEST", Perception & Psychophysics 33, 1983). It ends on a valid run at the
 answer. The next run depends on the finished runs alone, so an interrupted search resumes from them. Within a budget of
 real time `serving.durations` sets the length of runs. `serving.posterior` holds the two models of chance.
@@ -27,7 +27,7 @@ CONFIRM_AT = (0.02, 0.25, 0.5)
 CONFIRM_FIRST = 0.15
 BEYOND = 1.1  # factor above the bracket's upper end that is run at least, once that end was valid
 AGAIN = 3  # runs at a rate before a search goes down from it, where other work may be why they were refused
-# Of searches within a budget; found by simulating M/D/1, M/M/1, batched and several servers: benchmarks/peak_search.py.
+# Of searches within a budget; from simulations of M/D/1, M/M/1, batched and several servers: benchmarks/peak_search.py.
 HUNT = 0.05  # the precision, and the share of the budget, of runs that only look for the region of the peak
 KNOWN = 0.8  # exploring ends once half the interval is this many precisions wide
 FINE = 0.35  # a confirmation tells rates apart that differ by this share of the precision, if the budget allows
@@ -46,8 +46,8 @@ class PeakEstimate:
 
     `rate` is the answer: that of the valid run it ended on, or 0 if no rate is known to meet the bound. `refused` is
     the smallest rate above it that was not valid, or inf. `interval` holds the true peak with 90 % chance by the
-    search's own model of chance (in simulated M/D/1 searches it held it in 77 to 87 of 100); inf above the largest rate
-    run, 0 below the smallest. `confirmed`: a run of full length was valid at `rate`.
+    search's own model of chance (in simulated M/D/1 searches the peak was within it in 77 to 87 of 100);
+    inf above the largest rate run, 0 below the smallest. `confirmed`: a run of full length was valid at `rate`.
     """
 
     rate: float
@@ -146,7 +146,7 @@ class _Search:
         return self._between(runs)
 
     def confirmed_by_last(self, runs: Sequence[SearchRun]) -> bool:
-        """Whether the search had ended on the last of these runs, as one that is asked for again has."""
+        """Whether the last of these runs ended the search: true where a search that is complete is started again."""
         last, before = runs[-1], runs[:-1]
         if not last.valid or len(before) >= self.most_runs:
             return False
@@ -268,7 +268,7 @@ class _Search:
             interval = (rate, refused)
         else:
             low, high = self._quantiles(runs, OUTSIDE, 1.0 - OUTSIDE)
-            # The answer may lie below what the chances say, where runs at full length refused what they preferred.
+            # The answer may be below what the posterior says, where runs at full length refused what they preferred.
             interval = (min(low, rate) if rate else low, high)
         return PeakEstimate(rate, refused, interval, tuple(runs), confirmed, reason)
 

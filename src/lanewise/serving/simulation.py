@@ -52,7 +52,7 @@ class SimulationInput:
 class Deployment:
     """A load with the GPUs that answer it, the time each takes for a batch, and the pool each belongs to.
 
-    Batches hold up to `batch` samples: those asked for, else as many as the slowest of the GPUs should take.
+    Batches hold up to `batch` samples: the user's number, else as many as the slowest of the GPUs should take.
     """
 
     load: ServiceLoad

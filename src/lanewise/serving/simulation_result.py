@@ -26,7 +26,7 @@ _KINDS = {"link": "link", "window": "window", "tags": "window"}
 
 @dataclass(frozen=True, slots=True)
 class ResourceUse:
-    """A resource or GPU with its use (0..1) on average and in each interval, and what its capacity rests on."""
+    """A resource or GPU with its use (0..1) on average and in each interval, and what its capacity is based on."""
 
     busy: ResourceUtilization
     basis: str
@@ -55,7 +55,7 @@ def answered_rate(load: ServiceLoad, out: _native.ServiceOutcome, run: Simulatio
 def service_result(
     simulation: Simulation, place: int, rate: float, run: SimulationInput, outcome: _native.Outcome
 ) -> ServiceResult:
-    """What the run says of the service at that place among the loads."""
+    """The result of the service with that index among the loads."""
     deployment, out = simulation.deployments[place], outcome.services[place]
     load = deployment.load
     reason, share = reason_of(load, out), percentile_of(load)
@@ -166,7 +166,7 @@ def limit_name(simulation: Simulation, deployment: Deployment, limit: ResourceUs
 
 
 def _percentiles(out: _native.ServiceOutcome) -> tuple[tuple[float, float], ...]:
-    """Those that so many queries tell: at least ten lie above each."""
+    """The percentiles that so many queries can give: at least ten queries are above each."""
     return tuple((share, out.percentile(share)) for share in SHARES if out.counted * (1.0 - share) >= 10)
 
 

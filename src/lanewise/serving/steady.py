@@ -25,7 +25,7 @@ MODES = ("server", "offline")
 class ServiceRate:
     """A service's `qps` (queries/s), its `goodput` (B/s of input), the limit of the slowest GPU and its basis.
 
-    `network` compares it with the Closed division, where that was asked for.
+    `network` compares it with the Closed division, if requested.
     """
 
     workload: Workload

@@ -204,7 +204,7 @@ def _rising(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
 
 
 def _interpolated(points: Sequence[tuple[int, float]], batch: int) -> float:
-    """The time of a batch of 1 or more on straight lines between points; one point alone stands for its rate."""
+    """The time of a batch of 1 or more on straight lines between points; a single point gives its rate."""
     place = bisect_left(points, (batch,))
     if place < len(points) and points[place][0] == batch:
         return points[place][1]

@@ -1,7 +1,7 @@
 """Calibration: fits named figures of parts to observations, and predicts the groups that it leaves out.
 
 Least squares of relative residuals over the logarithm of each unknown (scipy's trust region with bounds), from the
-stated start and, if that lies on a plateau, from further starts.
+stated start and, if that is on a plateau, from further starts.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class CalibrationSearch:
 
     def more_starts(self, best: _Solution) -> Iterator[list[float]]:
         """More starts, log-spaced between the bounds: all unknowns where that costs less at once, else those that do
-        not bind, which may lie on a plateau.
+        not bind, which may be on a plateau.
         """
         flat = best.flat
         for share in QUARTERS:

@@ -94,7 +94,7 @@ class ChartForm:
     setting, 'label' or 'table'.
 
     A surface has a column for each value of `x`, a row for each of `by`, a panel for each table; `within` outlines the
-    cells that lie that share (0..1) or less below their row's largest value.
+    cells that are that share (0..1) or less below their row's largest value.
     """
 
     title: str

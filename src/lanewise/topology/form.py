@@ -135,7 +135,7 @@ class SystemForm(Form):
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema of a system description, draft 2020-12, made from the models that validate it."""
+    """The schema of a system description, draft 2020-12, generated from the models that validate it."""
     schema = SystemForm.model_json_schema(by_alias=True)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "Lanewise system description"

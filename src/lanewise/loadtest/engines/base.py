@@ -102,7 +102,7 @@ class Engine(ABC):
     @property
     @abstractmethod
     def classifies(self) -> bool:
-        """Whether it is known that an output is scores of classes, of which the largest says what is asked."""
+        """Whether an output is known to be scores of classes, the largest of which is the answer."""
 
     @abstractmethod
     def describe(self) -> dict[str, object]:
@@ -145,7 +145,7 @@ class Engine(ABC):
         """The same of n samples `stride` bytes apart (0: in a row) in the memory of the engine's device, complete
         before the call; valid until the next call with that address.
 
-        There is room for the largest batch: what lies behind the n samples may be read, and is not answered.
+        There is room for the largest batch: what follows the n samples may be read, and gets no answer.
         """
 
     @abstractmethod
@@ -235,7 +235,7 @@ class Engine(ABC):
             raise InputError(f"a batch of {n} is above {self._max_batch}", hint="load for the largest batch")
 
     def _step(self, stride: int) -> int:
-        """Bytes from a sample to the next; InputError where samples would overlap or their numbers lie astride."""
+        """Bytes from a sample to the next; InputError where samples would overlap or their numbers be misaligned."""
         step, item = stride or self.spec.bytes, np.dtype(self.spec.dtype).itemsize
         if step < self.spec.bytes or step % item:
             raise InputError(f"samples of {self.spec} cannot lie {step} B apart", hint="round a sample up to 16 bytes")

@@ -164,7 +164,7 @@ class OnnxRuntime(Engine):
             )
         size, binding = self._size(n), self._session.io_binding()
         place = (self._model_spec.input, "cuda", device_index(self._device) or 0)
-        # Read in place: what pads it lies behind it in the device queue's buffer, samples of an earlier batch.
+        # Read in place: its padding follows it in the device queue's buffer, samples of an earlier batch.
         binding.bind_input(*place, np.dtype(self.spec.dtype), [size, *self.spec.shape], address)
         return self._bound(binding, size)[:n]
 

@@ -33,7 +33,7 @@ OUTPUTS, CLASSES = 0, 1  # which of a run's two results
 
 
 class BufferKey(NamedTuple):
-    """A buffer of batches on the device, and which result is asked of them."""
+    """A buffer of batches on the device, and which result is computed of them."""
 
     address: int
     stride: int
@@ -55,9 +55,9 @@ class PyTorch(Engine):
     """See Engine. A batch is padded up to the next of `sizes`, but for `eager` on a CPU.
 
     On a GPU the engine's thread only queues: samples into the input of the size's graph, its replay, the answers on
-    their way to pinned memory of that buffer, an event. Whoever asked waits for the event without the interpreter's
+    their way to pinned memory of that buffer, an event. The caller waits for the event without the interpreter's
     lock, while the next batch is queued behind. Batches share a graph's input and output; that is right as all of it
-    lies on one stream, each copy of answers behind its own replay and before the next.
+    is on one stream, each copy of answers behind its own replay and before the next.
 
     Compiled, the largest batch and a single sample have code of their own, all sizes between them share one code that
     is open in the batch: three compilations in place of up to twelve.

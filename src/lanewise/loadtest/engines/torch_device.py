@@ -138,7 +138,7 @@ class Cuda(TorchDevice):
         event.record(self._stream)
 
     def wait(self, event: Any) -> None:
-        """See TorchDevice; a thread that is new to CUDA is told its GPU first, or it would make a context on GPU 0."""
+        """See TorchDevice; sets the GPU first: a thread that is new to CUDA would create a context on GPU 0."""
         with self.torch.cuda.device(self._index):
             event.synchronize()
 

@@ -118,7 +118,7 @@ MINI = EncoderShape(layers=4, width=256, heads=4)
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """One sample is three rows of `length` integers: token ids, mask (1 is seen), segment ids."""
+    """One sample is three rows of `length` integers: token ids, mask (1: attended to), segment ids."""
 
     shape: EncoderShape
 

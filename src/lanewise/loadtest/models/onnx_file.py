@@ -1,4 +1,4 @@
-"""A user's ONNX file: what it says of its input and outputs, and an image model made to take pixels."""
+"""A user's ONNX file: its input and outputs, and how an image model is changed to take pixels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ModelSpec:
 
 
 def model_spec(session: Any, output: str, path: Path) -> ModelSpec:
-    """Of an onnxruntime session: InputError for several inputs, or sizes that stay open beside the batch."""
+    """Of an onnxruntime session: InputError for several inputs, or for symbolic dimensions other than the batch."""
     location, inputs = Location(str(path)), session.get_inputs()
     if len(inputs) != 1:
         raise InputError(

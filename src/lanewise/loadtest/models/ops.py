@@ -52,7 +52,7 @@ class Ops(Protocol[T]):
         """Images of uint8 in `layout` hwc or chw, normalised by MEAN and DEVIATION."""
 
     def conv(self, name: str, images: T, conv: Conv) -> T:
-        """Convolution, batch norm and, where asked for, ReLU."""
+        """Convolution, batch norm and, if `conv` says so, ReLU."""
 
     def add_relu(self, x: T, y: T) -> T:
         """ReLU of the sum."""
@@ -85,7 +85,7 @@ class Ops(Protocol[T]):
         """GELU by the error function."""
 
     def attention(self, query: T, key: T, value: T, mask: T, heads: Heads) -> T:
-        """Scaled dot-product attention of (n, length, width); keys whose `mask` (n, length) is 0 are not seen."""
+        """Scaled dot-product attention of (n, length, width); keys whose `mask` (n, length) is 0 are ignored."""
 
 
 class NeuralNetwork(Protocol):

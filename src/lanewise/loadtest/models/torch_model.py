@@ -23,7 +23,7 @@ def torch_module(model: Model, seed: int = 1) -> Any:
             self.ops = _Ops(torch, self, Weights(seed))
             spec = model.spec
             self(torch.zeros((1, *spec.shape), dtype=getattr(torch, spec.dtype)))
-            self.ops.weights = None  # every weight is made: from now on they are looked up alone
+            self.ops.weights = None  # every weight exists: from now on they are only looked up
 
         def forward(self, samples: Any) -> Any:
             return model.network.run(self.ops, samples).float()

@@ -15,7 +15,7 @@ from lanewise.probes.machine import SYS, link, text
 if TYPE_CHECKING:
     from lanewise._native import Cuda, CudaDevice
 
-HOST_ORDINAL = -1  # stands for host memory where CUDA numbers its devices
+HOST_ORDINAL = -1  # host memory, where CUDA numbers its devices
 _CAPABILITIES, _NEXT, _EXPRESS = 0x34, 1, 0x10  # the PCI configuration space: first capability, next, PCI Express
 
 
@@ -67,7 +67,7 @@ class Gpus:
         return ""
 
     def unheld(self, flows: Sequence[Flow]) -> str:
-        """The note of flows whose copies the driver does not let be held; '' of others."""
+        """The note on flows whose copies the driver does not queue behind a waiting kernel; '' for others."""
         if self.cuda.holds_staged or not any(is_pair(flow) and not flow.p2p for flow in flows):
             return ""
         return "not released together: the driver waits for a staged copy's turn while it queues it"

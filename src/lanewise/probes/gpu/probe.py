@@ -1,7 +1,7 @@
 """The CUDA probe: copies between hosts and GPUs, latency by pointer chase and by launch, scattered queries.
 
-All copies of all flows are queued behind a held kernel, released at once and timed by device events. Each path is warm,
-and its data compared outside the timed part. Host buffers lie on the GPU's own NUMA node unless the options name
+All copies of all flows are queued behind a closed gate, released at once and timed by device events. Each path is warm,
+and its data compared outside the timed part. Host buffers are on the GPU's own NUMA node unless the options name
 another, and their pages are verified.
 """
 

@@ -51,8 +51,8 @@ class CopySchedule:
 def common_window(end_times: Sequence[Sequence[float]], copies_per_timestamp: Sequence[int]) -> CommonWindow:
     """Rates from each flow's timestamps: the ends of its copies, or of several, in s after the release, ascending.
 
-    A copy under way when the window closes counts at the pace of those before it: its later part, with fewer flows
-    beside it, says nothing about the window. So a flow's rate is its copies finished in the window over the last one's
+    A copy under way when the window closes counts at the pace of those before it: its later part, with fewer concurrent
+    flows, says nothing about the window. So a flow's rate is its copies finished in the window over the last one's
     end. Flows of which one engine serves a whole queue after another's have no such window.
     """
     window, makespan = min(ends[-1] for ends in end_times), max(ends[-1] for ends in end_times)

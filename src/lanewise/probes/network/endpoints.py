@@ -41,7 +41,7 @@ class Endpoint:
         return self.sends != pulls
 
     def describe(self) -> dict[str, str]:
-        """Where its buffers' pages lie and which card carries the route, in words."""
+        """Where its buffers' pages are and which card carries the route, in words."""
         placement = self._placement
         card_node = "none" if placement.card_node is None else str(placement.card_node)
         return {

@@ -102,7 +102,7 @@ class DataEnds(Message):
 
 
 class EndpointFacts(Message):
-    """Where the buffers of each direction lie, in words."""
+    """Where the buffers of each direction are, in words."""
 
     about: Annotated[list[Annotated[dict[Words, Words], Field(max_length=8)]], Field(max_length=2)]
 

@@ -151,7 +151,7 @@ class NetworkRun:
             self.facts.append({**endpoint.describe(), **other_side})
 
     def _both(self, stage: Literal["ready", "done"], everyone: bool = False) -> bool:
-        """Whether both sides have reached `stage`; done is asked of those that drive, or of `everyone`."""
+        """Whether both sides have reached `stage`; `done` concerns the endpoints that drive, or all with `everyone`."""
         endpoints = [endpoint for endpoint in self.endpoints if stage == "ready" or everyone or endpoint.drives]
         with native_errors():
             local = all(end.native.ready() if stage == "ready" else end.native.done() for end in endpoints)

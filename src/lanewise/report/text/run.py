@@ -80,7 +80,7 @@ def _summary(run: Run, screen: Screen) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    """The first sentence without what stands in brackets."""
+    """The first sentence, without what is in brackets."""
     head, end, rest = re.split(r"(?<=[.!?]) ", text, maxsplit=1)[0].rpartition(")")
     return re.sub(r" \([^)]*\)", "", head + end) + rest
 
