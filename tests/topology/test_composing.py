@@ -14,6 +14,7 @@ from topology.system_facts import facts
 
 from lanewise.api.loading import load_system
 from lanewise.errors import LanewiseError
+from lanewise.routes.paths import NVLINKS, PCIE_AND_FABRIC, TREE, hops_to_cpu, reach
 from lanewise.topology.compose import attach, detach
 from lanewise.topology.model import Kind, System
 from lanewise.topology.read import read_system
@@ -255,3 +256,25 @@ def test_detaching_what_was_attached_restores_the_system(move: tuple[System, str
 
 def test_systems_made_at_random_have_what_the_properties_need() -> None:
     assert made(hosts=2, switches=3, seed=1).hosts == ("h0", "h1")
+
+
+def test_binding_keeps_what_the_cabling_gives_and_moving_a_cable_does_not() -> None:
+    system = load_system("composable-server-two-hosts", {"gpus": 2, "bound": 0})
+    bound = attach(system, "gpu0", "host1")
+    assert bound.cabling_key is system.cabling_key
+    assert detach(bound, "gpu0").cabling_key is system.cabling_key
+    assert attach(system, "gpu0", "host1", at="b_hba").cabling_key is not system.cabling_key
+    assert bound.route_cache_key is not system.route_cache_key
+
+
+@pytest.mark.parametrize("name", ["composable-server-path4-two-hosts", "rack-16gpu", "pax-storage-fabric"])
+def test_the_path_up_from_a_switch_serves_all_its_devices(name: str) -> None:
+    system = load_system(name)
+    for device in system.devices.values():
+        if device.host is None or device.kind is Kind.CPU:
+            continue
+        reached = [reach(system, device.name, kinds) for kinds in (NVLINKS, TREE, PCIE_AND_FABRIC)]
+        domain = system.domain_of(device.name)
+        roots = [domain.root] if domain else system.of_kind(Kind.CPU, host=device.host)
+        first = next(hops for table in reached for end, hops in table.items() if end in roots)
+        assert hops_to_cpu(system, device.name) == first

@@ -10,6 +10,7 @@ import shlex
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import wraps
+from operator import attrgetter
 from typing import TypeVar, TypeVarTuple
 from weakref import WeakKeyDictionary
 
@@ -39,13 +40,25 @@ _Result = TypeVar("_Result")
 
 def memoized(function: Callable[[System, *_Args], _Result]) -> Callable[[System, *_Args], _Result]:
     """A `function` of a system and hashable arguments that computes each result once; errors are not kept."""
+    return _memoized_under(function, attrgetter("route_cache_key"))
+
+
+def memoized_by_cabling(function: Callable[[System, *_Args], _Result]) -> Callable[[System, *_Args], _Result]:
+    """As `memoized`, for a `function` that does not depend on which device is bound to which host."""
+    return _memoized_under(function, attrgetter("cabling_key"))
+
+
+def _memoized_under(
+    function: Callable[[System, *_Args], _Result], key_of: Callable[[System], RouteCacheKey]
+) -> Callable[[System, *_Args], _Result]:
     tables: WeakKeyDictionary[RouteCacheKey, dict[tuple[object, ...], _Result]] = WeakKeyDictionary()
 
     @wraps(function)
     def cached(system: System, *args: *_Args) -> _Result:
-        table = tables.get(system.route_cache_key)
+        key = key_of(system)
+        table = tables.get(key)
         if table is None:
-            table = tables.setdefault(system.route_cache_key, {})
+            table = tables.setdefault(key, {})
         if args not in table:
             table[args] = function(system, *args)
         return table[args]
@@ -63,7 +76,7 @@ def passes(system: System, into: Hop, out: Hop) -> bool:
     return device.joins(into.start, out.end)
 
 
-@memoized
+@memoized_by_cabling
 def reach(system: System, src: str, kinds: frozenset[LinkKind]) -> Mapping[str, Hops]:
     """Every device that `src` reaches over links of these kinds, nearest first, with a shortest path to it."""
     paths: dict[str, Hops] = {}
@@ -94,7 +107,7 @@ def shortest(system: System, a: str, b: str, kinds: frozenset[LinkKind]) -> Hops
     return None if hops is None else reversed_hops(hops)
 
 
-@memoized
+@memoized_by_cabling
 def simple_paths(system: System, a: str, b: str, kinds: frozenset[LinkKind]) -> tuple[Hops, ...]:
     """The paths from `a` to `b` that pass no device twice, shortest first, at most eight."""
     paths: list[Hops] = []
@@ -112,7 +125,7 @@ def simple_paths(system: System, a: str, b: str, kinds: frozenset[LinkKind]) -> 
     return tuple(paths[:MAX_PATHS])
 
 
-@memoized
+@memoized_by_cabling
 def order(system: System) -> Mapping[str, int]:
     """The index of every device in the description."""
     return {name: index for index, name in enumerate(system.devices)}
@@ -141,11 +154,23 @@ def hops_to_cpu(system: System, name: str) -> Hops:
     domain = system.domain_of(name)
     roots = {domain.root} if domain else set(_cpus(system, device.host))
     for kinds in (NVLINKS, TREE, PCIE_AND_FABRIC):
-        for end, hops in reach(system, name, kinds).items():
+        first, beyond = _above(system, name, kinds)
+        for end, hops in beyond.items():
             if end in roots:
-                return hops
+                return (*first, *hops)
     names = " or ".join(sorted(roots)) or f"{device.host}, which has no CPU"
     raise Unreachable(f"no PCIe link leads from {name} up to {names}", hint="add the missing link to the description")
+
+
+def _above(system: System, name: str, kinds: frozenset[LinkKind]) -> tuple[Hops, Mapping[str, Hops]]:
+    """What a device reaches: the hop to its switch and what that reaches, the same for all devices at the switch."""
+    links = [link for link in system.links_at(name) if link.kind in kinds]
+    if len(links) == 1:
+        hop = Hop(links[0], down=links[0].a == name)
+        switch = system.device(hop.end)
+        if switch.kind is Kind.SWITCH and not switch.partitions:
+            return (hop,), reach(system, switch.name, kinds)
+    return (), reach(system, name, kinds)
 
 
 def cpu_above(system: System, name: str) -> str:

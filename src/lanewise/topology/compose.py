@@ -84,6 +84,7 @@ def _same_cabling(before: System, after: System) -> System:
     """The system `after`, of which only bindings differ from `before`."""
     if "cabling" in before.__dict__:
         after.__dict__["cabling"] = before.__dict__["cabling"]
+    after.__dict__["cabling_key"] = before.cabling_key
     return after
 
 

@@ -135,7 +135,8 @@ class Parameter:
 class RouteCacheKey:
     """What the routes of a system are kept under (`routes.paths.memoized`), compared by identity, without content.
 
-    Systems that differ only in figures of their parts share one; see `System.with_catalog`.
+    Systems that differ only in figures of their parts share one, see `System.with_catalog`; what depends on the cables
+    alone is kept under another, which systems share that differ in who is bound to whom.
     """
 
 
@@ -199,11 +200,17 @@ class System:
         system = replace(self, catalog=catalog)
         if system._peer_words == self._peer_words:
             system.__dict__["route_cache_key"] = self.route_cache_key
+        system.__dict__["cabling_key"] = self.cabling_key
         return system
 
     @cached_property
     def route_cache_key(self) -> RouteCacheKey:
         """A new key for this system; its copies with the same routes get the same one."""
+        return RouteCacheKey()
+
+    @cached_property
+    def cabling_key(self) -> RouteCacheKey:
+        """A new key for the cables of this system; its copies with the same devices and links get the same one."""
         return RouteCacheKey()
 
     @cached_property
